@@ -1,11 +1,13 @@
 """The search for a CUDA device, with stand-ins for CuPy."""
 
 import sys
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
 from bitatoms.errors import InputError
-from bitatoms.kernels.gpu.device import Device, NoDeviceError, find_device, import_cupy
+from bitatoms.kernels.gpu.device import CudaDevice, DeviceMemoryError, NoDeviceError, find_device, import_cupy
 from support.devices import fake_cupy, installed_cupy
 
 INSTALL = 'install it with pip install "bitatoms[cuda12]" or "bitatoms[cuda13]"'
@@ -23,7 +25,7 @@ def test_a_device_is_found_once():
     module = fake_cupy()
     with installed_cupy(module):
         found = find_device()
-        assert found == Device("NVIDIA H200")
+        assert found.name == "NVIDIA H200"
         module.cuda.runtime.getDeviceCount = None  # not called again
         assert find_device() is found
 
@@ -67,3 +69,19 @@ def test_a_library_of_cupy_is_missing(tmp_path, monkeypatch):
 def test_there_is_no_device(how, message):
     with installed_cupy(fake_cupy(**how)):
         assert message_of(find_device) == message_of(find_device) == message
+
+
+class OutOfMemoryError(MemoryError):
+    """CuPy's error."""
+
+
+def test_an_error_of_a_session_states_that_the_memory_is_too_small():
+    module = fake_cupy()
+    module.cuda.Stream = lambda non_blocking: mock.MagicMock()
+    module.cuda.memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
+    device = CudaDevice(module)
+    for _ in range(9):  # more often than there are sessions at a time
+        with pytest.raises(DeviceMemoryError) as caught, device.session(), device.session():
+            raise OutOfMemoryError("Out of memory allocating 4,096 bytes")
+    assert str(caught.value) == "the memory of NVIDIA H200 is too small: Out of memory allocating 4,096 bytes"
+    assert isinstance(caught.value, MemoryError)

@@ -1,34 +1,33 @@
 // The functions of CUDA that the kernels use, for a processor: each thread of a block is a fiber, and fibers of a warp
-// wait for each other where they exchange values. Slow, and exact: a test needs no device.
+// wait for each other where they exchange values. Slow, and exact: a test needs no device. The C++ library is not
+// included, because it would take half of the time of compiling a kernel.
 #pragma once
 #undef _FORTIFY_SOURCE  // it takes jumps between stacks for errors
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <tuple>
 #include <ucontext.h>
-#include <utility>
-#include <vector>
 
 #define __global__
 #define __device__
 #define __forceinline__ inline
-#define DYNAMIC_SHARED(type, name) type* name = (type*)emulation::shared.data()
+#define DYNAMIC_SHARED(type, name) type* name = (type*)emulation::shared
 
 struct uint4 { unsigned x, y, z, w; };
 struct Dimension { unsigned x; };
 static Dimension threadIdx, blockIdx, blockDim, gridDim;
 
 namespace emulation {
-static std::vector<unsigned long long> shared;
-struct Fiber { ucontext_t context; jmp_buf resumed; std::vector<char> stack; bool started, done; };
+struct Fiber { ucontext_t context; jmp_buf resumed; char* stack; bool started, done; };
 struct Warp { unsigned long long values[2][32]; int n_arrived; long generation; };
-static std::vector<Fiber> fibers;
-static std::vector<Warp> warps;
+constexpr int MAX_THREADS = 1024, STACK_BYTES = 1 << 16;
+static unsigned long long* shared;
+static Fiber fibers[MAX_THREADS];
+static Warp warps[MAX_THREADS / 32];
 static jmp_buf scheduler;
 static unsigned current;
-static std::function<void()> body;
+static void (*body)();
+static void *given_kernel, **given_arguments;
 
 static void yield() {
     const unsigned own = current;
@@ -64,27 +63,38 @@ static const unsigned long long* exchange(unsigned long long value) {
     return values;
 }
 
-template <class... Arguments, size_t... Index>
-static void call(void (*kernel)(Arguments...), void** arguments, std::index_sequence<Index...>) {
-    kernel(*(typename std::remove_reference<Arguments>::type*)arguments[Index]...);
+template <int... Values> struct Index {};
+template <int N, int... Values> struct UpTo : UpTo<N - 1, N - 1, Values...> {};
+template <int... Values> struct UpTo<0, Values...> { using Type = Index<Values...>; };
+
+template <class... Arguments, int... I> static void call(Index<I...>) {
+    ((void (*)(Arguments...))given_kernel)(*(Arguments*)given_arguments[I]...);
+}
+template <class... Arguments> static void call_kernel() {
+    call<Arguments...>(typename UpTo<sizeof...(Arguments)>::Type());
 }
 
 template <class... Arguments>
 static void launch(void (*kernel)(Arguments...), int n_blocks, int n_threads, int n_shared, void** arguments) {
     blockDim.x = n_threads;
     gridDim.x = n_blocks;
-    body = [=] { call(kernel, arguments, std::index_sequence_for<Arguments...>{}); };
+    body = call_kernel<Arguments...>;
+    given_kernel = (void*)kernel;
+    given_arguments = arguments;
+    if (n_threads > MAX_THREADS) abort();
+    const int n_words = n_shared / 8 + 1;
+    shared = (unsigned long long*)malloc(8 * n_words);
     for (int block = 0; block < n_blocks; block++) {
         blockIdx.x = block;
-        shared.assign(n_shared / 8 + 1, 0xA5A5A5A5A5A5A5A5ull);  // memory that nobody wrote is not zero
-        warps.assign((n_threads + 31) / 32, Warp());
-        fibers.resize(n_threads);
-        for (Fiber& fiber : fibers) {
+        __builtin_memset(shared, 0xA5, 8 * n_words);  // memory that nobody wrote is not zero
+        __builtin_memset(warps, 0, sizeof(warps));
+        for (int i = 0; i < n_threads; i++) {
+            Fiber& fiber = fibers[i];
             fiber.started = fiber.done = false;
-            fiber.stack.resize(1 << 16);
+            if (!fiber.stack) fiber.stack = (char*)malloc(STACK_BYTES);
             getcontext(&fiber.context);
-            fiber.context.uc_stack.ss_sp = fiber.stack.data();
-            fiber.context.uc_stack.ss_size = fiber.stack.size();
+            fiber.context.uc_stack.ss_sp = fiber.stack;
+            fiber.context.uc_stack.ss_size = STACK_BYTES;
             fiber.context.uc_link = nullptr;
             makecontext(&fiber.context, run_fiber, 0);
         }
@@ -107,6 +117,7 @@ static void launch(void (*kernel)(Arguments...), int n_blocks, int n_threads, in
             }
         }
     }
+    free(shared);
 }
 }  // namespace emulation
 

@@ -27,7 +27,8 @@ def _test_device():
 
 
 DEVICE = _test_device()
-FOUND = SimpleNamespace(name="Test GPU", min_rows=1 << 60)  # for no block are the rows many enough
+FOUND = EmulatedDevice()
+FOUND.name, FOUND.min_rows = "Test GPU", 1 << 60  # for no block are the rows many enough
 
 
 @contextmanager
@@ -63,10 +64,12 @@ def fake_cupy(n_devices=1, error=None):
             raise error
         return n_devices
 
+    properties = {"name": b"NVIDIA H200", "multiProcessorCount": 132, "totalGlobalMem": 140 << 30}
     runtime = SimpleNamespace(
-        getDeviceCount=count_devices, getDevice=lambda: 0, getDeviceProperties=lambda number: {"name": b"NVIDIA H200"}
+        getDeviceCount=count_devices, getDevice=lambda: 0, getDeviceProperties=lambda number: properties
     )
     module = ModuleType("cupy")
+    module.get_default_memory_pool = lambda: SimpleNamespace(get_limit=lambda: 0)
     module.cuda = SimpleNamespace(runtime=runtime)
     module.from_dlpack = lambda X: CupyArray(X.on_device())
     module.asarray = lambda X: CupyArray(X.on_device())

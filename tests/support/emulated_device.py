@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ COMPILER = shutil.which("g++") or shutil.which("clang++")
 _HEADER = Path(__file__).with_name("cuda_emulation.h")
 _KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(')
 _MAX_WARPS = 8
+_running = threading.Lock()  # fibers of different threads would share their state
 
 
 class EmulatedDevice:
@@ -66,7 +68,8 @@ class EmulatedDevice:
                 kept.append((ctypes.c_char * argument.nbytes).from_buffer_copy(argument.tobytes()))
         pointers = (ctypes.c_void_p * len(kept))(*(ctypes.addressof(value) for value in kept))
         n_blocks = -(-min(n_warps, _MAX_WARPS) // per_block)
-        function(n_blocks, WARP * per_block, shared * per_block, pointers)
+        with _running:
+            function(n_blocks, WARP * per_block, shared * per_block, pointers)
 
     def matmul(self, left: Any, right: Any, transposed: bool = False) -> Any:
         """Return the product of ``left``, or of its transpose, and ``right``."""
@@ -103,11 +106,9 @@ def _library(file: str, macros: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
     key = hashlib.blake2b(repr((text, options, _HEADER.read_text())).encode(), digest_size=12).hexdigest()
     library = Path(tempfile.gettempdir()) / f"bitatoms-emulation-{key}.so"
     if not library.exists():
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=library.parent) as folder:
             code, built = Path(folder) / "source.cpp", Path(folder) / "library.so"
             code.write_text(text)
             subprocess.run([COMPILER, *options, "-o", built, code], check=True)
-            built.rename(library) if built.stat().st_dev == library.parent.stat().st_dev else shutil.copy(
-                built, library
-            )
+            built.replace(library)  # at once: another process may compile the same, or load it
     return ctypes.CDLL(str(library))

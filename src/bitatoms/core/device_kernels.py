@@ -58,7 +58,8 @@ class DeviceKernels:
 
     def words_of(self, data: BitMatrix) -> Any:
         """Return the words of the data of the block, to read them."""
-        return self._block._targets() ^ self.array(self._block.bias.words)
+        words, unknown = self._block._targets() ^ self.array(self._block.bias.words), self._block._read_rows.unknown
+        return words & ~unknown if len(unknown) else words
 
     def to_host(self, array: Any) -> NDArray[Any]:
         """Return a copy of an array on the host."""
@@ -213,9 +214,10 @@ class DeviceKernels:
         """Code rows from no atoms, and keep that where it costs less."""
         block, prices = self._block, rule.prices
         assert prices is not None
-        old_codes, old_errors = block._rows.codes.copy(), block._rows.errors.copy()
+        old_codes = block._rows.codes.copy()
         if len(prices.forbidden):  # codes that add ones where none may be added are not kept
             coding.code_rows(self.device, block._rows, tables, rule._replace(residual_limit=1 << 60))
+        old_errors = block._rows.errors.copy()  # as on the host: errors that this changes are not counted
         costs, wrong = self.row_costs(prices), rows.row_weights(self.device, block._rows.errors)
         for part in block.uncoded_parts(self.min_part_rows):
             own = slice(part.start, part.start + part.block.n_rows)
