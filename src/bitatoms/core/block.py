@@ -74,9 +74,9 @@ class Block:
 
     Its ``kernels`` process the rows: `HostKernels`, or `DeviceKernels` if the rows are in the memory of a device. The
     arrays ``_rows`` and ``_atoms`` belong to the block, its kernels and its friends in this package: `core.coding`,
-    `core.information_sets`, `core.remembered`, `core.atoms`, `core.exact` and `core.trials`. Nothing else reads or writes
-    them. Counts of the rows are kept until somebody gets ``_rows``, and may change them; what only reads them may get
-    ``_read_rows`` instead.
+    `core.information_sets`, `core.remembered`, `core.atoms`, `core.exact` and `core.trials`. Nothing else reads or
+    writes them. Counts of the rows are kept until somebody gets ``_rows``, and may change them; what only reads them
+    may get ``_read_rows`` instead.
 
     Parameters
     ----------
