@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import bitatoms as ba
 from bitatoms import BitMatrix
@@ -31,9 +32,20 @@ from bitatoms.kernels.gpu.device import find_device
 from bitatoms.kernels.structs import Rule
 from bitatoms.parallel import Workers, count_processors
 from bitatoms.rows.memory import MemoryRows
+from datasets import load
 
 SIZES = ((256, 64), (256, 256), (784, 256), (1024, 512))
 ATOMS_PER_ROW, DENSITY = 5, 0.12
+
+
+def add_noise(words: NDArray[np.uint64], n_halvings: int, random: np.random.Generator) -> None:
+    """Flip bits at random: half of them, halved again and again."""
+    for start in range(0, len(words), 1 << 18):
+        part = words[start : start + (1 << 18)]
+        noise = np.full(part.shape, ~np.uint64(0))
+        for _ in range(n_halvings):
+            noise &= random.integers(1 << 64, size=part.shape, dtype=np.uint64)
+        part ^= noise
 
 
 def planted(n: int, m: int, p: int, seed: int = 0) -> tuple[BitMatrix, BitMatrix]:
@@ -43,12 +55,7 @@ def planted(n: int, m: int, p: int, seed: int = 0) -> tuple[BitMatrix, BitMatrix
     words = np.zeros((n, atoms.words.shape[1]), np.uint64)
     for _ in range(ATOMS_PER_ROW):
         words ^= atoms.words[random.integers(p, size=n)]
-    for start in range(0, n, 1 << 20):
-        part = words[start : start + (1 << 20)]
-        noise = np.full(part.shape, ~np.uint64(0))
-        for _ in range(5):
-            noise &= random.integers(1 << 64, size=part.shape, dtype=np.uint64)
-        part ^= noise
+    add_noise(words, 5, random)
     if m % 64:
         words[:, -1] &= np.uint64((1 << m % 64) - 1)
     return BitMatrix.from_words(words, m, check=False), atoms
@@ -188,16 +195,10 @@ def run_memory(n_jobs: int) -> None:
 
 def run_digits(folder: Path, n: int, n_jobs: int) -> None:
     """Fit digits, repeated with noise, by codelength: all rows searched on the device, a sample on the processors."""
-    with np.load(folder / "mnist10k_28x28.npz") as file:
-        words = BitMatrix.from_dense(file[file.files[0]]).words
+    words = BitMatrix.from_dense(load(folder, "mnist10k_28x28")).words
     random = np.random.default_rng(0)
     rows = words[np.arange(n) % len(words)]
-    for start in range(0, n, 1 << 18):
-        part = rows[start : start + (1 << 18)]
-        noise = np.full(part.shape, ~np.uint64(0))
-        for _ in range(7):
-            noise &= random.integers(1 << 64, size=part.shape, dtype=np.uint64)
-        part ^= noise
+    add_noise(rows, 7, random)
     rows[:, -1] &= np.uint64((1 << 784 % 64) - 1)
     data = BitMatrix.from_words(rows, 784, check=False)
     for device, search_rows in (("cuda", "auto"), ("cuda", None), ("cpu", "auto")):
