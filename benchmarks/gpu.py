@@ -28,7 +28,8 @@ from bitatoms.core.block import Block
 from bitatoms.core.coding import code, coding_rule
 from bitatoms.core.objective import codelength_prices
 from bitatoms.core.pass_spec import PassSpec
-from bitatoms.kernels.gpu.device import find_device
+from bitatoms.kernels.gpu import device as device_module
+from bitatoms.kernels.gpu.device import find_device, import_cupy
 from bitatoms.kernels.structs import Rule
 from bitatoms.parallel import Workers, count_processors
 from bitatoms.rows.memory import MemoryRows
@@ -173,24 +174,23 @@ def run_transform(n: int, n_jobs: int) -> None:
 
 
 def run_memory(n_jobs: int) -> None:
-    """Fit tables larger than the memory that the device may use."""
-    import cupy
+    """Fit tables as large as the memory that the device may use, and larger; compare with a device without a limit.
 
-    pool = cupy.get_default_memory_pool()
-    limit = 4 << 30
-    pool.set_limit(limit)
+    The smallest table is fitted on the processors, too.
+    """
+    pool = import_cupy().get_default_memory_pool()
+    params: dict[str, Any] = {"n_components": 24, "algebra": "xor", "search_rows": 4096}
     for share in (0.5, 0.9, 3.0):
-        n = int(share * limit / 128)
-        data, _ = planted(n, 1024, 32)
-        results = []
-        for device in ("cuda", "cpu"):
-            spent, result = seconds(
-                lambda device=device, data=data: ba.factorize(
-                    data, n_components=16, algebra="xor", random_state=0, n_jobs=n_jobs, device=device, search_rows=4096
-                ), 1,
-            )  # fmt: skip
-            results.append((spent, digest(result.atoms, result.codes)))
-        show(f"packed rows of {share:.0%} of 4 GiB", results[1][0], results[0][0], results[0][1] == results[1][1])
+        data, _ = planted(int(share * (4 << 30) / 128), 1024, 32)
+        for device, limit in (("cuda", 4 << 30), ("cuda", 0), ("cpu", 0))[: 3 if share == 0.5 else 2]:
+            pool.set_limit(limit)
+            device_module._found.cache_clear()  # a device asks for the limit once
+            fit = partial(ba.factorize, data, random_state=0, n_jobs=n_jobs, device=device, **params)
+            spent, result = seconds(fit, 1)
+            bits = digest(result.atoms, result.codes, result.wrong)
+            held = f"{pool.total_bytes() / 2**30:.2f} GiB in the pool"
+            print(f"rows of {share:.0%} of 4 GiB, {device}, limit {limit}: {spent:.1f} s, {held}, {bits}", flush=True)
+            pool.free_all_blocks()
 
 
 def run_digits(folder: Path, n: int, n_jobs: int) -> None:
