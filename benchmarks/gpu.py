@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import bitatoms as ba
 from bitatoms import BitMatrix
@@ -27,13 +28,25 @@ from bitatoms.core.block import Block
 from bitatoms.core.coding import code, coding_rule
 from bitatoms.core.objective import codelength_prices
 from bitatoms.core.pass_spec import PassSpec
-from bitatoms.kernels.gpu.device import find_device
+from bitatoms.kernels.gpu import device as device_module
+from bitatoms.kernels.gpu.device import find_device, import_cupy
 from bitatoms.kernels.structs import Rule
 from bitatoms.parallel import Workers, count_processors
 from bitatoms.rows.memory import MemoryRows
+from datasets import load
 
 SIZES = ((256, 64), (256, 256), (784, 256), (1024, 512))
 ATOMS_PER_ROW, DENSITY = 5, 0.12
+
+
+def add_noise(words: NDArray[np.uint64], n_halvings: int, random: np.random.Generator) -> None:
+    """Flip bits at random: half of them, halved again and again."""
+    for start in range(0, len(words), 1 << 18):
+        part = words[start : start + (1 << 18)]
+        noise = np.full(part.shape, ~np.uint64(0))
+        for _ in range(n_halvings):
+            noise &= random.integers(1 << 64, size=part.shape, dtype=np.uint64)
+        part ^= noise
 
 
 def planted(n: int, m: int, p: int, seed: int = 0) -> tuple[BitMatrix, BitMatrix]:
@@ -43,12 +56,7 @@ def planted(n: int, m: int, p: int, seed: int = 0) -> tuple[BitMatrix, BitMatrix
     words = np.zeros((n, atoms.words.shape[1]), np.uint64)
     for _ in range(ATOMS_PER_ROW):
         words ^= atoms.words[random.integers(p, size=n)]
-    for start in range(0, n, 1 << 20):
-        part = words[start : start + (1 << 20)]
-        noise = np.full(part.shape, ~np.uint64(0))
-        for _ in range(5):
-            noise &= random.integers(1 << 64, size=part.shape, dtype=np.uint64)
-        part ^= noise
+    add_noise(words, 5, random)
     if m % 64:
         words[:, -1] &= np.uint64((1 << m % 64) - 1)
     return BitMatrix.from_words(words, m, check=False), atoms
@@ -166,38 +174,31 @@ def run_transform(n: int, n_jobs: int) -> None:
 
 
 def run_memory(n_jobs: int) -> None:
-    """Fit tables larger than the memory that the device may use."""
-    import cupy
+    """Fit tables as large as the memory that the device may use, and larger; compare with a device without a limit.
 
-    pool = cupy.get_default_memory_pool()
-    limit = 4 << 30
-    pool.set_limit(limit)
+    The smallest table is fitted on the processors, too.
+    """
+    pool = import_cupy().get_default_memory_pool()
+    params: dict[str, Any] = {"n_components": 24, "algebra": "xor", "search_rows": 4096}
     for share in (0.5, 0.9, 3.0):
-        n = int(share * limit / 128)
-        data, _ = planted(n, 1024, 32)
-        results = []
-        for device in ("cuda", "cpu"):
-            spent, result = seconds(
-                lambda device=device, data=data: ba.factorize(
-                    data, n_components=16, algebra="xor", random_state=0, n_jobs=n_jobs, device=device, search_rows=4096
-                ), 1,
-            )  # fmt: skip
-            results.append((spent, digest(result.atoms, result.codes)))
-        show(f"packed rows of {share:.0%} of 4 GiB", results[1][0], results[0][0], results[0][1] == results[1][1])
+        data, _ = planted(int(share * (4 << 30) / 128), 1024, 32)
+        for device, limit in (("cuda", 4 << 30), ("cuda", 0), ("cpu", 0))[: 3 if share == 0.5 else 2]:
+            pool.set_limit(limit)
+            device_module._found.cache_clear()  # a device asks for the limit once
+            fit = partial(ba.factorize, data, random_state=0, n_jobs=n_jobs, device=device, **params)
+            spent, result = seconds(fit, 1)
+            bits = digest(result.atoms, result.codes, result.wrong)
+            held = f"{pool.total_bytes() / 2**30:.2f} GiB in the pool"
+            print(f"rows of {share:.0%} of 4 GiB, {device}, limit {limit}: {spent:.1f} s, {held}, {bits}", flush=True)
+            pool.free_all_blocks()
 
 
 def run_digits(folder: Path, n: int, n_jobs: int) -> None:
     """Fit digits, repeated with noise, by codelength: all rows searched on the device, a sample on the processors."""
-    with np.load(folder / "mnist10k_28x28.npz") as file:
-        words = BitMatrix.from_dense(file[file.files[0]]).words
+    words = BitMatrix.from_dense(load(folder, "mnist10k_28x28")).words
     random = np.random.default_rng(0)
     rows = words[np.arange(n) % len(words)]
-    for start in range(0, n, 1 << 18):
-        part = rows[start : start + (1 << 18)]
-        noise = np.full(part.shape, ~np.uint64(0))
-        for _ in range(7):
-            noise &= random.integers(1 << 64, size=part.shape, dtype=np.uint64)
-        part ^= noise
+    add_noise(rows, 7, random)
     rows[:, -1] &= np.uint64((1 << 784 % 64) - 1)
     data = BitMatrix.from_words(rows, 784, check=False)
     for device, search_rows in (("cuda", "auto"), ("cuda", None), ("cpu", "auto")):

@@ -52,6 +52,12 @@ def few_trials():
         yield
 
 
+@pytest.fixture
+def few_trials_here(monkeypatch):
+    """Search with few trials and starts in one test, but not in the others of its module."""
+    use_small_budget(monkeypatch)
+
+
 @pytest.fixture(scope="module")
 def few_exchanges():
     """Exchange few roles of covers, in tests that do not need more."""

@@ -153,6 +153,7 @@ def test_checkpoint_of_a_search_resumes_to_the_same_model(tmp_path):
 # --- names
 
 
+@pytest.mark.usefixtures("few_trials_here")
 def test_sample_rows_is_search_rows():
     with pytest.warns(
         FutureWarning, match="use search_rows instead of sample_rows, which will be removed in"
@@ -172,6 +173,7 @@ def test_sample_rows_is_search_rows():
         ba.factorize(X, sample_rows=60, search_rows=60)
 
 
+@pytest.mark.usefixtures("few_trials_here")
 def test_sample_rows_option(capsys, tmp_path, monkeypatch):
     pytest.importorskip("typer")
     from support.commands import runner

@@ -14,6 +14,8 @@ from bitatoms.annotations import Annotations
 from bitatoms.errors import InputWarning
 from bitatoms.estimators import BinaryDictionaryLearning, BinaryImputer
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 FRAME = {
     "colour": ["red", "blue", None, "red", "green", "blue"] * 10,
     "age": [25, 31, 44, None, 62, 58] * 10,

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import bitatoms as ba
 
-X = ba.datasets.planted(4000, 120, 40, random_state=0).X
+X = ba.datasets.planted(2000, 120, 40, random_state=0).X
 model = ba.BinaryDictionaryLearning(
     **eval(sys.argv[2]), n_jobs=int(sys.argv[1]), random_state=0, callbacks=lambda row: print(row.atoms, flush=True)
 )

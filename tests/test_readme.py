@@ -53,12 +53,12 @@ def test_the_code_runs(page, monkeypatch, tmp_path):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(ba.datasets, "baskets", partial(ba.datasets.baskets, 400))
-    monkeypatch.setattr(ba.datasets, "customers", partial(ba.datasets.customers, 200))
-    monkeypatch.setattr(ba.datasets, "permissions", partial(ba.datasets.permissions, 100))
-    monkeypatch.setattr(ba.datasets, "genotypes", partial(ba.datasets.genotypes, 90, 60))
+    monkeypatch.setattr(ba.datasets, "baskets", partial(ba.datasets.baskets, 200))
+    monkeypatch.setattr(ba.datasets, "customers", partial(ba.datasets.customers, 120))
+    monkeypatch.setattr(ba.datasets, "permissions", partial(ba.datasets.permissions, 60))
+    monkeypatch.setattr(ba.datasets, "genotypes", partial(ba.datasets.genotypes, 60, 40))
     planted, (X, labels) = ba.datasets.planted, ba.datasets.digits()
-    monkeypatch.setattr(ba.datasets, "planted", lambda n, *shape, **how: planted(min(n, 300), *shape, **how))
+    monkeypatch.setattr(ba.datasets, "planted", lambda n, *shape, **how: planted(min(n, 220), *shape, **how))
     monkeypatch.setattr(ba.datasets, "digits", lambda: (X[labels < 4], labels[labels < 4]))
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(distributed, "LocalCluster", partial(distributed.LocalCluster, processes=False))
@@ -90,15 +90,15 @@ def small_tables(monkeypatch):
     experiments = [*reproduce._EXPERIMENTS.items()]  # test_reproduce.py runs all of them
     monkeypatch.setattr(reproduce, "_EXPERIMENTS", dict(experiments[:1] + experiments[-1:]))
     tables = {
-        "baskets": ba.datasets.baskets(600),
-        "customers": ba.datasets.customers(150),
-        "genotypes": ba.datasets.genotypes(90, 60),
+        "baskets": ba.datasets.baskets(300),
+        "customers": ba.datasets.customers(100),
+        "genotypes": ba.datasets.genotypes(60, 40),
     }
     for name, table in tables.items():
         monkeypatch.setitem(demo._ALL, name, demo._ALL[name]._replace(data=lambda table=table: table))
-    picture, (X, labels) = ba.datasets.halftone()[100:196, 200:392], ba.datasets.digits()
+    picture, (X, labels) = ba.datasets.halftone()[100:164, 200:296], ba.datasets.digits()
     monkeypatch.setattr(ba.datasets, "halftone", lambda: picture)
-    monkeypatch.setattr(ba.datasets, "digits", lambda: (X[:120], labels[:120]))
+    monkeypatch.setattr(ba.datasets, "digits", lambda: (X[:80], labels[:80]))
 
 
 @pytest.mark.usefixtures("small_tables")

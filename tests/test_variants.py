@@ -26,6 +26,8 @@ from bitatoms.variants import (
 )
 from support.strategies import SEEDS
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 ALLELES = ("A", "C", "G", None)
 
 

@@ -38,6 +38,7 @@ _WAKE_NS = 40e3  # to give one chunk to one thread; threads get theirs one after
 _BALANCED_NS = 1e6, 5e6
 MAX_CHUNK_NS = 100e6  # upper bound for the work of a chunk, so that Ctrl-C takes effect soon
 _MAX_WAIT = 0.1  # seconds, for the same reason
+_DEVICE_THREADS = 4  # that process chunks of rows on a device: they wait for it most of the time
 _MIN_MEASURED_NS = 20e3  # of shorter work, the time says little
 _MAX_CORRECTION = 8.0  # of an estimate; more was spent on something else, such as compiling the kernel
 
@@ -329,6 +330,11 @@ class Workers:
         if self._crew is None:
             object.__setattr__(self, "_crew", _Crew(self.n_threads))
 
+    @property
+    def n_at_once(self) -> int:
+        """How many items `map_stream` processes at the same time."""
+        return self.n_threads if self.device is None else min(self.n_threads, _DEVICE_THREADS)
+
     def on_device(self) -> AbstractContextManager[None]:
         """Return a context in which this thread uses the device, if there is one."""
         return nullcontext() if self.device is None else self.device.session()
@@ -411,14 +417,14 @@ class Workers:
         """
         cancellation = _Cancellation(self._cancellation)
         own = replace(self, _cancellation=cancellation)
-        batch, pending = _Batch(self._crew, self.n_threads), deque[Future[Result]]()
+        batch, pending = _Batch(self._crew, self.n_at_once), deque[Future[Result]]()
         self._crew.add_idle(1)  # the calling thread waits most of the time
         try:
             for item in items:
                 self.check_deadline()
                 pending.append(batch.add(partial(task, own, item)))
                 batch.recruit()
-                if len(pending) > self.n_threads + 1:
+                if len(pending) > self.n_at_once + 1:
                     yield batch.result_of(pending.popleft(), helps=False)
             while pending:
                 yield batch.result_of(pending.popleft(), helps=False)

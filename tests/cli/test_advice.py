@@ -129,8 +129,9 @@ def test_a_column_with_control_characters_is_dropped_as_advised(bitatoms, name, 
     assert ba.read("out.npz").columns == ("a", "b")
 
 
-def test_a_comparison_names_its_command(bitatoms, tmp_path):
+def test_a_comparison_names_its_command(bitatoms, monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
+    monkeypatch.setattr("bitatoms.compare.comparison.draw_figures", lambda comparison, table: [])
     options = ["--only", "grecond", "--atoms", "2", "--seed", "2", "-o", "out put"]
     assert bitatoms("compare", *COUNTS, *options, "-q")[0] == 0
     page = (tmp_path / "out put" / "compare.md").read_text()

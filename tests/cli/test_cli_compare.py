@@ -40,6 +40,12 @@ def bitatoms(capsys, monkeypatch, folder):
     return runner(capsys)
 
 
+@pytest.fixture
+def no_figures(monkeypatch):
+    """Draw no figures, which takes longer than the comparisons."""
+    monkeypatch.setattr("bitatoms.compare.comparison.draw_figures", lambda comparison, table: [])
+
+
 def test_comparison_on_a_file_writes_all_outputs(bitatoms, tmp_path):
     code, stdout, stderr = bitatoms("compare", "table.csv", *FEW, "-o", tmp_path / "out", "--seed", 5)
     assert (code, stderr) == (0, "")
@@ -61,6 +67,7 @@ def test_comparison_on_a_file_writes_all_outputs(bitatoms, tmp_path):
     assert command in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_no_figure_is_lost_in_a_narrow_terminal(bitatoms, monkeypatch, tmp_path):
     from bitatoms.cli import compare as command
 
@@ -77,6 +84,7 @@ def test_no_figure_is_lost_in_a_narrow_terminal(bitatoms, monkeypatch, tmp_path)
     assert {figure for figure in figures if figure not in stdout} == set()
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_figures_of_an_earlier_comparison_are_kept_and_reported(bitatoms, tmp_path):
     older = tmp_path / "figures" / "other-csv-or-bits-by-atoms.png"
     older.parent.mkdir()
@@ -95,6 +103,7 @@ def test_help_groups_options(bitatoms, monkeypatch):
     assert "--quiet" not in running
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_json_output(bitatoms, tmp_path):
     wanted = ("--only", "bitatoms-or,grecond", "-k", "1,2")
     code, stdout, stderr = bitatoms("compare", "table.csv", *wanted, "--json", "-o", tmp_path)
@@ -108,6 +117,7 @@ def test_json_output(bitatoms, tmp_path):
     assert str(tmp_path / "index.html") in found["written"]
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_a_file_takes_precedence_over_bundled_data(bitatoms, tmp_path):
     wanted = ("--only", "grecond", "-k", "1", "-o", tmp_path, "--quiet")
     assert bitatoms("compare", "planted-or", *wanted) == (0, "", "")
@@ -116,6 +126,7 @@ def test_a_file_takes_precedence_over_bundled_data(bitatoms, tmp_path):
     assert "digits" in stderr
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_tables_of_the_same_name_are_distinguished(bitatoms, folder, tmp_path):
     (tmp_path / "table.csv").write_bytes((folder / "table.csv").read_bytes())
     wanted = ("--only", "grecond", "-k", "1", "-o", tmp_path / "out", "--json")
@@ -186,6 +197,7 @@ def replace_method(monkeypatch, key, run):
     monkeypatch.setattr(sys.modules["bitatoms.compare.methods"], "all_methods", lambda: methods)
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_a_method_that_fails_does_not_end_the_others(bitatoms, monkeypatch, tmp_path):
     def fail(task):
         raise RuntimeError("out of luck")
@@ -197,6 +209,7 @@ def test_a_method_that_fails_does_not_end_the_others(bitatoms, monkeypatch, tmp_
     assert "GreConD" in stdout
 
 
+@pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize(("key", "n_runs"), [("bitatoms-or", 0), ("grecond", 4)])
 def test_interrupt_keeps_completed_runs(bitatoms, monkeypatch, tmp_path, key, n_runs):
     def stop(task):
@@ -214,6 +227,7 @@ def test_interrupt_keeps_completed_runs(bitatoms, monkeypatch, tmp_path, key, n_
         assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_interrupt_names_tables_that_were_not_reached(bitatoms, folder, monkeypatch, tmp_path):
     def stop(task):
         raise KeyboardInterrupt

@@ -11,6 +11,8 @@ import bitatoms as ba
 from bitatoms.verbosity import escape_controls, escape_name, log_to_stderr
 from support.commands import runner
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 pytest.importorskip("typer")
 
 CONTROLS = ["\x1b[31mred", "\x07bell", "\x9b2J", "\x7fdelete", "\u202eturned", "\u2066isolated", "\x00nul", "a\rb"]

@@ -1,5 +1,7 @@
 """Beam coding, bit for bit against the oracle, and what it is for."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,7 +31,7 @@ def test_beam_coding_matches_the_oracle(problem, workers, max_atoms, residual_li
 @pytest.mark.parametrize("most", [(1, 1), (3, 2), (255, 300)])
 @pytest.mark.parametrize(
     ("n_atoms", "n_features"),
-    [(p, 300) for p in (1, 15, 16, 17, 63, 64, 65, 130)] + [(17, m) for m in (1, 63, 64, 65)],
+    [(p, 130) for p in (1, 15, 16, 17, 63, 64, 65, 130)] + [(17, m) for m in (1, 63, 64, 65)],
 )
 def test_beam_coding_matches_the_oracle_at_awkward_sizes(most, n_atoms, n_features):
     X, atoms, codes = planted(n_atoms, 4, n_features, n_atoms, "xor")
@@ -96,9 +98,9 @@ def test_greedy_then_beam_coding_matches_the_oracle(problem, workers, max_atoms,
     X, none = X[:70], np.zeros((min(70, len(X)), len(atoms)), np.uint8)
     typical = 1 + times * float(np.mean(naive.costs(X, atoms, none, "xor", prices) or [0.0])) / 4
     block = block_of(X, atoms, none, "xor", workers)
-    change = (CODERS["beam"] if every else code_and_repair)(
-        block, beam_rule(prices, max_atoms)._replace(typical=typical)
-    )
+    rule = beam_rule(prices, max_atoms)._replace(typical=typical)
+    with patch("bitatoms.core.coding.code_from_information_sets"):  # which finds better codes of a few rows
+        change = (CODERS["beam"] if every else code_and_repair)(block, rule)
     expected = naive.beam_where_it_matters(X, atoms, prices, typical, every, max_atoms)
     assert_step(block, change, X, (atoms, none), (atoms, expected), "xor")
 

@@ -54,6 +54,7 @@ def test_rows_with_at_most_one_feature_are_counted_from_their_ones(has_bias):
 
 @pytest.mark.parametrize("search", ["fast", "paper"])
 @pytest.mark.parametrize("unknown", [0.0, 0.1])
+@pytest.mark.usefixtures("few_trials_here")
 def test_a_fit_counts_its_training_table(search, unknown):
     X = ba.datasets.planted(200, 40, 4, algebra="or", code_density=0.4, noise=0.02, random_state=0).X
     X = np.where(np.random.default_rng(0).random(X.shape) < unknown, np.nan, X.astype(float))

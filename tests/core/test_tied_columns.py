@@ -14,6 +14,8 @@ from bitatoms.core.tied_columns import fill_unknown, tied_columns
 from bitatoms.errors import InputWarning
 from support.strategies import SEEDS
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 def table(groups, n_rows, seed, share=0.2):
     """Return a table whose columns form groups, and which rows are unknown in all columns of a group."""

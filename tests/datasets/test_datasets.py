@@ -209,7 +209,7 @@ def bought_together(table, result):
     return [frozenset(table.names_of(np.flatnonzero(atom))) for atom in result.atoms.to_dense()]
 
 
-@pytest.mark.parametrize(("algebra", "random_state"), [("or", 0), ("or", 1), ("or", 2), ("auto", 0)])
+@pytest.mark.parametrize(("algebra", "random_state"), [("or", 1), ("auto", 0)])
 def test_default_search_finds_the_shopping_habits(random_state, algebra):
     table = baskets(random_state=random_state)
     found = bought_together(table, ba.factorize(table, algebra=algebra, random_state=0))

@@ -348,15 +348,16 @@ ABSURD = (10**400, -1, 0, 1.5, math.nan, "9", None, [1], {"a": 1})
 def test_a_model_with_absurd_values_is_refused_or_usable(path, named):
     """Nothing that a file contains raises an error after it was loaded."""
     with np.load(path) as file:
-        entries = json.loads(file["bitatoms"].tobytes())
+        arrays = dict(file)
+    entries = json.loads(arrays["bitatoms"].tobytes())
     parts = [(name, None) for name in entries] + [
         (name, part) for name in ("codelength", "codelengths", "parameters", "reading") for part in entries[name]
     ]
-    original, n_refused = path.read_bytes(), 0
+    n_refused = 0
     for name, part in parts:
         for value in ABSURD:
-            path.write_bytes(original)
-            rewrite(path, {name: value if part is None else entries[name] | {part: value}})
+            changed = entries | {name: value if part is None else entries[name] | {part: value}}
+            np.savez(path, **arrays | {"bitatoms": np.frombuffer(json.dumps(changed).encode(), np.uint8)})
             loaded = outcome(model_file.load, path)  # one-line errors only
             if loaded is None:
                 n_refused += 1

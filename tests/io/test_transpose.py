@@ -13,6 +13,8 @@ from support.files import assert_read_error
 from support.memory import read_with_peak
 from support.strategies import random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 FORMATS_WITH_NAMES = ("csv", "tsv", "npz", "parquet", "feather", "mtx", "h5ad", "zarr")
 
 

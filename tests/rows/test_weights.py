@@ -70,6 +70,15 @@ def planted_with_weights(n_rows=120, n_cols=40, max_weight=4):
     return X, np.random.default_rng(1).integers(0, max_weight, n_rows)
 
 
+def test_unknown_cells_of_rows_with_weight_zero_do_not_count():
+    X, weights = planted_with_weights()
+    X = np.where(random_bits(2, *X.shape, 0.1) & (weights == 0)[:, np.newaxis], np.nan, X)
+    assert np.isnan(X).any()
+    weighted = ba.factorize(X, sample_weight=weights, random_state=0)
+    assert weighted.known is None
+    assert_same_result(weighted, ba.factorize(naive.repeat_rows(X, weights), random_state=0), weights)
+
+
 def test_rows_with_weight_zero_are_coded_as_new_ones():
     X, weights = planted_with_weights()
     model = ba.BinaryDictionaryLearning(random_state=0).fit(X, sample_weight=weights)

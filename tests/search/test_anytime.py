@@ -111,7 +111,7 @@ def test_a_minute_unless_time_or_rounds_are_limited():
 
 @GOALS
 def test_rounds_instead_of_time_give_the_same_bits_again_for_any_number_of_threads(noisy, how):
-    how = {**how, "search": "anytime", "max_iter": 24, "random_state": 3}
+    how = {**how, "search": "anytime", "max_iter": 12, "random_state": 3}
     first, again = (factorize(noisy, n_jobs=n_jobs, **how) for n_jobs in (1, 2))
     assert first.ended == "max_iter"
     assert_same_search(first, again)

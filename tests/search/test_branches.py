@@ -67,7 +67,7 @@ def test_a_callback_ends_the_search_at_the_same_round_with_any_number_of_threads
     ba.factorize(X, random_state=0, callbacks=rounds.append, **how)
     n_rounds = len(rounds)
     assert n_rounds > 30
-    for last in (*range(6, n_rounds, max(11, n_rounds // 5)), n_rounds):
+    for last in (*range(6, n_rounds, max(11, n_rounds // 3)), n_rounds):
         outcomes = []
         for n_jobs in (1, 3):
             seen = []

@@ -47,7 +47,7 @@ def check(X, model, fixed, limits):
 
 
 @pytest.mark.filterwarnings("ignore:6 atoms were requested")
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.integers(0, 30),
     st.sampled_from(["xor", "or", "auto"]),
@@ -57,7 +57,7 @@ def check(X, model, fixed, limits):
     st.booleans(),
 )
 def test_constraints_are_never_violated(seed, algebra, n_fixed, limits, n_components, has_unknown):
-    X = table(seed, algebra="or" if algebra == "auto" else algebra).astype(float)
+    X = table(seed, 50, "or" if algebra == "auto" else algebra).astype(float)
     if has_unknown:
         X[random_bits(seed, *X.shape, 0.1) == 1] = np.nan
     fixed = random_bits(seed + 1, n_fixed, M, 0.3) if n_fixed else None
@@ -78,28 +78,29 @@ def test_constraints_are_never_violated(seed, algebra, n_fixed, limits, n_compon
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 def test_other_atoms_are_found_beside_fixed_ones(algebra):
-    made = ba.datasets.planted(300, 60, 8, algebra=algebra, code_density=0.3, noise=0.02, random_state=1)
+    made = ba.datasets.planted(200, 40, 6, algebra=algebra, code_density=0.3, noise=0.02, random_state=1)
     free = ba.factorize(made.X, algebra=algebra, random_state=0)
-    fixed = ba.factorize(made.X, algebra=algebra, fixed_atoms=made.atoms[:4], random_state=0)
-    np.testing.assert_array_equal(fixed.atoms.to_dense()[:4], made.atoms[:4])
+    fixed = ba.factorize(made.X, algebra=algebra, fixed_atoms=made.atoms[:3], random_state=0)
+    np.testing.assert_array_equal(fixed.atoms.to_dense()[:3], made.atoms[:3])
     assert fixed.codelength.total <= 1.01 * free.codelength.total
-    useless = random_bits(5, 3, 60, 0.3)
+    useless = random_bits(5, 3, 40, 0.3)
     beside = ba.factorize(made.X, algebra=algebra, fixed_atoms=useless, random_state=0)
-    described = ba.codelength(made.X, useless, np.zeros((300, 3), np.uint8), algebra=algebra)
+    described = ba.codelength(made.X, useless, np.zeros((200, 3), np.uint8), algebra=algebra)
     assert beside.codelength.total <= 1.01 * free.codelength.total + described.atoms + described.codes
 
 
-@pytest.mark.parametrize("limits", [{}, {"max_features_per_atom": 4, "min_samples_per_atom": 30}])
-@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize(
+    ("algebra", "limits"), [("xor", {}), ("or", {"max_features_per_atom": 4, "min_samples_per_atom": 20})]
+)
 def test_constraints_hold_in_memory_stores_and_clusters(tmp_path, limits, algebra):
     import dask.array as da
 
-    X, fixed = table(3, 500, algebra), almost_planted(3, algebra)
-    X[:, -3:] |= random_bits(2, 500, 3, 0.9)  # what a bias would take
-    parameters = {"algebra": algebra, "fixed_atoms": fixed, "search_rows": 200, "random_state": 0, **limits}
+    X, fixed = table(3, 300, algebra), almost_planted(3, algebra)
+    X[:, -3:] |= random_bits(2, 300, 3, 0.9)  # what a bias would take
+    parameters = {"algebra": algebra, "fixed_atoms": fixed, "search_rows": 120, "random_state": 0, **limits}
     models = [
         ba.BinaryDictionaryLearning(**parameters).fit(rows)
-        for rows in (X, ba.pack(X, tmp_path / "rows.zarr"), da.from_array(X, chunks=(200, M)))
+        for rows in (X, ba.pack(X, tmp_path / "rows.zarr"), da.from_array(X, chunks=(120, M)))
     ]
     for model in models:
         check(X, model.as_model(), fixed, limits)
@@ -110,10 +111,10 @@ def test_constraints_hold_in_memory_stores_and_clusters(tmp_path, limits, algebr
 
 @pytest.mark.parametrize("limits", [{}, {"max_features_per_atom": 4, "min_samples_per_atom": 15, "apart": [(0, 5)]}])
 def test_constraints_hold_after_every_batch_of_a_stream(limits):
-    X, fixed = table(4, 480), almost_planted(4, "or")
+    X, fixed = table(4, 320), almost_planted(4, "or")
     model = ba.BinaryDictionaryLearning(algebra="or", fixed_atoms=fixed, random_state=0, **limits)
-    for start in range(0, 480, 120):
-        model.partial_fit(X[start : start + 120])
+    for start in range(0, 320, 80):
+        model.partial_fit(X[start : start + 80])
         check(X, model.as_model(), fixed, limits)
     assert len(model.components_) > 2
 

@@ -57,9 +57,8 @@ def test_given_factors_are_the_best_so_far_when_the_search_ends_soon():
     assert result.codelength.total <= codelength(data.X, data.atoms, data.codes).total
 
 
-@every_search
 @every_algebra
-@pytest.mark.parametrize("n_components", ["mdl", 5])
+@pytest.mark.parametrize(("search", "n_components"), [("fast", "mdl"), ("thorough", 5)])
 def test_of_both_algebras_the_shorter_is_kept(algebra, search, n_components):
     X = planted_in(algebra, 150, 40, 5).X
     auto, xor, either = (
@@ -177,8 +176,7 @@ def bits_of(rows, shares):
     ]
 
 
-@every_algebra
-@every_search
+@pytest.mark.parametrize(("algebra", "search"), [("xor", "thorough"), ("or", "fast")])
 def test_a_bias_is_learned_for_dense_features_and_used_everywhere(dense_table, algebra, search):
     X, new = dense_table[:300], dense_table[470:]
     how = {"algebra": algebra, "search": search, "random_state": 0}

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import bitatoms as ba
@@ -29,13 +29,15 @@ def errors_of(X, result):
     return int(((X == 1) & (made == 0)).sum()), int(((X == 0) & (made == 1) & known).sum())
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 50), COST, COST, st.booleans(), st.booleans())
+@example(22, math.inf, math.inf, True, False)  # where added ones would be traded for missed ones
+@example(25, math.inf, math.inf, True, False)
 def test_infinite_costs_are_never_violated(seed, missed_cost, added_cost, has_unknown, per_column):
-    X = noisy(seed, n=60, m=30)
+    X = noisy(seed, n=40, m=24)
     if has_unknown:
-        X[random_bits(seed, 60, 30, 0.1) == 1] = 2
-    costs = [np.full(30, missed_cost), np.full(30, added_cost)]
+        X[random_bits(seed, 40, 24, 0.1) == 1] = 2
+    costs = [np.full(24, missed_cost), np.full(24, added_cost)]
     if per_column:
         for each in costs:
             each[::2] = 1.0
@@ -60,9 +62,9 @@ def test_costs_of_1_are_the_search_without_costs():
     assert (plain.atoms, plain.codes) == (with_costs.atoms, with_costs.codes)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_added_ones_become_fewer_as_they_cost_more(seed):
-    X = noisy(seed, n=200, m=60, noise=0.05)
+    X = noisy(seed, noise=0.05)
     added = [errors_of(X, factorize(X, false_positive_cost=cost, random_state=0))[1] for cost in (1, 3, 10, math.inf)]
     assert added == sorted(added, reverse=True)
     assert added[0] > 0
@@ -77,24 +79,24 @@ def test_costs_may_be_given_by_name():
     assert by_name.costs.added.tolist() == [1, math.inf, 1, 4, 1]
 
 
-@pytest.mark.parametrize("cost", [1e9, 1e17, 1e300])
-def test_a_cost_may_be_as_large_as_a_number_can_be(cost):
+def test_a_cost_may_be_as_large_as_a_number_can_be():
     X = noisy(4)
-    result = factorize(X, false_positive_cost=cost, false_negative_cost={0: cost}, random_state=0)
-    assert errors_of(X, result)[1] <= errors_of(X, factorize(X, random_state=0))[1]
-    assert result.costs.missed[0] == cost
+    n_added = errors_of(X, factorize(X, random_state=0))[1]
+    for cost in (1e9, 1e17, 1e300):
+        result = factorize(X, false_positive_cost=cost, false_negative_cost={0: cost}, random_state=0)
+        assert errors_of(X, result)[1] <= n_added
+        assert result.costs.missed[0] == cost
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_threads_do_not_change_the_result(workers):
-    X = noisy(3, n=300, m=70)
-    results = [factorize(X, false_positive_cost=5, random_state=1, n_jobs=n) for n in (1, workers)]
+def test_threads_do_not_change_the_result():
+    X = noisy(3, n=200, m=70)
+    results = [factorize(X, false_positive_cost=5, random_state=1, n_jobs=n) for n in (1, 3)]
     assert results[0].atoms == results[1].atoms
     assert results[0].codes == results[1].codes
 
 
 def test_a_store_gives_the_model_of_memory_and_codes_from_below(tmp_path):
-    X = noisy(5, n=900, m=48)
+    X = noisy(5, n=600, m=40)
     settings = {"false_positive_cost": math.inf, "search_rows": 300, "random_state": 0}
     in_memory = Learning(**settings).fit(X)
     store = ba.pack(X, tmp_path / "rows.zarr")

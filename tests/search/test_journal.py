@@ -33,8 +33,8 @@ SEARCHES = {
     "mdl xor": (SMALL, {}),
     "both algebras, two starts each": (OVERLAID, {"algebra": "prefer-or", "n_init": 2}),
     "thorough": (SMALL, {"search": "thorough"}),
-    "anytime": (SMALL, {"search": "anytime", "max_iter": 40}),
-    "anytime k": (NOISE, {"search": "anytime", "n_components": 4, "max_iter": 150}),
+    "anytime": (SMALL, {"search": "anytime", "max_iter": 25}),
+    "anytime k": (NOISE, {"search": "anytime", "n_components": 4, "max_iter": 80}),
     "anytime k codelength": (
         OVERLAID,
         {"search": "anytime", "n_components": 3, "objective": "codelength", "algebra": "or", "max_iter": 30},

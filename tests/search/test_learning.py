@@ -290,6 +290,7 @@ def test_max_time_too_short_for_a_step_still_gives_a_factorization(n_components,
 
 @every_search
 @pytest.mark.parametrize("n_components", [17, "mdl"])
+@pytest.mark.usefixtures("few_trials_here")
 def test_callbacks_get_every_round(search, n_components):
     rounds, second_rounds = [], []
     X = planted(150, 65, 5, random_state=3).X

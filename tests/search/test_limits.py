@@ -11,6 +11,7 @@ from support.plans import use_budget
 from support.results import (
     assert_matches_oracle,
     every_algebra,
+    every_goal,
     every_search,
 )
 
@@ -21,9 +22,8 @@ LIMITED = [("or", "mdl", "auto"), ("or", 5, "errors"), ("or", 20, "errors"), ("o
 LIMITED += [("xor", 5, "errors"), ("xor", 20, "errors")]
 
 
-@every_search
 @pytest.mark.parametrize(("algebra", "n_components", "objective"), LIMITED)
-@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize(("search", "most"), [("fast", 1), ("thorough", 2)])
 def test_no_sample_uses_more_atoms_than_allowed(table, algebra, search, n_components, objective, most):
     how = {"algebra": algebra, "search": search, "objective": objective, "max_atoms_per_sample": most}
     with warnings.catch_warnings():
@@ -50,9 +50,11 @@ def test_no_sample_uses_more_atoms_than_allowed_after_a_basis_move(table, search
 
 
 @every_algebra
-@every_search
 @pytest.mark.parametrize("n_components", ["mdl", 5, 20])
-@pytest.mark.parametrize("limits", [{"max_atoms_per_sample": 1}, {"max_atoms_per_sample": 2, "residual_limit": 9}])
+@pytest.mark.parametrize(
+    ("search", "limits"),
+    [("fast", {"max_atoms_per_sample": 1}), ("thorough", {"max_atoms_per_sample": 2, "residual_limit": 9})],
+)
 def test_new_samples_are_coded_within_the_limits(small, algebra, search, n_components, limits):
     model = BinaryDictionaryLearning(n_components, algebra=algebra, search=search, random_state=0, **limits)
     with warnings.catch_warnings():
@@ -80,10 +82,8 @@ def test_samples_within_the_residual_limit_are_not_coded_for_the_fewest_errors(t
     assert not result.codes.row_weights()[table.sum(axis=1) <= 15].any()
 
 
-@every_algebra
-@every_search
-@pytest.mark.parametrize("objective", ["auto", "codelength"])
-@pytest.mark.parametrize("n_components", ["mdl", 5, 20])
+@pytest.mark.parametrize(("algebra", "search"), [("xor", "fast"), ("or", "thorough")])
+@every_goal
 def test_fit_transform_is_fit_and_then_transform(small, algebra, search, n_components, objective):
     model = BinaryDictionaryLearning(n_components, algebra=algebra, search=search, objective=objective, random_state=0)
     codes = model.fit_transform(small)

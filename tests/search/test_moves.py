@@ -593,7 +593,7 @@ def test_the_result_of_a_search_has_trimmed_atoms():
     assert result.history[-1].move == "trim"
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(FILLED, st.sampled_from(ALGEBRAS), WORKERS, SEEDS)
 def test_moves_of_atoms_that_are_described_by_stretches(problem, algebra, workers, seed):
     random = np.random.default_rng(seed)

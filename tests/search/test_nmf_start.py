@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
@@ -83,11 +83,11 @@ def test_fitting_rows_never_raises_the_squared_error(seed, n_atoms):
 
 @pytest.mark.parametrize("algebra", ["or", "xor"])
 def test_starts_do_not_depend_on_threads_and_chunks(algebra):
-    X = planted(300, 130, 6, algebra=algebra, noise=0.05, random_state=1).X
+    X = planted(200, 130, 6, algebra=algebra, noise=0.05, random_state=1).X
     alone = starts(X, 6, algebra)
     assert len(alone) > 1
     assert len(set(alone)) == len(alone)  # each from numbers of its own
-    for workers in (Workers(2), Workers(3), Workers(1, 64), Workers(2, 64), Workers(3, 128)):
+    for workers in (Workers(3), Workers(1, 64), Workers(2, 64)):
         assert starts(X, 6, algebra, workers=workers) == alone
 
 
@@ -98,7 +98,6 @@ def test_most_starts_find_planted_atoms_at_once():
     assert np.median(found) == 5
 
 
-@settings(max_examples=30)
 @given(matrices(), ALGEBRAS, st.integers(0, 9))
 def test_atoms_of_any_table_have_ones(X, algebra, n_atoms):
     for atoms in starts(X, n_atoms, algebra):
@@ -142,6 +141,7 @@ def test_a_start_finds_overlapping_atoms_that_greedy_growth_misses(seed):
 
 
 @pytest.mark.parametrize("algebra", ["or", "xor"])
+@pytest.mark.usefixtures("few_trials_here")
 def test_the_first_round_is_the_start_and_counts_what_changed(algebra):
     X = planted(200, 70, 5, algebra=algebra, noise=0.1, random_state=2).X
     result = factorize(X, 5, algebra=algebra, random_state=0)
@@ -151,6 +151,7 @@ def test_the_first_round_is_the_start_and_counts_what_changed(algebra):
     assert first.wrong_bits >= result.wrong_bits
 
 
+@pytest.mark.usefixtures("few_trials_here")
 def test_no_row_uses_more_atoms_than_max_atoms_per_sample():
     X = planted(200, 70, 8, algebra="or", noise=0.05, random_state=2).X
     result = factorize(X, 8, algebra="or", max_atoms_per_sample=2, random_state=0)

@@ -83,7 +83,7 @@ def test_no_single_flip_lowers_the_error_of_a_rank_one_fit(X, seed):
     assert (X ^ np.outer(users, atom)).sum() < X.sum()
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(matrices(), DRAWS, WORKERS)
 def test_a_rank_one_fit_matches_the_oracle(X, draws, workers):
     assume(X.any())

@@ -92,10 +92,10 @@ def test_all_rows_decide_and_not_the_sample(algebra, tmp_path):
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 @pytest.mark.parametrize("forget", [0.0, 0.001])
 def test_a_stream_settles_its_bias_after_every_batch(algebra, forget):
-    X = random_bits(3, 900, 40, 0.5)
-    X[:, :20] = X[:, :1] ^ random_bits(4, 900, 20, 0.05)
+    X = random_bits(3, 600, 40, 0.5)
+    X[:, :20] = X[:, :1] ^ random_bits(4, 600, 20, 0.05)
     stream = StreamLearner(params_for(algebra=algebra), forget, np.random.default_rng(0))
-    for first in range(0, 900, 100):
+    for first in range(0, 600, 100):
         stream.partial_fit(BitMatrix.from_dense(X[first : first + 100]), Workers())
         assert share_wrong(stream.as_result()).max() <= 0.5
         assert stream.state.bias.to_dense()[0].tolist() == stream.as_result().bias.tolist()

@@ -116,9 +116,16 @@ def test_a_callback_ends_all_restarts_and_both_algebras(table):
     assert list(result.codelengths) == ["xor"]
 
 
-@every_search
 @every_goal
-@pytest.mark.parametrize("how", [{"max_iter": 1}, {"max_iter": 3}, {"max_time": 1e-6}])
+@pytest.mark.parametrize(
+    ("search", "how"),
+    [
+        ("fast", {"max_iter": 1}),
+        ("thorough", {"max_iter": 3}),
+        ("fast", {"max_time": 1e-6}),
+        ("thorough", {"max_time": 1e-6}),
+    ],
+)
 def test_limits_end_the_search_with_a_usable_model(small, search, n_components, objective, how):
     expected = next(iter(how))
     how = {**how, "search": search, "objective": objective, "random_state": 0}

@@ -77,7 +77,7 @@ def test_results_do_not_depend_on_threads(algebra, how):
 
 
 @pytest.mark.filterwarnings("ignore:.* were requested")
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(SEEDS, st.sampled_from(("xor", "or")), st.sampled_from(sorted(HOW)), st.sampled_from((0.05, 0.5, 1.0)))
 def test_values_of_unknown_cells_change_nothing(seed, algebra, how, share):
     n_atoms = np.random.default_rng(seed).integers(1, 5)

@@ -113,7 +113,8 @@ def test_atoms_of_scattered_columns_become_one(algebra, only, monkeypatch):
     assert sorted(map(tuple, result.atoms.to_dense())) == sorted(map(tuple, atoms))
     bits = [row.bits for row in result.history]
     assert bits == sorted(bits, reverse=True)
-    assert_same_search(result, ba.factorize(X, algebra=algebra, random_state=0, n_jobs=3))
+    if only is None:
+        assert_same_search(result, ba.factorize(X, algebra=algebra, random_state=0, n_jobs=3))
 
 
 @every_algebra
@@ -180,8 +181,7 @@ def test_joins_do_not_matter_where_blocks_are_independent(table, algebra, monkey
     assert joined.codelength.total <= alone.codelength.total
 
 
-@every_algebra
-@pytest.mark.parametrize("n_columns", [1, None], ids=["in one window", "everywhere"])
+@pytest.mark.parametrize(("algebra", "n_columns"), [("or", 1), ("xor", None)], ids=["in one window", "everywhere"])
 def test_unknown_cells(table, algebra, n_columns):
     X = table.copy()
     X[:, :n_columns][random_bits(5, *X[:, :n_columns].shape, 0.1) == 1] = 2

@@ -15,10 +15,11 @@ def use_budget(patch, nmf_starts=None, **fixed_rank):
         patch.setitem(PLANS, name, replace(plan, fixed_rank=budget))
 
 
-def use_small_budget(patch):
+def use_small_budget(patch, **tuning):
     """Let all searches make few trials, starts, rounds, iterations and shakes, but each kind of step.
 
-    Atoms to start from are few, but those of the first look are not: their codes take more than one word.
+    Atoms to start from are few, but those of the first look are not: their codes take more than one word. ``tuning``
+    are constants of searches for the shortest codelength that replace those of this budget.
     """
     for name, plan in PLANS.items():
         fixed_rank = replace(
@@ -29,17 +30,17 @@ def use_small_budget(patch):
         )
         linear_start = plan.mdl.linear_start
         peeling = replace(linear_start.peeling, max_rounds=8, n_draws=5, coding_draws=4)
-        mdl = replace(
-            plan.mdl,
-            cycle_rounds=2,
-            close=1.0,  # only the best start is continued
-            ordinary_close=1.0,
-            linear_start=replace(linear_start, peeling=peeling),
-            start_sums=replace(plan.mdl.start_sums, patience=10, max_patience=10),
-            nmf_ranks=plan.mdl.nmf_ranks[:1],
-            nmf=replace(plan.mdl.nmf, max_iterations=20),
-            max_regrowths=4,
-        )
+        small = {
+            "cycle_rounds": 2,
+            "close": 1.0,  # only the best start is continued
+            "ordinary_close": 1.0,
+            "linear_start": replace(linear_start, peeling=peeling),
+            "start_sums": replace(plan.mdl.start_sums, patience=10, max_patience=10),
+            "nmf_ranks": plan.mdl.nmf_ranks[:1],
+            "nmf": replace(plan.mdl.nmf, max_iterations=20),
+            "max_regrowths": 4,
+        }
+        mdl = replace(plan.mdl, **small | tuning)
         starts = tuple(min(16, size) for size in plan.starts)
         plan = replace(plan, starts=starts, patience=1, shakes=min(1, plan.shakes))
         windows = replace(plan.windows, starts=tuple(min(16, size) for size in plan.windows.starts))

@@ -72,10 +72,11 @@ class Block:
     XOR, the product is in the algebra), and track which rows and atoms are *stale*, so that nothing is recomputed that
     cannot have changed. Unknown cells are never wrong.
 
-    The arrays ``_rows`` and ``_atoms`` belong to the block and its friends in this package, which pass them to kernels:
-    `core.coding`, `core.information_sets`, `core.remembered`, `core.atoms`, `core.exact`, `core.removal`,
-    `core.soft_codes` and `core.trials`. Nothing else reads or writes them. Counts of the rows are kept until somebody
-    gets ``_rows``, and may change them; what only reads them may get ``_read_rows`` instead.
+    Its ``kernels`` process the rows: `HostKernels`, or `DeviceKernels` if the rows are in the memory of a device. The
+    arrays ``_rows`` and ``_atoms`` belong to the block, its kernels and its friends in this package: `core.coding`,
+    `core.information_sets`, `core.remembered`, `core.atoms`, `core.exact` and `core.trials`. Nothing else reads or
+    writes them. Counts of the rows are kept until somebody gets ``_rows``, and may change them; what only reads them
+    may get ``_read_rows`` instead.
 
     Parameters
     ----------

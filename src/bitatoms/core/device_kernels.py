@@ -265,9 +265,14 @@ class DeviceKernels:
         """Return codes, as an array, of all atoms that are subsets of each target, or of none if these are too many."""
         m, p = self._block.n_features, len(atoms)
         features = self._features(BitMatrix.from_words(atoms.copy(), m, check=False).to_dense(bool))
-        within = self.device.matmul(unpacked(self.device, ~targets, m), features)[:, :p] == 0
-        within &= (within.sum(axis=1) <= max_atoms)[:, np.newaxis]
-        return rows.packed(self.device, within)
+        codes = self.xp.empty((len(targets), -(-p // 64)), np.uint64)
+        size = rows_at_a_time(self.device, m + 4 * features.shape[1])
+        for start in range(0, len(targets), size):
+            own = slice(start, start + size)
+            within = self.device.matmul(unpacked(self.device, ~targets[own], m), features)[:, :p] == 0
+            within &= (within.sum(axis=1) <= max_atoms)[:, np.newaxis]
+            codes[own] = rows.packed(self.device, within)
+        return codes
 
     def restore_rows(self, indices: Any, codes: Any, errors: Any) -> None:
         """Set the codes of the rows with these indices, and the errors that they have with them."""

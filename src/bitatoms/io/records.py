@@ -67,12 +67,15 @@ def _padded(source: Source, rows: Iterator[Record]) -> Iterator[Record]:
     has_header = bool(used) and not any(cell.strip().lower() in CELL_WORDS for cell in used[0][start:] if cell.strip())
     width = len(used[0]) if has_header else max(map(len, used), default=0)
     for number, cells in itertools.chain(head, rows):
+        if not cells:
+            yield number, cells
+            continue
         if any(cell.strip() for cell in cells[:start]):
             raise source.error(
                 f"row {number} has a cell to the left of column {start + 1}, where the table begins; remove that "
                 "cell, or move the table to the first column"
             )
-        yield number, [*cells, *[""] * (width - len(cells))][start:] if cells else []
+        yield number, [*cells, *[""] * (width - len(cells))][start:]
 
 
 def unit_of(source: Source) -> str:

@@ -26,7 +26,7 @@ _MODIFIED = re.compile(rb"(<dcterms:(created|modified)[^>]*>)[^<]*")
 def read_sheet(source: Source, sheet: str | int | None = None) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the cells of each row of a sheet as text, up to its last cell; of a blank row, no cells."""
     for number, row in _read_rows(source, sheet):
-        cells = [_to_text(value) for value in row]
+        cells = [_to_text(value) for value in row] if row else []
         while cells and not cells[-1].strip():
             cells.pop()
         yield number, cells
@@ -49,15 +49,11 @@ def _read_rows(source: Source, sheet: str | int | None) -> Iterator[tuple[int, S
             book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         page = _select(source, book, sheet)
         page.reset_dimensions()  # what the file claims need not be true
-        rows = iter(page.iter_rows(values_only=True))
-        for number in range(1, MAX_ROWS + 2):
-            with source.catch_library_errors():
-                row = next(rows, None)
-            if row is None:
-                return
-            if number > MAX_ROWS or len(row) > MAX_COLUMNS:
-                raise source.error("the sheet is larger than Excel allows: corrupt or malicious")
-            yield number, row
+        with source.catch_library_errors():  # also while the caller uses a row: what it raises is not raised here
+            for number, row in enumerate(page.iter_rows(values_only=True), 1):
+                if number > MAX_ROWS or len(row) > MAX_COLUMNS:
+                    raise source.error("the sheet is larger than Excel allows: corrupt or malicious")
+                yield number, row
 
 
 def _check_parts(source: Source) -> None:

@@ -35,7 +35,7 @@ class MemoryRows:
         if max_memory is not None:
             has_unknown, held = data.n_unknown > 0, bytes_of(data)
             on_device = workers.device is not None
-            self._budget = MemoryBudget(max_memory, data.n_cols, workers.n_threads, 0, has_unknown, held, on_device)
+            self._budget = MemoryBudget(max_memory, data.n_cols, workers.n_at_once, 0, has_unknown, held, on_device)
 
     def ones(self) -> SparseBits | None:
         """Return all rows by their ones, or None if these are many, some cells are unknown, or the table is narrow."""

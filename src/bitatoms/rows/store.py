@@ -349,7 +349,7 @@ def memory_budget(
     width = store.n_features if n_features is None else n_features
     read = store._packed.read_bytes
     limit, on_device = parse_memory_limit(max_memory), workers.device is not None
-    return MemoryBudget(limit, width, workers.n_threads, read, store.has_unknown, on_device=on_device)
+    return MemoryBudget(limit, width, workers.n_at_once, read, store.has_unknown, on_device=on_device)
 
 
 def check_memory(

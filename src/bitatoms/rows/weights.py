@@ -106,7 +106,9 @@ class WeightedRows(NamedTuple):
             mean_ones = float(weights.astype(float) @ data.row_weights()) / total_weight(weights)
             n_bytes = _INDEX_BYTES + mean_ones * (data.indices.itemsize + _INDEX_BYTES)
         check_total(weights, n_bytes + _INDEX_BYTES, max_memory)
-        return data[self._index]
+        rows: Bits = data[self._index]
+        # Where all unknown cells are in rows with weight 0, the rows are those of a table without a mask.
+        return rows.filled() if isinstance(rows, BitMatrix) and not rows.n_unknown else rows
 
     def repeated_init(self, init: Any) -> Any:
         """Return the start of a search of the repeated rows: initial codes, if there are any, are repeated too."""

@@ -10,7 +10,8 @@ import time
 import numpy as np
 
 from ..bits import BitMatrix, stack_rows
-from ..core.block import Change
+from ..core.block import Block, Change
+from ..core.error_costs import ErrorCosts
 from ..covers.driver import search_cover
 from ..parameters import CoverKwargs, with_defaults
 from .context import SearchContext
@@ -27,7 +28,8 @@ def cover_missed(context: SearchContext) -> None:
     costs, best = context.objective.costs, context.monitor.best
     if costs is None or best is None or not costs.forbids_missed:
         return
-    block = context.block(best.atoms, best.codes, best.bias)
+    found = context.block(best.atoms, best.codes, best.bias)
+    block = _without_forbidden(found, costs)
     data, columns = context.data.filled(), np.isinf(costs.missed)
     words = data.words & block.errors().words & BitMatrix.from_dense(columns[np.newaxis]).words
     left = BitMatrix.from_words(words, data.n_cols, check=False)
@@ -36,9 +38,23 @@ def cover_missed(context: SearchContext) -> None:
         together = stack_rows([block.atoms(), atoms], data.n_cols)
         uses = stack_rows([block.codes().T, codes.T], data.n_rows).T
         record_state(context, block.with_factors(together, uses), Change(), 0, "cover")
+    elif block is not found:
+        record_state(context, block, Change(), 0, "cover")
     is_exact = columns.all() and np.isinf(costs.added).all() and not context.data.n_unknown
     if is_exact:
         record_state(context, context.block(*_cover(context, data)), Change(), 0, "cover")
+
+
+def _without_forbidden(block: Block, costs: ErrorCosts) -> Block:
+    """Return a state without the uses of atoms that add a forbidden one; a search may add it to miss fewer ones."""
+    if not costs.forbidden.size or not (block.added() * np.isinf(costs.added)).any():
+        return block
+    data, atoms, codes = block.data(), block.atoms(), block.codes().to_dense()
+    ones = data.words | data.unknown.words if data.unknown is not None else data.words
+    for k, atom in enumerate(atoms.words):
+        codes[(~ones & costs.forbidden & atom).any(axis=1), k] = 0
+    is_used = codes.any(axis=0)
+    return block.with_factors(atoms[is_used], BitMatrix.from_dense(codes[:, is_used]))
 
 
 def _cover(context: SearchContext, ones: BitMatrix) -> tuple[BitMatrix, BitMatrix]:

@@ -1,6 +1,7 @@
 """AnnData in .h5ad files: round trips, files of anndata, malformed files, annotated files."""
 
 import re
+import shutil
 import warnings
 from dataclasses import replace
 
@@ -175,12 +176,21 @@ def test_peak_memory(tmp_path, kind, monkeypatch):
     assert peak < 12e6  # as an array it takes 20e6, and its names 5e6
 
 
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    """Return a folder with a file whose X is an array, and with another file of the same matrix."""
+    folder = tmp_path_factory.mktemp("originals")
+    write_file(folder / "other.h5ad", make_adata(KINDS["csr"]))
+    (folder / "values.bin").write_bytes(BITS.tobytes())
+    write_file(folder / "cells.h5ad", make_adata(BITS))
+    return folder
+
+
 @pytest.fixture
-def path(tmp_path):
-    """Return a file whose X is an array; in the same folder is another file with the same matrix."""
-    write_file(tmp_path / "other.h5ad", make_adata(KINDS["csr"]))
-    (tmp_path / "values.bin").write_bytes(BITS.tobytes())
-    return write_file(tmp_path / "cells.h5ad", make_adata(BITS))
+def path(originals, tmp_path):
+    """Return a copy of the file whose X is an array, next to copies of the others."""
+    shutil.copytree(originals, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "cells.h5ad"
 
 
 def _replace(name, make):

@@ -11,6 +11,8 @@ from support.annotations import FRAME
 from support.commands import runner
 from support.files import assert_read_error
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 COUNTS = np.random.default_rng(0).poisson(0.5, (3, 70)).astype(np.float32)
 GENES = [f"gene{number}" for number in range(70)]
 RNA = ad.AnnData(COUNTS, obs=FRAME, var=pd.DataFrame({"length": range(70)}, index=GENES), layers={"counts": COUNTS})

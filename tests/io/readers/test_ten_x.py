@@ -11,6 +11,8 @@ from support.commands import runner
 from support.files import assert_read_error
 from support.strategies import random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 COUNTS = random_bits(1, 130, 70, 0.2) * np.arange(1, 71)  # features x cells
 IDS = [f"ENSG{number:03}" for number in range(130)]
 NAMES = ["twice", "twice", *(f"gene{number}" for number in range(2, 130))]

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from ..structs import Prices, RowArrays, Rule
 from .device import WARP, Device
-from .products import MAX_SUM, rows_at_a_time, unpacked
+from .products import MAX_FACTOR, MAX_SUM, rows_at_a_time, unpacked
 
-_VARIANTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # atoms per thread for which kernels are compiled
+_VARIANTS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)  # atoms per thread for which kernels are compiled
 
 
 class AtomTables(NamedTuple):
@@ -57,7 +57,7 @@ def atom_tables(
         on_device = Prices(*(device.asarray(array) for array in prices._replace(uses=uses)))
     weights = dense @ device.asarray(added)
     shared = None
-    if added is bits and 2 * int(bits.sum(dtype=np.int64)) < MAX_SUM:
+    if added is bits and bits.max(initial=0) <= MAX_FACTOR and 2 * int(bits.sum(dtype=np.int64)) < MAX_SUM:
         shared = device.xp.zeros((-(-n_features // 8) * 8, len(dense)), np.float16)
         shared[:n_features] = (dense * device.asarray(bits)).T
     return AtomTables(device.asarray(words), weights, overlaps, device.asarray(columns), n_atoms, on_device, shared)

@@ -24,6 +24,7 @@ from .transfers import MIN_BYTES, Transfers
 WARP = 32  # threads
 _SOURCES = Path(__file__).with_name("cuda")
 _INCLUDE = re.compile(r'^#include "(?P<name>\w+\.cuh)"$', re.MULTILINE)
+_KERNEL = re.compile(r'^extern "C" __global__ void (?P<name>\w+)\(.*?^}$', re.MULTILINE | re.DOTALL)
 _WARPS_PER_BLOCK = 4
 _WARPS_PER_PROCESSOR = 64  # that are started: a warp takes one row after the other
 _SHARED_BYTES = 48 << 10  # memory that the threads of a block share
@@ -110,6 +111,11 @@ def source(file: str) -> str:
         return _INCLUDE.sub(lambda match: expand(match["name"]), text)
 
     return expand(file)
+
+
+def source_of(file: str, kernel: str) -> str:
+    """Return a source file with this kernel only: others would be compiled, too."""
+    return _KERNEL.sub(lambda match: match[0] if match["name"] == kernel else "", source(file))
 
 
 def warps_per_block(shared: int) -> int:
@@ -214,7 +220,7 @@ class CudaDevice:
         with self._lock:
             if key not in self._kernels:
                 options = ("-std=c++17", *(f"-D{name}={value}" for name, value in sorted(macros.items())))
-                module = self.xp.RawModule(code=source(file), options=options)
+                module = self.xp.RawModule(code=source_of(file, kernel), options=options)
                 self._kernels[key] = module.get_function(kernel)
             return self._kernels[key]
 

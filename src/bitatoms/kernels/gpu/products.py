@@ -8,7 +8,7 @@ import numpy as np
 
 from .device import WARP, Device
 
-MAX_SUM = 1 << 24  # up to which integers are exact in float32
+MAX_FACTOR, MAX_SUM = 1 << 11, 1 << 24  # up to which integers are exact in float16, and in float32
 _ONE, _TWO = 0x3C00, 0x4000  # as float16
 
 

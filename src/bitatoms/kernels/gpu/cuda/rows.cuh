@@ -69,8 +69,6 @@ struct Rule {
     Prices prices;
 };
 
-enum Kind { MISSED, ADDED, MEAN };
-
 // The work memory of a warp: `words_of_row(...)` words.
 __device__ __forceinline__ Row row_in(Word* memory, int n_words, int n_code_words) {
     Row row;
