@@ -102,7 +102,7 @@ def _library(file: str, macros: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
             f'\nextern "C" void emulate_{kernel}(int blocks, int threads, int shared, void** arguments) '
             f"{{ emulation::launch({kernel}, blocks, threads, shared, arguments); }}\n"
         )
-    options = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", *(f"-D{name}={value}" for name, value in macros)]
+    options = ["-std=c++17", "-Og", "-w", "-shared", "-fPIC", *(f"-D{name}={value}" for name, value in macros)]
     key = hashlib.blake2b(repr((text, options, _HEADER.read_text())).encode(), digest_size=12).hexdigest()
     library = Path(tempfile.gettempdir()) / f"bitatoms-emulation-{key}.so"
     if not library.exists():
