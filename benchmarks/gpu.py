@@ -179,7 +179,7 @@ def run_memory(n_jobs: int) -> None:
     The smallest table is fitted on the processors, too.
     """
     pool = import_cupy().get_default_memory_pool()
-    params: dict[str, Any] = {"n_components": 24, "algebra": "xor", "search_rows": 4096}
+    params: dict[str, Any] = {"n_components": 24, "algebra": "xor", "search_rows": 16384}
     for share in (0.5, 0.9, 3.0):
         data, _ = planted(int(share * (4 << 30) / 128), 1024, 32)
         for device, limit in (("cuda", 4 << 30), ("cuda", 0), ("cpu", 0))[: 3 if share == 0.5 else 2]:

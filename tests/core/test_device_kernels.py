@@ -197,7 +197,7 @@ def test_the_nearest_pattern_is_found(table):
     blocks, rule = blocks_of(table), rule_of(table)
     patterns = BitMatrix.from_words(np.vstack([blocks[0].targets()[::3], packed(random_bits(0, 5, m, 0.2))])[:32], m)
     uses = prices_of([], np.random.default_rng(0).integers(0, 20, len(patterns))).uses
-    (part,), (other,) = ([part.block for part in block.uncoded_parts(n)] for block in blocks)
+    (part,), (other,) = ([part.block for part in block.uncoded_chunks(n)] for block in blocks)
     found = [block.kernels.to_host(block.kernels.nearest(patterns, rule, uses)) for block in (part, other)]
     np.testing.assert_array_equal(*found)
     assert (found[0] >= 0).any()

@@ -19,9 +19,12 @@ def pytest_report_header():
 def device():
     """The device; where there is none, the reason for it ends the test."""
     try:
-        return find_device()
+        found = find_device()
     except NoDeviceError as error:
         reason = str(error)
+    else:
+        found.min_rows = 1  # also small blocks
+        return found
     if os.environ.get("REQUIRE_GPU"):
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)

@@ -8,7 +8,8 @@ from bitatoms.kernels.cpu import beam, coding, exact, gf2
 from bitatoms.kernels.gpu import beam as gpu_beam
 from bitatoms.kernels.gpu import exact as gpu_exact
 from bitatoms.kernels.gpu import information_sets as gpu_information_sets
-from bitatoms.kernels.gpu.coding import atom_tables, restore_rows
+from bitatoms.kernels.gpu.coding import atom_tables
+from bitatoms.kernels.gpu.rows import restore_rows
 from bitatoms.kernels.structs import RowArrays, beam_scratch, candidate_scratch, coding_scratch
 from support.blocks import block_of, priced_rule
 from support.emulated_device import COMPILER, EmulatedDevice
@@ -217,6 +218,6 @@ def test_restored_rows_are_covered_by_their_codes(device, algebra, unknown):
     rows, indices = copied(block._rows), np.array([3, 0, 29, 8])
     given = block._atoms.words, indices, rows.codes[5:9].copy(), rows.errors[5:9].copy()
     coding.restore_rows(block._rows, *given, block.covers)
-    restore_rows(device, rows, *given, algebra == "or")
+    restore_rows(device, rows, *given)
     assert_same_rows(rows, block._rows)
     assert (rows.codes[indices] == given[2]).all()

@@ -93,7 +93,7 @@ def test_a_pass_by_beams_and_from_remembered_codes():
 
 @needs_compiler
 @pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_a_pass_by_groups_of_atoms_is_run_in_parts(algebra):
+def test_a_pass_by_groups_of_atoms_is_run_in_chunks(algebra):
     atoms = np.kron(np.eye(3, dtype=np.uint8), random_bits(0, 4, 30, 0.4))
     codes = random_bits(1, N_ROWS, 12, 0.2)
     data = BitMatrix.from_dense((codes @ atoms % 2) ^ random_bits(2, N_ROWS, 90, 0.05))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from ..parallel import Workers
 from .bias import settle_bias
 from .device_kernels import DeviceKernels
 from .host_kernels import HostKernels, read_only
+
+_logger = logging.getLogger(__name__)
 
 Words = NDArray[np.uint64]
 RowIndex = slice | NDArray[np.intp]
@@ -51,7 +54,7 @@ class Rest(NamedTuple):
     ones: NDArray[np.int64]  # (m,): rows that have each feature
 
 
-class Part(NamedTuple):
+class Chunk(NamedTuple):
     """Some of the rows of a block, from this one on, as a block of their own."""
 
     start: int
@@ -205,7 +208,7 @@ class Block:
 
     def codes(self) -> BitMatrix:
         """Return the codes."""
-        return BitMatrix.from_words(self.kernels.to_host(self._read_rows.codes), self.n_atoms, check=False)
+        return BitMatrix.from_words(self.kernels.copy_to_host(self._read_rows.codes), self.n_atoms, check=False)
 
     def factors(self) -> tuple[BitMatrix, BitMatrix]:
         """Return the atoms and the codes."""
@@ -213,11 +216,13 @@ class Block:
 
     def users(self, atoms: RowIndex = _ALL) -> Words:
         """Return the rows that use each atom, or those with these indices, packed: the codes transposed."""
-        return self.kernels.to_host(self._read_rows.users[atoms])
+        return self.kernels.copy_to_host(self._read_rows.users[atoms])
 
     def errors(self) -> BitMatrix:
         """Return the wrong bits of each row, with the unknown cells of the data."""
-        return BitMatrix.from_words(self.kernels.to_host(self._read_rows.errors), self.n_features, False, self.unknown)
+        return BitMatrix.from_words(
+            self.kernels.copy_to_host(self._read_rows.errors), self.n_features, False, self.unknown
+        )
 
     def data(self, rows: RowIndex = _ALL) -> BitMatrix:
         """Return the samples themselves, or those with these indices."""
@@ -446,23 +451,23 @@ class Block:
         asarray = self.kernels.asarray
         self.kernels.restore_rows(asarray(rows), asarray(codes), asarray(errors))
 
-    def uncoded_parts(self, n_rows: int) -> Iterator[Part]:
-        """Yield the rows in parts of at least this many, as blocks without codes, in the same memory."""
-        n_rows = max(n_rows, self.kernels.min_part_rows)
+    def uncoded_chunks(self, n_rows: int) -> Iterator[Chunk]:
+        """Yield the rows in chunks of at least this many, as blocks without codes, in the same memory."""
+        n_rows = max(n_rows, self.kernels.min_chunk_rows)
         for start in range(0, self.n_rows, n_rows):
-            yield Part(start, self._uncoded(slice(start, start + n_rows)))
+            yield Chunk(start, self._uncoded(slice(start, start + n_rows)))
 
     def _uncoded(self, rows: slice) -> Block:
         """Return a block of some rows without codes, in the same memory."""
-        part, xp = copy(self), self.kernels.xp
+        chunk, xp = copy(self), self.kernels.xp
         errors, unknown = self._targets(rows), self._read_rows.unknown[rows].copy()
-        part.unknown = None if self.unknown is None else self.unknown[rows]
-        part.n_known = len(errors) - (0 if part.unknown is None else part.unknown.column_weights())
-        part.rest, part._scratches = None, {}
-        part._atoms, part.kernels = part.atom_tables(self._atoms.words.copy()), self.kernels.for_block(part)
+        chunk.unknown = None if self.unknown is None else self.unknown[rows]
+        chunk.n_known = len(errors) - (0 if chunk.unknown is None else chunk.unknown.column_weights())
+        chunk.rest, chunk._scratches = None, {}
+        chunk._atoms, chunk.kernels = chunk.atom_tables(self._atoms.words.copy()), self.kernels.for_block(chunk)
         n, (n_code_words, n_masked) = len(errors), (self._read_rows.codes.shape[1], len(errors) if self.covers else 0)
         covered = unknown.copy() if n_masked and len(unknown) else xp.zeros((n_masked, self.n_words), np.uint64)
-        part._rows = RowArrays(
+        chunk._rows = RowArrays(
             errors=errors,
             codes=xp.zeros((n, n_code_words), np.uint64),
             users=xp.zeros((self.n_atoms, -(-n // 64)), np.uint64),
@@ -471,7 +476,7 @@ class Block:
             unknown=unknown,
             stale=xp.ones(n, np.uint8),
         )
-        return part
+        return chunk
 
     def move_to_host(self) -> None:
         """Move the rows to the memory of the host, for operations that no device has."""
@@ -513,7 +518,10 @@ def _kernels_for(block: Block, n_rows: int) -> HostKernels | DeviceKernels:
     n_words, n_code_words = block._atoms.words.shape[1], -(-block.n_atoms // 64)
     fits = words_per_row(n_words, n_code_words) <= max_shared_words()
     n_bytes = n_rows * 8 * (_ROW_COPIES * n_words + _CODE_COPIES * n_code_words)
-    return DeviceKernels(block, device) if fits and n_bytes < device.free_bytes() else HostKernels(block)
+    if not fits or n_bytes > device.free_bytes() // 2:
+        _logger.info("%d rows are processed on the CPU: they do not fit into the memory of %s", n_rows, device.name)
+        return HostKernels(block)
+    return DeviceKernels(block, device)
 
 
 def uncode_within_limit(block: Block, limit: int, settles_bias: bool = True) -> Block:

@@ -197,12 +197,12 @@ def keep_cheaper(block: Block, rule: Rule, coder: Callable[[Block], None], chunk
     assert rule.prices is not None
     before = block._rows.codes.copy(), block._rows.errors.copy()
     xp, old_costs = block.kernels.xp, block.kernels.row_costs(rule.prices)
-    for part in block.uncoded_parts(chunk_rows):
-        coder(part.block)
-        new_costs = part.block.kernels.row_costs(rule.prices)
-        better = xp.flatnonzero(new_costs < old_costs[part.start : part.start + part.block.n_rows])
-        taken = part.block._read_rows.codes[better], part.block._read_rows.errors[better]
-        block.kernels.restore_rows(better + part.start, *taken)
+    for chunk in block.uncoded_chunks(chunk_rows):
+        coder(chunk.block)
+        new_costs = chunk.block.kernels.row_costs(rule.prices)
+        better = xp.flatnonzero(new_costs < old_costs[chunk.start : chunk.start + chunk.block.n_rows])
+        taken = chunk.block._read_rows.codes[better], chunk.block._read_rows.errors[better]
+        block.kernels.restore_rows(better + chunk.start, *taken)
     block.mark_stale()
     return changed(block, *before)
 

@@ -17,13 +17,13 @@ from ..kernels.gpu.device import Device, DeviceMemoryError
 from ..kernels.gpu.products import joint_counts, rows_at_a_time, unpacked
 from ..kernels.structs import ColumnDraw, Prices, Rule
 from ..parallel import Workers
-from .host_kernels import REFUSED, Changes, Tables, fingerprints
+from .host_kernels import Changes, Tables, fingerprints
 from .members import MemberCounts
 
 if TYPE_CHECKING:
     from .block import Block, Words
 
-_PART_ROWS = 1 << 20  # that are coded again at a time, while the codes that they have are kept
+_CHUNK_ROWS = 1 << 20  # that are coded again at a time, while the codes that they have are kept
 _LEAST_ROWS = 128  # that a device must have memory for
 
 Result = TypeVar("Result")
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 class DeviceKernels:
     """Kernels on the rows of a block. "Arrays" are arrays of the device."""
 
-    min_part_rows = _PART_ROWS
+    min_chunk_rows = _CHUNK_ROWS
 
     def __init__(self, block: Block, device: Device) -> None:
         self._block, self.device = block, device
@@ -64,6 +64,8 @@ class DeviceKernels:
     def to_host(self, array: Any) -> NDArray[Any]:
         """Return a copy of an array on the host."""
         return self.device.to_host(array)
+
+    copy_to_host = to_host
 
     def transposed(self, words: Any, n_cols: int) -> Any:
         """Return the transpose of packed rows of ``n_cols`` bits."""
@@ -197,6 +199,7 @@ class DeviceKernels:
 
     def code_stale(self, tables: Tables, rule: Rule) -> Changes:
         """Code the stale rows greedily from their codes, by numbers of errors."""
+        self._block.workers.check_deadline()
         self._block._atoms.stale[:] = 1
         changes = coding.code_rows(self.device, self._block._rows, tables, rule, stale_only=True)
         self._refresh_users()
@@ -204,6 +207,7 @@ class DeviceKernels:
 
     def code_at_prices(self, tables: Tables, rule: Rule, from_scratch: bool = False) -> Changes:
         """Code all rows greedily at prices: from their codes, or from no atoms, which is kept where it costs less."""
+        self._block.workers.check_deadline()
         if from_scratch:
             return self._code_from_scratch(tables, rule)
         changes = coding.code_rows(self.device, self._block._rows, tables, rule)
@@ -219,19 +223,20 @@ class DeviceKernels:
             coding.code_rows(self.device, block._rows, tables, rule._replace(residual_limit=1 << 60))
         old_errors = block._rows.errors.copy()  # as on the host: errors that this changes are not counted
         costs, wrong = self.row_costs(prices), rows.row_weights(self.device, block._rows.errors)
-        for part in block.uncoded_parts(self.min_part_rows):
-            own = slice(part.start, part.start + part.block.n_rows)
-            coding.code_rows(self.device, part.block._rows, tables, rule)
-            is_better = part.block.kernels.row_costs(prices) < costs[own]
+        for chunk in block.uncoded_chunks(self.min_chunk_rows):
+            own = slice(chunk.start, chunk.start + chunk.block.n_rows)
+            coding.code_rows(self.device, chunk.block._rows, tables, rule)
+            is_better = chunk.block.kernels.row_costs(prices) < costs[own]
             better = self.xp.flatnonzero(is_better & (wrong[own] > rule.residual_limit))
-            taken = part.block._rows.codes[better], part.block._rows.errors[better]
-            self._restore(better + part.start, *taken)
+            taken = chunk.block._rows.codes[better], chunk.block._rows.errors[better]
+            self._restore(better + chunk.start, *taken)
         self._refresh_users()
         count = self.count_differences
         return count(old_codes, block._rows.codes), count(old_errors, block._rows.errors)
 
     def code_by_beam(self, tables: Tables, rule: Rule, width: int, patience: int) -> Changes:
         """Code the stale rows by a beam of this width, up to ``patience`` levels without a better code."""
+        self._block.workers.check_deadline()
         marks = self.array(fingerprints(self._block._atoms.words))
         changes = beam.beam_rows(self.device, self._block._rows, tables, rule, marks, width, patience)
         self._refresh_users()
@@ -239,11 +244,13 @@ class DeviceKernels:
 
     def code_from_draws(self, draws: list[ColumnDraw], targets: Any, rule: Rule, slack: int) -> None:
         """Code rows from draws of columns, one after the other, and keep a code that costs less."""
+        self._block.workers.check_deadline()
         information_sets.code_from_columns(self.device, self._block._rows, targets, rule, draws, slack)
         self._refresh_users()
 
     def code_exactly(self, rule: Rule) -> Changes:
         """Give every row the best of all codes; for few atoms."""
+        self._block.workers.check_deadline()
         self._block._rows.stale[:] = 1
         changes = exact.code_rows_exactly(self.device, self._block._rows, self._atoms, rule)
         self._refresh_users()
@@ -281,7 +288,7 @@ class DeviceKernels:
 
     def _restore(self, indices: Any, codes: Any, errors: Any) -> None:
         state = self._block._rows
-        coding.restore_rows(self.device, state, self._atoms, indices, codes, errors, self._covers)
+        rows.restore_rows(self.device, state, self._atoms, indices, codes, errors)
 
     def removal(self, rule: Rule) -> DeviceRemoval:
         """Return what codes rows without some of the atoms."""
@@ -301,19 +308,18 @@ class DeviceKernels:
         return bool(self._block.covers)
 
 
-def run_in_parts(run: Callable[[slice], Result], n_rows: int, workers: Workers) -> list[Result]:
-    """Return the results of a function of some rows: of all of them, or of parts if the memory of the device is small.
+def run_in_chunks(run: Callable[[slice], Result], n_rows: int, workers: Workers) -> list[Result]:
+    """Return the results of a function of some rows: of all of them, or of chunks if the memory of the device is small.
 
     Raises
     ------
     DeviceMemoryError
         It is too small for a few rows.
     """
-    rows = slice(0, n_rows)
-    return _run_in_parts(run, rows, workers)
+    return _run_in_chunks(run, slice(0, n_rows), workers)
 
 
-def _run_in_parts(run: Callable[[slice], Result], rows: slice, workers: Workers) -> list[Result]:
+def _run_in_chunks(run: Callable[[slice], Result], rows: slice, workers: Workers) -> list[Result]:
     try:
         with workers.on_device():
             return [run(rows)]
@@ -323,8 +329,8 @@ def _run_in_parts(run: Callable[[slice], Result], rows: slice, workers: Workers)
     assert workers.device is not None
     workers.device.release()
     middle = rows.start + -(-(rows.stop - rows.start) // 128) * 64  # a multiple of 64
-    parts = slice(rows.start, middle), slice(middle, rows.stop)
-    return [result for part in parts for result in _run_in_parts(run, part, workers)]
+    halves = slice(rows.start, middle), slice(middle, rows.stop)
+    return [result for half in halves for result in _run_in_chunks(run, half, workers)]
 
 
 class DeviceRemoval:
@@ -344,8 +350,9 @@ class DeviceRemoval:
 
     def code_without(self, k: int, rows: NDArray[np.intp]) -> None:
         """Code these rows without atom k, which cannot be used from now on."""
+        self._block.workers.check_deadline()
         assert self._tables.prices is not None
-        self._tables.prices.uses[k] = REFUSED
+        self._tables.prices.uses[k] = coding.REFUSED
         kernels = self._kernels
         indices = kernels.array(rows.astype(np.int64))
         coding.code_rows(kernels.device, self._block._rows, self._tables, self._rule, indices=indices)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import beam, coding, dictionary, exact, gf2, joint_update, nearest, packing, votes, words
+from ..kernels.gpu.coding import REFUSED
 from ..kernels.structs import (
     PLANES,
     AtomArrays,
@@ -35,7 +36,6 @@ Changes = tuple[int, int]  # numbers of code and error bits that coding changed
 
 ROW_COST = 50.0  # nanoseconds per row of a light pass
 _ATOM_COST = 2000.0  # nanoseconds per atom and word of a vote
-REFUSED = 1 << 27  # a price at which no row uses an atom
 _LANES_PER_LISTED = 64  # atoms that are added to at once take about as long as one that is listed
 
 
@@ -47,7 +47,7 @@ class HostKernels:
 
     xp: Any = np
     device = None
-    min_part_rows = 0
+    min_chunk_rows = 0
 
     def __init__(self, block: Block) -> None:
         self._block = block
@@ -62,9 +62,9 @@ class HostKernels:
         """Return an array with a copy of these values of the host."""
         return words.copy()
 
-    def asarray(self, words: NDArray[Any]) -> Any:
-        """Return an array with these values of the host, to read it."""
-        return words
+    def asarray(self, words: Any) -> Any:
+        """Return an array with these values of the host, or of a device that the rows were on, to read it."""
+        return words if isinstance(words, np.ndarray) else words.get()
 
     def read_only(self, words: Words) -> Any:
         """Return an array with the words of a table, to read it."""
@@ -75,6 +75,10 @@ class HostKernels:
         return data.words
 
     def to_host(self, array: Any) -> NDArray[Any]:
+        """Return an array on the host: the same one."""
+        return np.asarray(array)
+
+    def copy_to_host(self, array: Any) -> NDArray[Any]:
         """Return a copy of an array on the host."""
         return np.asarray(array.copy())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from ..table import Header, Names, Picture, feature_names
 from ..variants import chromosomes_of, pairs, ranks_in, regions
 from .block import Block
 from .coding import PRICED_CODERS, coding_rule, typical_cost
-from .device_kernels import run_in_parts
+from .device_kernels import run_in_chunks
 from .genotypes import nearest_genotypes
 from .lifts import AtomCounts, Lifts, lifts_of
 from .likelihood import Frequencies, RowCoder
@@ -135,9 +135,9 @@ class Model(CountsResult):
         return stack_rows(chunks, self.atoms.n_rows)
 
     def _codes_of_chunk(self, chunk: Bits, workers: Workers) -> BitMatrix:
-        """Return the codes of samples; in parts, if the memory of a device is too small for them."""
-        parts = run_in_parts(lambda rows: self._codes_at_once(chunk[rows], workers), len(chunk), workers)
-        return parts[0] if len(parts) == 1 else stack_rows(parts, self.atoms.n_rows)
+        """Return the codes of samples; in smaller chunks, if the memory of a device is too small for them."""
+        chunks = run_in_chunks(lambda rows: self._codes_at_once(chunk[rows], workers), len(chunk), workers)
+        return chunks[0] if len(chunks) == 1 else stack_rows(chunks, self.atoms.n_rows)
 
     def _codes_at_once(self, chunk: Bits, workers: Workers) -> BitMatrix:
         """Return the codes of samples, found with each group of atoms."""
@@ -203,7 +203,7 @@ class Model(CountsResult):
             start += len(chunk)
             total = _sums(chunk.take_columns(others), zero[others], one[others]) + _sums(codes_of_chunk, unused, used)
             for group in self._groups:
-                errors = group.block(chunk, codes_of_chunk, workers).errors()
+                errors = group.block(chunk, codes_of_chunk, replace(workers, device=None)).errors()
                 total += _sums(errors, right[group.features], wrong[group.features])
             bits.append(total)
         return np.concatenate(bits)
@@ -227,7 +227,7 @@ class Model(CountsResult):
         for chunk in _chunks(data, 0, min(size, max_rows or size)):
             rows = slice(start, start := start + len(chunk))
             for group in self._groups:
-                block = group.block(chunk, codes[rows], workers)
+                block = group.block(chunk, codes[rows], replace(workers, device=None))  # all of it is read
                 soft[rows, group.atoms] += bits_of_cells_saved(block, (wrong - right)[group.features])
         return soft
 

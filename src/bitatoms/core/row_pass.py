@@ -14,7 +14,7 @@ from ..sparse_bits import SparseBits, sparse
 from .block import Block
 from .complete import hash_rows
 from .counts import Counts
-from .device_kernels import run_in_parts
+from .device_kernels import run_in_chunks
 from .pass_spec import AtomGroup, PassSpec, coded_block
 from .side_by_side import joined_codes
 from .voted_bits import cells_of
@@ -25,16 +25,16 @@ _VOTES_AT_A_TIME = 1 << 18
 def run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
     """Run a pass on rows with the codes of the pass before, and return their new codes and the counts.
 
-    If the memory of a device is too small for the rows, they are processed in parts.
+    If the memory of a device is too small for the rows, they are processed in chunks.
     """
 
     def run(rows: slice) -> tuple[BitMatrix, Counts]:
         return _run_pass(data[rows], None if codes is None else codes[rows], spec, workers)
 
-    parts = run_in_parts(run, len(data), workers)
-    if len(parts) == 1:
-        return parts[0]
-    all_codes, all_counts = zip(*parts, strict=True)
+    chunks = run_in_chunks(run, len(data), workers)
+    if len(chunks) == 1:
+        return chunks[0]
+    all_codes, all_counts = zip(*chunks, strict=True)
     return stack_rows(all_codes, spec.atoms.n_rows), reduce(Counts.__add__, all_counts)
 
 

@@ -26,6 +26,7 @@ from ..core.pass_spec import PassSpec, RowCounts
 from ..core.result import CountsResult, Factorization, Interrupted, ResultBase, Round
 from ..core.voted_bits import voted_bits
 from ..errors import InputError, warn
+from ..kernels.gpu.device import is_out_of_memory
 from ..mdl import string_bits
 from ..parallel import OutOfTime
 from ..search.journal import StepStore
@@ -126,7 +127,7 @@ def run_passes(
     except KeyboardInterrupt:
         raise Interrupted(passes.result("interrupted").result if passes.state.best else None) from None
     except (OutOfTime, MemoryError, MemoryLimitError) as error:
-        if not passes.state.best:
+        if not passes.state.best or (isinstance(error, MemoryError) and is_out_of_memory(error)):
             raise
         ended = ended_by(error)
     return passes.result(ended)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..core.result import Factorization, Interrupted
 from ..errors import InputError, Parameter
+from ..kernels.gpu.device import is_out_of_memory
 from ..parallel import OutOfTime, Workers
 from ..search.constrained import search
 from ..search.driver import report_result
@@ -67,7 +69,7 @@ def learn(
         data = rows.in_memory if ones is None else ones
         data = rows.take(np.arange(rows.n_rows)) if data is None else data
         steps = None if journal is None else journal.steps
-        result = search(data, params, _for_tasks(workers, rows, data, params), random, deadline, steps=steps)
+        result = _search(data, params, _for_tasks(workers, rows, data, params), random, deadline, steps=steps)
         if journal is not None:
             journal.end_search(finished=result.ended in (CONVERGED, MAX_ITER))
         report_result(result, params)
@@ -94,11 +96,33 @@ def learn(
             raise Interrupted(replace(found, ended="interrupted")) from None
         raise
     except (OutOfTime, MemoryError, MemoryLimitError) as error:
-        if found is None:
+        if found is None or (isinstance(error, MemoryError) and is_out_of_memory(error)):
             raise
         return _sample_only(found, error, params, must_cover_all_rows)
     report_result(passes.result, params)
     return passes
+
+
+def _search(
+    data: Bits,
+    params: SearchParams,
+    workers: Workers,
+    random: np.random.Generator,
+    deadline: float,
+    holdout: HoldOut | None = None,
+    share: float = 1.0,
+    steps: StepStore | None = None,
+) -> Factorization:
+    """Search rows; again, on the CPU, if the memory of a device turns out to be too small: the result is the same."""
+    before = deepcopy(random)
+    try:
+        return search(data, params, workers, random, deadline, holdout, share, steps)
+    except MemoryError as error:
+        if workers.device is None or not is_out_of_memory(error):
+            raise
+        logger.warning("searching on the CPU, because the memory of %s is too small", workers.device.name)
+    workers.device.release()
+    return search(data, params, replace(workers, device=None), before, deadline, holdout, share, steps)
 
 
 def _check_all_rows_searched(rows: RowSource, max_rows: int | None, params: SearchParams) -> None:
@@ -175,7 +199,7 @@ def _search_sample(
     params = replace(params, init=_init_of_sample(params.init, rows.n_rows, seen))
     data = rows.take(seen)
     workers = _for_tasks(workers, rows, data, params)
-    return search(data, params, workers, random, deadline, holdout, len(seen) / n_rows, steps)
+    return _search(data, params, workers, random, deadline, holdout, len(seen) / n_rows, steps)
 
 
 def _for_tasks(workers: Workers, rows: RowSource, data: Bits, params: SearchParams) -> Workers:
@@ -208,7 +232,7 @@ def search_part(
         return _search_sample(rows, max_rows, params, workers, random, deadline, part)
     params = replace(params, init=_init_of_sample(params.init, rows.n_rows, part))
     data = rows.take(part) if ones is None else ones[part]
-    return search(data, params, _for_tasks(workers, rows, data, params), random, deadline)
+    return _search(data, params, _for_tasks(workers, rows, data, params), random, deadline)
 
 
 def _init_of_sample(init: Any, n_rows: int, seen: NDArray[np.int64]) -> Any:

@@ -10,6 +10,7 @@ from ..bits import BitMatrix
 from ..core.block import Block, Change
 from ..core.coding import code_from_scratch, coding_rule
 from ..core.result import Factorization
+from ..kernels.gpu.device import is_out_of_memory
 from ..kernels.structs import covering
 from ..parallel import OutOfTime, Workers
 from .best_result import best_result, stopped_result
@@ -57,9 +58,9 @@ class OneStart:
             if monitor.best is None:
                 n_atoms = 0 if params.n_components == "mdl" else params.n_components
                 monitor.record(_rows_as_atoms(context, n_atoms), Change(), 1, "start")
-        except MemoryError:
+        except MemoryError as error:
             ended = MAX_MEMORY
-            if monitor.best is None:
+            if monitor.best is None or is_out_of_memory(error):
                 raise
         return ended, self.stopped(ended)
 

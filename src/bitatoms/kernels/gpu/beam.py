@@ -12,6 +12,7 @@ from .device import WARP, Device, warps_per_block
 
 _MAX_WARPS = 1 << 14  # at work at a time: as many as the largest devices run
 _WORK_BYTES = 1 << 30  # for the partial codes of all warps, at most
+_ROWS_PER_LAUNCH = 1 << 19
 _ENTRIES = (1, 2, 4, 8)  # candidates per thread for which kernels are compiled
 
 
@@ -32,13 +33,17 @@ def beam_rows(
     n_work = 2 * width * (WARP // 2 * atoms.gains + n_words + n_code_words)
     n_warps = _n_warps(len(indices), 8 * n_work, device.free_bytes(), warps_per_block(shared))
     work = xp.empty(n_warps * n_work, np.uint64)
-    device.launch(
-        "beam.cu", "beam_rows", n_warps, rows.errors, rows.codes, rows.unknown if len(rows.unknown) else None,
-        np.int32(n_words), np.int32(n_code_words), atoms.words, atoms.weights, atoms.overlaps, atoms.columns,
-        np.int32(atoms.n_atoms), prices.bits, prices.uses, np.int64(rule.max_atoms), np.int64(rule.residual_limit),
-        indices, np.int64(len(indices)), fingerprints, np.int32(width), np.int32(patience), work, changes,
-        shared=shared, **macros_of(rows, atoms, rule), ENTRIES=_entries(width),
-    )  # fmt: skip
+    for start in range(0, len(indices), _ROWS_PER_LAUNCH):
+        some = indices[start : start + _ROWS_PER_LAUNCH]
+        device.launch(
+            "beam.cu", "beam_rows", n_warps, rows.errors, rows.codes, rows.unknown if len(rows.unknown) else None,
+            np.int32(n_words), np.int32(n_code_words), atoms.words, atoms.weights, atoms.overlaps, atoms.columns,
+            np.int32(atoms.n_atoms), prices.bits, prices.uses, np.int64(rule.max_atoms),
+            np.int64(rule.residual_limit), some, np.int64(len(some)), fingerprints, np.int32(width),
+            np.int32(patience), work, changes,
+            shared=shared, **macros_of(rows, atoms, rule), ENTRIES=_entries(width),
+        )  # fmt: skip
+        device.to_host(changes)  # wait: Ctrl-C takes effect between launches
     codes, errors = device.to_host(changes).tolist()
     return codes, errors
 

@@ -15,6 +15,7 @@ from ..structs import Prices, RowArrays, Rule
 from .device import WARP, Device
 from .products import MAX_FACTOR, MAX_SUM, rows_at_a_time, unpacked
 
+REFUSED = 1 << 27  # a price at which no row uses an atom
 _VARIANTS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)  # atoms per thread for which kernels are compiled
 
 
@@ -54,7 +55,7 @@ def atom_tables(
     if prices is not None:
         uses = np.zeros(WARP * n_gains, np.int32)
         uses[:n_atoms] = prices.uses[:n_atoms]
-        on_device = Prices(*(device.asarray(array) for array in prices._replace(uses=uses)))
+        on_device = _on_device(device, prices._replace(uses=uses))
     weights = dense @ device.asarray(added)
     shared = None
     if added is bits and bits.max(initial=0) <= MAX_FACTOR and 2 * int(bits.sum(dtype=np.int64)) < MAX_SUM:
@@ -157,26 +158,6 @@ def price_rows(device: Device, rows: RowArrays, prices: Prices, covers: bool) ->
     return costs
 
 
-def restore_rows(
-    device: Device, rows: RowArrays, atom_words: Any, indices: Any, codes: Any, errors: Any, covers: bool
-) -> None:
-    """Set the codes of the rows with these indices, and the errors that they have; ``users`` is left as it is."""
-    rows.codes[indices] = codes
-    rows.errors[indices] = errors
-    if not covers:
-        return
-    n, n_words = len(indices), rows.errors.shape[1]
-    unknown = rows.unknown[indices] if len(rows.unknown) else None
-    covered, twice = device.xp.empty((n, n_words), np.uint64), device.xp.empty((n, n_words), np.uint64)
-    shape = np.int64(n), np.int32(n_words), np.int32(rows.codes.shape[1])
-    factors = device.xp.ascontiguousarray(codes), atom_words
-    device.launch(
-        "rows.cu", "multiply", -(-n * n_words // WARP), *factors, unknown, *shape, None, covered, twice,
-        COVERS=1, UNKNOWN=int(unknown is not None),
-    )  # fmt: skip
-    rows.covered[indices], rows.twice[indices] = covered, twice
-
-
 def words_per_row(n_words: int, n_code_words: int) -> int:
     """Return the most words that a warp needs to code a row."""
     return 6 * n_words + 2 * n_code_words
@@ -191,6 +172,7 @@ def macros_of(rows: RowArrays, atoms: AtomTables, rule: Rule) -> dict[str, int]:
         "PRICED": int(atoms.prices is not None),
         "OWN_COSTS": int(_has_own_costs(atoms)),
         "BY_RATIO": int(bool(rule.by_ratio)),
+        "REFUSED": REFUSED,
     }
 
 

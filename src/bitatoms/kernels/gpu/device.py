@@ -46,6 +46,11 @@ class DeviceMemoryError(MemoryError):
     """The memory of a device is too small."""
 
 
+def is_out_of_memory(error: MemoryError) -> bool:
+    """Return whether an error is about the memory of a device: raised here, or by CuPy."""
+    return isinstance(error, DeviceMemoryError) or type(error).__module__.partition(".")[0] == "cupy"
+
+
 class Device(Protocol):
     """A device: its arrays, and how kernels are run on it."""
 
@@ -141,6 +146,7 @@ class CudaDevice:
         self.name: str = properties["name"].decode()
         self.xp = cupy
         self._n_processors = int(properties["multiProcessorCount"])
+        self._is_limited = bool(pool.get_limit())
         self._n_bytes = pool.get_limit() or int(properties["totalGlobalMem"])
         self.work_bytes = min(_MAX_WORK_BYTES, self._n_bytes // 16)
         self._transfers = Transfers(cupy)
@@ -166,9 +172,13 @@ class CudaDevice:
                     yield
                     self._own.stream.synchronize()
             except self.xp.cuda.memory.OutOfMemoryError as error:
-                raise DeviceMemoryError(f"the memory of {self.name} is too small: {error}") from None
+                raise DeviceMemoryError(
+                    f"the memory of {self.name} is too small ({error}); compute on the CPU, or let CuPy use more memory"
+                ) from None
             finally:
                 self._own.depth = 0
+                if self._is_limited:  # other threads can use only what is not kept for this one
+                    self.xp.get_default_memory_pool().free_all_blocks(self._own.stream)
 
     def asarray(self, array: Any) -> Any:
         """Return an array on the device with the values of one of the host, or of the device."""
@@ -190,12 +200,13 @@ class CudaDevice:
         array = self.asarray(words)
         self.xp.cuda.get_current_stream().synchronize()  # other threads use it in other streams
         with self._lock:
-            if sum(each.array.nbytes for each in self._resident.values()) + array.nbytes <= self._n_bytes // 4:
+            if sum(each.array.nbytes for each in list(self._resident.values())) + array.nbytes <= self._n_bytes // 4:
                 self._resident[key] = _Resident(weakref.ref(owner, lambda _: self._resident.pop(key, None)), array)
         return array
 
     def release(self) -> None:
         """Free the memory that is kept for later."""
+        self.xp.cuda.Device().synchronize()  # other threads may still read it
         with self._lock:
             self._resident.clear()
         self.xp.get_default_memory_pool().free_all_blocks()
@@ -229,6 +240,8 @@ class CudaDevice:
         cublas, runtime = self.xp.cuda.cublas, self.xp.cuda.runtime
         n, m = left.shape if not transposed else left.shape[::-1]
         k = right.shape[1]
+        if not (n and m and k):  # cuBLAS refuses empty matrices
+            return self.xp.zeros((n, k), np.float32)
         out = self.xp.empty((n, k), np.float32)
         one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
         half, single = runtime.CUDA_R_16F, runtime.CUDA_R_32F
@@ -291,6 +304,8 @@ def _found() -> CudaDevice | NoDeviceError:
     try:
         if not cupy.cuda.runtime.getDeviceCount():
             return NoDeviceError("CuPy finds no CUDA device")
+        if number := cupy.cuda.runtime.getDevice():  # of this thread; others would use the first one
+            return NoDeviceError(f"device {number} of CuPy is selected; select it with CUDA_VISIBLE_DEVICES={number}")
         return CudaDevice(cupy)
     except RuntimeError as error:  # no driver, or one that is too old for CuPy
         return NoDeviceError(f"CuPy finds no CUDA device ({_first_line(error)}); check the driver with nvidia-smi")

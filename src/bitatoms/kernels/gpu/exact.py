@@ -30,7 +30,7 @@ def code_rows_exactly(device: Device, rows: RowArrays, atom_words: Any, rule: Ru
         rows.unknown if len(rows.unknown) else None, np.int32(n_words), atom_words, np.int32(n_atoms), low, high,
         within, np.int32(low.shape[1]), np.int32(high.shape[1]), np.int64(rule.max_atoms),
         np.int64(rule.residual_limit), rows.stale, np.int64(n), changes, shared=8 * (6 * n_words + 1),
-        GAINS=1, COVERS=int(covers), UNKNOWN=int(len(rows.unknown) > 0), PRICED=0, OWN_COSTS=0, BY_RATIO=0,
+        GAINS=1, COVERS=int(covers), UNKNOWN=int(len(rows.unknown) > 0), PRICED=0, OWN_COSTS=0, BY_RATIO=0, REFUSED=0,
     )  # fmt: skip
     codes, errors = device.to_host(changes).tolist()
     return codes, errors

@@ -32,5 +32,5 @@ def code_from_columns(
         device.asarray(rule.prices.bits), device.asarray(rule.prices.uses), np.int64(rule.max_atoms),
         *stacked, np.int32(rank), np.int32(len(draws)), np.int32(slack),
         np.int64(n), shared=8 * (5 * n_words + 2 * n_code_words + 2 * -(-rank // WARP)),
-        GAINS=1, COVERS=0, UNKNOWN=int(len(rows.unknown) > 0), PRICED=1, OWN_COSTS=0, BY_RATIO=0,
+        GAINS=1, COVERS=0, UNKNOWN=int(len(rows.unknown) > 0), PRICED=1, OWN_COSTS=0, BY_RATIO=0, REFUSED=0,
     )  # fmt: skip

@@ -45,6 +45,16 @@ def follow_flips(device: Device, rows: RowArrays, atoms: Any, flips: Any, flippi
     return int(total[0])
 
 
+def restore_rows(device: Device, rows: RowArrays, atoms: Any, indices: Any, codes: Any, errors: Any) -> None:
+    """Set the codes of the rows with these indices, and the errors that they have; ``users`` is left as it is."""
+    rows.codes[indices], rows.errors[indices] = codes, errors
+    if len(rows.covered):
+        unknown = rows.unknown[indices] if len(rows.unknown) else rows.unknown
+        covered, twice = device.xp.empty_like(errors), device.xp.empty_like(errors)
+        _multiply(device, codes, atoms, unknown, True, None, covered, twice)
+        rows.covered[indices], rows.twice[indices] = covered, twice
+
+
 def transposed(device: Device, words: Any, n_cols: int) -> Any:
     """Return the transpose of packed rows of ``n_cols`` bits."""
     n_rows = len(words)

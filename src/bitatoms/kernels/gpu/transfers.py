@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MIN_BYTES = 1 << 23  # fewer are copied by one thread, as CuPy does
-_PIECE_BYTES = 1 << 22
+_CHUNK_BYTES = 1 << 22
 _N_THREADS = 4
 
 
@@ -30,8 +30,8 @@ class Transfers:
     def _prepare(self) -> None:
         """Allocate what a thread needs."""
         self._own.stream = self._cupy.cuda.Stream(non_blocking=True)
-        self._own.pinned = self._cupy.cuda.alloc_pinned_memory(_PIECE_BYTES)
-        self._own.bytes = np.frombuffer(self._own.pinned, np.uint8, _PIECE_BYTES)
+        self._own.pinned = self._cupy.cuda.alloc_pinned_memory(_CHUNK_BYTES)
+        self._own.bytes = np.frombuffer(self._own.pinned, np.uint8, _CHUNK_BYTES)
 
     def to_device(self, array: NDArray[Any]) -> Any:
         """Return a copy of a contiguous array on the device."""
@@ -67,7 +67,7 @@ class Transfers:
 
     def _copy(self, copy: Callable[[slice], None], n_bytes: int) -> None:
         """Copy all pieces."""
-        starts = range(0, n_bytes, _PIECE_BYTES)
-        pieces = [slice(start, min(start + _PIECE_BYTES, n_bytes)) for start in starts]
+        starts = range(0, n_bytes, _CHUNK_BYTES)
+        pieces = [slice(start, min(start + _CHUNK_BYTES, n_bytes)) for start in starts]
         for _ in self._threads.map(copy, pieces):
             pass

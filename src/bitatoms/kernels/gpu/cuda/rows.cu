@@ -4,9 +4,8 @@
 #define THREAD (Int64(blockIdx.x) * blockDim.x + threadIdx.x)
 #define N_THREADS (Int64(gridDim.x) * blockDim.x)
 
-// Recompute what rows are covered by (OR), and add the change of the product of codes and atoms to the errors.
-//
-// errors ^= product with the atoms, less unknown cells, if `adds`; under OR, `covered` and `twice` are set.
+// errors ^= the products of codes and atoms, except in unknown cells; which bits are covered once and twice. Either may
+// be null.
 extern "C" __global__ void multiply(
     const Word* codes, const Word* atoms, const Word* unknown, Int64 n, int n_words, int n_code_words, Word* errors,
     Word* covered, Word* twice

@@ -58,7 +58,7 @@ struct Prices {
 
     __device__ __forceinline__ int use(int k) const {
         if (!PRICED) return 0;
-        return k == refused ? 1 << 27 : uses[k];
+        return k == refused ? REFUSED : uses[k];
     }
 };
 

@@ -7,6 +7,7 @@
 //   PRICED     1 if errors and uses of atoms have prices
 //   OWN_COSTS  1 if missed and added ones have prices of their own (under OR)
 //   BY_RATIO   1 to choose atoms by gain per bit
+//   REFUSED    a price at which no row uses an atom
 // tests/support/cuda_emulation.h defines the functions of CUDA for a processor, so that tests need no device.
 #pragma once
 
