@@ -21,11 +21,14 @@ class Device(EmulatedDevice):
     """A device that may be interrupted, once."""
 
     is_interrupted = False
+    n_launches_in_memory = 1 << 60  # for more of them, it has no memory
 
     def launch(self, *arguments, **more):
         if self.is_interrupted:
             self.is_interrupted = False
             raise KeyboardInterrupt
+        if self.n_launches >= self.n_launches_in_memory:
+            raise gpu.DeviceMemoryError("the memory of the emulated device is too small")
         super().launch(*arguments, **more)
 
 
@@ -152,3 +155,23 @@ def test_an_interrupted_search_has_the_best_result_so_far(device, monkeypatch):
     assert rounds == rounds_on_device
     assert found.ended == "interrupted"
     assert found.atoms.count()
+
+
+@pytest.mark.parametrize("n_launches", [0, 100])
+def test_a_search_for_which_a_device_has_no_memory_is_made_on_the_cpu(device, caplog, n_launches):
+    X = table("xor")
+    expected = ba.factorize(X, random_state=0, n_components=4, algebra="xor")
+    device.n_launches_in_memory = n_launches
+    with caplog.at_level("WARNING", "bitatoms"):
+        found = ba.factorize(X, random_state=0, n_components=4, algebra="xor", device="cuda")
+    assert_same_result(found, expected)
+    assert "searching on the CPU, because the memory of emulated device is too small" in caplog.text
+
+
+def test_passes_for_which_a_device_has_no_memory_end_with_an_error(device):
+    X, fit = table("xor"), {"random_state": 0, "n_components": 4, "algebra": "xor", "search_rows": 40}
+    ba.factorize(X, device="cuda", **fit)
+    device.min_rows = 41  # only the passes use the device
+    device.n_launches_in_memory = device.n_launches
+    with pytest.raises(MemoryError, match="memory of the emulated device is too small"):
+        ba.factorize(X, device="cuda", **fit)

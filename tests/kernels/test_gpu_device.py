@@ -83,5 +83,8 @@ def test_an_error_of_a_session_states_that_the_memory_is_too_small():
     for _ in range(9):  # more often than there are sessions at a time
         with pytest.raises(DeviceMemoryError) as caught, device.session(), device.session():
             raise OutOfMemoryError("Out of memory allocating 4,096 bytes")
-    assert str(caught.value) == "the memory of NVIDIA H200 is too small: Out of memory allocating 4,096 bytes"
+    assert str(caught.value) == (
+        "the memory of NVIDIA H200 is too small (Out of memory allocating 4,096 bytes); compute on the CPU, or let "
+        "CuPy use more memory"
+    )
     assert isinstance(caught.value, MemoryError)

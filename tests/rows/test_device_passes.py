@@ -173,8 +173,8 @@ def kernels_of(device, n_rows=64, n_features=65):
 @needs_compiler
 def test_a_block_is_on_the_device_if_it_fits():
     n_bytes = 64 * 8 * (10 * 2 + 6 * 1)
-    assert kernels_of(EmulatedDevice(free_bytes=n_bytes + 1)) is DeviceKernels
-    assert kernels_of(EmulatedDevice(free_bytes=n_bytes)) is HostKernels
+    assert kernels_of(EmulatedDevice(free_bytes=2 * n_bytes)) is DeviceKernels
+    assert kernels_of(EmulatedDevice(free_bytes=2 * n_bytes - 2)) is HostKernels
 
 
 @needs_compiler
