@@ -235,7 +235,7 @@ def test_packed_picture_gives_the_same_model(bitatoms, tmp_path):
 @pytest.fixture
 def interrupt_at(monkeypatch):
     """Return a function that makes the next fit raise KeyboardInterrupt at the n-th call of a progress method."""
-    monkeypatch.setattr("bitatoms.rows.budget.chunk_rows", lambda n_features: 192)
+    monkeypatch.setattr("bitatoms.rows.budget.chunk_rows", lambda *_: 192)
     monkeypatch.setattr("bitatoms.rows.store.StoreRows.save_interval", 0.0)
 
     def stop(method, count):

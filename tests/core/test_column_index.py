@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitatoms import BitMatrix
-from bitatoms.core import coding
+from bitatoms.core import coding, host_kernels
 from bitatoms.core.block import Block
 from bitatoms.core.objective import codelength_prices
 from bitatoms.kernels.structs import covering
@@ -17,7 +17,7 @@ from support.strategies import SEEDS, random_bits
 def coded(data, atoms, algebra, coder, seed):
     prices = codelength_prices(len(data), data.n_known, np.arange(data.n_cols) % 9, np.arange(len(atoms)) % 7)
     block = Block(data, BitMatrix.from_dense(atoms), None, covering(algebra), Workers())
-    tables = coding.priced(block, block._atoms, prices)
+    tables = block.kernels.priced(block._atoms.words, prices)
     rule = coding.coding_rule("mdl", algebra, None, 0, prices)
     coding.CODERS[coder](block, rule)
     return block.codes(), tables
@@ -35,7 +35,7 @@ def test_same_codes(algebra, coder, n_atoms, n_cols, unknown, seed):
     found = {}
     for lanes in (0, 1 << 40):  # always listed, never listed
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(coding, "_LANES_PER_LISTED", lanes)
+            patch.setattr(host_kernels, "_LANES_PER_LISTED", lanes)
             found[lanes], tables = coded(data, atoms, algebra, coder, seed)
         assert len(tables.column_starts) == (0 if lanes and atoms.any() else n_cols + 1)
         assert len(tables.slices) == (n_cols if lanes and atoms.any() else 0)

@@ -376,6 +376,7 @@ RUN_SETTINGS = {
     "checkpoint": "hostile",
     "resume": True,
     "n_jobs": 1000,
+    "device": "cuda",
     "verbose": 2,
     "max_memory": "1 TB",
     "callbacks": "os.system",

@@ -118,7 +118,7 @@ def test_rows_in_memory(expected, number):
     rows = MemoryRows(ba.BitMatrix.from_any(X, missing="unknown"), Workers(1, -(-N // n_chunks)))
     model = estimator(call)
     model._set_features(Header(rows.n_features))
-    model._learn(TrainingRows(rows, None))
+    model._learn(TrainingRows(rows, Workers(), None))
     assert_same(expected, number, model, X)
     assert_same(expected, number, estimator(call, n_jobs=2).fit(scipy.sparse.csr_array(X)), scipy.sparse.csc_array(X))
 

@@ -119,8 +119,8 @@ def test_time_limits_are_kept_by_passes(monkeypatch, tmp_path, n_components, in_
     """If the first pass is not complete in time, the model is that of the sample."""
     X = SETS["xor"].X
     rows = pack(X, tmp_path / "rows.zarr") if in_store else X
-    monkeypatch.setattr("bitatoms.rows.budget.chunk_rows", lambda n_features: 64)
-    monkeypatch.setattr("bitatoms.rows.memory.chunk_rows", lambda n_features: 64)
+    monkeypatch.setattr("bitatoms.rows.budget.chunk_rows", lambda *_: 64)
+    monkeypatch.setattr("bitatoms.rows.memory.chunk_rows", lambda *_: 64)
     clock = WorkClock(monkeypatch)
     model = BinaryDictionaryLearning(n_components, search_rows=300, max_time=max_time, random_state=0)
     with warnings.catch_warnings(record=True) as caught:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.cpu import packing
 from ..kernels.gpu.coding import words_per_row
-from ..kernels.gpu.device import max_shared_words
+from ..kernels.gpu.device import Device, max_shared_words
 from ..kernels.structs import AtomArrays, Covers, Prices, RowArrays, Rule, VoteScratch, vote_scratch
 from ..mdl import Codelength, codelength_from_counts, spans
 from ..parallel import Workers
@@ -121,7 +121,7 @@ class Block:
         assert codes.shape == (n, atoms.n_rows)  # kernels do not check
         self._scratches: dict[int, VoteScratch] = {}
         self._atoms = self.atom_tables(atoms.words.copy())
-        self.kernels = _kernels_for(self, n)
+        self._device = _device_for(self, n)
         array, asarray, xp = self.kernels.array, self.kernels.asarray, self.kernels.xp
         masks = xp.zeros((n if covers else 0, n_words), np.uint64)
         errors = self.kernels.read_only(data.words) ^ asarray(self.bias.words)
@@ -139,6 +139,11 @@ class Block:
         )
         self.add_product(self._rows.errors)
         self.recompute_cover()
+
+    @property
+    def kernels(self) -> HostKernels | DeviceKernels:
+        """What processes the rows, where they are; made anew, because a cycle of references would keep them."""
+        return HostKernels(self) if self._device is None else DeviceKernels(self, self._device)
 
     @property
     def _rows(self) -> RowArrays:
@@ -464,7 +469,7 @@ class Block:
         chunk.unknown = None if self.unknown is None else self.unknown[rows]
         chunk.n_known = len(errors) - (0 if chunk.unknown is None else chunk.unknown.column_weights())
         chunk.rest, chunk._scratches = None, {}
-        chunk._atoms, chunk.kernels = chunk.atom_tables(self._atoms.words.copy()), self.kernels.for_block(chunk)
+        chunk._atoms = chunk.atom_tables(self._atoms.words.copy())
         n, (n_code_words, n_masked) = len(errors), (self._read_rows.codes.shape[1], len(errors) if self.covers else 0)
         covered = unknown.copy() if n_masked and len(unknown) else xp.zeros((n_masked, self.n_words), np.uint64)
         chunk._rows = RowArrays(
@@ -480,16 +485,14 @@ class Block:
 
     def move_to_host(self) -> None:
         """Move the rows to the memory of the host, for operations that no device has."""
-        if self.kernels.device is not None:
+        if self._device is not None:
             self._rows = self.rows_on_host()
-            self.kernels = HostKernels(self)
+            self._device = None
             self.mark_stale()  # the tables of the host are not those of these atoms
 
     def rows_on_host(self) -> RowArrays:
         """Return the state of the rows in the memory of the host: to read it."""
-        return (
-            self._read_rows if self.kernels.device is None else RowArrays(*map(self.kernels.to_host, self._read_rows))
-        )
+        return self._read_rows if self._device is None else RowArrays(*map(self.kernels.to_host, self._read_rows))
 
     # For the operations on a block.
 
@@ -510,18 +513,17 @@ class Block:
         return (10.0 + 4.0 * self.n_words) * n_users / max(1, self.n_rows)
 
 
-def _kernels_for(block: Block, n_rows: int) -> HostKernels | DeviceKernels:
-    """Return the kernels for a block: those of a device if there is one, and the rows are many and fit."""
+def _device_for(block: Block, n_rows: int) -> Device | None:
+    """Return the device for the rows of a block, if there is one, and they are many and fit; otherwise None."""
     device = block.workers.device
     if device is None or n_rows < device.min_rows:
-        return HostKernels(block)
+        return None
     n_words, n_code_words = block._atoms.words.shape[1], -(-block.n_atoms // 64)
-    fits = words_per_row(n_words, n_code_words) <= max_shared_words()
     n_bytes = n_rows * 8 * (_ROW_COPIES * n_words + _CODE_COPIES * n_code_words)
-    if not fits or n_bytes > device.free_bytes() // 2:
-        _logger.info("%d rows are processed on the CPU: they do not fit into the memory of %s", n_rows, device.name)
-        return HostKernels(block)
-    return DeviceKernels(block, device)
+    if words_per_row(n_words, n_code_words) <= max_shared_words() and n_bytes <= device.free_bytes() // 2:
+        return device
+    _logger.info("%d rows are processed on the CPU: they do not fit into the memory of %s", n_rows, device.name)
+    return None
 
 
 def uncode_within_limit(block: Block, limit: int, settles_bias: bool = True) -> Block:

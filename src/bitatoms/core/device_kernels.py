@@ -38,10 +38,6 @@ class DeviceKernels:
         self._block, self.device = block, device
         self.xp = device.xp
 
-    def for_block(self, block: Block) -> DeviceKernels:
-        """Return kernels for another block, on the same device."""
-        return DeviceKernels(block, self.device)
-
     # Arrays.
 
     def array(self, words: Any) -> Any:

@@ -46,17 +46,12 @@ class HostKernels:
     """
 
     xp: Any = np
-    device = None
     min_chunk_rows = 0
 
     def __init__(self, block: Block) -> None:
         self._block = block
 
     # Arrays.
-
-    def for_block(self, block: Block) -> HostKernels:
-        """Return kernels for another block."""
-        return HostKernels(block)
 
     def array(self, words: NDArray[Any]) -> Any:
         """Return an array with a copy of these values of the host."""
