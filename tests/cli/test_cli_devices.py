@@ -51,7 +51,7 @@ def test_rows_are_processed_on_it(bitatoms, command):
     with found_device() as devices:
         code, _, stderr = bitatoms(command, *COMMANDS[command], "--device", "cuda", "-j", "1")
     assert code == 0, stderr
-    assert set(devices) == {FOUND}
+    assert FOUND in devices
 
 
 def test_stores_are_processed_on_it(bitatoms, folder, tmp_path):
@@ -65,7 +65,7 @@ def test_stores_are_processed_on_it(bitatoms, folder, tmp_path):
         with found_device() as devices:
             code, _, stderr = bitatoms(*command, "--device", "auto", "-j", "1")
         assert code == 0, stderr
-        assert set(devices) == {FOUND}
+        assert FOUND in devices
 
 
 def test_missing_values_are_completed_with_it(bitatoms):
