@@ -660,7 +660,12 @@ def _packed(dense: NDArray[Any], threshold: float | None, missing: str) -> BitMa
     n_rows, n_cols = dense.shape
     if threshold is None and dense.dtype.itemsize == 1:  # no intermediate array is needed
         ones = validation.binarized(dense, threshold)
-        return None if ones is None else BitMatrix.from_words(_pack_bits(ones), n_cols, check=False)
+        if ones is None:
+            return None
+        words = _pack_bits(ones)
+        if words.base is not None:  # nothing can change them: a device keeps a copy of such words
+            words.base.flags.writeable = False
+        return BitMatrix.from_words(words, n_cols, check=False)
     words = np.empty((n_rows, _words_for(n_cols)), np.uint64)
     unknown: NDArray[np.uint64] | None = None
     start = 0

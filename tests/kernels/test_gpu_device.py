@@ -4,6 +4,7 @@ import sys
 from types import SimpleNamespace
 from unittest import mock
 
+import numpy as np
 import pytest
 
 from bitatoms.errors import InputError
@@ -88,3 +89,59 @@ def test_an_error_of_a_session_states_that_the_memory_is_too_small():
         "CuPy use more memory"
     )
     assert isinstance(caught.value, MemoryError)
+
+
+@pytest.fixture
+def numpy_device():
+    """A device whose arrays are NumPy's."""
+    module = fake_cupy()
+    module.asarray = np.array
+    module.cuda.get_current_stream = module.cuda.Device = mock.MagicMock
+    module.get_default_memory_pool = lambda: mock.MagicMock(get_limit=lambda: 0)
+    return CudaDevice(module)
+
+
+def words_of(n_bytes, is_read_only=True):
+    words = np.arange(n_bytes // 8, dtype=np.uint64).reshape(-1, 4)
+    words.flags.writeable = words.base.flags.writeable = not is_read_only
+    return words
+
+
+def test_words_that_cannot_change_are_copied_to_a_device_once(numpy_device):
+    words = words_of(1 << 22)
+    first = numpy_device.resident(words)
+    np.testing.assert_array_equal(first, words)
+    assert numpy_device.resident(words) is numpy_device.resident(words[:]) is first
+    half = numpy_device.resident(words[: 1 << 16])
+    np.testing.assert_array_equal(half, words[: 1 << 16])
+    assert numpy_device.resident(words[: 1 << 16]) is half
+    del words, first, half
+    assert not numpy_device._resident  # the memory of the device is free as soon as that of the host is
+    few = words_of(1 << 10)
+    assert numpy_device.resident(few) is not numpy_device.resident(few)
+
+
+def test_words_that_can_change_are_copied_each_time(numpy_device):
+    words = words_of(1 << 22, is_read_only=False)
+    view = words.view()
+    view.flags.writeable = False
+    numpy_device.resident(view)
+    words[0, 0] = 77
+    assert numpy_device.resident(view)[0, 0] == 77
+
+
+def test_tables_stay_on_a_device_in_a_part_of_its_memory(numpy_device):
+    numpy_device._n_bytes = 1 << 24
+    tables = [words_of(1 << 21) for _ in range(3)]
+    kept = [numpy_device.resident(table) for table in tables]
+    is_kept = [numpy_device.resident(table) is array for table, array in zip(tables, kept, strict=True)]
+    assert is_kept == [True, True, False]
+    numpy_device.release()
+    assert not numpy_device._resident
+
+
+def test_another_device_than_the_first_must_be_selected_from_outside():
+    module = fake_cupy(n_devices=2)
+    module.cuda.runtime.getDevice = lambda: 1
+    with installed_cupy(module):
+        assert message_of(find_device) == ("device 1 of CuPy is selected; select it with CUDA_VISIBLE_DEVICES=1")

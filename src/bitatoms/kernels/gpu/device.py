@@ -186,12 +186,15 @@ class CudaDevice:
         return self._transfers.to_device(array) if is_large else self.xp.asarray(array)
 
     def resident(self, words: NDArray[np.uint64]) -> Any:
-        """Return the words of a table on the device, to read them; those of a large table are kept there."""
-        if words.flags.writeable or words.nbytes < _LEAST_RESIDENT:
-            return self.asarray(words)
+        """Return the words of a table on the device, to read them; those of a large table are kept there.
+
+        Not if the memory that they are in can be written: it may have other contents later.
+        """
         owner = words
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
+        if owner.flags.writeable or owner.base is not None or words.nbytes < _LEAST_RESIDENT:
+            return self.asarray(words)
         key = words.ctypes.data, words.shape, words.strides
         with self._lock:
             kept = self._resident.get(key)
