@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from bitatoms.cli import console, progress
-from bitatoms.cli.console import noting_compilation
+from bitatoms.cli.console import printing_notes
 from bitatoms.cli.progress import show_status
 
 
@@ -27,7 +27,7 @@ def log_compilation():
 
 @pytest.mark.parametrize("stderr", [True], indirect=True)
 def test_a_terminal_shows_the_number_on_the_line_of_progress(stderr):
-    with noting_compilation(), show_status("Predicting", quiet=False) as status:
+    with printing_notes(), show_status("Predicting", quiet=False) as status:
         log_compilation()
         assert str(status.status) == "Predicting: compiling kernels (first run only): 5 so far"
     assert "Note:" not in stderr.getvalue()
@@ -36,7 +36,7 @@ def test_a_terminal_shows_the_number_on_the_line_of_progress(stderr):
 @pytest.mark.parametrize("stderr", [False], indirect=True)
 def test_without_a_terminal_there_is_one_note_per_command(stderr):
     for n_commands in (1, 2):
-        with noting_compilation(), show_status("Predicting", quiet=False) as status:
+        with printing_notes(), show_status("Predicting", quiet=False) as status:
             log_compilation()
         assert status is None
         assert stderr.getvalue() == "Note: compiling kernels (first run only): 1 so far\n" * n_commands
@@ -44,7 +44,7 @@ def test_without_a_terminal_there_is_one_note_per_command(stderr):
 
 @pytest.mark.parametrize("stderr", [True], indirect=True)
 def test_after_the_line_of_progress_compilation_is_noted(stderr):
-    with noting_compilation():
+    with printing_notes():
         with show_status("Predicting", quiet=False):
             pass
         log_compilation()

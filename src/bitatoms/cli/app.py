@@ -21,7 +21,7 @@ from .._version import __version__
 from ..io.formats import FORMATS
 from ..parameters import CoverKwargs, renamed_warning
 from . import options
-from .console import Display, noting_compilation, print_error, print_line, print_note
+from .console import Display, print_error, print_line, print_note, printing_notes
 from .options import (
     ABSENT_DEFAULT,
     DEVICE_DEFAULT,
@@ -1182,6 +1182,6 @@ def run(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # show characters that the terminal lacks as question marks
             stream.reconfigure(errors="replace")
-    with warnings.catch_warnings(), interrupted_by_sigterm(), noting_compilation():
+    with warnings.catch_warnings(), interrupted_by_sigterm(), printing_notes():
         warnings.showwarning = _show_warning
         _command()(arguments, prog_name="bitatoms")

@@ -58,20 +58,31 @@ class _CompilationNotes(logging.Handler):
             print_note(record.getMessage())
 
 
+class _DeviceNotes(logging.Handler):
+    """Shows where ``--device auto`` computes, and why."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a message to standard error."""
+        print_note(record.getMessage())
+
+
 _kernels, _notes = logging.getLogger("bitatoms.kernels"), _CompilationNotes()
+_devices, _device_notes = logging.getLogger("bitatoms.device_choice"), _DeviceNotes()
 
 
 @contextmanager
-def noting_compilation() -> Iterator[None]:
-    """Print a note when kernels are compiled, until `hide_compilation` is called."""
-    level, _notes._is_noted = _kernels.level, False
-    _kernels.addHandler(_notes)
-    _kernels.setLevel(logging.INFO)
+def printing_notes() -> Iterator[None]:
+    """Print notes when kernels are compiled and a device is chosen, until `hide_notes` is called."""
+    levels, _notes._is_noted = (_kernels.level, _devices.level), False
+    for logger, handler in ((_kernels, _notes), (_devices, _device_notes)):
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
     try:
         yield
     finally:
-        hide_compilation()
-        _kernels.setLevel(level)
+        hide_notes()
+        _kernels.setLevel(levels[0])
+        _devices.setLevel(levels[1])
 
 
 @contextmanager
@@ -84,9 +95,10 @@ def showing_compilation(show: Callable[[str], object]) -> Iterator[None]:
         _notes.show = before
 
 
-def hide_compilation() -> None:
-    """Print no note about compilation."""
+def hide_notes() -> None:
+    """Print no notes about compilation and devices."""
     _kernels.removeHandler(_notes)
+    _devices.removeHandler(_device_notes)
 
 
 @contextmanager

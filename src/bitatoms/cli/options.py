@@ -15,7 +15,7 @@ import typer
 from .. import parameters
 from ..io.formats import FORMATS
 from ..parameters import CoverKwargs, choices, declaration, declarations
-from .console import hide_compilation
+from .console import hide_notes
 from .spelling import STANDARD
 
 READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output options", "General options"
@@ -245,7 +245,7 @@ def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
         values = {name: given.pop(name) for name in added}
         if given.get("quiet"):
             warnings.simplefilter("ignore")  # until the command ends: see `run` in app.py
-            hide_compilation()
+            hide_notes()
         command(**given, reading=_reading(**values))
 
     shown = [parameter for name, parameter in own.items() if name != "reading"]
