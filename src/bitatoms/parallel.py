@@ -335,6 +335,11 @@ class Workers:
         """How many items `map_stream` processes at the same time."""
         return self.n_threads if self.device is None else min(self.n_threads, _DEVICE_THREADS)
 
+    @property
+    def without_device(self) -> Workers:
+        """The same threads, for rows that are processed on the host: those that it reads anyway."""
+        return replace(self, device=None)
+
     def on_device(self) -> AbstractContextManager[None]:
         """Return a context in which this thread uses the device, if there is one."""
         return nullcontext() if self.device is None else self.device.session()

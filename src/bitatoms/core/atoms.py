@@ -22,6 +22,7 @@ from ..sparse_bits import Bits, SparseBits
 from .block import Block, Change, Words, coded
 from .error_costs import ErrorCosts
 from .exact import update_exactly
+from .host_kernels import summed
 from .voted_bits import are_ones
 
 
@@ -93,7 +94,7 @@ def _refit(block: Block, k: int, rule: Rule) -> Change:
     def refit(start: int, stop: int) -> tuple[int, int]:
         return votes.refit_users(block._rows, block._atoms, k, rule, settled, start, stop, block.vote_scratch(start))
 
-    return sum((coded(chunk) for chunk in block.map_rows(refit, 5.0 * block.n_words)), Change())
+    return coded(summed(block.map_rows(refit, 5.0 * block.n_words)))
 
 
 def _small_votes(block: Block) -> bool:

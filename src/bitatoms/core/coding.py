@@ -26,7 +26,7 @@ from ..kernels.cpu import pursuit
 from ..kernels.structs import Prices, Rule, coding_scratch, covering
 from .block import Block, Change, Words, changed, coded
 from .exact import code_exactly
-from .host_kernels import HostKernels
+from .host_kernels import HostKernels, summed
 from .information_sets import code_from_information_sets
 
 NO_LIMIT = 1 << 60
@@ -76,7 +76,7 @@ def pursue(block: Block, rule: Rule) -> Change:
         scratch = coding_scratch(block._rows, tables)
         return pursuit.pursue_rows(block._rows, tables, rule, start, stop, scratch)
 
-    return sum((coded(chunk) for chunk in block.map_rows(code, block.kernels.code_cost())), Change())
+    return coded(summed(block.map_rows(code, block.kernels.code_cost())))
 
 
 def code_from_scratch(block: Block, rule: Rule) -> Change:
@@ -181,12 +181,12 @@ def code_from_subsets(block: Block, rule: Rule, chunk_rows: int = 8192) -> Chang
     if rule.residual_limit > 0:  # a row within the limit takes no atoms, and here it would begin with some
         return Change()
 
-    def code_from_subsets(other: Block) -> None:
+    def code_again(other: Block) -> None:
         targets = other._read_rows.errors | other._read_rows.covered  # no atom is used: only unknown cells are covered
         other.set_codes(other.kernels.subset_codes(targets, other._atoms.words, rule.max_atoms))
         code(other, rule)
 
-    return keep_cheaper(block, rule, code_from_subsets, chunk_rows)
+    return keep_cheaper(block, rule, code_again, chunk_rows)
 
 
 def keep_cheaper(block: Block, rule: Rule, coder: Callable[[Block], None], chunk_rows: int = 8192) -> Change:

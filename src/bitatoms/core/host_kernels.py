@@ -280,7 +280,7 @@ class HostKernels:
             scratch = coding_scratch(block._rows, block._atoms)
             return coding.code_rows(block._rows, tables, rule, start, stop, scratch)
 
-        return _summed(block.map_rows(code, self.code_cost()))
+        return summed(block.map_rows(code, self.code_cost()))
 
     def code_at_prices(self, tables: Tables, rule: Rule, from_scratch: bool = False) -> Changes:
         """Code all rows greedily at prices: from their codes, or from no atoms, which is kept where it costs less."""
@@ -292,7 +292,7 @@ class HostKernels:
             changes = coding.code_at_prices(block._rows, tables, rule, rows, from_scratch, *before, scratch)
             return changes
 
-        return _summed(block.map_rows(code, (4 if from_scratch else 1) * self.code_cost()))
+        return summed(block.map_rows(code, (4 if from_scratch else 1) * self.code_cost()))
 
     def code_by_beam(self, tables: Tables, rule: Rule, width: int, patience: int) -> Changes:
         """Code the stale rows by a beam of this width, up to ``patience`` levels without a better code."""
@@ -306,7 +306,7 @@ class HostKernels:
             return changes
 
         share = float(block._rows.stale.mean()) if block.n_rows else 0.0
-        return _summed(block.map_rows(code, 10 * width * share * self.code_cost()))
+        return summed(block.map_rows(code, 10 * width * share * self.code_cost()))
 
     def code_from_draws(self, draws: list[ColumnDraw], targets: Any, rule: Rule, slack: int) -> None:
         """Code rows from draws of columns, one after the other, and keep a code that costs less."""
@@ -336,7 +336,7 @@ class HostKernels:
             changes = exact.code_rows_exactly(block._rows, block._atoms, low, high, rule, start, stop, *work)
             return changes
 
-        return _summed(block.map_rows(code, ROW_COST + low.size * len(high)))
+        return summed(block.map_rows(code, ROW_COST + low.size * len(high)))
 
     def offer(self, tables: Tables, rule: Rule) -> Words:
         """Return the rows that would gain from each of these atoms, added alone: bits of shape (atoms, rows)."""
@@ -463,7 +463,7 @@ class HostRemoval:
             coding.code_at_prices(block._rows, self._tables, self._rule, few, False, *before, scratch)
 
 
-def _summed(chunks: list[Changes]) -> Changes:
+def summed(chunks: list[Changes]) -> Changes:
     """Return the numbers of changed bits of all chunks."""
     return sum(codes for codes, _ in chunks), sum(errors for _, errors in chunks)
 

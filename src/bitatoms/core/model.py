@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -165,7 +165,8 @@ class Model(CountsResult):
             wrong.sort_indices()
             return SparseBits(wrong.indptr.astype(np.int64), wrong.indices.astype(data.indices.dtype), data.n_cols)
         bias = BitMatrix.from_dense(self.bias[np.newaxis])
-        return Block(packed(data), packed(self.atoms), codes, covering(self.algebra), workers, bias).errors()
+        given = packed(data), packed(self.atoms), codes, covering(self.algebra), workers.without_device, bias
+        return Block(*given).errors()
 
     @property
     def _groups(self) -> list[AtomGroup]:
@@ -203,7 +204,7 @@ class Model(CountsResult):
             start += len(chunk)
             total = _sums(chunk.take_columns(others), zero[others], one[others]) + _sums(codes_of_chunk, unused, used)
             for group in self._groups:
-                errors = group.block(chunk, codes_of_chunk, replace(workers, device=None)).errors()
+                errors = group.block(chunk, codes_of_chunk, workers).errors()
                 total += _sums(errors, right[group.features], wrong[group.features])
             bits.append(total)
         return np.concatenate(bits)
@@ -227,7 +228,7 @@ class Model(CountsResult):
         for chunk in _chunks(data, 0, min(size, max_rows or size)):
             rows = slice(start, start := start + len(chunk))
             for group in self._groups:
-                block = group.block(chunk, codes[rows], replace(workers, device=None))  # all of it is read
+                block = group.block(chunk, codes[rows], workers)
                 soft[rows, group.atoms] += bits_of_cells_saved(block, (wrong - right)[group.features])
         return soft
 

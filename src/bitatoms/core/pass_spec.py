@@ -139,9 +139,9 @@ class AtomGroup(NamedTuple):
         return None, row_codes(own, self.spec, workers)[index]
 
     def block(self, data: Bits, codes: BitMatrix, workers: Workers) -> Block:
-        """Return the columns of rows as a block with their codes, of which those of other atoms are ignored."""
+        """Return the columns of rows as a block on the host with their codes; those of other atoms are ignored."""
         own, own_codes, spec = self.columns_of(data), codes.take_columns(self.atoms), self.spec
-        return Block(own, packed(spec.atoms), own_codes, spec.rule.covers, workers, spec.bias)
+        return Block(own, packed(spec.atoms), own_codes, spec.rule.covers, workers.without_device, spec.bias)
 
 
 def _of_columns(prices: Prices, columns: NDArray[np.intp], n_features: int) -> Prices:

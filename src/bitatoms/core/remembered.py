@@ -61,14 +61,14 @@ def frequent_codes(codes: BitMatrix, n_features: int) -> BitMatrix:
 def code_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> Change:
     """Code each row from the nearest of the remembered codes, and keep the new code where it costs less."""
 
-    def code_from_nearest(other: Block) -> None:
+    def code_again(other: Block) -> None:
         start_from_nearest(other, rule, remembered)
         code(other, rule)
 
     assert rule.prices is not None
     if not len(remembered) or rule.prices.own_costs():
         return Change()
-    return keep_cheaper(block, rule, code_from_nearest)
+    return keep_cheaper(block, rule, code_again)
 
 
 def start_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> None:
@@ -88,8 +88,8 @@ def start_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> None:
     kernels, rows = block.kernels, block._read_rows
     found = kernels.nearest(products, rule, uses)
     some = kernels.xp.flatnonzero(found >= 0)
-    errors = rows.errors[some] ^ kernels.array(products.words)[found[some]]
+    errors = rows.errors[some] ^ kernels.asarray(products.words)[found[some]]
     if len(rows.unknown):
         errors &= ~rows.unknown[some]
-    kernels.restore_rows(some, kernels.array(remembered.words)[found[some]], errors)
+    kernels.restore_rows(some, kernels.asarray(remembered.words)[found[some]], errors)
     block.mark_stale()

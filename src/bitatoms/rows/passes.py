@@ -127,7 +127,7 @@ def run_passes(
     except KeyboardInterrupt:
         raise Interrupted(passes.result("interrupted").result if passes.state.best else None) from None
     except (OutOfTime, MemoryError, MemoryLimitError) as error:
-        if not passes.state.best or (isinstance(error, MemoryError) and is_out_of_memory(error)):
+        if not passes.state.best or is_out_of_memory(error):
             raise
         ended = ended_by(error)
     return passes.result(ended)

@@ -69,7 +69,7 @@ def learn(
         data = rows.in_memory if ones is None else ones
         data = rows.take(np.arange(rows.n_rows)) if data is None else data
         steps = None if journal is None else journal.steps
-        result = _search(data, params, _for_tasks(workers, rows, data, params), random, deadline, steps=steps)
+        result = _search_rows(data, params, _for_tasks(workers, rows, data, params), random, deadline, steps=steps)
         if journal is not None:
             journal.end_search(finished=result.ended in (CONVERGED, MAX_ITER))
         report_result(result, params)
@@ -96,14 +96,14 @@ def learn(
             raise Interrupted(replace(found, ended="interrupted")) from None
         raise
     except (OutOfTime, MemoryError, MemoryLimitError) as error:
-        if found is None or (isinstance(error, MemoryError) and is_out_of_memory(error)):
+        if found is None or is_out_of_memory(error):
             raise
         return _sample_only(found, error, params, must_cover_all_rows)
     report_result(passes.result, params)
     return passes
 
 
-def _search(
+def _search_rows(
     data: Bits,
     params: SearchParams,
     workers: Workers,
@@ -122,7 +122,7 @@ def _search(
             raise
         logger.warning("searching on the CPU, because the memory of %s is too small", workers.device.name)
     workers.device.release()
-    return search(data, params, replace(workers, device=None), before, deadline, holdout, share, steps)
+    return search(data, params, workers.without_device, before, deadline, holdout, share, steps)
 
 
 def _check_all_rows_searched(rows: RowSource, max_rows: int | None, params: SearchParams) -> None:
@@ -199,7 +199,7 @@ def _search_sample(
     params = replace(params, init=_init_of_sample(params.init, rows.n_rows, seen))
     data = rows.take(seen)
     workers = _for_tasks(workers, rows, data, params)
-    return _search(data, params, workers, random, deadline, holdout, len(seen) / n_rows, steps)
+    return _search_rows(data, params, workers, random, deadline, holdout, len(seen) / n_rows, steps)
 
 
 def _for_tasks(workers: Workers, rows: RowSource, data: Bits, params: SearchParams) -> Workers:
@@ -232,7 +232,7 @@ def search_part(
         return _search_sample(rows, max_rows, params, workers, random, deadline, part)
     params = replace(params, init=_init_of_sample(params.init, rows.n_rows, part))
     data = rows.take(part) if ones is None else ones[part]
-    return _search(data, params, _for_tasks(workers, rows, data, params), random, deadline)
+    return _search_rows(data, params, _for_tasks(workers, rows, data, params), random, deadline)
 
 
 def _init_of_sample(init: Any, n_rows: int, seen: NDArray[np.int64]) -> Any:

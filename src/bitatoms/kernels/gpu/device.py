@@ -46,9 +46,10 @@ class DeviceMemoryError(MemoryError):
     """The memory of a device is too small."""
 
 
-def is_out_of_memory(error: MemoryError) -> bool:
+def is_out_of_memory(error: Exception) -> bool:
     """Return whether an error is about the memory of a device: raised here, or by CuPy."""
-    return isinstance(error, DeviceMemoryError) or type(error).__module__.partition(".")[0] == "cupy"
+    is_cupy = type(error).__module__.partition(".")[0] == "cupy"
+    return isinstance(error, DeviceMemoryError) or (is_cupy and isinstance(error, MemoryError))
 
 
 class Device(Protocol):
