@@ -168,10 +168,12 @@ def test_a_search_for_which_a_device_has_no_memory_is_made_on_the_cpu(device, ca
     assert "searching on the CPU, because the memory of emulated device is too small" in caplog.text
 
 
-def test_passes_for_which_a_device_has_no_memory_end_with_an_error(device):
+@pytest.mark.parametrize("is_last", [False, True])
+def test_passes_for_which_a_device_has_no_memory_end_with_an_error(device, is_last):
     X, fit = table("xor"), {"random_state": 0, "n_components": 4, "algebra": "xor", "search_rows": 40}
-    ba.factorize(X, device="cuda", **fit)
     device.min_rows = 41  # only the passes use the device
-    device.n_launches_in_memory = device.n_launches
+    found = ba.factorize(X, device="cuda", **fit)
+    assert sum("over all rows" in each.move for each in found.history) > 1
+    device.n_launches_in_memory = device.n_launches + (device.n_launches - 1 if is_last else 0)
     with pytest.raises(MemoryError, match="memory of the emulated device is too small"):
         ba.factorize(X, device="cuda", **fit)

@@ -383,6 +383,15 @@ def test_a_block_moves_to_the_host_for_what_no_device_has(table, operation):
     assert_both(blocks, lambda block: code(block, rule))
 
 
+@pytest.mark.parametrize("table", ["xor", "or, unknown"])
+def test_a_block_that_moved_to_the_host_is_coded_as_one_that_was_there(table):
+    blocks, rule = blocks_of(table), coding_rule("greedy", TABLES[table][0])
+    assert_both(blocks, lambda block: code(block, rule))
+    assert_both(blocks, update_each)
+    assert all(isinstance(block.kernels, HostKernels) for block in blocks)
+    assert_both(blocks, lambda block: code(block, rule))
+
+
 def test_pursuit_moves_a_block_to_the_host():
     blocks, rule = blocks_of("xor"), coding_rule("bmp", "xor")
     assert assert_both(blocks, lambda block: pursue(block, rule)).codes > 0
