@@ -8,12 +8,14 @@ unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 INSTALL = $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# One thread in each library: the examples of the gallery use few rows, and times on pages compare methods.
+SPHINX = OMP_NUM_THREADS=1 .venv-docs/bin/python -m sphinx
 # Tests of blocks of rows, which compute on a device if TEST_DEVICE is set.
 BLOCK_TESTS := $(patsubst %,tests/core/test_%.py,beam block coding counts device_kernels information_sets remembered removal update_together)
 # The development environment contains everything that the demo needs.
 DEMO := $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.demo)
 
-.PHONY: help demo test test-browser test-formats test-gpu test-emulated check kernels bench clean
+.PHONY: help demo test test-browser test-formats test-gpu test-emulated check kernels bench docs linkcheck clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -53,8 +55,14 @@ kernels: .venv/.dev  ## record which kernels the common calls need, after a chan
 bench: .venv/.dev  ## measure time, memory and codelength; DATA=folder for the tables of the paper, BENCH=... for options
 	$(BIN)/python benchmarks/bench.py $(BENCH) $(if $(DATA),"$(DATA)")
 
+docs: .venv-docs/.installed  ## build the documentation site into build/docs; warnings are errors
+	$(SPHINX) -b html -d build/doctrees -W --keep-going docs build/docs
+
+linkcheck: .venv-docs/.installed  ## check the links of the site to other sites, without running the gallery
+	$(SPHINX) -b linkcheck -d build/doctrees-linkcheck -D plot_gallery=False docs build/linkcheck
+
 clean:  ## remove what the other targets created
-	rm -rf .venv .venv-formats build dist demo-atoms.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-docs .venv-formats docs/gallery docs/reference/python/generated build dist demo-atoms.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is touched last, so that a failed installation is repeated.
@@ -73,4 +81,9 @@ clean:  ## remove what the other targets created
 .venv-formats/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-formats
 	.venv-formats/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,formats]"
+	@touch $@
+
+.venv-docs/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	@touch $@

@@ -1,4 +1,4 @@
-"""Compare bitatoms with other methods on bundled data, and update docs/how-good.md and its picture.
+"""Compare bitatoms with other methods on bundled data, and update docs/how-good/comparison.md and its picture.
 
 python examples/how_good.py                                    # about ten minutes on an idle machine
 python examples/how_good.py --machine "a 2-core Neoverse-N1"   # with the name of the machine
@@ -36,14 +36,14 @@ def main() -> None:
         raise SystemExit("interrupted; nothing was written")
     if options.folder is not None:
         found.write(options.folder)
-    page = DOCS / "how-good.md"
+    page = DOCS / "how-good/comparison.md"
     text = page.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
     page.write_text(
         f"{before}{BEGIN}\n\n{tables(found, options.machine)}\n{END}{after}", encoding="utf-8", newline="\n"
     )
-    (DOCS / "how-good.png").write_bytes(picture(found))
+    (DOCS / "pictures/how-good.png").write_bytes(picture(found))
 
 
 def tables(found: Comparison, machine: str | None) -> str:

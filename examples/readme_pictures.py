@@ -34,7 +34,7 @@ def genotypes(path: Path) -> None:
 
 
 def genome(path: Path) -> None:
-    """Draw atoms along the genome and the shares of atoms by population, as in docs/genomes.md."""
+    """Draw atoms along the genome and the shares of atoms by population, as in docs/tutorials/genomes.md."""
     table = ba.datasets.genotypes(600, 80)
     model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
     figure = Figure(figsize=(12, 4.5), layout="constrained")
@@ -62,7 +62,7 @@ def baskets(path: Path, chromium: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path("docs"), help="folder to write the figures to")
+    parser.add_argument("--folder", type=Path, default=Path("docs/pictures"), help="folder to write the figures to")
     folder = parser.parse_args().folder
     genotypes(folder / "genotypes.png")
     genome(folder / "genome.png")

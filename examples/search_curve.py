@@ -59,7 +59,9 @@ def draw(ax: Axes, title: str, X: np.ndarray, shown: tuple[float, float]) -> Non
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--picture", type=Path, default=Path("docs/search.png"), help="file to write the figure to")
+    parser.add_argument(
+        "--picture", type=Path, default=Path("docs/pictures/search.png"), help="file to write the figure to"
+    )
     path = parser.parse_args().picture
     figure = Figure(figsize=(10, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -13,35 +13,35 @@ pytestmark = pytest.mark.usefixtures("few_trials", "few_exchanges")
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
+PAGES = ["README.md", *(page.relative_to(ROOT).as_posix() for page in sorted((ROOT / "docs").rglob("*.md")))]
 WITH_CODE = [
     "README.md",
-    "docs/baskets.md",
-    "docs/cells.md",
-    "docs/classification.md",
-    "docs/files.md",
-    "docs/genomes.md",
-    "docs/given-atoms.md",
-    "docs/gpu.md",
-    "docs/images.md",
-    "docs/missing.md",
-    "docs/roles.md",
-    "docs/scale.md",
-    "docs/search.md",
-    "docs/stability.md",
-    "docs/tables-of-categories.md",
+    "docs/how-it-works/search.md",
+    "docs/reference/files.md",
+    "docs/tutorials/baskets.md",
+    "docs/tutorials/cells.md",
+    "docs/tutorials/classification.md",
+    "docs/tutorials/genomes.md",
+    "docs/tutorials/given-atoms.md",
+    "docs/tutorials/gpu.md",
+    "docs/tutorials/images.md",
+    "docs/tutorials/missing.md",
+    "docs/tutorials/roles.md",
+    "docs/tutorials/scale.md",
+    "docs/tutorials/stability.md",
+    "docs/tutorials/tables-of-categories.md",
 ]
 WITH_COMMANDS = [
     "README.md",
-    "docs/baskets.md",
-    "docs/files.md",
-    "docs/genomes.md",
-    "docs/gpu.md",
-    "docs/how-good.md",
-    "docs/roles.md",
-    "docs/scale.md",
-    "docs/tables-of-categories.md",
-    "docs/the-paper.md",
+    "docs/how-good/comparison.md",
+    "docs/how-good/reproduction.md",
+    "docs/reference/files.md",
+    "docs/tutorials/baskets.md",
+    "docs/tutorials/genomes.md",
+    "docs/tutorials/gpu.md",
+    "docs/tutorials/roles.md",
+    "docs/tutorials/scale.md",
+    "docs/tutorials/tables-of-categories.md",
 ]
 
 
@@ -72,8 +72,8 @@ def test_the_code_for_scanpy_runs(monkeypatch, tmp_path):
     pytest.importorskip("scanpy", reason="make test-formats installs scanpy")
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "page", "ba": ba}
-    for block in code_of("docs/cells.md", "python scanpy"):
-        exec(compile(block, "docs/cells.md, scanpy", "exec"), names)
+    for block in code_of("docs/tutorials/cells.md", "python scanpy"):
+        exec(compile(block, "docs/tutorials/cells.md, scanpy", "exec"), names)
     assert names["adata"].obs["atoms"].nunique() > 2
 
 
@@ -109,7 +109,7 @@ def test_the_commands_run(page, monkeypatch, tmp_path, capsys):
     from bitatoms.cli.app import run
 
     monkeypatch.chdir(tmp_path)
-    if page == "docs/roles.md":
+    if page == "docs/tutorials/roles.md":
         ba.write(ba.datasets.permissions(60), "users.csv")
     commands = [line.partition("#")[0].split() for block in code_of(page, "sh") for line in block.splitlines()]
     assert commands
@@ -139,7 +139,7 @@ def test_the_make_targets_exist():
 @pytest.mark.parametrize("package", ["core", "search", "covers", "roles", "rows", "online", "io", "images"])
 def test_the_architecture_page_lists_all_modules(package):
     """The section of a package has a table row for each of its modules and subpackages."""
-    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/contributing/architecture.md").read_text(encoding="utf-8")
     section = re.search(rf"^### {package}:.*?(?=^#|\Z)", page, re.MULTILINE | re.DOTALL)[0]
     rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
     listed = {name.rstrip("/") for row in rows for name in re.findall(r"`([^`]+)`", row)}
@@ -149,7 +149,7 @@ def test_the_architecture_page_lists_all_modules(package):
 
 
 def test_the_architecture_page_names_modules_that_exist():
-    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/contributing/architecture.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", page))
     roots = (ROOT, ROOT / "src/bitatoms")
     assert named
@@ -160,13 +160,13 @@ def test_the_architecture_page_names_modules_that_exist():
 def test_the_files_exist(page):
     links = re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", (ROOT / page).read_text(encoding="utf-8"))
     files = [one or other for one, other in links if "://" not in (one or other)]
-    assert page != "README.md" or {"LICENSE", "docs/search.md"} <= set(files)
+    assert page != "README.md" or {"LICENSE", "docs/how-it-works/search.md"} <= set(files)
     assert [file for file in files if not ((ROOT / page).parent / file).exists()] == []
 
 
 def test_every_move_is_explained():
-    """docs/search.md has a table row for each move that a history names."""
-    page = (ROOT / "docs/search.md").read_text(encoding="utf-8")
+    """docs/how-it-works/search.md has a table row for each move that a history names."""
+    page = (ROOT / "docs/how-it-works/search.md").read_text(encoding="utf-8")
     explained = {
         move for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for move in re.findall(r"`([^`]+)`", row)
     }

@@ -299,7 +299,7 @@ def cover(X: Any, **parameters: Unpack[CoverKwargs]) -> Cover:
 
     Notes
     -----
-    Without ``max_time``, the same seed gives the same cover. See docs/roles.md.
+    Without ``max_time``, the same seed gives the same cover. See docs/tutorials/roles.md.
 
     Examples
     --------

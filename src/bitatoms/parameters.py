@@ -243,7 +243,7 @@ ComputeDevice = Annotated[
         "Where rows are processed: cpu, cuda (an NVIDIA GPU) or auto; the result has the same bits on every device.",
         '"cuda" needs a CUDA device and CuPy (``pip install "bitatoms[cuda12]"`` or ``"bitatoms[cuda13]"``). "auto" is '
         "a CUDA device if there is one and the table is large enough to gain: at least 2**27 cells, or not in memory. "
-        "Otherwise it is the CPU, and the log states why. See docs/gpu.md.",
+        "Otherwise it is the CPU, and the log states why. See docs/tutorials/gpu.md.",
         option="device",
         is_run_setting=True,
     ),
@@ -276,7 +276,7 @@ AbsentColumns = Annotated[
         "auto",
         "Columns of the model that a table of new rows lacks: an error, 0, or unknown cells.",
         '"auto" is "unknown" in genotypes and expression data (AnnData), and otherwise "refuse". In lists of items '
-        "(transactions), absent items are always 0. See docs/files.md.",
+        "(transactions), absent items are always 0. See docs/reference/files.md.",
         option="absent",
     ),
 ]
@@ -293,7 +293,7 @@ class SearchKwargs(TypedDict, total=False):
             '"xor": a feature is one if an odd number of the atoms of a sample have it. "or": if any of them has it; '
             'the features of an atom then come together. "auto" tries both and keeps the shorter codelength. '
             '"prefer-or" tries both and keeps OR, which is easier to read, unless XOR is better by more than 5 %: in '
-            "codelength, or in wrong cells where these are minimized (see docs/search.md).",
+            "codelength, or in wrong cells where these are minimized (see docs/how-it-works/xor-and-or.md).",
             option="algebra",
         ),
     ]
@@ -302,10 +302,11 @@ class SearchKwargs(TypedDict, total=False):
         Param(
             "fast",
             "Search method; thorough takes about six times as long as fast, anytime as long as it is given.",
-            '"fast" grows atoms, fits them together and drops them, judged by the codelength (see docs/search.md). '
-            '"thorough" does the same with more starts, beam coding and random restarts of atoms. "anytime" '
-            "restarts, recombines and perturbs until ``max_time`` (60 seconds, unless ``max_time`` or ``max_iter`` is "
-            'given), or until that gains nothing. "paper" runs the published methods, with their mistakes corrected.',
+            '"fast" grows atoms, fits them together and drops them, judged by the codelength (see '
+            'docs/how-it-works/search.md). "thorough" does the same with more starts, beam coding and random restarts '
+            'of atoms. "anytime" restarts, recombines and perturbs until ``max_time`` (60 seconds, unless ``max_time`` '
+            'or ``max_iter`` is given), or until that gains nothing. "paper" runs the published methods, with their '
+            "mistakes corrected.",
             option="search",
         ),
     ]
@@ -366,7 +367,7 @@ class SearchKwargs(TypedDict, total=False):
             "Known atoms: they stay as they are, and others are learned beside them.",
             "They come first in the result, in their order, also if no sample uses them, and count as atoms of "
             "``n_components`` and ``max_components``. Columns of a table with names are matched by name. See "
-            "docs/given-atoms.md.",
+            "docs/tutorials/given-atoms.md.",
             check=_check_fixed_atoms,
             type="array-like, Table or BitMatrix of shape (n_atoms, n_features), optional",
             option="fixed",
@@ -480,9 +481,10 @@ class SearchKwargs(TypedDict, total=False):
             "How much worse a missed one is than by its code, 1 or more; inf forbids missed ones.",
             "Each takes ``8 * (cost - 1)`` bits more than its code in what the search minimizes. One cost, one per "
             "feature, or a mapping of names of features to costs, 1 for the others. Costs require OR and the "
-            "codelength as objective, and no bias is learned. See docs/roles.md.",
+            "codelength as objective, and no bias is learned. See docs/tutorials/roles.md.",
             check=_check_costs,
             type="float, array-like of shape (n_features,) or dict",
+            option="false-negative-cost",
         ),
     ]
     false_positive_cost: Annotated[
@@ -494,6 +496,7 @@ class SearchKwargs(TypedDict, total=False):
             "has (factorization from below); if both costs are infinite, the result is an exact cover.",
             check=_check_costs,
             type="float, array-like of shape (n_features,) or dict",
+            option="false-positive-cost",
         ),
     ]
     max_iter: Annotated[
@@ -527,9 +530,10 @@ class SearchKwargs(TypedDict, total=False):
             "Number of rows to search; the result is then refined on all rows.",
             'If X has more rows than this, "fast" and "thorough" search a subsample of this size, drawn with '
             "``random_state``. Then, in passes over all rows, they code the rows, fit the atoms to all of them and "
-            'drop the atoms that cost more bits than they save (see docs/scale.md). "auto" is 65536; if that many rows '
-            "would have more than 2**31 bits (2**33 if they are searched by windows of columns), it is smaller, but at "
-            "least 4096. Tables that are searched by their ones are searched whole. None searches all rows.",
+            'drop the atoms that cost more bits than they save (see docs/tutorials/scale.md). "auto" is 65536; if that '
+            "many rows would have more than 2**31 bits (2**33 if they are searched by windows of columns), it is "
+            "smaller, but at least 4096. Tables that are searched by their ones are searched whole. None searches all "
+            "rows.",
             minimum=2,
             option="search-rows",
         ),
@@ -818,7 +822,7 @@ class ReadKwargs(EncodeKwargs, total=False):
             "unknown",
             "Missing values (NaN, null, NA, ?): unknown cells, 0, or an error.",
             "Unknown cells have no influence on what is learned. In text, blank cells are 0 if the table contains no "
-            "other zero, and missing otherwise. See docs/files.md.",
+            "other zero, and missing otherwise. See docs/reference/files.md.",
             option="missing",
         ),
     ]

@@ -95,7 +95,7 @@ def test_a_row_that_has_everything_gets_nothing():
 
 
 def test_hidden_items_of_baskets_are_recommended_more_often_than_popular_ones():
-    """Leave one out, as in docs/baskets.md: one item of each basket is hidden, and five are recommended."""
+    """Leave one out, as in docs/tutorials/baskets.md: one item of each basket is hidden, and five are recommended."""
     table = ba.datasets.baskets(1600)
     X, random = table.bits.to_dense(), np.random.default_rng(0)
     model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(X[:1200])

@@ -149,7 +149,7 @@ def stability(
 ) -> Stability:
     """Search parts of the rows, and count how often each atom of a model is found again: which atoms can be trusted.
 
-    An atom that depends on a few rows, or on the seed, is rarely found again. See docs/stability.md.
+    An atom that depends on a few rows, or on the seed, is rarely found again. See docs/tutorials/stability.md.
 
     Parameters
     ----------

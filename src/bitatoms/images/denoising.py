@@ -69,7 +69,7 @@ def denoise(
     each of its pixels. The difference in bits, averaged over the blocks that contain the pixel, predicts the pixel
     from the others. It is combined with the prediction of the nearest neighbours, and a pixel is flipped if it
     contradicts the prediction so clearly that noise is the more probable cause. Neither the clean picture nor the
-    noise need be known. See docs/images.md for the pictures for which this works well.
+    noise need be known. See docs/tutorials/images.md for the pictures for which this works well.
 
     Parameters
     ----------

@@ -1,0 +1,22 @@
+"""Which members of classes the reference lists: those that bitatoms defines, not those of scikit-learn or Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sphinx.application import Sphinx
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the extension."""
+    app.connect("autodoc-skip-member", skip_member)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def skip_member(app: Sphinx, kind: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+    """Skip members that are inherited from another package."""
+    function = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
+    module = getattr(function, "__module__", None)
+    if callable(function) and not str(module).startswith("bitatoms"):
+        return True
+    return None
