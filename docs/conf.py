@@ -44,7 +44,8 @@ suppress_warnings = ["config.cache"]  # functions in sphinx_gallery_conf
 # Reference.
 autosummary_generate = True
 autodoc_typehints = "none"
-autodoc_member_order = "groupwise"
+autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
@@ -74,6 +75,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "bitatoms", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "alt_text": ""},
     "header_links_before_dropdown": 8,
+    "navbar_persistent": ["search-button"],
     "navbar_align": "left",
     "show_toc_level": 2,
     "navigation_with_keys": False,

@@ -1,6 +1,8 @@
 """The reference on the documentation site: it lists every public name."""
 
 import ast
+import dataclasses
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -48,6 +50,29 @@ def test_the_reference_lists_every_public_name(module):
     missing = [name for name, value in values.items() if not any(value is listed for listed in objects)]
     modules = [name for name in missing if f"{module}.{name}" in {owner for owner, _ in listed}]
     assert sorted(missing) == sorted(modules)
+
+
+def fields_of(value):
+    """Return the public fields of a named tuple or a dataclass."""
+    names = getattr(value, "_fields", None) or [field.name for field in dataclasses.fields(value)]
+    return [name for name in names if not name.startswith("_")]
+
+
+def test_the_fields_of_results_are_documented():
+    """In the sections Attributes or Parameters of the docstring, or, for a Model, in that of a Factorization."""
+    pytest.importorskip("dask")
+    values = [getattr(import_module(module), name) for module, name in listed_names()]
+    records = [
+        one for one in values if isinstance(one, type) and (dataclasses.is_dataclass(one) or hasattr(one, "_fields"))
+    ]
+    assert ba.Pattern in records
+    undocumented = {}
+    for record in records:
+        text = inspect.getdoc(record) + (inspect.getdoc(ba.Factorization) if record is ba.Model else "")
+        entries = re.findall(r"^(\w+(?:, \w+)*) : ", text, re.MULTILINE)
+        documented = {name for entry in entries for name in entry.split(", ")}
+        undocumented[record.__name__] = [name for name in fields_of(record) if name not in documented]
+    assert {name: fields for name, fields in undocumented.items() if fields} == {}
 
 
 def test_the_reference_lists_names_once():

@@ -45,5 +45,5 @@ def link_pages(app: Sphinx, docname: str, source: list[str]) -> None:
 def link_docstring(app: Sphinx, kind: str, name: str, value: object, options: object, lines: list[str]) -> None:
     """Make links of the pages that a docstring names, and none of shapes such as ``(n_components_, n_features)``."""
     for number, line in enumerate(lines):
-        line = _SHAPE.sub(lambda shape: shape[0].replace("_,", "\\_,"), line)
+        line = _SHAPE.sub(lambda shape: re.sub(r"_(?=[,)])", r"\\_", shape[0]), line)
         lines[number] = _PAGE.sub(lambda page: f":doc:`/{page[1]}`", line)

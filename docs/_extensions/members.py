@@ -14,9 +14,11 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def skip_member(app: Sphinx, kind: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
-    """Skip members that are inherited from another package."""
+    """Skip members that another package defines, and fields of named tuples, which the docstring of the class lists."""
     function = getattr(member, "fget", None) or getattr(member, "__func__", None) or member
     module = getattr(function, "__module__", None)
-    if callable(function) and not str(module).startswith("bitatoms"):
+    is_foreign = callable(function) and not str(module).startswith("bitatoms")
+    is_routing = name.startswith("set_") and name.endswith("_request")  # scikit-learn adds these methods
+    if is_foreign or is_routing or type(member).__name__ == "_tuplegetter":
         return True
     return None

@@ -68,7 +68,7 @@ class Table:
     ----------
     bits : BitMatrix of shape (n_rows, n_cols), or SparseBits
         The bits. The attribute of this name is packed: where a table is held by its ones, because it has thousands of
-        columns and few ones, it is packed when it is first used. ``data`` is what the table holds.
+        columns and few ones, it is packed when it is first used.
     row_names, columns : sequence of str, optional
         The names of the rows and of the columns. Column names are unique.
     picture : Picture, optional
@@ -81,6 +81,11 @@ class Table:
         table, and take no part in comparisons.
     rows : sequence of str, optional
         Deprecated name of ``row_names``.
+
+    Attributes
+    ----------
+    data : BitMatrix or SparseBits
+        What the table holds.
 
     See Also
     --------

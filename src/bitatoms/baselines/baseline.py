@@ -21,11 +21,21 @@ from ..validation import as_generator
 
 
 class Factors(NamedTuple):
-    """The atoms and codes that a method finds: tables of 0 and 1, or of bools."""
+    """The atoms and codes that a method finds: tables of 0 and 1, or of bools.
 
-    atoms: Any  # (n_atoms, n_features)
-    codes: Any  # (n_samples, n_atoms)
-    bias: Any = None  # (n_features,), or None
+    Attributes
+    ----------
+    atoms : array-like of shape (n_atoms, n_features)
+        The atoms.
+    codes : array-like of shape (n_samples, n_atoms)
+        Which atoms each sample uses.
+    bias : array-like of shape (n_features,) or None
+        Features that all samples start from.
+    """
+
+    atoms: Any
+    codes: Any
+    bias: Any = None
 
 
 class Baseline(TableTransformer):

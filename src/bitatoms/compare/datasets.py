@@ -22,6 +22,7 @@ def _planted(algebra: str, density: float) -> BitMatrix:
     return BitMatrix.from_dense(data.X)
 
 
+#: The tables that come with bitatoms, by name: what each is, and a function that returns it.
 BUNDLED = {
     "digits": Bundled(
         "handwritten digits of 8 × 8 pixels, from scikit-learn", lambda: BitMatrix.from_dense(datasets.digits()[0])

@@ -20,28 +20,64 @@ _OLD_FIELDS = {"small": "minimizes", "ours": "is_bitatoms", "chooses": "chooses_
 
 
 class Task(NamedTuple):
-    """What a method is run on, and with which settings."""
+    """What a method is run on, and with which settings.
+
+    Attributes
+    ----------
+    data : BitMatrix
+        The table.
+    rank : int or None
+        Number of atoms; None if the method chooses it.
+    seed : int
+        Random seed.
+    n_jobs : int or None
+        Number of threads.
+    """
 
     data: BitMatrix
-    rank: int | None  # number of atoms; None: the method chooses
+    rank: int | None
     seed: int
     n_jobs: int | None = None
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method, and the function that runs it."""
+    """A method, and the function that runs it.
 
-    key: str  # name on the command line and in files
+    Attributes
+    ----------
+    key : str
+        Name on the command line and in files.
+    name : str
+        Name in tables and figures.
+    algebra : {"xor", "or"}
+        Its algebra.
+    minimizes : str
+        Its objective.
+    about : str
+        What it does.
+    run : callable
+        Takes a `Task`, and returns `Factors`.
+    is_bitatoms : bool
+        Whether it is a method of bitatoms.
+    seeded : bool
+        Whether the result depends on the seed.
+    chooses_rank : bool
+        Whether it takes no number of atoms.
+    both_algebras : bool
+        Whether it gives each row at most one atom: OR and XOR then agree, and it is ranked in both.
+    """
+
+    key: str
     name: str
     algebra: str
-    minimizes: str  # its objective
+    minimizes: str
     about: str
     run: Callable[[Task], Factors] = field(repr=False)
     is_bitatoms: bool = False
-    seeded: bool = True  # the result depends on the seed
-    chooses_rank: bool = False  # it takes no number of atoms
-    both_algebras: bool = False  # at most one atom per row: OR and XOR agree, and it is ranked in both
+    seeded: bool = True
+    chooses_rank: bool = False
+    both_algebras: bool = False
 
     small = renamed_attribute("small", "minimizes")
     ours = renamed_attribute("ours", "is_bitatoms")

@@ -14,13 +14,29 @@ from .methods import Method
 
 
 class Dataset(NamedTuple):
-    """A table that methods were compared on."""
+    """A table that methods were compared on.
+
+    Attributes
+    ----------
+    name : str
+        Name of the table.
+    shape : tuple of int
+        Numbers of rows and columns.
+    density : float
+        Share of ones.
+    bits_without : int
+        Codelength without a model.
+    ranks : sequence of int
+        Numbers of atoms, ascending.
+    about : str
+        What the table is.
+    """
 
     name: str
     shape: tuple[int, int]
     density: float
-    bits_without: int  # codelength without a model
-    ranks: Sequence[int]  # numbers of atoms, ascending
+    bits_without: int
+    ranks: Sequence[int]
     about: str = ""
 
     @property
@@ -31,18 +47,42 @@ class Dataset(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a method: the request, the result, and the time it took."""
+    """One run of a method: the request, the result, and the time it took.
 
-    data: str  # name of the table
+    Attributes
+    ----------
+    data : str
+        Name of the table.
+    method : Method
+        The method.
+    asked : int or None
+        Number of atoms; None if the method chose it.
+    seed : int or None
+        Random seed; None if the method is deterministic.
+    atoms : int or None
+        Number of atoms found.
+    wrong : int or None
+        Number of wrong cells.
+    bits : Codelength or None
+        Codelength.
+    cpu : float or None
+        CPU seconds, summed over all processors.
+    wall : float or None
+        Elapsed seconds.
+    why_not : str
+        The reason if there is no result.
+    """
+
+    data: str
     method: Method
-    asked: int | None  # number of atoms; None: chosen by the method
-    seed: int | None  # None: the method is deterministic
+    asked: int | None
+    seed: int | None
     atoms: int | None = None
-    wrong: int | None = None  # cells
+    wrong: int | None = None
     bits: Codelength | None = None
-    cpu: float | None = None  # seconds, summed over all processors
+    cpu: float | None = None
     wall: float | None = None
-    why_not: str = ""  # the reason if there is no result
+    why_not: str = ""
 
     contender = renamed_attribute("contender", "method")
 
@@ -73,11 +113,21 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """The runs of a method with one number of atoms, over all seeds."""
+    """The runs of a method with one number of atoms, over all seeds.
+
+    Attributes
+    ----------
+    method : Method
+        The method.
+    asked : int or None
+        Number of atoms; None if the method chose it.
+    runs : tuple of Run
+        At least one run.
+    """
 
     method: Method
     asked: int | None
-    runs: tuple[Run, ...]  # at least one
+    runs: tuple[Run, ...]
 
     contender = renamed_attribute("contender", "method")
 

@@ -37,19 +37,45 @@ _CHUNK_CELLS = 1 << 22  # of samples whose soft codes are computed together: a n
 
 
 class Pattern(NamedTuple):
-    """An atom in readable form."""
+    """An atom in readable form.
 
-    atom: int  # rank by bits saved, from 1
-    features: Names  # that it sets; "not x" where it clears a feature that the bias sets
-    rows: int  # that use it
-    share: float  # of all rows that use it
+    Attributes
+    ----------
+    atom : int
+        Rank by bits saved, from 1.
+    features : tuple of str
+        The features that it sets; "not x" where it clears a feature that the bias sets.
+    rows : int
+        Number of rows that use it.
+    share : float
+        Their share of all rows.
+    bits_saved : int
+        By how many bits the description would be longer without it.
+    complete : int or None
+        Number of rows that have all its features, whether they use it or not; None if unknown.
+    recurs : float or None
+        Share of the searches of `bitatoms.stability` that found it again; None if unknown.
+    span : str or None
+        From its first to its last position, as in 20:1000-2000; None if columns have no positions.
+    expected : float or None
+        Number of complete rows, if features were independent; None if unknown.
+    lift : float or None
+        Complete rows for each expected one; None if unknown, or none are expected.
+    member_lifts : tuple of float or None
+        For each feature: its share of the rows that have the others, divided by its share of all rows; None if
+        unknown.
+    """
+
+    atom: int
+    features: Names
+    rows: int
+    share: float
     bits_saved: int
-    complete: int | None = None  # rows that have all its features, whether they use it or not; None if unknown
-    recurs: float | None = None  # share of the searches of `bitatoms.stability` that found it again; None if unknown
-    span: str | None = None  # from its first to its last position, as in 20:1000-2000; None if columns have none
-    expected: float | None = None  # complete rows, if features were independent; None if unknown
-    lift: float | None = None  # complete rows for each expected one; None if unknown, or none are expected
-    # For each feature: its share of the rows that have the others, divided by its share of all rows; None if unknown:
+    complete: int | None = None
+    recurs: float | None = None
+    span: str | None = None
+    expected: float | None = None
+    lift: float | None = None
     member_lifts: tuple[float | None, ...] | None = None
 
 
@@ -57,10 +83,15 @@ class Pattern(NamedTuple):
 class Model(CountsResult):
     """Atoms, and how samples are coded with them: a Factorization without its codes, only with counts of them.
 
+    Its other attributes are those of `Factorization`, apart from ``codes``.
+
     Attributes
     ----------
-    max_atoms_per_sample : int or None
-    residual_limit : int
+    n_samples : int
+        Number of samples learned from.
+    uses : ndarray of shape (n_atoms,), int64
+        Number of samples that use each atom.
+    max_atoms_per_sample, residual_limit : int or None, int
         Limits of coding, as passed to the search.
     columns : tuple of str or None
         Names of the features.

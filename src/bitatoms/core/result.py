@@ -25,24 +25,49 @@ class Round(NamedTuple):
     """One entry of the history: a move of the search.
 
     In the paper's search it is a step of learning or, in forward selection, all steps with one number of atoms.
+
+    Attributes
+    ----------
+    round : int
+        Number of the entry, from 1.
+    move : str
+        Name of the move; docs/how-it-works/search.md explains each.
+    atoms : int
+        Number of atoms.
+    bits, bits_errors, bits_codes, bits_atoms : int
+        The codelength, and its three parts.
+    wrong_bits : int
+        Number of wrong cells.
+    codes_changed, atoms_changed, errors_changed : int
+        Number of bits that this round flipped in each.
+    iterations : int
+        Steps of learning in this round.
+    start : int
+        Number of the start, from 1.
+    algebra : {"xor", "or"}
+        The algebra of this start.
+    rows : int
+        Number of rows that the figures refer to: a sample, or all.
+    seconds : float
+        Seconds since that start.
     """
 
     round: int
-    move: str  # the name of the move
+    move: str
     atoms: int
-    bits: int  # the codelength, and its three parts
+    bits: int
     bits_errors: int
     bits_codes: int
     bits_atoms: int
     wrong_bits: int
-    codes_changed: int  # bits flipped by this round
+    codes_changed: int
     atoms_changed: int
     errors_changed: int
-    iterations: int  # steps of learning in this round
-    start: int  # number of the start, from 1
+    iterations: int
+    start: int
     algebra: str
-    rows: int  # rows that the figures refer to: a sample, or all
-    seconds: float  # since that start
+    rows: int
+    seconds: float
 
 
 class OtherAlgebra(NamedTuple):
@@ -360,6 +385,10 @@ class Factorization(ResultBase):
         Number of atoms with features that occur together more often, under XOR also less often, than the numbers of
         ones per sample and feature explain; without atoms, the number of pairs of features that do. None if this was
         not counted: only where little is saved, by a search of all samples for the codelength that was not cut short.
+    costs : ErrorCosts or None
+        The costs of missed and of added ones, if any were passed.
+    has_bias : bool
+        Whether the search may use a bias.
     sample_weight : ndarray of shape (n_samples,), int64, or None
         The weights of the samples, if these were passed. All numbers then count repetitions: ``n_samples`` is the sum
         of the weights.

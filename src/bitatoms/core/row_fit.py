@@ -26,12 +26,25 @@ class WrongCell(NamedTuple):
 
 
 class RowFit(NamedTuple):
-    """How well a row fits a model."""
+    """How well a row fits a model.
 
-    row: int  # its index, from 0
-    bits: float  # that it takes; minus `BinaryDictionaryLearning.score_samples`
-    atoms: tuple[int, ...]  # that it uses, by their numbers from 1
-    cells: tuple[WrongCell, ...]  # those that take most bits first
+    Attributes
+    ----------
+    row : int
+        Its index, from 0.
+    bits : float
+        The bits that it takes: minus `BinaryDictionaryLearning.score_samples`.
+    atoms : tuple of int
+        The atoms that it uses, by their numbers from 1.
+    cells : tuple of WrongCell
+        The cells that its atoms get wrong, those that take most bits first: named tuples ``(feature, kind,
+        bits)``.
+    """
+
+    row: int
+    bits: float
+    atoms: tuple[int, ...]
+    cells: tuple[WrongCell, ...]
 
 
 class ScoredRows(NamedTuple):

@@ -37,16 +37,35 @@ class Rule(NamedTuple):
     """Of the rows that have the antecedent, the share with the consequent is higher than of all rows.
 
     Only rows in which all these features are known count. "not x" stands for the absence of a feature.
+
+    Attributes
+    ----------
+    antecedent : tuple of str
+        Names of features.
+    consequent : str
+        Name of a feature.
+    rows : int
+        Number of rows that have the antecedent and the consequent.
+    antecedent_rows : int
+        Number of rows that have the antecedent.
+    known_rows : int
+        Number of rows in which all these features are known.
+    total_rows : int
+        Number of rows of the table.
+    consequent_share : float
+        Share of the rows in which the consequent is known that have it.
+    atom : int
+        Number of the pattern, from 1.
     """
 
     antecedent: Names
     consequent: str
-    rows: int  # that have the antecedent and the consequent
-    antecedent_rows: int  # that have the antecedent
-    known_rows: int  # in which all these features are known
-    total_rows: int  # of the table
-    consequent_share: float  # of all rows in which the consequent is known
-    atom: int  # the number of the pattern, from 1
+    rows: int
+    antecedent_rows: int
+    known_rows: int
+    total_rows: int
+    consequent_share: float
+    atom: int
 
     @property
     def confidence(self) -> float:

@@ -17,12 +17,26 @@ logger = logging.getLogger(__name__)
 
 
 class CoverRound(NamedTuple):
-    """One entry of the history of a search for a cover: the best cover so far."""
+    """One entry of the history of a search for a cover: the best cover so far.
+
+    Attributes
+    ----------
+    round : int
+        Number of the entry, from 1.
+    move : str
+        What found the cover.
+    roles : int
+        Its number of roles.
+    assignments : int
+        Assignments of users and of permissions, and direct grants.
+    seconds : float
+        Seconds since the start of the search.
+    """
 
     round: int
     move: str
     roles: int
-    assignments: int  # of users and of permissions, and direct grants
+    assignments: int
     seconds: float
 
 

@@ -158,7 +158,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
 
     @property
     def components_(self) -> NDArray[np.uint8]:
-        """The atoms, of shape (n_components_, n_features); an array of all cells is made when it is first used."""
+        """The atoms, of shape ``(n_components_, n_features)``; an array of all cells is made when it is first used."""
         if "_components" not in vars(self):
             self._components = self._model.atoms.to_dense()
         return self._components

@@ -44,10 +44,18 @@ _COLUMNS = (  # of mlxtend's data frame of rules
 
 
 class Recommendations(NamedTuple):
-    """The most probable items that each sample does not have, the most probable first."""
+    """The most probable items that each sample does not have, the most probable first.
 
-    items: NDArray[Any]  # (n_samples, n): names; "" where a sample has fewer other features
-    probabilities: NDArray[np.float64]  # (n_samples, n); NaN there
+    Attributes
+    ----------
+    items : ndarray of shape (n_samples, n), str
+        Names of features; "" where a sample has fewer other features.
+    probabilities : ndarray of shape (n_samples, n), float64
+        Their probabilities; NaN where a sample has fewer other features.
+    """
+
+    items: NDArray[Any]
+    probabilities: NDArray[np.float64]
 
 
 def named(found: Recommended, model: Model) -> Recommendations:

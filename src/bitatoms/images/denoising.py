@@ -19,7 +19,8 @@ from .neighbors import held_out_share, neighbor_contexts
 from .picture import as_picture
 
 _N_NEIGHBORS = (4, 8, 12, 16, 20)  # context sizes to choose from
-LITTLE_REPETITION = 0.05  # below this value of ``Denoised.repetition``, blocks hardly help
+#: Below this value of ``Denoised.repetition``, blocks hardly help.
+LITTLE_REPETITION = 0.05
 
 
 @dataclass(frozen=True, eq=False)

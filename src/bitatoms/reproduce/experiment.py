@@ -77,7 +77,21 @@ class Claim(_RenamedAttributes):
 
 @dataclass(frozen=True, eq=False)
 class Panel(_RenamedAttributes):
-    """Figures of one data set, or of one model of it, and the claims about them."""
+    """Figures of one data set, or of one model of it, and the claims about them.
+
+    Attributes
+    ----------
+    title, description : str
+        Its heading, and what it shows.
+    figures : tuple of Figure
+        The figures.
+    claims : tuple of Claim
+        What the paper claims about them.
+    layout : str
+        CSS class that arranges the figures.
+    runs : DataTable or None
+        All runs behind the figures.
+    """
 
     _RENAMED: ClassVar = {"about": "description", "numbers": "runs"}
 
@@ -85,18 +99,30 @@ class Panel(_RenamedAttributes):
     description: str
     figures: tuple[Figure, ...]
     claims: tuple[Claim, ...] = ()
-    layout: str = "curves"  # CSS class that arranges the figures
-    runs: DataTable | None = None  # all runs behind the figures
+    layout: str = "curves"
+    runs: DataTable | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Experiment(_RenamedAttributes):
-    """An experiment of Section V of the paper."""
+    """An experiment of Section V of the paper.
+
+    Attributes
+    ----------
+    anchor : str
+        Anchor of its section on the page.
+    name : str
+        Name in the contents.
+    title, description : str
+        Its heading, and what it repeats.
+    panels : tuple of Panel
+        Its parts.
+    """
 
     _RENAMED: ClassVar = {"place": "anchor", "about": "description"}
 
-    anchor: str  # of its section on the page
-    name: str  # in the contents
+    anchor: str
+    name: str
     title: str
     description: str
     panels: tuple[Panel, ...]
