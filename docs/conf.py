@@ -61,6 +61,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "min_reported_time": 1,
     "copyfile_regex": r"none",
+    "capture_repr": (),  # print what is to be shown
     "reset_modules": ("matplotlib",),
 }
 

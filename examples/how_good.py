@@ -1,4 +1,4 @@
-"""Compare bitatoms with other methods on bundled data, and update docs/how-good/comparison.md and its picture.
+"""Compare bitatoms with other methods on bundled data, and update the pages in docs/how-good and their picture.
 
 python examples/how_good.py                                    # about ten minutes on an idle machine
 python examples/how_good.py --machine "a 2-core Neoverse-N1"   # with the name of the machine
@@ -36,22 +36,28 @@ def main() -> None:
         raise SystemExit("interrupted; nothing was written")
     if options.folder is not None:
         found.write(options.folder)
-    page = DOCS / "how-good/comparison.md"
-    text = page.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    page.write_text(
-        f"{before}{BEGIN}\n\n{tables(found, options.machine)}\n{END}{after}", encoding="utf-8", newline="\n"
-    )
+    replace_results(DOCS / "how-good/comparison.md", summary(found, options.machine))
+    replace_results(DOCS / "how-good/comparison-tables.md", tables(found))
     (DOCS / "pictures/how-good.png").write_bytes(picture(found))
 
 
-def tables(found: Comparison, machine: str | None) -> str:
-    """Return the results as Markdown."""
+def replace_results(page: Path, results: str) -> None:
+    """Replace what is between the markers of a page."""
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    page.write_text(f"{before}{BEGIN}\n\n{results}\n{END}{after}", encoding="utf-8", newline="\n")
+
+
+def summary(found: Comparison, machine: str | None) -> str:
+    """Return the machine, and the best methods on each table, as Markdown."""
     how = dict(found.how) | ({"Machine": machine} if machine else {})
     run = f"*{how['Machine'][0].upper()}{how['Machine'][1:]}; threads: {how['Threads']}; {how['Versions']}; seed 0.*\n"
-    parts = [run, overview(found).to_markdown(), *(table_section(found, table) for table in found.tables)]
-    return "\n".join(parts)
+    return f"{run}\n{overview(found).to_markdown()}"
+
+
+def tables(found: Comparison) -> str:
+    """Return the results of all methods on each table as Markdown."""
+    return "\n".join(table_section(found, table) for table in found.tables)
 
 
 def picture(found: Comparison) -> bytes:

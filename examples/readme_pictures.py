@@ -1,4 +1,4 @@
-"""Draw the figures of the README and of the tutorials: genotypes, atoms and, with Playwright and Chromium, a report."""
+"""Draw the figures of the README, the site and the tutorials, and, with Playwright and Chromium, a report."""
 
 from __future__ import annotations
 
@@ -13,6 +13,31 @@ from matplotlib.figure import Figure
 import bitatoms as ba
 
 SHOWN = 40  # number of atoms, the most useful ones
+
+
+def model(path: Path) -> None:
+    """Draw a small table as the product of codes and atoms, plus errors."""
+    data = ba.datasets.planted(90, 36, 3, algebra="or", atom_density=0.3, code_density=0.45, noise=0.03, random_state=3)
+    result = ba.factorize(data.X, algebra="or", random_state=0)
+    codes, atoms = result.codes.to_dense(), result.atoms.to_dense()
+    rows = np.lexsort(codes.T[::-1])[::-1]
+    columns = np.lexsort(atoms[::-1])[::-1]
+    wrong = data.X != result.reconstruct().to_dense()
+    parts = {
+        "a table": data.X,
+        "rows and columns sorted": data.X[rows][:, columns],
+        "codes": codes[rows],
+        f"{len(atoms)} atoms": atoms[:, columns],
+        "wrong cells": wrong[rows][:, columns],
+    }
+    figure = Figure(figsize=(12, 2.9), layout="constrained")
+    axes = figure.subplots(1, 5, width_ratios=[36, 36, 10, 36, 36])
+    for ax, (title, part), sign in zip(axes, parts.items(), ("", "→", "=", "×", "+"), strict=True):
+        ax.imshow(part, cmap="gray_r", aspect="auto", interpolation="none")
+        ax.set(xticks=[], yticks=[])
+        ax.set_title(title, fontsize=11)
+        ax.text(-0.05, 0.5, sign, transform=ax.transAxes, ha="right", va="center", fontsize=16)
+    figure.savefig(path, dpi=110)
 
 
 def genotypes(path: Path) -> None:
@@ -64,6 +89,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("docs/pictures"), help="folder to write the figures to")
     folder = parser.parse_args().folder
+    model(folder / "model.png")
     genotypes(folder / "genotypes.png")
     genome(folder / "genome.png")
     chromium = shutil.which("chromium") or shutil.which("google-chrome")

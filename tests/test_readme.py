@@ -1,9 +1,10 @@
 """The README and the docs pages: their code and commands run, and the files and make targets they name exist."""
 
 import re
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bitatoms as ba
@@ -16,8 +17,12 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = ["README.md", *(page.relative_to(ROOT).as_posix() for page in sorted((ROOT / "docs").rglob("*.md")))]
 WITH_CODE = [
     "README.md",
+    "docs/how-it-works/atoms-and-codelengths.md",
+    "docs/how-it-works/same-bits.md",
     "docs/how-it-works/search.md",
+    "docs/index.md",
     "docs/reference/files.md",
+    "docs/start.md",
     "docs/tutorials/baskets.md",
     "docs/tutorials/cells.md",
     "docs/tutorials/classification.md",
@@ -30,19 +35,27 @@ WITH_CODE = [
     "docs/tutorials/scale.md",
     "docs/tutorials/stability.md",
     "docs/tutorials/tables-of-categories.md",
+    "docs/which-tool.md",
 ]
 WITH_COMMANDS = [
     "README.md",
     "docs/how-good/comparison.md",
     "docs/how-good/reproduction.md",
+    "docs/index.md",
     "docs/reference/files.md",
+    "docs/start.md",
     "docs/tutorials/baskets.md",
     "docs/tutorials/genomes.md",
+    "docs/tutorials/given-atoms.md",
     "docs/tutorials/gpu.md",
+    "docs/tutorials/images.md",
+    "docs/tutorials/missing.md",
     "docs/tutorials/roles.md",
     "docs/tutorials/scale.md",
+    "docs/tutorials/stability.md",
     "docs/tutorials/tables-of-categories.md",
 ]
+LONG_COMMAND = "bitatoms compare digits planted-or planted-xor planted-dense halftone baskets -o comparison"
 
 
 @pytest.mark.parametrize("page", WITH_CODE)
@@ -101,6 +114,46 @@ def small_tables(monkeypatch):
     monkeypatch.setattr(ba.datasets, "digits", lambda: (X[:80], labels[:80]))
 
 
+def write_table():
+    """Write a table with missing values, and a model of it."""
+    X = ba.datasets.planted(80, 20, 3, random_state=0).X
+    table = ba.Table.from_any(np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X))
+    ba.write(table, "table.csv")
+    ba.BinaryDictionaryLearning(random_state=0).fit(table).save("model.npz")
+
+
+def write_pictures():
+    """Write a picture in three formats, with noise, and a picture with scratches."""
+    Image = pytest.importorskip("PIL.Image")
+    picture = ba.datasets.halftone()[:32, :48]
+    noisy = ba.BitMatrix.from_dense(picture ^ (np.random.default_rng(0).random(picture.shape) < 0.05))
+    for name in ("scan.pbm", "scan.tif", "scratched.pbm"):
+        ba.write(ba.Table(noisy), name)
+    Image.fromarray((255 * (1 - noisy.to_dense())).astype(np.uint8)).save("scan.png")
+    scratches = np.zeros(picture.shape, np.uint8)
+    scratches[10:12] = 1
+    ba.write(ba.Table(ba.BitMatrix.from_dense(scratches)), "scratches.pbm")
+
+
+def write_baskets():
+    """Write baskets, and a known atom."""
+    baskets = ba.datasets.baskets(200)
+    ba.write(baskets, "baskets.csv")
+    known = np.zeros((1, baskets.shape[1]), np.uint8)
+    known[0, :3] = 1
+    ba.write(ba.Table(ba.BitMatrix.from_dense(known), None, baskets.columns), "known.csv")
+
+
+FILES = {  # what the commands of a page find in their folder
+    "docs/index.md": write_baskets,
+    "docs/tutorials/given-atoms.md": write_baskets,
+    "docs/tutorials/images.md": write_pictures,
+    "docs/tutorials/missing.md": write_table,
+    "docs/tutorials/roles.md": lambda: ba.write(ba.datasets.permissions(60), "users.csv"),
+    "docs/tutorials/stability.md": write_table,
+}
+
+
 @pytest.mark.usefixtures("small_tables")
 @pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
 @pytest.mark.parametrize("page", WITH_COMMANDS)
@@ -109,8 +162,7 @@ def test_the_commands_run(page, monkeypatch, tmp_path, capsys):
     from bitatoms.cli.app import run
 
     monkeypatch.chdir(tmp_path)
-    if page == "docs/tutorials/roles.md":
-        ba.write(ba.datasets.permissions(60), "users.csv")
+    FILES.get(page, lambda: None)()
     commands = [line.partition("#")[0].split() for block in code_of(page, "sh") for line in block.splitlines()]
     assert commands
     for name, *arguments in commands:
@@ -128,6 +180,20 @@ def code_of(page, language="python"):
     """Return the code blocks of a page in this language."""
     text = (ROOT / page).read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])
+def test_blocks_have_a_language_and_commands_run(page):
+    """A block is code that runs (python, sh), text, or commands of other programs and long ones (console)."""
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    fences = [line for line in lines if line.startswith("```")]
+    opened = {fence.removeprefix("```") for fence in fences[::2]}
+    assert set(fences[1::2]) <= {"```"}
+    known = {"python", "python cuda", "python scanpy", "sh", "text", "console"}
+    assert {language for language in opened if not language.startswith("{")} <= known
+    console = [line for block in code_of(page, "console") for line in block.splitlines()]
+    commands = [line for line in console if line.startswith("bitatoms")]
+    assert commands == [LONG_COMMAND] * (page == "docs/how-good/comparison.md")
 
 
 def test_the_make_targets_exist():
@@ -156,12 +222,25 @@ def test_the_architecture_page_names_modules_that_exist():
     assert [name for name in sorted(named) if not any((root / name).exists() for root in roots)] == []
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_files_exist(page):
-    links = re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", (ROOT / page).read_text(encoding="utf-8"))
-    files = [one or other for one, other in links if "://" not in (one or other)]
-    assert page != "README.md" or {"LICENSE", "docs/how-it-works/search.md"} <= set(files)
-    assert [file for file in files if not ((ROOT / page).parent / file).exists()] == []
+@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(page):
+    """The files and headings, as GitHub names them, exist; `make docs` checks the links of the site."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    links = [one or other for one, other in re.findall(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"", text)]
+    targets = [link.partition("#") for link in links if "://" not in link]
+    assert page != "README.md" or {"LICENSE", "docs/how-it-works/search.md"} <= {path for path, *_ in targets}
+    files = {path: (ROOT / page).parent / path if path else ROOT / page for path, *_ in targets}
+    assert [path for path, file in files.items() if not file.exists()] == []
+    headings = [(path, heading) for path, _, heading in targets if heading]
+    assert [f"{path}#{heading}" for path, heading in headings if heading not in anchors(files[path])] == []
+
+
+@cache
+def anchors(file):
+    """Return the anchors of the headings of a page, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_every_move_is_explained():

@@ -17,6 +17,7 @@ PAGES = {
     "benchmarks/README.md": "contributing/benchmarks.md",
     "examples/paper/README.md": "how-good/data-of-the-paper.md",
 }
+_EXAMPLE = re.compile(r"examples/gallery/(\w+)\.py$")
 _LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?\)")
 _SHAPE = re.compile(r"\bshape \([\w, ]*\)")  # a word that ends with _ is a link in reStructuredText
 _PAGE = re.compile(r"\bdocs/((?:[a-z-]+/)*[a-z-]+)\.md\b")
@@ -35,9 +36,9 @@ def link_pages(app: Sphinx, docname: str, source: list[str]) -> None:
 
     def inside(link: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join("docs", folder, link[2]))
-        if target not in PAGES:
-            return link[0]
-        return f"{link[1]}{posixpath.relpath(PAGES[target], folder or '.')}{link[3] or ''})"
+        page = _EXAMPLE.sub(r"gallery/\1.rst", target)
+        page = PAGES.get(target) if page == target else page
+        return f"{link[1]}{posixpath.relpath(page, folder or '.')}{link[3] or ''})" if page else link[0]
 
     source[0] = _LINK.sub(inside, source[0])
 

@@ -29,9 +29,7 @@ _CODERS_OF_SEARCH = {  # "auto" selects the first
 }
 _ANYTIME_SECONDS = 60.0  # of the anytime search, unless the user limits its time or its rounds
 _NO_LIMIT = 1 << 60  # rounds
-PREFERENCE = (
-    0.05  # the share by which XOR must be better than a preferred OR; docs/how-it-works/xor-and-or.md justifies it
-)
+PREFERENCE = 0.05  # by which share XOR must be better than a preferred OR: docs/how-it-works/xor-and-or.md
 _ALGEBRAS = {"auto": ("xor", "or"), "prefer-or": ("or", "xor")}
 _PAPER_START = 16  # atoms
 _GIVEN_START = 64  # atoms to start from with a named init, in the other searches

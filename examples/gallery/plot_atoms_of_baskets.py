@@ -23,8 +23,7 @@ for number, pattern in enumerate(patterns, start=1):
     print(f"{number:2}  {pattern.rows:4} baskets  {pattern.bits_saved:5} bits  {', '.join(pattern.features)}")
 
 # %%
-# The baskets sorted by their first pattern: patterns appear as blocks. Most baskets also have items that belong to no
-# pattern.
+# The baskets sorted by their first pattern: patterns appear as blocks. A basket may use several patterns.
 
 codes = model.transform(table)
 items = [item for pattern in patterns for item in pattern.features]
