@@ -5,6 +5,7 @@ import dataclasses
 import inspect
 import re
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,64 @@ def test_the_reference_lists_names_once():
     listed = listed_names()
     assert len(listed) > len(ba.__all__)
     assert len(set(listed)) == len(listed)
+
+
+def extension(name):
+    """Import an extension of the site."""
+    spec = spec_from_file_location(name, ROOT / f"docs/_extensions/{name}.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_of_the_command_line_has_every_command_and_option():
+    typer = pytest.importorskip("typer")
+    from bitatoms.cli.app import app
+
+    text = "\n".join(extension("command_line").described_commands())
+    sections = dict(re.findall(r"^## bitatoms (\S+)\n(.*?)(?=^## )", text, re.MULTILINE | re.DOTALL))
+    commands = typer.main.get_command(app).commands
+    assert list(sections) == list(commands)
+    for name, command in commands.items():
+        options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
+        spelled = {spelling for one in options for spelling in (one.opts[0], *one.secondary_opts[:1])}
+        shared = set(re.findall(r"`(--[a-z-]+)`", text.partition("## Reading options")[2]))
+        assert spelled - set(re.findall(r"`(--?[A-Za-z-]+)`", sections[name])) <= shared
+    assert "| `--search` `fast\\|thorough\\|anytime\\|paper` |" in sections["fit"]
+    assert sections["fit"].count("| `fast` |") == 1
+
+
+def test_links_out_of_docs_lead_to_pages_of_the_site():
+    links = extension("links")
+    source = ["[a](../../CONTRIBUTING.md#x) [b](search.md) [c](../../examples/gallery/plot_y.py) [d](../../LICENSE)"]
+    links.link_pages(None, "how-it-works/index", source)
+    assert source == ["[a](../contributing/index.md#x) [b](search.md) [c](../gallery/plot_y.rst) [d](../../LICENSE)"]
+    lines = ["See docs/tutorials/gpu.md. An array of shape (n_components_, n_features_in_)."]
+    links.link_docstring(None, "function", "f", None, None, lines)
+    assert lines == [r"See :doc:`/tutorials/gpu`. An array of shape (n_components\_, n_features_in\_)."]
+
+
+def test_the_pages_that_include_other_files_exist():
+    pages = extension("links").PAGES
+    assert [page for page in pages.values() if not (ROOT / "docs" / page).exists()] == []
+    assert [file for file in pages if not (ROOT / file).exists()] == []
+
+
+def test_examples_name_pages_that_exist():
+    """`make docs` runs the examples; this is the part that takes no time."""
+    examples = sorted((ROOT / "examples/gallery").glob("*.py"))
+    assert examples
+    assert [file.name for file in examples if not file.name.startswith("plot_")] == []
+    for file in examples:
+        pages = re.findall(r":doc:`(?:[^`<]*<)?/([^`>]+)", file.read_text(encoding="utf-8"))
+        missing = [
+            page for page in pages if not (ROOT / f"docs/{page}.md").exists() and not page.startswith("gallery/")
+        ]
+        assert missing == []
+
+
+def test_the_package_names_pages_that_exist():
+    texts = [file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py")]
+    named = {page for text in texts for page in re.findall(r"\bdocs/[\w/-]+\.md", text)}
+    assert named
+    assert [page for page in sorted(named) if not (ROOT / page).exists()] == []

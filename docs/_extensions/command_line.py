@@ -6,13 +6,15 @@ It takes the place of a comment in a page: ``<!-- commands -->``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from sphinx.application import Sphinx
 
 from bitatoms.cli.app import app as commands
 from bitatoms.cli.options import READING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 MARKER = "<!-- commands -->"
 HEADER = ["| name | meaning | default |", "|---|---|---|"]

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import posixpath
 import re
+from typing import TYPE_CHECKING
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
 
 # Files outside docs/ that are pages of the site. All others are offered as downloads.
 PAGES = {
