@@ -56,7 +56,7 @@ bench: .venv/.dev  ## measure time, memory and codelength; DATA=folder for the t
 	$(BIN)/python benchmarks/bench.py $(BENCH) $(if $(DATA),"$(DATA)")
 
 docs: .venv-docs/.installed  ## build the documentation site into build/docs; warnings are errors
-	$(SPHINX) -b html -d build/doctrees -W --keep-going docs build/docs
+	$(SPHINX) -j auto -b html -d build/doctrees -W --keep-going docs build/docs
 
 linkcheck: .venv-docs/.installed  ## check the links of the site to other sites, without running the gallery
 	$(SPHINX) -b linkcheck -d build/doctrees-linkcheck -D plot_gallery=False docs build/linkcheck

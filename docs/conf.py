@@ -63,6 +63,7 @@ sphinx_gallery_conf = {
     "copyfile_regex": r"none",
     "capture_repr": (),  # print what is to be shown
     "reset_modules": ("matplotlib",),
+    "parallel": True,  # as many examples at a time as Sphinx has processes
 }
 
 # Appearance. No page loads anything from another server.
