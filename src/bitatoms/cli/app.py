@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from .._version import __version__
 from ..io.formats import FORMATS
+from ..libraries import explained
 from ..parameters import CoverKwargs, renamed_warning
 from . import options
 from .console import Display, print_error, print_line, print_note, printing_notes
@@ -113,7 +114,7 @@ class Commands(TyperGroup):
         except (ValueError, ImportError, OSError, MemoryError) as error:
             if os.environ.get("BITATOMS_DEBUG"):
                 raise
-            print_error(error)
+            print_error(explained(error) or error)
             raise typer.Exit(BAD_INPUT) from error
 
 
@@ -128,20 +129,27 @@ app = typer.Typer(
 )
 
 
-def _print_version(requested: bool) -> None:
-    if requested:
-        print_line(f"bitatoms {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def common(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    verbose: Annotated[
         bool,
-        typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True),
+        typer.Option("--verbose", help="With --version: all that is installed, for bug reports."),
     ] = False,
 ) -> None:
     """Find the few binary patterns (atoms) that explain a large binary table."""
+    if verbose and version:
+        from ..versions import describe_installation
+
+        print_line(describe_installation())
+    elif verbose:
+        raise typer.BadParameter("--verbose goes with --version")
+    elif version:
+        print_line(f"bitatoms {__version__}")
+    elif context.invoked_subcommand is not None:
+        return
+    raise typer.Exit
 
 
 @app.command(
