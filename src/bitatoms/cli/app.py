@@ -11,6 +11,7 @@ import sys
 import warnings
 from enum import StrEnum
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,6 +52,7 @@ from .spelling import STANDARD
 from .streams import lines_beside
 
 BAD_INPUT = 2
+_VERBOSE = "bitatoms.verbose"  # whether --version prints more
 _LIMITS = "Constraints"
 _FIXED_HELP = "Known atoms, a table with one row per atom: they stay as they are, and others are learned beside them."
 _APART_HELP = (
@@ -104,6 +106,11 @@ def _examples(*commands: str) -> str:
 class Commands(TyperGroup):
     """The group of commands, which prints errors in one line."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options before the command."""
+        ctx.meta[_VERBOSE] = "--verbose" in takewhile(lambda argument: argument.startswith("-"), args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command, and translate exceptions to exit codes."""
         try:
@@ -129,27 +136,38 @@ app = typer.Typer(
 )
 
 
-@app.callback(invoke_without_command=True)
-def common(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-    verbose: Annotated[
-        bool,
-        typer.Option("--verbose", help="With --version: all that is installed, for bug reports."),
-    ] = False,
-) -> None:
-    """Find the few binary patterns (atoms) that explain a large binary table."""
-    if verbose and version:
+def _print_version(context: typer.Context, requested: bool) -> None:
+    """Print the version before other options are parsed, for which typer imports more than this needs."""
+    if not requested:
+        return
+    if context.meta[_VERBOSE]:
         from ..versions import describe_installation
 
         print_line(describe_installation())
-    elif verbose:
-        raise typer.BadParameter("--verbose goes with --version")
-    elif version:
+    else:
         print_line(f"bitatoms {__version__}")
-    elif context.invoked_subcommand is not None:
-        return
     raise typer.Exit
+
+
+def _check_verbose(requested: bool) -> None:
+    if requested:  # otherwise the version was printed before
+        raise typer.BadParameter("--verbose goes with --version")
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True),
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", help="With --version: all that is installed, for bug reports.", callback=_check_verbose
+        ),
+    ] = False,
+) -> None:
+    """Find the few binary patterns (atoms) that explain a large binary table."""
 
 
 @app.command(
