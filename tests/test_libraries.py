@@ -7,7 +7,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import bitatoms as ba
@@ -66,9 +65,11 @@ def test_a_library_that_is_installed_and_broken_raises_its_own_error(monkeypatch
     "convert",
     [
         lambda: ba.Table(ba.BitMatrix.from_dense([[1]])).to_pandas(),
-        lambda: ba.read(ROOT / "tests/data/0.1.0/table.npz").to_pandas(),
-        lambda: ba.load(ROOT / "tests/data/0.1.0/model_xor.npz").to_rules(X=np.eye(30)),
+        lambda: ba.datasets.genotypes(5, 3).column_data.to_pandas(),
+        lambda: ba.load(ROOT / "tests/data/0.2.0/model_encoded.npz").to_frame(),
+        lambda: ba.load(ROOT / "tests/data/0.2.0/model_encoded.npz").to_rules(),
     ],
+    ids=["table", "annotations", "patterns", "rules"],
 )
 def test_data_frames_name_the_extra(monkeypatch, convert):
     monkeypatch.setitem(sys.modules, "pandas", None)
