@@ -313,7 +313,18 @@ class Model(CountsResult):
         ]
 
     def to_frame(self) -> Any:
-        """Return the atoms as a pandas data frame, as `BinaryDictionaryLearning.to_frame` does."""
+        """Return the atoms as a pandas data frame, one row per atom.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns of `BinaryDictionaryLearning.to_frame`.
+
+        Raises
+        ------
+        MissingLibrary
+            pandas is not installed; `patterns` works without it.
+        """
         return pattern_frame(self.patterns())
 
     @cached_property
