@@ -15,7 +15,7 @@ BLOCK_TESTS := $(patsubst %,tests/core/test_%.py,beam block coding counts device
 # The development environment contains everything that the demo needs.
 DEMO := $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.demo)
 
-.PHONY: help demo test test-browser test-formats test-gpu test-emulated check kernels bench docs linkcheck clean
+.PHONY: help demo test test-browser test-formats test-gpu test-emulated check kernels bench docs linkcheck dist clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -61,8 +61,14 @@ docs: .venv-docs/.installed  ## build the documentation site into build/docs; wa
 linkcheck: .venv-docs/.installed  ## check the links of the site to other sites, without running the gallery
 	$(SPHINX) -b linkcheck -d build/doctrees-linkcheck -D plot_gallery=False docs build/linkcheck
 
+dist: .venv-dist/.installed  ## build wheel and sdist in dist/, check them, and run the demo from the installed wheel
+	rm -rf dist
+	.venv-dist/bin/python -m build --quiet --outdir dist
+	.venv-dist/bin/python -m twine check --strict dist/*
+	.venv-dist/bin/python packaging/check_dist.py dist
+
 clean:  ## remove what the other targets created
-	rm -rf .venv .venv-docs .venv-formats docs/gallery docs/reference/python/generated build dist demo-atoms.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-dist .venv-docs .venv-formats docs/gallery docs/reference/python/generated build dist demo-atoms.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is touched last, so that a failed installation is repeated.
@@ -86,4 +92,9 @@ clean:  ## remove what the other targets created
 .venv-docs/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-docs
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	@touch $@
+
+.venv-dist/.installed: Makefile
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check "build>=1.2" "twine>=6.1"
 	@touch $@
