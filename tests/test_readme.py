@@ -2,17 +2,16 @@
 
 import re
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bitatoms as ba
 from bitatoms import reproduce
+from support.documentation import ROOT, code_of
 
 pytestmark = pytest.mark.usefixtures("few_trials", "few_exchanges")
 
-ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = ["README.md", *(page.relative_to(ROOT).as_posix() for page in sorted((ROOT / "docs").rglob("*.md")))]
 WITH_CODE = [
@@ -175,12 +174,6 @@ def test_the_commands_run(page, monkeypatch, tmp_path, capsys):
 
 def test_all_pages_with_commands_are_tested():
     assert [page for page in PAGES if code_of(page, "sh")] == WITH_COMMANDS
-
-
-def code_of(page, language="python"):
-    """Return the code blocks of a page in this language."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])

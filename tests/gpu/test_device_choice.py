@@ -9,6 +9,7 @@ import scipy.sparse
 import bitatoms as ba
 from bitatoms import device_choice
 from bitatoms.device_choice import workers_for
+from support.documentation import code_of
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -150,3 +151,13 @@ def test_a_fit_of_an_array_of_cupy(cupy, given):
     model = ba.BinaryDictionaryLearning(6, device=given, random_state=0).fit(cupy.asarray(X))
     assert hash_of_model(model) == hash_of_model(ba.BinaryDictionaryLearning(6, random_state=0).fit(X))
     np.testing.assert_array_equal(model.transform(cupy.asarray(X)), model.transform(X))
+
+
+def test_the_code_of_the_page_runs():
+    names = {"model": ba.BinaryDictionaryLearning(random_state=0).fit(X), "X": X, "__name__": "page"}
+    blocks = code_of("docs/tutorials/gpu.md", "python cuda")
+    assert blocks
+    expected = names["model"].transform(X)
+    for block in blocks:
+        exec(compile(block, "docs/tutorials/gpu.md, cuda", "exec"), names)
+    assert np.array_equal(names["codes"], expected)
