@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..annotations import Groups
 from ..bits import BitMatrix
 from ..checks import check_int
@@ -16,9 +18,10 @@ from ..core.model import Model
 from ..device_choice import workers_for
 from ..encoding import matched_rows
 from ..io.atomic import atomic_write
+from ..parallel import Workers
 from ..parameters import DeviceChoice
 from ..table import Table
-from .data import ReportData, collect
+from .data import ReportData, collect, is_learned_from
 from .page import render
 
 __all__ = ["ReportData", "report_data", "report_html", "write_report"]
@@ -50,8 +53,9 @@ def report_data(
         The group of each row, such as its population or cell type, or the name of a field of ``table.row_data`` (of
         ``obs``, if it is an AnnData). The report then shows which groups use each atom.
     codes : array-like of shape (n_rows, n_atoms), optional
-        The atoms that each row uses, such as the ``codes`` of `bitatoms.factorize`. By default, those that
-        ``transform`` gives, which may differ from those of the fit in a few rows.
+        The atoms that each row uses, such as the ``codes`` of `bitatoms.factorize`. By default, those of the fit if
+        the model is an estimator that was fitted to this table in memory, else those that ``transform`` gives, which
+        may differ from those of the fit in a few rows.
     max_rows : int, optional
         The most rows that the page contains to be explored. By default 10 000, fewer where rows are wide; others are
         left out at random. With 0, the page shows no single rows and no names of rows, only counts.
@@ -81,9 +85,8 @@ def report_data(
     wanted = tuple(rows)
     if max_rows is not None and check_int("max_rows", max_rows, 0) == 0 and wanted:
         raise ValueError(f"rows={list(wanted)} cannot be shown with max_rows=0, which leaves out all rows; omit one")
-    return collect(
-        learned, matched, wanted, workers, _groups_of(matched, groups), _codes_of(learned, matched, codes), max_rows
-    )
+    own_codes = _codes_of_fit(model, learned, matched, workers) if codes is None else _codes_of(learned, matched, codes)
+    return collect(learned, matched, wanted, workers, _groups_of(matched, groups), own_codes, max_rows)
 
 
 def report_html(
@@ -169,10 +172,17 @@ def _groups_of(table: Table, groups: Any) -> Groups | None:
     return found
 
 
-def _codes_of(model: Model, table: Table, codes: Any) -> BitMatrix | None:
-    """Return the codes of the rows, if there are any, after checking their shape."""
-    if codes is None:
+def _codes_of_fit(estimator: Any, model: Model, table: Table, workers: Workers) -> BitMatrix | None:
+    """Return the codes of the fit, if an estimator has kept them and these are the rows of its fit in their order."""
+    codes: BitMatrix | None = getattr(estimator, "_fit_codes", None)
+    if codes is None or codes.shape != (len(table), model.atoms.n_rows) or not is_learned_from(model, table):
         return None
+    wrong = model.errors(table.data, codes, workers).column_weights()  # in another order, other cells are wrong
+    return codes if np.array_equal(wrong, model.wrong) else None
+
+
+def _codes_of(model: Model, table: Table, codes: Any) -> BitMatrix:
+    """Return the codes of the rows, after checking their shape."""
     bits, expected = BitMatrix.from_any(codes, name="codes"), (len(table), model.atoms.n_rows)
     if bits.shape != expected:
         shape, wanted = (" x ".join(map(str, sizes)) for sizes in (bits.shape, expected))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from ..bits import BitMatrix
 from ..sparse_bits import Bits, SparseBits
@@ -43,8 +44,6 @@ def _packed_counts(atoms: Bits, codes: BitMatrix, cells: BitMatrix) -> NDArray[n
 
 def _sparse_counts(atoms: Bits, codes: BitMatrix, cells: object) -> NDArray[np.int64]:
     """Return the same for cells in a sparse matrix; most rows have few of them."""
-    from scipy.sparse import csr_array
-
     product = csr_array(codes.to_sparse().astype(np.int64).T @ csr_array(cells).astype(np.int64))
     ones = atoms if isinstance(atoms, SparseBits) else SparseBits.from_bits(atoms)
     rows, columns = ones.cells()
