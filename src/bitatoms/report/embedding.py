@@ -197,5 +197,4 @@ def _genome(data: ReportData, features: NDArray[np.intp]) -> dict[str, Any] | No
         "where": [found.where[feature] for feature in features],
         "places": base64_numbers(np.rint(_PLACES * found.places[features])),
         "edges": base64_numbers(np.rint(_PLACES * np.array(found.edges))),
-        "chromosomes": _names(found.chromosomes),
     }

@@ -58,8 +58,8 @@ function pictureCanvas(data, states, label, side) {
   return canvas;
 }
 
-function legend(data) {
-  const shown = LEGEND.filter(([kind]) => kind !== "unknown" || data.unknown || data.cells.unknown);
+function legend(data, ...more) {
+  const shown = [...LEGEND.filter(([kind]) => kind !== "unknown" || data.unknown || data.cells.unknown), ...more];
   const key = ([kind, text]) => element("span", { class: "key" }, element("i", { class: `cell-${kind}` }), text);
   return element("p", { class: "legend" }, shown.map(key));
 }

@@ -10,10 +10,9 @@ function makeCoding(explorer, panel) {
   const text = element("textarea", { id: "typed", rows: 5, spellcheck: "false", "aria-describedby": "typed-help typed-note" });
   const note = element("p", { id: "typed-note", role: "status" });
   const editor = data.picture ? pictureEditor(data, (cells) => setCells(cells, "a drawn row")) : null;
-  const example = data.featureName(0);
   const help = element("p", { class: "note", id: "typed-help" },
-    `The names of its ones, separated by commas, semicolons or lines, with ? before those that are unknown (${example}, ?${example}); ` +
-    `or ${formatCount(data.nTableFeatures)} zeros and ones, with ? for unknown ones.`);
+    "The names of its ones, separated by commas, semicolons or lines, with ? before a feature that is unknown; " +
+    `or ${formatCount(data.nTableFeatures)} zeros and ones, with ? for unknown cells.`);
   let name = "the typed row";
 
   function setCells(cells, label) {

@@ -90,8 +90,7 @@ function openGenome(data, source) {
   data.genome = source && {
     where: source.where,
     places: decodeNumbers(source.places),
-    edges: decodeNumbers(source.edges),
-    chromosomes: source.chromosomes,
+    edges: decodeNumbers(source.edges), // where chromosomes begin and end
   };
 }
 

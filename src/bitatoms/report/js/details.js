@@ -12,7 +12,7 @@ const DETAILS = { pattern: patternDetail, row: rowDetail, feature: featureDetail
 // Show one thing; its heading gets the focus, so that it is read and Tab goes on from there.
 function showDetail(explorer, title, children, moveFocus) {
   const heading = element("h3", { tabindex: "-1" }, nameElement(title));
-  const back = explorer.origin && button("Back to the list", () => explorer.back(), { class: "back" });
+  const back = explorer.origin && button("Back", () => explorer.back(), { class: "back" });
   at("detail").replaceChildren(element("div", { class: "detail-head" }, heading, back ?? ""), ...children);
   if (moveFocus) {
     heading.focus({ preventScroll: true });
@@ -156,7 +156,7 @@ function patternCellLines(data, atom) {
 }
 
 function genomeTrack(data, atom) {
-  const { places, where, edges, chromosomes } = data.genome;
+  const { places, where, edges } = data.genome;
   const features = [...data.atomFeatures[atom]].sort((a, b) => places[a] - places[b]);
   if (!features.length) return "";
   const span = `${where[features[0]]} to ${where[features.at(-1)]}`;
@@ -168,7 +168,7 @@ function genomeTrack(data, atom) {
   };
   const marks = features.filter((_, i) => i % step === 0).map((feature) => mark(places[feature], "mark"));
   const line = element("div", { class: "genome-line", "aria-hidden": "true" }, edges.map((edge) => mark(edge, "edge")), marks);
-  return element("div", null, element("p", { class: "note" }, `Variants from ${span}, on ${pluralize(chromosomes.length, "chromosome")}.`), line);
+  return element("div", null, element("p", { class: "note" }, `Variants from ${span}.`), line);
 }
 
 // --- rows
@@ -236,7 +236,7 @@ function atomItems(explorer, { atoms, states }) {
 }
 
 function leftOver(explorer, missed, invented, unknown) {
-  if (!missed.length && !invented.length && !unknown.length) return element("p", null, "Nothing: its patterns have all of its ones and no others.");
+  if (!missed.length && !invented.length && !unknown.length) return element("p", null, "Nothing: every known cell is right.");
   const part = (features, kind, text) => (features.length ? [element("p", null, text), chipList(explorer, features, kind)] : []);
   return element("div", null,
     part(missed, "missed", `${pluralize(missed.length, "one")} that its patterns do not have:`),

@@ -69,7 +69,7 @@ function makeMatrix(explorer, panel) {
       button("←", panBy(-1, 0), { "aria-label": "left" }), button("→", panBy(1, 0), { "aria-label": "right" }),
       button("↑", panBy(0, -1), { "aria-label": "up" }), button("↓", panBy(0, 1), { "aria-label": "down" }),
       button("Save as CSV", () => saveCsv("matrix.csv", matrixLines(data, shown)))),
-    element("div", { class: "grid table" }, canvas, cursor), extent, legend(data), readout);
+    element("div", { class: "grid table" }, canvas, cursor), extent, legend(data, ["selected", "one, right, of the selected pattern"]), readout);
   update();
 }
 
