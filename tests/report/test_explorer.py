@@ -8,6 +8,7 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
+from bitatoms.parallel import Workers
 from bitatoms.report import embedding as embedding_module
 from bitatoms.report import report_data, report_html
 from bitatoms.report.cells import count_cells
@@ -82,26 +83,23 @@ def test_codes_of_the_fit_are_shown_only_for_its_rows_in_their_order():
     X = ba.datasets.planted(300, 40, 12, code_density=0.3, noise=0.15, random_state=2).X
     model = ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(X)
     fitted = ba.factorize(X, algebra="xor", random_state=0).codes
-    again = model.as_model().codes(BitMatrix.from_dense(X), ba.parallel.Workers())
+    again = model.as_model().codes(BitMatrix.from_dense(X), Workers())
     assert fitted != again  # this table shows the difference
     assert report_data(model, X).codes == fitted
     assert report_data(model.as_model(), X).codes == again
     assert report_data(model.as_model(), X, codes=fitted).codes == fitted
     assert report_data(model, X[::-1]).codes == again[::-1]
     assert report_data(model, X[:200]).codes == again[:200]
-    assert report_data(pickle.loads(pickle.dumps(model)), X).codes == again
-    edited = ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(X)
-    edited.components_ = edited.components_[::-1].copy()
-    assert not report_data(edited, X).has_codes_of_fit
-    refitted = model.fit(X[:100])
-    assert report_data(refitted, X).codes == refitted.as_model().codes(BitMatrix.from_dense(X), ba.parallel.Workers())
+    copy = pickle.loads(pickle.dumps(model))
+    assert report_data(copy, X).codes == again
     for rows, sentence in ((X, "does not hold the codes of its fit"), (X[:200], "that transform gives them.")):
-        text = Outline(report_html(edited.fit(X).as_model(), rows)).text
-        assert sentence in text
-    with pytest.raises(
-        ValueError, match="codes has the shape 300 x 3; pass one row per row and one column per atom: 300 x"
-    ):
-        report_data(edited, X, codes=np.zeros((300, 3)))
+        assert sentence in Outline(report_html(copy, rows)).text
+    with pytest.raises(ValueError, match="codes has the shape 300 x 3; pass one row per row and one column per atom"):
+        report_data(model, X, codes=np.zeros((300, 3)))
+    model.components_ = model.components_[::-1].copy()
+    assert not report_data(model, X).has_codes_of_fit
+    model.fit(X[:60])
+    assert report_data(model, X).codes == model.as_model().codes(BitMatrix.from_dense(X), Workers())
 
 
 def test_unknown_cells_are_in_the_page(incomplete):

@@ -47,6 +47,7 @@ function openFeatures(data, source) {
   lazy(data, {
     featureOfColumn: () => new Map(counts.indices.map((column, feature) => [column, feature])),
     featureNamed: () => namedFeatures(data),
+    biasBytes: () => bytesWith(data.biasFeatures, data.nFeatures),
     biasFeatures: () => counts.indices.map((_, feature) => feature).filter((feature) => counts.bias[feature]),
     atomsOfFeature: () => transposed(data.atomFeatures, data.nFeatures),
   });
@@ -57,7 +58,8 @@ function openAtoms(data, { atoms, cells, together, mapped }) {
   data.atoms.lift = atoms.lift;
   data.hasSaved = atoms.saved !== null;
   lazy(data, {
-    atomFeatures: () => listsOf(decodeMatrix(atoms.bits, data.nFeatures), data.nAtoms),
+    atomBits: () => decodeMatrix(atoms.bits, data.nFeatures),
+    atomFeatures: () => listsOf(data.atomBits, data.nAtoms),
     atomStarts: () => startsOf(data.atomFeatures),
     cells: () => ({
       missed: decodeNumbers(cells.missed),
@@ -132,6 +134,40 @@ function reconstruct(data, atoms) {
   }
   for (const feature of data.biasFeatures) made[feature] ^= 1;
   return made;
+}
+
+function bytesWith(ones, n) {
+  const bytes = new Uint8Array(Math.ceil(n / 8));
+  for (const index of ones) bytes[index >> 3] |= 1 << (index & 7);
+  return bytes;
+}
+
+// The same as bytes, for many rows.
+function reconstructBytes(data, atoms) {
+  const { bytes, width } = data.atomBits;
+  const made = new Uint8Array(width);
+  for (const atom of atoms) {
+    const start = atom * width;
+    if (data.model.covers) for (let i = 0; i < width; i++) made[i] |= bytes[start + i];
+    else for (let i = 0; i < width; i++) made[i] ^= bytes[start + i];
+  }
+  for (let i = 0; i < width; i++) made[i] ^= data.biasBytes[i];
+  return made;
+}
+
+// The number of right and of wrong cells that a row of the table has among the features of a pattern.
+function countCells(data, atom, row) {
+  const { bytes: atomBytes, width } = data.atomBits;
+  const made = reconstructBytes(data, onesOf(data.codes, row));
+  let [nRight, nWrong] = [0, 0];
+  for (let i = 0; i < width; i++) {
+    const unknown = data.unknown ? data.unknown.bytes[row * width + i] : 0;
+    const known = atomBytes[atom * width + i] & ~unknown;
+    const wrong = (made[i] ^ data.bits.bytes[row * width + i]) & known;
+    nWrong += BIT_COUNTS[wrong];
+    nRight += BIT_COUNTS[known ^ wrong];
+  }
+  return { nRight, nWrong };
 }
 
 function cellState(cell, made) {

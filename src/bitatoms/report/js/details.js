@@ -1,7 +1,7 @@
 // What is selected: a pattern with the rows behind it, a row with its patterns and what is left over, or a feature.
 
 const DETAIL_PAGE = 20; // rows, features and patterns that are shown at a time
-const MAX_DRAWN = 400; // rows of a pattern that are drawn
+const MAX_DRAWN = 200; // rows of a pattern that are drawn
 const MAX_CHIPS = 60;
 const MAX_MARKS = 300; // along the genome
 const PICTURE_SIDE = 128;
@@ -110,8 +110,8 @@ function userParts(explorer, atom, users) {
   const note = users.length < nAll ? ` The page contains ${formatCount(users.length)} of ${formatCount(nAll)} rows that use it.` : "";
   const rated = ratedUsers(data, atom, users);
   const list = element("ul", { class: data.picture ? "plain drawn" : "plain" });
-  const item = ({ row, states, nRight, nWrong }) => element("li", null,
-    data.picture ? pictureCanvas(data, states, "", SMALL_SIDE) : "",
+  const item = ({ row, nRight, nWrong }) => element("li", null,
+    data.picture ? pictureCanvas(data, rowStates(data, row), "", SMALL_SIDE) : "",
     selectButton(explorer, "row", row, data.rowName(row)), `: ${formatCount(nRight)} right, ${formatCount(nWrong)} wrong`);
   const box = element("div", null, list);
   appendPaged(list, rated, item, DETAIL_PAGE);
@@ -125,10 +125,7 @@ function userParts(explorer, atom, users) {
 }
 
 function ratedUsers(data, atom, users) {
-  const rated = users.map((row) => {
-    const states = rowStates(data, row);
-    return { row, states, ...cellsInRow(data, atom, states) };
-  });
+  const rated = users.map((row) => ({ row, ...countCells(data, atom, row) }));
   return rated.sort((a, b) => a.nWrong - b.nWrong || a.row - b.row);
 }
 
@@ -136,7 +133,7 @@ function ratedUsers(data, atom, users) {
 function userCanvas(data, atom, rated) {
   const features = data.atomFeatures[atom];
   const step = Math.ceil(rated.length / MAX_DRAWN);
-  const drawn = rated.filter((_, i) => i % step === 0).map(({ states }) => states);
+  const drawn = rated.filter((_, i) => i % step === 0).map(({ row }) => rowStates(data, row));
   const label = `Cells of pattern ${atom + 1}: ${pluralize(drawn.length, "row")} and ${pluralize(features.length, "feature")}`;
   const canvas = cellCanvas(features.length, drawn.length, label, stateColours((x, y) => drawn[y][features[x]]));
   canvas.className = "strip";

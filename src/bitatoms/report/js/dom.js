@@ -1,7 +1,8 @@
 // Elements and texts. Names only ever become text nodes, never HTML.
 
 const at = (id) => document.getElementById(id);
-const formatCount = (n) => n.toLocaleString("en");
+const NUMBERS = new Intl.NumberFormat("en");
+const formatCount = (n) => NUMBERS.format(n);
 const pluralize = (n, noun) => `${formatCount(n)} ${noun}${n === 1 ? "" : "s"}`;
 const countText = (shown, all, noun) =>
   shown === all ? pluralize(all, noun) : `${formatCount(shown)} of ${pluralize(all, noun)}`;

@@ -30,18 +30,22 @@ function startExplorer(data) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
   at("detail").addEventListener("keydown", (event) => event.key === "Escape" && explorer.origin && goBack(explorer));
   followAddress(explorer);
-  decodeWhenIdle(data, ["bits", "codes", "usersOfAtom", "cells", "atomsOfFeature", "featureNamed"]);
+  prepareWhenIdle(explorer);
   return explorer;
 }
 
-// Decode parts of the data, one after the other, while nothing else happens, so that the first click is fast.
-function decodeWhenIdle(data, names) {
-  if (!names.length) return;
+// Decode the data, and build what some patterns would show, while nothing else happens: the first click is then fast.
+function prepareWhenIdle(explorer) {
+  const { data } = explorer;
+  const parts = ["bits", "codes", "usersOfAtom", "cells", "atomsOfFeature", "featureNamed", "togetherCounts"];
+  const steps = parts.map((name) => () => data[name]);
+  for (let atom = 0; atom < Math.min(3, data.nAtoms); atom++) steps.push(() => patternDetail(explorer, atom));
   const whenIdle = window.requestIdleCallback ?? ((callback) => setTimeout(callback, 50));
-  whenIdle(() => {
-    void data[names[0]];
-    decodeWhenIdle(data, names.slice(1));
-  });
+  const next = () => {
+    steps.shift()();
+    if (steps.length) whenIdle(next);
+  };
+  whenIdle(next);
 }
 
 const MAKERS = {

@@ -27,19 +27,21 @@ function sumOf(items, key) {
   return items.reduce((sum, item) => sum + item[key], 0);
 }
 
+const LEAST_SHARE = 0.05; // of the rows of two patterns that use both, if they share no feature
+
 // Patterns that share features with this one, or are used with it: those that share most come first.
 function relatedPatterns(data, atom) {
   const own = new Set(data.atomFeatures[atom]);
   const related = [];
   for (let other = 0; other < data.nAtoms; other++) {
     if (other === atom) continue;
-    const shared = data.atomFeatures[other].filter((feature) => own.has(feature)).length;
-    related.push({ other, shared, ...usedTogether(data, atom, other) });
+    let shared = 0;
+    for (const feature of data.atomFeatures[other]) shared += own.has(feature) ? 1 : 0;
+    const pair = { other, shared, ...usedTogether(data, atom, other) };
+    const either = own.size + data.atomFeatures[other].length - shared;
+    if (shared || pair.share > LEAST_SHARE) related.push({ ...pair, rank: shared / Math.max(1, either) + pair.share });
   }
-  const share = ({ other, shared }) => shared / Math.max(1, own.size + data.atomFeatures[other].length - shared);
-  const rank = (pair) => share(pair) + pair.share;
-  const found = related.filter((pair) => pair.shared || pair.share > 0.05);
-  return found.sort((a, b) => rank(b) - rank(a) || a.other - b.other);
+  return related.sort((a, b) => b.rank - a.rank || a.other - b.other);
 }
 
 // In how many rows two patterns are used together, and in how many if uses were independent.
@@ -47,7 +49,13 @@ function usedTogether(data, a, b) {
   if (Math.max(a, b) >= data.nMapped) return { together: null, expected: null, share: 0 };
   const [usesA, usesB] = [data.atoms.coded[a], data.atoms.coded[b]];
   const together = data.together(a, b);
-  return { together, expected: (usesA * usesB) / data.nTableRows, share: together / Math.max(1, usesA + usesB - together) };
+  return { together, expected: (usesA * usesB) / data.nTableRows, share: shareOfUsers(data, a, b) };
+}
+
+// The rows that use two of the mapped patterns, as a share of those that use either.
+function shareOfUsers(data, a, b) {
+  const together = data.together(a, b);
+  return together / Math.max(1, data.atoms.coded[a] + data.atoms.coded[b] - together);
 }
 
 function togetherText({ shared, together, expected }) {
@@ -87,7 +95,7 @@ function tableRow(data, row) {
   return { row, name: data.rowName(row), atoms: onesOf(data.codes, row), states, bits: data.tenths[row] / 10 };
 }
 
-// The number of right and wrong cells of a pattern in a row.
+// The number of right and wrong cells of a pattern in a row, in the table or typed.
 function cellsInRow(data, atom, states) {
   let [nRight, nWrong] = [0, 0];
   for (const feature of data.atomFeatures[atom]) {

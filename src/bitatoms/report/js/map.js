@@ -80,7 +80,7 @@ function mapColours(data, order, overlaps) {
     return (x, y) => {
       if (x === y) return self;
       const [a, b] = [order[y], order[x]];
-      const share = y > x ? overlaps[a * data.nMapped + b] : usedTogether(data, a, b).share;
+      const share = y > x ? overlaps[a * data.nMapped + b] : shareOfUsers(data, a, b);
       return shades[y > x ? 0 : 1][Math.round(255 * Math.sqrt(share))];
     };
   };
