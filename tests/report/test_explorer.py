@@ -2,6 +2,7 @@
 
 import base64
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -148,6 +149,17 @@ def test_overlapping_atoms_are_contiguous_blocks():
     assert not atoms[:, columns[orders.features[-2:]]].any()
 
 
+def test_rows_and_features_are_sorted_by_the_first_and_the_last_of_their_atoms():
+    atoms, codes = random_bits(0, 6, 40, 0.2), random_bits(1, 90, 6, 0.3)
+    orders = block_orders(BitMatrix.from_dense(atoms), BitMatrix.from_dense(codes))
+    position = np.argsort(orders.atoms)
+    for members, order in ((codes, orders.rows), (atoms.T, orders.features)):
+        places = [position[np.flatnonzero(row)] for row in members[order]]
+        keys = [(own.min(), own.max()) if len(own) else (6, 6) for own in places]
+        assert keys == sorted(keys)
+        assert keys[-1] == (6, 6)
+
+
 @pytest.mark.parametrize(("n_atoms", "n_rows"), [(0, 3), (1, 0), (1, 1), (5, 0)])
 def test_orders_of_small_models(n_atoms, n_rows):
     orders = block_orders(BitMatrix.zeros(n_atoms, 4), BitMatrix.zeros(n_rows, n_atoms))
@@ -224,6 +236,14 @@ def test_a_wide_table_shows_all_features_of_patterns_and_the_most_frequent_other
     found = data_of(page)
     assert found["features"]["names"] == [f"item {feature}" for feature in features]
     assert np.array_equal(bits_of(found["rows"]["bits"], 300, 30), table.to_dense()[:, features])
+
+
+def test_a_wide_table_shows_all_features_of_the_bias(monkeypatch):
+    monkeypatch.setattr(embedding_module, "MAX_FEATURES", 1)
+    model, table = fitted_digits()
+    learned = replace(model.as_model(), bias=np.ones(64, np.uint8), rows_hash=None, remembered=None)
+    assert not learned.atoms.column_weights().all()
+    assert contents_of(report_data(learned, table)).features.tolist() == [*range(64)]
 
 
 def test_a_model_that_is_too_large_is_not_explored(monkeypatch):
