@@ -13,7 +13,7 @@ BLOCK_TESTS := $(patsubst %,tests/core/test_%.py,beam block coding counts device
 # The development environment contains everything that the demo needs.
 DEMO := $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.demo)
 
-.PHONY: help demo test test-browser test-formats test-gpu test-emulated check kernels bench clean
+.PHONY: help demo test test-browser test-formats test-gpu test-emulated check kernels bench dist clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -53,8 +53,14 @@ kernels: .venv/.dev  ## record which kernels the common calls need, after a chan
 bench: .venv/.dev  ## measure time, memory and codelength; DATA=folder for the tables of the paper, BENCH=... for options
 	$(BIN)/python benchmarks/bench.py $(BENCH) $(if $(DATA),"$(DATA)")
 
+dist: .venv-dist/.installed  ## build wheel and sdist in dist/, check them, and run the demo from the installed wheel
+	rm -rf dist
+	.venv-dist/bin/python -m build --quiet --outdir dist
+	.venv-dist/bin/python -m twine check --strict dist/*
+	.venv-dist/bin/python packaging/check_dist.py dist
+
 clean:  ## remove what the other targets created
-	rm -rf .venv .venv-formats build dist demo-atoms.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-dist .venv-formats build dist demo-atoms.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is touched last, so that a failed installation is repeated.
@@ -73,4 +79,9 @@ clean:  ## remove what the other targets created
 .venv-formats/.installed: pyproject.toml
 	$(PYTHON) -m venv .venv-formats
 	.venv-formats/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,formats]"
+	@touch $@
+
+.venv-dist/.installed: Makefile
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check "build>=1.2" "twine>=6.1"
 	@touch $@

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
+from bitatoms.rows import checkpoint as checkpoints
 from bitatoms.sparse_bits import SparseBits
 from support.bundles import bundles
 
@@ -116,13 +117,61 @@ def test_model_that_remembers_codes():
     np.testing.assert_array_equal(model.transform(X), refitted.transform(X))
 
 
-@pytest.mark.parametrize("folder", ["checkpoint", "store-checkpoint"])
-def test_checkpoint_resumes_to_the_same_model(folder, tmp_path):
-    data = X
+@pytest.mark.usefixtures("few_trials_here")
+def test_model_of_categories_with_stability():
+    model, table = ba.load(NEW_FILES / "model_encoded.npz"), ba.encode(ba.datasets.customers(150))
+    learned = model.as_model()
+    assert ba.Encoding.of(learned) == ba.Encoding.of(table)
+    np.testing.assert_array_equal(learned.recurrence.counts, [4, 4, 4, 3, 4, 0, 0, 0])
+    assert (learned.recurrence.n_resamples, learned.recurrence.share, learned.recurrence.threshold) == (4, 0.5, 0.8)
+    frame = model.to_frame()
+    assert frame[["complete", "expected", "lift", "recurs"]].notna().all(axis=None)
+    for row in frame.itertuples():
+        own = table.to_dense(float)[:, [table.columns.index(name) for name in row.features]]
+        assert row.complete == (own == 1).all(axis=1).sum()
+    new = {name: values[:20] for name, values in ba.datasets.customers(150).items()}
+    np.testing.assert_array_equal(model.transform(new), model.transform(table)[:20])
+
+
+def test_table_and_store_with_annotations():
+    expected, table = ba.datasets.genotypes(30, 20), ba.read(NEW_FILES / "genotypes.npz")
+    assert table == expected
+    assert table.column_data == expected.column_data
+    assert table.column_data is not None
+    pytest.importorskip("zarr")
+    stored = ba.read(NEW_FILES / "genotypes.zarr")
+    assert stored == expected
+    assert stored.column_data == expected.column_data
+
+
+@pytest.fixture
+def of_version(monkeypatch):
+    """Return a function that lets checkpoints of a version be resumed as if it were installed."""
+    return lambda number: monkeypatch.setattr(checkpoints, "__version__", number)
+
+
+@pytest.mark.parametrize("path", [FILES / "checkpoint", NEW_FILES / "search-checkpoint-2"], ids=["passes", "search"])
+def test_a_checkpoint_of_another_version_is_refused(path, tmp_path, of_version):
+    """The bits would not be those of an uninterrupted fit."""
+    of_version("0.2.0")
+    checkpoint = shutil.copytree(path, tmp_path / "checkpoint")
+    with pytest.raises(ba.FileError, match=r"a fit of bitatoms 0\.1\.0, which 0\.2\.0 cannot resume"):
+        ba.BinaryDictionaryLearning(random_state=0, checkpoint=checkpoint, resume=True).fit(X)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [FILES / "checkpoint", FILES / "store-checkpoint", NEW_FILES / "checkpoint"],
+    ids=["0.1.0", "0.1.0, store", "0.2.0"],
+)
+def test_checkpoint_resumes_to_the_same_model(path, tmp_path, of_version):
+    """Its format is still read; whether it is resumed depends on the version alone."""
+    of_version(path.parent.name)
+    data, folder = X, path.name
     if folder == "store-checkpoint":
         pytest.importorskip("zarr")
         data = FILES / "store.zarr"
-    checkpoint = shutil.copytree(FILES / folder, tmp_path / folder)
+    checkpoint = shutil.copytree(path, tmp_path / folder)
     parameters = {"random_state": 0, "search_rows": 60}
     with pytest.raises(ba.FileError, match="unfinished"):  # so that the next call is known to resume
         ba.BinaryDictionaryLearning(**parameters, checkpoint=checkpoint).fit(data)
@@ -131,14 +180,16 @@ def test_checkpoint_resumes_to_the_same_model(folder, tmp_path):
     assert_same_model(resumed, ba.BinaryDictionaryLearning(**parameters).fit(data))
 
 
-def test_checkpoint_of_an_earlier_search_is_refused(tmp_path):
+def test_checkpoint_of_an_earlier_search_is_refused(tmp_path, of_version):
     """Its steps are not those that the search makes now."""
+    of_version("0.1.0")
     checkpoint = shutil.copytree(NEW_FILES / "search-checkpoint", tmp_path / "checkpoint")
     with pytest.raises(ba.FileError, match="written by a version whose searches cannot be resumed"):
         ba.BinaryDictionaryLearning(random_state=0, checkpoint=checkpoint, resume=True).fit(X)
 
 
-def test_checkpoint_of_a_search_resumes_to_the_same_model(tmp_path):
+def test_checkpoint_of_a_search_resumes_to_the_same_model(tmp_path, of_version):
+    of_version("0.1.0")
     checkpoint = shutil.copytree(NEW_FILES / "search-checkpoint-2", tmp_path / "checkpoint")
     rounds = []
     with pytest.raises(ba.FileError, match="unfinished"):

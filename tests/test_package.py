@@ -25,11 +25,13 @@ def test_import_is_light():
     assert not modules_loaded_by("import bitatoms; dir(bitatoms)") & HEAVY
 
 
-def test_help_needs_no_numpy():
-    help_printed = "import contextlib, sys; sys.argv[1:] = ['--help']; from bitatoms.__main__ import main"
-    loaded = modules_loaded_by(f"{help_printed}\nwith contextlib.suppress(SystemExit): main()")
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_need_no_numpy(option):
+    printed = f"import contextlib, sys; sys.argv[1:] = [{option!r}]; from bitatoms.__main__ import main"
+    loaded = modules_loaded_by(f"{printed}\nwith contextlib.suppress(SystemExit): main()")
     assert "typer" in loaded
     assert not loaded & (HEAVY | {"numpy"})
+    assert option == "--help" or "pydantic" not in loaded  # with which typer parses other options
 
 
 def test_bitmatrix_imports_neither_sklearn_nor_matplotlib():

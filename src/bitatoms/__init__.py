@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__ as __version__
+from .libraries import explained
 
 _MODULE_OF = {
     "BinaryDictionaryClassifier": "estimators",
@@ -54,6 +55,7 @@ _MODULE_OF = {
     "read": "io.api",
     "role_diff": "roles.diff",
     "role_report": "roles.audit",
+    "show_versions": "versions",
     "stability": "estimators",
     "warm_up": "warmup",
     "write": "io.api",
@@ -109,6 +111,7 @@ __all__ = [
     "read",
     "role_diff",
     "role_report",
+    "show_versions",
     "stability",
     "warm_up",
     "write",
@@ -155,16 +158,19 @@ if TYPE_CHECKING:
     from .rows.packing import pack
     from .rows.store import Store
     from .table import Picture, Table
+    from .versions import show_versions
     from .warmup import warm_up
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULE_OF:
-        value = getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
-    elif name in _MODULES:
-        value = import_module(f".{name}", __name__)
-    else:
+    if name not in _MODULE_OF and name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        value = import_module(f".{_MODULE_OF.get(name, name)}", __name__)
+    except ModuleNotFoundError as error:
+        raise explained(error) or error from None
+    if name in _MODULE_OF:
+        value = getattr(value, name)
     globals()[name] = value
     return value
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
+from .libraries import pip_command
+
 
 def main() -> None:
     """Run the command line, or print how to install its extra."""
     try:
         missing = [library for library in ("typer", "rich") if find_spec(library) is None]
         if missing:
-            sys.exit(f'the command line needs {" and ".join(missing)}; install it with pip install "bitatoms[cli]"')
+            sys.exit(f"the command line needs {' and '.join(missing)}; install it with {pip_command(*missing)}")
         from .cli.app import run
 
         run()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .libraries import import_library
 from .validation import is_missing, package_name
 
 
@@ -175,8 +176,7 @@ class Annotations(Mapping[str, NDArray[Any]]):
 
     def to_pandas(self, index: Sequence[str] | None = None) -> Any:
         """Return the annotations as a pandas DataFrame, with an index if it is given."""
-        import pandas as pd
-
+        pd = import_library("pandas", "data frames need")
         columns = {name: _to_pandas(values) for name, values in self._fields.items()}
         frame = pd.DataFrame(columns, index=pd.RangeIndex(self.n))
         if index is not None:

@@ -16,6 +16,11 @@ def memory_limit() -> int:
     return min((_physical_memory(), *_cgroup_limits()))
 
 
+def is_limit_known() -> bool:
+    """Return whether `memory_limit` is a fact about this machine; Windows does not report its memory in this way."""
+    return memory_limit() < _UNKNOWN
+
+
 def _physical_memory() -> int:
     """Return the bytes of memory of this machine; practically unlimited if unknown."""
     try:

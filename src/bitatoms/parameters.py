@@ -483,6 +483,7 @@ class SearchKwargs(TypedDict, total=False):
             "codelength as objective, and no bias is learned. See docs/roles.md.",
             check=_check_costs,
             type="float, array-like of shape (n_features,) or dict",
+            option="false-negative-cost",
         ),
     ]
     false_positive_cost: Annotated[
@@ -494,6 +495,7 @@ class SearchKwargs(TypedDict, total=False):
             "has (factorization from below); if both costs are infinite, the result is an exact cover.",
             check=_check_costs,
             type="float, array-like of shape (n_features,) or dict",
+            option="false-positive-cost",
         ),
     ]
     max_iter: Annotated[

@@ -14,6 +14,7 @@ from . import checks, dataframes, variants
 from .annotations import Annotations
 from .bits import BitMatrix
 from .errors import InputError, Parameter, warn
+from .libraries import import_library
 from .sparse_bits import Bits, as_bits, packed
 from .variants import are_variants, have_equal_alleles, match_variants, pack_dosages
 
@@ -251,8 +252,7 @@ class Table:
 
         Columns with unknown cells, which become NA, have the nullable dtype UInt8.
         """
-        import pandas as pd
-
+        pd = import_library("pandas", "data frames need")
         frame = pd.DataFrame(self.bits.filled().to_dense(), index=self.row_names, columns=self.columns)
         if self.bits.unknown is not None:
             unknown = self.bits.unknown.to_dense(bool)

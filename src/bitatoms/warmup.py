@@ -82,6 +82,18 @@ def warm_up(
     return folder
 
 
+def count_stored() -> tuple[int, int, Path]:
+    """Return how many kernels of common calls are in the cache, how many there are, and the folder of the cache.
+
+    Raises
+    ------
+    FileError
+        No folder is writable, so that kernels are compiled in each process.
+    """
+    folder, variants = _cache_folder(), all_variants()
+    return sum(map(is_stored, variants)), len(variants), folder
+
+
 def _of_kinds(kinds: Sequence[str] | None) -> list[Variant]:
     """Return the kernels of some kinds of fits."""
     if kinds is None:

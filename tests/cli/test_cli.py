@@ -398,6 +398,16 @@ def test_help_has_examples(bitatoms):
     assert bitatoms("--version") == (0, f"bitatoms {ba.__version__}\n", "")
 
 
+def test_costs_of_errors(bitatoms, table, tmp_path):
+    costs = ("--false-positive-cost", "inf", "--false-negative-cost", "1.5")
+    code, stdout, _ = bitatoms("fit", "table.csv", "--algebra", "or", *costs, "-o", tmp_path / "costs.npz")
+    assert code == 0
+    assert "missed at a cost of 1.5, 0 added at a cost of inf" in stdout
+    model = ba.load(tmp_path / "costs.npz")
+    assert (model.false_positive_cost, model.false_negative_cost) == (np.inf, 1.5)
+    assert not (model.inverse_transform(model.transform(table)) > table.to_dense()).any()
+
+
 @pytest.mark.parametrize("which", ["baskets", "digits"])
 def test_demo_runs_the_commands_it_shows(bitatoms, tmp_path, which):
     code, stdout, _ = bitatoms("demo", which, "--folder", tmp_path / "new")

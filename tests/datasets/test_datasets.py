@@ -146,7 +146,7 @@ def test_halftone_repeats_blocks():
 
 def test_halftone_without_pillow_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(ImportError, match=r'pip install "bitatoms\[plot\]"'):
+    with pytest.raises(ImportError, match=r'pip install "bitatoms\[image\]"'):
         halftone()
 
 

@@ -1,6 +1,7 @@
 """Rules, recommendations and rows that fit badly, as methods of the estimator."""
 
-import builtins
+import re
+import sys
 
 import numpy as np
 import pytest
@@ -54,15 +55,9 @@ def test_mlxtend_finds_the_same_figures_in_the_itemsets(fitted):
 
 def test_without_pandas_rules_are_a_list_and_the_error_says_so(fitted, monkeypatch):
     model, _ = fitted
-    imported = builtins.__import__
-
-    def without_pandas(name, *args, **kwargs):
-        if name == "pandas":
-            raise ImportError(name)
-        return imported(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_pandas)
-    with pytest.raises(MissingLibrary, match=r"require pandas.*rules\(\) does not"):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    message = 'data frames need pandas; install it with pip install "bitatoms[pandas]"'
+    with pytest.raises(MissingLibrary, match=re.escape(message)):
         model.to_rules()
     assert model.rules()
 

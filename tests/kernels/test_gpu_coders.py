@@ -99,6 +99,8 @@ BEAMS = [
     (9, 1, 1, 4, 2, None, 0, True),
     (9, 3, 5, 32, 2, None, 0, True),
     (9, 65, 32, 8, 3, 2, 0, True),
+    (9, 64, 65, 50, 3, None, 0, False),
+    (9, 33, 120, 64, 2, None, 0, False),
 ]
 
 
@@ -111,6 +113,16 @@ def test_beam_codes_rows_as_the_processor_does(device, case):
     rule = random_rule(random, m, p, max_atoms, residual_limit)
     codes, errors = beam_both(device, block, atoms, rule, width, patience)
     assert (codes > 0 and errors > 0) or m == 1 or n == 1
+
+
+@pytest.mark.parametrize("width", [2, 40])
+def test_beam_adds_gains_to_sums_of_more_than_32_bits(device, width):
+    atoms = np.kron(np.eye(13, dtype=np.uint8), np.ones((1, 10), np.uint8))
+    X = np.random.default_rng(0).random((5, 130)) < 0.9
+    block = block_of(X.astype(np.uint8), atoms, np.zeros((5, 13), np.uint8), "xor")
+    rule = priced_rule("xor", (np.full(130, 1 << 26), np.arange(13)))
+    codes, _ = beam_both(device, block, atoms.astype(np.int32), rule, width, 3)
+    assert codes == np.count_nonzero(X.reshape(5, 13, 10).sum(axis=2) > 5)
 
 
 def test_beam_needs_memory_for_one_block_of_threads_only():

@@ -139,7 +139,8 @@ def test_the_fit_of_another_call_raises_with_the_differences(case, folder):
 
 def test_a_fit_of_another_version_raises(folder, monkeypatch):
     monkeypatch.setattr(checkpoints, "__version__", "99.0")
-    assert_raises(folder, f'bitatoms was "{ba.__version__}" and is "99.0"')
+    assert_raises(folder, f"a fit of bitatoms {ba.__version__}, which 99.0 cannot resume", "install that version")
+    assert_raises(folder, "which 99.0 cannot resume", call=call_of(n_components=30))
 
 
 def test_a_path_that_cannot_be_a_folder_raises(tmp_path):

@@ -9,6 +9,7 @@
 #include <ucontext.h>
 
 #define __global__
+#define __launch_bounds__(...)
 #define __device__
 #define __forceinline__ inline
 #define DYNAMIC_SHARED(type, name) type* name = (type*)emulation::shared
@@ -126,6 +127,10 @@ static void launch(void (*kernel)(Arguments...), int n_blocks, int n_threads, in
 }
 }  // namespace emulation
 
+static inline int min(int a, int b) { return a < b ? a : b; }
+static inline int max(int a, int b) { return a > b ? a : b; }
+static inline long long min(long long a, long long b) { return a < b ? a : b; }
+static inline long long max(long long a, long long b) { return a > b ? a : b; }
 template <class Value> static Value from_bits(unsigned long long bits) {
     Value value;
     __builtin_memcpy(&value, &bits, sizeof(Value));
@@ -148,10 +153,10 @@ template <class Value> static Value warp_sum(Value value) {
     for (int lane = 0; lane < 32; lane++) total += from_bits<Value>(values[lane]);
     return total;
 }
-static inline int warp_max(int value) {
+template <class Value> static Value warp_max(Value value) {
     const unsigned long long* values = emulation::exchange(to_bits(value));
-    int largest = value;
-    for (int lane = 0; lane < 32; lane++) largest = largest > from_bits<int>(values[lane]) ? largest : from_bits<int>(values[lane]);
+    Value largest = value;
+    for (int lane = 0; lane < 32; lane++) largest = max(largest, from_bits<Value>(values[lane]));
     return largest;
 }
 #define EMULATED
@@ -178,7 +183,3 @@ template <class Value> static Value atomicOr(Value* place, Value value) {
     *place |= value;
     return before;
 }
-static inline int min(int a, int b) { return a < b ? a : b; }
-static inline int max(int a, int b) { return a > b ? a : b; }
-static inline long long min(long long a, long long b) { return a < b ? a : b; }
-static inline long long max(long long a, long long b) { return a > b ? a : b; }

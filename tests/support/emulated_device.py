@@ -23,7 +23,7 @@ from bitatoms.kernels.gpu.device import WARP, source, warps_per_block
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 _HEADER = Path(__file__).with_name("cuda_emulation.h")
-_KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(')
+_KERNEL = re.compile(r'extern "C" __global__ void (?:LIMITS )?(\w+)\(')
 _MAX_WARPS = 8
 _running = threading.Lock()  # fibers of different threads would share their state
 

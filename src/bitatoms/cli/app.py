@@ -11,6 +11,7 @@ import sys
 import warnings
 from enum import StrEnum
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from typer.core import TyperGroup
 
 from .._version import __version__
 from ..io.formats import FORMATS
+from ..libraries import explained
 from ..parameters import CoverKwargs, renamed_warning
 from . import options
 from .console import Display, print_error, print_line, print_note, printing_notes
@@ -50,6 +52,7 @@ from .spelling import STANDARD
 from .streams import lines_beside
 
 BAD_INPUT = 2
+_VERBOSE = "bitatoms.verbose"  # whether --version prints more
 _LIMITS = "Constraints"
 _FIXED_HELP = "Known atoms, a table with one row per atom: they stay as they are, and others are learned beside them."
 _APART_HELP = (
@@ -103,6 +106,11 @@ def _examples(*commands: str) -> str:
 class Commands(TyperGroup):
     """The group of commands, which prints errors in one line."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options before the command."""
+        ctx.meta[_VERBOSE] = "--verbose" in takewhile(lambda argument: argument.startswith("-"), args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command, and translate exceptions to exit codes."""
         try:
@@ -113,7 +121,7 @@ class Commands(TyperGroup):
         except (ValueError, ImportError, OSError, MemoryError) as error:
             if os.environ.get("BITATOMS_DEBUG"):
                 raise
-            print_error(error)
+            print_error(explained(error) or error)
             raise typer.Exit(BAD_INPUT) from error
 
 
@@ -128,10 +136,22 @@ app = typer.Typer(
 )
 
 
-def _print_version(requested: bool) -> None:
-    if requested:
+def _print_version(context: typer.Context, requested: bool) -> None:
+    """Print the version before other options are parsed, for which typer imports more than this needs."""
+    if not requested:
+        return
+    if context.meta[_VERBOSE]:
+        from ..versions import describe_installation
+
+        print_line(describe_installation())
+    else:
         print_line(f"bitatoms {__version__}")
-        raise typer.Exit
+    raise typer.Exit
+
+
+def _check_verbose(requested: bool) -> None:
+    if requested:  # otherwise the version was printed before
+        raise typer.BadParameter("--verbose goes with --version")
 
 
 @app.callback()
@@ -139,6 +159,12 @@ def common(
     version: Annotated[
         bool,
         typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True),
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", help="With --version: all that is installed, for bug reports.", callback=_check_verbose
+        ),
     ] = False,
 ) -> None:
     """Find the few binary patterns (atoms) that explain a large binary table."""

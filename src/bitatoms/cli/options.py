@@ -24,6 +24,7 @@ READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output
 def parameter(name: str, *flags: str, panel: str, kind: type | None = None, **more: Any) -> Any:
     """Return the option of a declared parameter, of a kind of function where several have one of this name."""
     param = (declaration(name) if kind is None else declarations(kind)[name])[1]
+    assert flags or param.option, f"{name} is declared without an option"
     more = {"help": param.help, "rich_help_panel": panel} | more
     return typer.Option(*flags or (f"--{param.option}",), **more)
 

@@ -26,6 +26,7 @@ from .lifts import AtomCounts, Lifts, lifts_of
 from .likelihood import Frequencies, RowCoder
 from .objective import codelength_prices, unit_prices
 from .pass_spec import AtomGroup, PassSpec, RowCounts
+from .pattern_frame import pattern_frame
 from .recurrence import Recurrence
 from .result import CountsResult, Factorization, ResultBase, reconstruct
 from .side_by_side import joined_codes
@@ -51,6 +52,11 @@ class Pattern(NamedTuple):
     lift: float | None = None  # complete rows for each expected one; None if unknown, or none are expected
     # For each feature: its share of the rows that have the others, divided by its share of all rows; None if unknown:
     member_lifts: tuple[float | None, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of features."""
+        return len(self.features)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -333,6 +339,21 @@ class Model(CountsResult):
             )
             for k in range(self.atoms.n_rows)[:most]
         ]
+
+    def to_frame(self) -> Any:
+        """Return the atoms as a pandas data frame, one row per atom.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns of `BinaryDictionaryLearning.to_frame`.
+
+        Raises
+        ------
+        MissingLibrary
+            pandas is not installed; `patterns` works without it.
+        """
+        return pattern_frame(self.patterns())
 
     @cached_property
     def lifts(self) -> Lifts | None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import check_int, check_pair
+from ..libraries import import_library
 from ..validation import on_host
 
 # The order in which the pixels of a dot turn black, taken from the halftone picture of the paper. The second dot of
@@ -108,10 +109,7 @@ def halftone(enlarge: int = 2) -> np.ndarray:
     (4320, 256)
     """
     enlarge = check_int("enlarge", enlarge, least=1)
-    try:
-        import PIL  # noqa: F401  (scikit-learn reads the JPEG with it)
-    except ImportError as error:
-        raise ImportError('halftone() requires Pillow; install it with pip install "bitatoms[plot]"') from error
+    import_library("PIL", "halftone() needs")  # scikit-learn reads the JPEG with it
     from sklearn.datasets import load_sample_image
 
     photograph = load_sample_image("china.jpg")

@@ -24,6 +24,7 @@ from ..core.result import Factorization
 from ..device_choice import workers_for
 from ..errors import InputError, Parameter
 from ..formatting import percent
+from ..libraries import import_library
 from ..parallel import Workers
 from ..parameters import DeviceChoice
 from ..rows import dispatch
@@ -126,8 +127,7 @@ class Stability:
         -------
         pandas.DataFrame
         """
-        import pandas as pd
-
+        pd = import_library("pandas", "data frames need")
         return pd.DataFrame(self.to_dict()).set_index("atom")
 
 

@@ -19,6 +19,7 @@ from ..checks import check_fraction, check_int
 from ..core.hidden_cells import CellScores, hidden_folds, without_cells
 from ..device_choice import workers_for
 from ..io.api import read
+from ..libraries import import_library
 from ..parallel import Workers
 from ..search.branches import at_once
 from ..validation import as_generator
@@ -85,8 +86,7 @@ class CellValidation:
         -------
         pandas.DataFrame
         """
-        import pandas as pd
-
+        pd = import_library("pandas", "data frames need")
         return pd.DataFrame(self.to_dict()).set_index("model")
 
     def __str__(self) -> str:

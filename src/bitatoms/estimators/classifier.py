@@ -23,6 +23,7 @@ from ..base import TableEstimator
 from ..bits import BitMatrix
 from ..core.likelihood import Frequencies, RowCoder
 from ..core.model import Model
+from ..core.pattern_frame import pattern_frame
 from ..core.result import Interrupted
 from ..device_choice import workers_for
 from ..errors import InputError, Parameter
@@ -328,6 +329,32 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
         ndarray of shape (n_samples, n_classes)
         """
         return np.exp(self.predict_log_proba(X))
+
+    def to_frame(self) -> Any:
+        """Return the atoms of all models as a pandas data frame, one row per atom.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns ``class``, ``model`` (its number in this class, from 1), and those of
+            `BinaryDictionaryLearning.to_frame`. Rows and shares are those of the samples of the class.
+
+        Raises
+        ------
+        MissingLibrary
+            pandas is not installed.
+        """
+        check_is_fitted(self, "models_")
+        found = [
+            (label, number, pattern)
+            for label, models in zip(self.classes_, self.models_, strict=True)
+            for number, model in enumerate(models, start=1)
+            for pattern in model.patterns()
+        ]
+        frame = pattern_frame([pattern for _, _, pattern in found])
+        frame.insert(0, "class", np.array([label for label, _, _ in found], self.classes_.dtype))
+        frame.insert(1, "model", np.array([number for _, number, _ in found], np.int64))
+        return frame
 
     def _checked_table(self, X: Any, reset: bool) -> Table:
         """Return X as a table in memory."""

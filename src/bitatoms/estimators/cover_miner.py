@@ -12,9 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import checked_cover, run_cover
 from ..base import TableTransformer
 from ..bits import BitMatrix
+from ..core.pattern_frame import pattern_frame
 from ..core.result import Interrupted, reconstruct
 from ..covers.coding import code_from_below
 from ..covers.limits import has_limits
+from ..covers.patterns import role_patterns
 from ..covers.result import Cover
 from ..dataframes import axis_names
 from ..errors import Parameter
@@ -149,6 +151,34 @@ class CoverMiner(TableTransformer):
             raise ValueError(f"the codes have {codes.n_cols} columns, but the model has {self.n_components_} atoms")
         bias = np.zeros(self.n_features_in_, np.uint8)
         return reconstruct(codes, BitMatrix.from_dense(self.components_), bias, "or").to_dense()
+
+    def to_frame(self) -> Any:
+        """Return the roles as a pandas data frame, one row per role.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns of `BinaryDictionaryLearning.to_frame` that roles have: ``atom`` (the number of the role,
+            from 1), ``features`` (its permissions), ``size``, ``rows`` (users who have the role), ``share``,
+            ``complete`` (users who have all its permissions), ``expected``, ``lift`` and ``member_lifts``.
+
+        Raises
+        ------
+        MissingLibrary
+            pandas is not installed.
+
+        Examples
+        --------
+        >>> import bitatoms as ba
+        >>> users = ba.datasets.permissions(60)
+        >>> roles = ba.CoverMiner(random_state=0).fit(users).to_frame()
+        >>> list(roles.columns)
+        ['atom', 'features', 'size', 'rows', 'share', 'complete', 'expected', 'lift', 'member_lifts']
+        """
+        check_is_fitted(self, "n_components_")
+        names = getattr(self, "feature_names_in_", None)
+        columns = None if names is None else tuple(names.tolist())
+        return pattern_frame(role_patterns(self.cover_, columns), leave_out=("bits_saved", "recurs", "span"))
 
     def _table(self, X: Any, reset: bool) -> Table:
         """Return X as a table in memory."""

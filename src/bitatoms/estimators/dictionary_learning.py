@@ -647,9 +647,46 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
             features of the atom, divided by its share of all samples. Only samples in which the features concerned are
             known count. ``recurs`` is the share of other searches that found the atom again, if `bitatoms.stability`
             has counted them. The atom that saves most bits comes first.
-            ``pandas.DataFrame(model.patterns())`` converts them to a data frame.
+            `to_frame` returns them as a data frame.
         """
         return self.as_model().patterns()
+
+    def to_frame(self) -> Any:
+        """Return the atoms as a pandas data frame, one row per atom, the one that saves most bits first.
+
+        The columns have the names of `patterns`, of files of patterns (``bitatoms show --patterns``) and of ``--json``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns ``atom`` (1 saves most bits), ``features`` (a tuple of names), ``size`` (their number),
+            ``rows`` (samples that use the atom), ``share`` (of all samples), ``bits_saved``, ``complete`` (samples that
+            have all features), ``expected`` (those, if features were independent), ``lift``, ``member_lifts`` (one
+            number per feature), ``recurs`` (see `bitatoms.stability`) and ``span`` (where the features are on a
+            genome). What is unknown is missing (NA, NaN or None), such as ``recurs`` of a model whose stability was
+            not counted.
+
+        Raises
+        ------
+        MissingLibrary
+            pandas is not installed; `patterns` works without it.
+
+        See Also
+        --------
+        to_rules : Rules, as a data frame.
+
+        Examples
+        --------
+        >>> import bitatoms as ba
+        >>> table = ba.datasets.baskets(1000)
+        >>> model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
+        >>> frame = model.to_frame()
+        >>> frame.loc[frame["size"] > 4, ["atom", "size", "rows", "complete"]].head(2)
+           atom  size  rows  complete
+        0     1     5    82        63
+        1     2     6    54        39
+        """
+        return self.as_model().to_frame()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, which `bitatoms.load` reads.

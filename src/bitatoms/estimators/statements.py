@@ -13,7 +13,7 @@ from ..checks import check_int
 from ..core.recommendation import Recommended, joined, recommend
 from ..core.row_fit import RowFit, score_rows, worst_rows
 from ..core.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
-from ..io.errors import MissingLibrary
+from ..libraries import import_library
 from ..parallel import Workers
 from ..parameters import RuleKwargs, checked, documented, with_defaults
 from ..rows import dispatch, store_transform
@@ -270,8 +270,5 @@ def _measures(rule: Rule) -> tuple[Any, ...]:
 
 def _frame(rows: Iterable[tuple[Any, ...]], columns: tuple[str, ...]) -> Any:
     """Return rows as a pandas data frame."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingLibrary("data frames of rules require pandas (pip install pandas); rules() does not") from error
+    pd = import_library("pandas", "data frames need")
     return pd.DataFrame(list(rows), columns=list(columns))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..libraries import missing_library
 from .png import Colour, encode_png, png_data_uri
 from .tables import DataTable
 from .text import escape
@@ -60,9 +61,9 @@ class Figure:
 
 
 def check_matplotlib() -> None:
-    """Raise ImportError if matplotlib is not installed; called before long computations."""
+    """Raise MissingLibrary if matplotlib is not installed; called before long computations."""
     if find_spec("matplotlib") is None:
-        raise ImportError('figures require matplotlib; install it with pip install "bitatoms[plot]"')
+        raise missing_library("figures need", "matplotlib")
 
 
 def plot_figure(

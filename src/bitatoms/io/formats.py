@@ -18,8 +18,9 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..errors import Parameter
+from ..libraries import LIBRARIES, missing_library
 from .atomic import is_stream, is_zarr_store
-from .errors import FileError, MissingLibrary
+from .errors import FileError
 
 
 class Format(NamedTuple):
@@ -29,24 +30,28 @@ class Format(NamedTuple):
     extensions: tuple[str, ...]
     module: str
     library: str | None = None  # optional dependency
-    extra: str | None = None  # the extra that installs it
     gzip: bool = False  # .gz may follow the extension
     is_one_file: bool = True  # otherwise several files, or a folder, which a stream cannot hold
     stores_unknown: bool = True  # otherwise a cell is a one or a zero
     stores_annotations: bool = False  # otherwise what is known about rows and columns, besides names, is lost
     is_writable: bool = True
 
+    @property
+    def extra(self) -> str | None:
+        """The extra that installs the library."""
+        return None if self.library is None else LIBRARIES[self.library].extra
+
 
 FORMATS = {
     "csv": Format("comma-separated text", (".csv", ".txt"), "csv", gzip=True),
     "tsv": Format("tab-separated text", (".tsv", ".tab"), "csv", gzip=True),
-    "xlsx": Format("an Excel workbook", (".xlsx",), "xlsx", "openpyxl", "xlsx"),
+    "xlsx": Format("an Excel workbook", (".xlsx",), "xlsx", "openpyxl"),
     "npy": Format("a NumPy array", (".npy",), "numpy"),
     "npz": Format(
         "packed bits with names; or NumPy arrays, or a SciPy sparse matrix", (".npz",), "numpy", stores_annotations=True
     ),
-    "parquet": Format("Parquet", (".parquet", ".pq"), "arrow", "pyarrow", "arrow"),
-    "feather": Format("Feather, Arrow IPC", (".feather", ".arrow", ".ipc"), "arrow", "pyarrow", "arrow"),
+    "parquet": Format("Parquet", (".parquet", ".pq"), "arrow", "pyarrow"),
+    "feather": Format("Feather, Arrow IPC", (".feather", ".arrow", ".ipc"), "arrow", "pyarrow"),
     "mtx": Format("Matrix Market", (".mtx",), "matrix_market", gzip=True),
     "fimi": Format(
         "one list of item numbers per row", (".dat", ".fimi"), "transactions", gzip=True, stores_unknown=False
@@ -62,19 +67,15 @@ FORMATS = {
         stores_unknown=False,
     ),
     "pbm": Format("a black-and-white image", (".pbm",), "pbm", gzip=True, stores_unknown=False),
-    "png": Format("a PNG image", (".png",), "pillow", "PIL", "image", stores_unknown=False),
-    "tiff": Format("a TIFF image", (".tif", ".tiff"), "pillow", "PIL", "image", stores_unknown=False),
-    "h5ad": Format("AnnData", (".h5ad",), "h5ad", "anndata", "anndata", stores_annotations=True),
-    "h5mu": Format("MuData", (".h5mu",), "mudata", "anndata", "anndata", is_writable=False),
+    "png": Format("a PNG image", (".png",), "pillow", "PIL", stores_unknown=False),
+    "tiff": Format("a TIFF image", (".tif", ".tiff"), "pillow", "PIL", stores_unknown=False),
+    "h5ad": Format("AnnData", (".h5ad",), "h5ad", "anndata", stores_annotations=True),
+    "h5mu": Format("MuData", (".h5mu",), "mudata", "anndata", is_writable=False),
     "10x": Format("10x Genomics: an .h5 file, or a folder with matrix.mtx", (".h5",), "ten_x", is_writable=False),
-    "bed": Format(
-        "PLINK genotypes", (".bed",), "plink", "bed_reader", "plink", is_one_file=False, stores_annotations=True
-    ),
-    "pgen": Format(
-        "PLINK 2 genotypes", (".pgen",), "pgen", "pgenlib", "pgen", is_one_file=False, stores_annotations=True
-    ),
-    "vcf": Format("VCF genotypes", (".vcf",), "vcf", "cyvcf2", "vcf", gzip=True, stores_annotations=True),
-    "bcf": Format("BCF genotypes", (".bcf",), "vcf", "cyvcf2", "vcf", stores_annotations=True),
+    "bed": Format("PLINK genotypes", (".bed",), "plink", "bed_reader", is_one_file=False, stores_annotations=True),
+    "pgen": Format("PLINK 2 genotypes", (".pgen",), "pgen", "pgenlib", is_one_file=False, stores_annotations=True),
+    "vcf": Format("VCF genotypes", (".vcf",), "vcf", "cyvcf2", gzip=True, stores_annotations=True),
+    "bcf": Format("BCF genotypes", (".bcf",), "vcf", "cyvcf2", stores_annotations=True),
     "haps": Format(
         "phased haplotypes of SHAPEIT and IMPUTE2",
         (".haps",),
@@ -83,7 +84,7 @@ FORMATS = {
         is_one_file=False,
         stores_annotations=True,
     ),
-    "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", "zarr", is_one_file=False, stores_annotations=True),
+    "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", is_one_file=False, stores_annotations=True),
 }
 
 GENOTYPE_FORMATS = ("bed", "pgen", "vcf", "bcf", "haps")
@@ -185,10 +186,7 @@ def load_reader(format: str, name: str) -> Any:
     """Import the module that reads and writes a format; raise MissingLibrary if its library is not installed."""
     entry = FORMATS[format]
     if entry.library is not None and find_spec(entry.library) is None:
-        raise MissingLibrary(
-            f"{name}: {entry.description} needs {entry.library.replace('_', '-')}; "
-            f'install it with pip install "bitatoms[{entry.extra}]"'
-        )
+        raise missing_library(f"{name}: {entry.description} needs", entry.library)
     module: ModuleType = import_module(f".readers.{entry.module}", __package__)
     return module
 

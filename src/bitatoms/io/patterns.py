@@ -70,7 +70,7 @@ def format_patterns(patterns: list[Pattern], format: str) -> str:
         (
             pattern.atom,
             "; ".join(pattern.features),
-            len(pattern.features),
+            pattern.size,
             pattern.rows,
             f"{pattern.share:.4f}",
             pattern.bits_saved,
@@ -108,7 +108,7 @@ def _lifts(pattern: Pattern) -> str:
 
 def as_json(pattern: Pattern) -> dict[str, object]:
     """Return a pattern as JSON values; its span only where features have positions."""
-    values = pattern._asdict()
+    values = pattern._asdict() | {"size": pattern.size}
     if pattern.span is None:
         del values["span"]
     return values

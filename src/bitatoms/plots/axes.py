@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..libraries import import_library
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -12,10 +14,7 @@ def make_axes(ax: Axes | None) -> Axes:
     """Return the given axes, or those of a new figure."""
     if ax is not None:
         return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('plots require matplotlib; install it with pip install "bitatoms[plot]"') from error
+    plt = import_library("matplotlib.pyplot", "plots need")
     return plt.subplots(layout="constrained")[1]
 
 

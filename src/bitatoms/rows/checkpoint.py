@@ -124,6 +124,11 @@ class Checkpoint:
         elif not names:
             self._has_state, self._random_state, self._generator = state is not None, random_state, generator
             return True
+        elif has_progress and "bitatoms" in names:
+            raise FileError(
+                f"{self.folder}: this folder contains a fit of bitatoms {call.get('bitatoms')}, which {__version__} "
+                "cannot resume: its steps may differ; install that version to resume it, or choose another folder"
+            )
         elif has_progress:
             differences = [part for name in names[:4] for part in (", ", *_difference(call, self._call, name))]
             more = f" (and {len(names) - 4} more)" if len(names) > 4 else ""

@@ -24,7 +24,7 @@ from ..core.counts import Counts
 from ..core.pass_spec import PassSpec
 from ..core.row_pass import run_pass
 from ..device_choice import workers_for
-from ..io.errors import MissingLibrary
+from ..libraries import missing_library
 from ..parallel import OutOfTime
 from ..parameters import DeviceChoice
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
@@ -38,8 +38,8 @@ try:
     from dask.base import compute, persist
     from dask.delayed import delayed
     from dask.sizeof import sizeof
-except ImportError as error:
-    raise MissingLibrary('Dask arrays require Dask; install it with pip install "bitatoms[dask]"') from error
+except ModuleNotFoundError as error:
+    raise missing_library("Dask arrays need", "dask") from error
 
 _FAN_IN = 8  # counts that one task sums
 _NO_SIZE_WARNING = {

@@ -12,8 +12,9 @@ import numpy as np
 
 from ...annotations import Annotations, Labels, Values
 from ...errors import Parameter, warn
+from ...libraries import missing_library
 from ...table import Table
-from ..errors import FileError, MissingLibrary
+from ..errors import FileError
 from ..formats import feature_matrices
 from ..safe_hdf5 import Hdf5Reader, check_heaps, open_hdf5
 from ..stream import ReadOptions, RowChunk, Source, TableStream, named_chunks
@@ -51,7 +52,7 @@ def _read_folder(source: Source, options: ReadOptions) -> TableStream:
 def _read_hdf5(source: Source, options: ReadOptions) -> TableStream:
     """Open the matrix of an HDF5 file."""
     if find_spec("h5py") is None:
-        raise MissingLibrary(f'{source.name}: HDF5 needs h5py; install it with pip install "bitatoms[anndata]"')
+        raise missing_library(f"{source.name}: HDF5 needs", "h5py")
     check_heaps(source)
     with source.catch_library_errors(), open_hdf5(source) as file:
         matrix = _find_matrix(source, file, options.layer)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import Parameter
+from ...libraries import missing_library
 from ...table import Table
 from ..cells import CellPosition
 from ..chunked import ChunkCells, read_row_chunks
-from ..errors import MissingLibrary
 from ..packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..safe_zarr import ZarrReader, check_store_folder, open_zarr
 from ..stream import GENOTYPE_OPTIONS, ReadOptions, RowChunk, Source, TableStream
@@ -44,9 +44,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
             raise source.error("this is not a MuData; omit ", Parameter("modality"))
         if kind in ("anndata", "mudata"):
             if find_spec("anndata") is None:
-                raise MissingLibrary(
-                    f'{source.name}: AnnData needs anndata; install it with pip install "bitatoms[anndata]"'
-                )
+                raise missing_library(f"{source.name}: AnnData needs", "anndata")
             return (read_anndata if kind == "anndata" else read_modality)(source, options, open_zarr)
         return _read_array(source, options, store, _select_array(source, options, store))
 

@@ -13,6 +13,7 @@ from .device import WARP, Device, warps_per_block
 _MAX_WARPS = 1 << 14  # at work at a time: as many as the largest devices run
 _WORK_BYTES = 1 << 30  # for the partial codes of all warps, at most
 _ROWS_PER_LAUNCH = 1 << 19
+_MAX_NARROW = 1 << 30  # scores up to this are computed with 32 bits
 _ENTRIES = (1, 2, 4, 8)  # candidates per thread for which kernels are compiled
 
 
@@ -42,6 +43,7 @@ def beam_rows(
             np.int64(rule.residual_limit), some, np.int64(len(some)), fingerprints, np.int32(width),
             np.int32(patience), work, changes,
             shared=shared, **macros_of(rows, atoms, rule), ENTRIES=_entries(width),
+            WIDE_SCORES=int(_largest_score(rule) > _MAX_NARROW),
         )  # fmt: skip
         device.to_host(changes)  # wait: Ctrl-C takes effect between launches
     codes, errors = device.to_host(changes).tolist()
@@ -53,6 +55,12 @@ def _n_warps(n_rows: int, bytes_per_warp: int, free_bytes: int, per_block: int) 
     n_fitting = min(_WORK_BYTES, free_bytes // 4) // bytes_per_warp
     n_blocks = -(-min(n_rows, n_fitting, _MAX_WARPS) // per_block)
     return per_block * (max(1, n_blocks) if n_rows else 0)
+
+
+def _largest_score(rule: Rule) -> int:
+    """Return the most that codes of a row can differ in cost."""
+    assert rule.prices is not None
+    return int(rule.prices.bits.sum(dtype=np.int64)) + int(rule.prices.uses.sum(dtype=np.int64))
 
 
 def _entries(width: int) -> int:

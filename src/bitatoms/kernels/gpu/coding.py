@@ -16,7 +16,7 @@ from .device import WARP, Device
 from .products import MAX_FACTOR, MAX_SUM, rows_at_a_time, unpacked
 
 REFUSED = 1 << 27  # a price at which no row uses an atom
-_VARIANTS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)  # atoms per thread for which kernels are compiled
+_VARIANTS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)  # atoms per thread for which kernels are compiled
 
 
 class AtomTables(NamedTuple):
@@ -219,4 +219,4 @@ def _on_device(device: Device, prices: Prices) -> Prices:
 def _gains(n_atoms: int) -> int:
     """Return the number of atoms per thread: one of few, so that few variants of kernels are compiled."""
     needed = max(1, -(-n_atoms // WARP))
-    return next((variant for variant in _VARIANTS if variant >= needed), -(-needed // 64) * 64)
+    return next((variant for variant in _VARIANTS if variant >= needed), -(-needed // 128) * 128)

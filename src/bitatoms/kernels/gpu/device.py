@@ -24,7 +24,7 @@ from .transfers import MIN_BYTES, Transfers
 WARP = 32  # threads
 _SOURCES = Path(__file__).with_name("cuda")
 _INCLUDE = re.compile(r'^#include "(?P<name>\w+\.cuh)"$', re.MULTILINE)
-_KERNEL = re.compile(r'^extern "C" __global__ void (?P<name>\w+)\(.*?^}$', re.MULTILINE | re.DOTALL)
+_KERNEL = re.compile(r'^extern "C" __global__ void (LIMITS )?(?P<name>\w+)\(.*?^}$', re.MULTILINE | re.DOTALL)
 _WARPS_PER_BLOCK = 4
 _WARPS_PER_PROCESSOR = 64  # that are started: a warp takes one row after the other
 _SHARED_BYTES = 48 << 10  # memory that the threads of a block share

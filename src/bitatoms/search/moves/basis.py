@@ -39,10 +39,10 @@ def change_basis(block: Block, objective: Objective, max_moves: int = 200) -> in
         k, other = divmod(int(saved.argmax()), p)
         if saved[k, other] <= 0:
             break
-        atoms[k] ^= atoms[other]
+        pairs[other] = pairs[:, other] = _pairs_of_sum(users, pairs, other, k)
         users[other] ^= users[k]
+        atoms[k] ^= atoms[other]
         overlaps[k] = overlaps[:, k] = np.bitwise_count(atoms & atoms[k]).sum(axis=1)
-        pairs[other] = pairs[:, other] = np.bitwise_count(users & users[other]).sum(axis=1)
         weights[k], uses[other] = overlaps[k, k], pairs[other, other]
         stretches.update(atoms, k)
         for i in (k, other):
@@ -57,6 +57,19 @@ def change_basis(block: Block, objective: Objective, max_moves: int = 200) -> in
     if n_moves:
         block.change_basis(atoms, users)
     return n_moves
+
+
+def _pairs_of_sum(users: Words, pairs: NDArray[np.int32], k: int, other: int) -> NDArray[np.int64]:
+    """Return in how many rows each atom is used together with atom k, once k gets the users of another atom.
+
+    Rows that use both atoms are few, so that only some words of all users are read.
+    """
+    both = users[k] & users[other]
+    words = np.flatnonzero(both)
+    all_three = np.bitwise_count(users[:, words] & both[words]).sum(axis=1, dtype=np.int64)
+    counts = pairs[k] + pairs[other] - 2 * all_three
+    counts[k] = pairs[k, k] + pairs[other, other] - 2 * pairs[k, other]
+    return counts
 
 
 class _Stretches:

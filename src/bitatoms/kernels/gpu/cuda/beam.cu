@@ -1,12 +1,24 @@
-// Beam coding of rows under XOR, at prices. As kernels/cpu/beam.py, with one more macro:
-//   ENTRIES    candidates per thread: 32 ENTRIES is at least the width of the beam
+// Beam coding of rows under XOR, at prices. As kernels/cpu/beam.py, with two more macros:
+//   ENTRIES      candidates per thread: 32 ENTRIES is at least the width of the beam
+//   WIDE_SCORES  1 if total gains may need more than 32 bits
 //
-// The candidates for the next level are in registers, sorted. The partial codes of two successive levels are in a work
-// memory that each warp has, because their gains take most of it.
+// The candidates for the next level are in registers. The partial codes of two successive levels are in a work memory
+// that each warp has, because their gains take most of it; in shared memory they are not faster.
 #include "greedy.cuh"
 
 #define ROTATION 23  // a fingerprint is the XOR of the words of a row, word w rotated by this many bits times w
-#define NO_SCORE (-0x7fffffffffffffffLL - 1)
+
+// With few atoms per thread, registers are limited so that more warps run at a time.
+#define LIMITS __launch_bounds__(128, GAINS <= 4 ? 8 : GAINS <= 16 ? 4 : 1)
+
+#if WIDE_SCORES
+typedef Int64 Score;
+#define LEAST_SCORE (-0x7fffffffffffffffLL - 1)
+#else
+typedef int Score;
+#define LEAST_SCORE (-0x7fffffff - 1)
+#endif
+#define LARGEST_SCORE (-(LEAST_SCORE + 1))
 
 // A hash of a row; the fingerprint of the XOR of two rows is the XOR of their fingerprints.
 __device__ inline Word fingerprint(const Word* words, int n_words) {
@@ -19,69 +31,74 @@ __device__ inline Word fingerprint(const Word* words, int n_words) {
     return total;
 }
 
-// The best candidates so far, best first, with different fingerprints; candidate 32 e + LANE is entry e of the thread.
+// The best candidates so far, in no order, with different fingerprints; candidate 32 e + LANE is entry e of the thread.
+// Of two that score the same, the one that comes first in `step` is better.
 struct Candidates {
-    Int64 score[ENTRIES];
+    Score score[ENTRIES];
     Word mark[ENTRIES];  // fingerprint of its errors
     int step[ENTRIES];   // the partial code that it extends times 32 GAINS, plus the atom that it adds
     int count;
     int width;
-    Int64 worst;  // a candidate must score more than this
+    Score worst;     // a candidate must score more than this
+    int worst_step;  // of the candidate that is replaced next, once there are enough
 
     __device__ __forceinline__ void clear() {
         count = 0;
-        worst = NO_SCORE;
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++) {
-            score[e] = NO_SCORE;
-            mark[e] = 0;
-            step[e] = 0;
-        }
+        worst = LEAST_SCORE;
+        worst_step = -1;
     }
 
-    // Insert a candidate behind those with the same score, unless one with the same fingerprint scores as much.
-    __device__ __forceinline__ void insert(Int64 new_score, Word new_mark, int new_step) {
-        int index = 0, last = min(count, width - 1);  // candidates index..last - 1 move
-        bool replaces = false;
+    __device__ __forceinline__ bool exists(int e) const {
+        return 32 * e + LANE < count;
+    }
+
+    // Insert a candidate that scores more than the worst, unless one with the same fingerprint scores as much. Of the
+    // candidates so far that score the same, none comes later in `step`.
+    __device__ __forceinline__ void insert(Score new_score, Word new_mark, int new_step) {
+        bool is_known = false;
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++) is_known |= exists(e) && mark[e] == new_mark;
+        is_known = __any_sync(ALL_LANES, is_known);
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++) {
-            const bool exists = 32 * e + LANE < count;
-            const unsigned ahead = __ballot_sync(ALL_LANES, exists && score[e] >= new_score);
-            const unsigned same = __ballot_sync(ALL_LANES, exists && mark[e] == new_mark);
-            if (same & ahead) return;
-            index += __popc(ahead);
-            if (same) {  // the same errors at a lower cost
-                last = 32 * e + __ffs(int(same)) - 1;
-                replaces = true;
-            }
-        }
-        Int64 score_before = 0;
-        Word mark_before = 0;
-        int step_before = 0;
-#pragma unroll
-        for (int e = 0; e < ENTRIES; e++) {
-            const int i = 32 * e + LANE;
-            const Int64 rotated_score = __shfl_sync(ALL_LANES, score[e], LANE + 31);
-            const Word rotated_mark = __shfl_sync(ALL_LANES, mark[e], LANE + 31);
-            const int rotated_step = __shfl_sync(ALL_LANES, step[e], LANE + 31);
-            if (i == index) {
+            const bool is_place = is_known       ? exists(e) && mark[e] == new_mark && score[e] < new_score
+                                  : count < width ? 32 * e + LANE == count
+                                                  : exists(e) && step[e] == worst_step;
+            if (is_place) {
                 score[e] = new_score;
                 mark[e] = new_mark;
                 step[e] = new_step;
-            } else if (i > index && i <= last) {
-                score[e] = LANE ? rotated_score : score_before;
-                mark[e] = LANE ? rotated_mark : mark_before;
-                step[e] = LANE ? rotated_step : step_before;
             }
-            score_before = rotated_score;
-            mark_before = rotated_mark;
-            step_before = rotated_step;
         }
-        if (!replaces) count = min(count + 1, width);
-        if (count < width) return;
+        if (!is_known) count = min(count + 1, width);
+        if (count == width) find_worst();
+    }
+
+    __device__ __forceinline__ void find_worst() {
+        worst = LARGEST_SCORE;
+        worst_step = -1;
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++)
-            if (e == (width - 1) >> 5) worst = __shfl_sync(ALL_LANES, score[e], (width - 1) & 31);
+            if (exists(e)) worst = min(worst, score[e]);
+        worst = -warp_max(-worst);
+#pragma unroll
+        for (int e = 0; e < ENTRIES; e++)
+            if (exists(e) && score[e] == worst) worst_step = max(worst_step, step[e]);
+        worst_step = warp_max(worst_step);
+    }
+
+    // The number of candidates that are better than entry e of the thread.
+    __device__ __forceinline__ int rank(int e) const {
+        int better = 0;
+#pragma unroll
+        for (int other = 0; other < ENTRIES; other++) {
+            for (int lane = 0; lane < min(32, count - 32 * other); lane++) {
+                const Score its_score = __shfl_sync(ALL_LANES, score[other], lane);
+                const int its_step = __shfl_sync(ALL_LANES, step[other], lane);
+                better += its_score > score[e] || (its_score == score[e] && its_step < step[e]);
+            }
+        }
+        return better;
     }
 };
 
@@ -90,7 +107,7 @@ struct Beam {
     int* gains;    // (2, width, 32 GAINS)
     Word* errors;  // (2, width, words)
     Word* codes;   // (2, width, code words)
-    Int64* value;  // (width): the total gain of those of the last level
+    Score* value;  // (width): the total gain of those of the last level, best first
     Word* marks;   // (width): the fingerprints of their errors
     int* steps;    // (width): as `Candidates::step`
     int width;
@@ -110,7 +127,24 @@ struct Beam {
     }
 };
 
-// Collect the best candidates that add one atom to the partial codes on a side.
+// The best of the candidates that extend a partial code, and the lowest atom that it adds.
+__device__ __forceinline__ Score best_score(const Score (&scores)[GAINS], int& best) {
+    Score largest = scores[0];
+    int lowest = LANE;
+    UNROLL
+    for (int a = 1; a < GAINS; a++) {
+        if (scores[a] > largest) {
+            largest = scores[a];
+            lowest = 32 * a + LANE;
+        }
+    }
+    const Score top = warp_max(largest);
+    best = warp_min(largest == top ? lowest : 32 * GAINS);
+    return top;
+}
+
+// Collect the best candidates that add one atom to the partial codes on a side: from each of them the best first, until
+// one is not good enough.
 __device__ inline void extend_all(
     const Beam& beam, int side, int count, int n_atoms, const Word* atom_marks, Candidates& best
 ) {
@@ -118,48 +152,44 @@ __device__ inline void extend_all(
     for (int s = 0; s < count; s++) {
         const int* gains = beam.gains_of(side, s);
         const Word* code = beam.code_of(side, s);
-        const Int64 value = beam.value[s];
-        const Word mark = beam.marks[s];
-        int next_gain = gains[LANE];
-        for (int first = 0; first < n_atoms; first += 32) {
-            const int atom = first + LANE;
-            const Int64 score = value + next_gain;
-            if (first + 32 < n_atoms) next_gain = gains[atom + 32];
-            const bool is_used = code[first >> 6] >> (atom & 63) & 1;
-            const bool is_open = atom < n_atoms && !is_used && score > best.worst;
-            unsigned left = __ballot_sync(ALL_LANES, is_open);
-            if (!left) continue;
-            const Word own_mark = is_open ? mark ^ atom_marks[atom] : 0;
-            while (left) {
-                const int lane = __ffs(int(left)) - 1;
-                left &= left - 1;
-                best.insert(
-                    __shfl_sync(ALL_LANES, score, lane), __shfl_sync(ALL_LANES, own_mark, lane),
-                    s * (32 * GAINS) + first + lane
-                );
-                left &= __ballot_sync(ALL_LANES, score > best.worst);
-            }
+        Score scores[GAINS];
+        UNROLL
+        for (int a = 0; a < GAINS; a++) {
+            const int atom = 32 * a + LANE;
+            const bool is_open = atom < n_atoms && !has_bit(code, atom);
+            scores[a] = is_open ? beam.value[s] + gains[atom] : LEAST_SCORE;
+        }
+        int k;
+        for (Score top = best_score(scores, k); top > best.worst; top = best_score(scores, k)) {
+            best.insert(top, beam.marks[s] ^ atom_marks[k], s * (32 * GAINS) + k);
+            UNROLL
+            for (int a = 0; a < GAINS; a++)
+                if (32 * a + LANE == k) scores[a] = LEAST_SCORE;
         }
     }
 }
 
-// Compute partial code i on a side from the one on the other side that it extends.
-__device__ inline void apply(const Beam& beam, int side, int i, Row& row, const Atoms& atoms, const Prices& prices) {
+// Compute partial code i on a side from the one on the other side that it extends; `changed` is work memory.
+__device__ inline void apply(
+    const Beam& beam, int side, int i, const Row& row, const Atoms& atoms, const Prices& prices
+) {
     const int s = beam.steps[i] / (32 * GAINS), k = beam.steps[i] % (32 * GAINS);
     int gains[GAINS];
     const int* old_gains = beam.gains_of(1 - side, s);
-#pragma unroll
+    UNROLL
     for (int a = 0; a < GAINS; a++) gains[a] = old_gains[32 * a + LANE];
-    copy_words(beam.errors_of(1 - side, s), row.errors, row.n_words);
-    copy_words(beam.code_of(1 - side, s), row.code, row.n_code_words);
+    Row next = row;
+    next.errors = beam.errors_of(side, i);
+    next.code = beam.code_of(side, i);
+    copy_words(beam.errors_of(1 - side, s), next.errors, row.n_words);
+    copy_words(beam.code_of(1 - side, s), next.code, row.n_code_words);
     bool adds;
-    const bool complete = toggle(row, atoms, k, adds);
-    next_gains(row, atoms, prices, k, complete, adds, gains);
+    const bool complete = toggle(next, atoms, k, adds);
+    next_gains(next, atoms, prices, k, complete, adds, gains);
     int* new_gains = beam.gains_of(side, i);
-#pragma unroll
+    UNROLL
     for (int a = 0; a < GAINS; a++) new_gains[32 * a + LANE] = gains[a];
-    copy_words(row.errors, beam.errors_of(side, i), row.n_words);
-    copy_words(row.code, beam.code_of(side, i), row.n_code_words);
+    __syncwarp();
 }
 
 // Find the best code of a row, which uses no atom; return its gain, and set its code and errors.
@@ -170,7 +200,7 @@ __device__ inline Int64 search(
     int gains[GAINS];
     first_gains(row, 0, atoms, rule.prices, gains);
     int* first = beam.gains_of(0, 0);
-#pragma unroll
+    UNROLL
     for (int a = 0; a < GAINS; a++) first[32 * a + LANE] = gains[a];
     const Word mark = fingerprint(row.errors, row.n_words);
     if (LANE == 0) {
@@ -181,7 +211,7 @@ __device__ inline Int64 search(
     copy_words(row.code, beam.code_of(0, 0), row.n_code_words);
     copy_words(row.errors, best_errors, row.n_words);
     copy_words(row.code, best_code, row.n_code_words);
-    Int64 best = 0;
+    Score best = 0;
     int side = 0, count = 1, idle = 0;
     Candidates candidates;
     candidates.width = beam.width;
@@ -192,8 +222,8 @@ __device__ inline Int64 search(
         __syncwarp();
 #pragma unroll
         for (int e = 0; e < ENTRIES; e++) {
-            const int i = 32 * e + LANE;
-            if (i < count) {
+            const int i = candidates.rank(e);
+            if (candidates.exists(e)) {
                 beam.value[i] = candidates.score[e];
                 beam.marks[i] = candidates.mark[e];
                 beam.steps[i] = candidates.step[e];
@@ -219,7 +249,7 @@ __device__ inline Int64 search(
 // `atom_marks` are the fingerprints of the atoms. A row is done after `patience` levels without a better code. `work`
 // has 2 width (16 GAINS + words + code words) words per warp. The numbers of changed code and error bits are added to
 // `changes`.
-extern "C" __global__ void beam_rows(
+extern "C" __global__ void LIMITS beam_rows(
     Word* errors, Word* codes, const Word* unknown, int n_words, int n_code_words, const Word* atom_words,
     const int* weights, const int* overlaps, const unsigned* columns, int n_atoms, const int* bits, const int* uses,
     Int64 max_atoms, Int64 residual_limit, const Int64* indices, Int64 n, const Word* atom_marks, int width,
@@ -237,9 +267,9 @@ extern "C" __global__ void beam_rows(
     beam.width = width;
     beam.n_words = n_words;
     beam.n_code_words = n_code_words;
-    beam.value = (Int64*)(best_code + n_code_words);
-    beam.marks = (Word*)(beam.value + width);
-    beam.steps = (int*)(beam.marks + width);
+    beam.marks = best_code + n_code_words;
+    beam.value = (Score*)(beam.marks + width);
+    beam.steps = (int*)(beam.marks + 2 * width);
     Word* first = work + Int64(WARP) * 2 * width * (16 * GAINS + n_words + n_code_words);
     beam.gains = (int*)first;
     beam.errors = first + 2 * width * 16 * GAINS;

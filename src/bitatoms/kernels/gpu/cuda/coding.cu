@@ -104,7 +104,7 @@ extern "C" __global__ void offer_atoms(
     for (Int64 j = WARP; j < n; j += N_WARPS) {
         load_row(rows, j, row);
         first_gains(row, j, atoms, rule.prices, gains);
-#pragma unroll
+        UNROLL
         for (int k = 0; k < GAINS; k++) {
             const int atom = 32 * k + LANE;
             bool gaining = atom < n_atoms && gains[k] > 0;
@@ -122,15 +122,15 @@ extern "C" __global__ void rate_atoms(
     PREPARE
     int gains[GAINS];
     Int64 sums[GAINS];
-#pragma unroll
+    UNROLL
     for (int k = 0; k < GAINS; k++) sums[k] = 0;
     for (Int64 j = WARP; j < n; j += N_WARPS) {
         load_row(rows, j, row);
         first_gains(row, j, atoms, rule.prices, gains);
-#pragma unroll
+        UNROLL
         for (int k = 0; k < GAINS; k++) sums[k] += max(gains[k], 0);
     }
-#pragma unroll
+    UNROLL
     for (int k = 0; k < GAINS; k++)
         if (32 * k + LANE < n_atoms) atomicAdd(totals + 32 * k + LANE, Word(sums[k]));
 }

@@ -2,6 +2,14 @@
 #pragma once
 #include "rows.cuh"
 
+// Of the bits that a toggle changed: the number that are wrong now less the number that are right.
+__device__ __forceinline__ int wrong_minus_right(const Row& row) {
+    int total = 0;
+    for (int w = LANE; w < row.n_words; w += 32)
+        total += 2 * __popcll(row.changed[w] & row.errors[w]) - __popcll(row.changed[w]);
+    return warp_sum(total);
+}
+
 // Update the gains after a toggle of atom k, which the row uses now if it `adds`.
 __device__ inline void next_gains(
     const Row& row, const Atoms& atoms, const Prices& prices, int k, bool complete, bool adds, int (&gains)[GAINS]
@@ -9,10 +17,15 @@ __device__ inline void next_gains(
     const int factor = COVERS ? 1 : 2;
     const int* wrong = OWN_COSTS && adds ? prices.added : prices.bits;
     if (complete && !OWN_COSTS) {
-#pragma unroll
-        for (int i = 0; i < GAINS; i++) gains[i] -= atoms.overlaps[Int64(k) * 32 * GAINS + 32 * i + LANE];
+        // All bits of the atom as if they were right now and those that are wrong twice, or the reverse.
+        const bool few_wrong = wrong_minus_right(row) <= 0;
+        const int sign = few_wrong ? 1 : -1;
+        const Word flipped = few_wrong ? 0 : ~Word(0);
+        UNROLL
+        for (int i = 0; i < GAINS; i++) gains[i] -= sign * atoms.overlaps[Int64(k) * 32 * GAINS + 32 * i + LANE];
         add_overlaps(
-            [&](int w) { return row.changed[w] & row.errors[w]; }, row.n_words, 2 * factor, wrong, atoms, gains
+            [&](int w) { return row.changed[w] & (row.errors[w] ^ flipped); }, row.n_words, 2 * sign * factor, wrong,
+            atoms, gains
         );
     } else {
         const int* right = OWN_COSTS && !adds ? prices.added : prices.bits;
@@ -29,7 +42,7 @@ __device__ inline bool toggle_and_update(
     const bool complete = toggle(row, atoms, k, adds);
     next_gains(row, atoms, prices, k, complete, adds, gains);
     const int change = COVERS ? (adds ? -USED : USED) : (adds ? 2 : -2) * prices.use(k);
-#pragma unroll
+    UNROLL
     for (int i = 0; i < GAINS; i++)
         if (32 * i + LANE == k) gains[i] += change;
     return adds;
@@ -38,11 +51,11 @@ __device__ inline bool toggle_and_update(
 // The largest positive gain, or zero, and the lowest atom that has it.
 __device__ __forceinline__ int best_gain(const int (&gains)[GAINS], int& best) {
     int largest = 0;
-#pragma unroll
+    UNROLL
     for (int k = 0; k < GAINS; k++) largest = max(largest, gains[k]);
     largest = warp_max(largest);
     int lowest = 32 * GAINS;
-#pragma unroll
+    UNROLL
     for (int k = GAINS - 1; k >= 0; k--)
         if (gains[k] == largest) lowest = 32 * k + LANE;
     best = largest > 0 ? warp_min(lowest) : -1;
@@ -69,7 +82,7 @@ struct Ratio {
 // The lowest atom with the largest gain per bit, of those with a positive gain; -1 if there is none.
 __device__ inline int best_ratio(const int (&gains)[GAINS], const Atoms& atoms, int& gain) {
     Ratio best = {-1, 0, 1};
-#pragma unroll
+    UNROLL
     for (int k = 0; k < GAINS; k++)
         if (gains[k] > 0) best.take_better(32 * k + LANE, gains[k], atoms.weights[32 * k + LANE]);
     for (int step = 16; step > 0; step >>= 1) {
@@ -102,13 +115,13 @@ __device__ inline int drop_gain(const Row& row, const Atoms& atoms, const Prices
 __device__ inline void find_drops(
     const Row& row, const Atoms& atoms, const Prices& prices, const int (&gains)[GAINS], int (&drops)[GAINS]
 ) {
-#pragma unroll
+    UNROLL
     for (int k = 0; k < GAINS; k++) drops[k] = COVERS ? NO_GAIN : gains[k];
     if (!COVERS) return;
     for (int c = 0; c < row.n_code_words; c++) {
         for (Word word = row.code[c]; word; word &= word - 1) {
             const int atom = 64 * c + lowest_bit(word), gain = drop_gain(row, atoms, prices, atom);
-#pragma unroll
+            UNROLL
             for (int k = 0; k < GAINS; k++)
                 if (32 * k + LANE == atom) drops[k] = gain;
         }
@@ -124,7 +137,7 @@ __device__ inline int best_drop(
         for (Word word = row.code[c]; word; word &= word - 1) {
             const int atom = 64 * c + lowest_bit(word);
             int own = NO_GAIN;
-#pragma unroll
+            UNROLL
             for (int k = 0; k < GAINS; k++)
                 if (32 * k + LANE == atom) own = drops[k];
             own = __shfl_sync(ALL_LANES, own, atom & 31);
@@ -141,10 +154,10 @@ __device__ inline void gains_without(
 ) {
     const Word* atom = atoms.words + Int64(k) * row.n_words;
     const int factor = COVERS ? 1 : 2;
-#pragma unroll
+    UNROLL
     for (int i = 0; i < GAINS; i++) trial[i] = gains[i];
     if (!COVERS && !UNKNOWN) {
-#pragma unroll
+        UNROLL
         for (int i = 0; i < GAINS; i++) trial[i] += atoms.overlaps[Int64(k) * 32 * GAINS + 32 * i + LANE];
         add_overlaps(
             [&](int w) { return atom[w] & row.errors[w]; }, row.n_words, -2 * factor, prices.bits, atoms, trial
@@ -169,7 +182,7 @@ __device__ inline int best_swap(
         for (Word word = row.code[c]; word; word &= word - 1) {
             const int k = 64 * c + lowest_bit(word);
             int gain = 0, best = 0;
-#pragma unroll
+            UNROLL
             for (int i = 0; i < GAINS; i++) {
                 if (32 * i + LANE == k) {
                     gain = drops[i];
@@ -181,7 +194,7 @@ __device__ inline int best_swap(
             // Without k, the gain of another atom rises by its overlap with k at most.
             if (warp_max(best) + gain <= 0) continue;
             gains_without(row, atoms, prices, k, gains, trial);
-#pragma unroll
+            UNROLL
             for (int i = 0; i < GAINS; i++)
                 if (32 * i + LANE == k) trial[i] = NO_GAIN;
             best = best_gain(trial, replacement);

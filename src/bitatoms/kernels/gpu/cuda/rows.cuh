@@ -207,7 +207,7 @@ __device__ __forceinline__ void add_overlaps(
             const int value = PRICED ? factor * prices[i] : factor;
 #if GAINS % 4 == 0
             const uint4* columns = (const uint4*)(atoms.columns + Int64(i) * GAINS);
-#pragma unroll
+            UNROLL
             for (int k = 0; k < GAINS / 4; k++) {
                 const uint4 column = columns[k];
                 if (column.x & own) gains[4 * k] += value;
@@ -217,7 +217,7 @@ __device__ __forceinline__ void add_overlaps(
             }
 #else
             const unsigned* column = atoms.columns + Int64(i) * GAINS;
-#pragma unroll
+            UNROLL
             for (int k = 0; k < GAINS; k++)
                 if (column[k] & own) gains[k] += value;
 #endif
@@ -232,7 +232,7 @@ __device__ __forceinline__ void add_overlaps(
 __device__ inline void first_gains(
     const Row& row, Int64 i, const Atoms& atoms, const Prices& prices, int (&gains)[GAINS]
 ) {
-#pragma unroll
+    UNROLL
     for (int k = 0; k < GAINS; k++) {
         const int atom = 32 * k + LANE;
         gains[k] = atom < atoms.n_atoms ? -atoms.weights[atom] - prices.use(atom) : NO_GAIN;
@@ -260,7 +260,7 @@ __device__ inline void start_gains(
     const Row& row, Int64 i, const Atoms& atoms, const Prices& prices, int (&gains)[GAINS]
 ) {
     first_gains(row, i, atoms, prices, gains);
-#pragma unroll
+    UNROLL
     for (int k = 0; k < GAINS; k++) {
         const int atom = 32 * k + LANE;
         if (atom >= atoms.n_atoms) continue;

@@ -14,6 +14,14 @@
 typedef unsigned long long Word;
 typedef long long Int64;
 
+// Before loops over the atoms of a thread: the gains are in registers only if such loops are unrolled, but then it takes
+// minutes to compile them for many atoms.
+#if GAINS > 256
+#define UNROLL _Pragma("unroll 4")
+#else
+#define UNROLL _Pragma("unroll")
+#endif
+
 #define LANE (int(threadIdx.x) & 31)
 #define ALL_LANES 0xffffffffu
 #define WARPS_PER_BLOCK (int(blockDim.x) >> 5)
@@ -26,6 +34,11 @@ typedef long long Int64;
 #ifndef EMULATED  // where sums over the threads of a warp take long in steps
 __device__ __forceinline__ Int64 warp_sum(Int64 value) {
     for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(ALL_LANES, value, step);
+    return value;
+}
+
+__device__ __forceinline__ Int64 warp_max(Int64 value) {
+    for (int step = 16; step > 0; step >>= 1) value = max(value, __shfl_xor_sync(ALL_LANES, value, step));
     return value;
 }
 

@@ -1,0 +1,100 @@
+"""Errors about libraries that are not installed name what installs them, as pyproject.toml does."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import bitatoms as ba
+from bitatoms.libraries import LIBRARIES, MissingLibrary, explained, import_library, pip_command
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+# What other libraries bring along, what tables of users are made of, and programs that `bitatoms compare` runs.
+OTHERS = {"cupy", "llvmlite", "polars", "threadpoolctl", "zstandard"}
+
+
+def names_of(requirements):
+    return {re.match(r"[\w-]+", requirement)[0].lower() for requirement in requirements}
+
+
+def test_required_libraries_are_those_of_the_package():
+    assert {library.distribution for library in LIBRARIES.values() if library.extra is None} == names_of(
+        PROJECT["dependencies"]
+    )
+
+
+def test_extras_install_the_libraries():
+    for library in LIBRARIES.values():
+        if library.extra is not None and library.distribution != "h5py":  # which anndata requires
+            assert library.distribution in names_of(PROJECT["optional-dependencies"][library.extra])
+
+
+def test_all_imported_libraries_are_listed():
+    imported = set()
+    for file in Path(ba.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                imported.add(node.module.partition(".")[0])
+    assert imported - set(sys.stdlib_module_names) - OTHERS - {"bitatoms"} <= LIBRARIES.keys()
+
+
+def test_commands_that_install():
+    assert pip_command("typer", "rich") == 'pip install "bitatoms[cli]"'
+    assert pip_command("zarr", "dask") == 'pip install "bitatoms[dask,zarr]"'
+    assert pip_command("numba") == "pip install bitatoms"
+
+
+def test_a_library_that_is_installed_and_broken_raises_its_own_error(monkeypatch, tmp_path):
+    (tmp_path / "openpyxl.py").write_text("import no_such_module")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "openpyxl", raising=False)
+    with pytest.raises(ModuleNotFoundError, match="no_such_module") as caught:
+        import_library("openpyxl", "sheets need")
+    assert explained(caught.value) is None
+    assert explained(ValueError()) is None
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda: ba.Table(ba.BitMatrix.from_dense([[1]])).to_pandas(),
+        lambda: ba.datasets.genotypes(5, 3).column_data.to_pandas(),
+        lambda: ba.load(ROOT / "tests/data/0.2.0/model_encoded.npz").to_frame(),
+        lambda: ba.load(ROOT / "tests/data/0.2.0/model_encoded.npz").to_rules(),
+    ],
+    ids=["table", "annotations", "patterns", "rules"],
+)
+def test_data_frames_name_the_extra(monkeypatch, convert):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingLibrary, match=r'data frames need pandas; .*pip install "bitatoms\[pandas\]"'):
+        convert()
+
+
+def test_required_libraries_are_named_in_python_and_on_the_command_line():
+    """The package is imported without numba, and its names are not."""
+    code = """
+import sys
+sys.modules["numba"] = None
+import bitatoms
+try:
+    bitatoms.factorize
+except ImportError as error:
+    print(error)
+bitatoms.show_versions()
+sys.argv[1:] = ["pack", "table.csv", "-o", "x.zarr"]
+from bitatoms.__main__ import main
+main()
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    message = "bitatoms needs numba; install it with pip install bitatoms"
+    lines = run.stdout.splitlines()
+    assert lines[:2] == [message, f"bitatoms {ba.__version__}"]
+    assert re.search(r"^compiled kernels +unknown \(.*numba.*\)$", run.stdout, re.MULTILINE)
+    assert (run.returncode, run.stderr) == (2, f"bitatoms: {message}\n")

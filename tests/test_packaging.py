@@ -1,0 +1,208 @@
+"""Wheel, sdist, conda recipe and workflows agree with pyproject.toml; `make dist` checks the files that it builds."""
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+import bitatoms as ba
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, EXTRAS = PYPROJECT["project"], PYPROJECT["project"]["optional-dependencies"]
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def load_check_dist():
+    spec = spec_from_file_location("check_dist", ROOT / "packaging/check_dist.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+check_dist = load_check_dist()
+
+
+def lower_bounds(*extras):
+    """Return the lowest version of each library that the package, or some of its extras, require."""
+    found = {}
+    for requirement in PROJECT["dependencies"] if not extras else [each for name in extras for each in EXTRAS[name]]:
+        name, own_extras, bound = re.fullmatch(r"([\w-]+)(?:\[([\w,]+)\])?(?:>=([\d.]+))?", requirement).groups()
+        if name == "bitatoms":
+            found |= lower_bounds(*own_extras.split(","))
+        else:
+            assert bound, requirement
+            found[name.lower()] = bound
+    return found
+
+
+# --- versions of libraries
+
+
+def test_oldest_versions_are_the_lower_bounds():
+    lines = (ROOT / "packaging/oldest.txt").read_text(encoding="utf-8").splitlines()
+    pinned = [tuple(line.split("==")) for line in lines if not line.startswith("#")]
+    assert pinned == sorted(pinned)
+    assert dict(pinned) == lower_bounds() | lower_bounds("test")
+
+
+def test_the_recipe_is_that_of_the_package():
+    yaml = pytest.importorskip("yaml")
+    recipe = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text(encoding="utf-8"))
+    assert recipe["context"]["version"] == ba.__version__
+    assert f">={recipe['context']['python_min']}" == PROJECT["requires-python"]
+    required = recipe["requirements"]
+    assert required["host"][1:] == [*map(spaced, PYPROJECT["build-system"]["requires"]), "pip"]
+    assert required["run"][1:] == [*map(spaced, PROJECT["dependencies"]), *map(spaced, EXTRAS["cli"])]
+    conda_names = {"matplotlib": "matplotlib-base", "cupy-cuda12x": "cupy"}
+    optional = lower_bounds("all", "cuda12", "pgen", "vcf").items() - lower_bounds("cli").items()
+    expected = sorted(f"{conda_names.get(name, name)} >={bound}" for name, bound in optional)
+    assert required["run_constraints"] == expected
+    (entry_point,) = recipe["build"]["python"]["entry_points"]
+    assert dict([entry_point.split(" = ")]) == PROJECT["scripts"]
+    assert recipe["about"]["summary"] == PROJECT["description"]
+    assert recipe["about"]["license"] == PROJECT["license"]
+
+
+def spaced(requirement):
+    """Return a requirement as conda writes it."""
+    return requirement.replace(">=", " >=")
+
+
+def test_the_changelog_and_the_citation_have_the_date_of_the_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.search(rf"^## \[{re.escape(ba.__version__)}\] - (\d{{4}}-\d\d-\d\d)$", changelog, re.MULTILINE)[1]
+    assert f"\ndate-released: {released}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+# --- workflows
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned_and_permissions_are_stated(path):
+    text = path.read_text(encoding="utf-8")
+    used = re.findall(r"uses: (\S+)(.*)", text)
+    for action, comment in used:
+        if not action.startswith("./"):
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action), action
+            assert re.fullmatch(r" # v\d+(\.\d+)*", comment), action
+    assert used
+    assert re.search(r"^permissions:", text, re.MULTILINE)
+    assert re.search(r"^concurrency:", text, re.MULTILINE)
+
+
+def test_ci_tests_the_python_versions_of_the_classifiers():
+    yaml = pytest.importorskip("yaml")
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"]
+    prefix = "Programming Language :: Python :: 3."
+    assert jobs["test"]["strategy"]["matrix"]["python"] == [
+        f"3.{name.removeprefix(prefix)}" for name in PROJECT["classifiers"] if name.startswith(prefix)
+    ]
+    oldest = jobs["oldest"]["steps"][1]["with"]["python-version"]
+    assert f">={oldest}" == PROJECT["requires-python"]
+
+
+def test_only_publishing_gets_a_token_and_it_publishes_what_ci_built():
+    yaml = pytest.importorskip("yaml")
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {}
+    tokens = {name for name, job in workflow["jobs"].items() if "id-token" in job["permissions"]}
+    assert tokens == {"publish"}
+    publish = workflow["jobs"]["publish"]
+    assert (publish["needs"], publish["environment"]) == ("ci", "pypi")
+    assert not [step for step in publish["steps"] if "run" in step or "checkout" in step.get("uses", "")]
+
+
+@pytest.mark.parametrize("name", ["bug", "feature", "wrong_result"])
+def test_issue_forms_are_complete(name):
+    yaml = pytest.importorskip("yaml")
+    form = yaml.safe_load((ROOT / f".github/ISSUE_TEMPLATE/{name}.yml").read_text(encoding="utf-8"))
+    assert form.keys() == {"name", "description", "labels", "body"}
+    ids = [element["id"] for element in form["body"]]
+    assert len(ids) == len(set(ids))
+    assert all(element["attributes"]["label"] for element in form["body"])
+
+
+# --- built files
+
+
+def test_the_sdist_includes_all_that_is_at_the_top():
+    included = PYPROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert [path for path in included if not (ROOT / path[1:]).exists()] == []
+    if not (ROOT / ".git").exists():
+        pytest.skip("an unpacked sdist")
+    always = {"pyproject.toml", "README.md", "LICENSE", ".gitignore"}
+    tops = {name.partition("/")[0] for name in check_dist.tracked_files()}
+    assert tops == {path[1:] for path in included} | always | {".ci"}
+
+
+def test_files_beside_python_modules_are_packaged():
+    """The wheel has the whole folder; `check_dist` looks for these kinds of files in it."""
+    wheel = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel == {"packages": ["src/bitatoms"]}
+    package = Path(ba.__file__).parent
+    files = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    others = {path.name for path in files if path.suffix != ".py"}
+    patterns = check_dist.DATA_FILES
+    assert [name for name in others if not any(Path(name).match(pattern) for pattern in patterns)] == []
+    assert [pattern for pattern in patterns if not any(Path(name).match(pattern) for name in others)] == []
+
+
+@pytest.fixture
+def dist(tmp_path, monkeypatch):
+    """Return functions that write a wheel and an sdist of a package with two files, and check them."""
+    tracked = {"src/bitatoms/__init__.py", *(f"src/bitatoms/a{name.strip('*')}" for name in check_dist.DATA_FILES)}
+    tracked = {name.replace("apy.typed", "py.typed") for name in tracked} | {"README.md", ".ci/run"}
+    monkeypatch.setattr(check_dist, "tracked_files", lambda: tracked)
+    info = "bitatoms-1.0.dist-info"
+
+    def wheel(*more, without=""):
+        names = {name.removeprefix("src/") for name in tracked if name.startswith("src/")} - {without} | set(more)
+        names |= {f"{info}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "licenses/LICENSE")}
+        with zipfile.ZipFile(tmp_path / "x.whl", "w") as archive:
+            for name in names:
+                archive.writestr(name, "")
+            archive.writestr(f"{info}/entry_points.txt", "[console_scripts]\nbitatoms = bitatoms.__main__:main\n")
+        check_dist.check_wheel(tmp_path / "x.whl", "1.0")
+
+    def sdist(*more, without=""):
+        with tarfile.open(tmp_path / "x.tar.gz", "w:gz") as archive:
+            for name in (tracked | {"PKG-INFO"} | set(more)) - {without, ".ci/run"}:
+                archive.addfile(tarfile.TarInfo(f"bitatoms-1.0/{name}"))
+        check_dist.check_sdist(tmp_path / "x.tar.gz")
+
+    return wheel, sdist
+
+
+def test_contents_are_checked(dist):
+    for check, stray in zip(dist, ("tests/x.py", ".venv/x"), strict=True):
+        check()
+        with pytest.raises(check_dist.CheckFailed, match=rf"has in addition {re.escape(stray)}$"):
+            check(stray)
+    with pytest.raises(check_dist.CheckFailed, match=r"the wheel lacks bitatoms/a\.cu$"):
+        dist[0](without="bitatoms/a.cu")
+    with pytest.raises(check_dist.CheckFailed, match=r"the sdist lacks README\.md$"):
+        dist[1](without="README.md")
+
+
+def test_commands_run_without_the_source_tree(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    shown = check_dist.run("path", tmp_path, sys.executable, "-c", "import os; print(os.environ.get('PYTHONPATH'))")
+    assert shown == "None\n"
+    with pytest.raises(check_dist.CheckFailed, match=r"fails: exit code 3\nfailed\n"):
+        check_dist.run("fails", tmp_path, sys.executable, "-c", "import sys; print('failed'); sys.exit(3)")
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path):
+    (tmp_path / "bitatoms-0.0.1.tar.gz").touch()
+    run = subprocess.run(
+        [sys.executable, ROOT / "packaging/check_dist.py", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1
+    assert "check_dist: the files of the folder lacks" in run.stderr
