@@ -10,12 +10,12 @@ import pytest
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.parallel import Workers
-from bitatoms.report import embedding as embedding_module
 from bitatoms.report import report_data, report_html
 from bitatoms.report.cells import count_cells
-from bitatoms.report.embedding import contents_of
-from bitatoms.report.ordering import block_orders, shared_ones
-from bitatoms.report.packing import base64_numbers
+from bitatoms.report.explorer import embedding as embedding_module
+from bitatoms.report.explorer.embedding import contents_of
+from bitatoms.report.explorer.ordering import block_orders, shared_ones
+from bitatoms.report.explorer.packing import base64_numbers
 from bitatoms.sparse_bits import SparseBits
 from bitatoms.table import Table
 from support.pages import Outline

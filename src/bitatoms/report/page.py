@@ -10,7 +10,7 @@ from ..html.text import escape, format_count, pluralize
 from .atoms import patterns_section
 from .codelength import codelength_section
 from .data import ReportData
-from .explorer import explorer_section
+from .explorer.section import explorer_section
 from .features import features_section
 from .genome import genome_section
 from .groups import groups_section

@@ -1,4 +1,4 @@
-// Bits and integers, as bitatoms.report.packing writes them.
+// Bits and integers, as bitatoms.report.explorer.packing writes them.
 
 function decodeBytes(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text); // faster, in newer browsers

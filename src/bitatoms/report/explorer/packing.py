@@ -8,7 +8,7 @@ import json
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..sparse_bits import Bits, packed
+from ...sparse_bits import Bits, packed
 
 _CHUNK_ROWS = 256  # of a sparse matrix that are packed together
 _BITS_PER_BYTE = 7  # of a number; the eighth tells that another byte follows

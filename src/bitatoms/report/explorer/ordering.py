@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from ...bits import BitMatrix
 
 _MAX_CHAINED = 1000  # atoms that are compared with each other; further ones follow in their own order
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
-from ..core.model import number_or_none
-from ..html.text import printable, truncated
-from ..sparse_bits import packed
-from .data import ReportData
-from .genome import positions_of
+from ...bits import BitMatrix
+from ...core.model import number_or_none
+from ...html.text import printable, truncated
+from ...sparse_bits import packed
+from ..data import ReportData
+from ..genome import positions_of
 from .ordering import block_orders, shared_ones
 from .packing import base64_bits, base64_numbers
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..html.text import format_count, pluralize
-from .data import ReportData
+from ...html.text import format_count, pluralize
+from ..data import ReportData
 from .embedding import MAX_MAPPED, Contents, contents_of, embedded_data
 from .packing import script_json
 
