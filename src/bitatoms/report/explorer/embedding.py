@@ -60,7 +60,7 @@ def embedded_data(data: ReportData, contents: Contents) -> dict[str, Any]:
         "atoms": _atoms(data, atoms),
         "rows": _rows_data(data, contents),
         "coder": _coder(data, features),
-        "cells": _cell_counts(data, contents),
+        "cells": _cell_counts(data),
         "together": base64_numbers(_together(data)),
         "mapped": min(data.n_atoms, MAX_MAPPED),
         "order": {
@@ -98,10 +98,9 @@ def _names(names: Any) -> list[str]:
 
 def _features(data: ReportData, features: NDArray[np.intp]) -> dict[str, Any]:
     """Return the names of features and their counts in all rows."""
-    named = data.columns is not None
     return {
         "indices": base64_numbers(features),
-        "names": _names(data.names_of(features)) if named else None,
+        "names": None if data.columns is None else _names(data.names_of(features)),
         "bias": base64_numbers(data.model.bias[features]),
         "ones": base64_numbers(data.ones[features]),
         "known": base64_numbers(data.n_known[features]),
@@ -172,7 +171,7 @@ def _bits_of_other_columns(data: ReportData, features: NDArray[np.intp]) -> floa
     return float(data.model.bits_if_right[others].sum())
 
 
-def _cell_counts(data: ReportData, contents: Contents) -> dict[str, Any]:
+def _cell_counts(data: ReportData) -> dict[str, Any]:
     """Return, for each feature of each atom, the number of its users in which it is missed, invented and unknown."""
     missed, wrong, unknown = data.cells_of_atoms
     return {

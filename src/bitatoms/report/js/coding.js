@@ -40,7 +40,7 @@ function makeCoding(explorer, panel) {
 
 // Cells as text that `parseRow` reads: names of ones, or all values of pictures.
 function textOfCells(data, cells) {
-  if (data.picture || data.nFeatures === data.nTableFeatures && !areNamesPlain(data, cells)) {
+  if (data.picture || (data.nFeatures === data.nTableFeatures && !areNamesPlain(data, cells))) {
     const values = new Array(data.nTableFeatures).fill("0");
     data.features.indices.forEach((column, feature) => (values[column] = "01?"[cells[feature]]));
     return values.join("");
@@ -91,38 +91,49 @@ function medianBits(data) {
 // A picture whose pixels are toggled by clicking, or by the arrow keys and the space bar.
 function pictureEditor(data, onchange) {
   const [height, width] = data.picture;
-  let cells = new Uint8Array(data.nFeatures);
-  let [x, y] = [0, 0];
-  const stateAt = (column, row) => (cells[data.featureOfColumn.get(row * width + column)] === UNKNOWN ? HIDDEN : cells[data.featureOfColumn.get(row * width + column)] ?? ZERO);
-  const canvas = cellCanvas(width, height, "", stateColours(stateAt));
+  const editor = { data, cells: new Uint8Array(data.nFeatures), x: 0, y: 0, onchange };
+  const canvas = cellCanvas(width, height, "", stateColours((x, y) => pixelState(editor, x, y)));
   canvas.setAttribute("role", "application");
   canvas.setAttribute("aria-label", "Draw the row: arrow keys move, the space bar toggles a pixel");
   canvas.tabIndex = 0;
   const cursor = element("div", { class: "cursor", "aria-hidden": "true" });
-  const box = element("div", { class: "editor" }, canvas, cursor);
-  const place = () => placeCursor(cursor, x, y, width, height);
-  function toggle() {
-    const feature = data.featureOfColumn.get(y * width + x);
-    if (feature === undefined) return;
-    const next = Uint8Array.from(cells);
-    next[feature] = cells[feature] === 1 ? 0 : 1;
-    onchange(next);
-    announce(`pixel ${x + 1}, ${y + 1}: ${next[feature]}`);
-  }
+  const moveTo = (x, y) => {
+    [editor.x, editor.y] = [clamp(x, 0, width - 1), clamp(y, 0, height - 1)];
+    placeCursor(cursor, editor.x, editor.y, width, height);
+  };
   canvas.addEventListener("click", (event) => {
-    [x, y] = cellAt(canvas, event);
-    place();
-    toggle();
+    moveTo(...cellAt(canvas, event));
+    togglePixel(editor);
   });
   canvas.addEventListener("keydown", (event) => {
     const [dx, dy] = ARROWS[event.key] ?? [0, 0];
     if (!dx && !dy && event.key !== " ") return;
     event.preventDefault();
-    [x, y] = [clamp(x + dx, 0, width - 1), clamp(y + dy, 0, height - 1)];
-    place();
-    if (event.key === " ") toggle();
-    else announce(`pixel ${x + 1}, ${y + 1}: ${stateAt(x, y) === HIDDEN ? "unknown" : stateAt(x, y)}`);
+    moveTo(editor.x + dx, editor.y + dy);
+    if (event.key === " ") togglePixel(editor);
+    announce(`pixel ${editor.x + 1}, ${editor.y + 1}: ${STATE_WORDS[pixelState(editor, editor.x, editor.y)]}`);
   });
-  place();
-  return { box, show: (shown) => { cells = shown; canvas.redraw(); } };
+  moveTo(0, 0);
+  const show = (cells) => {
+    editor.cells = cells;
+    canvas.redraw();
+  };
+  return { box: element("div", { class: "editor" }, canvas, cursor), show };
+}
+
+function pixelFeature({ data }, x, y) {
+  return data.featureOfColumn.get(y * data.picture[1] + x);
+}
+
+function pixelState(editor, x, y) {
+  const cell = editor.cells[pixelFeature(editor, x, y)] ?? 0;
+  return cell === UNKNOWN ? HIDDEN : cell ? ONE : ZERO;
+}
+
+function togglePixel(editor) {
+  const feature = pixelFeature(editor, editor.x, editor.y);
+  if (feature === undefined) return;
+  const cells = Uint8Array.from(editor.cells);
+  cells[feature] = cells[feature] === 1 ? 0 : 1;
+  editor.onchange(cells);
 }

@@ -144,7 +144,8 @@ function patternCellLines(data, atom) {
   const features = data.atomFeatures[atom];
   if (!data.nRows) {
     const keys = ["right", "missed", "invented", "unknown"];
-    return [["feature", ...keys], ...patternCells(data, atom).map((cell) => [memberName(data, cell.feature), ...keys.map((key) => cell[key])])];
+    const line = (cell) => [memberName(data, cell.feature), ...keys.map((key) => cell[key])];
+    return [["feature", ...keys], ...patternCells(data, atom).map(line)];
   }
   return [["row", ...features.map(data.featureName)], ...data.usersOfAtom[atom].map((row) => {
     const states = rowStates(data, row);
@@ -210,7 +211,8 @@ function rowParts(explorer, shown, facts) {
 function rowPictures(data, { states, atoms }) {
   const made = reconstruct(data, atoms);
   const before = states.map((state) => (state === HIDDEN ? HIDDEN : state === ONE || state === MISSED ? ONE : ZERO));
-  const figure = (cells, caption) => element("figure", null, pictureCanvas(data, cells, caption, PICTURE_SIDE), element("figcaption", null, caption));
+  const figure = (cells, caption) => element("figure", null,
+    pictureCanvas(data, cells, caption, PICTURE_SIDE), element("figcaption", null, caption));
   return element("div", { class: "triple" }, figure(before, "row"), figure(made, "its patterns"), figure(states, "wrong"));
 }
 

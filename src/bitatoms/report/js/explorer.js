@@ -26,7 +26,6 @@ function startExplorer(data) {
   showView(explorer, "patterns");
   at("detail").append(element("p", { class: "note" }, "Nothing is selected yet."));
   addEventListener("hashchange", () => followAddress(explorer));
-  addEventListener("popstate", () => followAddress(explorer));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
   at("detail").addEventListener("keydown", (event) => event.key === "Escape" && explorer.origin && goBack(explorer));
   followAddress(explorer);
@@ -85,7 +84,8 @@ function showView(explorer, view) {
 function select(explorer, kind, index, isNew) {
   const { data } = explorer;
   explorer.selected = { kind, index };
-  if (isNew && document.activeElement && !at("detail").contains(document.activeElement)) explorer.origin = document.activeElement;
+  const origin = document.activeElement;
+  if (isNew && origin !== document.body && !at("detail").contains(origin)) explorer.origin = origin;
   const { title, children } = DETAILS[kind](explorer, index);
   showDetail(explorer, title, children, isNew);
   markSelected(explorer);

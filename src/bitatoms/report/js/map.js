@@ -1,6 +1,9 @@
 // The map of patterns: each cell compares two of them. Below the diagonal, shared features; above it, shared rows.
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const MAP_TEXT =
+  "Each line and each column is a pattern; similar ones are neighbours. Below the diagonal, the stronger the colour of a cell, the more " +
+  "features the two patterns share; above it, the more rows use both.";
 const clamp = (value, least, most) => Math.max(least, Math.min(most, value));
 
 // The cell of a canvas that an event is in.
@@ -63,14 +66,13 @@ function makeMap(explorer, panel) {
     move(x + step[0], y + step[1]);
   });
   move(0, 0);
-  panel.append(
-    element("p", null, "Each line and each column is a pattern; similar ones are neighbours. Below the diagonal, the darker a cell, the more " +
-      "features the two patterns share; above it, the more rows use both."),
-    grid, readout,
-    element("p", { class: "legend" },
-      element("span", { class: "key" }, element("i", { class: "cell-overlap" }), "shared features"),
-      element("span", { class: "key" }, element("i", { class: "cell-together" }), "shared rows")),
+  panel.append(element("p", null, MAP_TEXT), grid, readout, mapLegend(),
     element("p", { class: "actions" }, button("Save as CSV", () => saveCsv("pairs.csv", pairLines(data, order, overlaps)))));
+}
+
+function mapLegend() {
+  const key = (kind, text) => element("span", { class: "key" }, element("i", { class: `cell-${kind}` }), text);
+  return element("p", { class: "legend" }, key("overlap", "shared features"), key("together", "shared rows"));
 }
 
 function mapColours(data, order, overlaps) {

@@ -5,72 +5,109 @@ const MAX_COLUMNS = 1200;
 const LEAST = 8; // rows and columns that are shown at least
 
 function makeMatrix(explorer, panel) {
-  const { data } = explorer;
-  const { rows, features } = data.order;
-  const shown = { top: 0, left: 0, height: rows.length, width: features.length, x: 0, y: 0 };
-  const canvas = element("canvas", { tabindex: 0, role: "application" });
-  canvas.setAttribute("aria-label", "The table: arrow keys move between cells, plus and minus zoom, Enter selects the row, f the feature");
-  canvas.redraw = () => drawMatrix(explorer, canvas, shown);
-  const cursor = element("div", { class: "cursor", "aria-hidden": "true" });
-  const readout = element("div", { class: "readout", role: "status" });
-  const extent = element("p", { class: "note" });
+  const view = matrixView(explorer);
+  listenToMatrix(explorer, view);
+  const text =
+    "Rows and columns are ordered so that those of a pattern lie together. The cells of the selected pattern are marked.";
+  const selected = ["selected", "one, right, of the selected pattern"];
+  panel.append(
+    element("p", null, text), matrixButtons(explorer, view), element("div", { class: "grid table" }, view.canvas, view.cursor),
+    view.extent, legend(explorer.data, selected), view.readout);
+  updateMatrix(explorer, view);
+}
 
-  function update() {
-    canvas.redraw();
-    const { lines, columns } = drawnOf(data, shown);
-    placeCursor(cursor, drawnPosition(columns, shown.x), drawnPosition(lines, shown.y), columns.length, lines.length);
-    extent.textContent = extentText(data, shown, lines, columns);
-    readout.replaceChildren(...cellText(explorer, rows[shown.y], features[shown.x]));
-  }
-  function zoom(factor) {
-    shown.height = clamp(Math.round(shown.height * factor), Math.min(LEAST, rows.length), rows.length);
-    shown.width = clamp(Math.round(shown.width * factor), Math.min(LEAST, features.length), features.length);
-    pan(shown.x - shown.width / 2, shown.y - shown.height / 2);
-  }
-  function pan(left, top) {
-    shown.left = clamp(Math.round(left), 0, features.length - shown.width);
-    shown.top = clamp(Math.round(top), 0, rows.length - shown.height);
-    update();
-  }
-  function moveTo(x, y) {
-    [shown.x, shown.y] = [clamp(x, 0, features.length - 1), clamp(y, 0, rows.length - 1)];
-    pan(clamp(shown.left, shown.x - shown.width + 1, shown.x), clamp(shown.top, shown.y - shown.height + 1, shown.y));
-  }
-  const panBy = (dx, dy) => () => {
-    const [left, top] = [shown.left + (dx * shown.width) / 2, shown.top + (dy * shown.height) / 2];
-    pan(left, top);
-    moveTo(clamp(shown.x, shown.left, shown.left + shown.width - 1), clamp(shown.y, shown.top, shown.top + shown.height - 1));
+// The elements, and what is shown: the part of the ordered table, and the cell of the cursor in it.
+function matrixView({ data }) {
+  const label = "The table: arrow keys move between cells, plus and minus zoom, Enter selects the row, f the feature";
+  return {
+    canvas: element("canvas", { tabindex: 0, role: "application", "aria-label": label }),
+    cursor: element("div", { class: "cursor", "aria-hidden": "true" }),
+    readout: element("div", { class: "readout", role: "status" }),
+    extent: element("p", { class: "note" }),
+    shown: { top: 0, left: 0, height: data.nRows, width: data.nFeatures, x: 0, y: 0 },
   };
+}
+
+function matrixButtons(explorer, view) {
+  const pan = (label, name, dx, dy) => button(label, () => panMatrix(explorer, view, dx, dy), { "aria-label": name });
+  return element("p", { class: "actions" },
+    button("Zoom in", () => zoomMatrix(explorer, view, 0.5)), button("Zoom out", () => zoomMatrix(explorer, view, 2)),
+    pan("←", "left", -1, 0), pan("→", "right", 1, 0), pan("↑", "up", 0, -1), pan("↓", "down", 0, 1),
+    button("Save as CSV", () => saveCsv("matrix.csv", matrixLines(explorer.data, view.shown))));
+}
+
+function listenToMatrix(explorer, view) {
+  const { canvas, shown } = view;
+  canvas.redraw = () => drawMatrix(explorer, canvas, shown);
   canvas.addEventListener("click", (event) => {
-    const { lines, columns } = drawnOf(data, shown);
+    const { lines, columns } = drawnOf(shown);
     const [x, y] = cellAt(canvas, event);
-    moveTo(columns[x], lines[y]);
+    moveInMatrix(explorer, view, columns[x], lines[y]);
   });
   canvas.addEventListener("keydown", (event) => {
-    const { lines, columns } = drawnOf(data, shown);
-    const step = ARROWS[event.key];
-    const actions = {
-      "+": () => zoom(0.5),
-      "-": () => zoom(2),
-      Enter: () => explorer.select("row", rows[shown.y]),
-      f: () => explorer.select("feature", features[shown.x]),
-      PageUp: () => moveTo(shown.x, shown.y - shown.height),
-      PageDown: () => moveTo(shown.x, shown.y + shown.height),
-    };
-    if (event.ctrlKey || event.metaKey || event.altKey || !(step || actions[event.key])) return;
+    const action = matrixAction(explorer, view, event.key);
+    if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    if (step) moveTo(shown.x + step[0] * stepOf(columns), shown.y + step[1] * stepOf(lines));
-    else actions[event.key]();
+    action();
   });
-  panel.append(
-    element("p", null, "Rows and columns are ordered so that those of a pattern lie together. The cells of the selected pattern are marked."),
-    element("p", { class: "actions" },
-      button("Zoom in", () => zoom(0.5)), button("Zoom out", () => zoom(2)),
-      button("←", panBy(-1, 0), { "aria-label": "left" }), button("→", panBy(1, 0), { "aria-label": "right" }),
-      button("↑", panBy(0, -1), { "aria-label": "up" }), button("↓", panBy(0, 1), { "aria-label": "down" }),
-      button("Save as CSV", () => saveCsv("matrix.csv", matrixLines(data, shown)))),
-    element("div", { class: "grid table" }, canvas, cursor), extent, legend(data, ["selected", "one, right, of the selected pattern"]), readout);
-  update();
+}
+
+// What a key does, if anything.
+function matrixAction(explorer, view, key) {
+  const { x, y, height } = view.shown;
+  const { lines, columns } = drawnOf(view.shown);
+  const { rows, features } = explorer.data.order;
+  const move = (dx, dy) => () => moveInMatrix(explorer, view, x + dx * stepOf(columns), y + dy * stepOf(lines));
+  if (ARROWS[key]) return move(...ARROWS[key]);
+  return {
+    "+": () => zoomMatrix(explorer, view, 0.5),
+    "-": () => zoomMatrix(explorer, view, 2),
+    Enter: () => explorer.select("row", rows[y]),
+    f: () => explorer.select("feature", features[x]),
+    PageUp: () => moveInMatrix(explorer, view, x, y - height),
+    PageDown: () => moveInMatrix(explorer, view, x, y + height),
+  }[key];
+}
+
+function updateMatrix(explorer, { canvas, cursor, extent, readout, shown }) {
+  const { data } = explorer;
+  const { lines, columns } = drawnOf(shown);
+  canvas.redraw();
+  placeCursor(cursor, drawnPosition(columns, shown.x), drawnPosition(lines, shown.y), columns.length, lines.length);
+  extent.textContent = extentText(data, shown, lines, columns);
+  readout.replaceChildren(...cellText(explorer, data.order.rows[shown.y], data.order.features[shown.x]));
+}
+
+// Show another part of the table, as large as the present one.
+function showPart(explorer, view, left, top) {
+  const { shown } = view;
+  shown.left = clamp(Math.round(left), 0, explorer.data.nFeatures - shown.width);
+  shown.top = clamp(Math.round(top), 0, explorer.data.nRows - shown.height);
+  updateMatrix(explorer, view);
+}
+
+function zoomMatrix(explorer, view, factor) {
+  const { nRows, nFeatures } = explorer.data;
+  const { shown } = view;
+  const scaled = (size, all) => clamp(Math.round(size * factor), Math.min(LEAST, all), all);
+  [shown.height, shown.width] = [scaled(shown.height, nRows), scaled(shown.width, nFeatures)];
+  showPart(explorer, view, shown.x - shown.width / 2, shown.y - shown.height / 2);
+}
+
+// Move the cursor, and what is shown as far as needed.
+function moveInMatrix(explorer, view, x, y) {
+  const { shown } = view;
+  [shown.x, shown.y] = [clamp(x, 0, explorer.data.nFeatures - 1), clamp(y, 0, explorer.data.nRows - 1)];
+  const left = clamp(shown.left, shown.x - shown.width + 1, shown.x);
+  showPart(explorer, view, left, clamp(shown.top, shown.y - shown.height + 1, shown.y));
+}
+
+// Move what is shown by half of its size; the cursor stays within it.
+function panMatrix(explorer, view, dx, dy) {
+  const { shown } = view;
+  showPart(explorer, view, shown.left + (dx * shown.width) / 2, shown.top + (dy * shown.height) / 2);
+  const x = clamp(shown.x, shown.left, shown.left + shown.width - 1);
+  moveInMatrix(explorer, view, x, clamp(shown.y, shown.top, shown.top + shown.height - 1));
 }
 
 // Every k-th of the indices from start, so that at most this many are drawn.
@@ -79,7 +116,7 @@ function everyKth(start, n, most) {
   return Array.from({ length: Math.ceil(n / step) }, (_, i) => start + i * step);
 }
 
-function drawnOf(data, { top, left, height, width }) {
+function drawnOf({ top, left, height, width }) {
   return { lines: everyKth(top, height, MAX_LINES), columns: everyKth(left, width, MAX_COLUMNS) };
 }
 
@@ -88,7 +125,7 @@ const drawnPosition = (drawn, index) => clamp(Math.floor((index - drawn[0]) / st
 
 function drawMatrix(explorer, canvas, shown) {
   const { data } = explorer;
-  const { lines, columns } = drawnOf(data, shown);
+  const { lines, columns } = drawnOf(shown);
   [canvas.width, canvas.height] = [columns.length, lines.length];
   const features = columns.map((column) => data.order.features[column]);
   const states = lines.map((line) => matrixStates(explorer, data.order.rows[line]));
@@ -109,7 +146,8 @@ function extentText(data, shown, lines, columns) {
     const step = stepOf(drawn);
     return `${formatCount(n)} of ${pluralize(all, noun)}${step > 1 ? ` (one in ${step} is drawn)` : ""}`;
   };
-  return `Shown: ${part(lines, shown.height, data.nRows, "row")} of this page, ${part(columns, shown.width, data.nFeatures, "feature")}.`;
+  const rows = part(lines, shown.height, data.nRows, "row");
+  return `Shown: ${rows} of this page, ${part(columns, shown.width, data.nFeatures, "feature")}.`;
 }
 
 function cellText(explorer, row, feature) {
@@ -126,7 +164,8 @@ function cellText(explorer, row, feature) {
 // The cells that are shown, rows and columns in their order.
 function matrixLines(data, { top, left, height, width }) {
   const features = data.order.features.slice(left, left + width);
-  const value = (row, feature) => (data.unknown && hasBit(data.unknown, row, feature) ? "" : hasBit(data.bits, row, feature));
-  const lines = data.order.rows.slice(top, top + height).map((row) => [data.rowName(row), ...features.map((feature) => value(row, feature))]);
-  return [["row", ...features.map(data.featureName)], ...lines];
+  const isUnknown = (row, feature) => data.unknown && hasBit(data.unknown, row, feature);
+  const value = (row, feature) => (isUnknown(row, feature) ? "" : hasBit(data.bits, row, feature));
+  const line = (row) => [data.rowName(row), ...features.map((feature) => value(row, feature))];
+  return [["row", ...features.map(data.featureName)], ...data.order.rows.slice(top, top + height).map(line)];
 }
