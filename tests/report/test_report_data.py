@@ -60,7 +60,9 @@ def test_curve_points_are_codelengths_with_the_first_atoms(both):
     data, learned = report_data(model, table), model.as_model()
     assert data.curve_stride == 1
     assert [point.atoms for point in data.curve] == curve_sizes(learned.atoms.n_rows)
-    for point in data.curve:
+    full, fitted = data.curve[-1], model.codelength_  # with all atoms, the codes are those of the fit
+    assert (full.bits_errors, full.bits_codes, full.bits_atoms) == (fitted.errors, fitted.codes, fitted.atoms)
+    for point in data.curve[:-1]:
         atoms, uses = learned.atoms[: point.atoms], learned.uses[: point.atoms]
         first = replace(learned, atoms=atoms, uses=uses, remembered=None)
         codes = first.code(table.bits, Workers()).factors()[1]
