@@ -83,13 +83,14 @@ function showView(explorer, view) {
 // Select a pattern, a row or a feature, and show it.
 function select(explorer, kind, index, isNew) {
   const { data } = explorer;
+  const marksChange = explorer.view === "matrix" && (kind === "pattern" || explorer.selected?.kind === "pattern");
   explorer.selected = { kind, index };
   const origin = document.activeElement;
   if (isNew && origin !== document.body && !at("detail").contains(origin)) explorer.origin = origin;
   const { title, children } = DETAILS[kind](explorer, index);
   showDetail(explorer, title, children, isNew);
   markSelected(explorer);
-  if (explorer.view === "matrix") document.querySelector("#view-matrix canvas").redraw();
+  if (marksChange) document.querySelector("#view-matrix canvas").redraw();
   if (isNew) history.pushState(null, "", `#explore=${kind}-${tableIndex(data, kind, index)}`);
 }
 
