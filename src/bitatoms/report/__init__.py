@@ -17,6 +17,7 @@ from ..checks import check_int
 from ..core.model import Model
 from ..device_choice import workers_for
 from ..encoding import matched_rows
+from ..errors import InputError, Parameter
 from ..io.atomic import atomic_write
 from ..parallel import Workers
 from ..parameters import DeviceChoice
@@ -84,7 +85,7 @@ def report_data(
     workers = workers_for(n_jobs, device, math.prod(matched.shape))
     wanted = tuple(rows)
     if max_rows is not None and check_int("max_rows", max_rows, 0) == 0 and wanted:
-        raise ValueError(f"rows={list(wanted)} cannot be shown with max_rows=0, which leaves out all rows; omit one")
+        raise InputError("no rows can be shown with ", Parameter("max_rows", 0), f"; omit it, or row {wanted[0]!r}")
     own_codes = _codes_of_fit(model, learned, matched, workers) if codes is None else _codes_of(learned, matched, codes)
     return collect(learned, matched, wanted, workers, _groups_of(matched, groups), own_codes, max_rows)
 

@@ -1,7 +1,7 @@
 // The explorer: its views as tabs, what is selected, and addresses that lead to it (#explore=pattern-3).
 
 function startExplorer(data) {
-  const explorer = { data, selected: null, origin: null, made: {}, cells: null };
+  const explorer = { data, selected: null, origin: null, made: {} };
   Object.assign(explorer, {
     select: (kind, index) => select(explorer, kind, index, true),
     back: () => goBack(explorer),
