@@ -69,8 +69,8 @@ def genome(path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-def baskets(path: Path, chromium: str) -> None:
-    """Take a screenshot of the report on `datasets.baskets`."""
+def baskets(path: Path, matrix_path: Path, chromium: str) -> None:
+    """Take screenshots of the report on `datasets.baskets`: its beginning, and the matrix with a pattern marked."""
     from playwright.sync_api import sync_playwright
 
     table = ba.datasets.baskets()
@@ -79,9 +79,15 @@ def baskets(path: Path, chromium: str) -> None:
         page = Path(folder) / "report.html"
         ba.write_report(model, table, page, title="baskets.csv")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        view = browser.new_page(viewport={"width": 1100, "height": 1350})
+        view = browser.new_page(viewport={"width": 1100, "height": 1550})
         view.goto(page.as_uri())
+        view.locator("#view-patterns button.entry").first.click()
+        view.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
         view.screenshot(path=path)
+        view.set_viewport_size({"width": 1100, "height": 950})
+        view.locator("#tab-matrix").click()
+        view.evaluate("document.activeElement.blur()")
+        view.locator("#explorer").screenshot(path=matrix_path)
         browser.close()
 
 
@@ -96,7 +102,7 @@ def main() -> None:
     if chromium is None:
         print("Chromium not found: no screenshot of the report.")
     else:
-        baskets(folder / "baskets.png", chromium)
+        baskets(folder / "baskets.png", folder / "report.png", chromium)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ import shutil
 
 import pytest
 
+from bitatoms.report import write_report
 from support.browser import DESKTOP
+from support.report_pages import MAKERS
 
 ARGUMENTS = (
     "--headless",
@@ -48,7 +50,7 @@ def open_page(browser):
 
     def open_address(address, viewport=DESKTOP, **options):
         def log_request(request):
-            if request.url.split("#")[0] != address and not request.url.startswith("data:"):
+            if request.url.split("#")[0] != address.split("#")[0] and not request.url.startswith("data:"):
                 messages.append(request.url)
 
         context = browser.new_context(viewport=viewport, **options)
@@ -64,3 +66,26 @@ def open_page(browser):
     for context in contexts:
         context.close()
     assert messages == []
+
+
+@pytest.fixture(scope="session")
+def report_path(tmp_path_factory):
+    """Return a function that writes a report by the name of its maker, once, and returns its path."""
+    folder = tmp_path_factory.mktemp("reports")
+
+    def write(name):
+        path = folder / f"{name}.html"
+        if not path.exists():
+            model, table, *options = MAKERS[name]()
+            write_report(model, table, path, title=f"{name}.csv", **(options[0] if options else {}))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def visit(open_page, report_path):
+    """Open a report by name, at a place of it if an anchor is given."""
+    return lambda name, viewport=DESKTOP, anchor="", **options: open_page(
+        report_path(name).as_uri() + anchor, viewport, **options
+    )

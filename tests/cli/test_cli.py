@@ -231,6 +231,13 @@ def test_report(bitatoms, tmp_path):
     assert "customer 7" in (tmp_path / "r.html").read_text()
 
 
+def test_report_without_single_rows(bitatoms, tmp_path):
+    for name, options in (("some.html", ("--max-rows", 5)), ("none.html", ("--max-rows", 0))):
+        assert bitatoms("report", "model.npz", "table.csv", "-o", tmp_path / name, *options)[0] == 0
+    assert "The page contains 5 of the " in " ".join((tmp_path / "some.html").read_text(encoding="utf-8").split())
+    assert "customer" not in (tmp_path / "none.html").read_text(encoding="utf-8")
+
+
 def test_standard_input_and_output(table, folder):
     """They are bytes, so this needs a process of its own."""
     command = [sys.executable, "-m", "bitatoms"]
@@ -367,6 +374,10 @@ INVALID = {
     "codes of another model": (
         ["reconstruct", "model.npz", "--codes", *NUMBERS],
         "the codes have 2 columns",
+    ),
+    "a row of a page without rows": (
+        ["report", "model.npz", "table.csv", "--row", "customer 7", "--max-rows", "0"],
+        "no rows can be shown with --max-rows 0; omit it, or row 'customer 7'",
     ),
     "a row that is not there": (["report", "model.npz", "table.csv", "--row", "nobody"], "nobody"),
     "a store from a stream": (

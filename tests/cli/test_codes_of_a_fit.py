@@ -1,5 +1,6 @@
 """`bitatoms fit --codes` writes the codes that the counts of a model refer to, which coding afresh may not give."""
 
+import base64
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ pytest.importorskip("zarr")
 
 from bitatoms.core.result import reconstruct
 from support.commands import runner
+from support.scripts import data_of
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -81,3 +83,27 @@ def test_reconstruction_from_the_codes_of_a_fit(bitatoms):
 @pytest.mark.parametrize("command", ["transform", "reconstruct", "show"])
 def test_help_says_where_the_codes_of_the_fit_are(bitatoms, command):
     assert "bitatoms fit --codes" in " ".join(bitatoms(command, "--help")[1].split())
+
+
+@pytest.mark.parametrize("rows", ["table.npz", "rows.zarr"])
+@pytest.mark.parametrize("how", SEARCHES.values(), ids=SEARCHES)
+def test_the_report_of_a_fit_shows_its_codes(bitatoms, folder, recounted, rows, how):
+    for written in (("--codes", "codes.npz"), ("--report", "fit.html")):
+        assert bitatoms("fit", rows, "-o", "model.npz", *written, "--algebra", "xor", *how)[0] == 0
+    data = data_of((folder / "fit.html").read_text(encoding="utf-8"))
+    codes = ba.BitMatrix.from_bytes(base64.b64decode(data["rows"]["codes"]), len(X), data["shape"][2])
+    assert codes == recounted("codes.npz")
+    assert "with the patterns that the fit gave them" in (folder / "fit.html").read_text(encoding="utf-8")
+    assert bitatoms("report", "model.npz", "table.npz", "-o", "again.html")[0] == 0
+    assert "does not hold the codes of its fit" in (folder / "again.html").read_text(encoding="utf-8")
+
+
+def test_the_report_of_a_fit_with_weights_shows_its_codes(bitatoms, folder):
+    lines = ["a,b,c,n", "1,1,0,3", "0,0,1,2", "1,1,1,4", "0,0,0,1"] * 3
+    Path("weighted.csv").write_text("\n".join(lines[:1] + [line for line in lines if line[0] != "a"]) + "\n")
+    how = ("--weight-column", "n", "--algebra", "or", "-k", "2")
+    assert bitatoms("fit", "weighted.csv", *how, "--report", "weighted.html", "--codes", "w.csv")[0] == 0
+    data = data_of((folder / "weighted.html").read_text(encoding="utf-8"))
+    codes = ba.BitMatrix.from_bytes(base64.b64decode(data["rows"]["codes"]), 30, 2).to_dense()
+    own = ba.read("w.csv").to_dense()
+    np.testing.assert_array_equal(codes, np.repeat(own, [3, 2, 4, 1] * 3, axis=0))

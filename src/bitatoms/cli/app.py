@@ -841,6 +841,14 @@ def report(
             "of the table, such as a column of obs.",
         ),
     ] = None,
+    max_rows: Annotated[
+        int | None,
+        _output(
+            "--max-rows",
+            min=0,
+            help="The most rows that the page contains to be explored, by default 10000; 0 shows no single rows.",
+        ),
+    ] = None,
     absent: AbsentColumns = ABSENT_DEFAULT,
     jobs: Jobs = -1,
     device: OnDevice = DEVICE_DEFAULT,
@@ -848,13 +856,13 @@ def report(
     json: AsJson = False,
     reading: Any = None,
 ) -> None:
-    """Write an HTML page that shows the patterns, where they occur, and what they do not explain."""
+    """Write an HTML page to explore the patterns: where they occur, and what they do not explain."""
     from . import commands
     from .stores import RunOptions
 
     rows = NewRows(model, Input(data, reading), str(absent))
     with lines_beside(output):
-        page = commands.ReportPage(output, title, tuple(row or ()), groups)
+        page = commands.ReportPage(output, title, tuple(row or ()), groups, max_rows)
         commands.report(rows, page, RunOptions(jobs, device=str(device)), Display(quiet, json))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..api import no_checkpoint
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
 from ..core.model import Model
 from ..dataframes import obsm_key
 from ..device_choice import checked_device
@@ -139,7 +139,8 @@ def fit(
         "" if run.checkpoint is None else f"; repeat the command with --resume to resume from {run.checkpoint}"
     )
     keeps_model = outputs.model is not None or run.checkpoint is not None
-    fitting = _learned(table, weights, search, run, quiet, keeps_model, outputs.codes is not None)
+    keeps_codes = outputs.codes is not None or outputs.report is not None
+    fitting = _learned(table, weights, search, run, quiet, keeps_model, keeps_codes)
     with fitting as (model, codes, interrupted):
         if model is None:
             return f"nothing was written{resume_hint}"
@@ -221,11 +222,14 @@ def write_pattern_file(model: Model, path: Path) -> None:
         write_patterns(model, file, format)
 
 
-def _write_report(model: Model, table: Table, page: ReportPage, run: RunOptions, quiet: bool) -> None:
-    """Write a report to a file or a stream."""
+def _write_report(
+    model: Model, table: Table, page: ReportPage, run: RunOptions, quiet: bool, codes: BitMatrix | None = None
+) -> None:
+    """Write a report to a file or a stream, with the codes of a fit if there are any."""
     with show_status("Writing the report", quiet), output_file(page.path, ".html") as file:
         groups = _groups(page.groups, table)
         shown: dict[str, Any] = {"title": page.title, "rows": page.rows, "groups": groups}
+        shown |= {"codes": codes, "max_rows": page.max_rows}
         write_report(model, table, file, **shown, n_jobs=run.n_jobs, device=checked_device(run.device))
 
 
@@ -324,7 +328,11 @@ def _write_outputs(
         yield outputs.patterns
     if outputs.report is not None:
         rows = read_with_status(data, quiet) if isinstance(table, Store) else _repeated(table, weights)
-        _write_report(model, rows, ReportPage(outputs.report, data.title), run, quiet)
+        codes = None if codes is None else [*codes]  # they may be wanted once more
+        fitted = None if codes is None else stack_rows(codes, model.atoms.n_rows)
+        if fitted is not None and weights is not None:
+            fitted = fitted[np.repeat(np.arange(len(weights)), weights)]
+        _write_report(model, rows, ReportPage(outputs.report, data.title), run, quiet, fitted)
         yield outputs.report
     if outputs.codes is not None:
         if codes is None and not quiet:
@@ -466,12 +474,14 @@ def show(model_path: Path, outputs: Outputs, display: Display) -> None:
 
 
 class ReportPage(NamedTuple):
-    """A report to write: its path, its title, the rows to show, and their groups: a file of labels or a field."""
+    """A report to write: its path, its title, the rows to show, their groups (a file of labels or a field), and how
+    many rows it contains."""
 
     path: Path
     title: str | None = None
     rows: tuple[str, ...] = ()
     groups: str | None = None
+    max_rows: int | None = None
 
 
 def report(rows: NewRows, page: ReportPage, run: RunOptions, display: Display) -> None:

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from ..annotations import Annotations
 from ..bits import BitMatrix, stack_rows
-from ..kernels.structs import Rule, covering
+from ..kernels.structs import Prices, Rule, covering
 from ..mdl import spans
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from ..table import Header, Names, Picture, feature_names
 from ..variants import chromosomes_of, pairs, ranks_in, regions
 from .block import Block
-from .coding import PRICED_CODERS, coding_rule, typical_cost
+from .coding import PRICED_CODERS, code, coding_rule, typical_cost
 from .device_kernels import run_in_chunks
 from .genotypes import nearest_genotypes
 from .lifts import AtomCounts, Lifts, lifts_of
@@ -154,17 +154,40 @@ class Model(CountsResult):
         return spans(self.atoms, ranks_in(regions(self.column_data)))
 
     @property
+    def prices(self) -> Prices:
+        """The prices of errors and uses at the end of the search: by codelength, or 1 for each error."""
+        if self.objective != "codelength":
+            return unit_prices(self.atoms.n_cols, self.atoms.n_rows)
+        counts = self.n_samples, self.n_known, self.wrong, self.uses
+        return codelength_prices(*counts, costs=self.costs, has_bias=self.has_bias)
+
+    @property
     def rule(self) -> Rule:
         """The rule of coding: the prices at the end of the search, and its limits."""
         prices, typical = None, 0.0
         if self.coder in PRICED_CODERS:
-            prices = unit_prices(self.atoms.n_cols, self.atoms.n_rows)
-            if self.objective == "codelength":
-                counts = self.n_samples, self.n_known, self.wrong, self.uses
-                prices = codelength_prices(*counts, costs=self.costs, has_bias=self.has_bias)
+            prices = self.prices
             typical = typical_cost(prices, self.n_samples, self.wrong, self.uses)
-        rule = coding_rule(self.coder, self.algebra, self.max_atoms_per_sample, self.residual_limit, prices)
-        return rule._replace(typical=typical)
+        return self._rule_of(self.coder, prices)._replace(typical=typical)
+
+    @property
+    def greedy_rule(self) -> Rule:
+        """The rule of `greedy_codes`."""
+        return self._rule_of("mdl", self.prices)
+
+    def _rule_of(self, coder: str, prices: Prices | None) -> Rule:
+        """Return the rule of a coder within the limits of the model."""
+        return coding_rule(coder, self.algebra, self.max_atoms_per_sample, self.residual_limit, prices)
+
+    def greedy_codes(self, data: Bits, workers: Workers) -> BitMatrix:
+        """Return the codes that the coder "mdl" finds from empty codes: greedily, at the prices of the model.
+
+        The script of a report codes rows in the same way. `codes`, the codes of ``transform``, may cost less.
+        """
+        bias = BitMatrix.from_dense(self.bias[np.newaxis])
+        block = Block(packed(data), packed(self.atoms), None, covering(self.algebra), workers, bias)
+        code(block, self.greedy_rule)
+        return block.codes()
 
     def codes(self, data: Bits, workers: Workers, max_rows: int | None = None) -> BitMatrix:
         """Return the codes of samples, found from scratch and from the remembered codes, at most so many at a time."""
@@ -245,6 +268,11 @@ class Model(CountsResult):
                 total += _sums(errors, right[group.features], wrong[group.features])
             bits.append(total)
         return np.concatenate(bits)
+
+    @property
+    def bits_if_right(self) -> NDArray[np.float64]:
+        """The bits of a right cell in each column."""
+        return _bits_of_values(self.wrong, self.n_known)[0]
 
     @property
     def bits_if_wrong(self) -> NDArray[np.float64]:
@@ -385,10 +413,10 @@ class Model(CountsResult):
         features, chromosomes = np.flatnonzero(self.atoms[k]), chromosomes_of(self.column_data)
         codes, positions = chromosomes.codes[features], np.asarray(self.column_data["position"])[features]
         stretches = []
-        for code in dict.fromkeys(codes.tolist()):
-            own = positions[codes == code]
+        for number in dict.fromkeys(codes.tolist()):
+            own = positions[codes == number]
             end = f"-{own.max()}" if own.max() > own.min() else ""
-            stretches.append(f"{chromosomes.categories[code]}:{own.min()}{end}")
+            stretches.append(f"{chromosomes.categories[number]}:{own.min()}{end}")
         return ",".join(stretches)
 
     def _features(self, k: int) -> Names:

@@ -54,6 +54,8 @@ from ..verbosity import log_to_stderr
 from .same_kind import as_given
 from .statements import StatementsMixin
 
+_MAX_KEPT_BYTES = 1 << 26  # of the codes of a fit
+
 
 class SearchLimitWarning(InputWarning, ConvergenceWarning):
     """A limit on rounds or seconds ended a search before it converged."""
@@ -131,7 +133,8 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
     True
     """
 
-    _learned = ("_model", "_stream", "_components")
+    _learned = ("_model", "_stream", "_components", "_fit_codes")
+    _fit_codes: BitMatrix | None = None  # of the training data, if they are small: `bitatoms.write_report` shows them
     _missing = "unknown"
     _shared_workers: Workers | None = None  # of a caller that fits several models at the same time
 
@@ -166,6 +169,10 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
     @components_.setter
     def components_(self, atoms: NDArray[np.uint8]) -> None:
         self._components = atoms
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state of a pickle, without the codes of the training data."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_fit_codes"}
 
     @property
     def sample_rows(self) -> Any:
@@ -307,6 +314,8 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
             raise
         result = learned.result if isinstance(learned, PassResult) else learned
         self._set_model(self._model_of(result, picture))
+        if isinstance(learned, Factorization) and weighted is None and learned.codes.words.nbytes <= _MAX_KEPT_BYTES:
+            self._fit_codes = learned.codes
         if result.ended in ("max_iter", "max_time") and not params.ends_at_limit:
             goes_on = result.ended == "max_time" and self.checkpoint is not None and result is learned
             resume = (", or pass ", Parameter("resume", True), " to go on from the checkpoint") if goes_on else ()
@@ -339,7 +348,8 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
     def _set_model(self, model: Model) -> None:
         """Store a model and its fitted attributes."""
         self._model = model
-        self.__dict__.pop("_components", None)
+        for name in ("_components", "_fit_codes"):
+            self.__dict__.pop(name, None)
         self.bias_ = model.bias
         self.codelength_ = model.codelength
         self.history_ = list(model.history)

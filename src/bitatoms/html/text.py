@@ -12,7 +12,12 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\uff
 
 def escape(value: object) -> str:
     """Return a value as text that is safe between tags and in quoted attributes."""
-    return html.escape(_UNPRINTABLE.sub("\ufffd", str(value)))
+    return html.escape(printable(str(value)))
+
+
+def printable(text: str) -> str:
+    """Return text without control characters and what UTF-8 cannot hold."""
+    return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def truncated(name: str) -> str:

@@ -9,15 +9,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..annotations import Groups
 from ..bits import BitMatrix
+from ..checks import check_int
 from ..core.model import Model
 from ..device_choice import workers_for
 from ..encoding import matched_rows
+from ..errors import InputError, Parameter
 from ..io.atomic import atomic_write
+from ..parallel import Workers
 from ..parameters import DeviceChoice
 from ..table import Table
-from .data import ReportData, collect
+from .data import ReportData, collect, is_learned_from
 from .page import render
 
 __all__ = ["ReportData", "report_data", "report_html", "write_report"]
@@ -29,6 +34,8 @@ def report_data(
     *,
     rows: Iterable[int | str] = (),
     groups: Any = None,
+    codes: Any = None,
+    max_rows: int | None = None,
     n_jobs: int | None = None,
     device: DeviceChoice = "cpu",
 ) -> ReportData:
@@ -46,6 +53,13 @@ def report_data(
     groups : str or array-like of shape (n_rows,), optional
         The group of each row, such as its population or cell type, or the name of a field of ``table.row_data`` (of
         ``obs``, if it is an AnnData). The report then shows which groups use each atom.
+    codes : array-like of shape (n_rows, n_atoms), optional
+        The atoms that each row uses, such as the ``codes`` of `bitatoms.factorize`. By default, those of the fit if
+        the model is an estimator that was fitted to this table in memory, else those that ``transform`` gives, which
+        may differ from those of the fit in a few rows.
+    max_rows : int, optional
+        The most rows that the page contains to be explored. By default 10 000, fewer where rows are wide; others are
+        left out at random. With 0, the page shows no single rows and no names of rows, only counts.
     n_jobs : int, optional
         Number of threads; -1 uses all processors.
     device : {"cpu", "cuda", "auto"}, default="cpu"
@@ -69,7 +83,11 @@ def report_data(
     binarize = None if isinstance(table, (BitMatrix, Table)) else parameters.get("binarize")
     matched = matched_rows(table, learned.header, parameters.get("absent"), "the table", binarize=binarize)
     workers = workers_for(n_jobs, device, math.prod(matched.shape))
-    return collect(learned, matched, tuple(rows), workers, _groups_of(matched, groups))
+    wanted = tuple(rows)
+    if max_rows is not None and check_int("max_rows", max_rows, 0) == 0 and wanted:
+        raise InputError("no rows can be shown with ", Parameter("max_rows", 0), f"; omit it, or row {wanted[0]!r}")
+    own_codes = _codes_of_fit(model, learned, matched, workers) if codes is None else _codes_of(learned, matched, codes)
+    return collect(learned, matched, wanted, workers, _groups_of(matched, groups), own_codes, max_rows)
 
 
 def report_html(
@@ -79,6 +97,8 @@ def report_html(
     title: str | None = None,
     rows: Iterable[int | str] = (),
     groups: Any = None,
+    codes: Any = None,
+    max_rows: int | None = None,
     n_jobs: int | None = None,
     device: DeviceChoice = "cpu",
 ) -> str:
@@ -86,7 +106,7 @@ def report_html(
 
     Parameters
     ----------
-    model, table, rows, groups, n_jobs, device
+    model, table, rows, groups, codes, max_rows, n_jobs, device
         As in `report_data`.
     title : str, optional
         The title of the page, for example the name of the table's file.
@@ -105,7 +125,8 @@ def report_html(
     >>> "<h1>planted</h1>" in html
     True
     """
-    data = report_data(model, table, rows=rows, groups=groups, n_jobs=n_jobs, device=device)
+    shown: dict[str, Any] = {"rows": rows, "groups": groups, "codes": codes, "max_rows": max_rows}
+    data = report_data(model, table, **shown, n_jobs=n_jobs, device=device)
     return render(data, title, _model_and_parameters(model)[1])
 
 
@@ -117,6 +138,8 @@ def write_report(
     title: str | None = None,
     rows: Iterable[int | str] = (),
     groups: Any = None,
+    codes: Any = None,
+    max_rows: int | None = None,
     n_jobs: int | None = None,
     device: DeviceChoice = "cpu",
 ) -> None:
@@ -124,12 +147,13 @@ def write_report(
 
     Parameters
     ----------
-    model, table, title, rows, groups, n_jobs, device
+    model, table, title, rows, groups, codes, max_rows, n_jobs, device
         As in `report_html`.
     path : str or path-like
         The file to write, usually ending in .html.
     """
-    html = report_html(model, table, title=title, rows=rows, groups=groups, n_jobs=n_jobs, device=device)
+    shown: dict[str, Any] = {"rows": rows, "groups": groups, "codes": codes, "max_rows": max_rows}
+    html = report_html(model, table, title=title, **shown, n_jobs=n_jobs, device=device)
     with atomic_write(Path(path)) as temporary:
         temporary.write_text(html, encoding="utf-8", newline="\n")
 
@@ -147,6 +171,24 @@ def _groups_of(table: Table, groups: Any) -> Groups | None:
     if len(found.numbers) != len(table):
         raise ValueError(f"there are {len(found.numbers)} groups for {len(table)} rows; pass one per row")
     return found
+
+
+def _codes_of_fit(estimator: Any, model: Model, table: Table, workers: Workers) -> BitMatrix | None:
+    """Return the codes of the fit, if an estimator has kept them and these are the rows of its fit in their order."""
+    codes: BitMatrix | None = getattr(estimator, "_fit_codes", None)
+    if codes is None or codes.shape != (len(table), model.atoms.n_rows) or not is_learned_from(model, table):
+        return None
+    wrong = model.errors(table.data, codes, workers).column_weights()  # in another order, other cells are wrong
+    return codes if np.array_equal(wrong, model.wrong) else None
+
+
+def _codes_of(model: Model, table: Table, codes: Any) -> BitMatrix:
+    """Return the codes of the rows, after checking their shape."""
+    bits, expected = BitMatrix.from_any(codes, name="codes"), (len(table), model.atoms.n_rows)
+    if bits.shape != expected:
+        shape, wanted = (" x ".join(map(str, sizes)) for sizes in (bits.shape, expected))
+        raise ValueError(f"codes has the shape {shape}; pass one row per row and one column per atom: {wanted}")
+    return bits
 
 
 def _model_and_parameters(model: Any) -> tuple[Model, dict[str, Any]]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +9,6 @@ from ..core.lifts import LIFTS_READING
 from ..core.model import number_or_none
 from ..formatting import few, percent, times
 from ..html.text import chips_html, format_count, join_names, name_html, pluralize, truncated
-from ..sparse_bits import packed
 from .advice import to_try
 from .data import ReportData
 from .pictures import bits_image
@@ -50,7 +46,6 @@ spellcheck="false" aria-describedby="shown" aria-keyshortcuts="/"></label>
 {cards}
 </ol>
 <p id="nothing" hidden>No pattern matches, neither by its features nor by its example rows.</p>
-{_search_index(data)}
 </section>"""
 
 
@@ -67,19 +62,19 @@ def _sort_options(data: ReportData) -> str:
 def _introduction(data: ReportData) -> str:
     """Explain what the cards show."""
     if data.picture is not None:
-        text = (
-            "Each picture shows a row that uses this pattern alone. Below it are examples of rows that use it. "
-            f"{data.model.reading}"
-        )
+        text = "Each picture shows a row that uses this pattern alone."
+        text += " Below it are examples of rows that use it." if data.shows_rows else ""
+        text += f" {data.model.reading}"
     else:
-        text = f"{data.model.reading} Below each pattern are rows that use it and little else."
+        text = data.model.reading
+        text += " Below each pattern are rows that use it and little else." if data.shows_rows else ""
     text += "" if data.model.saved is None else " The pattern that saves most bits comes first."
     text += " A pattern is used by the rows that are described with it; it is complete in the rows that have all of it."
     if not data.is_training_table:
         text += " These counts are those of this table, not of the one that the patterns were learned from."
     text += f" {LIFTS_READING if data.picture is None else LIFTS_READING.partition(';')[0] + '.'}"
     text += "" if data.model.recurrence is None else f" {data.model.recurrence.reading}"
-    return text + data.numbering_note
+    return text + (data.numbering_note if data.shows_rows else "")
 
 
 def _feature_noun(data: ReportData) -> str:
@@ -170,6 +165,8 @@ def _name_limit(data: ReportData) -> int:
 
 def _examples(data: ReportData, atom: int) -> str:
     """Return rows that use the atom and little else."""
+    if not data.shows_rows:
+        return ""
     rows = [int(row) for row in data.examples[atom] if row >= 0]
     if not rows:
         return '<p class="note">No row uses it when the rows are coded again.</p>'
@@ -206,19 +203,3 @@ def _example_as_picture(data: ReportData, row: int, drawn: bool) -> str:
     assert data.picture is not None
     image = bits_image(data.row(row).data, data.picture.tile, "", _EXAMPLE_SIDE) if drawn else ""
     return f'<li>{image}<span class="row">{name_html(data.table.row_name(row))}</span></li>'
-
-
-def _search_index(data: ReportData) -> str:
-    """Return, as JSON for the script, the names of the features in use and a bitmap of them for each atom."""
-    features = np.flatnonzero(data.model.atoms.column_weights())
-    names = [truncated(name) for name in data.names_of(features)]
-    bits = packed(data.model.atoms.take_columns(features))
-    bitmaps = [base64.b64encode(bits[atom : atom + 1].to_bytes()).decode("ascii") for atom in range(data.n_atoms)]
-    return f'<script type="application/json" id="index">{_script_json({"features": names, "atoms": bitmaps})}</script>'
-
-
-def _script_json(value: object) -> str:
-    """Return JSON without any character that could end a script element."""
-    return (
-        json.dumps(value, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    )

@@ -20,6 +20,7 @@ from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
 from ..sparse_bits import Bits
 from ..table import Names, Picture, Table, feature_names
+from .cells import CellCounts, count_cells
 from .curve import Point, codelength_curve
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)  # of the bits per row: the rows shown by default
@@ -57,15 +58,15 @@ class ReportData:
     """A table coded by the atoms of a model, with the statistics that a report shows.
 
     The counts of the training table (``missed``, ``invented``, ``uses``) and its ``codelength`` are those of the fit,
-    as in the summary of the model. Those of any other table, and all that is said about single rows, are of the codes
-    that ``transform`` gives.
+    as in the summary of the model. Those of any other table are of its ``codes``. So is all that is said about single
+    rows.
 
     Attributes
     ----------
     model : Model
     table : Table
     codes : BitMatrix
-        The atoms that each row uses.
+        The atoms that each row uses: the codes of the fit, if they were passed, else those that ``transform`` gives.
     errors : BitMatrix or SparseBits
         The cells that they get wrong.
     ones, missed, invented : ndarray of shape (n_features,), int64
@@ -93,6 +94,9 @@ class ReportData:
         The group of each row, if there are any.
     chosen, worst : tuple of int
         Indices of the rows to show before and after coding, and of those that take most bits.
+    max_rows : int or None
+        The most rows that the page contains for its script; None for as many as keep it small. With 0, it shows no
+        single rows.
     """
 
     model: Model
@@ -114,6 +118,23 @@ class ReportData:
     chosen: tuple[int, ...]
     worst: tuple[int, ...]
     groups: Groups | None = None
+    max_rows: int | None = None
+
+    @property
+    def shows_rows(self) -> bool:
+        """Whether a page may show single rows."""
+        return self.max_rows != 0
+
+    @property
+    def has_codes_of_fit(self) -> bool:
+        """Whether the codes are those of the fit, as far as its counts tell."""
+        has_uses = self.is_training_table and np.array_equal(self.codes.column_weights(), self.model.uses)
+        return has_uses and np.array_equal(self.errors.column_weights(), self.model.wrong)
+
+    @cached_property
+    def cells_of_atoms(self) -> CellCounts:
+        """For each feature of each atom, in how many of the rows that use the atom it is wrong."""
+        return count_cells(self.model.atoms, self.codes, self.table.data, self.errors)
 
     @property
     def n_rows(self) -> int:
@@ -211,14 +232,20 @@ class ReportData:
 
 
 def collect(
-    model: Model, table: Table, rows: tuple[int | str, ...], workers: Workers, groups: Groups | None = None
+    model: Model,
+    table: Table,
+    rows: tuple[int | str, ...],
+    workers: Workers,
+    groups: Groups | None = None,
+    codes: BitMatrix | None = None,
+    max_rows: int | None = None,
 ) -> ReportData:
-    """Code the table and return the data of its report."""
+    """Code the table, unless its codes are given, and return the data of its report."""
     if 0 in table.shape:
         raise ValueError(f"the table is empty ({table.shape[0]} rows and {table.shape[1]} columns): nothing to report")
     (n_rows, n_features), data = table.shape, table.data
     requested = tuple(_row_index(table, row) for row in rows)
-    codes = model.codes(data, workers)
+    codes = model.codes(data, workers) if codes is None else codes
     errors = model.errors(data, codes, workers)
     ones, wrong, uses = data.column_weights(), errors.column_weights(), codes.column_weights()
     missed = _common_ones(data, errors)
@@ -251,6 +278,7 @@ def collect(
         chosen=requested or _quantile_rows(row_bits),
         worst=tuple(np.argsort(-row_bits, kind="stable")[:N_WORST].tolist()),
         groups=groups,
+        max_rows=max_rows,
     )
 
 

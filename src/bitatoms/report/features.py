@@ -115,6 +115,6 @@ def _table_row(data: ReportData, feature: int, columns: list[Column], maximum: i
     )
     share = percent(int(columns[-1].counts[feature]), int(data.n_known[feature]))
     return (
-        f'<tr><th scope="row">{name_html(data.names_of([feature])[0])}</th>{numbers}'
+        f'<tr data-feature="{feature}"><th scope="row">{name_html(data.names_of([feature])[0])}</th>{numbers}'
         f'<td><div class="share"><span class="bar">{bar}</span><span>{share}</span></div></td></tr>'
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,23 +16,41 @@ _MAX_ATOMS = 100  # drawn
 _MAX_MARKS = 300  # of a line; more could not be told apart
 
 
-def genome_section(data: ReportData) -> str:
-    """Return the patterns as lines along the genome; empty if columns have no positions."""
+class Positions(NamedTuple):
+    """Where on the genome features are, and chromosomes begin and end, between 0 and 1, all on one line."""
+
+    places: NDArray[np.float64]
+    where: list[str]  # the same in words
+    edges: list[float]
+    chromosomes: list[str]
+
+
+def positions_of(data: ReportData) -> Positions | None:
+    """Return where on the genome features are; None if columns have no positions."""
     about = data.column_data
     order = regions(about)
-    if order is None or not are_variants(about) or not data.n_atoms:
-        return ""
+    if order is None or not are_variants(about):
+        return None
     labels, position = chromosomes_of(about), np.asarray(about["position"])
     chromosome = np.array([*plain_chromosomes(labels.categories)], object)[labels.codes]
     where = [f"{name}:{format_count(int(base))}" for name, base in zip(chromosome, position, strict=True)]
-    place, edges = _places(position, order)
+    places, edges = _places(position, order)
+    return Positions(places, where, edges, [str(chromosome[columns[0]]) for columns in order])
+
+
+def genome_section(data: ReportData) -> str:
+    """Return the patterns as lines along the genome; empty if columns have no positions."""
+    positions = positions_of(data)
+    if positions is None or not data.n_atoms:
+        return ""
+    place, where, edges, chromosomes = positions
     bits = [np.flatnonzero(data.model.atoms[atom]) for atom in range(min(data.n_atoms, _MAX_ATOMS))]
     shown = sorted((atom for atom, own in enumerate(bits) if len(own)), key=lambda atom: place[bits[atom]].min())
     lines = "".join(_line(atom, bits[atom], place, where) for atom in shown)
     marks = "".join(f'<i style="left:{100 * edge:.3f}%"></i>' for edge in edges[1:-1])
     axis = "".join(
         f'<span style="left:{100 * left:.3f}%;width:{100 * (right - left):.3f}%">{escape(name)}</span>'
-        for name, (left, right) in zip((chromosome[columns[0]] for columns in order), pairwise(edges), strict=True)
+        for name, (left, right) in zip(chromosomes, pairwise(edges), strict=True)
     )
     others = data.n_atoms - _MAX_ATOMS
     note = f'<p class="note">and {pluralize(others, "further pattern")}</p>' if others > 0 else ""

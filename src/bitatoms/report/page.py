@@ -10,6 +10,7 @@ from ..html.text import escape, format_count, pluralize
 from .atoms import patterns_section
 from .codelength import codelength_section
 from .data import ReportData
+from .explorer.section import explorer_section
 from .features import features_section
 from .genome import genome_section
 from .groups import groups_section
@@ -18,6 +19,13 @@ from .rows import rows_section, worst_rows_section
 from .summary import summary_section
 from .unknown import unknown_section
 
+STYLES = (("html", "cards.css"), ("report", "page.css"), ("report", "explorer.css"))
+# One script of functions that share a scope. The last one starts the page.
+SCRIPTS = (
+    *("bits", "data", "coder", "parse", "csv"),  # without a document, so that node can run them
+    *("dom", "canvas", "facts", "lists", "details", "coding", "map", "matrix", "explorer"),
+    *("cards", "feature_table", "start"),
+)
 _SHOWN_PARAMETERS = ("n_components", "search", "objective", "random_state")
 _GLOSSARY = (
     ("feature", "A column of the table. Each of its cells is a one (yes) or a zero (no)."),
@@ -43,24 +51,27 @@ def render(data: ReportData, title: str | None, parameters: dict[str, Any]) -> s
         heading=heading,
         skip_link=("patterns", "the patterns"),
     )
-    style = read_asset("html", "cards.css") + read_asset("report", "page.css")
-    script = read_asset("report", "page.js")
+    style = "".join(read_asset(*asset) for asset in STYLES)
+    functions = "".join(read_asset("report", f"js/{name}.js") for name in SCRIPTS)
+    script = f'"use strict";\n(() => {{\n{functions}}})();\n'
     return html_document(header, _sections(data), _footer(data, parameters), style, script)
 
 
 def _sections(data: ReportData) -> list[Section]:
     """Return the sections that are not empty; an empty model has neither codelength nor rows to show."""
     sections = [Section(summary_section(data))]
-    if not data.is_model_empty:
+    if not data.is_model_empty and data.shows_rows:
         sections.append(Section(_picture_section(data), "picture", "Picture"))
+    sections.append(Section(explorer_section(data), "explore", "Explore"))
     sections.append(Section(patterns_section(data), "patterns", "Patterns"))
     sections += [
         Section(genome_section(data), "genome", "Genome"),
         Section(groups_section(data), "groups", "Groups"),
     ]
     if not data.is_model_empty:
+        sections.append(Section(codelength_section(data), "bits", "Where the bits go"))
+    if not data.is_model_empty and data.shows_rows:
         sections += [
-            Section(codelength_section(data), "bits", "Where the bits go"),
             Section(rows_section(data), "rows", "Rows"),
             Section(worst_rows_section(data), "worst", "Worst fits"),
         ]

@@ -77,7 +77,7 @@ def _row(data: ReportData, row: ReportRow) -> str:
         body = f'<div class="triple">{before_and_after(row, data.picture.tile, _SIDE)}</div>'
     else:
         body = f'<ul class="chips">{_marked_features(data, row)}</ul>'
-    return f"<li><h3>{name_html(row.name)}</h3>{body}<p class='facts'>{facts}</p></li>"
+    return f"<li data-row='{row.index}'><h3>{name_html(row.name)}</h3>{body}<p class='facts'>{facts}</p></li>"
 
 
 def _marked_features(data: ReportData, row: ReportRow) -> str:
@@ -102,7 +102,7 @@ def _table_row(data: ReportData, row: ReportRow, maximum: float) -> str:
         for kind, features in (("missed", row.missed), ("invented", row.invented))
     )
     return (
-        f'<tr><th scope="row">{name_html(row.name)}</th>'
+        f'<tr data-row="{row.index}"><th scope="row">{name_html(row.name)}</th>'
         f'<td class="number" data-label="bits">{row.bits:,.0f}'
         f'<span class="bar"><i class="errors" style="width:{100 * row.bits / maximum:.1f}%"></i></span></td>'
         f'<td data-label="patterns">{_atom_links(row) or "–"}</td>{cells}</tr>'

@@ -40,7 +40,7 @@ def unknown_section(data: ReportData) -> str:
 <h2>Unknown cells</h2>
 <p>{unknown_cells(data)}</p>
 {by_column}
-{by_row}
+{by_row if data.shows_rows else ""}
 </section>"""
 
 

@@ -1,0 +1,86 @@
+"""Orders in which overlapping atoms lie next to each other, so that they appear as blocks in a picture of the table."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...bits import BitMatrix
+
+_MAX_CHAINED = 1000  # atoms that are compared with each other; further ones follow in their own order
+
+
+class Orders(NamedTuple):
+    """Permutations of atoms, features and rows."""
+
+    atoms: NDArray[np.intp]
+    features: NDArray[np.intp]
+    rows: NDArray[np.intp]
+
+
+def block_orders(atoms: BitMatrix, codes: BitMatrix) -> Orders:
+    """Return orders in which similar atoms are neighbours, and so are the features and the rows of each atom.
+
+    Features are sorted by the first and the last of their atoms: those of one atom only come first, then those that it
+    shares with the next one, and so on. Rows are sorted in the same way. Those without atoms come last.
+    """
+    chain = _chain(_similarities(atoms, codes))
+    chain = np.concatenate([chain, np.arange(len(chain), atoms.n_rows)])
+    return Orders(chain, _by_first_and_last(atoms.T, chain), _by_first_and_last(codes, chain))
+
+
+def shared_ones(bits: BitMatrix) -> NDArray[np.int64]:
+    """Return the number of ones that each two rows share."""
+    shared = np.zeros((bits.n_rows, bits.n_rows), np.int64)
+    for row in range(bits.n_rows):
+        shared[row] = np.bitwise_count(bits.words & bits.words[row]).sum(axis=1)
+    return shared
+
+
+def _similarities(atoms: BitMatrix, codes: BitMatrix) -> NDArray[np.float64]:
+    """Return how similar the features and the users of each two atoms are, both as a share of their union."""
+    similar = np.zeros((min(atoms.n_rows, _MAX_CHAINED),) * 2)
+    for bits in (atoms[:_MAX_CHAINED], codes.T[:_MAX_CHAINED]):
+        shared, sizes = shared_ones(bits), bits.row_weights()
+        similar += shared / np.maximum(1, sizes[:, np.newaxis] + sizes - shared)
+    return similar
+
+
+def _chain(similar: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return all atoms as a chain: begin with the most similar pair, add at either end the atom most similar to it."""
+    n = len(similar)
+    if n < 2:
+        return np.arange(n)
+    open_pairs = similar.copy()
+    np.fill_diagonal(open_pairs, -1)
+    first, last = divmod(int(open_pairs.argmax()), n)
+    chain = [first, last]
+    open_pairs[:, chain] = -1  # an atom of the chain is not added again
+    for _ in range(n - 2):
+        left, right = (int(open_pairs[end].argmax()) for end in (chain[0], chain[-1]))
+        if open_pairs[chain[0], left] > open_pairs[chain[-1], right]:
+            chain.insert(0, left)
+            open_pairs[:, left] = -1
+        else:
+            chain.append(right)
+            open_pairs[:, right] = -1
+    return np.array(chain)
+
+
+def _by_first_and_last(members: BitMatrix, chain: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return rows sorted by the first, the last and the mean position in the chain of the atoms that they have."""
+    n_atoms = members.n_cols
+    position = np.empty(n_atoms, np.int64)
+    position[chain] = np.arange(n_atoms)
+    entries = members.to_sparse()
+    places, counts = position[entries.indices], np.diff(entries.indptr)
+    some = np.flatnonzero(counts)
+    starts = entries.indptr[:-1][some]
+    first, last, mean = (np.full(len(members), n_atoms, np.float64) for _ in range(3))
+    if len(some):
+        first[some] = np.minimum.reduceat(places, starts)
+        last[some] = np.maximum.reduceat(places, starts)
+        mean[some] = np.add.reduceat(places, starts) / counts[some]
+    return np.lexsort((mean, last, first))

@@ -1,0 +1,69 @@
+// Cells drawn as pixels, in the colours of the style sheet, light or dark.
+
+const CELL_COLOURS = ["zero", "one", "missed", "invented", "unknown", "selected"];
+const SELECTED = 5; // a right one of the selected pattern
+const LEGEND = [
+  ["one", "one, right"],
+  ["missed", "missed: a one that the patterns do not have"],
+  ["invented", "invented: a one that only the patterns have"],
+  ["unknown", "unknown"],
+];
+
+// A colour of the style sheet as red, green and blue.
+function colourOf(name) {
+  const text = getComputedStyle(document.documentElement).getPropertyValue(`--cell-${name}`).trim();
+  return [1, 3, 5].map((start) => parseInt(text.slice(start, start + 2), 16));
+}
+
+// A canvas of width × height cells whose colours are given by a function of x and y; drawn again in other modes.
+function cellCanvas(width, height, label, colours) {
+  const canvas = element("canvas", { width, height, role: "img", "aria-label": label });
+  canvas.redraw = () => paint(canvas, colours());
+  canvas.redraw();
+  return canvas;
+}
+
+function paint(canvas, colourAt) {
+  const { width, height } = canvas;
+  if (!width || !height) return;
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(width, height);
+  let i = 0;
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      const colour = colourAt(x, y);
+      image.data[i++] = colour[0];
+      image.data[i++] = colour[1];
+      image.data[i++] = colour[2];
+      image.data[i++] = 255;
+    }
+  }
+  context.putImageData(image, 0, 0);
+}
+
+// Colours of cells that are given by their state.
+function stateColours(stateAt) {
+  return () => {
+    const colours = CELL_COLOURS.map(colourOf);
+    return (x, y) => colours[stateAt(x, y)];
+  };
+}
+
+// Cells of a row as a picture, enlarged by an integer factor to about this side.
+function pictureCanvas(data, states, label, side) {
+  const [height, width] = data.picture;
+  const canvas = cellCanvas(width, height, label, stateColours((x, y) => states[data.featureOfColumn.get(y * width + x)] ?? ZERO));
+  const scale = Math.max(1, Math.floor(side / Math.max(height, width)));
+  canvas.style.width = `${width * scale}px`;
+  return canvas;
+}
+
+function legend(data, ...more) {
+  const shown = [...LEGEND.filter(([kind]) => kind !== "unknown" || data.unknown || data.cells.unknown), ...more];
+  const key = ([kind, text]) => element("span", { class: "key" }, element("i", { class: `cell-${kind}` }), text);
+  return element("p", { class: "legend" }, shown.map(key));
+}
+
+function redrawAll() {
+  for (const canvas of document.querySelectorAll("#explorer canvas")) canvas.redraw?.();
+}

@@ -1,0 +1,293 @@
+"""The explorer of a report: what its data contain, in which order, and what it leaves out."""
+
+import base64
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms.bits import BitMatrix
+from bitatoms.parallel import Workers
+from bitatoms.report import report_data, report_html
+from bitatoms.report.cells import count_cells
+from bitatoms.report.explorer import embedding as embedding_module
+from bitatoms.report.explorer.embedding import contents_of
+from bitatoms.report.explorer.ordering import block_orders, shared_ones
+from bitatoms.report.explorer.packing import base64_numbers
+from bitatoms.sparse_bits import SparseBits
+from bitatoms.table import Table
+from support.pages import Outline
+from support.reports import fitted_baskets, fitted_digits
+from support.scripts import data_of
+from support.strategies import random_bits
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+
+def numbers_of(text):
+    """Return the integers that a page contains, by the definition of their bytes."""
+    numbers, value, shift = [], 0, 0
+    for byte in base64.b64decode(text):
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            numbers.append(value)
+            value, shift = 0, 0
+    return numbers
+
+
+def bits_of(text, n_rows, n_cols):
+    """Return bits that a page contains."""
+    return BitMatrix.from_bytes(base64.b64decode(text), n_rows, n_cols).to_dense()
+
+
+@pytest.fixture(params=[fitted_baskets, fitted_digits])
+def both(request):
+    return request.param()
+
+
+@pytest.fixture(scope="module")
+def incomplete():
+    """A fitted estimator and its table with unknown cells."""
+    _, table = fitted_baskets()
+    hidden = BitMatrix.from_dense(random_bits(0, *table.shape, 0.1))
+    table = Table(table.bits.with_unknown(hidden), table.row_names, table.columns)
+    return ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table), table
+
+
+@pytest.mark.parametrize("numbers", [[], [0], [127, 128, 0, 16383, 16384, 2**40], range(300)])
+def test_numbers_are_packed(numbers):
+    assert numbers_of(base64_numbers(numbers)) == [*numbers]
+
+
+def test_the_page_contains_the_table_the_model_and_the_codes_of_the_fit(both):
+    model, table = both
+    data = data_of(report_html(model, table))
+    n_rows, n_features, n_atoms = data["shape"]
+    assert (n_rows, n_features, n_atoms) == (*table.shape, model.n_components_)
+    assert np.array_equal(bits_of(data["atoms"]["bits"], n_atoms, n_features), model.components_)
+    assert np.array_equal(bits_of(data["rows"]["bits"], n_rows, n_features), table.to_dense())
+    codes = bits_of(data["rows"]["codes"], n_rows, n_atoms)
+    assert codes.sum(axis=0).tolist() == numbers_of(data["atoms"]["coded"]) == model.as_model().uses.tolist()
+    made = model.inverse_transform(codes)
+    assert (made != table.to_dense()).sum(axis=0).tolist() == model.as_model().wrong.tolist()
+    assert (made != table.to_dense()).sum(axis=1).tolist() == numbers_of(data["rows"]["wrong"])
+    together = codes.T.astype(int) @ codes
+    assert numbers_of(data["together"]) == together[np.triu_indices(n_atoms, 1)].tolist()
+    assert data["rows"]["unknown"] is None
+    assert "with the patterns that the fit gave them" in Outline(report_html(model, table)).text
+
+
+def test_codes_of_the_fit_are_shown_only_for_its_rows_in_their_order():
+    X = ba.datasets.planted(300, 40, 12, code_density=0.3, noise=0.15, random_state=2).X
+    model = ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(X)
+    fitted = ba.factorize(X, algebra="xor", random_state=0).codes
+    again = model.as_model().codes(BitMatrix.from_dense(X), Workers())
+    assert fitted != again  # this table shows the difference
+    assert report_data(model, X).codes == fitted
+    assert report_data(model.as_model(), X).codes == again
+    assert report_data(model.as_model(), X, codes=fitted).codes == fitted
+    assert report_data(model, X[::-1]).codes == again[::-1]
+    assert report_data(model, X[:200]).codes == again[:200]
+    copy = pickle.loads(pickle.dumps(model))
+    assert report_data(copy, X).codes == again
+    for rows, sentence in ((X, "does not hold the codes of its fit"), (X[:200], "that transform gives them.")):
+        assert sentence in Outline(report_html(copy, rows)).text
+    with pytest.raises(ValueError, match="codes has the shape 300 x 3; pass one row per row and one column per atom"):
+        report_data(model, X, codes=np.zeros((300, 3)))
+    model.components_ = model.components_[::-1].copy()
+    assert not report_data(model, X).has_codes_of_fit
+    model.fit(X[:60])
+    assert report_data(model, X).codes == model.as_model().codes(BitMatrix.from_dense(X), Workers())
+
+
+def test_unknown_cells_are_in_the_page(incomplete):
+    model, table = incomplete
+    data = data_of(report_html(model, table))
+    unknown = bits_of(data["rows"]["unknown"], *table.shape)
+    assert np.array_equal(unknown == 1, np.isnan(table.to_dense(float)))
+    codes = bits_of(data["rows"]["codes"], len(table), model.n_components_)
+    cells = [unknown[codes[:, atom] == 1][:, bits == 1].sum(axis=0) for atom, bits in enumerate(model.components_)]
+    assert numbers_of(data["cells"]["unknown"]) == np.concatenate(cells).tolist()
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_cells_of_atoms_are_counted(both, is_sparse):
+    model, table = both
+    data = report_data(model, table)
+    atoms, codes, X = model.components_, data.codes.to_dense(), table.to_dense()
+    bits, errors = data.table.data, data.errors
+    if is_sparse:
+        bits, errors = SparseBits.from_bits(bits), SparseBits.from_bits(errors)
+    counts = count_cells(data.model.atoms, data.codes, bits, errors)
+    wrong = X != model.inverse_transform(codes)
+    for found, cells in ((counts.wrong, wrong), (counts.missed, wrong & (X == 1))):
+        expected = [cells[codes[:, atom] == 1][:, atoms[atom] == 1].sum(axis=0) for atom in range(len(atoms))]
+        assert found.tolist() == np.concatenate(expected).tolist()
+    assert counts.unknown is None
+
+
+def test_overlapping_atoms_are_contiguous_blocks():
+    """Atoms of a chain, in any order, with features and rows in any order."""
+    rng = np.random.default_rng(0)
+    atoms, codes = np.zeros((6, 40), np.uint8), np.zeros((90, 6), np.uint8)
+    for atom in range(6):
+        atoms[atom, 6 * atom : 6 * atom + 8] = 1
+        codes[14 * atom : 14 * atom + 18, atom] = 1
+    names, columns, rows = rng.permutation(6), rng.permutation(40), rng.permutation(90)
+    shuffled = BitMatrix.from_dense(atoms[names][:, columns]), BitMatrix.from_dense(codes[rows][:, names])
+    orders = block_orders(*shuffled)
+    chain = names[orders.atoms].tolist()
+    assert chain in ([*range(6)], [*range(5, -1, -1)])
+    for bits, order in ((shuffled[0].to_dense(), orders.features), (shuffled[1].to_dense().T, orders.rows)):
+        for members in bits[:, order]:
+            places = np.flatnonzero(members)
+            assert np.array_equal(places, np.arange(places[0], places[0] + len(places)))
+        assert sorted(order.tolist()) == [*range(len(order))]
+    assert not atoms[:, columns[orders.features[-2:]]].any()
+
+
+def test_rows_and_features_are_sorted_by_the_first_and_the_last_of_their_atoms():
+    atoms, codes = random_bits(0, 6, 40, 0.2), random_bits(1, 90, 6, 0.3)
+    orders = block_orders(BitMatrix.from_dense(atoms), BitMatrix.from_dense(codes))
+    position = np.argsort(orders.atoms)
+    for members, order in ((codes, orders.rows), (atoms.T, orders.features)):
+        places = [position[np.flatnonzero(row)] for row in members[order]]
+        keys = [(own.min(), own.max()) if len(own) else (6, 6) for own in places]
+        assert keys == sorted(keys)
+        assert keys[-1] == (6, 6)
+
+
+@pytest.mark.parametrize(("n_atoms", "n_rows"), [(0, 3), (1, 0), (1, 1), (5, 0)])
+def test_orders_of_small_models(n_atoms, n_rows):
+    orders = block_orders(BitMatrix.zeros(n_atoms, 4), BitMatrix.zeros(n_rows, n_atoms))
+    assert [order.tolist() for order in orders] == [[*range(n_atoms)], [0, 1, 2, 3], [*range(n_rows)]]
+
+
+def test_shared_ones_are_counted():
+    bits = random_bits(0, 7, 70, 0.4)
+    assert np.array_equal(shared_ones(BitMatrix.from_dense(bits)), bits.astype(int) @ bits.T)
+
+
+# --- what the page leaves out
+
+
+def test_rows_are_drawn_at_random_besides_those_that_are_named(both):
+    model, table = both
+    data = report_data(model, table, max_rows=120)
+    rows = contents_of(data).rows
+    assert len(rows) == 120
+    assert (np.diff(rows) > 0).all()
+    named = {*data.chosen, *data.worst, *data.examples[data.examples >= 0].tolist()}
+    assert len(named) < 120
+    assert named < {*rows.tolist()}
+    page = report_html(model, table, max_rows=120)
+    assert "The page contains 120 of the 300 rows, drawn at random" in Outline(page).text
+    found = data_of(page)["rows"]
+    assert numbers_of(found["indices"]) == rows.tolist()
+    assert np.array_equal(bits_of(found["bits"], 120, table.shape[1]), table.to_dense()[rows])
+    assert report_html(model, table, max_rows=120) == page
+    assert len(contents_of(report_data(model, table, max_rows=4)).rows) == 4
+    assert "drawn at random" not in report_html(model, table, max_rows=300)
+
+
+def test_a_page_without_rows_names_none_of_them(incomplete):
+    model, table = incomplete
+    page = report_html(model, table, max_rows=0)
+    assert "basket" not in page.replace("baskets", "")
+    assert "The page contains no single rows, only counts." in page
+    for section in ("rows", "worst", "picture"):
+        assert f'id="{section}"' not in page
+    data = data_of(page)
+    assert [data["rows"][key] for key in ("indices", "bits", "codes", "wrong")] == [""] * 4
+    assert numbers_of(data["atoms"]["coded"]) == model.as_model().uses.tolist()
+    assert not Outline(page).find_all("button", id="tab-rows")
+    assert not Outline(page).find_all("button", id="tab-matrix")
+    with pytest.raises(ValueError, match="no rows can be shown with max_rows=0; omit it, or row 3"):
+        report_html(model, table, rows=[3], max_rows=0)
+
+
+def test_a_page_of_pictures_without_rows_draws_none_of_them():
+    model, table = fitted_digits()
+    outline = Outline(report_html(model, table, max_rows=0))
+    assert not [image for image in outline.find_all("img") if image["alt"].startswith("row") or not image["alt"]]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [(-1, "max_rows must be at least 0, not -1"), (2.5, "must be an integer")]
+)
+def test_an_invalid_number_of_rows_is_reported(value, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        report_data(*fitted_baskets(), max_rows=value)
+
+
+def test_a_wide_table_shows_all_features_of_patterns_and_the_most_frequent_others(monkeypatch):
+    monkeypatch.setattr(embedding_module, "MAX_FEATURES", 30)
+    model, table = fitted_baskets()
+    data = report_data(model, table)
+    features = contents_of(data).features
+    in_use = np.flatnonzero(model.components_.any(axis=0))
+    others = [feature for feature in np.argsort(-data.ones, kind="stable") if feature not in in_use]
+    assert features.tolist() == sorted([*in_use, *others[: 30 - len(in_use)]])
+    page = report_html(model, table)
+    assert "The views have 30 of the 40 features" in Outline(page).text
+    found = data_of(page)
+    assert found["features"]["names"] == [f"item {feature}" for feature in features]
+    assert np.array_equal(bits_of(found["rows"]["bits"], 300, 30), table.to_dense()[:, features])
+
+
+def test_a_wide_table_shows_all_features_of_the_bias(monkeypatch):
+    monkeypatch.setattr(embedding_module, "MAX_FEATURES", 1)
+    model, table = fitted_digits()
+    learned = replace(model.as_model(), bias=np.ones(64, np.uint8), rows_hash=None, remembered=None)
+    assert not learned.atoms.column_weights().all()
+    assert contents_of(report_data(learned, table)).features.tolist() == [*range(64)]
+
+
+def test_a_model_that_is_too_large_is_not_explored(monkeypatch):
+    monkeypatch.setattr(embedding_module, "_MAX_MODEL_SIZE", 1)
+    model, table = fitted_baskets()
+    page = report_html(model, table)
+    assert "is too large to be explored in a page" in " ".join(page.split())
+    assert 'id="data"' not in page
+
+
+def test_wide_rows_are_fewer(monkeypatch):
+    monkeypatch.setattr(embedding_module, "_MAX_ROWS_SIZE", 5000)
+    model, table = fitted_baskets()
+    assert 200 < len(contents_of(report_data(model, table)).rows) < 300
+    assert len(contents_of(report_data(model, table, max_rows=300)).rows) == 300  # as asked for
+
+
+def test_groups_and_positions_are_in_the_page():
+    table = ba.datasets.genotypes(40, 30, random_state=0)
+    model = ba.BinaryDictionaryLearning(4, random_state=0).fit(table)
+    data = data_of(report_html(model, table, groups="population"))
+    populations = np.asarray(table.row_data["population"])
+    names = np.array(data["rows"]["groupNames"], object)
+    assert names[numbers_of(data["rows"]["groups"])].tolist() == populations.tolist()
+    positions = [int(where.split(":")[1].replace(",", "")) for where in data["genome"]["where"]]
+    assert positions == np.asarray(table.column_data["position"]).tolist()
+    places = numbers_of(data["genome"]["places"])
+    assert min(places) == 0
+    assert max(places) <= 1_000_000
+    assert data_of(report_html(*fitted_baskets()))["genome"] is None
+
+
+def test_a_single_row_and_no_atoms_can_be_explored():
+    for X in (np.array([[1, 0, 1]], np.uint8), np.array([[1]], np.uint8), np.zeros((3, 70), np.uint8)):
+        model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
+        data = data_of(report_html(model, X))
+        assert data["shape"] == [*X.shape, 0]
+        assert np.array_equal(bits_of(data["rows"]["bits"], *X.shape), X)
+
+
+def test_coded_rows_need_not_be_those_of_the_counts():
+    """The counts of the training table are those of the fit, and ``coded`` those of the rows shown."""
+    model, table = fitted_baskets()
+    learned = model.as_model()
+    data = data_of(report_html(model, table, codes=BitMatrix.zeros(300, model.n_components_)))
+    assert numbers_of(data["atoms"]["uses"]) == learned.uses.tolist()
+    assert not any(numbers_of(data["atoms"]["coded"]))

@@ -1,0 +1,190 @@
+"""The coder in the script of a report, and the rows it reads, against Python."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+import naive
+from bitatoms.bits import BitMatrix
+from bitatoms.core.error_costs import ErrorCosts
+from bitatoms.core.model import Model
+from bitatoms.parallel import Workers
+from bitatoms.report import report_html
+from bitatoms.table import Table
+from support.reports import fitted_baskets, fitted_digits
+from support.scripts import data_of, run_script
+from support.strategies import random_bits
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+CODE = "const data = openData(input.data); return input.rows.map((row) => codeRow(data.model, Uint8Array.from(row)));"
+
+
+def random_rows(seed, n_rows, model, unknown):
+    """Return rows that are partly sums of atoms, partly noise; 2 is unknown."""
+    rng = np.random.default_rng(seed)
+    codes = BitMatrix.from_dense((rng.random((n_rows, model.atoms.n_rows)) < 0.2).astype(np.uint8))
+    flips = rng.random((n_rows, model.atoms.n_cols)) < rng.choice([0.02, 0.1, 0.5], (n_rows, 1))
+    rows = model.reconstruct(codes).to_dense() ^ flips.astype(np.uint8)
+    rows[rng.random(rows.shape) < unknown] = 2
+    return rows
+
+
+def as_bits(rows):
+    """Return rows of 0, 1 and 2 (unknown) as bits."""
+    return BitMatrix.from_dense((rows == 1).astype(np.uint8)).with_unknown(BitMatrix.from_dense(rows == 2))
+
+
+def codes_of_script(model, rows, table=None):
+    """Return the codes that the script of a page finds, as an array of 0 and 1."""
+    page = report_html(model, as_bits(rows[:3] % 2) if table is None else table)
+    found = run_script(CODE, {"data": data_of(page), "rows": rows.tolist()})
+    codes = np.zeros((len(rows), model.atoms.n_rows), np.uint8)
+    for row, atoms in enumerate(found):
+        codes[row, atoms] = 1
+    return codes
+
+
+def models():
+    """Return three models, each of which can be used in both algebras."""
+    rng = np.random.default_rng(0)
+    atoms = random_bits(1, 40, 130, 0.1)
+    random = replace(
+        fitted_baskets()[0].as_model(),
+        atoms=BitMatrix.from_dense(atoms),
+        bias=np.zeros(130, np.uint8),
+        wrong=rng.integers(0, 140, 130),
+        uses=rng.integers(0, 100, 40),
+        **dict.fromkeys(("remembered", "columns", "rows_hash", "complete", "lacking", "ones", "missed", "saved")),
+    )
+    return {"baskets": fitted_baskets()[0].as_model(), "digits": fitted_digits()[0].as_model(), "random": random}
+
+
+@pytest.mark.parametrize("algebra", ["or", "xor"])
+@pytest.mark.parametrize("name", ["baskets", "digits", "random"])
+def test_script_codes_rows_as_python_does(name, algebra):
+    """1000 rows without unknown cells, and 1000 with some."""
+    model = replace(models()[name], algebra=algebra, remembered=None)
+    rows = np.vstack([random_rows(7, 1000, model, 0), random_rows(8, 1000, model, 0.2)])
+    expected = model.greedy_codes(as_bits(rows), Workers()).to_dense()
+    assert 0.5 < expected.sum(axis=1).mean() < model.atoms.n_rows
+    assert np.array_equal(codes_of_script(model, rows), expected)
+
+
+@pytest.mark.parametrize("algebra", ["or", "xor"])
+@pytest.mark.parametrize("limits", [{"max_atoms_per_sample": 2}, {"residual_limit": 8}, {"objective": "errors"}])
+def test_script_keeps_to_the_limits_of_the_model(algebra, limits):
+    model = replace(models()["random"], algebra=algebra, **limits)
+    rows = random_rows(8, 300, model, 0.1)
+    assert np.array_equal(codes_of_script(model, rows), model.greedy_codes(as_bits(rows), Workers()).to_dense())
+
+
+@pytest.mark.parametrize("added", [4.0, np.inf])
+def test_script_knows_what_missed_and_added_ones_cost(added):
+    costs = ErrorCosts.of_columns(np.linspace(1, 3, 130), np.where(np.arange(130) % 3, 1.5, added), 130)
+    model = replace(models()["random"], algebra="or", costs=costs)
+    rows = random_rows(9, 300, model, 0.1)
+    assert np.array_equal(codes_of_script(model, rows), model.greedy_codes(as_bits(rows), Workers()).to_dense())
+
+
+@pytest.mark.parametrize("algebra", ["or", "xor"])
+def test_greedy_codes_are_those_of_the_coder_mdl_from_empty_codes(algebra):
+    model = replace(models()["random"], algebra=algebra)
+    rows = random_rows(10, 40, model, 0.1)
+    prices = model.prices.bits.astype(int), model.prices.uses[:40].astype(int)
+    atoms, empty = model.atoms.to_dense(), np.zeros((40, 40), np.uint8)
+    expected = naive.priced_code(rows, atoms, empty, algebra, prices)
+    assert np.array_equal(model.greedy_codes(as_bits(rows), Workers()).to_dense(), expected)
+
+
+def test_greedy_codes_of_an_empty_model():
+    model = ba.BinaryDictionaryLearning(random_state=0).fit(np.zeros((4, 3), np.uint8)).as_model()
+    assert model.greedy_codes(BitMatrix.zeros(2, 3), Workers()).shape == (2, 0)
+    assert codes_of_script(model, np.eye(3, dtype=np.uint8)).shape == (3, 0)
+
+
+BITS = """const data = openData(input.data);
+return Array.from({ length: data.nRows }, (_, row) => {
+  const states = rowStates(data, row);
+  return [rowBits(data, states, onesOf(data.codes, row)), data.tenths[row] / 10, countWrong(states)];
+});"""
+
+
+@pytest.mark.parametrize("fitted", [fitted_baskets, fitted_digits])
+def test_script_computes_the_bits_and_errors_of_rows(fitted):
+    model, table = fitted()
+    hidden = BitMatrix.from_dense(random_bits(3, *table.shape, 0.1))
+    table = Table(table.bits.with_unknown(hidden), table.row_names, table.columns, table.picture)
+    data = ba.report.report_data(model, table)
+    found = np.array(run_script(BITS, {"data": data_of(report_html(model, table))}))
+    assert np.allclose(found[:, 0], data.row_bits, rtol=1e-9)
+    assert np.abs(found[:, 1] - data.row_bits).max() <= 0.05 + 1e-9
+    assert np.array_equal(found[:, 2], data.errors.row_weights())
+
+
+# --- rows that are typed or pasted
+
+NAMES = ("milk", "Bread, brown", "tea", "?", "x;y", "10", "=1+1", "a\tb")
+PARSE = """const data = openData(input.data);
+return input.texts.map((text) => { const row = parseRow(data, text); return { ...row, cells: [...row.cells] }; });"""
+
+
+@cache
+def data_with_columns(names):
+    """Return the data of a page on a table with these columns."""
+    X = random_bits(0, 20, len(names), 0.3)
+    model = Model.from_factorization(ba.factorize(X, random_state=0))
+    return data_of(report_html(model, Table(BitMatrix.from_dense(X), columns=names)))
+
+
+def parsed(*texts, names=NAMES):
+    """Return what the script reads in texts, for a table with these columns."""
+    return run_script(PARSE, {"data": data_with_columns(names), "texts": texts})
+
+
+READ = {
+    "": [0] * 8,
+    "milk": [1, 0, 0, 0, 0, 0, 0, 0],
+    " MILK ;tea": [1, 0, 1, 0, 0, 0, 0, 0],
+    "tea, bread, brown, milk": [1, 1, 1, 0, 0, 0, 0, 0],
+    "x;y\nmilk": [1, 0, 0, 0, 1, 0, 0, 0],
+    "?milk, tea": [2, 0, 1, 0, 0, 0, 0, 0],
+    "?": [0, 0, 0, 1, 0, 0, 0, 0],
+    "??": [0, 0, 0, 2, 0, 0, 0, 0],
+    "10": [0, 0, 0, 0, 0, 1, 0, 0],
+    "=1+1": [0, 0, 0, 0, 0, 0, 1, 0],
+    "0110?1.0": [0, 1, 1, 0, 2, 1, 2, 0],
+    "0 1 1 0\n? 1 . 0": [0, 1, 1, 0, 2, 1, 2, 0],
+    "0,1,1,0,NA,1,nan,": [0, 1, 1, 0, 2, 1, 2, 2],
+    "0\t1\t1\t0\t\t1\t0\t0": [0, 1, 1, 0, 2, 1, 0, 0],
+}
+
+
+def test_script_reads_rows():
+    for row, (text, cells) in zip(parsed(*READ), READ.items(), strict=True):
+        assert row["cells"] == cells, text
+        assert not row["missing"], text
+        assert not row["error"], text
+
+
+def test_script_reports_what_it_cannot_read():
+    short, unknown, mixed = parsed("0110", "milk, honey; jam", "0,1,x")
+    assert short["error"] == "There are 4 values, but the table has 8 columns."
+    assert unknown["missing"] == ["honey", "jam"]
+    assert unknown["cells"][0] == 1
+    assert mixed["missing"] == ["0", "1", "x"]
+
+
+def test_script_reads_names_that_the_page_cuts():
+    long = "a very long name " * 10
+    (row,) = parsed(f"{long}, milk", names=("milk", long, "tea"))
+    assert row["cells"] == [1, 1, 0]
+
+
+def test_script_writes_csv_without_formulas():
+    cells = ["=1+1", "+1", "-1", "@sum", "\tx", "\rx", 'a "b"', "a,b", "a\nb", " a", "plain", "", -1, 0.5]
+    text = run_script("return csvText([input]);", cells)
+    assert text == ('\'=1+1,\'+1,\'-1,\'@sum,\'\tx,"\'\rx","a ""b""","a,b","a\nb"," a",plain,,-1,0.5\n')
