@@ -301,7 +301,7 @@ class SearchKwargs(TypedDict, total=False):
         Search,
         Param(
             "fast",
-            "Search method; thorough takes about six times as long as fast, anytime as long as it is given.",
+            "Search method; thorough takes two to three times as long as fast, anytime as long as it is given.",
             '"fast" grows atoms, fits them together and drops them, judged by the codelength (see '
             'docs/how-it-works/search.md). "thorough" does the same with more starts, beam coding and random restarts '
             'of atoms. "anytime" restarts, recombines and perturbs until ``max_time`` (60 seconds, unless ``max_time`` '

@@ -206,9 +206,8 @@ PLANS = {
     "fast": _FAST,
     "thorough": replace(
         _FAST,
-        starts=(32, 512, 0),
-        from_look=False,
-        finalists=2,
+        starts=(256, 32, 512, 0),  # those of "fast" too, or it may be worse
+        finalists=3,
         least_gain=5e-4,
         n_fits=2,
         by_beam=True,
@@ -216,4 +215,11 @@ PLANS = {
         fixed_rank=FixedRankBudget(effort=6),
     ),
 }
-PLANS["anytime"] = replace(PLANS["thorough"], finalists=1, fixed_rank=FixedRankBudget(), anytime=AnytimeTuning())
+PLANS["anytime"] = replace(
+    PLANS["thorough"],
+    starts=(32, 512, 0),
+    from_look=False,
+    finalists=1,
+    fixed_rank=FixedRankBudget(),
+    anytime=AnytimeTuning(),
+)
