@@ -1,10 +1,16 @@
 """The README and the docs pages: their code and commands run, and the files and make targets they name exist."""
 
 import re
+import sys
 from functools import cache, partial
+from types import SimpleNamespace
 
 import numpy as np
+import pandas
 import pytest
+import sklearn.datasets
+import sklearn.model_selection
+import sklearn.utils
 
 import bitatoms as ba
 from bitatoms import reproduce
@@ -30,10 +36,15 @@ WITH_CODE = [
     "docs/tutorials/gpu.md",
     "docs/tutorials/images.md",
     "docs/tutorials/missing.md",
+    "docs/tutorials/number-of-atoms.md",
+    "docs/tutorials/pipelines.md",
     "docs/tutorials/report.md",
     "docs/tutorials/roles.md",
     "docs/tutorials/scale.md",
+    "docs/tutorials/sets.md",
     "docs/tutorials/stability.md",
+    "docs/tutorials/streams.md",
+    "docs/tutorials/survey.md",
     "docs/tutorials/tables-of-categories.md",
     "docs/which-tool.md",
 ]
@@ -60,6 +71,7 @@ COMMAND_LINE = ROOT / "docs/reference/command-line.md"  # its headings are made 
 LONG_COMMAND = "bitatoms compare digits planted-or planted-xor planted-dense halftone baskets -o comparison"
 
 
+@pytest.mark.filterwarnings("ignore:.* atoms were requested:bitatoms.errors.InputWarning")  # of tables with fewer rows
 @pytest.mark.parametrize("page", WITH_CODE)
 def test_the_code_runs(page, monkeypatch, tmp_path):
     """Run the code with smaller tables, and with workers of a cluster as threads (tests/rows/ has processes)."""
@@ -74,12 +86,34 @@ def test_the_code_runs(page, monkeypatch, tmp_path):
     monkeypatch.setattr(ba.datasets, "genotypes", partial(ba.datasets.genotypes, 60, 40))
     planted, (X, labels) = ba.datasets.planted, ba.datasets.digits()
     monkeypatch.setattr(ba.datasets, "planted", lambda n, *shape, **how: planted(min(n, 220), *shape, **how))
-    monkeypatch.setattr(ba.datasets, "digits", lambda: (X[labels < 4], labels[labels < 4]))
+    all_digits = page in {"docs/tutorials/number-of-atoms.md", "docs/tutorials/streams.md"}
+    some = np.arange(len(X)) % 25 == 0 if all_digits else labels < 4
+    monkeypatch.setattr(ba.datasets, "digits", lambda: (X[some], labels[some]))
+    use_small_data(monkeypatch)
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(distributed, "LocalCluster", partial(distributed.LocalCluster, processes=False))
     names = {"__name__": "page"}
     for number, block in enumerate(blocks, start=1):
         exec(compile(block, f"{page}, block {number}", "exec"), names)
+
+
+def use_small_data(monkeypatch):
+    """Use fewer rows and folds of scikit-learn, and a survey of 60 respondents as that of statsmodels."""
+    tumours, kinds = sklearn.datasets.load_breast_cancer(return_X_y=True, as_frame=True)
+    monkeypatch.setattr(sklearn.datasets, "load_breast_cancer", lambda **how: (tumours.iloc[::9, 19:], kinds[::9]))
+    folds = sklearn.model_selection.StratifiedKFold
+    monkeypatch.setattr(sklearn.model_selection, "StratifiedKFold", lambda _, **how: folds(2, **how))
+    estimators = sklearn.utils.all_estimators()[::4]
+    monkeypatch.setattr(sklearn.utils, "all_estimators", lambda: estimators)
+    random = np.random.default_rng(0)
+    camp = random.integers(0, 2, 60)
+    scales = {"PID": 6, "selfLR": 7, "ClinLR": 7, "DoleLR": 7, "educ": 7, "income": 24, "TVnews": 7}
+    answers = {name: np.where(camp, 1, n) + camp * random.integers(0, 3, 60) for name, n in scales.items()}
+    survey = pandas.DataFrame(answers | {"vote": camp, "age": random.integers(18, 92, 60)}, dtype=float)
+    anes96 = SimpleNamespace(load_pandas=lambda: SimpleNamespace(data=survey))
+    api = SimpleNamespace(datasets=SimpleNamespace(anes96=anes96))
+    monkeypatch.setitem(sys.modules, "statsmodels", SimpleNamespace(api=api))
+    monkeypatch.setitem(sys.modules, "statsmodels.api", api)
 
 
 def test_the_code_for_scanpy_runs(monkeypatch, tmp_path):
