@@ -24,32 +24,41 @@ import warnings
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-PAGES = ["survey.md", "sets.md", "cells.md", "number-of-atoms.md", "pipelines.md", "streams.md"]
+PAGES = ["survey.md", "sets.md", "roles.md", "cells.md", "number-of-atoms.md", "pipelines.md", "streams.md"]
 BLOCKS = re.compile(
     r"^```python(?P<library>[ \w]*)\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```\n)?", re.M | re.S
 )
+PICTURES = re.compile(r"\(pictures/([\w-]+\.png)\)")
 NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+")
 
 
 def run(page: Path) -> tuple[str, list[str]]:
-    """Return the page with the output of its code, and what differs from the page as it is."""
+    """Run the code of a page in the working directory; return the page with its output, and what differs."""
+    text = page.read_text(encoding="utf-8")
     names: dict[str, object] = {"__name__": "page"}
     differences: list[str] = []
 
-    def ran(block: re.Match[str]) -> str:
+    def with_output(block: re.Match[str]) -> str:
         """Return the block with what its code prints."""
+        n_lines = text.count("\n", 0, block.start("code"))
         printed = io.StringIO()
-        line = page_text.count("\n", 0, block.start()) + 2
         with contextlib.redirect_stdout(printed):
-            exec(compile("\n" * (line - 1) + block["code"], str(page), "exec"), names)
-        output = "\n".join(row.rstrip() for row in printed.getvalue().splitlines())
-        if block["output"] is not None and not is_same(block["output"].strip("\n"), output.strip("\n")):
-            differences.append(f"{page.name}, line {line}: the code prints\n{output}")
-        code = f"```python{block['library']}\n{block['code']}```\n"
-        return code if block["output"] is None else f"{code}\n```text\n{output}\n```\n"
+            exec(compile("\n" * n_lines + block["code"], str(page), "exec"), names)
+        if block["output"] is None:
+            return block[0]
+        output = "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines())
+        if not is_same(block["output"], output):
+            differences.append(f"{page.name}, line {n_lines + 1}: the code prints\n{output}")
+        return f"{text[block.start() : block.start('output')]}{output}```\n"
 
-    page_text = page.read_text(encoding="utf-8")
-    return BLOCKS.sub(ran, page_text), differences
+    text_with_output = BLOCKS.sub(with_output, text)
+    missing = [name for name in PICTURES.findall(text) if not Path(name).exists()]
+    return text_with_output, differences + [f"{page.name}: the code does not save {name}" for name in missing]
+
+
+def is_close(old: float, new: float) -> bool:
+    """Tell whether two numbers differ by at most 2 %, as they may with other versions of libraries."""
+    return math.isclose(old, new, rel_tol=0.02)
 
 
 def is_same(old: str, new: str) -> bool:
@@ -57,11 +66,11 @@ def is_same(old: str, new: str) -> bool:
     if NUMBER.sub("", old).split() != NUMBER.sub("", new).split():
         return False
     numbers = [[float(number) for number in NUMBER.findall(text)] for text in (old, new)]
-    return len(numbers[0]) == len(numbers[1]) and all(map(lambda a, b: math.isclose(a, b, rel_tol=0.02), *numbers))
+    return len(numbers[0]) == len(numbers[1]) and all(map(is_close, *numbers))
 
 
 def main() -> int:
-    """Run the pages; return 1 if the output of one differs."""
+    """Run the pages; return 1 if one of them differs from what its code prints."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -73,22 +82,14 @@ def main() -> int:
     n_different = 0
     for name in arguments.pages:
         page = FOLDER / name
-        home = Path.cwd()
-        with tempfile.TemporaryDirectory() as folder:
-            os.chdir(folder)
-            try:
-                text, differences = run(page)
-                pictures = re.findall(r"\(pictures/([\w-]+\.png)\)", text)
-                missing = [picture for picture in pictures if not Path(picture).exists()]
-                differences += [f"{name}: the code does not save {picture}" for picture in missing]
-                if arguments.write:
-                    page.write_text(text, encoding="utf-8")
-                    for picture in set(pictures) - set(missing):
-                        shutil.copy(picture, FOLDER / "pictures" / picture)
-            finally:
-                os.chdir(home)
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            text, differences = run(page)
+            if arguments.write:
+                page.write_text(text, encoding="utf-8")
+                for picture in filter(os.path.exists, PICTURES.findall(text)):
+                    shutil.copy(picture, FOLDER / "pictures" / picture)
         n_different += bool(differences)
-        print(f"{name}: {'as printed' if not differences else 'different'}", *differences, sep="\n  ", flush=True)
+        print(f"{name}: {'different' if differences else 'as printed'}", *differences, sep="\n  ", flush=True)
     return int(n_different > 0 and not arguments.write)
 
 
