@@ -55,8 +55,9 @@ kernels: .venv/.dev  ## record which kernels the common calls need, after a chan
 bench: .venv/.dev  ## measure time, memory and codelength; DATA=folder for the tables of the paper, BENCH=... for options
 	$(BIN)/python benchmarks/bench.py $(BENCH) $(if $(DATA),"$(DATA)")
 
-docs: .venv-docs/.installed  ## build the documentation site into build/docs; warnings are errors
+docs: .venv-docs/.installed  ## build the documentation site into build/docs, warnings are errors; run the tutorials in full
 	$(SPHINX) -j auto -b html -d build/doctrees -W --keep-going docs build/docs
+	OMP_NUM_THREADS=1 .venv-docs/bin/python docs/tutorials/run_pages.py
 
 linkcheck: .venv-docs/.installed  ## check the links of the site to other sites, without running the gallery
 	$(SPHINX) -b linkcheck -d build/doctrees-linkcheck -D plot_gallery=False docs build/linkcheck

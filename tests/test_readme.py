@@ -143,6 +143,12 @@ def test_output_of_tutorials_is_compared_and_written(run_pages, monkeypatch, tmp
     assert run_pages.run(page)[1] == ["page.md: the code does not save absent.png"]
 
 
+def test_tutorials_are_skipped_without_their_libraries(run_pages, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\nx = 1\n```\n\n```python no_such_library\nx = 2\n```\n\n```python numpy\n```\n")
+    assert run_pages.missing_libraries(page) == ["no_such_library"]
+
+
 def test_tutorials_that_show_output_are_run_in_full(run_pages):
     """A text block directly after code is its output; the program runs all pages with such blocks."""
     blocks = {page.name: list(run_pages.BLOCKS.finditer(page.read_text(encoding="utf-8"))) for page in TUTORIALS}

@@ -5,14 +5,15 @@ python docs/tutorials/run_pages.py --write      # after a change of a page: its 
 python docs/tutorials/run_pages.py survey.md    # one page
 
 A text block that directly follows a code block is the output of the code. Pictures are the files of the folder pictures
-that a page shows; its code saves them under their names in the working directory. survey.md needs statsmodels, cells.md
-needs scanpy.
+that a page shows; its code saves them under their names in the working directory. survey.md needs statsmodels. A page
+with a block that names its library, such as ```python scanpy, is skipped where that is not installed.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import io
 import math
 import os
@@ -69,6 +70,12 @@ def is_same(old: str, new: str) -> bool:
     return len(numbers[0]) == len(numbers[1]) and all(map(is_close, *numbers))
 
 
+def missing_libraries(page: Path) -> list[str]:
+    """Return the libraries that a page names in its code blocks and that are not installed."""
+    named = {block["library"].strip() for block in BLOCKS.finditer(page.read_text(encoding="utf-8"))} - {""}
+    return sorted(name for name in named if importlib.util.find_spec(name) is None)
+
+
 def main() -> int:
     """Run the pages; return 1 if one of them differs from what its code prints."""
     import matplotlib
@@ -82,6 +89,9 @@ def main() -> int:
     n_different = 0
     for name in arguments.pages:
         page = FOLDER / name
+        if missing := missing_libraries(page):
+            print(f"{name}: skipped, {' and '.join(missing)} not installed", flush=True)
+            continue
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             text, differences = run(page)
             if arguments.write:
