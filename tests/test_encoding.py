@@ -288,7 +288,11 @@ def test_rows_with_no_value_or_several_are_decoded_as_none():
     encoding = ba.Encoding.of(ba.encode({"a": ["x", "y"], "b": [True, False]}))
     bits = ba.BitMatrix.from_dense([[1, 1, 0], [0, 0, 1], [0, 1, np.nan]], missing="unknown")
     table = ba.Table(bits, columns=encoding.columns)
-    assert encoding.decode(table) == {"a": [None, None, "y"], "b": [False, True, None]}
+    expected = {"a": [None, None, "y"], "b": [False, True, None]}
+    for each in (table, bits, bits.to_dense(float), table.to_pandas().iloc[:, ::-1]):
+        assert encoding.decode(each) == expected
+    with pytest.raises(ValueError, match="2 columns"):
+        encoding.decode(np.zeros((3, 2)))
 
 
 def test_annotations_of_other_columns_are_no_encoding():

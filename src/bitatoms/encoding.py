@@ -329,13 +329,13 @@ class Encoding:
             chunks.append(bits.with_unknown(BitMatrix.from_dense(lacking)) if lacking.any() else bits)
         return stack_rows(chunks, n_cols), unseen
 
-    def decode(self, table: Table) -> dict[str, list[Any]]:
+    def decode(self, table: Any) -> dict[str, list[Any]]:
         """Return the values of the variables, such as those that a model filled in.
 
         Parameters
         ----------
-        table : Table
-            A table with the columns of the encoding, in any order.
+        table : Table, array or data frame
+            The columns of the encoding: by name in any order, or without names in its order.
 
         Returns
         -------
@@ -344,8 +344,7 @@ class Encoding:
             several. A number that was divided into bins is the name of its bin, as ``30<=age<45``. pandas and polars
             make a data frame of the dict.
         """
-        match = match_columns(Header(len(self.columns), self.columns), table.header, table="the table")
-        bits = match.gather_table(table).bits
+        bits = matched_table(table, Header(len(self.columns), self.columns), table="the table").bits
         decoded: dict[str, list[Any]] = {}
         start = 0
         for variable in self.variables:
