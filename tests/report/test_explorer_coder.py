@@ -11,6 +11,7 @@ import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.error_costs import ErrorCosts
 from bitatoms.core.model import Model
+from bitatoms.formatting import percent
 from bitatoms.parallel import Workers
 from bitatoms.report import report_html
 from bitatoms.table import Table
@@ -188,3 +189,14 @@ def test_script_writes_csv_without_formulas():
     cells = ["=1+1", "+1", "-1", "@sum", "\tx", "\rx", 'a "b"', "a,b", "a\nb", " a", "plain", "", -1, 0.5]
     text = run_script("return csvText([input]);", cells)
     assert text == ('\'=1+1,\'+1,\'-1,\'@sum,\'\tx,"\'\rx","a ""b""","a,b","a\nb"," a",plain,,-1,0.5\n')
+
+
+def test_script_writes_percentages_as_the_rest_of_the_page_does():
+    shares = [
+        (part, total)
+        for total in (1, 7, 16, 80, 200, 400, 2000, 40000)
+        for part in range(0, total + 1, 1 + total // 400)
+    ]
+    shares += [(1, 10_001), (10_000, 10_001), (2, 201), (5, 0)]
+    found = run_script("return input.map(([part, total]) => percentText(part, total));", shares)
+    assert found == [percent(part, total) for part, total in shares]

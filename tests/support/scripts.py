@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import pytest
 
-WITHOUT_DOCUMENT = ("bits", "data", "coder", "parse", "csv")
+WITHOUT_DOCUMENT = ("numbers", "bits", "data", "coder", "parse", "csv")
 _TIMEOUT = 120  # seconds
 
 

@@ -22,7 +22,7 @@ from .unknown import unknown_section
 STYLES = (("html", "cards.css"), ("report", "page.css"), ("report", "explorer.css"))
 # One script of functions that share a scope. The last one starts the page.
 SCRIPTS = (
-    *("bits", "data", "coder", "parse", "csv"),  # without a document, so that node can run them
+    *("numbers", "bits", "data", "coder", "parse", "csv"),  # without a document, so that node can run them
     *("dom", "canvas", "facts", "lists", "details", "coding", "map", "matrix", "explorer"),
     *("cards", "feature_table", "start"),
 )

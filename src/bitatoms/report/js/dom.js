@@ -1,18 +1,6 @@
 // Elements and texts. Names only ever become text nodes, never HTML.
 
 const at = (id) => document.getElementById(id);
-const NUMBERS = new Intl.NumberFormat("en");
-const formatCount = (n) => NUMBERS.format(n);
-const pluralize = (n, noun) => `${formatCount(n)} ${noun}${n === 1 ? "" : "s"}`;
-const countText = (shown, all, noun) =>
-  shown === all ? pluralize(all, noun) : `${formatCount(shown)} of ${pluralize(all, noun)}`;
-
-function percentText(part, total) {
-  if (!total || !part) return "0%";
-  if (part === total) return "100%";
-  const value = (100 * part) / total;
-  return value < 0.1 ? "<0.1%" : value > 99.9 ? ">99.9%" : `${value.toFixed(1)}%`;
-}
 
 // Create an element: properties beginning with "on" are listeners, the others attributes.
 function element(tag, properties, ...children) {
