@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 import bitatoms as ba
@@ -41,3 +44,29 @@ def test_pipelines(container):
     model.fit(ba.encode(frame, bins=2))
     np.testing.assert_array_equal(pipeline.transform(frame), model.transform(frame))
     assert ba.Encoding.of(pipeline[-1]) == pipeline[0].encoding_
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_output_may_be_data_frames(library):
+    pytest.importorskip(library)
+    encoder = clone(ba.CategoryEncoder(bins=2).set_output(transform=library)).set_output()
+    for frame in (encoder.fit_transform(FRAME), encoder.transform(FRAME)):
+        assert type(frame).__module__.startswith(library)
+        assert ba.Table.from_any(frame).bits == ba.encode(FRAME, bins=2).bits
+        assert list(frame.columns) == list(encoder.get_feature_names_out())
+    complete = encoder.transform({"colour": ["red"], "age": [20]})
+    assert ba.Table.from_any(complete).bits == encoder.set_output(transform="default").transform(FRAME).bits[:1]
+    with pytest.raises(ValueError, match="transform=.numpy. is not one of default, pandas, polars"):
+        encoder.set_output(transform="numpy")
+
+
+def test_data_frames_keep_their_index_in_pipelines_of_scikit_learn():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(FRAME).assign(size=1.5).set_index(pd.Index(range(5, 45)))
+    encoder, imputer = ba.CategoryEncoder(bins=2), SimpleImputer(strategy="most_frequent")
+    columns = ColumnTransformer([("encoded", encoder, ["colour", "age"])], remainder="passthrough")
+    found = make_pipeline(columns, imputer).set_output(transform="pandas").fit_transform(frame)
+    assert found.index.equals(frame.index)
+    assert list(found.columns)[-2:] == ["encoded__age=51", "remainder__size"]
+    with config_context(transform_output="pandas"):
+        assert clone(encoder).fit_transform(frame).index.equals(frame.index)

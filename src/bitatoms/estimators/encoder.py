@@ -6,13 +6,17 @@ from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..encoding import Encoding, encode
+from ..errors import InputError, Parameter
 from ..frame_columns import names_of_columns
 from ..parameters import EncodeKwargs, documented, select, with_defaults
 from ..table import Table
+
+_OUTPUTS = ("default", "pandas", "polars")
 
 
 @documented(EncodeKwargs)
@@ -35,7 +39,8 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
     Notes
     -----
     ``transform`` returns a Table, in which unknown cells are missing values and columns have names. A
-    BinaryDictionaryLearning that is fitted on it stores the encoding too, and then encodes data frames itself.
+    BinaryDictionaryLearning that is fitted on it stores the encoding too, and then encodes data frames itself. Other
+    steps of scikit-learn, such as ColumnTransformer and SimpleImputer, need data frames: ``set_output``.
 
     Examples
     --------
@@ -72,7 +77,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
         self.fit_transform(X)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Table:
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn the values and bins of the columns, and encode the same samples.
 
         Parameters
@@ -84,15 +89,15 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
 
         Returns
         -------
-        Table
+        Table, or a data frame after ``set_output``
         """
         table = encode(X, **select(EncodeKwargs, vars(self)))
         self.encoding_ = Encoding.of(table) or Encoding(())
         self.feature_names_in_ = np.array(names_of_columns(X), object)
         self.n_features_in_ = len(self.feature_names_in_)
-        return table
+        return self._output(table, X)
 
-    def transform(self, X: Any) -> Table:
+    def transform(self, X: Any) -> Any:
         """Encode samples; see `Encoding.apply`.
 
         Parameters
@@ -102,17 +107,56 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
 
         Returns
         -------
-        Table
+        Table, or a data frame after ``set_output``
         """
         check_is_fitted(self)
-        return self.encoding_.apply(X)
+        return self._output(self.encoding_.apply(X), X)
 
-    def inverse_transform(self, X: Table) -> dict[str, list[Any]]:
+    def set_output(self, *, transform: str | None = None) -> CategoryEncoder:
+        """Choose what ``transform`` and ``fit_transform`` return, as for the transformers of scikit-learn.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            A Table, or a data frame in which unknown cells are missing values. None changes nothing. Before it is
+            called, ``transform_output`` of ``sklearn.set_config`` decides.
+
+        Returns
+        -------
+        CategoryEncoder
+            This estimator.
+        """
+        if transform is not None:
+            if transform not in _OUTPUTS:
+                raise InputError(Parameter("transform", transform), f" is not one of {', '.join(_OUTPUTS)}")
+            self._sklearn_output_config = {"transform": transform}  # the attribute that scikit-learn's clone copies
+        return self
+
+    def _output(self, table: Table, X: Any) -> Any:
+        """Return a table of these samples in the type that was chosen."""
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        if chosen == "default":
+            return table
+        if chosen == "pandas":
+            frame = table.to_pandas()
+            return frame if getattr(X, "iloc", None) is None else frame.set_axis(X.index, axis=0)
+        from polars import DataFrame, Series
+
+        unknown = table.bits.unknown
+        columns = DataFrame(table.bits.filled().to_dense(), schema=list(self.encoding_.columns))
+        if unknown is None:
+            return columns
+        masks = unknown.to_dense(bool).T
+        return columns.with_columns(
+            column.set(Series(mask), None) for column, mask in zip(columns, masks, strict=True) if mask.any()
+        )
+
+    def inverse_transform(self, X: Any) -> dict[str, list[Any]]:
         """Return the values of the variables; see `Encoding.decode`.
 
         Parameters
         ----------
-        X : Table
+        X : Table, array or data frame
             Encoded samples, such as those that a model completed.
 
         Returns
