@@ -184,8 +184,7 @@ class Model(CountsResult):
 
         The script of a report codes rows in the same way. `codes`, the codes of ``transform``, may cost less.
         """
-        bias = BitMatrix.from_dense(self.bias[np.newaxis])
-        block = Block(packed(data), packed(self.atoms), None, covering(self.algebra), workers, bias)
+        block = self._block(data, None, workers)
         code(block, self.greedy_rule)
         return block.codes()
 
@@ -211,8 +210,12 @@ class Model(CountsResult):
 
     def code(self, data: BitMatrix, workers: Workers) -> Block:
         """Return the samples as a block with their codes."""
+        return self._block(data, self.codes(data, workers), workers)
+
+    def _block(self, data: Bits, codes: BitMatrix | None, workers: Workers) -> Block:
+        """Return samples as a block with these codes; None for codes without atoms."""
         bias = BitMatrix.from_dense(self.bias[np.newaxis])
-        return Block(data, packed(self.atoms), self.codes(data, workers), covering(self.algebra), workers, bias)
+        return Block(packed(data), packed(self.atoms), codes, covering(self.algebra), workers, bias)
 
     def errors(self, data: Bits, codes: BitMatrix, workers: Workers) -> Bits:
         """Return the known cells in which samples differ from what their codes describe."""
@@ -224,9 +227,7 @@ class Model(CountsResult):
             wrong.eliminate_zeros()
             wrong.sort_indices()
             return SparseBits(wrong.indptr.astype(np.int64), wrong.indices.astype(data.indices.dtype), data.n_cols)
-        bias = BitMatrix.from_dense(self.bias[np.newaxis])
-        given = packed(data), packed(self.atoms), codes, covering(self.algebra), workers.without_device, bias
-        return Block(*given).errors()
+        return self._block(data, codes, workers.without_device).errors()
 
     @property
     def _groups(self) -> list[AtomGroup]:

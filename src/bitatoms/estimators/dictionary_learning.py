@@ -219,9 +219,9 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         The samples are not stored: the estimator keeps counts of earlier rows, which fade by ``forget``, and a
         subsample of at most 4096 rows. The first batch is learned as by ``fit``, or, if atoms are passed as ``init``,
         by one iteration of coding, counting and updating. The result depends on the batches and their order (see
-        docs/tutorials/scale.md). The first call, and the first after ``fit`` or ``load``, begins a new stream with the
-        current parameters. If a call raises an error, also one of a callback, the estimator is left as it was before
-        the call, so that the batch can be passed again.
+        docs/tutorials/streams.md). The first call, and the first after ``fit`` or ``load``, begins a new stream with
+        the current parameters. If a call raises an error, also one of a callback, the estimator is left as it was
+        before the call, so that the batch can be passed again.
 
         Parameters
         ----------
