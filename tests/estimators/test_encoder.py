@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import bitatoms as ba
 
@@ -58,6 +60,22 @@ def test_output_may_be_data_frames(library):
     assert ba.Table.from_any(complete).bits == encoder.set_output(transform="default").transform(FRAME).bits[:1]
     with pytest.raises(ValueError, match='transform="numpy" is not one of default, pandas, polars'):
         encoder.set_output(transform="numpy")
+
+
+@pytest.mark.parametrize("has_sparse", [False, True])
+def test_other_transformers_are_put_beside_it(has_sparse):
+    """As arrays, in which unknown cells are NaN, or sparse ones, with the names of both."""
+    frame = pytest.importorskip("pandas").DataFrame(FRAME)
+    expected = ba.encode(FRAME, bins=2)
+    encoder, other = ba.CategoryEncoder(bins=2), OneHotEncoder(sparse_output=has_sparse)
+    columns = ColumnTransformer([("own", encoder, ["colour", "age"]), ("one", other, ["age"])], sparse_threshold=1)
+    for both in (columns, FeatureUnion([("own", encoder), ("one", other)])):
+        found = both.fit_transform(frame)
+        assert issparse(found) == has_sparse
+        dense = found.toarray() if has_sparse else found
+        np.testing.assert_array_equal(dense[:, : expected.shape[1]], expected.to_dense(float))
+        assert list(both.get_feature_names_out())[: expected.shape[1]] == [f"own__{name}" for name in expected.columns]
+    np.testing.assert_array_equal(np.hstack([expected, [[2]] * 40])[:, :-1], expected.to_dense(float))
 
 
 def test_data_frames_keep_their_index_in_pipelines_of_scikit_learn():

@@ -40,7 +40,8 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
     -----
     ``transform`` returns a Table, in which unknown cells are missing values and columns have names. A
     BinaryDictionaryLearning that is fitted on it stores the encoding too, and then encodes data frames itself. Other
-    steps of scikit-learn, such as ColumnTransformer and SimpleImputer, need data frames: ``set_output``.
+    steps of scikit-learn, such as ColumnTransformer and SimpleImputer, read it as an array, in which unknown cells are
+    NaN. For data frames, which keep the names, call ``set_output``.
 
     Examples
     --------
