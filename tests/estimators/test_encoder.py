@@ -1,5 +1,7 @@
 """`CategoryEncoder` in pipelines of scikit-learn."""
 
+from datetime import date
+
 import numpy as np
 import pytest
 from scipy.sparse import issparse
@@ -12,6 +14,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import bitatoms as ba
+from bitatoms.errors import InputWarning
 
 FRAME = {"colour": ["red", "blue", None, "red"] * 10, "age": [20, 50, 51, 21] * 10}
 
@@ -26,11 +29,27 @@ def test_it_encodes_as_the_function_does():
     assert encoder.inverse_transform(table)["colour"] == FRAME["colour"]
     other = {"age": [30], "colour": ["blue"]}
     assert encoder.transform(other) == encoder.encoding_.apply(other)
+    with pytest.raises(ba.InputError, match=r"^X lacks columns that the model was fitted on: 'age'; add them$"):
+        encoder.transform({"colour": ["blue"]})
+
+
+def test_columns_that_are_left_out():
+    frame = FRAME | {"id": [f"id {number}" for number in range(40)], "day": [date(2020, 1, 1)] * 40}
+    with pytest.raises(ba.InputError, match=r'the column .day. contains dates or times; .* with without="day"'):
+        ba.CategoryEncoder().fit(frame)
+    encoder = clone(ba.CategoryEncoder(without=["id", "day"], bins=2))
+    assert encoder.fit_transform(frame) == encoder.transform(frame) == encoder.transform(FRAME)
+    assert encoder.transform(FRAME) == ba.encode(FRAME, bins=2)
+    assert ba.CategoryEncoder(without="day").fit(frame).transform(frame).columns[-1] == "id=id 9"
+    with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'other'"):
+        encoder.transform(frame | {"other": [1] * 40})
+    with pytest.raises(ba.InputError, match='without="week": there is no such column'):
+        encoder.set_params(without="week").fit(frame)
 
 
 def test_parameters_and_clones():
     encoder = clone(ba.CategoryEncoder(bins=3))
-    assert encoder.get_params() == {"as_category": (), "as_number": (), "bins": 3}
+    assert encoder.get_params() == {"as_category": (), "as_number": (), "bins": 3, "without": ()}
     assert encoder.set_params(bins=5).bins == 5
     with pytest.raises(NotFittedError):
         encoder.transform(FRAME)
