@@ -169,11 +169,11 @@ class SparseBits:
             start, stop, _ = chosen.indices(self.n_rows)
             indptr = self.indptr[start : max(start, stop) + 1]
             return SparseBits(indptr - indptr[0], self.indices[indptr[0] : indptr[-1]], self.n_cols)
-        rows = np.arange(self.n_rows)[chosen]
         if isinstance(chosen, int):
-            bits = np.zeros(self.n_cols, np.uint8)
-            bits[self.indices[self.indptr[rows] : self.indptr[rows + 1]]] = 1
+            row, bits = range(self.n_rows)[chosen], np.zeros(self.n_cols, np.uint8)
+            bits[self.indices[self.indptr[row] : self.indptr[row + 1]]] = 1
             return bits
+        rows = np.arange(self.n_rows)[chosen]
         indptr = np.concatenate(([0], np.cumsum(self.row_weights()[rows])))
         return SparseBits(indptr, self.indices[self.entries_of(rows)], self.n_cols)
 

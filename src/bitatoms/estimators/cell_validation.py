@@ -215,12 +215,14 @@ def _majority_scores(data: BitMatrix, hidden: BitMatrix) -> FoldScores:
 
 def _bits_and_columns(X: Any, binarize: float | None) -> tuple[BitMatrix, Header]:
     """Return a table with unknown cells as packed bits, and what is known about its columns."""
-    if isinstance(X, (str, os.PathLike, Table)) or dataframes.is_anndata(X):
-        is_file = isinstance(X, (str, os.PathLike))
-        table = read(X, binarize=binarize) if is_file else Table.from_any(X, binarize=binarize)
-        return table.bits, table.header
-    bits = BitMatrix.from_any(X, binarize, missing="unknown")
-    return bits, Header(bits.n_cols, dataframes.column_names(X))
+    if isinstance(X, (str, os.PathLike)):
+        table = read(X, binarize=binarize)
+    elif isinstance(X, Table) or dataframes.is_anndata(X):
+        table = Table.from_any(X, binarize=binarize)
+    else:
+        bits = BitMatrix.from_any(X, binarize, missing="unknown")
+        return bits, Header(bits.n_cols, dataframes.column_names(X))
+    return table.bits, table.header
 
 
 def _column_shares(data: BitMatrix) -> NDArray[np.float64]:
