@@ -11,14 +11,14 @@ import sys
 import numpy as np
 import bitatoms as ba
 
-X = ba.datasets.planted(2000, 120, 40, random_state=0).X
+X = ba.datasets.planted(1000, 100, 30, random_state=0).X
 model = ba.BinaryDictionaryLearning(
     **eval(sys.argv[2]), n_jobs=int(sys.argv[1]), random_state=0, callbacks=lambda row: print(row.atoms, flush=True)
 )
 try:
     model.fit(X)
 except KeyboardInterrupt:
-    assert model.components_.shape == (model.n_components_, 120)
+    assert model.components_.shape == (model.n_components_, 100)
     best = min(model.history_, key=lambda row: row.bits if model.n_components == "mdl" else row.wrong_bits)
     assert model.codelength_.total == best.bits
     print("interrupted")
@@ -31,7 +31,7 @@ except KeyboardInterrupt:
     [
         ("1", {"search": "paper", "coder": "greedy", "patience": None, "max_components": 2000}, 3),
         ("2", {"search": "fast", "patience": None}, 12),
-        ("2", {"search": "fast", "n_components": 40, "n_init": 20}, 1),
+        ("2", {"search": "fast", "n_components": 30, "n_init": 20}, 1),
     ],
 )
 def test_interrupt_stops_a_fit_soon_and_leaves_the_best_model(n_jobs, how, n_rounds):

@@ -94,6 +94,8 @@ def test_the_code_runs(page, monkeypatch, tmp_path):
     monkeypatch.setattr(ba.datasets, "digits", lambda: (X[some], labels[some]))
     if page == "docs/tutorials/images.md":
         use_one_start(monkeypatch, 64)  # its picture has more atoms
+    stability = ba.stability
+    monkeypatch.setattr(ba, "stability", lambda *which, **how: stability(*which, **how | {"n_resamples": 2}))
     use_small_data(monkeypatch)
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(distributed, "LocalCluster", partial(distributed.LocalCluster, processes=False))

@@ -8,16 +8,17 @@ from bitatoms.core.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.search.plan import NmfBudget
-from support.plans import use_budget
+from support.plans import use_budget, use_small_budget
 from support.sources import learned, write_store
 
 N_ROWS, N_COLS = 3001, 70
 
 
 @pytest.fixture(autouse=True, scope="module")
-def enough_trials(few_trials):
+def enough_trials():
     """Search with few trials, but enough to use all atoms, and to leave some work to passes over all rows."""
     with pytest.MonkeyPatch.context() as patch:
+        use_small_budget(patch)
         use_budget(patch, max_trials=100, nmf=NmfBudget(max_starts=2))
         yield
 
