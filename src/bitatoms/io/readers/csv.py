@@ -24,7 +24,7 @@ from ..cells import CELL_WORDS, CellPosition, Cells, TextCells
 from ..errors import FileError
 from ..formats import sniff_format
 from ..records import open_lines, read_records, unit_of
-from ..shapes import Advice, LongTable, column_labels, detect_shape, suggest_pairs
+from ..shapes import Advice, LongTable, column_labels, detect_shape, quantity_column, suggest_pairs
 from ..sheets import has_text_header
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
 from ..text_lines import open_text_writer
@@ -83,7 +83,9 @@ def _read_other_shape(source: Source, options: ReadOptions) -> TableStream | Non
         labels = column_labels(head[0], shape.header)
         chosen = labels[shape.row], labels[shape.item]
         row, item = (f"{label[:40]!r}" if shape.header else label for label in chosen)
-        ignored = "" if len(labels) == 2 else "; other columns are ignored"
+        quantity = quantity_column(labels) if shape.header else None
+        ignored = "" if quantity is None else f"; column {labels[quantity][:40]!r} is its quantity"
+        ignored += "" if len(labels) == 2 + (quantity is not None) else "; other columns are ignored"
         about = f"read as a long table: column {row} names the row, and column {item} the item, of each line{ignored}; "
         warn(f"{source.name}: {about}", Parameter("long"), " chooses other columns, and ", *other)
         return pairs.read(source, replace(options, long=chosen, header=shape.header))
