@@ -45,6 +45,7 @@ from .files import (
     load_model_and_table,
     open_packed,
     path_of_interrupted,
+    read_atoms,
     read_with_status,
     read_with_weights,
     remembered_options,
@@ -53,7 +54,7 @@ from .files import (
     write_decoded,
     write_table,
 )
-from .options import PLAIN, Input, NewRows
+from .options import Input, NewRows
 from .progress import ObservedStore, SearchProgress, show_status
 from .spelling import STANDARD, as_arguments, quote_path
 from .stores import RunOptions, show_store, write_codes
@@ -121,7 +122,7 @@ def fit(
     quiet = display.quiet or display.json
     table, weights = _open_weighted(data, beside.weight_column, quiet)
     if beside.fixed is not None:
-        search = search | {"fixed_atoms": read_with_status(Input(beside.fixed, PLAIN).with_all_known(), quiet)}
+        search = search | {"fixed_atoms": read_atoms(beside.fixed, quiet)}
     if 0 in table.shape:
         raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")
     if isinstance(table, Store):
@@ -457,7 +458,7 @@ def show(model_path: Path, outputs: Outputs, display: Display) -> None:
     """Describe a model, and write its atoms and patterns."""
     outputs.check(model_path, display.json)
     if is_packed(model_path):
-        show_store(Store(model_path), outputs.paths, display.json)
+        show_store(Store(model_path), outputs.paths, display)
         return
     model = load_model(model_path).model
     if outputs.atoms is not None:
@@ -466,6 +467,8 @@ def show(model_path: Path, outputs: Outputs, display: Display) -> None:
         write_pattern_file(model, outputs.patterns)
     if display.json:
         print_json(model_json(model))
+        return
+    if display.quiet:
         return
     print_line(model.summary())
     print_patterns(model, display.top, "")

@@ -236,6 +236,12 @@ def _reading(
     return Reading(None if format is None else str(format), options, None if tile is None else parse_size(tile))
 
 
+def hide_all_notes() -> None:
+    """Print no warnings and notes until the command ends: see `run` in app.py."""
+    warnings.simplefilter("ignore")
+    hide_notes()
+
+
 def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options for reading to a command, which receives them as one argument, ``reading``."""
     added = inspect.signature(_reading).parameters
@@ -245,8 +251,7 @@ def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         values = {name: given.pop(name) for name in added}
         if given.get("quiet"):
-            warnings.simplefilter("ignore")  # until the command ends: see `run` in app.py
-            hide_notes()
+            hide_all_notes()
         command(**given, reading=_reading(**values))
 
     shown = [parameter for name, parameter in own.items() if name != "reading"]

@@ -140,6 +140,25 @@ def read_matching(
         return collect(_with_columns(stream, match))
 
 
+def read_known_values(
+    path: str | os.PathLike[str], learned: Header, format: str | None = None, **options: Unpack[ReadKwargs]
+) -> dict[str, list[str | None]]:
+    """Return the values of the variables of a model as a file has them, None where they are missing.
+
+    The dict is empty if the model was not learned from a table of categories, or the file is none.
+    """
+    source, encoding = Source(Path(path), infer_format(path, format), os.fspath(path)), Encoding.of(learned.data)
+    with _translate_errors(source):
+        read_options = ReadOptions.from_kwargs(options)
+        if (
+            encoding is None
+            or source.format not in _CELLS
+            or not categories.has_variables(source, read_options, encoding)
+        ):
+            return {}
+        return categories.read_values(source, read_options, encoding)
+
+
 def _may_be_long(source: Source, options: ReadOptions, learned: Header, stream: TableStream) -> bool:
     """Return whether a file that was read as a table has no column of a model, as a long table of other rows has not.
 
