@@ -87,6 +87,22 @@ def named(names: Sequence[str], data: Annotations | None = None) -> Annotations:
     return Annotations({**unknown, **known, "id": Labels.of(names)}, len(names))
 
 
+def dosage_columns(names: Sequence[str], data: Annotations | None = None) -> tuple[tuple[str, ...], Annotations]:
+    """Return the names and the annotations of the two columns of each variant of a table of numbers of copies.
+
+    The allele that is counted is written as +, unless the annotations of the variants contain it.
+    """
+    variants = named(names, data)
+    return tuple(column_names(variants["id"], variants["allele"], 2, "+")), column_data(variants, 2)
+
+
+def copied_variants(data: Annotations | None) -> tuple[str, ...]:
+    """Return the ids of the variants of diploid samples, as columns of a table of numbers of copies are named."""
+    if not are_variants(data) or not (np.asarray(data["copies"]) == 2).any():
+        return ()
+    return tuple(dict.fromkeys(name for name in data["id"].tolist() if name is not None))
+
+
 def pack_dosages(values: Any, missing: str) -> BitMatrix:
     """Return numbers of copies, 0, 1 and 2, as two columns each: one copy or more, two copies; others are rounded."""
     handled = "refuse" if missing == "refuse" else "unknown"

@@ -256,7 +256,7 @@ def _describe_written(written: list[Path], outputs: Outputs) -> str:
 def _print_next_command(data: Input, outputs: Outputs, run: RunOptions, rows: Table | Store) -> None:
     """Suggest the next command: a report, unless that would pack a table that is not packed yet."""
     assert outputs.model is not None
-    encoding = ("categories", "as_category", "as_number", "bins")
+    encoding = ("categories", "as_category", "as_number", "bins", "dosage")
     known = (*remembered_options(data.reading), *encoding, "tile")  # options that the model remembers
     options = as_arguments({name: value for name, value in data.reading.given().items() if name not in known})
     model, table = quote_path(outputs.model), quote_path(data.path)

@@ -191,6 +191,7 @@ def _reading(
     without: Annotated[
         list[str] | None, _option("without", help="Column to leave out, by name; repeat the option for several.")
     ] = None,
+    dosage: Annotated[bool, _option("dosage", "--dosage")] = False,
     phased: Annotated[bool, _option("phased", "--phased")] = False,
     region: Annotated[str | None, _option("region")] = None,
     maf: Annotated[float | None, _option("maf")] = None,
@@ -226,6 +227,7 @@ def _reading(
         "blocks": None if blocks is None else parse_size(blocks),
         "transpose": transpose,
         "without": tuple(without or ()),
+        "dosage": dosage,
         "phased": phased,
         "region": region,
         "maf": maf,

@@ -1,6 +1,7 @@
 """CSV and TSV files: one line per row, with or without names of rows and columns.
 
-Cells are 0 and 1, yes and no, true and false, x and blank; with a threshold, numbers. Unknown cells are written as NA.
+Cells are 0 and 1, yes and no, true and false, x and blank; with a threshold, numbers; in a table of numbers of copies
+0, 1 and 2, each of which becomes two bits. Unknown cells are written as NA.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class CsvLayout(NamedTuple):
 
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a CSV or TSV file, or a sheet; also one that is detected to be a long table or lists of items."""
-    if options.binarize is None and options.row_names is None and not options.without:
+    is_plain = options.binarize is None and options.row_names is None and not (options.without or options.dosage)
+    if is_plain:
         other = _read_other_shape(source, options)
         if other is not None:
             return other
@@ -298,15 +300,15 @@ def _chunks(
         return RowChunk(bits, names if layout.has_row_names else None)
 
     for line, record in records:
-        name, bits = "", None
+        name, states = "", None
         if isinstance(record, str) and layout.takes_all_cells:  # fast path for cells of one character
             name, _, rest = record.partition(separator) if layout.has_row_names else ("", "", record)
             if len(rest) == 2 * n_cols - 1 and rest[1::2] == separators:
-                bits = text_cells.characters_to_bits(rest[::2])
-        if bits is None:
+                states = text_cells.characters_to_states(rest[::2])
+        if states is None:
             cells = _split(record, separator)
-            name, bits = cells[0], _row_to_states(source, text_cells, layout, line, cells)
-        chunk[filled] = bits
+            name, states = cells[0], _row_to_states(source, text_cells, layout, line, cells)
+        chunk[filled] = states
         names.append(name.strip())
         filled += 1
         if filled == len(chunk):
