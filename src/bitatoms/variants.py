@@ -6,6 +6,7 @@ tied: whether a sample carries the allele, and whether it carries two copies. A 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
@@ -123,6 +124,25 @@ def pack_dosages(values: Any, missing: str) -> BitMatrix:
     mask = BitMatrix.from_words(unknown, len(carries)).T
     both = BitMatrix.from_words(bits, len(carries)).T.with_unknown(mask)
     return both if missing == "unknown" else both.filled()
+
+
+def unpack_dosages(bits: BitMatrix, data: Annotations, names: Sequence[str]) -> dict[str, list[int | None]]:
+    """Return the numbers of copies of each variant that has two columns, None where one of them is unknown.
+
+    A variant is called by its id, or by the name of its first column if several variants have this id.
+    """
+    columns, ids = pairs(data), data["id"].tolist()
+    counts = Counter(ids[first] for first in columns[:, 0].tolist())
+    found: dict[str, list[int | None]] = {}
+    for first, second in columns.tolist():
+        both = bits.take_columns([first, second])
+        copies = both.filled().to_dense().sum(axis=1).tolist()
+        if both.unknown is not None:
+            is_known = both.unknown.row_weights() == 0
+            copies = [number if known else None for number, known in zip(copies, is_known.tolist(), strict=True)]
+        name = ids[first]
+        found[names[first] if name is None or counts[name] > 1 else name] = copies
+    return found
 
 
 def variants_of(data: Annotations) -> tuple[Annotations, NDArray[np.intp]]:

@@ -181,6 +181,15 @@ def test_commands_read_copies(tmp_path, capsys, monkeypatch, frame):
     assert bitatoms("report", "model.npz", "copies.csv", "-q") == (0, "", "")
     for command in ("transform", "reconstruct", "complete", "score"):
         assert bitatoms(command, "model.npz", "copies.csv", "-o", f"{command}.csv", "-q") == (0, "", "")
+    np.savetxt("plain.csv", pd.read_csv("complete.csv", index_col=0), fmt="%d", delimiter=",")
+    assert bitatoms("complete", "model.npz", "copies.csv", "--decode", "-o", "filled.csv", "-q") == (0, "", "")
+    filled = pd.read_csv("filled.csv", index_col=0)
+    for other in ("complete.csv", "plain.csv"):  # columns of 0 and 1, with names and without
+        assert bitatoms("complete", "model.npz", other, "--decode", "-o", "again.csv", "-q") == (0, "", "")
+        assert (pd.read_csv("again.csv", index_col=0 if other == "complete.csv" else None).to_numpy() == filled).all(
+            None
+        )
+    pd.testing.assert_frame_equal(frame.fillna(filled).astype(int), filled)
     with pytest.warns(InputWarning, match="1 missing value"):
         codes = ba.load("model.npz").transform("copies.csv")
     np.testing.assert_array_equal(ba.read("transform.csv").to_dense(), codes)

@@ -97,7 +97,10 @@ Top = Annotated[int, typer.Option(min=0, help="Number of atoms to show.", rich_h
 AtomsTo = Annotated[Path | None, _output("--atoms-to", help="Write the atoms as a table, in any format.")]
 Decode = Annotated[
     bool,
-    _output("--decode", help="Write a table of categories, as the model's table was: one column per variable."),
+    _output(
+        "--decode",
+        help="Write a table of categories or of numbers of copies, as the model's table was: one column per variable.",
+    ),
 ]
 Patterns = Annotated[Path | None, _output("--patterns", help="Write the patterns as .csv, .json, .md or .xlsx.")]
 

@@ -79,8 +79,9 @@ def complete(
             written = f"{filled} predicted"
         else:
             made = table.with_bits(completed)
-            if table.columns is None:
-                made = Table(made.data, table.row_names, model.columns, table.picture)
+            if table.columns is None or (is_decoded and table.column_data is None):
+                data = model.column_data if is_decoded else None
+                made = Table(made.data, table.row_names, model.columns, table.picture, column_data=data)
             if is_decoded:
                 write_decoded(made, *output, known)
             else:

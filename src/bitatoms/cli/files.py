@@ -29,6 +29,8 @@ from ..io.weight_column import read_weight_column
 from ..rows.store import Store
 from ..table import Header, Picture, Table, check_picture
 from ..variables import parse_number
+from ..variants import pairs as genotype_pairs
+from ..variants import unpack_dosages
 from .console import print_note
 from .options import PLAIN, Input, NewRows, Reading, default_of
 from .progress import show_status
@@ -140,21 +142,31 @@ def write_table(table: Table, path: Path, format: str | None = None) -> None:
 
 
 def check_output(path: Path, format: str | None, decoded_by: Path | None) -> None:
-    """Raise if a table cannot be written; decoded values need the encoding of a model, and a format that holds text."""
+    """Raise if a table cannot be written; decoded values need a model of categories or copies, and a text format."""
     format = table_format(path, format)
     if decoded_by is None:
         return
     check_values_format(format, output_name(path))
-    if Encoding.of(load_model(decoded_by).model) is None:
-        raise FileError(f"{decoded_by}: the model was not learned from a table of categories; omit --decode")
+    model = load_model(decoded_by).model
+    if Encoding.of(model) is None and not len(genotype_pairs(model.header.data)):
+        raise FileError(
+            f"{decoded_by}: the model was not learned from a table of categories or of numbers of copies; omit --decode"
+        )
 
 
 def write_decoded(table: Table, path: Path, format: str | None = None, original: KnownValues | None = None) -> None:
-    """Write the values of encoded variables to a file or a stream: numbers as the original has them, if it does."""
+    """Write the values of encoded variables to a file or a stream: numbers as the original has them, if it does.
+
+    Of genotypes, the numbers of copies are written.
+    """
     encoding, format = Encoding.of(table), table_format(path, format)
-    assert encoding is not None
-    values = encoding.decode(table, original or None)
-    if format == "xlsx":  # whose cells have types
+    values: dict[str, list[Any]]
+    if encoding is None:
+        assert table.column_data is not None
+        values = dict(unpack_dosages(table.bits, table.column_data, table.names_of(range(table.shape[1]))))
+    else:
+        values = encoding.decode(table, original or None)
+    if encoding is not None and format == "xlsx":  # whose cells have types
         numbers = {variable.name for variable in encoding.variables if variable.kind == "bin"}
         values |= {name: list(map(_as_number, values[name])) for name in numbers}
     with output_file(path, FORMATS[format].extensions[0]) as file:
