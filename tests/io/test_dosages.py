@@ -70,6 +70,14 @@ def test_files_are_read_as_data_frames_are(tmp_path, frame, expected, extension)
     assert ba.read(path, dosage=True, missing="zero") == ba.Table.from_any(frame, dosage=True, missing="zero")
 
 
+def test_columns_are_read_a_few_at_a_time(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._MAX_COLUMNS", 64)
+    frame = make_frame(5, 130).fillna(1)
+    path = write_frame(frame, tmp_path / "copies.parquet")
+    assert ba.read(path, dosage=True) == ba.Table.from_any(frame, dosage=True)
+
+
 def test_variants_may_be_lines(tmp_path, frame, expected):
     path = write_frame(frame.T, tmp_path / "variants.csv")
     with pytest.warns(InputWarning, match="1 missing value"):
@@ -92,6 +100,10 @@ def test_numbers_are_rounded_and_others_are_errors(tmp_path):
         table = ba.read(path, dosage=True)
     assert table.row_names == ("7001", "7002", "7003")
     np.testing.assert_array_equal(table.to_dense(float), [[0, 0, 1, 1], [np.nan, np.nan, 1, 0], [np.nan, np.nan, 1, 0]])
+    path.write_text("a,b\n1,\n2,1\n")  # a blank cell is missing, not 0, even if no cell is 0
+    with pytest.warns(InputWarning, match="1 missing value"):
+        assert ba.read(path, dosage=True).bits.n_unknown == 2
+    path.write_text("id,a,b\n7001,0.2,1.9\n7002,,0.6\n7003,?,1\n")
     missing = "2 values are missing, the first at line 3, column 'a'"
     assert_read_error(path, missing, dosage=True, missing="refuse")
     for cell in ("3", "-1", "yes", "inf"):
@@ -130,7 +142,10 @@ def test_a_model_codes_copies(tmp_path, frame, expected, model):
         model.transform(frame + 1)
 
 
-def test_columns_of_copies_are_matched_by_name(tmp_path, frame, model):
+def test_columns_of_copies_are_matched_by_name(tmp_path, frame, expected, model):
+    both = expected.to_pandas().assign(rs1="a column that is named as a variant")
+    with pytest.warns(InputWarning, match="ignored 1 column .*: 'rs1'"):
+        np.testing.assert_array_equal(model.transform(both), model.transform(expected))
     other = frame.drop(columns="rs3").assign(ill="yes")
     with pytest.warns(InputWarning, match="ignored 1 column .*: 'ill'; 1 absent column is unknown: 'rs3'"):
         codes = model.transform(other)

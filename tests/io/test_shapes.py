@@ -128,6 +128,7 @@ NEITHER = {  # files that are of another shape, or of none that is clear
     "one order, no header": "1,milk\n1,tea\n",
     "an order per line": "order_id,product,colour\n7,shirt,red\n8,shirt,blue\n",
     "lists in one cell": "order,items\n7,milk|tea\n8,milk;tea\n9,jam\n",
+    "several items of no order": "order,item,price\n,milk,1\n,tea,2\n8,jam,1\n",
     "two candidates": "order,invoice,item\n7,1,milk\n7,1,tea\n",
     "two kinds of items": "order,product,item\n7,a,milk\n7,b,tea\n",
     "categories": "colour,size\nred,L\nred,M\nblue,L\n",
