@@ -30,6 +30,7 @@ from .variables import (
     summarized,
     variables_of,
 )
+from .verbosity import quote_name
 
 _CHUNK_CELLS = 1 << 23  # that are not packed at a time
 _LISTED = 5  # variables in a message
@@ -137,7 +138,10 @@ class UnseenValues:
         n = self.n
         if not n:
             return
-        shown = [f"{name} ({self._counts[name]}, such as {self._examples[name][:40]!r})" for name in self._counts]
+        shown = [
+            f"{quote_name(name)} ({count}, such as {self._examples[name][:40]!r})"
+            for name, count in self._counts.items()
+        ]
         more = f" and {len(shown) - _LISTED} more columns" if len(shown) > _LISTED else ""
         values = "1 value was" if n == 1 else f"{n} values were"
         warn(
@@ -368,11 +372,11 @@ class Encoding:
         Examples
         --------
         >>> import bitatoms as ba
-        >>> frame = {"age": [25, 30, None, 41], "pets": ["yes", "no", "no", None]}
+        >>> frame = {"age": [25, 28, 41, None, 58], "pets": ["yes", "no", "no", "no", None]}
         >>> table = ba.encode(frame, bins=2)
-        >>> filled = table.with_bits(ba.BitMatrix.from_dense([[1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 1, 1]]))
+        >>> filled = ba.BitMatrix.from_dense([[1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 1, 1]])
         >>> ba.Encoding.of(table).decode(filled, original=frame)
-        {'age': [25, 30, 'age>=36', 41], 'pets': [True, False, False, True]}
+        {'age': [25, 28, 41, 'age>=40', 58], 'pets': [True, False, False, False, True]}
         """
         bits = matched_table(table, Header(len(self.columns), self.columns), table="the table").bits
         known = {} if original is None else self._known_values(original, len(bits))

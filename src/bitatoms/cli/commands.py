@@ -31,6 +31,7 @@ from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
 from ..rows.weights import WeightedRows, Weights, checked_weights
 from ..table import Header, Picture, Table, listed_names, match_columns
+from ..verbosity import quote_name
 from . import stores
 from .console import Display, print_json, print_line, print_note, print_result
 from .files import (
@@ -239,7 +240,7 @@ def _groups(given: str | None, table: Table) -> Any:
     if given is None or (table.row_data is not None and given in table.row_data):
         return given
     if not Path(given).is_file():
-        fields = ", ".join(table.row_data or ()) or "none"
+        fields = ", ".join(map(quote_name, table.row_data or ())) or "none"
         raise FileError(f"--groups {given}: there is no such file, and no such field of the rows (fields: {fields})")
     return read_group_labels(Path(given), table.row_names, len(table))
 
