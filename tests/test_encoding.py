@@ -298,6 +298,32 @@ def test_rows_with_no_value_or_several_are_decoded_as_none():
         encoding.decode(np.zeros((3, 2)))
 
 
+def test_decoding_keeps_known_numbers_of_the_original():
+    table = ba.encode(FRAME, bins=2)
+    encoding, zeros = ba.Encoding.of(table), table.with_bits(ba.BitMatrix.zeros(*table.shape))
+    for original in (FRAME, pytest.importorskip("pandas").DataFrame(FRAME)):
+        decoded = encoding.decode(table.with_bits(table.bits.filled()), original)
+        assert decoded["age"][:6] == [25, 31, 44, None, 62, 58]
+        assert decoded["income"][:6] == [1.5, 2.5, None, 7.25, 9.0, 3.0]
+        assert decoded["smoker"][:2] == [True, False]
+    assert encoding.decode(zeros, {"colour": ["gold", " "] * 30})["colour"][:2] == ["gold", None]
+    assert encoding.decode(zeros, {"colour": ["gold", " "] * 30})["age"] == [None] * 60
+    with pytest.raises(ba.InputError, match="'age' of original has 1 values, but the table has 60 rows"):
+        encoding.decode(table, {"age": [1]})
+
+
+def test_an_encoding_of_many_variables_is_described_in_one_line():
+    few = ba.Encoding.of(ba.encode({f"question {n}, answered": ["a", "b"] for n in range(10)}))
+    assert few.described().count("answered") == 10
+    assert few.described().startswith('"question 0, answered" (2 values), "')
+    frame = {f"{'very ' * 20}long {n}": ["a", "b", "a", "b"] for n in range(300)}
+    frame |= {"age": [1.5, 2.5, 3.5, 4.5], "is": [0, 1, 1, 0]}
+    many = ba.Encoding.of(ba.encode(frame, bins=2)).described()
+    assert many.startswith("302 variables as 603 columns (300 categories, 1 in bins, 1 yes or no): very very")
+    assert many.endswith("... (2 values) and 297 more")
+    assert len(many) < 400
+
+
 def test_annotations_of_other_columns_are_no_encoding():
     about = Annotations({"variable": ["a"], "value": ["b"]}, 1)
     assert ba.Encoding.of(ba.Table(ba.BitMatrix.from_dense([[1]]), column_data=about)) is None

@@ -228,8 +228,17 @@ def write_baskets():
     ba.write(ba.Table(ba.BitMatrix.from_dense(known), None, baskets.columns), "known.csv")
 
 
+def write_copies():
+    """Write numbers of copies of alleles."""
+    bits = ba.datasets.genotypes(30, 20).to_dense()
+    np.savetxt(
+        "copies.csv", bits[:, 0::2] + bits[:, 1::2], "%d", ",", header=",".join("abcdefghijklmnopqrst"), comments=""
+    )
+
+
 FILES = {  # what the commands of a page find in their folder
     "docs/index.md": write_baskets,
+    "docs/tutorials/genomes.md": write_copies,
     "docs/tutorials/given-atoms.md": write_baskets,
     "docs/tutorials/images.md": write_pictures,
     "docs/tutorials/missing.md": write_table,

@@ -16,7 +16,7 @@ from .errors import warn
 from .io.api import read, read_matching
 from .parameters import Missing
 from .sparse_bits import SparseBits, as_bits
-from .table import Header, Table
+from .table import Header, Table, are_copies
 
 
 class TableEstimator(BaseEstimator):
@@ -79,6 +79,7 @@ class TableEstimator(BaseEstimator):
             _is_table(X)
             or (names is not None and learned.names not in (None, names))
             or raw_encoding(X, learned) is not None
+            or are_copies(X, learned)
         ):
             table = matched_rows(X, learned, self.absent, binarize=self.binarize, missing=self._missing)
         else:

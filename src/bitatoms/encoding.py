@@ -5,6 +5,7 @@ The encoding is stored in the annotations of the columns (see `bitatoms.variable
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
@@ -24,13 +25,17 @@ from .variables import (
     Summary,
     Variable,
     column_data,
+    known_values,
     learned_variable,
     summarized,
     variables_of,
 )
+from .verbosity import quote_name
 
 _CHUNK_CELLS = 1 << 23  # that are not packed at a time
 _LISTED = 5  # variables in a message
+_DESCRIBED = 10  # variables that are described one by one
+_KINDS = {"category": "categories", "value": "categories", "bin": "in bins", "boolean": "yes or no"}
 
 
 @documented(EncodeKwargs)
@@ -133,7 +138,10 @@ class UnseenValues:
         n = self.n
         if not n:
             return
-        shown = [f"{name} ({self._counts[name]}, such as {self._examples[name][:40]!r})" for name in self._counts]
+        shown = [
+            f"{quote_name(name)} ({count}, such as {self._examples[name][:40]!r})"
+            for name, count in self._counts.items()
+        ]
         more = f" and {len(shown) - _LISTED} more columns" if len(shown) > _LISTED else ""
         values = "1 value was" if n == 1 else f"{n} values were"
         warn(
@@ -245,8 +253,16 @@ class Encoding:
         return hash(self.variables)
 
     def described(self) -> str:
-        """Return the variables with their numbers of columns."""
-        return ", ".join(variable.described() for variable in self.variables)
+        """Return the variables with their numbers of columns; of many, how many of each kind, and the first ones."""
+        n_variables = len(self.variables)
+        shown = n_variables if n_variables <= _DESCRIBED else _LISTED
+        first = ", ".join(variable.described() for variable in self.variables[:shown])
+        if shown == n_variables:
+            return first
+        kinds = Counter(_KINDS[variable.kind] for variable in self.variables)
+        counts = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+        n_columns = len(self.columns)
+        return f"{n_variables} variables as {n_columns} columns ({counts}): {first} and {n_variables - shown} more"
 
     def is_raw(self, names: Sequence[str]) -> bool:
         """Return whether a table with these columns has the variables, not their columns of 0 and 1."""
@@ -335,22 +351,35 @@ class Encoding:
             chunks.append(bits.with_unknown(BitMatrix.from_dense(lacking)) if lacking.any() else bits)
         return stack_rows(chunks, n_cols), unseen
 
-    def decode(self, table: Any) -> dict[str, list[Any]]:
+    def decode(self, table: Any, original: Any = None) -> dict[str, list[Any]]:
         """Return the values of the variables, such as those that a model filled in.
 
         Parameters
         ----------
         table : Table, array or data frame
             The columns of the encoding: by name in any order, or without names in its order.
+        original : pandas or polars DataFrame, pyarrow Table, mapping of names to columns, or structured array, optional
+            The same rows before they were encoded and completed. Numbers that are known there are returned as they
+            are there, and so are values that the encoding does not know.
 
         Returns
         -------
         dict of str to list
             For each variable one value per row, None where it is unknown, or where a row has none of its columns or
-            several. A number that was divided into bins is the name of its bin, as ``30<=age<45``. pandas and polars
-            make a data frame of the dict.
+            several. A number that was divided into bins is the name of its bin, as ``30<=age<45``, unless the original
+            has it. pandas and polars make a data frame of the dict.
+
+        Examples
+        --------
+        >>> import bitatoms as ba
+        >>> frame = {"age": [25, 28, 41, None, 58], "pets": ["yes", "no", "no", "no", None]}
+        >>> table = ba.encode(frame, bins=2)
+        >>> filled = ba.BitMatrix.from_dense([[1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 1, 1]])
+        >>> ba.Encoding.of(table).decode(filled, original=frame)
+        {'age': [25, 28, 41, 'age>=40', 58], 'pets': [True, False, False, False, True]}
         """
         bits = matched_table(table, Header(len(self.columns), self.columns), table="the table").bits
+        known = {} if original is None else self._known_values(original, len(bits))
         decoded: dict[str, list[Any]] = {}
         start = 0
         for variable in self.variables:
@@ -362,8 +391,26 @@ class Encoding:
             else:
                 is_known &= ones.sum(axis=1) == 1
                 codes = ones.argmax(axis=1)
-            decoded[variable.name] = variable.decoded(np.where(is_known, codes, MISSING).tolist())
+            values = variable.decoded(np.where(is_known, codes, MISSING).tolist())
+            if variable.name in known:
+                is_kept = variable.kind == "bin"
+                both = zip(values, known[variable.name], strict=True)
+                values = [own if own is not None and (is_kept or made is None) else made for made, own in both]
+            decoded[variable.name] = values
         return decoded
+
+    def _known_values(self, frame: Any, n_rows: int) -> dict[str, list[Any]]:
+        """Return the values of the variables that a frame has, None where they are missing."""
+        _check_frame(frame)
+        given = set(names_of_columns(frame))
+        columns = typed_columns(frame, [variable.name for variable in self.variables if variable.name in given])
+        for name, values in columns.items():
+            if len(values) != n_rows:
+                raise InputError(
+                    f"the column {name[:40]!r} of ", Parameter("original"), f" has {len(values)} values, but the table "
+                    f"has {n_rows} rows; pass the same rows",
+                )  # fmt: skip
+        return {name: known_values(values) for name, values in columns.items()}
 
 
 def _text_at(given: Values, index: int) -> str:

@@ -934,6 +934,16 @@ class ReadKwargs(EncodeKwargs, total=False):
             option="without",
         ),
     ]
+    dosage: Annotated[
+        bool,
+        Param(
+            False,
+            "Read a table of numbers of copies of an allele, 0, 1 and 2: two columns per variant.",
+            "As in files of genotypes, these are: carries the allele, carries two copies. Other numbers are rounded. A "
+            "model that has learned from such a table reads others without this option. See `Table.from_any`.",
+            option="dosage",
+        ),
+    ]
     phased: Annotated[
         bool,
         Param(

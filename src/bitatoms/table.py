@@ -15,7 +15,7 @@ from .annotations import Annotations
 from .bits import BitMatrix, row_index
 from .errors import InputError, Parameter, warn
 from .libraries import import_library
-from .sparse_bits import Bits, as_bits, packed
+from .sparse_bits import Bits, SparseBits, as_bits, packed
 from .variants import are_variants, have_equal_alleles, match_variants, pack_dosages
 
 Names = tuple[str, ...]
@@ -203,9 +203,9 @@ class Table:
             if binarize is not None:
                 raise InputError("numbers of copies cannot be thresholded; omit ", Parameter("binarize"))
             copies = pack_dosages(values, missing)
-            named = variants.named(feature_names(columns, range(copies.n_cols // 2)), column_data)
-            columns = tuple(variants.column_names(named["id"], named["allele"], 2, "+"))
-            return cls(copies, row_names, columns, row_data=row_data, column_data=variants.column_data(named, 2))
+            names = feature_names(columns, range(copies.n_cols // 2))
+            columns, column_data = variants.dosage_columns(names, column_data)
+            return cls(copies, row_names, columns, row_data=row_data, column_data=column_data)
         bits = as_bits(values, binarize, missing=missing)
         return cls(bits, row_names, columns, row_data=row_data, column_data=column_data)
 
@@ -570,17 +570,47 @@ def _match_variants(
 def matched_table(X: Any, learned: Header, absent: str | None = None, table: str = "X", **conversion: Any) -> Table:
     """Convert new rows as `Table.from_any` does, with the columns of a model; see `match_columns`.
 
-    Columns of a data frame that the model does not know are left out first, and may hold anything.
+    Columns of a data frame that the model does not know are left out first, and may hold anything. Numbers of copies of
+    the variants of a model (see `are_copies`) become its columns.
     """
     names = None if dataframes.is_anndata(X) else dataframes.column_names(X)
     warned = names is not None and learned.names is not None
+    of_model = learned
+    if are_copies(X, learned):
+        conversion |= {"dosage": True, "binarize": None}
+        of_model = copied_header(learned)
     if names is not None and learned.names is not None:
-        X, _ = without_unknown_columns(X, names, learned, absent, table)
+        X, _ = without_unknown_columns(X, names, of_model, absent, table)
     converted = Table.from_any(X, **conversion)
     match = match_columns(learned, converted.header, absent, table)
     if not warned:
         match.warn_differences(table)
     return match.gather_table(converted)
+
+
+def copied_header(learned: Header) -> Header:
+    """Return the columns of a table of numbers of copies from which the columns of a model can be made."""
+    names = variants.copied_variants(learned.data)
+    return Header(len(names), names, data=Annotations({}, len(names)))
+
+
+def have_copies(names: Names | None, n_cols: int, learned: Header) -> bool:
+    """Return whether columns with these names are the variants of a model, rather than its two columns of each.
+
+    Without names, they are if their number is that of the variants, and the model was learned without names too.
+    """
+    of_model = copied_header(learned)
+    if names is None or not of_model.names:
+        return n_cols > 0 and of_model.names == feature_names(None, range(n_cols))
+    given = set(names)
+    return given.isdisjoint(learned.names or ()) and not given.isdisjoint(of_model.names)
+
+
+def are_copies(X: Any, learned: Header) -> bool:
+    """Return whether new rows for a model are numbers of copies, as `Table.from_any` takes with ``dosage=True``."""
+    if isinstance(X, (Table, BitMatrix, SparseBits)) or len(getattr(X, "shape", ())) != 2:
+        return False
+    return have_copies(dataframes.column_names(X), X.shape[1], learned)
 
 
 def without_unknown_columns(

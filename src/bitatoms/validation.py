@@ -329,6 +329,8 @@ def raise_invalid(
         raise MissingCell(name, replace(missing, count=n_missing))
     assert other is not None
     hint = advice if name == "X" else ("convert it to 0 and 1 first",)
+    if name == "X" and other.problem == "2":
+        hint += ("; for numbers of copies of an allele (0, 1 and 2), pass Table.from_any(X, dosage=True)",)
     raise InvalidCell(name, other, "contains values other than 0 and 1 (first: {problem} {where})", *hint)
 
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .annotations import Annotations, Labels, Values
 from .errors import InputError, Parameter, warn
+from .verbosity import quote_name
 
 Kind = Literal["category", "value", "bin", "boolean"]  # a value is a category that is a number
 FIELDS = ("variable", "kind", "value", "lower", "upper")
@@ -27,6 +28,7 @@ TRUE_WORDS = frozenset(("true", "t", "yes", "y"))
 FALSE_WORDS = frozenset(("false", "f", "no", "n"))
 MAX_INTEGER_VALUES = 10  # distinct integers that are categories; each must occur twice on average
 _MAX_FREE_VALUES = 100  # distinct texts that may be categories however few rows there are
+_NAME_LENGTH = 40  # characters of a name that are shown
 _MAX_EXACT = 2.0**53  # integers that floats represent exactly
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?", re.ASCII)
@@ -185,10 +187,11 @@ class Variable(NamedTuple):
 
     def described(self) -> str:
         """Return what its columns stand for, in a few words."""
+        name = quote_name(self.name if len(self.name) <= _NAME_LENGTH else f"{self.name[:_NAME_LENGTH]}...")
         if self.kind == "boolean":
-            return f"{self.name} (yes or no)"
+            return f"{name} (yes or no)"
         n, what = self.n_columns, "bin" if self.kind == "bin" else "value"
-        return f"{self.name} ({n} {what}{'s' * (n > 1)})"
+        return f"{name} ({n} {what}{'s' * (n > 1)})"
 
 
 def parse_number(text: str) -> float | None:
@@ -232,6 +235,14 @@ def _words(given: Labels) -> list[str]:
     if given.category_type:
         return [_number_text(value) for value in given.typed_categories().tolist()]
     return [text.strip() for text in given.categories]
+
+
+def known_values(given: Values) -> list[Any]:
+    """Return numbers, booleans or texts as a list, None where one is missing; blank text is."""
+    if isinstance(given, Labels):
+        return [text.strip() or None if isinstance(text, str) else None for text in np.asarray(given).tolist()]
+    values = np.ma.getdata(given).tolist()
+    return [None if lacks else value for value, lacks in zip(values, _is_missing(given).tolist(), strict=True)]
 
 
 def summarized(given: Values) -> Summary:

@@ -6,6 +6,7 @@ tied: whether a sample carries the allele, and whether it carries two copies. A 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
@@ -87,6 +88,22 @@ def named(names: Sequence[str], data: Annotations | None = None) -> Annotations:
     return Annotations({**unknown, **known, "id": Labels.of(names)}, len(names))
 
 
+def dosage_columns(names: Sequence[str], data: Annotations | None = None) -> tuple[tuple[str, ...], Annotations]:
+    """Return the names and the annotations of the two columns of each variant of a table of numbers of copies.
+
+    The allele that is counted is written as +, unless the annotations of the variants contain it.
+    """
+    variants = named(names, data)
+    return tuple(column_names(variants["id"], variants["allele"], 2, "+")), column_data(variants, 2)
+
+
+def copied_variants(data: Annotations | None) -> tuple[str, ...]:
+    """Return the ids of the variants of diploid samples, as columns of a table of numbers of copies are named."""
+    if not are_variants(data) or not (np.asarray(data["copies"]) == 2).any():
+        return ()
+    return tuple(dict.fromkeys(name for name in data["id"].tolist() if name is not None))
+
+
 def pack_dosages(values: Any, missing: str) -> BitMatrix:
     """Return numbers of copies, 0, 1 and 2, as two columns each: one copy or more, two copies; others are rounded."""
     handled = "refuse" if missing == "refuse" else "unknown"
@@ -107,6 +124,25 @@ def pack_dosages(values: Any, missing: str) -> BitMatrix:
     mask = BitMatrix.from_words(unknown, len(carries)).T
     both = BitMatrix.from_words(bits, len(carries)).T.with_unknown(mask)
     return both if missing == "unknown" else both.filled()
+
+
+def unpack_dosages(bits: BitMatrix, data: Annotations, names: Sequence[str]) -> dict[str, list[int | None]]:
+    """Return the numbers of copies of each variant that has two columns, None where one of them is unknown.
+
+    A variant is called by its id, or by the name of its first column if several variants have this id.
+    """
+    columns, ids = pairs(data), data["id"].tolist()
+    counts = Counter(ids[first] for first in columns[:, 0].tolist())
+    found: dict[str, list[int | None]] = {}
+    for first, second in columns.tolist():
+        both = bits.take_columns([first, second])
+        copies = both.filled().to_dense().sum(axis=1).tolist()
+        if both.unknown is not None:
+            is_known = both.unknown.row_weights() == 0
+            copies = [number if known else None for number, known in zip(copies, is_known.tolist(), strict=True)]
+        name = ids[first]
+        found[names[first] if name is None or counts[name] > 1 else name] = copies
+    return found
 
 
 def variants_of(data: Annotations) -> tuple[Annotations, NDArray[np.intp]]:

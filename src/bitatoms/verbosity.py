@@ -41,6 +41,23 @@ def escape_name(name: str) -> str:
     return CONTROLS_OF_NAMES.sub(_escape, name)
 
 
+def quote_name(name: str, *separators: str) -> str:
+    r"""Return a name as it is listed on a terminal: control characters escaped, in quotes if it contains a comma.
+
+    Quotes are those of CSV files, as options take them. They also enclose names with one of the other separators.
+
+    Examples
+    --------
+    >>> print(", ".join(map(quote_name, ["tea", "milk, fat-free", 'a 3" pipe'])))
+    tea, "milk, fat-free", a 3" pipe
+    >>> print(quote_name("salt and pepper", " and "))
+    "salt and pepper"
+    """
+    text = escape_name(name)
+    is_quoted = text.startswith('"') or any(separator in text for separator in (",", *separators))
+    return '"{}"'.format(text.replace('"', '""')) if is_quoted else text
+
+
 def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 

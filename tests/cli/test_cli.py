@@ -419,13 +419,39 @@ def test_costs_of_errors(bitatoms, table, tmp_path):
     assert not (model.inverse_transform(model.transform(table)) > table.to_dense()).any()
 
 
-@pytest.mark.parametrize("which", ["baskets", "digits"])
-def test_demo_runs_the_commands_it_shows(bitatoms, tmp_path, which):
-    code, stdout, _ = bitatoms("demo", which, "--folder", tmp_path / "new")
+@pytest.mark.parametrize(("which", "quiet"), [("baskets", False), ("digits", True)])
+def test_demo_runs_the_commands_it_shows(bitatoms, tmp_path, which, quiet):
+    code, stdout, stderr = bitatoms("demo", which, "--folder", tmp_path / "new", *["--quiet"] * quiet)
     assert code == 0
-    assert "$ bitatoms fit " in stdout
-    assert "$ bitatoms report " in stdout
+    assert ("$ bitatoms fit " in stdout) is not quiet
+    assert ("$ bitatoms report " in stdout) is not quiet
+    assert not (quiet and stdout + stderr)
     assert len(list((tmp_path / "new").iterdir())) == 3
+
+
+def test_patterns_are_known_atoms_of_another_fit(bitatoms, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ["tea; green", "jam", "milk, fat", 'a "b"', "rum", "gin"]
+    atoms = np.array([[1, 1, 0, 1, 0, 0], [0, 0, 1, 0, 1, 1]], np.uint8)
+    ba.write(ba.Table.from_any(np.repeat(atoms, 20, axis=0)).bits, "rows.npy")
+    table = ba.Table(ba.read("rows.npy").bits, columns=names)
+    ba.write(table, "table.npz")
+    assert bitatoms("fit", "table.npz", "-k", "2", "--algebra", "or", "-o", "model.npz", "-q") == (0, "", "")
+    for file in ("patterns.csv", "patterns.xlsx"):
+        if file.endswith("xlsx") and not find_spec("openpyxl"):
+            continue
+        assert bitatoms("show", "model.npz", "--patterns", file, "--quiet") == (0, "", "")
+        assert bitatoms("fit", "table.npz", "--fixed", file, "-k", "2", "--algebra", "or", "-o", "again.npz")[0] == 0
+        again, first = ba.load("again.npz"), ba.load("model.npz")
+        assert {pattern.features for pattern in again.patterns()} == {pattern.features for pattern in first.patterns()}
+    lines = (tmp_path / "patterns.csv").read_text().splitlines()
+    (tmp_path / "patterns.csv").write_text("\n".join([lines[0], '1,"""jam; tea"']))
+    code, _, stderr = bitatoms("fit", "table.npz", "--fixed", "patterns.csv")
+    assert code == 2
+    assert "patterns.csv: line 2, column 'features': quotes do not match" in stderr
+    (tmp_path / "patterns.csv").write_text("\n".join([lines[0], "1,jam; bread"]))
+    code, _, stderr = bitatoms("fit", "table.npz", "--fixed", "patterns.csv")
+    assert "--fixed have columns that the table lacks: 'bread'" in stderr
 
 
 def test_missing_extra_is_named(monkeypatch):

@@ -17,7 +17,7 @@ pytest.importorskip("typer")
 
 CONTROLS = ["\x1b[31mred", "\x07bell", "\x9b2J", "\x7fdelete", "\u202eturned", "\u2066isolated", "\x00nul", "a\rb"]
 RAW = {char for text in CONTROLS for char in text if not char.isprintable()}
-NAMES = [*CONTROLS, "two\nlines", "tab\there", "plain", "Käse", "牛乳", "نان"]
+NAMES = [*CONTROLS, "two\nlines", "tab\there", "plain, simple", "Käse", "牛乳", "نان"]
 
 
 @pytest.fixture
@@ -63,6 +63,13 @@ def test_names_in_patterns(bitatoms, table):
     assert used & {*CONTROLS}
     for name in used:
         assert " ".join(escape_name(name).split()) in shown
+    assert '"plain, simple"' in shown
+    for command in (("rules",), ("score", "-n", "1"), ("recommend", "-n", "14")):
+        code, stdout, stderr = bitatoms(command[0], "model.npz", "table.npz", *command[1:])
+        assert code == 0
+        assert_safe(stdout, stderr)
+        assert not {"two", "lines"} & set(stdout.split())
+        assert '"plain, simple"' in stdout or command[0] == "score"
 
 
 def test_names_in_markdown(bitatoms, table):

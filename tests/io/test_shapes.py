@@ -1,6 +1,7 @@
 """The shape of text files: long tables and lists of items are detected, and tables never taken for them."""
 
 import itertools
+import re
 import warnings
 
 import numpy as np
@@ -17,7 +18,7 @@ ONLINE_RETAIL = (
     "InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,CustomerID,Country\n"
     '536365,85123A,"HOLDER, WHITE",6,12/1/2010 8:26,2.55,17850,United Kingdom\n'
     "536365,71053,LANTERN,6,12/1/2010 8:26,3.39,17850,United Kingdom\n"
-    "C536366,71053,LANTERN,-6,12/1/2010 8:28,3.39,17850,United Kingdom\n"
+    "536367,71053,LANTERN,1,12/1/2010 8:28,3.39,13047,United Kingdom\n"
 )
 LONG = {  # files, and the columns that they are read by
     "names": ("order,item\n7,milk\n8,tea\n7,tea\n", ("order", "item")),
@@ -31,6 +32,8 @@ LONG = {  # files, and the columns that they are read by
     "blanks": (" Order ID , Item \n 7 , milk \n7, tea\n", ("Order ID", "Item")),
     "no header": ("1000,soap\n1001,milk\n1001,tea\n", ("1", "2")),
     "as written": ("row,item\nann,milk\nann,tea\nbob,tea\n", ("row", "item")),
+    "one order, numbered 1": ("order,article,price\n1,milk,2\n1,tea,1\n", ("order", "article")),
+    "orders numbered 0 and 1": ("order,article\n0,milk\n1,tea\n", ("order", "article")),
     "customers": (
         "Member_number,Date,itemDescription\n1,a,milk\n1,b,tea\n2,b,tea\n",
         ("Member_number", "itemDescription"),
@@ -63,13 +66,13 @@ def test_long_tables_are_detected(tmp_path, case):
         table = ba.read(path)
     assert table == ba.read(path, long=columns)
     assert len(table.row_names) == len(set(table.row_names))
-    assert (table.shape[0] > 1) or case in ("a byte order mark", "semicolons", "blanks")
+    assert (table.shape[0] > 1) or case in ("a byte order mark", "semicolons", "blanks", "one order, numbered 1")
 
 
 def test_the_columns_of_a_long_table_can_be_chosen(tmp_path):
     path = write(tmp_path, ONLINE_RETAIL)
     table = ba.read(path, long="CustomerID,StockCode")
-    assert (table.row_names, table.columns) == (("17850",), ("85123A", "71053"))
+    assert (table.row_names, table.columns) == (("17850", "13047"), ("85123A", "71053"))
     with pytest.raises(ba.FileError, match=r"there is no column 'Invoice' \(did you mean 'InvoiceNo'\?\)"):
         ba.read(path, long=("Invoice", "StockCode"))
     with pytest.raises(ba.InputError, match="long must be two columns"):
@@ -77,7 +80,7 @@ def test_the_columns_of_a_long_table_can_be_chosen(tmp_path):
     with pytest.raises(ba.FileError, match="long applies to csv, tsv, xlsx, pairs, not to 'fimi'"):
         ba.read(path, format="fimi", long="a,b")
     with pytest.warns(InputWarning, match="rows are named by column 'InvoiceNo' and items by column 'Description'"):
-        assert ba.read(path, format="pairs").row_names == ("536365", "C536366")
+        assert ba.read(path, format="pairs").row_names == ("536365", "536367")
 
 
 def test_a_model_reads_a_long_table_in_which_no_row_occurs_twice(tmp_path):
@@ -121,8 +124,11 @@ NEITHER = {  # files that are of another shape, or of none that is clear
     "a row of text": "a,b\n1,0\nx,perhaps\n",
     "a title": "Sales\nid,a,b\nr1,0,1\n",
     "items and flags": "item,basket\nmilk,1\nbread,0\n",
+    "items and ones": "item,basket\nmilk,1\nbread,1\n",
+    "one order, no header": "1,milk\n1,tea\n",
     "an order per line": "order_id,product,colour\n7,shirt,red\n8,shirt,blue\n",
     "lists in one cell": "order,items\n7,milk|tea\n8,milk;tea\n9,jam\n",
+    "several items of no order": "order,item,price\n,milk,1\n,tea,2\n8,jam,1\n",
     "two candidates": "order,invoice,item\n7,1,milk\n7,1,tea\n",
     "two kinds of items": "order,product,item\n7,a,milk\n7,b,tea\n",
     "categories": "colour,size\nred,L\nred,M\nblue,L\n",
@@ -197,3 +203,31 @@ def test_a_missing_item_is_an_error_that_names_the_line(tmp_path):
         ba.read(path)
     with pytest.warns(InputWarning, match="long table"):
         assert ba.read(path, missing="zero").to_dense().tolist() == [[1, 1], [0, 0]]
+
+
+def test_an_order_without_a_number_is_an_error_that_names_the_line(tmp_path):
+    path = write(tmp_path, "date,order,city,item\nmon,7,x,milk\nmon,7,x,tea\ntue,,x,tea\ntue,8,x,tea\nwed, ,x,gin\n")
+    problem = "line 4: column 'order', which names the row, is blank .as in 1 more line.; fill it in, or pass missing"
+    with pytest.warns(InputWarning, match="long table"), pytest.raises(ba.FileError, match=problem):
+        ba.read(path)
+    with (
+        pytest.warns(InputWarning, match="long table"),
+        pytest.warns(InputWarning, match=r"2 lines are left out, because column 'order', .* is blank .first: 4."),
+    ):
+        table = ba.read(path, missing="zero")
+    assert (table.row_names, table.columns) == (("7", "8"), ("milk", "tea"))
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("day,order,article,price\nmon,1,milk,1\ntue,2,tea,2\n", ("order", "article")),  # no order with two items
+        ("1,milk,3\n1,tea,1\n", ("1", "2")),  # one order
+        ("article,order,price\nmilk,7,1\ntea,8,2\n", ("order", "article")),
+    ],
+)
+def test_the_error_about_a_file_that_may_be_a_long_table_names_its_columns(tmp_path, text, columns):
+    path = write(tmp_path, text)
+    with pytest.raises(ba.FileError, match=re.escape(f"names a row and one of its items, pass long={columns}")):
+        ba.read(path)
+    assert ba.read(path, long=columns).bits.count() == 2

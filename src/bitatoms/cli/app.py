@@ -44,6 +44,7 @@ from .options import (
     Quiet,
     Search,
     default_of,
+    hide_all_notes,
     parameter,
     with_reading_options,
 )
@@ -54,7 +55,10 @@ from .streams import lines_beside
 BAD_INPUT = 2
 _VERBOSE = "bitatoms.verbose"  # whether --version prints more
 _LIMITS = "Constraints"
-_FIXED_HELP = "Known atoms, a table with one row per atom: they stay as they are, and others are learned beside them."
+_FIXED_HELP = (
+    "Known atoms, a table with one row per atom, or a pattern file: they stay as they are, and others are learned "
+    "beside them."
+)
 _APART_HELP = (
     "Features of which an atom has at most one, separated by commas (quote names that contain commas); may be repeated."
 )
@@ -93,7 +97,10 @@ Top = Annotated[int, typer.Option(min=0, help="Number of atoms to show.", rich_h
 AtomsTo = Annotated[Path | None, _output("--atoms-to", help="Write the atoms as a table, in any format.")]
 Decode = Annotated[
     bool,
-    _output("--decode", help="Write a table of categories, as the model's table was: one column per variable."),
+    _output(
+        "--decode",
+        help="Write a table of categories or of numbers of copies, as the model's table was: one column per variable.",
+    ),
 ]
 Patterns = Annotated[Path | None, _output("--patterns", help="Write the patterns as .csv, .json, .md or .xlsx.")]
 
@@ -690,7 +697,12 @@ def roles_diff(
     epilog=_examples("bitatoms show model.npz", "bitatoms show model.npz --patterns patterns.md --atoms-to atoms.csv")
 )
 def show(
-    model: ModelFile, atoms_to: AtomsTo = None, patterns: Patterns = None, top: Top = 20, json: AsJson = False
+    model: ModelFile,
+    atoms_to: AtomsTo = None,
+    patterns: Patterns = None,
+    top: Top = 20,
+    quiet: Quiet = False,
+    json: AsJson = False,
 ) -> None:
     """Describe a model or a packed store.
 
@@ -698,9 +710,11 @@ def show(
     """
     from . import commands
 
+    if quiet:
+        hide_all_notes()
     outputs = commands.Outputs(atoms=atoms_to, patterns=patterns)
     with lines_beside(*outputs):
-        commands.show(model, outputs, Display(json=json, top=top))
+        commands.show(model, outputs, Display(quiet, json, top))
 
 
 @app.command(
@@ -1112,12 +1126,15 @@ def pack(
 def demo(
     data: Annotated[Demo, typer.Argument(help="The data to use.")] = Demo.baskets,
     folder: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("bitatoms-demo"),
+    quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
     """Try bitatoms: write an example table, learn its patterns and write a report. Prints the commands it runs."""
     from . import demo
 
-    demo.run(data, folder, _command(), json)
+    if quiet:
+        hide_all_notes()
+    demo.run(data, folder, _command(), Display(quiet, json))
 
 
 @app.command(epilog=_examples("bitatoms warmup", "NUMBA_CACHE_DIR=/opt/kernels bitatoms warmup"))

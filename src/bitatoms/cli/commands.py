@@ -31,6 +31,7 @@ from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
 from ..rows.weights import WeightedRows, Weights, checked_weights
 from ..table import Header, Picture, Table, listed_names, match_columns
+from ..verbosity import quote_name
 from . import stores
 from .console import Display, print_json, print_line, print_note, print_result
 from .files import (
@@ -45,6 +46,7 @@ from .files import (
     load_model_and_table,
     open_packed,
     path_of_interrupted,
+    read_atoms,
     read_with_status,
     read_with_weights,
     remembered_options,
@@ -53,7 +55,7 @@ from .files import (
     write_decoded,
     write_table,
 )
-from .options import PLAIN, Input, NewRows
+from .options import Input, NewRows
 from .progress import ObservedStore, SearchProgress, show_status
 from .spelling import STANDARD, as_arguments, quote_path
 from .stores import RunOptions, show_store, write_codes
@@ -121,7 +123,7 @@ def fit(
     quiet = display.quiet or display.json
     table, weights = _open_weighted(data, beside.weight_column, quiet)
     if beside.fixed is not None:
-        search = search | {"fixed_atoms": read_with_status(Input(beside.fixed, PLAIN).with_all_known(), quiet)}
+        search = search | {"fixed_atoms": read_atoms(beside.fixed, quiet)}
     if 0 in table.shape:
         raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")
     if isinstance(table, Store):
@@ -238,7 +240,7 @@ def _groups(given: str | None, table: Table) -> Any:
     if given is None or (table.row_data is not None and given in table.row_data):
         return given
     if not Path(given).is_file():
-        fields = ", ".join(table.row_data or ()) or "none"
+        fields = ", ".join(map(quote_name, table.row_data or ())) or "none"
         raise FileError(f"--groups {given}: there is no such file, and no such field of the rows (fields: {fields})")
     return read_group_labels(Path(given), table.row_names, len(table))
 
@@ -255,7 +257,7 @@ def _describe_written(written: list[Path], outputs: Outputs) -> str:
 def _print_next_command(data: Input, outputs: Outputs, run: RunOptions, rows: Table | Store) -> None:
     """Suggest the next command: a report, unless that would pack a table that is not packed yet."""
     assert outputs.model is not None
-    encoding = ("categories", "as_category", "as_number", "bins")
+    encoding = ("categories", "as_category", "as_number", "bins", "dosage")
     known = (*remembered_options(data.reading), *encoding, "tile")  # options that the model remembers
     options = as_arguments({name: value for name, value in data.reading.given().items() if name not in known})
     model, table = quote_path(outputs.model), quote_path(data.path)
@@ -457,7 +459,7 @@ def show(model_path: Path, outputs: Outputs, display: Display) -> None:
     """Describe a model, and write its atoms and patterns."""
     outputs.check(model_path, display.json)
     if is_packed(model_path):
-        show_store(Store(model_path), outputs.paths, display.json)
+        show_store(Store(model_path), outputs.paths, display)
         return
     model = load_model(model_path).model
     if outputs.atoms is not None:
@@ -466,6 +468,8 @@ def show(model_path: Path, outputs: Outputs, display: Display) -> None:
         write_pattern_file(model, outputs.patterns)
     if display.json:
         print_json(model_json(model))
+        return
+    if display.quiet:
         return
     print_line(model.summary())
     print_patterns(model, display.top, "")

@@ -23,10 +23,12 @@ from ..variants import pairs as genotype_pairs
 from .commands import OutputTable
 from .console import Display, print_json, print_line, print_result
 from .files import (
+    KnownValues,
     check_json_output,
     check_output,
     check_writable,
     load_model_and_table,
+    load_model_and_values,
     read_with_status,
     write_decoded,
     write_table,
@@ -52,7 +54,7 @@ def complete(
 ) -> None:
     """Write a table with its missing values filled in, by the model or by its own rows, or a list of these values.
 
-    Of encoded variables, the values are written if the table is decoded.
+    Of encoded variables, the values are written if the table is decoded: known numbers as they are in the table.
     """
     quiet = display.is_silent
     check_json_output(display.json, output.path)
@@ -61,7 +63,11 @@ def complete(
         _check_list(output)
     else:
         check_output(output.path, output.format, rows.model_path if is_decoded else None)
-    model, table = load_model_and_table(rows, quiet)
+    known: KnownValues = {}
+    if is_decoded:
+        model, table, known = load_model_and_values(rows, quiet)
+    else:
+        model, table = load_model_and_table(rows, quiet)
     workers, n_unknown = run.workers(table.bits), table.bits.n_unknown
     filled = f"{n_unknown} missing value{'s' * (n_unknown != 1)}"
     with show_status("Comparing rows" if by_neighbours else "Predicting", quiet):
@@ -73,9 +79,13 @@ def complete(
             written = f"{filled} predicted"
         else:
             made = table.with_bits(completed)
-            if table.columns is None:
-                made = Table(made.data, table.row_names, model.columns, table.picture)
-            (write_decoded if is_decoded else write_table)(made, *output)
+            if table.columns is None or (is_decoded and table.column_data is None):
+                data = model.column_data if is_decoded else None
+                made = Table(made.data, table.row_names, model.columns, table.picture, column_data=data)
+            if is_decoded:
+                write_decoded(made, *output, known)
+            else:
+                write_table(made, *output)
             written = f"{describe_shape(made)}, {filled} filled in"
     if display.quiet and not display.json:
         return

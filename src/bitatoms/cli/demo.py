@@ -14,7 +14,7 @@ from ..bits import BitMatrix
 from ..io.api import write
 from ..io.values import write_values
 from ..table import Picture, Table
-from .console import print_json, print_line
+from .console import Display, print_json, print_line
 
 
 class Demonstration(NamedTuple):
@@ -43,7 +43,7 @@ _ALL = {
 }
 
 
-def run(which: str, folder: Path, run_command: Callable[..., Any], json: bool = False) -> None:
+def run(which: str, folder: Path, run_command: Callable[..., Any], display: Display) -> None:
     """Write the data, fit a model and write a report, with the commands for it."""
     demonstration = _ALL[which]
     folder.mkdir(parents=True, exist_ok=True)
@@ -53,17 +53,17 @@ def run(which: str, folder: Path, run_command: Callable[..., Any], json: bool = 
         write(generated, data)
     else:
         write_values(generated, None, data, "csv")
-    if not json:
+    if not display.is_silent:
         print_line(f"{demonstration.about}: written to {data}")
     for command in (
         ["fit", str(data), *demonstration.options.split(), "-o", str(model)],
         ["report", str(model), str(data), *demonstration.options.split(), "-o", str(page)],
     ):
-        if json:
+        if display.is_silent:
             command.append("--quiet")
         else:
             print_line(f"\n$ bitatoms {shlex.join(command)}", style="bold")
         if code := run_command(command, standalone_mode=False):
             raise typer.Exit(code)
-    if json:
+    if display.json:
         print_json({"about": demonstration.about, "table": str(data), "model": str(model), "report": str(page)})

@@ -17,22 +17,27 @@ from ..core.model import Model
 from ..encoding import Encoding
 from ..errors import Parameter
 from ..io import model_file
-from ..io.api import StreamingSource, open_table, read, read_matching, write
+from ..io.api import StreamingSource, open_table, read, read_known_values, read_matching, write
 from ..io.atomic import is_null_device, is_zarr_store, link_target, write_error
 from ..io.errors import FileError
 from ..io.formats import FORMATS, GENOTYPE_FORMATS, check_one_file, infer_format
 from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
+from ..io.patterns import read_patterns
 from ..io.stream import ReadOptions
 from ..io.values import check_values_format, write_values
 from ..io.weight_column import read_weight_column
 from ..rows.store import Store
 from ..table import Header, Picture, Table, check_picture
+from ..variables import parse_number
+from ..variants import pairs as genotype_pairs
+from ..variants import unpack_dosages
 from .console import print_note
-from .options import Input, NewRows, Reading, default_of
+from .options import PLAIN, Input, NewRows, Reading, default_of
 from .progress import show_status
 from .spelling import STANDARD, as_arguments
 from .streams import is_stdout, is_stream, output_file, output_name, spooled
 
+KnownValues = dict[str, list[str | None]]  # of variables, as a file has them
 CUT_SHORT = ("interrupted", "max_memory")  # how a search ends that was neither finished nor limited by the user
 # Formats that a remembered option applies to.
 _FORMATS_WITH = {
@@ -45,12 +50,17 @@ _FORMATS_WITH = {
 
 def read_table(data: Input, learned: Header | None = None, absent: str | None = None) -> Table:
     """Read the table from a file, or from standard input; with the columns of a model if these are given."""
-    reading = data.reading
     with spooled(data) as file, named_in_errors(data, file):
-        if learned is None:
-            table = read(file, reading.format, **reading.options)
-        else:
-            table = read_matching(file, learned, absent, reading.format, name=data.title, **reading.options)
+        return _read_file(file, data, learned, absent)
+
+
+def _read_file(file: Path, data: Input, learned: Header | None, absent: str | None) -> Table:
+    """Read the table from a file that holds the data."""
+    reading = data.reading
+    if learned is None:
+        table = read(file, reading.format, **reading.options)
+    else:
+        table = read_matching(file, learned, absent, reading.format, name=data.title, **reading.options)
     if reading.tile is None:
         return table
     return Table(
@@ -79,6 +89,12 @@ def read_with_weights(data: Input, column: str, quiet: bool) -> tuple[Table, NDA
         if is_first and options["row_names"] is None:
             own["row_names"] = False  # different weights could be taken for names
         return read_table(Input(file, data.reading.updated(own))), weights
+
+
+def read_atoms(path: Path, quiet: bool) -> Table:
+    """Read known atoms: a table with one row per atom, or the pattern file of a model."""
+    patterns = None if path == STANDARD else read_patterns(path)
+    return read_with_status(Input(path, PLAIN).with_all_known(), quiet) if patterns is None else patterns
 
 
 def remembered_options(reading: Reading) -> dict[str, Any]:
@@ -126,21 +142,41 @@ def write_table(table: Table, path: Path, format: str | None = None) -> None:
 
 
 def check_output(path: Path, format: str | None, decoded_by: Path | None) -> None:
-    """Raise if a table cannot be written; decoded values need the encoding of a model, and a format that holds text."""
+    """Raise if a table cannot be written; decoded values need a model of categories or copies, and a text format."""
     format = table_format(path, format)
     if decoded_by is None:
         return
     check_values_format(format, output_name(path))
-    if Encoding.of(load_model(decoded_by).model) is None:
-        raise FileError(f"{decoded_by}: the model was not learned from a table of categories; omit --decode")
+    model = load_model(decoded_by).model
+    if Encoding.of(model) is None and not len(genotype_pairs(model.header.data)):
+        raise FileError(
+            f"{decoded_by}: the model was not learned from a table of categories or of numbers of copies; omit --decode"
+        )
 
 
-def write_decoded(table: Table, path: Path, format: str | None = None) -> None:
-    """Write the values of encoded variables to a file or a stream."""
+def write_decoded(table: Table, path: Path, format: str | None = None, original: KnownValues | None = None) -> None:
+    """Write the values of encoded variables to a file or a stream: numbers as the original has them, if it does.
+
+    Of genotypes, the numbers of copies are written.
+    """
     encoding, format = Encoding.of(table), table_format(path, format)
-    assert encoding is not None
+    values: dict[str, list[Any]]
+    if encoding is None:
+        assert table.column_data is not None
+        values = dict(unpack_dosages(table.bits, table.column_data, table.names_of(range(table.shape[1]))))
+    else:
+        values = encoding.decode(table, original or None)
+    if encoding is not None and format == "xlsx":  # whose cells have types
+        numbers = {variable.name for variable in encoding.variables if variable.kind == "bin"}
+        values |= {name: list(map(_as_number, values[name])) for name in numbers}
     with output_file(path, FORMATS[format].extensions[0]) as file:
-        write_values(encoding.decode(table), table.row_names, file, format)
+        write_values(values, table.row_names, file, format)
+
+
+def _as_number(value: Any) -> Any:
+    """Return a text that is a number as one; others, such as the names of bins, as they are."""
+    number = parse_number(value) if isinstance(value, str) else None
+    return value if number is None else number
 
 
 def write_code_table(codes: Table, path: Path, format: str | None = None) -> None:
@@ -295,11 +331,24 @@ def load_model(path: Path) -> model_file.LoadedModel:
 
 def load_model_and_table(rows: NewRows, quiet: bool) -> tuple[Model, Table]:
     """Read a model, and a table with the options that the model remembers and its columns."""
+    model, data = _load_model(rows, quiet)
+    return model, read_with_status(data, quiet, model.header, rows.absent)
+
+
+def load_model_and_values(rows: NewRows, quiet: bool) -> tuple[Model, Table, KnownValues]:
+    """Read a model and a table as `load_model_and_table` does, and the values that the table was encoded from."""
+    model, data = _load_model(rows, quiet)
+    with show_status(f"Reading {data.title}", quiet), spooled(data) as file, named_in_errors(data, file):
+        table = _read_file(file, data, model.header, rows.absent)
+        return model, table, read_known_values(file, model.header, data.reading.format, **data.reading.options)
+
+
+def _load_model(rows: NewRows, quiet: bool) -> tuple[Model, Input]:
+    """Read a model, and return how a table is read with the options that it remembers."""
     model, _, remembered = load_model(rows.model_path)
     data = rows.data
     # The meaning of the cells of a packed store was decided when it was packed.
     added = {} if is_packed(data.path, data.reading.format) else options_from_model(data, remembered)
     if added and not quiet:
         print_note(f"{data.title} is read with the options of the model's data:{as_arguments(added)}")
-    updated = Input(data.path, data.reading.updated(added))
-    return model, read_with_status(updated, quiet, model.header, rows.absent)
+    return model, Input(data.path, data.reading.updated(added))

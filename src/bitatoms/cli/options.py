@@ -191,6 +191,7 @@ def _reading(
     without: Annotated[
         list[str] | None, _option("without", help="Column to leave out, by name; repeat the option for several.")
     ] = None,
+    dosage: Annotated[bool, _option("dosage", "--dosage")] = False,
     phased: Annotated[bool, _option("phased", "--phased")] = False,
     region: Annotated[str | None, _option("region")] = None,
     maf: Annotated[float | None, _option("maf")] = None,
@@ -226,6 +227,7 @@ def _reading(
         "blocks": None if blocks is None else parse_size(blocks),
         "transpose": transpose,
         "without": tuple(without or ()),
+        "dosage": dosage,
         "phased": phased,
         "region": region,
         "maf": maf,
@@ -234,6 +236,12 @@ def _reading(
     }
     assert options.keys() == parameters.declarations(parameters.ReadKwargs).keys()
     return Reading(None if format is None else str(format), options, None if tile is None else parse_size(tile))
+
+
+def hide_all_notes() -> None:
+    """Print no warnings and notes until the command ends: see `run` in app.py."""
+    warnings.simplefilter("ignore")
+    hide_notes()
 
 
 def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -245,8 +253,7 @@ def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         values = {name: given.pop(name) for name in added}
         if given.get("quiet"):
-            warnings.simplefilter("ignore")  # until the command ends: see `run` in app.py
-            hide_notes()
+            hide_all_notes()
         command(**given, reading=_reading(**values))
 
     shown = [parameter for name, parameter in own.items() if name != "reading"]

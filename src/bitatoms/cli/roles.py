@@ -22,13 +22,14 @@ from ..roles.diff import RoleDiff
 from ..roles.page import write_role_report
 from ..roles.tables import as_roles, role_names
 from ..table import Names, Table
-from ..verbosity import escape_name
+from ..verbosity import escape_name, quote_name
 from .commands import listed
 from .console import Display, print_json, print_line, print_rich
 from .files import (
     check_html_extension,
     check_json_output,
     check_writable,
+    read_atoms,
     read_with_status,
     table_format,
     write_code_table,
@@ -160,13 +161,12 @@ def read_users(data: Input, quiet: bool) -> Table:
 
 
 def read_roles(path: Path, quiet: bool) -> Table:
-    """Read a table of roles, with the defaults of all options for reading."""
-    data = Input(path, PLAIN).with_all_known()
-    table = read_with_status(data, quiet)
+    """Read a table of roles, with the defaults of all options for reading, or a pattern file."""
+    table = read_atoms(path, quiet)
     try:
         return as_roles(table)
     except InputError as error:
-        raise FileError(f"{data.name}: ", *error.args) from error
+        raise FileError(f"{Input(path, PLAIN).name}: ", *error.args) from error
 
 
 def write_role_page(report: RoleReport, path: Path, title: str, quiet: bool, diff: RoleDiff | None = None) -> None:
@@ -189,7 +189,7 @@ def print_lists(heading: str, lists: Sequence[tuple[str, Sequence[str]]], n_show
 def _cut(names: Sequence[str]) -> str:
     """Return the first names, and the number of the others."""
     shown = len(names) if len(names) <= _MAX_NAMES + 2 else _MAX_NAMES
-    text = ", ".join(map(escape_name, names[:shown]))
+    text = ", ".join(map(quote_name, names[:shown]))
     return f"{text} and {len(names) - shown} more" if len(names) > shown else text
 
 

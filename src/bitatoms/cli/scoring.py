@@ -17,12 +17,14 @@ from ..core.row_fit import RowFit, ScoredRows, score_rows, worst_rows
 from ..formatting import percent
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
+from ..io.name_lists import join_names
 from ..io.text_lines import open_text_writer
 from ..parallel import Workers
 from ..rows import store_transform
 from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
 from ..table import Table, feature_names
+from ..verbosity import escape_name, quote_name
 from .console import Display, print_json, print_line
 from .files import check_json_output, check_writable, load_model, load_model_and_table, open_packed
 from .options import NewRows
@@ -87,7 +89,7 @@ def _named_items(
 
 def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
     """Return the items of a row with their probabilities as text."""
-    listed = ", ".join(f"{item} ({percent(share, 1)})" for item, share in items)
+    listed = ", ".join(f"{quote_name(item)} ({percent(share, 1)})" for item, share in items)
     return f"{_row_text(row)}: {listed or 'it has all items'}"
 
 
@@ -148,7 +150,7 @@ def _scored(model: Model, table: Table | Store, absent: str, run: RunOptions, wo
 
 def _csv_row(name: Any, fit: RowFit) -> tuple[Any, ...]:
     """Return the fit of a row as cells of a CSV file."""
-    kinds = ("; ".join(cell.feature for cell in fit.cells if cell.kind == kind) for kind in ("unexpected", "missing"))
+    kinds = (join_names(cell.feature for cell in fit.cells if cell.kind == kind) for kind in ("unexpected", "missing"))
     return name, f"{fit.bits:.4f}", "; ".join(map(str, fit.atoms)), *kinds
 
 
@@ -165,7 +167,7 @@ def _score_line(name: Any, fit: RowFit) -> str:
         parts.append(f"pattern{'s' * (len(fit.atoms) > 1)} {', '.join(map(str, fit.atoms))}")
     for kind in ("unexpected", "missing"):
         cells = [cell for cell in fit.cells if cell.kind == kind]
-        listed = ", ".join(f"{cell.feature} ({cell.bits:.1f})" for cell in cells[:_MAX_CELLS])
+        listed = ", ".join(f"{quote_name(cell.feature, ';')} ({cell.bits:.1f})" for cell in cells[:_MAX_CELLS])
         more = f" and {len(cells) - _MAX_CELLS} more" if len(cells) > _MAX_CELLS else ""
         parts += [f"{kind}: {listed}{more}"] if cells else []
     return f"{_row_text(name)}: {'; '.join(parts)}"
@@ -210,4 +212,4 @@ def _row_names(table: Table | Store, start: int, stop: int) -> list[Any]:
 
 def _row_text(name: Any) -> str:
     """Return the name of a row as text."""
-    return f"row {name}" if isinstance(name, int) else str(name)
+    return f"row {name}" if isinstance(name, int) else escape_name(str(name))

@@ -27,7 +27,7 @@ from ..search.params import resolve
 from ..search.windows import is_wide
 from ..sparse_bits import Bits, is_smaller_sparse
 from ..table import Table
-from .console import print_json, print_line
+from .console import Display, print_json, print_line
 from .files import check_not_stream, check_writable, named_in_errors, table_format, write_code_table
 from .options import Input
 from .progress import ObservedStore, ProgressLine, show_status
@@ -254,14 +254,16 @@ def _count_ones(store: Store, quiet: bool) -> int:
         return sum(bits.count() for bits in observed.stored_chunks(n_rows))
 
 
-def show_store(store: Store, outputs: list[Path], json: bool) -> None:
+def show_store(store: Store, outputs: list[Path], display: Display) -> None:
     """Describe a packed store without reading its rows."""
     if outputs:
         raise FileError(
             f"{store.name}: this is a packed store, not a model; this command writes one: {_fit_command(store)}"
         )
-    if json:
+    if display.json:
         print_json({**store_json(store), **({} if store.n_ones is None else {"ones": store.n_ones})})
+        return
+    if display.quiet:
         return
     density = "" if store.n_ones is None else f", {percent(store.n_ones, math.prod(store.shape))} ones"
     print_line(f"{store.name}: {describe_store(store)}{density}, {_size(bytes_on_disk(store))} on disk")

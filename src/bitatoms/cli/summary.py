@@ -15,7 +15,7 @@ from ..core.model import Model, Pattern
 from ..formatting import few, percent, times
 from ..io.patterns import as_json
 from ..table import Table
-from ..verbosity import escape_name
+from ..verbosity import escape_name, quote_name
 from .console import print_line, print_rich, width_of_lines
 
 _MAX_PICTURE_WIDTH = 40  # pixels of a picture that is drawn in the terminal
@@ -55,7 +55,7 @@ def _most(counts: np.ndarray, total: int, name: Callable[[int], str]) -> str:
     """Return the names of the highest counts, each with its share of the total."""
     order = np.argsort(-counts, kind="stable")[:_MAX_UNKNOWN].tolist()
     return ", ".join(
-        f"{escape_name(name(index))} ({percent(int(counts[index]), total)})" for index in order if counts[index]
+        f"{quote_name(name(index))} ({percent(int(counts[index]), total)})" for index in order if counts[index]
     )
 
 
@@ -114,8 +114,8 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
 
 
 def _features(pattern: Pattern, n_shown: int) -> str:
-    """Return the names of the first features of a pattern, with control characters escaped, each with its lift."""
-    names = list(map(escape_name, pattern.features[:n_shown]))  # before the widths of columns are computed
+    """Return the names of the first features of a pattern as text of a terminal, each with its lift."""
+    names = list(map(quote_name, pattern.features[:n_shown]))  # before the widths of columns are computed
     if pattern.member_lifts is not None and len(pattern.features) > 1:
         names = [
             f"{name}\N{NO-BREAK SPACE}{times(lift)}" for name, lift in zip(names, pattern.member_lifts, strict=False)

@@ -19,6 +19,7 @@ from ..bits import BitMatrix
 from ..formatting import percent
 from ..sparse_bits import Bits, packed
 from ..table import Names
+from ..verbosity import quote_name
 
 if TYPE_CHECKING:
     from .model import Model
@@ -89,10 +90,15 @@ class Rule(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"of the {self.antecedent_rows:,} rows with {' and '.join(self.antecedent)}, "
-            f"{percent(self.rows, self.antecedent_rows)} also have {self.consequent}; "
+            f"of the {self.antecedent_rows:,} rows with {' and '.join(map(_quoted, self.antecedent))}, "
+            f"{percent(self.rows, self.antecedent_rows)} also have {_quoted(self.consequent)}; "
             f"of all, {percent(self.consequent_share, 1)}"
         )
+
+
+def _quoted(name: str) -> str:
+    """Return a name as a sentence contains it."""
+    return quote_name(name, " and ", ";")
 
 
 class RuleLimits(NamedTuple):

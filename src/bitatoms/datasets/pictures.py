@@ -86,7 +86,7 @@ def dither(gray: Any) -> np.ndarray:
 def halftone(enlarge: int = 2) -> np.ndarray:
     """Return a photograph as a halftone: the picture of a temple in China that comes with scikit-learn.
 
-    This needs Pillow, which ``bitatoms[plot]`` installs.
+    This needs Pillow, which ``bitatoms[image]`` installs.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -17,13 +17,24 @@ from ..errors import Parameter
 from ..memory import memory_limit
 from ..parameters import Missing, ReadKwargs, choices, documented
 from ..sparse_bits import Bits, SparseBits
-from ..table import ColumnMatch, Header, Table, feature_names, match_columns
+from ..table import (
+    ColumnMatch,
+    Header,
+    Names,
+    Table,
+    copied_header,
+    feature_names,
+    have_copies,
+    match_columns,
+)
 from .atomic import atomic_write
 from .column_names import named_columns
+from .dosages import PairedRows, with_paired_columns
 from .errors import FileError
 from .formats import FORMATS, GENOTYPE_FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
 from .readers import categories, pairs
 from .stream import (
+    DOSAGE_FORMATS,
     DROPPING_FORMATS,
     GENOTYPE_OPTIONS,
     ReadOptions,
@@ -51,6 +62,7 @@ _OPTION_FORMATS = {  # the formats to which an option applies
     "layer": ("h5ad", "h5mu", "10x", "npz", "zarr"),
     "modality": ("h5mu", "10x", "zarr"),
     "blocks": ("pbm", "png", "tiff"),
+    "dosage": DOSAGE_FORMATS,
     # A Zarr store may contain genotypes; its reader raises if it does not.
     **dict.fromkeys(GENOTYPE_OPTIONS, (*GENOTYPE_FORMATS, "zarr")),
 }
@@ -126,18 +138,67 @@ def read_matching(
                 stream = categories.read_encoded(source, read_options, encoding, absent, name)
                 stream = replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
                 return collect(_with_columns(stream, match_columns(learned, stream.header, absent, name)))
+        if _has_copies(source, read_options, learned):
+            read_options = replace(read_options, dosage=True, binarize=None)
         stream = open_table(source, read_options)
         if _may_be_long(source, read_options, learned, stream) and (long := pairs.find_long(source, read_options)):
             stream = open_table(source, replace(read_options, long=long))
-        match = match_columns(learned, stream.header, absent, name)
-        match.warn_differences(name)
+        if read_options.dosage and (of_model := copied_header(learned)).n_cols:  # messages name columns of the file
+            match_columns(of_model, copied_header(stream.header), absent, name).warn_differences(name)
+            match = match_columns(learned, stream.header, absent, name)
+        else:
+            match = match_columns(learned, stream.header, absent, name)
+            match.warn_differences(name)
         # Numbered duplicates do not have the names that the file has. Items and rows are not columns of the file.
         renamed = read_options.duplicates != "refuse" or read_options.transpose or stream.absent_is_zero
         if match.unknown and source.format in DROPPING_FORMATS and not renamed:
-            without = (*read_options.without, *match.unknown)
+            without = (*read_options.without, *_names_in_file(stream.header, match.unknown, read_options))
             stream = open_table(source, replace(read_options, without=without))
             match = match_columns(learned, stream.header, absent, name)
         return collect(_with_columns(stream, match))
+
+
+def _has_copies(source: Source, options: ReadOptions, learned: Header) -> bool:
+    """Return whether a file has numbers of copies of the variants of a model, rather than its columns of 0 and 1."""
+    may_have = source.format in DOSAGE_FORMATS and not (options.dosage or options.long or options.categories)
+    if not may_have or not copied_header(learned).n_cols:
+        return False
+    names: Names | None = None
+    with suppress(FileError):  # raised again when the file is read
+        ahead = replace(options, dosage=True, binarize=None, missing="zero")  # without notes about missing values
+        names = copied_header(open_table(source, ahead).header).names
+    if names is None:
+        return False
+    n_cols = len(names)
+    return have_copies(None if names == feature_names(None, range(n_cols)) else names, n_cols, learned)
+
+
+def _names_in_file(header: Header, columns: Names, options: ReadOptions) -> Names:
+    """Return what a file calls columns: numbers of copies have one column there, and two in the table."""
+    if not options.dosage:
+        return columns
+    unknown, ids = set(columns), () if header.data is None else header.data["id"].tolist()
+    named = zip(header.names or (), ids, strict=True)
+    return tuple(dict.fromkeys(name for column, name in named if column in unknown))
+
+
+def read_known_values(
+    path: str | os.PathLike[str], learned: Header, format: str | None = None, **options: Unpack[ReadKwargs]
+) -> dict[str, list[str | None]]:
+    """Return the values of the variables of a model as a file has them, None where they are missing.
+
+    The dict is empty if the model was not learned from a table of categories, or the file is none.
+    """
+    source, encoding = Source(Path(path), infer_format(path, format), os.fspath(path)), Encoding.of(learned.data)
+    with _translate_errors(source):
+        read_options = ReadOptions.from_kwargs(options)
+        if (
+            encoding is None
+            or source.format not in _CELLS
+            or not categories.has_variables(source, read_options, encoding)
+        ):
+            return {}
+        return categories.read_values(source, read_options, encoding)
 
 
 def _may_be_long(source: Source, options: ReadOptions, learned: Header, stream: TableStream) -> bool:
@@ -227,7 +288,12 @@ def open_table(source: Source, options: ReadOptions) -> TableStream:
             stream.columns = unique_columns(source, stream.columns, options.duplicates)
         if options.without and source.format not in DROPPING_FORMATS:
             stream = drop_columns(source, stream, options.without)
-        if options.transpose:
+        if options.dosage and options.transpose:
+            lines = PairedRows(stream)
+            stream = lines.with_names(source, _transposed(source, lines.stream), options.duplicates)
+        elif options.dosage:
+            stream = with_paired_columns(stream)
+        elif options.transpose:
             stream = _transposed(source, stream)
             stream.columns = stream.columns and unique_columns(source, stream.columns, options.duplicates)
     return replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
@@ -277,10 +343,13 @@ def _open_stream(source: Source, options: ReadOptions) -> TableStream:
             raise source.error(Parameter(name), f" applies to {', '.join(formats)}, not to {source.format!r}; omit it")
     _check_path(source)
     reader = load_reader(source.format, source.name)
-    if options.categories:
+    for whole in ("categories", "dosage"):  # what all cells are
         for name in ("long", "binarize"):
-            if getattr(options, name) is not None:
-                raise source.error(Parameter("categories", True), " cannot be combined with ", Parameter(name))
+            if getattr(options, whole) and getattr(options, name) is not None:
+                raise source.error(Parameter(whole, True), " cannot be combined with ", Parameter(name))
+    if options.categories and options.dosage:
+        raise source.error(Parameter("categories", True), " cannot be combined with ", Parameter("dosage", True))
+    if options.categories:
         return categories.read(source, options)
     for name in ("as_category", "as_number", "bins"):
         if getattr(options, name) != getattr(ReadOptions(), name):

@@ -1,6 +1,7 @@
 """Convert the cells of a file to bits: numbers by `Cells`, text by `TextCells`; count the missing ones.
 
-Between a file and packed bits, a cell is a *state*: 0, 1, `MISSING`, or `BLANK` while it is open what blanks mean.
+Between a file and packed bits, a cell is a *state*: 0, 1, `MISSING`, or `BLANK` while it is open what blanks mean. In a
+table of numbers of copies it may also be `TWO`, and becomes two bits: one copy or more, two copies.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from ..errors import Parameter, warn
 from ..sparse_bits import Bits, SparseBits, as_bits
 from ..variables import FALSE_WORDS, TRUE_WORDS
 from .errors import FileError
-from .stream import DROPPING_FORMATS, ReadOptions, Source
+from .stream import DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions, Source
 from .text_numbers import parse_number
 
 ONE_WORDS = TRUE_WORDS | {"1", "1.0", "x", "+"}
 ZERO_WORDS = FALSE_WORDS | {"0", "0.0", "-"}
 MISSING_WORDS = frozenset(("na", "n/a", "nan", "null", "none", "?", ".", "<na>", "#n/a"))
 CELL_WORDS = ONE_WORDS | ZERO_WORDS | MISSING_WORDS | {""}
-MISSING, BLANK = 2, 4  # states besides 0 and 1; both are even, so that their lowest bit is 0
+MISSING, TWO, BLANK = 2, 3, 4  # states besides 0 and 1; the lowest bit of a state is that of the cell
+_NO_STATE = 255
+_LEAST_COPIES, _MOST_COPIES = -0.5, 2.5  # numbers of copies are rounded
 _INFINITE_WORDS = frozenset(("inf", "infinity"))  # not names either: an error in a table of numbers
 
 
@@ -62,8 +65,14 @@ class Cells:
         self.source = source
         self.threshold = checks.check_threshold(options.binarize)
         self.missing = options.missing
+        self.are_copies = options.dosage
         self.n_missing = 0
         self.first_missing: CellPosition | str | None = None
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether cells are any numbers, not only 0 and 1."""
+        return self.threshold is not None or self.are_copies
 
     def pack_numbers(self, values: NDArray[Any], position_of: PositionOf) -> BitMatrix:
         """Pack a 2-D chunk of numbers."""
@@ -78,19 +87,23 @@ class Cells:
         return self.pack(self.numbers_to_states(values, count, at))
 
     def pack(self, states: NDArray[Any], has_zeros: Callable[[], bool] | None = None) -> BitMatrix:
-        """Pack a 2-D chunk of states: missing cells are unknown, or 0.
+        """Pack a 2-D chunk of states: missing cells are unknown, or 0. Numbers of copies become two columns each.
 
         ``has_zeros`` returns whether the table has a zero, so that blank cells are missing; it is called only if that
         matters.
         """
+        ones = states
+        if self.are_copies:
+            ones = np.empty((len(states), 2 * states.shape[1]), bool)
+            ones[:, 0::2], ones[:, 1::2] = states & 1, states == TWO
         if states.dtype == np.bool_ or not states.size or states.max() <= 1:
-            return BitMatrix.from_dense(states)
-        bits = BitMatrix.from_dense(states & 1)
+            return BitMatrix.from_dense(ones)
+        bits = BitMatrix.from_dense(ones if self.are_copies else states & 1)
         if self.missing != "unknown":
             return bits
         is_blank_missing = has_zeros is not None and bool((states == BLANK).any()) and has_zeros()
-        lacking = states >= MISSING if is_blank_missing else states == MISSING
-        return bits.with_unknown(BitMatrix.from_dense(lacking))
+        lacking = (states == MISSING) | (states == BLANK) if is_blank_missing else states == MISSING
+        return bits.with_unknown(BitMatrix.from_dense(np.repeat(lacking, 2, axis=1) if self.are_copies else lacking))
 
     @overload
     def known(self, bits: BitMatrix, position_of: PositionOf) -> BitMatrix: ...
@@ -113,6 +126,8 @@ class Cells:
         position_at: Callable[[int], CellPosition],
     ) -> NDArray[Any]:
         """Convert numbers to states; ``on_missing`` and ``position_at`` get flat indices."""
+        if self.are_copies:
+            return self._copies_to_states(values, on_missing, position_at)
         bits = validation.binarized(values, self.threshold)
         if bits is not None:
             return bits
@@ -126,25 +141,47 @@ class Cells:
             raise self.invalid_cell(str(values.ravel()[first]).removesuffix(".0"), position_at(first))
         return np.where(missing, np.uint8(MISSING), bits)
 
+    def _copies_to_states(
+        self,
+        values: NDArray[Any],
+        on_missing: Callable[[NDArray[np.intp]], None],
+        position_at: Callable[[int], CellPosition],
+    ) -> NDArray[np.uint8]:
+        """Convert numbers of copies, which are rounded, to states."""
+        missing = np.isnan(values)
+        on_missing(np.flatnonzero(missing))
+        values = np.where(missing, 0, values)
+        invalid = np.flatnonzero((values <= _LEAST_COPIES) | (values > _MOST_COPIES))
+        if len(invalid):
+            first = int(invalid[0])
+            raise self.invalid_cell(str(values.ravel()[first]).removesuffix(".0"), position_at(first))
+        states = np.where(values > 1.5, np.uint8(TWO), (values > 0.5).astype(np.uint8))
+        return np.where(missing, np.uint8(MISSING), states)
+
     def invalid_cell(self, value: str, position: CellPosition, note: str = "") -> FileError:
-        """Return the error for a cell that is neither 0 nor 1, or not finite where there is a threshold."""
+        """Return the error for a cell that is neither 0 nor 1, no number of copies, or not finite under a threshold."""
         if self.threshold is not None:
             problem = f"{note}: {value[:40]!r} is not a finite number, as "
             return self.source.error(position, problem, Parameter("binarize"), " requires; correct it")
         drop: tuple[str | Parameter, ...] = ()
-        if self.source.format in ("csv", "tsv", "xlsx"):
+        if self.source.format in ("csv", "tsv", "xlsx") and not self.are_copies:
             drop = ("; for a table of categories and numbers, pass ", Parameter("categories", True))
         if self.source.format in DROPPING_FORMATS:
             drop += (
                 "; if the column is not part of the table, drop it with ",
                 Parameter("without", str(position.column)),
             )
+        if self.are_copies:
+            return self.source.error(position, f"{note}: {value[:40]!r} is not a number of copies, 0, 1 or 2", *drop)
         number = parse_number(value)
         if number is None:
             problem = "neither a one (1, yes, true, x) nor a zero (0, no, false); correct it"
             return self.source.error(position, f"{note}: {value[:40]!r} is {problem}", *drop)
         problem = f"{note}: {value[:40]} is neither 0 nor 1; "
-        return self.source.error(position, problem, *validation.binarize_advice(number), *drop)
+        advice = validation.binarize_advice(number)
+        if number == 2 and self.source.format in DOSAGE_FORMATS:
+            advice += ("; for numbers of copies of an allele (0, 1 and 2), pass ", Parameter("dosage", True))
+        return self.source.error(position, problem, *advice, *drop)
 
     def add_missing(self, count: int, first: CellPosition | str) -> None:
         """Count missing cells; the first one is at this position."""
@@ -174,38 +211,43 @@ class TextCells:
 
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
-        self.has_zeros = False
+        self.has_zeros = cells.are_copies  # blank cells are then missing
         self.n_blank = 0
         self._first_blank_or_missing: CellPosition | None = None
         states = dict.fromkeys(MISSING_WORDS, MISSING) | {"": BLANK}
-        if cells.threshold is None:
+        if cells.are_copies:
+            states |= {"0": 0, "1": 1, "2": TWO}
+        elif cells.threshold is None:
             states |= dict.fromkeys(ONE_WORDS, 1) | dict.fromkeys(ZERO_WORDS, 0)
         self._state_of_word = {spelled: states[word] for word in states for spelled in (word, word.upper())}
-        self._bit_of_character = np.full(128, 255, np.uint8)
+        self._state_of_character = np.full(128, _NO_STATE, np.uint8)
         for word, state in self._state_of_word.items():
-            if len(word) == 1 and state <= 1:
-                self._bit_of_character[ord(word)] = state
+            if len(word) == 1 and state not in (MISSING, BLANK):
+                self._state_of_character[ord(word)] = state
 
     def is_valid(self, cell: str) -> bool:
         """Return whether a cell is a one, a zero, blank or missing; with a threshold, also a number."""
         word = cell.strip().lower()
         if word in CELL_WORDS:
             return True
-        return self.cells.threshold is not None and (_number(word) is not None or word.lstrip("+-") in _INFINITE_WORDS)
+        number = _number(word) if self.cells.are_numbers else None
+        if self.cells.are_copies:
+            return number is not None and _LEAST_COPIES < number <= _MOST_COPIES
+        return number is not None or (self.cells.are_numbers and word.lstrip("+-") in _INFINITE_WORDS)
 
     def is_text(self, cell: str) -> bool:
         """Return whether a cell is neither valid nor a number."""
         return not self.is_valid(cell) and _number(cell) is None
 
-    def characters_to_bits(self, characters: str) -> NDArray[np.uint8] | None:
-        """Convert a row of one-character cells to 0 and 1; None if `row_to_states` has to do it."""
+    def characters_to_states(self, characters: str) -> NDArray[np.uint8] | None:
+        """Convert a row of one-character cells that are not missing; None if `row_to_states` has to do it."""
         if not characters.isascii():
             return None
-        bits = self._bit_of_character[np.frombuffer(characters.encode("ascii"), np.uint8)]
-        if bits.size and bits.max() > 1:
+        states = self._state_of_character[np.frombuffer(characters.encode("ascii"), np.uint8)]
+        if states.size and states.max() == _NO_STATE:
             return None
-        self.has_zeros = self.has_zeros or not bits.all()
-        return bits
+        self.has_zeros = self.has_zeros or not states.all()
+        return states
 
     def row_to_states(self, cells: Sequence[str], position_of: Callable[[int], CellPosition]) -> NDArray[np.uint8]:
         """Convert a row of cells to states; ``position_of`` gets the column."""
@@ -219,11 +261,12 @@ class TextCells:
         )
         self.has_zeros = self.has_zeros or not states.all()
         if states.size and states.max() > 1:
-            missing = np.flatnonzero(states == MISSING)
+            missing, lacking = np.flatnonzero(states == MISSING), (states == MISSING) | (states == BLANK)
             if len(missing):
                 self.cells.add_missing(len(missing), position_of(int(missing[0])))
             self.n_blank += int(np.count_nonzero(states == BLANK))
-            self._first_blank_or_missing = self._first_blank_or_missing or position_of(int(np.argmax(states > 1)))
+            if lacking.any():
+                self._first_blank_or_missing = self._first_blank_or_missing or position_of(int(np.argmax(lacking)))
         return states
 
     def _parse(self, cell: str, column: int, position_of: Callable[[int], CellPosition]) -> int:
@@ -231,11 +274,13 @@ class TextCells:
         word = cell.strip().lower()
         if word in self._state_of_word:
             return self._state_of_word[word]
-        threshold = self.cells.threshold
-        if threshold is None or (number := _number(word)) is None:
+        number = _number(word) if self.cells.are_numbers else None
+        if number is None:
             raise self.cells.invalid_cell(cell.strip(), position_of(column))
         self.has_zeros = True  # in a table of numbers, a blank cell is missing
-        return number > threshold
+        if self.cells.threshold is not None:
+            return number > self.cells.threshold
+        return int(self.cells.numbers_to_states(np.array([number]), lambda _: None, lambda _: position_of(column))[0])
 
     def check_missing(self) -> None:
         """Check missing cells as `Cells.check_missing` does; blank cells count if the table has zeros."""

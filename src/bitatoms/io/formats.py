@@ -186,7 +186,7 @@ def load_reader(format: str, name: str) -> Any:
     """Import the module that reads and writes a format; raise MissingLibrary if its library is not installed."""
     entry = FORMATS[format]
     if entry.library is not None and find_spec(entry.library) is None:
-        raise missing_library(f"{name}: {entry.description} needs", entry.library)
+        raise missing_library(f"{name}: the format {format!r} needs", entry.library)
     module: ModuleType = import_module(f".readers.{entry.module}", __package__)
     return module
 

@@ -1,19 +1,27 @@
-"""Write the patterns of a model as a table to read: CSV, JSON, Markdown or a sheet."""
+"""Write the patterns of a model as a table to read: CSV, JSON, Markdown or a sheet; read one as atoms."""
 
 from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import os
 from pathlib import Path
 
+import numpy as np
+
+from ..bits import BitMatrix
 from ..core.model import Model, Pattern
+from ..table import Table
 from ..verbosity import escape_name
 from .atomic import atomic_write, is_stream
 from .errors import FileError
-from .formats import load_reader
+from .formats import infer_format, load_reader, sniff_format
+from .name_lists import join_names, split_names
+from .records import read_records, unit_of
 from .sheets import write_sheet
+from .stream import ReadOptions, Source
 from .text_lines import open_text_writer
 from .text_numbers import parse_number
 
@@ -69,7 +77,7 @@ def format_patterns(patterns: list[Pattern], format: str) -> str:
     rows = [
         (
             pattern.atom,
-            "; ".join(pattern.features),
+            join_names(pattern.features),
             pattern.size,
             pattern.rows,
             f"{pattern.share:.4f}",
@@ -94,6 +102,36 @@ def format_patterns(patterns: list[Pattern], format: str) -> str:
         return text.getvalue()
     lines = [_markdown_row(names), f"|---:|---|{'---:|' * (len(names) - 2)}", *map(_markdown_row, rows)]
     return "\n".join(lines) + "\n"
+
+
+def read_patterns(path: Path) -> Table | None:
+    """Return the atoms of a pattern file, CSV or a sheet, as a table with one row each; None if it is another file.
+
+    Of its columns, ``features`` is read; lines may be removed and changed. Features are in the order in which they
+    occur.
+    """
+    source = Source(path, infer_format(path), os.fspath(path))
+    if source.format not in ("csv", "tsv", "xlsx") or not path.is_file() or sniff_format(path) not in (None, "xlsx"):
+        return None
+    records = ((line, cells) for line, cells in read_records(source, ReadOptions()) if cells)
+    labels = [cell.strip() for cell in next(records, (0, []))[1]]
+    if not {"atom", "features"} <= set(labels):
+        return None
+    index, unit = labels.index("features"), unit_of(source)
+    patterns: list[tuple[str, ...]] = []
+    for line, cells in records:
+        text = cells[index] if index < len(cells) else ""
+        try:
+            patterns.append(split_names(text))
+        except ValueError as error:
+            raise source.error(f"{unit} {line}, column 'features': {error}") from error
+        if not patterns[-1]:
+            raise source.error(f"{unit} {line}, column 'features': the pattern has no features; remove the {unit}")
+    columns = {name: number for number, name in enumerate(dict.fromkeys(itertools.chain(*patterns)))}
+    bits = np.zeros((len(patterns), len(columns)), bool)
+    for row, names in enumerate(patterns):
+        bits[row, [columns[name] for name in names]] = True
+    return Table(BitMatrix.from_dense(bits), columns=tuple(columns))
 
 
 def _number(lift: float | None) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from ..core.rules import Rule
 from .atomic import atomic_write, is_stream
 from .errors import FileError
+from .name_lists import join_names
 from .text_lines import open_text_writer
 
 _MEASURES = ("support", "confidence", "lift", "leverage")
@@ -39,7 +40,7 @@ def format_rules(rules: Sequence[Rule], format: str) -> str:
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow((*Rule._fields, *_MEASURES))
     for rule in rules:
-        values = rule._replace(antecedent="; ".join(rule.antecedent), consequent_share=f"{rule.consequent_share:.6g}")  # type: ignore[arg-type]
+        values = rule._replace(antecedent=join_names(rule.antecedent), consequent_share=f"{rule.consequent_share:.6g}")  # type: ignore[arg-type]
         lines.writerow((*values, *(f"{getattr(rule, name):.6g}" for name in _MEASURES)))
     return text.getvalue()
 

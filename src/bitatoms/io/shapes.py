@@ -30,6 +30,10 @@ _ITEM_NAMES = (
     r"(name|description|desc|title|bezeichnung)?|description",
     r"(item|product|article|stock|artikel|produkt|permission)(id|no|nr|num|number|code|key|nummer)|sku|ean|upc|asin",
 )
+_QUANTITY_NAMES = (
+    r"(order|ordered|item|line|sold|sales|invoiced|product)?(quantity|quantities|qty|menge|anzahl|units|pieces|quantite|"
+    r"quantité|cantidad|quantita|quantità)(ordered|sold|invoiced)?",
+)
 _MANY_LINES = 4  # below a first line, from which it is taken for a header if it looks like one
 
 
@@ -73,6 +77,11 @@ def long_columns(labels: Sequence[str]) -> tuple[int, int] | None:
     return None if row is None or item is None else (row, item)
 
 
+def quantity_column(labels: Sequence[str]) -> int | None:
+    """Return the column that is named as quantities are, if there is one; otherwise None."""
+    return _named(labels, _QUANTITY_NAMES)
+
+
 def names_rows(label: str) -> bool:
     """Return whether a column with this name is one of orders, customers or other rows of a long table."""
     return _named([label], _ROW_NAMES) is not None
@@ -104,18 +113,30 @@ def _detect_long_table(head: Head) -> LongTable | None:
     if chosen is None:
         return None
     rows, items = columns[chosen[0]], columns[chosen[1]]
-    if _are_cells(rows) or _are_cells(items) or not all(rows):
+    if _may_be_table(rows, items, chosen, header) or not (any(rows) if header else all(rows)):
         return None
-    pairs = {(row, item) for row, item in zip(rows, items, strict=True) if item}
+    pairs = {(row, item) for row, item in zip(rows, items, strict=True) if row and item}
     recurs = len({row for row, _ in pairs}) < len(pairs)
     if header:
-        are_lists = 2 * sum(bool(re.search("[,;|]", item)) for item in items) > len(items)
-        return LongTable(True, *chosen) if recurs or (len(columns) == 2 and not are_lists) else None
+        return LongTable(True, *chosen) if recurs or (len(columns) == 2 and not _are_lists(items)) else None
     runs = [row for row, _ in groupby(rows)]
     is_numbered = all(any(letter.isdecimal() for letter in row) for row in rows)
     is_sorted = len(set(runs)) == len(runs) > 1 and len(pairs) == len(body)
     is_text = all(map(_is_text, items)) and set(items).isdisjoint(rows)
     return LongTable(False, *chosen) if recurs and is_numbered and is_sorted and is_text else None
+
+
+def _may_be_table(rows: Sequence[str], items: Sequence[str], chosen: tuple[int, int], header: bool) -> bool:
+    """Return whether the columns of rows and items may be a part of a table of ones and zeros.
+
+    Text in the first column may name the rows of such a table. Below a header, text in another column cannot.
+    """
+    return _are_cells(items) or (_are_cells(rows) and (chosen[1] == 0 or not header))
+
+
+def _are_lists(items: Sequence[str]) -> bool:
+    """Return whether most cells of a column list several items."""
+    return 2 * sum(bool(re.search("[,;|]", item)) for item in items) > len(items)
 
 
 def _are_cells(column: Sequence[str]) -> bool:
@@ -199,27 +220,33 @@ def _moves(lists: Sequence[Sequence[str]]) -> bool:
 def suggest_pairs(head: Head) -> Advice:
     """Return how to read a table whose first lines look like those of a long table, as a part of a message, or ().
 
-    They do if they have two or three cells, if the first one occurs again in other lines, if another one is always
-    text (or a number, in a table of two columns), and if no column consists of ones and zeros.
+    They do if their header names a column of rows and one of items. Others do if they have two or three cells, if the
+    first one occurs again in other lines, if another one is always text (or a number, in a table of two columns), and
+    if no column consists of ones and zeros, unless all lines are of one row.
     """
     header = has_header(head)
     body = head[header:]
     widths = set(map(len, body))
-    if not widths <= {2, 3} or len(widths) != 1:
+    labels = column_labels(head[0], header)
+    if widths != {len(labels)}:
         return ()
-    labels, columns = column_labels(head[0], header), list(zip(*body, strict=True))
-    if len(labels) != len(columns):
+    columns = [[cell.strip() for cell in column] for column in zip(*body, strict=True)]
+    advice: Advice = ("if each line names a row and one of its items, pass ",)
+    if header and (chosen := long_columns(labels)) is not None:
+        rows, items = (columns[index] for index in chosen)
+        if not _may_be_table(rows, items, chosen, header) and not _are_lists(items):
+            return (*advice, Parameter("long", (labels[chosen[0]], labels[chosen[1]])))
+    if not widths <= {2, 3}:
         return ()
-    words = [{cell.strip().lower() for cell in column} for column in columns]
-    # Only ones may be quantities, but a column of ones and zeros is part of a table.
+    words = [{cell.lower() for cell in column} for column in columns]
+    are_items = [all(_is_text(cell) for cell in column) for column in columns[1:]]
+    # Only ones may be quantities, or one order, but a column of ones and zeros is part of a table.
     if (
         len(words[0]) == len(body)
-        or words[0] <= CELL_WORDS
+        or (words[0] <= CELL_WORDS and not (words[0] <= ONE_WORDS and any(are_items)))
         or any(each <= CELL_WORDS and not each <= ONE_WORDS for each in words)
     ):
         return ()
-    are_items = [all(_is_text(cell) for cell in column) for column in columns[1:]]
-    advice: Advice = ("if each line names a row and one of its items, pass ",)
     if len(columns) == 2:
         counts = ("; for counts, pass ", Parameter("binarize", 0))
         as_pairs = Parameter("format", "pairs")

@@ -32,6 +32,7 @@ CHUNK_BITS = 1 << 23  # cells of a chunk of rows: 1 MiB packed, 8 MiB unpacked
 # Their readers drop columns before converting cells.
 DROPPING_FORMATS = ("csv", "tsv", "xlsx", "parquet", "feather", "pairs")
 
+DOSAGE_FORMATS = ("csv", "tsv", "xlsx", "parquet", "feather")  # of tables that may hold numbers of copies
 GENOTYPE_OPTIONS = ("phased", "region", "maf", "keep", "extract")
 
 
@@ -130,6 +131,7 @@ class ReadOptions:
     blocks: tuple[int, int] | None = None
     transpose: bool | None = None
     without: tuple[str, ...] = ()
+    dosage: bool = False
     phased: bool = False
     region: str | None = None
     maf: float | None = None

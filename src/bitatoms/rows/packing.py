@@ -163,7 +163,12 @@ def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
     parts = _parts(source)
     if parts is None:
         table = Table.from_any(
-            source, binarize=options.binarize, missing=options.missing, layer=options.layer, modality=options.modality
+            source,
+            binarize=options.binarize,
+            missing=options.missing,
+            layer=options.layer,
+            modality=options.modality,
+            dosage=options.dosage,
         )
         chunk = RowChunk(table.data, table.row_names)
         known = table.picture, table.absent_is_zero, table.row_data, table.column_data
@@ -210,7 +215,12 @@ def _tables(parts: Iterable[Any], options: ReadOptions) -> Iterator[Table]:
     for part in parts:
         try:
             table = Table.from_any(
-                part, binarize=options.binarize, missing=options.missing, layer=options.layer, modality=options.modality
+                part,
+                binarize=options.binarize,
+                missing=options.missing,
+                layer=options.layer,
+                modality=options.modality,
+                dosage=options.dosage,
             )
         except InvalidCell as error:
             raise error.shifted(n_rows) from error

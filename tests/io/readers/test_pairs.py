@@ -106,6 +106,32 @@ def test_missing_items(tmp_path):
     assert table.to_dense().tolist() == [[1, 0], [0, 0], [0, 1]]
 
 
+RETURNS = (
+    "order,item,Qty\n7,milk,2\n7,tea,-1\n8,tea,1\n7,milk,-2\n9,jam,-3\n8,tea,\N{MINUS SIGN}2\n"
+    '8,jam,0\n8,jam,"0,5"\n8,gin,2 l\n8,rum,- 1 l\n10,milk,\n'
+)
+
+
+def test_returned_items_are_not_bought(tmp_path):
+    path = write_file(tmp_path, RETURNS)
+    about = "6 lines have a quantity .column 'Qty'. of 0 or less.* 2 rows of the table would have no items left"
+    with (
+        pytest.warns(ba.errors.InputWarning, match=about),
+        pytest.warns(ba.errors.InputWarning, match="rows are named by column 'order'"),
+    ):
+        table = ba.read(path)
+    assert ones_of(table) == {("8", "jam"), ("8", "gin"), ("10", "milk")}
+    assert (table.row_names, table.columns) == (("8", "10"), ("jam", "gin", "milk"))
+    assert ba.read(path, long="order,item", without="Qty").bits.count() == 8  # quantities are ignored
+    assert ba.read(path, without="Qty") == ba.read(path, long="order,item", without="Qty")
+
+
+def test_a_file_of_returns_only(tmp_path):
+    path = write_file(tmp_path, "order,item,quantity\n7,milk,-1\n8,tea,0\n")
+    advice = "no item has a quantity above 0 in column 'quantity'", 'without="quantity"'
+    assert_read_error(path, *advice, long="order,item")
+
+
 def test_rows_and_columns_without_ones_are_lost_with_a_warning(tmp_path):
     table = Table(BitMatrix.from_dense([[1, 0], [0, 0]]), ["ann", "bob"], ["milk", "tea"])
     with (

@@ -168,9 +168,10 @@ def _rectangles(source: Source, chunk: ArrowChunk, indices: list[int]) -> Iterat
 
 def _pack_chunk(source: Source, cells: _ColumnCells, chunk: ArrowChunk, indices: list[int], start: int) -> BitMatrix:
     """Return the rows of a chunk; ``start`` is the index of the first row."""
-    builder = BitsBuilder(chunk.n_rows, len(indices))
+    width = cells.n_bits_per_cell
+    builder = BitsBuilder(chunk.n_rows, width * len(indices))
     for top, left, columns in _rectangles(source, chunk, indices):
-        builder.put(cells.to_bits(columns, start + top, left), top, left)
+        builder.put(cells.to_bits(columns, start + top, left), top, width * left)
     return builder.build()
 
 
@@ -209,7 +210,8 @@ class _ColumnCells:
         self._numbers = ChunkCells(source, options, columns)
         self._blank = MissingCells()
         self._look_ahead = cache(look_ahead)
-        self.has_zeros = False
+        self.has_zeros = options.dosage  # blank cells are then missing
+        self.n_bits_per_cell = 2 if options.dosage else 1
         self._text_states: dict[str, int] = {}
 
     def to_bits(self, columns: Sequence[Any], top: int, left: int) -> BitMatrix:

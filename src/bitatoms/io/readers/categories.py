@@ -91,6 +91,20 @@ def read_encoded(
     return TableStream(len(order), chunks, encoding.columns, column_data=encoding.column_data)
 
 
+def read_values(source: Source, options: ReadOptions, encoding: Encoding) -> dict[str, list[str | None]]:
+    """Return the values of the variables that a file has, as text; None where they are missing."""
+    layout = _detect_layout(source, options)
+    columns = [(variable.name, layout.indices.get(variable.name)) for variable in encoding.variables]
+    values: dict[str, list[str | None]] = {name: [] for name, index in columns if index is not None}
+    for chunk in _row_chunks(source, options, layout, _MAX_CHUNK_ROWS):
+        texts = _columns(chunk)
+        for name, index in columns:
+            if index is not None:
+                stripped = map(str.strip, texts[index])
+                values[name].extend(None if text.lower() in _LACKING else text for text in stripped)
+    return values
+
+
 @contextmanager
 def _named_errors(source: Source) -> Iterator[None]:
     """Raise errors about the values of a file as FileErrors that name it."""

@@ -1,6 +1,7 @@
 """CSV and TSV files: one line per row, with or without names of rows and columns.
 
-Cells are 0 and 1, yes and no, true and false, x and blank; with a threshold, numbers. Unknown cells are written as NA.
+Cells are 0 and 1, yes and no, true and false, x and blank; with a threshold, numbers; in a table of numbers of copies
+0, 1 and 2, each of which becomes two bits. Unknown cells are written as NA.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..cells import CELL_WORDS, CellPosition, Cells, TextCells
 from ..errors import FileError
 from ..formats import sniff_format
 from ..records import open_lines, read_records, unit_of
-from ..shapes import Advice, LongTable, column_labels, detect_shape, suggest_pairs
+from ..shapes import Advice, LongTable, column_labels, detect_shape, quantity_column, suggest_pairs
 from ..sheets import has_text_header
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
 from ..text_lines import open_text_writer
@@ -56,7 +57,8 @@ class CsvLayout(NamedTuple):
 
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a CSV or TSV file, or a sheet; also one that is detected to be a long table or lists of items."""
-    if options.binarize is None and options.row_names is None and not options.without:
+    is_plain = options.binarize is None and options.row_names is None and not (options.without or options.dosage)
+    if is_plain:
         other = _read_other_shape(source, options)
         if other is not None:
             return other
@@ -83,7 +85,9 @@ def _read_other_shape(source: Source, options: ReadOptions) -> TableStream | Non
         labels = column_labels(head[0], shape.header)
         chosen = labels[shape.row], labels[shape.item]
         row, item = (f"{label[:40]!r}" if shape.header else label for label in chosen)
-        ignored = "" if len(labels) == 2 else "; other columns are ignored"
+        quantity = quantity_column(labels) if shape.header else None
+        ignored = "" if quantity is None else f"; column {labels[quantity][:40]!r} is its quantity"
+        ignored += "" if len(labels) == 2 + (quantity is not None) else "; other columns are ignored"
         about = f"read as a long table: column {row} names the row, and column {item} the item, of each line{ignored}; "
         warn(f"{source.name}: {about}", Parameter("long"), " chooses other columns, and ", *other)
         return pairs.read(source, replace(options, long=chosen, header=shape.header))
@@ -296,15 +300,15 @@ def _chunks(
         return RowChunk(bits, names if layout.has_row_names else None)
 
     for line, record in records:
-        name, bits = "", None
+        name, states = "", None
         if isinstance(record, str) and layout.takes_all_cells:  # fast path for cells of one character
             name, _, rest = record.partition(separator) if layout.has_row_names else ("", "", record)
             if len(rest) == 2 * n_cols - 1 and rest[1::2] == separators:
-                bits = text_cells.characters_to_bits(rest[::2])
-        if bits is None:
+                states = text_cells.characters_to_states(rest[::2])
+        if states is None:
             cells = _split(record, separator)
-            name, bits = cells[0], _row_to_states(source, text_cells, layout, line, cells)
-        chunk[filled] = bits
+            name, states = cells[0], _row_to_states(source, text_cells, layout, line, cells)
+        chunk[filled] = states
         names.append(name.strip())
         filled += 1
         if filled == len(chunk):

@@ -1,14 +1,16 @@
 """Long tables: one line per one of the table, which names its row and its column, such as an order and an item.
 
-The lines may be in any order. The rows and columns are known only at the end of the file, so it is read twice.
+The lines may be in any order. The rows and columns are known only at the end of the file, so it is read twice, and
+twice more if it has quantities that are not above 0.
 """
 
 from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,13 +22,15 @@ from ..cells import CellPosition, Cells
 from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError
 from ..records import read_records, unit_of
-from ..shapes import column_labels, has_header, long_columns
+from ..shapes import column_labels, has_header, long_columns, quantity_column
 from ..stream import ReadOptions, RowChunk, Source, TableStream, find_columns, named_chunks
 from ..text_lines import open_text_writer
+from ..text_numbers import parse_number
 from .transactions import CHANGED, check_names, warn_about_empty
 
 _HEAD_LINES = 1000  # lines from which the header is detected
 _HEADER = ("row", "item")
+_POSITIVE = "123456789"  # how a quantity that is above 0 may begin; a blank one is 1
 
 
 class PairsLayout(NamedTuple):
@@ -36,27 +40,122 @@ class PairsLayout(NamedTuple):
     n_cells: int  # per line
     indices: tuple[int, int]  # of the row and of the item among the cells
     labels: tuple[str, str]  # what messages call these columns
+    quantity: int | None = None  # the column of quantities, if there is one
+    quantity_label: str = ""
+
+
+Line = tuple[int, str, str, str]  # its number, row, item and quantity; a blank row or item is an empty string
+
+
+@dataclass(frozen=True)
+class LongLines:
+    """The lines of a long table, in the order of the file, without those of items that were returned."""
+
+    source: Source
+    options: ReadOptions
+    layout: PairsLayout
+    returned: frozenset[tuple[str, str]] = frozenset()  # rows and items whose quantities do not exceed 0
+
+    def __iter__(self) -> Iterator[Line]:
+        records = ((line, cells) for line, cells in read_records(self.source, self.options) if cells)
+        n_cells, (row, item), quantity = self.layout.n_cells, self.layout.indices, self.layout.quantity
+        unit, returned = unit_of(self.source), self.returned
+        for number, cells in itertools.islice(records, self.layout.header, None):
+            if len(cells) != n_cells:
+                raise self.source.error(f"{unit} {number} has {len(cells)} cells; expected {n_cells}")
+            names = cells[row].strip(), cells[item].strip()
+            if not returned or names not in returned:
+                yield number, *names, "" if quantity is None else cells[quantity]
+
+    def without_returned(self, suspects: Iterable[tuple[str, str]]) -> LongLines:
+        """Return the lines without the items among these whose quantities in a row do not add up to more than 0."""
+        sums = dict.fromkeys(suspects, 0.0)
+        for _, row, item, quantity in self:
+            if (row, item) in sums:
+                sums[row, item] += _quantity(quantity)
+        return replace(self, returned=frozenset(names for names, total in sums.items() if total <= 0))
+
+    def note_returned(self, n_lines: int, n_rows: int) -> None:
+        """Note that this many lines have quantities that are not above 0, and how many rows are left out for that."""
+        lines = f"1 {unit_of(self.source)} has" if n_lines == 1 else f"{n_lines} {unit_of(self.source)}s have"
+        about = f"{lines} a quantity (column {self.layout.quantity_label[:40]!r}) of 0 or less, as returns have: an "
+        about += "item counts if its quantities in a row of the table add up to more than 0"
+        if n_rows:
+            rows, them = ("1 row", "it is") if n_rows == 1 else (f"{n_rows} rows", "they are")
+            about += f"; {rows} of the table would have no items left, so {them} left out"
+        warn(f"{self.source.name}: {about}; to ignore quantities, pass ", *self._ignoring_quantities())
+
+    def nothing_left(self) -> FileError:
+        """Return the error for a file in which no quantity is above 0."""
+        label = f"column {self.layout.quantity_label[:40]!r}"
+        advice = self._ignoring_quantities()
+        return self.source.error(f"no item has a quantity above 0 in {label}; to ignore quantities, pass ", *advice)
+
+    def _ignoring_quantities(self) -> tuple[str | Parameter, ...]:
+        """Return the options that read the file without its quantities, as a part of a message."""
+        return Parameter("long", self.layout.labels), " with ", Parameter("without", self.layout.quantity_label)
+
+
+def _quantity(text: str) -> float:
+    """Return a quantity; 1 if it is blank or no number (-1 after a minus), as if it has a unit."""
+    plain = text.strip().replace(",", ".").replace("\N{MINUS SIGN}", "-")
+    number = parse_number(plain)
+    if number is None or not math.isfinite(number):
+        return -1.0 if plain.startswith("-") else 1.0
+    return number
+
+
+class LongNames:
+    """What is found in a pass over lines: the names of rows and items, lines that lack one, and returned items."""
+
+    def __init__(self, lines: LongLines) -> None:
+        source, layout, missing = lines.source, lines.layout, lines.options.missing
+        # Nothing is known of an item without a name: no cell of the row could be unknown.
+        self._cells = Cells(source, replace(lines.options, missing="refuse" if missing == "unknown" else missing))
+        self._lines = lines
+        self._unnamed: list[int] = []
+        self.rows: dict[str, int] = {}  # indices by names
+        self.items: dict[str, int] = {}
+        self.n_returns = 0  # lines
+        self.returns: set[tuple[str, str]] = set()  # rows and items of these lines
+        for number, row, item, quantity in lines:
+            if not row:
+                self._unnamed.append(number)
+                continue
+            self.rows.setdefault(row, len(self.rows))
+            if item:
+                self.items.setdefault(item, len(self.items))
+            else:
+                self._cells.add_missing(1, CellPosition(number, layout.labels[1], unit=unit_of(source)))
+            if quantity[:1] not in _POSITIVE and _quantity(quantity) <= 0:
+                self.n_returns += 1
+                self.returns.add((row, item))
+
+    def check_missing(self) -> None:
+        """Raise FileError if names are missing and may not be; note which lines are left out."""
+        if self._unnamed:
+            is_left_out = self._lines.options.missing == "zero"
+            _report_unnamed(self._lines.source, self._lines.layout, self._unnamed, is_left_out)
+        self._cells.check_missing()
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a long table; rows and columns are in order of first appearance."""
-    layout = _detect_layout(source, options)
-    # Nothing is known of an item without a name: no cell of the row could be unknown.
-    cells = Cells(source, replace(options, missing="refuse") if options.missing == "unknown" else options)
-    rows: dict[str, int] = {}
-    items: dict[str, int] = {}
-    for line, row, item in _read_pairs(source, options, layout):
-        rows.setdefault(row, len(rows))
-        if item:
-            items.setdefault(item, len(items))
-        else:
-            cells.add_missing(1, CellPosition(line, layout.labels[1], unit=unit_of(source)))
-    cells.check_missing()
+    lines = LongLines(source, options, _detect_layout(source, options))
+    names = LongNames(lines)
+    names.check_missing()
+    if names.returns:
+        lines, found = lines.without_returned(names.returns), names
+        names = LongNames(lines)
+        if not names.rows:
+            raise lines.nothing_left()
+        lines.note_returned(found.n_returns, len(found.rows) - len(names.rows))
+    rows, items = names.rows, names.items
     source.check_size(len(rows), len(items), streamable=True, n_ones=0)
 
     def chunks() -> Iterator[RowChunk]:
         builder = CooBuilder(source, options, (len(rows), len(items)))
-        pairs = ((row, item) for _, row, item in _read_pairs(source, options, layout) if item)
+        pairs = ((row, item) for _, row, item, _ in lines if row and item)
         while chunk := list(itertools.islice(pairs, CHUNK_ENTRIES)):
             try:
                 indices = np.array([(rows[row], items[item]) for row, item in chunk])
@@ -66,6 +165,21 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         yield from named_chunks(builder.chunks(), list(rows))
 
     return TableStream(len(items), chunks(), list(items), absent_is_zero=True)
+
+
+def _report_unnamed(source: Source, layout: PairsLayout, lines: Sequence[int], is_left_out: bool) -> None:
+    """Note that lines which name no row are left out, or raise FileError."""
+    unit, label = unit_of(source), f"column {layout.labels[0][:40]!r}"
+    if is_left_out:
+        n_lines = f"1 {unit} is" if len(lines) == 1 else f"{len(lines)} {unit}s are"
+        warn(f"{source.name}: {n_lines} left out, because {label}, which names the row, is blank (first: {lines[0]})")
+        return
+    others = f" (as in {len(lines) - 1} more {unit}{'s' * (len(lines) > 2)})" if len(lines) > 1 else ""
+    them = f"these {unit}s" if len(lines) > 1 else f"the {unit}"
+    raise source.error(
+        f"{unit} {lines[0]}: {label}, which names the row, is blank{others}; fill it in, or pass ",
+        Parameter("missing", "zero"), f" to leave {them} out",
+    )  # fmt: skip
 
 
 def _detect_layout(source: Source, options: ReadOptions) -> PairsLayout:
@@ -84,7 +198,10 @@ def _detect_layout(source: Source, options: ReadOptions) -> PairsLayout:
         row, item = kept
     else:
         row, item = _named_columns(source, [labels[index] for index in kept] if header else [], labels, kept)
-    return PairsLayout(header, len(labels), (row, item), (labels[row], labels[item]))
+    chosen = quantity_column([label if index in kept else "" for index, label in enumerate(labels)]) if header else None
+    quantity = None if chosen in (row, item) else chosen
+    label = "" if quantity is None else labels[quantity]
+    return PairsLayout(header, len(labels), (row, item), (labels[row], labels[item]), quantity, label)
 
 
 def find_long(source: Source, options: ReadOptions) -> tuple[str, str] | None:
@@ -122,20 +239,6 @@ def _named_columns(source: Source, names: Sequence[str], labels: Sequence[str], 
     others = ("; choose them with ", Parameter("long"), ", or drop the others with ", Parameter("without"))
     single = ("; if each line lists the items of one row, pass ", Parameter("format", "baskets"))
     raise source.error(f"the columns are {listed}{needed}", *(single if len(kept) < 2 else others))
-
-
-def _read_pairs(source: Source, options: ReadOptions, layout: PairsLayout) -> Iterator[tuple[int, str, str]]:
-    """Yield the line number, the row and the item of each line; a blank item is an empty string."""
-    records = ((line, cells) for line, cells in read_records(source, options) if cells)
-    row, item = layout.indices
-    unit = unit_of(source)
-    for line, cells in itertools.islice(records, layout.header, None):
-        if len(cells) != layout.n_cells:
-            raise source.error(f"{unit} {line} has {len(cells)} cells; expected {layout.n_cells}")
-        name = cells[row].strip()
-        if not name:
-            raise source.error(CellPosition(line, layout.labels[0], unit=unit), ": the row has no name; fill it in")
-        yield line, name, cells[item].strip()
 
 
 def write(table: Table, path: Path, format: str) -> None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...errors import Parameter
 from ...table import Table
+from ...verbosity import quote_name
 from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError
 from ..records import Record, read_records
@@ -211,7 +212,7 @@ def check_names(path: Path, axis: str, names: Sequence[str]) -> Sequence[str]:
 def warn_about_empty(path: Path, axis: str, names: Sequence[str]) -> None:
     """Warn that rows or columns with these names are not written, because they have no ones."""
     if names:
-        listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+        listed = ", ".join(map(quote_name, names[:5])) + (", ..." if len(names) > 5 else "")
         warnings.warn(
             f"{path.name}: this format cannot store {axis} without ones, here {len(names)} ({listed}); "
             f"{_OTHER_FORMATS}",

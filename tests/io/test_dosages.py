@@ -1,0 +1,210 @@
+"""Files of numbers of copies of an allele, 0, 1 and 2, that are not files of genotypes."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms.errors import InputWarning
+from support.commands import runner
+from support.files import assert_read_error
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+pd = pytest.importorskip("pandas")
+
+
+def make_frame(n_rows=40, n_variants=35):
+    """Return copies of two ancestors each, with a missing one; together more than 64 columns of bits."""
+    random = np.random.default_rng(0)
+    ancestors = random.integers(0, 2, (3, n_variants))
+    copies = ancestors[random.integers(0, 3, (2, n_rows))].sum(axis=0).astype(float)
+    copies[1, 2] = np.nan
+    names = [f"rs{number}" for number in range(n_variants)]
+    return pd.DataFrame(copies, [f"s{number}" for number in range(n_rows)], names)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return make_frame()
+
+
+@pytest.fixture(scope="module")
+def expected(frame):
+    return ba.Table.from_any(frame, dosage=True)
+
+
+@pytest.fixture(scope="module")
+def model(expected):
+    return ba.BinaryDictionaryLearning(3, algebra="or", search="paper", random_state=0).fit(expected)
+
+
+def write_frame(frame, path):
+    """Write a frame in the format of a path; a text file has integers."""
+    if path.suffix == ".csv":
+        frame.astype("Int64").to_csv(path)
+    elif path.suffix == ".tsv":
+        frame.to_csv(path, sep="\t", na_rep="NA")  # 0.0, 1.0 and 2.0
+    elif path.suffix == ".xlsx":
+        frame.to_excel(path)
+    else:
+        (frame.to_parquet if path.suffix == ".parquet" else frame.to_feather)(path)
+    return path
+
+
+NEEDED = {".xlsx": "openpyxl", ".parquet": "pyarrow", ".feather": "pyarrow"}
+
+
+@pytest.mark.parametrize("extension", [".csv", ".tsv", ".xlsx", ".parquet", ".feather"])
+def test_files_are_read_as_data_frames_are(tmp_path, frame, expected, extension):
+    if find_spec(NEEDED.get(extension, "numpy")) is None:
+        pytest.skip("a library is not installed")
+    path = write_frame(frame, tmp_path / f"copies{extension}")
+    with pytest.warns(InputWarning, match="1 missing value is read as an unknown cell"):
+        table = ba.read(path, dosage=True)
+    assert table == expected
+    assert dict(table.column_data).keys() == dict(expected.column_data).keys()
+    for field in expected.column_data:
+        assert table.column_data[field].tolist() == expected.column_data[field].tolist()
+    assert ba.read(path, dosage=True, missing="zero") == ba.Table.from_any(frame, dosage=True, missing="zero")
+
+
+def test_columns_are_read_a_few_at_a_time(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._MAX_COLUMNS", 64)
+    frame = make_frame(5, 130).fillna(1)
+    path = write_frame(frame, tmp_path / "copies.parquet")
+    assert ba.read(path, dosage=True) == ba.Table.from_any(frame, dosage=True)
+
+
+def test_variants_may_be_lines(tmp_path, frame, expected):
+    path = write_frame(frame.T, tmp_path / "variants.csv")
+    with pytest.warns(InputWarning, match="1 missing value"):
+        assert ba.read(path, dosage=True, transpose=True) == expected
+    pytest.importorskip("zarr")
+    with pytest.warns(InputWarning, match="1 missing value"):
+        store = ba.pack(path, tmp_path / "rows.zarr", dosage=True, transpose=True)
+    assert store.columns == expected.columns
+    for source in (frame, iter([frame[:30], frame[30:]])):
+        ba.pack(source, tmp_path / "frame.zarr", dosage=True)
+        for packed in (store.path, tmp_path / "frame.zarr"):
+            with pytest.warns(InputWarning, match="2 missing values"):
+                assert ba.read(packed) == expected
+
+
+def test_numbers_are_rounded_and_others_are_errors(tmp_path):
+    path = tmp_path / "copies.csv"
+    path.write_text("id,a,b\n7001,0.2,1.9\n7002,,0.6\n7003,?,1\n")  # numbers of samples are names
+    with pytest.warns(InputWarning, match="2 missing values are read as unknown cells"):
+        table = ba.read(path, dosage=True)
+    assert table.row_names == ("7001", "7002", "7003")
+    np.testing.assert_array_equal(table.to_dense(float), [[0, 0, 1, 1], [np.nan, np.nan, 1, 0], [np.nan, np.nan, 1, 0]])
+    path.write_text("a,b\n1,\n2,1\n")  # a blank cell is missing, not 0, even if no cell is 0
+    with pytest.warns(InputWarning, match="1 missing value"):
+        assert ba.read(path, dosage=True).bits.n_unknown == 2
+    path.write_text("id,a,b\n7001,0.2,1.9\n7002,,0.6\n7003,?,1\n")
+    missing = "2 values are missing, the first at line 3, column 'a'"
+    assert_read_error(path, missing, dosage=True, missing="refuse")
+    for cell in ("3", "-1", "yes", "inf"):
+        path.write_text(f"id,a,b\ns,0,2\nt,1,{cell}\n")
+        assert_read_error(path, f"line 3, column 'b': '{cell}' is not a number of copies, 0, 1 or 2", dosage=True)
+    advice = "2 is neither 0 nor 1; for counts, pass binarize=0", "allele (0, 1 and 2), pass dosage=True"
+    assert_read_error(path, "line 2, column 'b'", *advice)
+    with pytest.raises(ba.InputError, match=r"for counts, pass binarize=0 .*pass Table.from_any\(X, dosage=True\)"):
+        ba.BinaryDictionaryLearning().fit([[0, 2], [1, 1]])
+
+
+@pytest.mark.parametrize("other", [{"binarize": 0}, {"long": "a,b"}, {"categories": True}])
+def test_other_kinds_of_cells_cannot_be_combined_with_copies(tmp_path, other):
+    path = tmp_path / "copies.csv"
+    path.write_text("a,b\n0,2\n")
+    assert_read_error(path, "dosage=True", "cannot be combined with", dosage=True, **other)
+
+
+def test_copies_are_no_bits(tmp_path):
+    ba.write([[0, 1]], tmp_path / "bits.npz")
+    assert_read_error(tmp_path / "bits.npz", "dosage applies to csv, tsv, xlsx, parquet, feather", dosage=True)
+
+
+def test_a_model_codes_copies(tmp_path, frame, expected, model):
+    codes = model.transform(expected)
+    path = write_frame(frame, tmp_path / "copies.csv")
+    for rows in (frame, frame.iloc[:, ::-1], expected, expected.to_pandas()):
+        np.testing.assert_array_equal(model.transform(rows), codes)
+    with pytest.warns(InputWarning, match="1 missing value"):
+        np.testing.assert_array_equal(model.transform(path), codes)
+    ba.write(expected, tmp_path / "bits.csv")  # one column of 0 and 1 per number of copies
+    with pytest.warns(InputWarning, match="2 missing values"):
+        np.testing.assert_array_equal(model.transform(tmp_path / "bits.csv"), codes)
+    ba.write_report(model, frame, tmp_path / "report.html")
+    with pytest.raises(ba.InputError, match="more than 2 at row 0, column"):
+        model.transform(frame + 1)
+
+
+def test_columns_of_copies_are_matched_by_name(tmp_path, frame, expected, model):
+    both = expected.to_pandas().assign(rs1="a column that is named as a variant")
+    with pytest.warns(InputWarning, match="ignored 1 column .*: 'rs1'"):
+        np.testing.assert_array_equal(model.transform(both), model.transform(expected))
+    other = frame.drop(columns="rs3").assign(ill="yes")
+    with pytest.warns(InputWarning, match="ignored 1 column .*: 'ill'; 1 absent column is unknown: 'rs3'"):
+        codes = model.transform(other)
+    other.to_csv(tmp_path / "other.csv")
+    with (
+        pytest.warns(InputWarning, match="1 missing value"),
+        pytest.warns(InputWarning, match="ignored 1 column .*: 'ill'; 1 absent column is unknown: 'rs3'"),
+    ):
+        np.testing.assert_array_equal(model.transform(tmp_path / "other.csv"), codes)
+
+
+def test_copies_without_names(tmp_path, frame):
+    copies = frame.fillna(0).to_numpy()
+    table = ba.Table.from_any(copies, dosage=True)
+    model = ba.BinaryDictionaryLearning(3, algebra="or", search="paper", random_state=0).fit(table)
+    codes = model.transform(table)
+    np.testing.assert_array_equal(model.transform(copies), codes)
+    np.savetxt(tmp_path / "copies.csv", copies, fmt="%d", delimiter=",")
+    np.testing.assert_array_equal(model.transform(tmp_path / "copies.csv"), codes)
+    np.savetxt(tmp_path / "bits.csv", table.to_dense(), fmt="%d", delimiter=",")
+    with pytest.warns(InputWarning, match="the columns of X have no names"):
+        np.testing.assert_array_equal(model.transform(tmp_path / "bits.csv"), codes)
+    with pytest.warns(UserWarning, match="feature names"), pytest.raises(ValueError, match="34 features"):
+        model.transform(copies[:, 1:])
+
+
+def test_haplotypes_are_no_copies(frame):
+    data = {field: ["a", "b"] for field in ("chromosome", "id", "allele", "other")}
+    data |= {"position": np.array([1, 2]), "copies": np.array([1, 1])}
+    table = ba.Table(ba.BitMatrix.from_dense(np.eye(2)), columns=["a:a", "b:b"], column_data=data)
+    model = ba.BinaryDictionaryLearning(1, algebra="or", search="paper", random_state=0).fit(table)
+    with pytest.raises(ba.InputError, match="no column that the model was fitted on"):
+        model.transform(pd.DataFrame({"a": [0, 1], "b": [1, 0]}))
+
+
+@pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
+def test_commands_read_copies(tmp_path, capsys, monkeypatch, frame):
+    pytest.importorskip("typer")
+    monkeypatch.chdir(tmp_path)
+    bitatoms = runner(capsys)
+    write_frame(frame, tmp_path / "copies.csv")
+    code, _, stderr = bitatoms("fit", "copies.csv")
+    assert code == 2
+    assert "pass --dosage" in stderr
+    code, stdout, _ = bitatoms("fit", "copies.csv", "--dosage", "-k", "3", "--search", "paper", "-o", "model.npz")
+    assert code == 0
+    assert stdout.splitlines()[-1] == "Next: bitatoms report model.npz copies.csv -o report.html"
+    assert bitatoms("report", "model.npz", "copies.csv", "-q") == (0, "", "")
+    for command in ("transform", "reconstruct", "complete", "score"):
+        assert bitatoms(command, "model.npz", "copies.csv", "-o", f"{command}.csv", "-q") == (0, "", "")
+    np.savetxt("plain.csv", pd.read_csv("complete.csv", index_col=0), fmt="%d", delimiter=",")
+    assert bitatoms("complete", "model.npz", "copies.csv", "--decode", "-o", "filled.csv", "-q") == (0, "", "")
+    filled = pd.read_csv("filled.csv", index_col=0)
+    for other in ("complete.csv", "plain.csv"):  # columns of 0 and 1, with names and without
+        assert bitatoms("complete", "model.npz", other, "--decode", "-o", "again.csv", "-q") == (0, "", "")
+        assert (pd.read_csv("again.csv", index_col=0 if other == "complete.csv" else None).to_numpy() == filled).all(
+            None
+        )
+    pd.testing.assert_frame_equal(frame.fillna(filled).astype(int), filled)
+    with pytest.warns(InputWarning, match="1 missing value"):
+        codes = ba.load("model.npz").transform("copies.csv")
+    np.testing.assert_array_equal(ba.read("transform.csv").to_dense(), codes)
