@@ -11,7 +11,7 @@ import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.error_costs import ErrorCosts
 from bitatoms.core.model import Model
-from bitatoms.formatting import percent
+from bitatoms.formatting import percent, times
 from bitatoms.parallel import Workers
 from bitatoms.report import report_html
 from bitatoms.table import Table
@@ -189,6 +189,11 @@ def test_script_writes_csv_without_formulas():
     cells = ["=1+1", "+1", "-1", "@sum", "\tx", "\rx", 'a "b"', "a,b", "a\nb", " a", "plain", "", -1, 0.5]
     text = run_script("return csvText([input]);", cells)
     assert text == ('\'=1+1,\'+1,\'-1,\'@sum,\'\tx,"\'\rx","a ""b""","a,b","a\nb"," a",plain,,-1,0.5\n')
+
+
+def test_script_writes_lifts_as_the_rest_of_the_page_does():
+    lifts = [None, 0, 0.004, 0.02, 0.25, 0.55, 0.999, 1, 1.25, 1.35, 2, 2.25, 9.94, 9.95, 9.96, 10.5, 11.5, 1238.4, 1e9]
+    assert run_script("return input.map(liftText);", lifts) == [times(lift) for lift in lifts]
 
 
 def test_script_writes_percentages_as_the_rest_of_the_page_does():

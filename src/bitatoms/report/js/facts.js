@@ -1,7 +1,5 @@
 // Statements about patterns, rows and features, as values that lists, details and CSV files show.
 
-const liftText = (lift) => (lift === null ? "–" : lift < 9.95 ? `×${lift.toPrecision(2)}` : `×${formatCount(Math.round(lift))}`);
-
 // A feature as a member of a pattern: patterns remove what the bias sets.
 function memberName(data, feature) {
   const name = data.featureName(feature);
