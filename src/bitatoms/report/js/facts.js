@@ -25,6 +25,16 @@ function sumOf(items, key) {
   return items.reduce((sum, item) => sum + item[key], 0);
 }
 
+function nWrongCells(data, atom) {
+  const cells = patternCells(data, atom);
+  return sumOf(cells, "missed") + sumOf(cells, "invented");
+}
+
+// Whether a pattern has a feature that no other one has.
+function hasOwnFeature(data, atom) {
+  return data.atomFeatures[atom].some((feature) => data.atomsOfFeature[feature].length === 1);
+}
+
 const LEAST_SHARE = 0.05; // of the rows of two patterns that use both, if they share no feature
 
 // Patterns that share features with this one, or are used with it: those that share most come first.
