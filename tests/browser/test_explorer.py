@@ -251,6 +251,8 @@ def test_a_picture_is_drawn_and_coded(visit):
     expected[0, 0] = expected[1, 1] = 1
     assert page.input_value("#typed") == "".join(map(str, expected.ravel()))
     assert detail(page).startswith("Coded: a drawn row")
+    select(page, "features", 20)
+    assert "row 3, column 5 pixel" in detail(page) or "pixel row 3, column 5" in detail(page)
 
 
 # --- lists

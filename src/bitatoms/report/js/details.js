@@ -284,7 +284,7 @@ function featureDetail(explorer, feature) {
   const column = ["column of the table", formatCount(data.features.indices[feature])];
   const where = data.genome ? [["position", data.genome.where[feature]]] : [];
   if (data.picture) where.push(["pixel", pixelText(data, feature)]);
-  const list = element("ul", { class: "plain" });
+  const list = element("ul", { class: data.picture ? "plain drawn" : "plain" });
   const item = (atom) => {
     const cell = patternCells(data, atom).find((each) => each.feature === feature);
     const others = data.atomFeatures[atom].filter((other) => other !== feature).map((other) => memberName(data, other));
