@@ -75,6 +75,10 @@ class Device(Protocol):
         """
         ...
 
+    def prepare(self, file: str, kernel: str, **macros: int) -> None:
+        """Compile a kernel of a source file with these macros, unless it is in a cache, so that `launch` need not."""
+        ...
+
     def matmul(self, left: Any, right: Any, transposed: bool = False) -> Any:
         """Return the product of ``left``, or of its transpose, and ``right``: of float16, with sums of float32."""
         ...
@@ -229,6 +233,10 @@ class CudaDevice:
         given = tuple(np.uint64(0) if argument is None else argument for argument in arguments)
         function = self._kernel(file, kernel, macros)
         function((n_blocks,), (WARP * per_block,), given, shared_mem=shared * per_block)
+
+    def prepare(self, file: str, kernel: str, **macros: int) -> None:
+        """Compile a kernel of a source file with these macros, unless CuPy has it in its cache on disk."""
+        self._kernel(file, kernel, macros)
 
     def _kernel(self, file: str, kernel: str, macros: dict[str, int]) -> Any:
         key = file, kernel, *sorted(macros.items())
