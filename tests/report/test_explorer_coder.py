@@ -194,10 +194,15 @@ def test_script_reads_names_that_the_page_cuts():
         (f"?{long};milk", [1, 2, 0, 0]),
         (f"tea,{names[-1]},milk", [1, 0, 1, 1]),
         (f"?{names[-1]},milk", [1, 0, 0, 2]),
+        (f"{long[:81]},milk", [1, 1, 0, 0]),
     ):
         (row,) = parsed(text, names=names)
         assert row["cells"] == cells
         assert not row["missing"]
+    (row,) = parsed(f"milk, {long},tea", names=("milk", f"milk, {long}", "tea"))
+    assert row["cells"] == [0, 1, 1]
+    (row,) = parsed(f"?{'x' * 80}, y;tea", names=("milk", f"{'x' * 80}, y", "tea"))
+    assert row["cells"] == [0, 2, 1]
 
 
 def test_script_writes_csv_without_formulas():

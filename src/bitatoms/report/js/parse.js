@@ -66,14 +66,15 @@ function wordsOf(data, text) {
   return words.filter(Boolean);
 }
 
-// The length of the longest name that a text begins with, or the shortest of those that the page cuts; 0 if none does.
+// The length of the longest name that a text begins with; of one that the page cuts, up to the next separator. 0 if none.
 function lengthOfName(data, text) {
   let longest = 0;
   for (const { index } of text.matchAll(SEPARATOR)) {
     const word = text.slice(0, index).trim();
-    const isCut = Array.from(word).length > MAX_NAME_LENGTH;
-    if (featureCalled(data, word) && !(isCut && longest)) longest = index;
-    if (Array.from(word).length > MAX_NAME_LENGTH + 1) break; // what follows is cut; a name may begin with a "?"
+    const length = Array.from(word).length;
+    const isName = featureCalled(data, word) !== null;
+    if (isName) longest = index;
+    if (isName ? length > MAX_NAME_LENGTH : length > MAX_NAME_LENGTH + 1) break; // more would be cut, too
   }
   return longest;
 }
