@@ -12,8 +12,8 @@ function makeCoding(explorer, panel) {
   const note = element("p", { id: "typed-note", role: "status" });
   const editor = data.picture ? pictureEditor(data, (cells) => setCells(cells, "a drawn row")) : null;
   const help = element("p", { class: "note", id: "typed-help" },
-    "The names of its ones, separated by commas, semicolons or lines, with ? before a feature that is unknown, and " +
-    "in quotes or not; " +
+    "The names of its ones, in quotes or not, separated by commas, semicolons or lines, with ? before a feature that " +
+    "is unknown; " +
     `or ${formatCount(data.nTableFeatures)} zeros and ones, with ? for unknown cells.`);
   let name = "the typed row";
 

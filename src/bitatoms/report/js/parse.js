@@ -66,7 +66,7 @@ function wordsOf(data, text) {
   return words.filter(Boolean);
 }
 
-// The length of the longest name that a text begins with; of one that the page cuts, up to the next separator. 0 if none.
+// The length of the longest name that a text begins with; of one that the page cuts, up to the next separator; or 0.
 function lengthOfName(data, text) {
   let longest = 0;
   for (const { index } of text.matchAll(SEPARATOR)) {
