@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bitatoms.parallel import count_threads
-from support.plans import use_small_budget, use_small_cover_plan
+from support.plans import use_one_start, use_small_cover_plan
 
 # Modules that take longest, or wait for other processes. They are run first, so that no process is left with one.
 LONG = ("test_readme.py", "test_sources.py", "test_dask.py", "test_stream.py", "test_faults.py", "test_interrupt.py")
@@ -46,16 +46,16 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="module")
 def few_trials():
-    """Search with few trials and starts, in tests that do not need more."""
+    """Search with few trials, from one start, in tests that do not need more; those of searches have all starts."""
     with pytest.MonkeyPatch.context() as patch:
-        use_small_budget(patch)
+        use_one_start(patch)
         yield
 
 
 @pytest.fixture
 def few_trials_here(monkeypatch):
-    """Search with few trials and starts in one test, but not in the others of its module."""
-    use_small_budget(monkeypatch)
+    """Search with few trials, from one start, in one test, but not in the others of its module."""
+    use_one_start(monkeypatch)
 
 
 @pytest.fixture(scope="module")

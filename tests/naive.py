@@ -1103,6 +1103,17 @@ def one_hot(values, columns):
     return [[None if value is None else int(test(value)) for test in columns] for value in values]
 
 
+def hidden_cells(X, variables, numbers, fold, share):
+    """Return the cells that a fold hides: the known cells of a variable in a row, by the number of its first cell."""
+    hidden = np.zeros(X.shape, bool)
+    for i in range(len(X)):
+        for columns in variables:
+            is_hidden = (numbers[i, min(columns)] - fold * share) % 1 < share
+            for j in columns:
+                hidden[i, j] = is_hidden and X[i, j] <= 1
+    return hidden
+
+
 def rectangles_of_ones(X):
     """Return all rectangles (rows, columns) of ones of a tiny table, as tuples of indices."""
     n, m = X.shape

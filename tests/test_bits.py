@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Table
+from bitatoms.sparse_bits import SparseBits
 from support.strategies import matrices, random_bits
 
 WIDTHS = (0, 1, 7, 8, 9, 63, 64, 65, 130, 257)
@@ -533,12 +534,18 @@ def test_invalid_indices():
     for index in (2, -3):
         with pytest.raises(IndexError, match=f"row {index} is out of range for a BitMatrix of 2 rows"):
             bits[index]
-    for rows in ([0, 2], [-3], [True], [True] * 3, [0.5]):
-        with pytest.raises(IndexError):
+    for rows in ([0, 2], [-3], [True], [True] * 3, [0.5], True):
+        for selected in (bits, SparseBits.from_bits(bits)):
+            with pytest.raises(IndexError):
+                selected[rows]
+    for rows in ((0, 1), (0, 1, 2), (slice(None), slice(0, 1)), (slice(None), [0])):
+        with pytest.raises(IndexError, match="a BitMatrix is indexed by rows only; select columns with take_columns"):
             bits[rows]
-    for rows in ((0, 1), (0, 1, 2), (slice(None), slice(0, 1))):
-        with pytest.raises(IndexError, match="a BitMatrix is indexed by rows only"):
+    for rows in ("milk", ["milk"], np.array(["milk", 1], object)):
+        with pytest.raises(IndexError, match="a BitMatrix is indexed by the positions of rows"):
             bits[rows]
+    with pytest.raises(IndexError, match="by integers, booleans or a slice, not by values of type float64"):
+        bits[[0.5]]
     with pytest.raises(IndexError, match="not a 2-D one"):
         bits[[[0, 1]]]
 

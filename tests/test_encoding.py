@@ -206,8 +206,11 @@ def test_absent_ignored_missing_and_unseen_values():
     with pytest.warns(InputWarning, match=r"2 values were not there .* a \(2, such as 'z'\)"):
         made = encoding.apply(rows, missing="zero")
     assert made.to_dense().tolist() == [[1, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 1]]
-    with pytest.warns(InputWarning), pytest.raises(ba.InputError, match="values of the column 'b' are missing"):
+    with pytest.warns(InputWarning), pytest.raises(ba.InputError, match="values of the column 'b' are missing; fill"):
         encoding.apply(rows, missing="refuse")
+    dates = {"a": [datetime.date(2020, 1, 1)], "b": ["u"]}
+    with pytest.raises(ba.InputError, match=r"'a' contains dates or times, but it was encoded from text, such as 'x'"):
+        encoding.apply(dates)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ import sklearn.utils
 import bitatoms as ba
 from bitatoms import reproduce
 from support.documentation import ROOT, code_of
+from support.plans import use_one_start
 
 pytestmark = pytest.mark.usefixtures("few_trials", "few_exchanges")
 
@@ -91,6 +92,8 @@ def test_the_code_runs(page, monkeypatch, tmp_path):
     all_digits = page in {"docs/tutorials/number-of-atoms.md", "docs/tutorials/streams.md"}
     some = np.arange(len(X)) % 25 == 0 if all_digits else labels < 4
     monkeypatch.setattr(ba.datasets, "digits", lambda: (X[some], labels[some]))
+    if page == "docs/tutorials/images.md":
+        use_one_start(monkeypatch, 64)  # its picture has more atoms
     use_small_data(monkeypatch)
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(distributed, "LocalCluster", partial(distributed.LocalCluster, processes=False))

@@ -30,6 +30,9 @@ def test_same_as_packed(X, seed):
     assert sparse[rows].bits == bits[rows]
     assert sparse[rows.tolist()] == bits[rows]
     assert sparse[np.isin(np.arange(len(X)), rows)] == bits[rows]
+    assert sparse[rows - len(X), ...] == bits[rows]
+    assert sparse[50:3:-2] == bits[50:3:-2]
+    assert (sparse.ndim, sparse.size) == (bits.ndim, bits.size) == (X.ndim, X.size)
     if len(X):
         np.testing.assert_array_equal(sparse[-1], X[-1])
         assert sparse != BitMatrix.from_dense(1 - X)

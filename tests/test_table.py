@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
+from bitatoms.sparse_bits import SparseBits
 from bitatoms.table import Header, Picture, match_columns, matched_table
 
 BITS = np.array([[1, 0, 1], [0, 1, 1]], np.uint8)
@@ -126,6 +127,52 @@ def test_a_path_is_not_a_table_but_the_estimator_reads_it(tmp_path):
         model.fit(path)
     ba.write(ba.Table(ba.BitMatrix.from_dense(BITS), ROWS, COLUMNS), path)
     assert model.fit(path).feature_names_in_.tolist() == list(COLUMNS)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_rows_are_selected_with_all_that_is_known_about_them(is_sparse):
+    X = np.random.default_rng(0).integers(0, 2, (6, 70)).astype(float)
+    X[[1, 4], [3, 69]] = 0 if is_sparse else np.nan
+    bits = ba.Table.from_any(X).bits
+    table = ba.Table(
+        SparseBits.from_bits(bits) if is_sparse else bits,
+        list("abcdef"),
+        [f"c{column}" for column in range(70)],
+        Picture((7, 10), (14, 30)),
+        absent_is_zero=True,
+        row_data={"group": list("uvwxyz"), "number": np.arange(6)},
+        column_data={"position": np.arange(70)},
+    )
+    assert (table.ndim, table.size, table.shape) == (2, 420, (6, 70))
+    mask = np.array([0, 1, 0, 1, 1, 0], bool)
+    selections = [4, 0, 4, -1], np.uint8([1]), mask, mask.tolist(), pd.Series(mask), slice(1, 5, 2), slice(9, 0, -1), []
+    for rows in selections:
+        chosen = np.arange(6)[rows if len(np.shape(rows)) == 0 or len(rows) else slice(0)]
+        for part in (table[rows], table[rows, ...], table[rows, :]):
+            assert isinstance(part.data, type(table.data))
+            np.testing.assert_array_equal(np.asarray(part), X[chosen])
+            assert part.row_names == tuple("abcdef"[row] for row in chosen)
+            assert part.header == table.header
+            assert part.picture == Picture((7, 10))
+            assert part.row_data["number"].tolist() == chosen.tolist()
+            assert part.row_data["group"].tolist() == ["uvwxyz"[row] for row in chosen]
+    for row in (1, -2, np.int64(1)):
+        np.testing.assert_array_equal(table[row], X[row])
+    np.testing.assert_array_equal(list(table), X)
+    np.testing.assert_array_equal(ba.Table(bits)[::2].to_dense(float), X[::2])
+    for rows in ("a", ["c0", "c1"], (slice(None), "c0"), (0, 1)):
+        with pytest.raises(IndexError, match=r"a Table is indexed by .*; select columns with to_pandas\(\)\[names\]"):
+            table[rows]
+    assert table.filled() == table.with_bits(bits.filled())
+
+
+def test_a_dict_is_not_a_table():
+    columns = {"milk": [1, 0], "bread": [1, 1]}
+    model = ba.BinaryDictionaryLearning(1, search="paper", random_state=0)
+    fitted = ba.BinaryDictionaryLearning(1, search="paper", random_state=0).fit(BITS[:, :2])
+    for take in (ba.Table.from_any, ba.factorize, model.fit, ba.BinaryImputer().fit, fitted.transform):
+        with pytest.raises(TypeError, match=r"X is a dict, not a table; pass pandas.DataFrame\(X\)"):
+            take(columns)
 
 
 def test_row_names_may_repeat():

@@ -150,9 +150,14 @@ def test_absent_columns_are_zero_or_unknown():
 
 def test_formats_without_unknown_cells_raise():
     bits = BitMatrix.from_any(TABLE, missing="unknown")
-    for convert in (bits.to_dense, lambda: np.asarray(bits), bits.to_bytes):
+    for convert in (bits.to_dense, lambda: np.asarray(bits, int), lambda: np.array(bits, bool), bits.to_bytes):
         with pytest.raises(ValueError, match=r"2 cells are unknown.*filled\(\)"):
             convert()
+    for array, dtype in ((np.asarray(bits), np.float64), (np.asarray(bits, np.float32), np.float32)):
+        np.testing.assert_array_equal(array, TABLE)
+        assert array.dtype == dtype
+    np.testing.assert_array_equal(np.asarray(bits, object).astype(float), TABLE)
+    assert np.asarray(bits.filled()).dtype == np.asarray(bits[:0]).dtype == np.uint8
     np.testing.assert_array_equal(bits[0], TABLE[0])
     assert bits[1:].filled().to_bytes() == bytes([6])
 

@@ -47,6 +47,7 @@ class TableEstimator(BaseEstimator):
             validate_data(self, table.data, reset=reset, skip_check_array=True)
             return table
         if table is None:
+            dataframes.check_not_mapping(X)
             if validation.is_sparse(X) and X.ndim == 2:
                 X = validation.as_csr(X, "X")  # scikit-learn would convert an invalid matrix without checking it
             checked = validate_data(

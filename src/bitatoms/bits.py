@@ -341,7 +341,8 @@ class BitMatrix:
         Parameters
         ----------
         dtype : data-type, default=numpy.uint8
-            Data type of the array. Unknown cells become NaN, which needs a floating-point type.
+            Data type of the array. Unknown cells become NaN, which needs a floating-point type or objects;
+            ``numpy.asarray`` chooses float64 if there are any, and uint8 otherwise.
 
         Returns
         -------
@@ -349,9 +350,10 @@ class BitMatrix:
         """
         dense = np.unpackbits(self._bytes(), axis=1, count=self.n_cols, bitorder="little")
         if self.n_unknown:
-            if np.dtype(dtype).kind != "f":
+            if np.dtype(dtype).kind not in "fO":
                 raise ValueError(
-                    f"{self.n_unknown} cells are unknown; pass dtype=float to get NaN there, or call filled() first"
+                    f"{self.n_unknown} cell{'s are' if self.n_unknown > 1 else ' is'} unknown; pass dtype=float to get "
+                    "NaN there, or call filled() first to get 0"
                 )
             return np.where(self.unknown.to_dense(bool), np.nan, dense).astype(dtype)  # type: ignore[union-attr]
         return dense.view(np.bool_) if np.dtype(dtype) == np.bool_ else dense.astype(dtype, copy=False)
@@ -383,6 +385,16 @@ class BitMatrix:
     def shape(self) -> tuple[int, int]:
         """Number of rows and number of columns."""
         return self.words.shape[0], self.n_cols
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes: two."""
+        return 2
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return self.n_rows * self.n_cols
 
     @property
     def T(self) -> BitMatrix:
@@ -528,26 +540,14 @@ class BitMatrix:
 
     def __getitem__(self, rows: Any) -> Any:
         """Return the rows of a slice or of an array of indices or booleans as a BitMatrix, a single row as an array."""
-        if isinstance(rows, tuple):
-            if len(rows) != 2 or not (rows[1] is Ellipsis or rows[1] == slice(None)):
-                raise IndexError("a BitMatrix is indexed by rows only; select columns with take_columns")
-            rows = rows[0]
-        if isinstance(rows, slice):
-            words = np.ascontiguousarray(self.words[rows])
-            return BitMatrix.from_words(words, self.n_cols, False, self._mapped_unknown(lambda mask: mask[rows]))
-        if not hasattr(rows, "__len__") and not isinstance(rows, np.ndarray):
-            row = index(rows)
-            if not -self.n_rows <= row < self.n_rows:
-                raise IndexError(f"row {row} is out of range for a BitMatrix of {self.n_rows} rows")
-            one = self[row % self.n_rows : row % self.n_rows + 1]
-            return one.to_dense(np.uint8 if one.unknown is None or not one.n_unknown else np.float64)[0]
-        chosen = np.asarray(rows)
-        if chosen.size == 0 and chosen.dtype.kind != "b":
-            chosen = chosen.astype(np.intp)
-        if chosen.ndim != 1:
-            raise IndexError(f"rows are indexed by a 1-D array of integers or booleans, not a {chosen.ndim}-D one")
-        unknown = self._mapped_unknown(lambda mask: mask[chosen])
-        return BitMatrix.from_words(self.words[chosen], self.n_cols, False, unknown)
+        chosen = row_index(rows, "BitMatrix", "take_columns")
+        if isinstance(chosen, int):
+            if not -self.n_rows <= chosen < self.n_rows:
+                raise IndexError(f"row {chosen} is out of range for a BitMatrix of {self.n_rows} rows")
+            one = self[chosen % self.n_rows : chosen % self.n_rows + 1]
+            return np.asarray(one)[0]
+        words = np.ascontiguousarray(self.words[chosen])
+        return BitMatrix.from_words(words, self.n_cols, False, self._mapped_unknown(lambda mask: mask[chosen]))
 
     def __xor__(self, other: object) -> BitMatrix:
         """Return the cells in which two matrices differ; the second may be a single row. Unknown cells stay unknown."""
@@ -584,7 +584,9 @@ class BitMatrix:
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("a BitMatrix is packed: its bits cannot be returned as an array without a copy")
-        return self.to_dense(np.uint8 if dtype is None else dtype)
+        if dtype is None:
+            dtype = np.float64 if self.n_unknown else np.uint8
+        return self.to_dense(dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return BitMatrix, (self.words, self.n_cols, self.unknown)  # the constructor checks what is unpickled
@@ -599,6 +601,32 @@ class BitMatrix:
         if not little.size:
             return np.zeros((self.n_rows, 0), np.uint8)
         return little.view(np.uint8)[:, : _bytes_for(self.n_cols)]
+
+
+def row_index(rows: Any, kind: str, column_selection: str) -> int | slice | NDArray[Any]:
+    """Return an index of rows as an int, a slice, or an array of integers or booleans.
+
+    As in NumPy, a second index may be ``...`` or ``:``. Errors call what is indexed ``kind``, and name the method that
+    selects columns.
+    """
+    if isinstance(rows, tuple):
+        if len(rows) != 2 or not (rows[1] is Ellipsis or (isinstance(rows[1], slice) and rows[1] == slice(None))):
+            raise IndexError(f"a {kind} is indexed by rows only; select columns with {column_selection}")
+        rows = rows[0]
+    if isinstance(rows, slice):
+        return rows
+    chosen = np.asarray(rows)
+    if chosen.dtype.kind in "US" or (chosen.dtype.kind == "O" and any(isinstance(each, str) for each in chosen.flat)):
+        raise IndexError(f"a {kind} is indexed by the positions of rows; select columns with {column_selection}")
+    if chosen.ndim == 0 and chosen.dtype.kind != "b":
+        return index(rows)
+    if chosen.ndim != 1:
+        raise IndexError(f"rows are indexed by a 1-D array of integers or booleans, not a {chosen.ndim}-D one")
+    if chosen.size == 0 and chosen.dtype.kind != "b":
+        chosen = chosen.astype(np.intp)
+    if chosen.dtype.kind not in "iub":
+        raise IndexError(f"rows are indexed by integers, booleans or a slice, not by values of type {chosen.dtype}")
+    return chosen
 
 
 def stack_rows(matrices: Iterable[BitMatrix], n_cols: int) -> BitMatrix:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -67,6 +67,7 @@ def as_array_like(X: Any, layer: str | None = None) -> Any:
         )
     if isinstance(X, (str, os.PathLike)):
         raise TypeError(f"X is {os.fspath(X)[:240]!r}, not a table; read the file with bitatoms.read")
+    check_not_mapping(X)
     if package_name(X) == "pyarrow" and hasattr(X, "column_names"):
         X = _arrow_table(X)
         kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in _arrow_index(X)]
@@ -77,6 +78,15 @@ def as_array_like(X: Any, layer: str | None = None) -> Any:
         with suppress(ValueError):  # other values than zero are not stored
             return X.sparse.to_coo()
     return X
+
+
+def check_not_mapping(X: Any) -> None:
+    """Raise for a dict of columns, which is not a table of 0 and 1 before it is encoded."""
+    if isinstance(X, Mapping) and not is_sparse(X):  # sparse matrices of keys were dicts in old versions of SciPy
+        raise TypeError(
+            f"X is a {type(X).__name__}, not a table; pass pandas.DataFrame(X) if its columns are 0 and 1, or "
+            "bitatoms.encode(X) to encode categories and numbers"
+        )
 
 
 def _layer(X: Any, layer: str) -> Any:

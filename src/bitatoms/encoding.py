@@ -14,7 +14,7 @@ from .annotations import Annotations, Labels, Values
 from .bits import BitMatrix, stack_rows
 from .checks import check_choice
 from .errors import InputError, Parameter, warn
-from .frame_columns import has_columns, names_of_columns, names_of_rows, typed_columns
+from .frame_columns import DateColumn, has_columns, names_of_columns, names_of_rows, typed_columns
 from .parameters import EncodeKwargs, checked, documented, with_defaults
 from .table import Header, Names, Table, first_duplicate, listed_names, match_columns, matched_table
 from .validation import package_name
@@ -34,7 +34,7 @@ _LISTED = 5  # variables in a message
 
 
 @documented(EncodeKwargs)
-def encode(frame: Any, *, without: Sequence[str] = (), **how: Unpack[EncodeKwargs]) -> Table:
+def encode(frame: Any, *, without: str | Sequence[str] = (), **how: Unpack[EncodeKwargs]) -> Table:
     """Make a table of 0 and 1 from a table of categories, numbers and booleans.
 
     A category becomes one column per value (``colour=red``), and a number one column per quantile bin (``age<30``,
@@ -71,7 +71,7 @@ def encode(frame: Any, *, without: Sequence[str] = (), **how: Unpack[EncodeKwarg
     {'colour': ['red', 'blue', 'red', None], 'age': ['age<40', 'age<40', 'age>=40', 'age>=40']}
     """
     _check_frame(frame)
-    excluded = (without,) if isinstance(without, str) else tuple(without)
+    excluded = _as_names(without)
     given = names_of_columns(frame)
     if (duplicate := first_duplicate(given)) is not None:
         raise InputError(f"two columns have the name {duplicate[:40]!r}; rename one of them")
@@ -82,6 +82,11 @@ def encode(frame: Any, *, without: Sequence[str] = (), **how: Unpack[EncodeKwarg
     bits, unseen = encoding.packed(columns, len(next(iter(columns.values()), ())))
     assert not unseen.n, "each value of the table has a column"
     return Table(bits, names_of_rows(frame), encoding.columns, column_data=encoding.column_data)
+
+
+def _as_names(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return one name or several as a tuple."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def check_named(names: Sequence[str], given: Sequence[str], parameter: str) -> None:
@@ -284,20 +289,21 @@ class Encoding:
         _check_frame(frame)
         return self._applied(frame, absent, missing, "the table")
 
-    def _applied(self, frame: Any, absent: str | None, missing: str, table: str) -> Table:
-        """Encode other rows; ``table`` is what messages call them."""
+    def _applied(self, frame: Any, absent: str | None, missing: str, table: str, without: Sequence[str] = ()) -> Table:
+        """Encode other rows, called ``table`` in messages; columns in ``without`` are ignored, with no warning."""
         check_choice("missing", missing, ("unknown", "zero", "refuse"))
-        given = names_of_columns(frame)
+        given = [name for name in names_of_columns(frame) if name not in without]
         present, fill = self.match(given, absent, table)
-        columns = typed_columns(frame, [variable.name for variable in present.variables])
+        try:
+            columns = typed_columns(frame, [variable.name for variable in present.variables])
+        except DateColumn as error:
+            variable = next(each for each in present.variables if each.name == error.name)
+            raise variable.wrong_type("dates or times", table) from None
         bits, unseen = present.packed(columns, len(next(iter(columns.values()), ())), table)
         unseen.warn(table)
         if missing == "refuse" and bits.n_unknown:
             name = next(name for name, values in columns.items() if (summarized(values).n < len(values)))
-            raise InputError(
-                f"{table}: values of the column {name[:40]!r} are missing; fill them in, or pass ",
-                Parameter("missing", "unknown"),
-            )
+            raise InputError(f"{table}: values of the column {name[:40]!r} are missing; fill them in")
         own = {name: index for index, name in enumerate(present.columns)}
         gathered = (bits if missing == "unknown" else bits.filled()).take_columns(
             np.array([own.get(name, -1) for name in self.columns], np.int64), fill
@@ -373,6 +379,12 @@ def matched_rows(X: Any, learned: Header, absent: str | None = None, table: str 
         return matched_table(X, learned, absent, table, **conversion)
     made = encoding._applied(X, absent, conversion.get("missing", "unknown"), table)
     return match_columns(learned, made.header, absent, table).gather_table(made)
+
+
+def encoded_rows(X: Any, encoding: Encoding, without: str | Sequence[str] = ()) -> Table:
+    """Encode new rows for a caller without the parameters of `Encoding.apply`; absent variables are an error."""
+    _check_frame(X)
+    return encoding._applied(X, None, "unknown", "X", _as_names(without))
 
 
 def raw_encoding(X: Any, learned: Header) -> Encoding | None:

@@ -20,6 +20,20 @@ _TEXTS = {str, float, type(None)}  # a float among text is usually NaN
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
+class DateColumn(InputError):
+    """A column contains dates or times; ``name`` is its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"the column {name[:40]!r} contains dates or times; pass what matters of them, such as the month, the "
+            "weekday or a duration in days, or leave the column out with ", Parameter("without", name),
+        )  # fmt: skip
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.name,)
+
+
 def has_columns(X: Any) -> bool:
     """Return whether X has columns with names and types of their own: a data frame, a mapping or a structured array."""
     if package_name(X) in ("pandas", "polars"):
@@ -48,8 +62,10 @@ def typed_columns(X: Any, names: Sequence[str]) -> dict[str, Values]:
 
     Raises
     ------
+    DateColumn
+        If a column contains dates.
     InputError
-        If a column contains dates, is not one-dimensional, or is not as long as the others.
+        If a column is not one-dimensional, or is not as long as the others.
     """
     indices = {name: index for index, name in enumerate(names_of_columns(X))}
     columns = {name: _typed_column(name, _column(X, name, indices[name])) for name in names}
@@ -85,7 +101,7 @@ def _typed_column(name: str, column: Any) -> Values:
         if _are_dates(column.dtype) or (
             distinct is not None and (_are_dates(distinct.dtype) or any(isinstance(each, _DATES) for each in distinct))
         ):
-            raise _dates(name)
+            raise DateColumn(name)
         if column.dtype != object:
             return Annotations.from_pandas(column.to_frame(name)).values_of(name)
         return _typed_values(name, column.tolist())
@@ -95,7 +111,7 @@ def _typed_column(name: str, column: Any) -> Values:
     if array.ndim != 1:
         raise InputError(f"the column {name[:40]!r} has shape {array.shape}; pass one value for each row")
     if array.dtype.kind in "mM":
-        raise _dates(name)
+        raise DateColumn(name)
     return array if array.dtype.kind in "biuf" else _typed_values(name, array.tolist())
 
 
@@ -109,7 +125,7 @@ def _polars_column(name: str, column: Any) -> Values:
     import polars as pl
 
     if column.dtype.is_temporal():
-        raise _dates(name)
+        raise DateColumn(name)
     if isinstance(column.dtype, pl.Enum):
         categories = column.dtype.categories.to_list()
         codes = column.to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
@@ -121,7 +137,7 @@ def _typed_values(name: str, values: list[Any]) -> Values:
     """Return a list of values by the type that all of them have: booleans, numbers, or else text."""
     kinds = set(map(type, values))  # few, while there may be many values
     if any(issubclass(kind, _DATES) for kind in kinds):
-        raise _dates(name)
+        raise DateColumn(name)
     if str in kinds and kinds <= _TEXTS:
         return _text_values(values)
     missing = np.array([is_missing(value) for value in values], bool)
@@ -145,11 +161,3 @@ def _text_values(values: list[Any]) -> Labels:
         codes[value] = -1 if is_missing(value) else len(texts)
         texts += [] if is_missing(value) else [str(value)]
     return Labels(np.fromiter(map(codes.__getitem__, values), np.int32, len(values)), tuple(texts))
-
-
-def _dates(name: str) -> InputError:
-    """Return the error for a column of dates."""
-    return InputError(
-        f"the column {name[:40]!r} contains dates or times; pass what matters of them, such as the month, the weekday "
-        "or a duration in days, or leave the column out with ", Parameter("without", name),
-    )  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import dataframes, validation
-from .bits import BitMatrix
+from .bits import BitMatrix, row_index
 from .errors import InputError
 from .memory import memory_limit
 
@@ -95,6 +95,16 @@ class SparseBits:
         return self.n_rows, self.n_cols
 
     @property
+    def ndim(self) -> int:
+        """Number of axes: two."""
+        return 2
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return self.n_rows * self.n_cols
+
+    @property
     def n_known(self) -> int:
         """Number of rows in which each column is known: all of them."""
         return self.n_rows
@@ -154,19 +164,16 @@ class SparseBits:
 
     def __getitem__(self, rows: Any) -> Any:
         """Return the rows of a slice or of an array of indices or booleans, a single row as an array of bits."""
-        if not isinstance(rows, slice) and not hasattr(rows, "__len__"):
-            row = range(self.n_rows)[rows]
-            bits = np.zeros(self.n_cols, np.uint8)
+        chosen = row_index(rows, "SparseBits", "take_columns")
+        if isinstance(chosen, slice) and chosen.step in (None, 1):
+            start, stop, _ = chosen.indices(self.n_rows)
+            indptr = self.indptr[start : max(start, stop) + 1]
+            return SparseBits(indptr - indptr[0], self.indices[indptr[0] : indptr[-1]], self.n_cols)
+        if isinstance(chosen, int):
+            row, bits = range(self.n_rows)[chosen], np.zeros(self.n_cols, np.uint8)
             bits[self.indices[self.indptr[row] : self.indptr[row + 1]]] = 1
             return bits
-        if isinstance(rows, slice):
-            start, stop, step = rows.indices(self.n_rows)
-            if step == 1:
-                indptr = self.indptr[start : max(start, stop) + 1]
-                return SparseBits(indptr - indptr[0], self.indices[indptr[0] : indptr[-1]], self.n_cols)
-            rows = np.arange(start, stop, step)
-        rows = np.asarray(rows)
-        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.intp)
+        rows = np.arange(self.n_rows)[chosen]
         indptr = np.concatenate(([0], np.cumsum(self.row_weights()[rows])))
         return SparseBits(indptr, self.indices[self.entries_of(rows)], self.n_cols)
 

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import checks, dataframes, variants
 from .annotations import Annotations
-from .bits import BitMatrix
+from .bits import BitMatrix, row_index
 from .errors import InputError, Parameter, warn
 from .libraries import import_library
 from .sparse_bits import Bits, as_bits, packed
@@ -63,7 +63,9 @@ class Header(NamedTuple):
 class Table:
     """Bits with row and column names, as returned by `bitatoms.read`.
 
-    Every function and estimator that takes a table of 0 and 1 also takes a Table, and keeps the names.
+    Every function and estimator that takes a table of 0 and 1 also takes a Table, and keeps the names. Rows are
+    selected as in NumPy (``table[:10]``, ``table[mask]``) and keep their names, so that scikit-learn divides a Table
+    into folds.
 
     Parameters
     ----------
@@ -100,6 +102,8 @@ class Table:
     Table(2 x 2, density 0.75, rows 'ann' ... 'bob', columns 'milk' ... 'bread')
     >>> table.names_of([1])
     ('bread',)
+    >>> table[[1]].row_names
+    ('bob',)
     """
 
     data: Bits
@@ -236,6 +240,16 @@ class Table:
         return self.data.shape
 
     @property
+    def ndim(self) -> int:
+        """Number of axes: two."""
+        return 2
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return self.data.size
+
+    @property
     def header(self) -> Header:
         """Its columns."""
         return Header(self.data.n_cols, self.columns, self.absent_is_zero, self.column_data)
@@ -248,8 +262,12 @@ class Table:
         """Return the names of these columns: ``x0``, ``x1``, ... if columns have no names, as in scikit-learn."""
         return feature_names(self.columns, columns)
 
+    def filled(self) -> Table:
+        """Return the table with zeros in place of unknown cells."""
+        return self.with_bits(self.data.filled())
+
     def to_dense(self, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
-        """Return the bits as an array of shape (n_rows, n_cols)."""
+        """Return the bits as an array of shape (n_rows, n_cols); unknown cells are NaN, which needs ``dtype=float``."""
         return self.data.to_dense(dtype)
 
     def to_pandas(self) -> Any:
@@ -268,6 +286,25 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.data)
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return the rows of a slice or of an array of indices or booleans as a Table, a single row as an array.
+
+        The rows keep their names and annotations, and the columns theirs; a picture of several blocks is lost.
+        """
+        chosen = row_index(rows, "Table", "to_pandas()[names]")
+        if isinstance(chosen, int):
+            return self.data[chosen]
+        indices = np.arange(len(self))[chosen]
+        return Table(
+            self.data[chosen],
+            None if self.row_names is None else [self.row_names[row] for row in indices.tolist()],
+            self.columns,
+            None if self.picture is None else Picture(self.picture.tile),
+            absent_is_zero=self.absent_is_zero,
+            row_data=None if self.row_data is None else self.row_data.take(indices),
+            column_data=self.column_data,
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):

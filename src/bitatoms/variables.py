@@ -97,7 +97,7 @@ class Variable(NamedTuple):
             codes = self._codes_of_numbers(distinct, table)[inverse]
             known = codes[~missing]
             if self.kind == "category" and len(known) and (known == UNSEEN).all():
-                raise self._wrong_type(f"numbers, such as {_number_text(distinct[inverse[np.argmin(missing)]])}", table)
+                raise self.wrong_type(f"numbers, such as {_number_text(distinct[inverse[np.argmin(missing)]])}", table)
         return np.where(missing, np.int32(MISSING), codes).astype(np.int32)
 
     def _codes_of_texts(self, given: Labels, table: str) -> NDArray[np.int32]:
@@ -122,7 +122,7 @@ class Variable(NamedTuple):
         for index, (word, number) in enumerate(zip(words, numbers, strict=True)):
             if number is None:
                 if word not in names:
-                    raise self._wrong_type(f"text, such as {word[:40]!r}", table)
+                    raise self.wrong_type(f"text, such as {word[:40]!r}", table)
                 codes[index] = names[word]
         return codes
 
@@ -133,7 +133,7 @@ class Variable(NamedTuple):
             number = parse_number(word)
             code = _BOOLEANS.get(word.lower() if number is None else _number_text(number))
             if code is None:
-                raise self._wrong_type(f"{word[:40]!r}", table)
+                raise self.wrong_type(f"{word[:40]!r}", table)
             codes.append(code)
         return codes
 
@@ -151,7 +151,7 @@ class Variable(NamedTuple):
         """Return the code of each of the distinct numbers."""
         if self.kind == "boolean":
             if wrong := [value for value in distinct.tolist() if value not in (0, 1)]:
-                raise self._wrong_type(_number_text(wrong[0]), table)
+                raise self.wrong_type(_number_text(wrong[0]), table)
             return distinct.astype(np.int32)
         index = {value: code for code, value in enumerate(self.values)}
         return np.array([index.get(_number_text(value), UNSEEN) for value in distinct.tolist()], np.int32)
@@ -163,7 +163,7 @@ class Variable(NamedTuple):
             codes[(lower <= numbers) & ((numbers < upper) | (upper == np.inf))] = code
         return codes
 
-    def _wrong_type(self, found: str, table: str) -> InputError:
+    def wrong_type(self, found: str, table: str) -> InputError:
         """Return the error for values of another type."""
         expected = {
             "boolean": "0 and 1, or yes and no",

@@ -129,6 +129,18 @@ def test_the_comparison_as_json(bitatoms):
     assert 0 < result["models"][1]["log_loss"] < 1
 
 
+def test_columns_of_a_variable_are_hidden_together(bitatoms, folder):
+    (folder / "colours.csv").write_text("colour,size\n" + "red,S\nblue,L\ngreen,S\n" * 20)
+    arguments = "colours.csv", "--categories", "-k", "profiles", "--folds", 1, "--json"
+    code, out, _ = bitatoms("crossvalidate", *arguments)
+    assert code == 0
+    table = ba.read(folder / "colours.csv", categories=True)
+    losses = [
+        ba.cross_validate_cells(each, "profiles", n_folds=1).to_dict()["log_loss"] for each in (table, table.bits)
+    ]
+    assert [row["log_loss"] for row in json.loads(out)["models"]] == losses[0] != losses[1]
+
+
 def test_wrong_numbers_of_atoms_are_reported(bitatoms):
     code, _, err = bitatoms("crossvalidate", "table.csv", "--atoms", "2,few")
     assert code == 2

@@ -5,18 +5,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive
 from bitatoms import BitMatrix
 from bitatoms.core.hidden_cells import CellScores, hidden_folds, without_cells
 from support.strategies import SEEDS, matrices, random_bits
 
 
 @settings(max_examples=30)
-@given(matrices(), st.sampled_from((0.0, 0.3)), SEEDS)
-def test_folds_are_disjoint_known_cells(X, unknown, seed):
+@given(matrices(), st.sampled_from((0.0, 0.3)), st.sampled_from((1, 3, None)), SEEDS)
+def test_folds_are_disjoint_known_cells(X, unknown, width, seed):
+    """Also where columns are hidden together, which may be anywhere in the table."""
     mask = random_bits(seed, *X.shape, unknown)
     data = BitMatrix.from_dense(X).with_unknown(BitMatrix.from_dense(mask))
-    folds = [fold.to_dense() for fold in hidden_folds(data, 4, 0.25, np.random.default_rng(seed))]
+    order = np.random.default_rng(seed).permutation(X.shape[1])
+    variables = [order[start : start + (width or 1)] for start in range(0, X.shape[1], width or 1)]
+    first = None if width is None else np.arange(X.shape[1])
+    for columns in variables if width else ():
+        first[columns] = columns.min()
+    folds = [fold.to_dense() for fold in hidden_folds(data, 4, 0.25, np.random.default_rng(seed), first)]
     np.testing.assert_array_equal(sum(folds), 1 - mask)  # four quarters are all known cells, each once
+    draws = np.random.default_rng(int(np.random.default_rng(seed).integers(2**63))).random(X.shape)
+    for number, fold in enumerate(folds):
+        expected = naive.hidden_cells(np.where(mask, 2, X), variables, draws, number, 0.25)
+        np.testing.assert_array_equal(fold, expected)
 
 
 def test_a_fold_has_about_the_share_and_depends_on_the_seed():

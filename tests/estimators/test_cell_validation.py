@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
+import naive
 from bitatoms import BinaryDictionaryLearning, BinaryImputer, BitMatrix, cross_validate_cells
-from bitatoms.core.hidden_cells import CellScores, hidden_folds, without_cells
+from bitatoms.core.hidden_cells import CellScores, without_cells
 from bitatoms.datasets import planted
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -42,18 +43,52 @@ def test_noise_has_no_structure():
     assert result.best == "column majority"
 
 
-def test_scores_are_those_of_the_hidden_cells(X):
-    """The folds, the fits and the scores by hand."""
-    result = cross_validate_cells(X, [{"n_components": 2, "algebra": "or"}], n_folds=2, share=0.3, random_state=7)
+def colours_and_sizes(n_rows):
+    """Return a table of two categories, one of them sometimes missing, and of a boolean, and its variables."""
+    random = np.random.default_rng(0)
+    size = random.integers(0, 3, n_rows)
+    colours = np.array(["red", "blue", None], object)[np.where(random.random(n_rows) < 0.8, size, 2)]
+    frame = {"colour": colours, "is_new": size == 1, "size": np.array(["S", "M", "L"])[size]}
+    return ba.encode(frame), [[0, 1], [2], [3, 4, 5]]
+
+
+def numbers_of_copies(n_rows):
+    """Return a table of genotypes, and its variables."""
+    copies = np.random.default_rng(0).integers(0, 3, (n_rows, 4)).astype(float)
+    copies[::7, 1] = np.nan
+    return ba.Table.from_any(copies, dosage=True), [[0, 1], [2, 3], [4, 5], [6, 7]]
+
+
+@pytest.mark.parametrize("kind", ["array", "encoded", "genotypes", "genotypes, by name", "bits of an encoded table"])
+def test_scores_are_those_of_the_hidden_cells(X, kind):
+    """The folds, the fits and the scores by hand. The columns of a variable or a genotype are hidden together."""
+    if kind == "array":
+        table, variables = X, [[column] for column in range(60)]
+    else:
+        table, variables = colours_and_sizes(150) if "encoded" in kind else numbers_of_copies(150)
+    if kind == "genotypes, by name":
+        table = table.to_pandas()
+    elif kind == "bits of an encoded table":
+        table, variables = table.bits, [[column] for column in range(6)]
+    result = cross_validate_cells(table, [{"n_components": 2, "algebra": "or"}], n_folds=2, share=0.3, random_state=7)
     random = np.random.default_rng(7)
-    seed, data = int(random.integers(2**31)), BitMatrix.from_dense(X)
-    for fold, hidden in zip(
-        result.folds["n_components=2, algebra='or'"], hidden_folds(data, 2, 0.3, random), strict=True
-    ):
-        visible, cells = without_cells(data, hidden), hidden.to_dense(bool)
+    seed, data = int(random.integers(2**31)), BitMatrix.from_any(table, missing="unknown")
+    truth = np.nan_to_num(np.asarray(data, float), nan=2)
+    draws = np.random.default_rng(int(random.integers(2**63))).random(data.shape)
+    for number, fold in enumerate(result.folds["n_components=2, algebra='or'"]):
+        cells = naive.hidden_cells(truth, variables, draws, number, 0.3)
+        visible = without_cells(data, BitMatrix.from_dense(cells))
         model = BinaryDictionaryLearning(2, algebra="or", random_state=seed).fit(visible)
-        assert fold.scores == CellScores.of(X[cells] == 1, model.predict_cell_proba(visible)[cells])
+        assert fold.scores == CellScores.of(truth[cells] == 1, model.predict_cell_proba(visible)[cells])
         assert fold.codelength == model.codelength_.total
+
+
+def test_other_columns_do_not_tell_a_hidden_value():
+    """Values at random: a model that sees the other columns of a variable would predict the hidden one."""
+    table = ba.encode({name: np.random.default_rng(ord(name)).choice(list("uvw"), 200) for name in "abcd"})
+    leaks, fair = (cross_validate_cells(each, ["profiles"], n_folds=1).to_dict() for each in (table.bits, table))
+    assert leaks["log_loss"][1] < 0.8 * leaks["log_loss"][0]
+    assert fair["log_loss"][1] > fair["log_loss"][0]
 
 
 def test_missing_values_stay_missing(X):

@@ -1,15 +1,20 @@
 """`CategoryEncoder` in pipelines of scikit-learn."""
 
+from datetime import date
+
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import bitatoms as ba
+from bitatoms.errors import InputWarning
 
 FRAME = {"colour": ["red", "blue", None, "red"] * 10, "age": [20, 50, 51, 21] * 10}
 
@@ -24,11 +29,27 @@ def test_it_encodes_as_the_function_does():
     assert encoder.inverse_transform(table)["colour"] == FRAME["colour"]
     other = {"age": [30], "colour": ["blue"]}
     assert encoder.transform(other) == encoder.encoding_.apply(other)
+    with pytest.raises(ba.InputError, match=r"^X lacks columns that the model was fitted on: 'age'; add them$"):
+        encoder.transform({"colour": ["blue"]})
+
+
+def test_columns_that_are_left_out():
+    frame = FRAME | {"id": [f"id {number}" for number in range(40)], "day": [date(2020, 1, 1)] * 40}
+    with pytest.raises(ba.InputError, match=r'the column .day. contains dates or times; .* with without="day"'):
+        ba.CategoryEncoder().fit(frame)
+    encoder = clone(ba.CategoryEncoder(without=["id", "day"], bins=2))
+    assert encoder.fit_transform(frame) == encoder.transform(frame) == encoder.transform(FRAME)
+    assert encoder.transform(FRAME) == ba.encode(FRAME, bins=2)
+    assert ba.CategoryEncoder(without="day").fit(frame).transform(frame).columns[-1] == "id=id 9"
+    with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'other'"):
+        encoder.transform(frame | {"other": [1] * 40})
+    with pytest.raises(ba.InputError, match='without="week": there is no such column'):
+        encoder.set_params(without="week").fit(frame)
 
 
 def test_parameters_and_clones():
     encoder = clone(ba.CategoryEncoder(bins=3))
-    assert encoder.get_params() == {"as_category": (), "as_number": (), "bins": 3}
+    assert encoder.get_params() == {"as_category": (), "as_number": (), "bins": 3, "without": ()}
     assert encoder.set_params(bins=5).bins == 5
     with pytest.raises(NotFittedError):
         encoder.transform(FRAME)
@@ -58,6 +79,22 @@ def test_output_may_be_data_frames(library):
     assert ba.Table.from_any(complete).bits == encoder.set_output(transform="default").transform(FRAME).bits[:1]
     with pytest.raises(ValueError, match='transform="numpy" is not one of default, pandas, polars'):
         encoder.set_output(transform="numpy")
+
+
+@pytest.mark.parametrize("has_sparse", [False, True])
+def test_other_transformers_are_put_beside_it(has_sparse):
+    """As arrays, in which unknown cells are NaN, or sparse ones, with the names of both."""
+    frame = pytest.importorskip("pandas").DataFrame(FRAME)
+    expected = ba.encode(FRAME, bins=2)
+    encoder, other = ba.CategoryEncoder(bins=2), OneHotEncoder(sparse_output=has_sparse)
+    columns = ColumnTransformer([("own", encoder, ["colour", "age"]), ("one", other, ["age"])], sparse_threshold=1)
+    for both in (columns, FeatureUnion([("own", encoder), ("one", other)])):
+        found = both.fit_transform(frame)
+        assert issparse(found) == has_sparse
+        dense = found.toarray() if has_sparse else found
+        np.testing.assert_array_equal(dense[:, : expected.shape[1]], expected.to_dense(float))
+        assert list(both.get_feature_names_out())[: expected.shape[1]] == [f"own__{name}" for name in expected.columns]
+    np.testing.assert_array_equal(np.hstack([expected, [[2]] * 40])[:, :-1], expected.to_dense(float))
 
 
 def test_data_frames_keep_their_index_in_pipelines_of_scikit_learn():

@@ -91,6 +91,20 @@ def test_the_scores_are_those_of_a_tenth_of_the_known_cells(hidden, fitted):
     assert fitted.scores_["atoms"].n_cells == pytest.approx(0.1 * n_known, rel=0.1)
 
 
+@pytest.mark.parametrize("most_known", [300_000, 100])
+def test_other_columns_of_a_variable_do_not_tell_a_hidden_value(monkeypatch, most_known):
+    """Values at random: no method predicts them, also if it is judged on a part of the table."""
+    monkeypatch.setattr("bitatoms.estimators.imputer._MOST_KNOWN", most_known)
+    monkeypatch.setattr("bitatoms.estimators.imputer._PART_COLUMNS", 8)  # the variables there are not the first ones
+    values = np.random.default_rng(0).choice(list("uvw"), (200, 10))
+    table = ba.encode({f"v{number}": column for number, column in enumerate(values.T)})
+    by_chance = -(np.log2(1 / 3) + 2 * np.log2(2 / 3)) / 3
+    fair, leaks = (BinaryImputer(random_state=0).fit(each).scores_ for each in (table, table.bits))
+    assert min(scores.log_loss for scores in fair.values()) > by_chance - 0.05
+    assert min(scores.log_loss for scores in leaks.values()) < by_chance - 0.1
+    assert list(fair) == ["atoms", "neighbours", "profiles"][: 2 if most_known == 100 else 3]
+
+
 def test_fit_transform_is_fit_and_transform_and_the_same_seed_gives_the_same_result(hidden, fitted):
     X = hidden[2]
     np.testing.assert_array_equal(BinaryImputer(random_state=0, n_jobs=2).fit_transform(X), fitted.transform(X))

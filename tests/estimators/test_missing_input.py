@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import coo_array, csr_array
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, cross_validate, train_test_split
 from sklearn.utils import get_tags
 
 import bitatoms as ba
@@ -158,9 +158,24 @@ def test_a_masked_table_must_have_the_features_of_the_model():
         model.transform(np.ma.masked_array(X[0], MASK[0]))
 
 
-def test_cross_validation_with_missing_values():
-    scores = cross_val_score(BinaryDictionaryLearning(4, random_state=0), INCOMPLETE, cv=2, error_score="raise")
-    assert scores.shape == (2,)
+def test_scikit_learn_divides_tables_with_names_and_unknown_cells():
+    """Folds and scores are those of an array; folds have the names of their rows and columns."""
+    names, labels = [f"x{j}" for j in range(20)], X[:, 0]
+    table = Table(BITS, [f"row {i}" for i in range(160)], names, row_data={"label": labels})
+    train, test, *classes = train_test_split(table, labels, stratify=labels, random_state=0)
+    for part, own in zip((train, test), classes, strict=True):
+        rows = [int(name.split()[1]) for name in part.row_names]
+        np.testing.assert_array_equal(np.asarray(part), INCOMPLETE[rows])
+        assert part.row_data["label"].tolist() == own.tolist() == labels[rows].tolist()
+    model = BinaryDictionaryLearning(2, search="paper", random_state=0)
+    np.testing.assert_array_equal(
+        *(cross_val_score(model, each, cv=2, error_score="raise") for each in (table, INCOMPLETE))
+    )
+    grid = GridSearchCV(model, {"n_components": [1, 2]}, cv=2, error_score="raise").fit(table)
+    assert grid.best_estimator_.feature_names_in_.tolist() == names
+    classifier = ba.BinaryDictionaryClassifier(1, search="paper", random_state=0)
+    found = cross_validate(classifier, table, labels, cv=StratifiedKFold(2), return_estimator=True, error_score="raise")
+    assert all(each.feature_names_in_.tolist() == names for each in found["estimator"])
 
 
 METHODS = [getattr(baselines, name) for name in baselines.__all__ if isinstance(getattr(baselines, name), type)]

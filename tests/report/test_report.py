@@ -222,14 +222,15 @@ def test_full_picture_is_shown_unless_it_is_too_large():
     image = ba.datasets.halftone(1)[100:228, 200:328]
     table = Table(BitMatrix.from_dense(ba.datasets.cut_blocks(image, (8, 8))), picture=Picture((8, 8), (128, 128)))
     model = ba.BinaryDictionaryLearning(random_state=0, max_components=8).fit(table)
+    data = report_data(model, table)
     outline = Outline(report_html(model, table))
     before, after = (
         decode_png(outline.find_all("img", alt=f"the picture, {kind}")[0]["src"])[0] for kind in ("before", "after")
     )
     assert np.array_equal(before, image)
-    reconstruction = model.inverse_transform(model.transform(table))
+    reconstruction = model.inverse_transform(data.codes.to_dense())
     assert np.array_equal(after, ba.datasets.stitch_blocks(reconstruction, (128, 128), (8, 8)))
-    outline = Outline(full_picture(report_data(model, table), max_pixels=128 * 128 - 1))
+    outline = Outline(full_picture(data, max_pixels=128 * 128 - 1))
     assert "The picture, 128 × 128 pixels, is too large to be shown here." in outline.text
     assert not outline.find_all("img")
 

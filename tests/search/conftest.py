@@ -1,25 +1,19 @@
-"""Tables that the tests of searches share."""
+"""Fixtures of the tests of searches."""
 
 import pytest
 
-from bitatoms.datasets import planted
-from support.results import planted_in
+from support.plans import use_small_budget
 
 
 @pytest.fixture(scope="module")
-def table():
-    """Six atoms in noise: every move has something to do."""
-    return planted(200, 45, 6, noise=0.05, code_density=0.4, random_state=1).X
+def few_trials():
+    """Search with few trials, but with each kind of start and of step."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_small_budget(patch)
+        yield
 
 
-@pytest.fixture(scope="module")
-def small():
-    return planted(150, 40, 6, noise=0.05, code_density=0.4, random_state=1).X
-
-
-@pytest.fixture(scope="module")
-def dense_table():
-    """Planted atoms, and features that most samples have, except those that use an atom with them."""
-    X = planted_in("or", 500, 65, 5, seed=3).X
-    X[:, :40] ^= 1
-    return X
+@pytest.fixture
+def few_trials_here(monkeypatch):
+    """Search with few trials in one test, but not in the others of its module."""
+    use_small_budget(monkeypatch)

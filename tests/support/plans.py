@@ -47,6 +47,13 @@ def use_small_budget(patch, **tuning):
         patch.setitem(PLANS, name, replace(plan, fixed_rank=fixed_rank, mdl=mdl, windows=windows))
 
 
+def use_one_start(patch, n_atoms=8):
+    """Let all searches do as little as with a small budget, from one start: for tests of other things."""
+    use_small_budget(patch)
+    for name, plan in PLANS.items():
+        patch.setitem(PLANS, name, replace(plan, starts=(n_atoms,), from_look=False, only_starts=True))
+
+
 def use_windows(patch, **tuning):
     """Let searches for the shortest codelength search windows of other sizes, until the monkeypatch is undone.
 

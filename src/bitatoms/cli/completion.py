@@ -169,7 +169,7 @@ def crossvalidate(data: Input, models: list[Any], options: dict[str, Any], quiet
     if not quiet and not json:
         print_line(f"{data.title}: {describe_table(table)}\n")
     with show_status("Cross-validating", quiet or json):
-        result = cross_validate_cells(table.bits, models, **options)
+        result = cross_validate_cells(table, models, **options)
     if json:
         columns = result.to_dict()
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

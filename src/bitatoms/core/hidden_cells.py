@@ -15,8 +15,14 @@ _N_BINS = 10  # of probabilities, when their calibration is judged
 _LEAST = 1e-12  # probability: a prediction that is certain and wrong costs about 40 bits
 
 
-def hidden_folds(data: BitMatrix, n_folds: int, share: float, random: np.random.Generator) -> Iterator[BitMatrix]:
-    """Yield masks, each of about this share of the known cells; they are disjoint if ``n_folds * share`` is up to 1."""
+def hidden_folds(
+    data: BitMatrix, n_folds: int, share: float, random: np.random.Generator, first: NDArray[np.intp] | None = None
+) -> Iterator[BitMatrix]:
+    """Yield masks, each of about this share of the known cells; they are disjoint if ``n_folds * share`` is up to 1.
+
+    ``first`` is for each column the first one of those that are hidden together in a row (see `first_tied`).
+    """
+    together = slice(None) if first is None else first
     seed = int(random.integers(2**63))
     for fold in range(n_folds):
         draws = np.random.default_rng(seed)  # each cell has the same number in every fold
@@ -24,7 +30,7 @@ def hidden_folds(data: BitMatrix, n_folds: int, share: float, random: np.random.
         masks = []
         for start in range(0, data.n_rows, rows):
             chunk = data[start : start + rows]
-            hidden = BitMatrix.from_dense((draws.random(chunk.shape) - fold * share) % 1 < share)
+            hidden = BitMatrix.from_dense((draws.random(chunk.shape)[:, together] - fold * share) % 1 < share)
             known = hidden.words if chunk.unknown is None else hidden.words & ~chunk.unknown.words
             masks.append(BitMatrix.from_words(known, data.n_cols, check=False))
         yield stack_rows(masks, data.n_cols)

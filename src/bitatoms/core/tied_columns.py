@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
 from ..table import Header
-from ..variables import exclusive_columns
+from ..variables import exclusive_columns, variables_of
 from ..variants import pairs as genotype_pairs
 from .genotypes import genotype_probabilities
 
@@ -65,6 +65,16 @@ def known_ties(columns: Header) -> TiedColumns:
     """Return the columns that are tied by what they stand for: copies of an allele, or values of a variable."""
     exclusive = [Exclusive(each, np.zeros(len(each), bool)) for each in exclusive_columns(columns.data).values()]
     return TiedColumns(genotype_pairs(columns.data, columns.names), tuple(exclusive))
+
+
+def first_tied(columns: Header) -> NDArray[np.intp]:
+    """Return for each column the first one of its variable or genotype, whose columns tell each other's values."""
+    first = np.arange(columns.n_cols)
+    for _, indices in variables_of(columns.data):
+        first[indices] = indices.min()
+    pairs = genotype_pairs(columns.data, columns.names)
+    first[pairs[:, 1]] = pairs[:, 0]
+    return first
 
 
 def tied_columns(

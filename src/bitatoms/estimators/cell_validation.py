@@ -14,14 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from .. import dataframes
 from ..bits import BitMatrix
 from ..checks import check_fraction, check_int
 from ..core.hidden_cells import CellScores, hidden_folds, without_cells
+from ..core.tied_columns import first_tied
 from ..device_choice import workers_for
 from ..io.api import read
 from ..libraries import import_library
 from ..parallel import Workers
 from ..search.branches import at_once
+from ..table import Header, Table
 from ..validation import as_generator
 from .dictionary_learning import BinaryDictionaryLearning
 from .imputer import BinaryImputer
@@ -129,7 +132,8 @@ def cross_validate_cells(
     Parameters
     ----------
     X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
-        The table, of shape (n_samples, n_features). It may have missing values.
+        The table, of shape (n_samples, n_features). It may have missing values. Pass encoded categories as a Table,
+        which knows which columns belong together; an array does not.
     models : sequence or dict, default=("mdl",)
         What to compare. Each is a number of atoms or "mdl"; "neighbours" or "profiles", for `BinaryImputer` with that
         method; a dict of parameters of `BinaryDictionaryLearning`; or an estimator with ``predict_cell_proba``. The
@@ -137,7 +141,8 @@ def cross_validate_cells(
     n_folds : int, default=5
         Number of times that cells are hidden. The folds are disjoint if ``n_folds * share`` is at most 1.
     share : float, default=0.1
-        Share of the known cells that is hidden in each fold.
+        Share of the known cells that is hidden in each fold. The columns of a variable that `bitatoms.encode` made, and
+        the two columns of a genotype, are hidden together, because the others would tell the hidden one.
     binarize : float or None, default=None
         Threshold: values above it become 1, all others 0.
     random_state : int, Generator, RandomState or None, default=0
@@ -162,11 +167,11 @@ def cross_validate_cells(
     n_folds = check_int("n_folds", n_folds, 1)
     if not 0 < check_fraction("share", share) < 1:
         raise ValueError(f"share must be above 0 and below 1, not {share!r}")
-    data = _as_bits(X, binarize)
+    data, columns = _bits_and_columns(X, binarize)
     random = as_generator(random_state)
     seed = int(random.integers(2**31))
     estimators = _named_estimators(models, seed, parameters)
-    hidden = list(hidden_folds(data, n_folds, share, random))
+    hidden = list(hidden_folds(data, n_folds, share, random, first_tied(columns)))
     if not all(fold.count() for fold in hidden):
         raise ValueError(f"no cell was hidden: X has {int(np.sum(data.n_known))} known cells; raise share")
     folds = {MAJORITY: [_majority_scores(data, fold) for fold in hidden]}
@@ -208,11 +213,16 @@ def _majority_scores(data: BitMatrix, hidden: BitMatrix) -> FoldScores:
     return FoldScores(None, None, CellScores.of(data.filled().to_dense(bool)[cells], shares[cells]))
 
 
-def _as_bits(X: Any, binarize: float | None) -> BitMatrix:
-    """Return a table with unknown cells as packed bits."""
+def _bits_and_columns(X: Any, binarize: float | None) -> tuple[BitMatrix, Header]:
+    """Return a table with unknown cells as packed bits, and what is known about its columns."""
     if isinstance(X, (str, os.PathLike)):
-        return read(X, binarize=binarize).bits
-    return BitMatrix.from_any(X, binarize, missing="unknown")
+        table = read(X, binarize=binarize)
+    elif isinstance(X, Table) or dataframes.is_anndata(X):
+        table = Table.from_any(X, binarize=binarize)
+    else:
+        bits = BitMatrix.from_any(X, binarize, missing="unknown")
+        return bits, Header(bits.n_cols, dataframes.column_names(X))
+    return table.bits, table.header
 
 
 def _column_shares(data: BitMatrix) -> NDArray[np.float64]:

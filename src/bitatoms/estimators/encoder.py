@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..encoding import Encoding, encode
+from ..encoding import Encoding, encode, encoded_rows
 from ..errors import InputError, Parameter
 from ..frame_columns import names_of_columns
 from ..parameters import EncodeKwargs, documented, select, with_defaults
@@ -25,6 +26,8 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
 
     Parameters
     ----------
+    without : str or sequence of str, default=()
+        Names of columns to leave out.
     {parameters}
 
     Attributes
@@ -40,7 +43,8 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
     -----
     ``transform`` returns a Table, in which unknown cells are missing values and columns have names. A
     BinaryDictionaryLearning that is fitted on it stores the encoding too, and then encodes data frames itself. Other
-    steps of scikit-learn, such as ColumnTransformer and SimpleImputer, need data frames: ``set_output``.
+    steps of scikit-learn, such as ColumnTransformer and SimpleImputer, read it as an array, in which unknown cells are
+    NaN. For data frames, which keep the names, call ``set_output``.
 
     Examples
     --------
@@ -55,7 +59,8 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
     (2, 1)
     """
 
-    def __init__(self, **parameters: Unpack[EncodeKwargs]) -> None:
+    def __init__(self, *, without: str | Sequence[str] = (), **parameters: Unpack[EncodeKwargs]) -> None:
+        self.without = without
         for name, value in with_defaults(EncodeKwargs, parameters).items():
             setattr(self, name, value)
 
@@ -91,26 +96,27 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
         -------
         Table, or a data frame after ``set_output``
         """
-        table = encode(X, **select(EncodeKwargs, vars(self)))
+        table = encode(X, without=self.without, **select(EncodeKwargs, vars(self)))
         self.encoding_ = Encoding.of(table) or Encoding(())
         self.feature_names_in_ = np.array(names_of_columns(X), object)
         self.n_features_in_ = len(self.feature_names_in_)
         return self._output(table, X)
 
     def transform(self, X: Any) -> Any:
-        """Encode samples; see `Encoding.apply`.
+        """Encode samples, as `Encoding.apply` does.
 
         Parameters
         ----------
         X : pandas or polars DataFrame, pyarrow Table, mapping of names to columns, or structured array
-            The samples. Columns may be in any order.
+            The samples. Columns may be in any order. Those that were not encoded are ignored, with a warning unless
+            they are in ``without``; those that are absent are an error.
 
         Returns
         -------
         Table, or a data frame after ``set_output``
         """
         check_is_fitted(self)
-        return self._output(self.encoding_.apply(X), X)
+        return self._output(encoded_rows(X, self.encoding_, self.without), X)
 
     def set_output(self, *, transform: str | None = None) -> CategoryEncoder:
         """Choose what ``transform`` and ``fit_transform`` return, as for the transformers of scikit-learn.

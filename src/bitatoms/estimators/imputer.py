@@ -19,7 +19,7 @@ from ..core.hidden_cells import CellScores, hidden_folds, without_cells
 from ..core.model import Model
 from ..core.profiles import Profiles, fit_profiles
 from ..core.similar_rows import SimilarRows, fit_similar_rows
-from ..core.tied_columns import fill_unknown, known_ties, tied_columns
+from ..core.tied_columns import fill_unknown, first_tied, known_ties, tied_columns
 from ..device_choice import workers_for
 from ..errors import warn
 from ..parallel import Workers
@@ -154,25 +154,31 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         self, data: BitMatrix, params: SearchParams, random: np.random.Generator
     ) -> tuple[str, Predictor, dict[str, CellScores]]:
         """Return the method that predicts hidden cells best, what it learned, and the scores of all methods."""
+        first = first_tied(self._header)
         n_known = int(np.broadcast_to(data.n_known, data.n_cols).sum())
         if n_known <= _MOST_KNOWN or not isinstance(params.init, str):
-            scores = self._judged(data, ("atoms", "neighbours", "profiles"), params, random)
+            scores = self._judged(data, first, ("atoms", "neighbours", "profiles"), params, random)
             # Without hidden cells to judge by, all log losses are NaN, and the first method stays.
             method = min(scores, key=lambda method: (scores[method].log_loss, method))
             return method, self._learn(data, method, params, random), scores
         neighbours = fit_similar_rows(data, random, self._workers(data))
         if neighbours.scores.log_loss <= _GOOD_ENOUGH:
             return "neighbours", neighbours, {"neighbours": neighbours.scores}
-        scores = self._judged(_part(data, random), ("atoms", "neighbours"), params, random)
+        scores = self._judged(*_part(data, first, random), ("atoms", "neighbours"), params, random)
         if scores["atoms"].log_loss < _MARGIN * scores["neighbours"].log_loss:
             return "atoms", self._learn(data, "atoms", params, random), scores
         return "neighbours", neighbours, scores
 
     def _judged(
-        self, data: BitMatrix, methods: Sequence[str], params: SearchParams, random: np.random.Generator
+        self,
+        data: BitMatrix,
+        first: NDArray[np.intp],
+        methods: Sequence[str],
+        params: SearchParams,
+        random: np.random.Generator,
     ) -> dict[str, CellScores]:
-        """Return how well each method predicts cells that it did not see."""
-        (hidden,) = hidden_folds(data, 1, _HIDDEN_SHARE, random)
+        """Return how well each method predicts cells that it did not see; ``first`` is that of `hidden_folds`."""
+        (hidden,) = hidden_folds(data, 1, _HIDDEN_SHARE, random, first)
         visible, cells = without_cells(data, hidden), hidden.to_dense(bool)
         truth = data.filled().to_dense(bool)[cells]
         seed = int(random.integers(2**63))
@@ -256,11 +262,13 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         return workers_for(self.n_jobs, self.device, math.prod(data.shape), self.verbose)
 
 
-def _part(data: BitMatrix, random: np.random.Generator) -> BitMatrix:
-    """Return a sample of the rows of a large table, and a run of those columns that vary in them."""
+def _part(data: BitMatrix, first: NDArray[np.intp], random: np.random.Generator) -> tuple[BitMatrix, NDArray[np.intp]]:
+    """Return a sample of the rows of a large table, a run of those columns that vary in them, and their ``first``."""
     rows = data[np.sort(random.choice(data.n_rows, min(data.n_rows, _PART_ROWS), replace=False))]
     ones = rows.column_weights()
     rarer = np.minimum(ones, rows.n_known - ones)
     columns = np.flatnonzero(rarer >= min(_LEAST_VARIED * len(rows), np.sort(rarer)[-_PART_COLUMNS:][0]))
-    first = int(random.integers(max(1, len(columns) - _PART_COLUMNS)))
-    return rows.take_columns(columns[first : first + _PART_COLUMNS])
+    start = int(random.integers(max(1, len(columns) - _PART_COLUMNS)))
+    columns = columns[start : start + _PART_COLUMNS]
+    _, index, inverse = np.unique(first[columns], return_index=True, return_inverse=True)
+    return rows.take_columns(columns), index[inverse]
