@@ -6,6 +6,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.core.result import Interrupted
 from bitatoms.kernels.gpu import device as gpu
+from bitatoms.kernels.gpu.variants import common_variants
 from bitatoms.parallel import Workers
 from support.emulated_device import COMPILER, EmulatedDevice
 
@@ -14,22 +15,24 @@ pytestmark = [
     pytest.mark.skipif(COMPILER is None, reason="the emulated device needs a C++ compiler"),
 ]
 
+COMMON = {*common_variants()}
 METHODS = ("transform", "score_samples", "decision_function", "complete", "predict_cell_proba")
 
 
 class Device(EmulatedDevice):
-    """A device that may be interrupted, once."""
+    """A device that may be interrupted, once, and checks that `bitatoms.warm_up` compiles what fits launch."""
 
     is_interrupted = False
     n_launches_in_memory = 1 << 60  # for more of them, it has no memory
 
-    def launch(self, *arguments, **more):
+    def launch(self, file, kernel, *arguments, shared=0, **macros):
+        assert (file, kernel, tuple(sorted(macros.items()))) in COMMON
         if self.is_interrupted:
             self.is_interrupted = False
             raise KeyboardInterrupt
         if self.n_launches >= self.n_launches_in_memory:
             raise gpu.DeviceMemoryError("the memory of the emulated device is too small")
-        super().launch(*arguments, **more)
+        super().launch(file, kernel, *arguments, shared=shared, **macros)
 
 
 @pytest.fixture(autouse=True)

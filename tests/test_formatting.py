@@ -2,7 +2,7 @@
 
 import pytest
 
-from bitatoms.formatting import percent
+from bitatoms.formatting import percent, times
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,10 @@ from bitatoms.formatting import percent
 )
 def test_percent_is_never_rounded_to_none_or_all(part, total, expected):
     assert percent(part, total) == expected
+
+
+@pytest.mark.parametrize(
+    ("lift", "text"), [(None, "–"), (0.0, "–"), (0.004, "×0.004"), (2.0, "×2"), (1238.4, "×1,238")]
+)
+def test_what_never_occurs_has_no_lift(lift, text):
+    assert times(lift) == text

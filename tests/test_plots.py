@@ -278,6 +278,10 @@ def test_genome_atoms_are_drawn_by_position_above_r2():
     events = [collection for collection in ax.collections if hasattr(collection, "get_positions")]
     assert [list(event.get_positions()) for event in events] == [[0, 2, 3], [2]]
     assert [label.get_text() for label in ax.get_xticklabels()] == ["10", "20", "30", "40"]
+    assert ax.get_xlabel() == "position"
+    unplaced = genome_atoms(atoms, data, [0, 0, 0, 0])  # as in tables of dosages, whose variants have no positions
+    assert [label.get_text() for label in unplaced.get_xticklabels()] == ["0", "1", "2", "3"]
+    assert unplaced.get_xlabel() == "column"
 
 
 def test_plots_of_groups_and_genomes_without_rows_or_atoms():

@@ -1,15 +1,24 @@
 """Kernels are compiled ahead of their first use."""
 
+import re
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import numba
 import pytest
 
 from bitatoms import FileError, InputError, warmup
+from bitatoms.core import coding as core_coding
+from bitatoms.kernels.gpu import beam as gpu_beam
+from bitatoms.kernels.gpu import coding as gpu_coding
+from bitatoms.kernels.gpu.device import find_device
+from bitatoms.kernels.gpu.variants import common_variants
 from bitatoms.kernels.jit import NoKernelCache
 from bitatoms.kernels.signatures import all_variants
 from bitatoms.warmup import warm_up
+from support.devices import fake_cupy, installed_cupy
 
 NAMES = ["packing.row_weights", "words.hamming"]
 SMALL = [variant for variant in all_variants() if variant.kernel in NAMES]
@@ -49,6 +58,47 @@ def test_all_kernels_are_compiled_in_processes(tmp_path, monkeypatch):
     assert sorted(name for name, _, _ in told) == sorted(variant.kernel for variant in SMALL)
     assert [progress[1:] for progress in told] == [(1, 2), (2, 2)]
     assert {path.name.rpartition("-")[0] for path in tmp_path.rglob("*.nbc")} == set(NAMES)
+
+
+def test_kernels_of_a_device_are_compiled_after_those_of_the_processor(stored):
+    stored += SMALL[:1]
+    modules, told = [], []
+
+    def compile_module(code, options):
+        modules.append((code, options))
+        return SimpleNamespace(get_function=lambda name: name)
+
+    cupy = fake_cupy()
+    cupy.RawModule, cupy.cuda.Stream = compile_module, lambda non_blocking: mock.MagicMock()
+    cupy.cuda.memory = SimpleNamespace(OutOfMemoryError=MemoryError)
+    with installed_cupy(cupy), pytest.raises(FileError, match="cannot be stored"):
+        warm_up(1, lambda *progress: told.append(progress), device="cuda")
+    assert not modules
+    assert told == [(SMALL[1].kernel, 1, 1 + len(common_variants()))]
+    stored += SMALL[1:]
+    told.clear()
+    with installed_cupy(cupy):
+        warm_up(1, lambda *progress: told.append(progress), device="auto")
+        assert find_device().name == "NVIDIA H200"
+    assert [(n, n_all) for _, n, n_all in told] == [(n, len(modules)) for n in range(1, len(modules) + 1)]
+    assert len(set(modules)) == len(modules) == len(common_variants()) > 100
+    for (code, options), (name, _, _), variant in zip(modules, told, common_variants(), strict=True):
+        assert re.findall(r'extern "C" __global__ void (?:LIMITS )?(\w+)', code) == [name] == [variant.kernel]
+        macros = dict(option.removeprefix("-D").split("=") for option in options[1:])
+        assert macros == {name: str(value) for name, value in variant.macros}
+    with installed_cupy(None), pytest.raises(InputError, match='device="cuda" is not available: CuPy is not installed'):
+        warm_up(device="cuda")
+
+
+def test_beams_of_up_to_256_atoms_are_compiled_ahead():
+    common = [dict(macros) for _, kernel, macros in common_variants() if kernel == "beam_rows"]
+    expected = set()
+    for n_atoms in range(1, 257):
+        is_wide = n_atoms <= core_coding.MAX_WIDE_BEAM_ATOMS
+        width = core_coding._width(n_atoms) if is_wide else core_coding._NARROW
+        widths = [width, core_coding._WIDER * width] if is_wide else [width]
+        expected |= {(gpu_coding._gains(n_atoms), gpu_beam._entries(width)) for width in widths}
+    assert {(macros["GAINS"], macros["ENTRIES"]) for macros in common} == expected
 
 
 def test_kernels_in_the_cache_are_not_compiled_again(stored):

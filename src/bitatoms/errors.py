@@ -63,6 +63,12 @@ class InputWarning(Message, UserWarning):
     """Something that the user passed is used, but probably not as meant."""
 
 
+def first_line(error: BaseException) -> str:
+    """Return the message of an error in one line, without lines that only draw a rule; its type if it has none."""
+    lines = (line.strip() for line in str(error).splitlines() if line.strip(" ="))
+    return next(lines, type(error).__name__)
+
+
 def warn(*message: str | Parameter) -> None:
     """Issue an InputWarning at the line that called the package, directly or through scikit-learn's wrappers."""
     package, wrappers = str(Path(__file__).parent), os.path.join("site-packages", "sklearn")

@@ -6,8 +6,11 @@ from collections.abc import Callable
 
 
 def times(lift: float | None) -> str:
-    """Return how many times as often something occurs: two digits, or all of an integer; a dash if it is unknown."""
-    if lift is None:
+    """Return how many times as often something occurs: two digits, or all of an integer.
+
+    A dash if that is unknown, or if it never occurs: a pattern that no row has in full has no lift.
+    """
+    if not lift:
         return "–"
     return f"×{lift:.2g}" if lift < 9.95 else f"×{lift:,.0f}"
 

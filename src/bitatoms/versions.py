@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ._version import __version__
+from .errors import first_line
 from .libraries import LIBRARIES, pip_command
 from .memory import is_limit_known, memory_limit
 
@@ -86,11 +87,11 @@ def _gpu() -> str:
     try:
         from .kernels.gpu.device import NoDeviceError, find_device
     except ImportError as error:
-        return f"unknown ({_first_line(error)})"
+        return f"unknown ({first_line(error)})"
     try:
         return find_device().name
     except NoDeviceError as error:
-        return f"none ({_first_line(error).partition(';')[0]})"
+        return f"none ({first_line(error).partition(';')[0]})"
 
 
 def _kernels() -> str:
@@ -99,7 +100,7 @@ def _kernels() -> str:
         from .io.errors import FileError
         from .warmup import count_stored
     except ImportError as error:
-        return f"unknown ({_first_line(error)})"
+        return f"unknown ({first_line(error)})"
     try:
         n_stored, n_all, folder = count_stored()
     except FileError as error:
@@ -107,8 +108,3 @@ def _kernels() -> str:
     if n_stored == n_all:
         return f"all {n_all} in {folder}"
     return f"{n_stored} of {n_all} in {folder}; bitatoms warmup compiles the others"
-
-
-def _first_line(error: Exception) -> str:
-    """Return the first line of the message of an error."""
-    return str(error).strip().partition("\n")[0]

@@ -1,6 +1,7 @@
 """Compile kernels ahead of their first use: for images of containers, for clusters, before a demonstration.
 
-numba compiles a kernel for the types of its arguments, and caches it for this kind of processor.
+numba compiles a kernel for the types of its arguments, and caches it for this kind of processor. CuPy compiles those of
+CUDA devices, and caches them for this kind of device.
 """
 
 from __future__ import annotations
@@ -11,20 +12,25 @@ from queue import SimpleQueue
 
 import numba
 
+from .device_choice import workers_for
 from .errors import InputError, Parameter
 from .io.errors import FileError
 from .kernels.ahead import Helper, divided, is_stored
 from .kernels.cpu.packing import column_weights
+from .kernels.gpu.device import Device
+from .kernels.gpu.variants import KernelVariant, common_variants
 from .kernels.signatures import Variant, all_variants
 from .parallel import count_threads
+from .parameters import DeviceChoice
 
 
 def warm_up(
     n_jobs: int | None = -1,
     callback: Callable[[str, int, int], object] | None = None,
     kinds: Sequence[str] | None = None,
+    device: DeviceChoice = "cpu",
 ) -> Path:
-    """Compile the kernels of all common calls, and store them in numba's cache.
+    """Compile the kernels of all common calls, and store them in numba's cache, those of a GPU in CuPy's.
 
     Parameters
     ----------
@@ -33,7 +39,11 @@ def warm_up(
     callback : callable, optional
         Called after each kernel with its name, the number of kernels compiled, and the number of all to compile.
     kinds : sequence of str, optional
-        Kinds of fits, such as "search", the default call, or "thorough search, or" for one algebra. None is all.
+        Kinds of fits, such as "search", the default call, or "thorough search, or" for one algebra. None is all. On a
+        GPU, all kinds are compiled.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        With "cuda", also compile the kernels of the GPU, and with "auto" if there is one: for both algebras, with and
+        without unknown cells, and up to 256 atoms.
 
     Returns
     -------
@@ -46,19 +56,23 @@ def warm_up(
         Kernels cannot be stored.
     InputError
         A process could not be started or ended early, or a kind does not exist.
+    NoDeviceError
+        ``device`` is "cuda", and there is no device.
 
     Examples
     --------
     >>> import bitatoms as ba
     >>> folder = ba.warm_up()  # doctest: +SKIP
     """
-    folder, n_processes = _cache_folder(), count_threads(n_jobs)
+    folder, found = _cache_folder(), workers_for(n_jobs, device).device
     variants = [variant for variant in _of_kinds(kinds) if not is_stored(variant)]
+    on_device = [] if found is None else common_variants()
+    n_all = len(variants) + len(on_device)
     compiled: SimpleQueue[Variant | None] = SimpleQueue()  # None: a process ended
     helpers: list[Helper] = []
     n_done, n_ended = 0, 0
     try:
-        for share in divided(variants, n_processes):
+        for share in divided(variants, count_threads(n_jobs)):
             try:
                 helpers.append(Helper(share, compiled.put, lambda: compiled.put(None)))
             except OSError as error:
@@ -70,7 +84,7 @@ def warm_up(
                 continue
             n_done += 1
             if callback is not None:
-                callback(variant.kernel, n_done, len(variants))
+                callback(variant.kernel, n_done, n_all)
     finally:
         for helper in helpers:
             helper.stop()
@@ -79,7 +93,17 @@ def warm_up(
         raise InputError(cause, Parameter("n_jobs", 1), " for one at a time")
     if not all(map(is_stored, variants)):
         raise FileError(f"compiled kernels cannot be stored in {folder}; is its disk full?")
+    if found is not None:
+        _prepare(found, on_device, lambda name, n: callback and callback(name, n_done + n, n_all))
     return folder
+
+
+def _prepare(device: Device, variants: Sequence[KernelVariant], report: Callable[[str, int], object]) -> None:
+    """Compile kernels for a device, unless it has them in its cache; report each by its name and their number."""
+    with device.session():
+        for n_done, (file, kernel, macros) in enumerate(variants, 1):
+            device.prepare(file, kernel, **dict(macros))
+            report(kernel, n_done)
 
 
 def count_stored() -> tuple[int, int, Path]:

@@ -85,7 +85,12 @@ def report_path(tmp_path_factory):
 
 @pytest.fixture
 def visit(open_page, report_path):
-    """Open a report by name, at a place of it if an anchor is given."""
-    return lambda name, viewport=DESKTOP, anchor="", **options: open_page(
-        report_path(name).as_uri() + anchor, viewport, **options
-    )
+    """Open a report by name, at a place of it if an anchor is given; wait until something is selected in it."""
+
+    def open_report(name, viewport=DESKTOP, anchor="", **options):
+        page = open_page(report_path(name).as_uri() + anchor, viewport, **options)
+        if options.get("java_script_enabled", True) and page.locator("#detail").count():
+            page.locator("#detail > *").first.wait_for(state="attached")
+        return page
+
+    return open_report

@@ -146,6 +146,12 @@ def test_names_in_other_sections_lead_to_the_explorer(visit):
 
 
 def test_addresses_lead_to_what_is_selected(visit):
+    page = visit("baskets")
+    assert detail(page).startswith("Pattern 1 ")  # without an address, the first one
+    assert page.evaluate("document.activeElement === document.body")
+    select(page, "rows", 4)
+    page.go_back()
+    assert detail(page).startswith("Pattern 1 ")
     page = visit("baskets", anchor="#explore=pattern-3")
     assert detail(page).startswith("Pattern 3 ")
     select(page, "rows", 4)
@@ -202,8 +208,14 @@ def test_a_row_is_typed_by_names(visit, made):
     note = page.locator("#typed-note").inner_text()
     assert f"Read: {len({*names, 'item 5'})} ones." in note
     assert "Not a feature of the table: item nowhere." in note
-    page.fill("#typed", "0101")
-    assert page.locator("#typed-note").inner_text() == "There are 4 values, but the table has 40 columns."
+    assert detail(page).startswith("Coded: the typed row Not a feature of the table: item nowhere.")
+    for text, problem in (
+        ("0101", "There are 4 values, but the table has 40 columns."),
+        ("item 5x, nobody", "Not features of the table: item 5x, nobody."),
+    ):
+        page.fill("#typed", text)
+        assert page.locator("#typed-note").inner_text().endswith(problem)
+        assert detail(page) == f"Not coded: the typed row {problem}"
     page.get_by_role("button", name="Clear").click()
     assert "It uses no pattern." in detail(page)
 
@@ -218,6 +230,12 @@ def test_a_row_of_the_table_is_coded_in_the_page(visit, made):
     expected = [f"?{n}" if np.isnan(c) else n for n, c in zip(table.columns, cells, strict=True) if c != 0]
     assert typed == expected
     assert detail(page).startswith("Coded: @person 3")
+    lines = downloaded(page, page.locator("#detail").get_by_role("button", name="Save as CSV").click)
+    names = [name if cell != "unknown" else f"?{name}" for name, cell in lines[1:] if cell != "invented"]
+    page.fill("#typed", ",".join(f'"{name}"' for name in names))  # as it is in the file
+    assert "Not" not in page.locator("#typed-note").inner_text()
+    page.get_by_role("button", name="Code it").click()
+    assert detail(page).startswith("Coded: the typed row")
 
 
 def test_a_picture_is_drawn_and_coded(visit):
@@ -232,6 +250,8 @@ def test_a_picture_is_drawn_and_coded(visit):
     expected[0, 0] = expected[1, 1] = 1
     assert page.input_value("#typed") == "".join(map(str, expected.ravel()))
     assert detail(page).startswith("Coded: a drawn row")
+    select(page, "features", 20)
+    assert "row 3, column 5 pixel" in detail(page) or "pixel row 3, column 5" in detail(page)
 
 
 # --- lists
@@ -446,9 +466,9 @@ def test_views_have_contrast_and_controls_have_names(visit, name, scheme):
             entry.nth(1).click()
         ratios = page.evaluate(CONTRAST)
         assert min(ratios.values()) >= 4.5, (view, ratios)
-        controls = "#explorer :is(input, select, textarea, button, canvas)"
+        controls = "#explorer :is(input, select, textarea, button, canvas:not([aria-hidden]))"
         nameless = page.evaluate(f"""[...document.querySelectorAll("{controls}")]
-            .filter(each => !(each.labels?.length || each.textContent.trim() || each.ariaLabel !== null))
+            .filter(each => !(each.labels?.length || each.textContent.trim() || each.ariaLabel))
             .map(each => each.outerHTML.slice(0, 80))""")
         assert nameless == []
 

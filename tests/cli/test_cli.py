@@ -379,6 +379,10 @@ INVALID = {
         ["report", "model.npz", "table.csv", "--row", "customer 7", "--max-rows", "0"],
         "no rows can be shown with --max-rows 0; omit it, or row 'customer 7'",
     ),
+    "groups that are not there": (
+        ["report", "model.npz", "table.csv", "--groups", "country"],
+        "--groups country: there is no such file, and no such field of the rows (fields: none)",
+    ),
     "a row that is not there": (["report", "model.npz", "table.csv", "--row", "nobody"], "nobody"),
     "a store from a stream": (
         ["convert", "-", "x.csv", "--format", "zarr"],

@@ -9,6 +9,7 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
+from bitatoms.core.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.report import report_data, report_html
 from bitatoms.report.cells import count_cells
@@ -101,6 +102,21 @@ def test_codes_of_the_fit_are_shown_only_for_its_rows_in_their_order():
     assert not report_data(model, X).has_codes_of_fit
     model.fit(X[:60])
     assert report_data(model, X).codes == model.as_model().codes(BitMatrix.from_dense(X), Workers())
+
+
+def test_errors_are_computed_once_if_the_codes_are_known(monkeypatch):
+    model, table = fitted_baskets()
+    codes, counted, errors = report_data(model, table).codes, [], Model.errors
+
+    def count(self, *arguments):
+        counted.append(self.atoms.n_rows)
+        return errors(self, *arguments)
+
+    monkeypatch.setattr(Model, "errors", count)
+    for known in ({}, {"codes": codes}):
+        counted.clear()
+        assert report_data(model, table, **known).has_codes_of_fit
+        assert counted.count(model.n_components_) == 1  # others are those of the curve, with fewer atoms
 
 
 def test_unknown_cells_are_in_the_page(incomplete):

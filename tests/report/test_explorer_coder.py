@@ -11,7 +11,7 @@ import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.error_costs import ErrorCosts
 from bitatoms.core.model import Model
-from bitatoms.formatting import percent
+from bitatoms.formatting import percent, times
 from bitatoms.parallel import Workers
 from bitatoms.report import report_html
 from bitatoms.table import Table
@@ -128,7 +128,7 @@ def test_script_computes_the_bits_and_errors_of_rows(fitted):
 
 # --- rows that are typed or pasted
 
-NAMES = ("milk", "Bread, brown", "tea", "?", "x;y", "10", "=1+1", "a\tb")
+NAMES = ("milk", "Bread, brown", "tea", "?", "x;y", "10", "=1+1", '5" a\tb')
 PARSE = """const data = openData(input.data);
 return input.texts.map((text) => { const row = parseRow(data, text); return { ...row, cells: [...row.cells] }; });"""
 
@@ -157,6 +157,10 @@ READ = {
     "??": [0, 0, 0, 2, 0, 0, 0, 0],
     "10": [0, 0, 0, 0, 0, 1, 0, 0],
     "=1+1": [0, 0, 0, 0, 0, 0, 1, 0],
+    "'=1+1, tea": [0, 0, 1, 0, 0, 0, 1, 0],
+    '"bread, brown","tea";"5"" a\tb"': [0, 1, 1, 0, 0, 0, 0, 1],
+    '5" a\tb, ?"Bread, brown",\n"?milk" ,"x;y"': [2, 2, 0, 0, 1, 0, 0, 1],
+    '"0","1","1","0","?","1","","0"': [0, 1, 1, 0, 2, 1, 2, 0],
     "0110?1.0": [0, 1, 1, 0, 2, 1, 2, 0],
     "0 1 1 0\n? 1 . 0": [0, 1, 1, 0, 2, 1, 2, 0],
     "0,1,1,0,NA,1,nan,": [0, 1, 1, 0, 2, 1, 2, 2],
@@ -172,23 +176,44 @@ def test_script_reads_rows():
 
 
 def test_script_reports_what_it_cannot_read():
-    short, unknown, mixed = parsed("0110", "milk, honey; jam", "0,1,x")
+    short, unknown, mixed, quoted = parsed("0110", "milk, honey; jam", "0,1,x", '"milk, tea", "tea')
     assert short["error"] == "There are 4 values, but the table has 8 columns."
     assert unknown["missing"] == ["honey", "jam"]
     assert unknown["cells"][0] == 1
     assert mixed["missing"] == ["0", "1", "x"]
+    assert quoted["missing"] == ["milk, tea", '"tea']
+    assert [row["nFound"] for row in (short, unknown, mixed, quoted)] == [0, 1, 0, 0]
 
 
 def test_script_reads_names_that_the_page_cuts():
     long = "a very long name " * 10
-    (row,) = parsed(f"{long}, milk", names=("milk", long, "tea"))
-    assert row["cells"] == [1, 1, 0]
+    names = ("milk", long, "tea", "many, " * 13 + "12")
+    assert len(names[-1]) == 80
+    for text, cells in (
+        (f"{long}, milk", [1, 1, 0, 0]),
+        (f"?{long};milk", [1, 2, 0, 0]),
+        (f"tea,{names[-1]},milk", [1, 0, 1, 1]),
+        (f"?{names[-1]},milk", [1, 0, 0, 2]),
+        (f"{long[:81]},milk", [1, 1, 0, 0]),
+    ):
+        (row,) = parsed(text, names=names)
+        assert row["cells"] == cells
+        assert not row["missing"]
+    (row,) = parsed(f"milk, {long},tea", names=("milk", f"milk, {long}", "tea"))
+    assert row["cells"] == [0, 1, 1]
+    (row,) = parsed(f"?{'x' * 80}, y;tea", names=("milk", f"{'x' * 80}, y", "tea"))
+    assert row["cells"] == [0, 2, 1]
 
 
 def test_script_writes_csv_without_formulas():
     cells = ["=1+1", "+1", "-1", "@sum", "\tx", "\rx", 'a "b"', "a,b", "a\nb", " a", "plain", "", -1, 0.5]
     text = run_script("return csvText([input]);", cells)
     assert text == ('\'=1+1,\'+1,\'-1,\'@sum,\'\tx,"\'\rx","a ""b""","a,b","a\nb"," a",plain,,-1,0.5\n')
+
+
+def test_script_writes_lifts_as_the_rest_of_the_page_does():
+    lifts = [None, 0, 0.004, 0.02, 0.25, 0.55, 0.999, 1, 1.25, 1.35, 2, 2.25, 9.94, 9.95, 9.96, 10.5, 11.5, 1238.4, 1e9]
+    assert run_script("return input.map(liftText);", lifts) == [times(lift) for lift in lifts]
 
 
 def test_script_writes_percentages_as_the_rest_of_the_page_does():

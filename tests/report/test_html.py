@@ -1,5 +1,7 @@
 """The building blocks of pages: PNG images, tables, text and ticks."""
 
+from importlib.resources import as_file, files
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -62,3 +64,16 @@ def test_table_is_exported_as_csv_markdown_and_html():
     ]
     assert '<td class="number">12,345</td><td class="number">0.123</td>' in table.to_html("label")
     assert "a|b&lt;" in table.to_html("label")
+
+
+def test_scripts_and_styles_have_lines_of_at_most_120_characters():
+    with as_file(files("bitatoms")) as package:
+        sources = [*package.rglob("*.js"), *package.rglob("*.css")]
+        long = [
+            f"{source.name}, line {number}"
+            for source in sources
+            for number, line in enumerate(source.read_text(encoding="utf-8").splitlines(), 1)
+            if len(line) > 120
+        ]
+    assert len(sources) > 20
+    assert long == []

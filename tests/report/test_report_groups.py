@@ -1,6 +1,7 @@
 """Sections of the report on groups of rows and on the genome."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,18 @@ def section(html, name):
     """Return the text of a section, None if there is none."""
     found = re.search(f'<section id="{name}".*?</section>', html, re.DOTALL)
     return None if found is None else found.group()
+
+
+def test_groups_may_be_a_file(genotypes, model, tmp_path):
+    population = np.asarray(genotypes.row_data["population"])
+    file = tmp_path / "groups.csv"
+    lines = [f"{genotypes.row_name(row)},{name}" for row, name in enumerate(population)]
+    file.write_text("\n".join(["sample,population", *reversed(lines)]), encoding="utf-8")
+    expected = report_data(model, genotypes, groups=population).groups
+    for groups in (file, str(file)):
+        found = report_data(model, genotypes, groups=groups).groups
+        assert found.names == expected.names
+        assert np.array_equal(found.numbers, expected.numbers)
 
 
 def test_groups_show_who_uses_each_pattern(genotypes, model):
@@ -56,7 +69,10 @@ def test_other_tables_have_neither_section():
 
 
 def test_groups_are_checked(genotypes, model):
-    with pytest.raises(ValueError, match=r"groups='country' is not known .* its fields are: 'population'"):
+    nothing = r'groups="country": there is no such file, and no such field of the rows \(fields: population\)'
+    with pytest.raises(ValueError, match=nothing):
         report_data(model, genotypes, groups="country")
+    with pytest.raises(ba.FileError, match=r"country.csv: there is no such file"):
+        report_data(model, genotypes, groups=Path("country.csv"))
     with pytest.raises(ValueError, match="there are 2 groups for 120 rows"):
         report_data(model, genotypes, groups=["a", "b"])

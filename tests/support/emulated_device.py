@@ -71,6 +71,10 @@ class EmulatedDevice:
         with _running:
             function(n_blocks, WARP * per_block, shared * per_block, pointers)
 
+    def prepare(self, file: str, kernel: str, **macros: int) -> None:
+        """Compile a source file."""
+        _library(file, tuple(sorted(macros.items())))[f"emulate_{kernel}"]
+
     def matmul(self, left: Any, right: Any, transposed: bool = False) -> Any:
         """Return the product of ``left``, or of its transpose, and ``right``."""
         left = left.T if transposed else left

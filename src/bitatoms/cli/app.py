@@ -1137,11 +1137,19 @@ def demo(
     demo.run(data, folder, _command(), Display(quiet, json))
 
 
-@app.command(epilog=_examples("bitatoms warmup", "NUMBA_CACHE_DIR=/opt/kernels bitatoms warmup"))
+@app.command(
+    epilog=_examples("bitatoms warmup", "NUMBA_CACHE_DIR=/opt/kernels bitatoms warmup", "bitatoms warmup --device cuda")
+)
 def warmup(
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Processes; -1 is one per processor.", rich_help_panel=GENERAL)
     ] = -1,
+    device: Annotated[
+        options.Device,
+        parameter(
+            "device", panel=GENERAL, help="With cuda, compile the kernels of the GPU too; auto: if there is one."
+        ),
+    ] = DEVICE_DEFAULT,
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
@@ -1149,9 +1157,10 @@ def warmup(
 
     This takes about a minute. Without it, a kernel is compiled when it is first needed, and the fit waits.
     """
+    from ..device_choice import checked_device
     from . import warmup
 
-    warmup.run(jobs, Display(quiet, json))
+    warmup.run(jobs, checked_device(str(device)), Display(quiet, json))
 
 
 def _parse_atoms(text: str) -> int | str:

@@ -22,7 +22,6 @@ from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.formats import FORMATS
-from ..io.group_labels import read_group_labels
 from ..io.numbers import check_number_format, write_numbers
 from ..io.patterns import patterns_format, write_patterns
 from ..report import write_report
@@ -31,7 +30,6 @@ from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
 from ..rows.weights import WeightedRows, Weights, checked_weights
 from ..table import Header, Picture, Table, listed_names, match_columns
-from ..verbosity import quote_name
 from . import stores
 from .console import Display, print_json, print_line, print_note, print_result
 from .files import (
@@ -229,20 +227,9 @@ def _write_report(
 ) -> None:
     """Write a report to a file or a stream, with the codes of a fit if there are any."""
     with show_status("Writing the report", quiet), output_file(page.path, ".html") as file:
-        groups = _groups(page.groups, table)
-        shown: dict[str, Any] = {"title": page.title, "rows": page.rows, "groups": groups}
+        shown: dict[str, Any] = {"title": page.title, "rows": page.rows, "groups": page.groups}
         shown |= {"codes": codes, "max_rows": page.max_rows}
         write_report(model, table, file, **shown, n_jobs=run.n_jobs, device=checked_device(run.device))
-
-
-def _groups(given: str | None, table: Table) -> Any:
-    """Return the groups of rows, from a file of labels or as the name of a field of the table."""
-    if given is None or (table.row_data is not None and given in table.row_data):
-        return given
-    if not Path(given).is_file():
-        fields = ", ".join(map(quote_name, table.row_data or ())) or "none"
-        raise FileError(f"--groups {given}: there is no such file, and no such field of the rows (fields: {fields})")
-    return read_group_labels(Path(given), table.row_names, len(table))
 
 
 def _describe_written(written: list[Path], outputs: Outputs) -> str:

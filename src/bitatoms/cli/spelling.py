@@ -31,7 +31,7 @@ _DECLARED: dict[str, Param] = {
     }.items()
 }  # fmt: skip
 _OPTIONS = {name: param.option for name, param in _DECLARED.items() if param.option} | {
-    name: name for name in ("format", "objective", "output", "threshold", "tile")
+    name: name for name in ("format", "objective", "output", "threshold", "tile", "groups")
 }
 _OPTIONS |= {"sample_weight": "weight-column", "max_rows": "max-rows"}
 _REPEATED = ("without", "as_category", "as_number")  # options that take one of several values each time

@@ -37,7 +37,8 @@ def genome_atoms(
     data : array-like, BitMatrix or Table of shape (n_rows, n_columns)
         The same columns of the table. Unknown cells count as 0.
     positions : array-like of shape (n_columns,), optional
-        Positions, by which columns are sorted; by default they are drawn in the order given.
+        Positions, by which columns are sorted; by default, and where all are 0, which is an unknown position, they are
+        drawn in the order given.
     names : sequence of str, optional
         Names of the atoms; by default atom1, atom2, ...
     most : int, default=20
@@ -72,6 +73,8 @@ def genome_atoms(
     places = np.arange(n_columns) if positions is None else np.asarray(positions)
     if places.shape != (n_columns,):
         raise ValueError(f"positions has shape {places.shape}; pass one per column, {n_columns}")
+    is_placed = positions is not None and bool(np.any(places != 0))  # tables of dosages have no positions
+    places = places if is_placed else np.arange(n_columns)
     order = np.argsort(places, kind="stable")
     bits, rows, places = bits[:, order] > 0, rows[:, order], places[order]
     weights = bits.sum(axis=1)
@@ -95,7 +98,7 @@ def genome_atoms(
     axes.set(
         xlim=(-0.5, max(n_columns, 1) - 0.5),
         ylim=(max(n_columns, 1) - 0.5, -spacing * (len(shown) + 1)),
-        xlabel="column" if positions is None else "position",
+        xlabel="position" if is_placed else "column",
     )
     return axes
 

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..annotations import Groups
 from ..bits import BitMatrix
 from ..checks import check_int
@@ -19,10 +17,11 @@ from ..device_choice import workers_for
 from ..encoding import matched_rows
 from ..errors import InputError, Parameter
 from ..io.atomic import atomic_write
-from ..parallel import Workers
+from ..io.group_labels import read_group_labels
 from ..parameters import DeviceChoice
 from ..table import Table
-from .data import ReportData, collect, is_learned_from
+from ..verbosity import quote_name
+from .data import KnownCodes, ReportData, collect
 from .page import render
 
 __all__ = ["ReportData", "report_data", "report_html", "write_report"]
@@ -50,9 +49,10 @@ def report_data(
     rows : iterable of int or str, optional
         Rows to show before and after coding, by index (counted from 0) or by name. By default six rows, from good to
         bad fit.
-    groups : str or array-like of shape (n_rows,), optional
-        The group of each row, such as its population or cell type, or the name of a field of ``table.row_data`` (of
-        ``obs``, if it is an AnnData). The report then shows which groups use each atom.
+    groups : str, path-like or array-like of shape (n_rows,), optional
+        The group of each row, such as its population or cell type; or the name of a field of ``table.row_data`` (of
+        ``obs``, if it is an AnnData); or a CSV file with the name and the group of each row, or with one group per
+        line. The report then shows which groups use each atom.
     codes : array-like of shape (n_rows, n_atoms), optional
         The atoms that each row uses, such as the ``codes`` of `bitatoms.factorize`. By default, those of the fit if
         the model is an estimator that was fitted to this table in memory, else those that ``transform`` gives, which
@@ -86,8 +86,9 @@ def report_data(
     wanted = tuple(rows)
     if max_rows is not None and check_int("max_rows", max_rows, 0) == 0 and wanted:
         raise InputError("no rows can be shown with ", Parameter("max_rows", 0), f"; omit it, or row {wanted[0]!r}")
-    own_codes = _codes_of_fit(model, learned, matched, workers) if codes is None else _codes_of(learned, matched, codes)
-    return collect(learned, matched, wanted, workers, _groups_of(matched, groups), own_codes, max_rows)
+    given = None if codes is None else _codes_of(learned, matched, codes)
+    known = KnownCodes(given, getattr(model, "_fit_codes", None))
+    return collect(learned, matched, wanted, workers, known, _groups_of(matched, groups), max_rows)
 
 
 def report_html(
@@ -159,27 +160,23 @@ def write_report(
 
 
 def _groups_of(table: Table, groups: Any) -> Groups | None:
-    """Return the groups of the rows, from one value per row or the name of a field."""
+    """Return the groups of the rows, from one value per row, a field of the table or a file of labels."""
     if groups is None:
         return None
-    if isinstance(groups, str):
-        if table.row_data is None or groups not in table.row_data:
-            listed = ", ".join(map(repr, table.row_data or ())) or "none"
-            raise ValueError(f"groups={groups!r} is not known of the rows of the table; its fields are: {listed}")
+    if isinstance(groups, str) and table.row_data is not None and groups in table.row_data:
         return Groups.of(table.row_data.values_of(groups))
+    if isinstance(groups, (str, os.PathLike)):
+        if isinstance(groups, str) and not Path(groups).is_file():
+            fields = ", ".join(map(quote_name, table.row_data or ())) or "none"
+            raise InputError(
+                Parameter("groups", groups),
+                f": there is no such file, and no such field of the rows (fields: {fields})",
+            )
+        return Groups.of(read_group_labels(Path(groups), table.row_names, len(table)))
     found = Groups.of(groups)
     if len(found.numbers) != len(table):
         raise ValueError(f"there are {len(found.numbers)} groups for {len(table)} rows; pass one per row")
     return found
-
-
-def _codes_of_fit(estimator: Any, model: Model, table: Table, workers: Workers) -> BitMatrix | None:
-    """Return the codes of the fit, if an estimator has kept them and these are the rows of its fit in their order."""
-    codes: BitMatrix | None = getattr(estimator, "_fit_codes", None)
-    if codes is None or codes.shape != (len(table), model.atoms.n_rows) or not is_learned_from(model, table):
-        return None
-    wrong = model.errors(table.data, codes, workers).column_weights()  # in another order, other cells are wrong
-    return codes if np.array_equal(wrong, model.wrong) else None
 
 
 def _codes_of(model: Model, table: Table, codes: Any) -> BitMatrix:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import index
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -231,22 +232,28 @@ class ReportData:
         )
 
 
+class KnownCodes(NamedTuple):
+    """Codes of the rows that need not be computed: given ones, or those of the fit, if these are its rows."""
+
+    given: BitMatrix | None = None
+    of_fit: BitMatrix | None = None
+
+
 def collect(
     model: Model,
     table: Table,
     rows: tuple[int | str, ...],
     workers: Workers,
+    known: KnownCodes,
     groups: Groups | None = None,
-    codes: BitMatrix | None = None,
     max_rows: int | None = None,
 ) -> ReportData:
-    """Code the table, unless its codes are given, and return the data of its report."""
+    """Code the table, unless its codes are known, and return the data of its report."""
     if 0 in table.shape:
         raise ValueError(f"the table is empty ({table.shape[0]} rows and {table.shape[1]} columns): nothing to report")
     (n_rows, n_features), data = table.shape, table.data
     requested = tuple(_row_index(table, row) for row in rows)
-    codes = model.codes(data, workers) if codes is None else codes
-    errors = model.errors(data, codes, workers)
+    codes, errors = _coded(model, table, known, workers)
     ones, wrong, uses = data.column_weights(), errors.column_weights(), codes.column_weights()
     missed = _common_ones(data, errors)
     counts = wrong, uses, model.atoms.row_weights(), int(model.bias.sum()), data.n_known
@@ -280,6 +287,22 @@ def collect(
         groups=groups,
         max_rows=max_rows,
     )
+
+
+def _coded(model: Model, table: Table, known: KnownCodes, workers: Workers) -> tuple[BitMatrix, Bits]:
+    """Return the codes of the rows, and the cells that they get wrong."""
+    codes, of_fit = known
+    if codes is None and of_fit is not None and _may_have(of_fit, model, table):
+        errors = model.errors(table.data, of_fit, workers)
+        if np.array_equal(errors.column_weights(), model.wrong):  # in another order, other cells are wrong
+            return of_fit, errors
+    codes = model.codes(table.data, workers) if codes is None else codes
+    return codes, model.errors(table.data, codes, workers)
+
+
+def _may_have(codes: BitMatrix, model: Model, table: Table) -> bool:
+    """Return whether the codes of a fit may be those of the table: it has the rows of the fit, in any order."""
+    return codes.shape == (len(table), model.atoms.n_rows) and is_learned_from(model, table)
 
 
 def is_learned_from(model: Model, table: Table) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...errors import InputError, first_line
 from .transfers import MIN_BYTES, Transfers
 
 WARP = 32  # threads
@@ -73,6 +73,10 @@ class Device(Protocol):
 
         Arguments are arrays of the device, None, or NumPy's scalars of the type that the kernel declares.
         """
+        ...
+
+    def prepare(self, file: str, kernel: str, **macros: int) -> None:
+        """Compile a kernel of a source file with these macros, unless it is in a cache, so that `launch` need not."""
         ...
 
     def matmul(self, left: Any, right: Any, transposed: bool = False) -> Any:
@@ -230,6 +234,10 @@ class CudaDevice:
         function = self._kernel(file, kernel, macros)
         function((n_blocks,), (WARP * per_block,), given, shared_mem=shared * per_block)
 
+    def prepare(self, file: str, kernel: str, **macros: int) -> None:
+        """Compile a kernel of a source file with these macros, unless CuPy has it in its cache on disk."""
+        self._kernel(file, kernel, macros)
+
     def _kernel(self, file: str, kernel: str, macros: dict[str, int]) -> Any:
         key = file, kernel, *sorted(macros.items())
         with self._lock:
@@ -295,7 +303,7 @@ def import_cupy() -> Any:
 
 def _broken(error: ImportError) -> NoDeviceError:
     """Return the error about a CuPy that is installed and cannot be imported."""
-    return NoDeviceError(f"CuPy cannot be imported ({_first_line(error)}); {INSTALL}")
+    return NoDeviceError(f"CuPy cannot be imported ({first_line(error)}); {INSTALL}")
 
 
 @cache
@@ -312,10 +320,4 @@ def _found() -> CudaDevice | NoDeviceError:
             return NoDeviceError(f"device {number} of CuPy is selected; select it with CUDA_VISIBLE_DEVICES={number}")
         return CudaDevice(cupy)
     except RuntimeError as error:  # no driver, or one that is too old for CuPy
-        return NoDeviceError(f"CuPy finds no CUDA device ({_first_line(error)}); check the driver with nvidia-smi")
-
-
-def _first_line(error: Exception) -> str:
-    """Return the message of an error in one line; those of CuPy may have many."""
-    lines = [line for line in str(error).splitlines() if line.strip(" =")]
-    return lines[0].strip() if lines else type(error).__name__
+        return NoDeviceError(f"CuPy finds no CUDA device ({first_line(error)}); check the driver with nvidia-smi")

@@ -181,7 +181,7 @@ def _cell_counts(data: ReportData) -> dict[str, Any]:
     }
 
 
-def _together(data: ReportData) -> NDArray[np.int64]:
+def _together(data: ReportData) -> NDArray[np.int32]:
     """Return the number of rows that use two atoms, for each pair of the first atoms."""
     shared = shared_ones(data.codes.T[:MAX_MAPPED])
     return shared[np.triu_indices(len(shared), 1)]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
+from ...kernels.cpu import dictionary
 
 _MAX_CHAINED = 1000  # atoms that are compared with each other; further ones follow in their own order
 
@@ -31,11 +32,10 @@ def block_orders(atoms: BitMatrix, codes: BitMatrix) -> Orders:
     return Orders(chain, _by_first_and_last(atoms.T, chain), _by_first_and_last(codes, chain))
 
 
-def shared_ones(bits: BitMatrix) -> NDArray[np.int64]:
+def shared_ones(bits: BitMatrix) -> NDArray[np.int32]:
     """Return the number of ones that each two rows share."""
-    shared = np.zeros((bits.n_rows, bits.n_rows), np.int64)
-    for row in range(bits.n_rows):
-        shared[row] = np.bitwise_count(bits.words & bits.words[row]).sum(axis=1)
+    shared = np.empty((bits.n_rows, bits.n_rows), np.int32)
+    dictionary.overlap_atoms(bits.words.copy(), np.ones(bits.n_rows, np.uint8), 1, shared)
     return shared
 
 

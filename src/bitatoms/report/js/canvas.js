@@ -15,9 +15,11 @@ function colourOf(name) {
   return [1, 3, 5].map((start) => parseInt(text.slice(start, start + 2), 16));
 }
 
-// A canvas of width × height cells whose colours are given by a function of x and y; drawn again in other modes.
+// A canvas of width × height cells whose colours are given by a function of x and y; drawn again in other modes. One
+// without a label is beside the name of what it shows.
 function cellCanvas(width, height, label, colours) {
-  const canvas = element("canvas", { width, height, role: "img", "aria-label": label });
+  const described = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
+  const canvas = element("canvas", { width, height, ...described });
   canvas.redraw = () => paint(canvas, colours());
   canvas.redraw();
   return canvas;
@@ -52,7 +54,8 @@ function stateColours(stateAt) {
 // Cells of a row as a picture, enlarged by an integer factor to about this side.
 function pictureCanvas(data, states, label, side) {
   const [height, width] = data.picture;
-  const canvas = cellCanvas(width, height, label, stateColours((x, y) => states[data.featureOfColumn.get(y * width + x)] ?? ZERO));
+  const stateAt = (x, y) => states[data.featureOfColumn.get(y * width + x)] ?? ZERO;
+  const canvas = cellCanvas(width, height, label, stateColours(stateAt));
   const scale = Math.max(1, Math.floor(side / Math.max(height, width)));
   canvas.style.width = `${width * scale}px`;
   return canvas;

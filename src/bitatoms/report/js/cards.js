@@ -15,7 +15,8 @@ function startCards(data) {
     let shown = 0;
     cards.forEach((card, i) => {
       const found = hits?.(i) ?? [];
-      const matches = !query || found.length > 0 || card.dataset.atom === number || rows[i].some((row) => row.includes(query));
+      const isCalled = card.dataset.atom === number || rows[i].some((row) => row.includes(query));
+      const matches = !query || found.length > 0 || isCalled;
       card.hidden = !matches;
       shown += matches;
       const hitsText = card.querySelector(".hits");
@@ -28,7 +29,8 @@ function startCards(data) {
   const sort = () => {
     const by = order.value;
     const sign = by === "atom" ? 1 : -1;
-    list.append(...[...cards].sort((a, b) => sign * (a.dataset[by] - b.dataset[by]) || a.dataset.atom - b.dataset.atom));
+    const compare = (a, b) => sign * (a.dataset[by] - b.dataset[by]) || a.dataset.atom - b.dataset.atom;
+    list.append(...[...cards].sort(compare));
   };
   // A link to a pattern that the search hides clears the search.
   const follow = () => {
@@ -54,7 +56,8 @@ function cardHits(data, cards, query) {
     return (i) => names(cards[i]).filter((name) => name.toLowerCase().includes(query));
   }
   const found = featuresLike(data, query);
-  return (i) => data.atomFeatures[cards[i].dataset.atom - 1].filter((feature) => found.has(feature)).map(data.featureName);
+  const featuresOf = (card) => data.atomFeatures[card.dataset.atom - 1];
+  return (i) => featuresOf(cards[i]).filter((feature) => found.has(feature)).map(data.featureName);
 }
 
 function focusBySlash(search) {

@@ -33,7 +33,8 @@ function codeRow(model, cells) {
 // A row that uses no pattern. Unknown cells are never wrong and cost nothing.
 function emptyCode(model, cells) {
   const target = cells.map((cell, feature) => (cell === UNKNOWN ? UNKNOWN : cell ^ model.bias[feature]));
-  const price = Array.from(target, (bit, feature) => (bit === UNKNOWN ? 0 : (bit ? model.missed : model.added)[feature]));
+  const priceOf = (bit, feature) => (bit === UNKNOWN ? 0 : (bit ? model.missed : model.added)[feature]);
+  const price = Array.from(target, priceOf);
   return {
     target,
     price,

@@ -1,17 +1,19 @@
 // The view in which a row is typed, pasted or drawn, and coded.
 
 const CODER_TEXT =
-  "The coder is “mdl” of bitatoms from empty codes: it toggles the pattern that gains most at the prices of the model, " +
-  "and swaps patterns where no toggle gains. In Python it is Model.greedy_codes. The fit and transform search longer, and may " +
-  "find other codes.";
+  "The coder is “mdl” of bitatoms from empty codes: it toggles the pattern that gains most at the prices of the " +
+  "model, and swaps patterns where no toggle gains. In Python it is Model.greedy_codes. The fit and transform search " +
+  "longer, and may find other codes.";
 
 function makeCoding(explorer, panel) {
   const { data } = explorer;
-  const text = element("textarea", { id: "typed", rows: 5, spellcheck: "false", "aria-describedby": "typed-help typed-note" });
+  const described = { "aria-describedby": "typed-help typed-note" };
+  const text = element("textarea", { id: "typed", rows: 5, spellcheck: "false", ...described });
   const note = element("p", { id: "typed-note", role: "status" });
   const editor = data.picture ? pictureEditor(data, (cells) => setCells(cells, "a drawn row")) : null;
   const help = element("p", { class: "note", id: "typed-help" },
-    "The names of its ones, separated by commas, semicolons or lines, with ? before a feature that is unknown; " +
+    "The names of its ones, in quotes or not, separated by commas, semicolons or lines, with ? before a feature that " +
+    "is unknown; " +
     `or ${formatCount(data.nTableFeatures)} zeros and ones, with ? for unknown cells.`);
   let name = "the typed row";
 
@@ -24,7 +26,7 @@ function makeCoding(explorer, panel) {
     const parsed = parseRow(data, text.value);
     note.textContent = parseNote(data, parsed);
     editor?.show(parsed.cells);
-    if (!parsed.error) explorer.showTyped(parsed.cells, name);
+    explorer.showTyped(parsed, name);
   }
   text.addEventListener("input", () => {
     name = "the typed row";
@@ -32,43 +34,53 @@ function makeCoding(explorer, panel) {
   });
   panel.append(
     labelled("A row", text), help, editor?.box ?? "", note,
-    element("p", { class: "actions" }, button("Code it", () => explorer.showTyped(parseRow(data, text.value).cells, name, true)),
+    element("p", { class: "actions" },
+      button("Code it", () => explorer.showTyped(parseRow(data, text.value), name, true)),
       button("Clear", () => setCells(new Uint8Array(data.nFeatures), "the typed row"))),
     element("p", { class: "note" }, CODER_TEXT));
   return setCells;
 }
 
-// Cells as text that `parseRow` reads: names of ones, or all values of pictures.
+// Cells as text that `parseRow` reads: names of ones; all values of pictures, and where columns are called alike.
 function textOfCells(data, cells) {
-  if (data.picture || (data.nFeatures === data.nTableFeatures && !areNamesPlain(data, cells))) {
-    const values = new Array(data.nTableFeatures).fill("0");
-    data.features.indices.forEach((column, feature) => (values[column] = "01?"[cells[feature]]));
-    return values.join("");
-  }
+  const values = new Array(data.nTableFeatures).fill("0");
+  data.features.indices.forEach((column, feature) => (values[column] = "01?"[cells[feature]]));
+  if (data.picture) return values.join("");
   const names = [];
-  cells.forEach((cell, feature) => cell && names.push(cell === UNKNOWN ? `?${data.featureName(feature)}` : data.featureName(feature)));
-  return names.join("\n");
+  cells.forEach((cell, feature) => {
+    if (cell) names.push((cell === UNKNOWN ? "?" : "") + data.featureName(feature));
+  });
+  const read = parseRow(data, names.join("\n")).cells;
+  const isSame = cells.every((cell, feature) => cell === read[feature]);
+  return isSame || data.nFeatures < data.nTableFeatures ? names.join("\n") : values.join("");
 }
 
-// Whether reading the names of cells gives the same cells; not if two columns are called alike.
-function areNamesPlain(data, cells) {
-  return cells.every((cell, feature) => !cell || data.featureNamed.get(nameKey(data.featureName(feature))) === feature);
-}
-
-function parseNote(data, { cells, missing, error }) {
+function parseNote(data, parsed) {
+  const { cells, error } = parsed;
   if (error) return error;
   const nOnes = cells.reduce((n, cell) => n + (cell === 1 ? 1 : 0), 0);
   const nUnknown = cells.reduce((n, cell) => n + (cell === UNKNOWN ? 1 : 0), 0);
   const read = `Read: ${pluralize(nOnes, "one")}${nUnknown ? `, ${formatCount(nUnknown)} unknown` : ""}.`;
-  if (!missing.length) return read;
-  const similar = similarNames(data, missing[0], 3);
-  const hint = similar.length ? ` Similar to ${missing[0]}: ${similar.join(", ")}.` : "";
-  return `${read} Not a feature of the table: ${joinNames(missing, 5)}.${hint}`;
+  return `${read} ${missingText(data, parsed)}`.trim();
 }
 
-// Show a row that is not in the table.
-function typedDetail(explorer, cells, name) {
+// Which names are not features, with names that are like the first one.
+function missingText(data, { missing }) {
+  if (!missing.length) return "";
+  const similar = similarNames(data, missing[0], 3);
+  const hint = similar.length ? ` Similar to ${missing[0]}: ${similar.join(", ")}.` : "";
+  const what = missing.length === 1 ? "Not a feature" : "Not features";
+  return `${what} of the table: ${joinNames(missing, 5)}.${hint}`;
+}
+
+// Show a row that is not in the table, or why it cannot be coded.
+function typedDetail(explorer, parsed, name) {
   const { data } = explorer;
+  const { cells, error, missing, nFound } = parsed;
+  const problem = error || missingText(data, parsed);
+  if (error || (missing.length && !nFound)) {
+    return { title: `Not coded: ${name}`, children: [element("p", { class: "problem" }, problem)] };
+  }
   const atoms = codeRow(data.model, cells);
   const states = statesOf(data, cells, atoms);
   const shown = { name, atoms, states, bits: rowBits(data, states, atoms) };
@@ -76,8 +88,8 @@ function typedDetail(explorer, cells, name) {
   return {
     title: `Coded: ${name}`,
     children: [
+      problem ? element("p", { class: "problem" }, problem) : "",
       ...rowParts(explorer, shown, median),
-      element("p", { class: "note" }, CODER_TEXT),
       element("p", { class: "actions" }, saveButton("coded-row.csv", () => cellLines(data, states))),
     ],
   };
@@ -92,9 +104,9 @@ function medianBits(data) {
 function pictureEditor(data, onchange) {
   const [height, width] = data.picture;
   const editor = { data, cells: new Uint8Array(data.nFeatures), x: 0, y: 0, onchange };
-  const canvas = cellCanvas(width, height, "", stateColours((x, y) => pixelState(editor, x, y)));
+  const label = "Draw the row: arrow keys move, the space bar toggles a pixel";
+  const canvas = cellCanvas(width, height, label, stateColours((x, y) => pixelState(editor, x, y)));
   canvas.setAttribute("role", "application");
-  canvas.setAttribute("aria-label", "Draw the row: arrow keys move, the space bar toggles a pixel");
   canvas.tabIndex = 0;
   const cursor = element("div", { class: "cursor", "aria-hidden": "true" });
   const moveTo = (x, y) => {

@@ -36,7 +36,8 @@ function dataTable(label, heads, lines) {
   const table = element("table", null, element("thead", null, element("tr", null, head)), body);
   const holder = element("div", { class: "scroll", role: "region", "aria-label": label, tabindex: 0 }, table);
   const box = element("div", null, holder);
-  const list = { append: (...items) => body.append(...items), after: (more) => holder.after(more) }; // not inside the table
+  // The button for more lines must not be inside the table.
+  const list = { append: (...items) => body.append(...items), after: (more) => holder.after(more) };
   appendPaged(list, lines, (line) => element("tr", null, line().map(cell)), DETAIL_PAGE);
   return box;
 }
@@ -107,12 +108,14 @@ function relatedParts(explorer, atom) {
 function userParts(explorer, atom, users) {
   const { data } = explorer;
   const nAll = data.atoms.coded[atom];
-  const note = users.length < nAll ? ` The page contains ${formatCount(users.length)} of ${formatCount(nAll)} rows that use it.` : "";
+  const contained = ` The page contains ${formatCount(users.length)} of ${formatCount(nAll)} rows that use it.`;
+  const note = users.length < nAll ? contained : "";
   const rated = ratedUsers(data, atom, users);
   const list = element("ul", { class: data.picture ? "plain drawn" : "plain" });
   const item = ({ row, nRight, nWrong }) => element("li", null,
     data.picture ? pictureCanvas(data, rowStates(data, row), "", SMALL_SIDE) : "",
-    selectButton(explorer, "row", row, data.rowName(row)), `: ${formatCount(nRight)} right, ${formatCount(nWrong)} wrong`);
+    selectButton(explorer, "row", row, data.rowName(row)),
+    `: ${formatCount(nRight)} right, ${formatCount(nWrong)} wrong`);
   const box = element("div", null, list);
   appendPaged(list, rated, item, DETAIL_PAGE);
   return [
@@ -134,7 +137,8 @@ function userCanvas(data, atom, rated) {
   const features = data.atomFeatures[atom];
   const step = Math.ceil(rated.length / MAX_DRAWN);
   const drawn = rated.filter((_, i) => i % step === 0).map(({ row }) => rowStates(data, row));
-  const label = `Cells of pattern ${atom + 1}: ${pluralize(drawn.length, "row")} and ${pluralize(features.length, "feature")}`;
+  const size = `${pluralize(drawn.length, "row")} and ${pluralize(features.length, "feature")}`;
+  const label = `Cells of pattern ${atom + 1}: ${size}`;
   const canvas = cellCanvas(features.length, drawn.length, label, stateColours((x, y) => drawn[y][features[x]]));
   canvas.className = "strip";
   return canvas;
@@ -165,7 +169,8 @@ function genomeTrack(data, atom) {
     return made;
   };
   const marks = features.filter((_, i) => i % step === 0).map((feature) => mark(places[feature], "mark"));
-  const line = element("div", { class: "genome-line", "aria-hidden": "true" }, edges.map((edge) => mark(edge, "edge")), marks);
+  const line = element("div", { class: "genome-line", "aria-hidden": "true" },
+    edges.map((edge) => mark(edge, "edge")), marks);
   return element("div", null, element("p", { class: "note" }, `Variants from ${span}.`), line);
 }
 
@@ -213,7 +218,8 @@ function rowPictures(data, { states, atoms }) {
   const before = states.map((state) => (state === HIDDEN ? HIDDEN : state === ONE || state === MISSED ? ONE : ZERO));
   const figure = (cells, caption) => element("figure", null,
     pictureCanvas(data, cells, caption, PICTURE_SIDE), element("figcaption", null, caption));
-  return element("div", { class: "triple" }, figure(before, "row"), figure(made, "its patterns"), figure(states, "wrong"));
+  return element("div", { class: "triple" },
+    figure(before, "row"), figure(made, "its patterns"), figure(states, "wrong"));
 }
 
 function atomItems(explorer, { atoms, states }) {
@@ -235,8 +241,11 @@ function atomItems(explorer, { atoms, states }) {
 }
 
 function leftOver(explorer, missed, invented, unknown) {
-  if (!missed.length && !invented.length && !unknown.length) return element("p", null, "Nothing: every known cell is right.");
-  const part = (features, kind, text) => (features.length ? [element("p", null, text), chipList(explorer, features, kind)] : []);
+  if (!missed.length && !invented.length && !unknown.length) {
+    return element("p", null, "Nothing: every known cell is right.");
+  }
+  const part = (features, kind, text) =>
+    features.length ? [element("p", null, text), chipList(explorer, features, kind)] : [];
   return element("div", null,
     part(missed, "missed", `${pluralize(missed.length, "one")} that its patterns do not have:`),
     part(invented, "invented", `${pluralize(invented.length, "zero")} that its patterns make ones:`),
@@ -246,7 +255,8 @@ function leftOver(explorer, missed, invented, unknown) {
 function chipList(explorer, features, kind) {
   const { data } = explorer;
   if (!features.length) return element("p", { class: "note" }, "none");
-  const item = (feature) => element("li", { class: kind || null }, selectButton(explorer, "feature", feature, data.featureName(feature)));
+  const item = (feature) => element("li", { class: kind || null },
+    selectButton(explorer, "feature", feature, data.featureName(feature)));
   const list = element("ul", { class: "chips" });
   const box = element("div", null, list);
   appendPaged(list, features, item, MAX_CHIPS);
@@ -261,11 +271,20 @@ function cellLines(data, states) {
 
 // --- features
 
+function pixelText(data, feature) {
+  const [column, width] = [data.features.indices[feature], data.picture[1]];
+  return `row ${Math.floor(column / width) + 1}, column ${(column % width) + 1}`;
+}
+
+const BIAS_TEXT = "It is a one in every row unless a pattern changes that (the bias).";
+
 function featureDetail(explorer, feature) {
   const { data } = explorer;
   const atoms = data.atomsOfFeature[feature];
+  const column = ["column of the table", formatCount(data.features.indices[feature])];
   const where = data.genome ? [["position", data.genome.where[feature]]] : [];
-  const list = element("ul", { class: "plain" });
+  if (data.picture) where.push(["pixel", pixelText(data, feature)]);
+  const list = element("ul", { class: data.picture ? "plain drawn" : "plain" });
   const item = (atom) => {
     const cell = patternCells(data, atom).find((each) => each.feature === feature);
     const others = data.atomFeatures[atom].filter((other) => other !== feature).map((other) => memberName(data, other));
@@ -273,15 +292,16 @@ function featureDetail(explorer, feature) {
       data.picture ? atomPicture(data, atom, SMALL_SIDE) : "",
       selectButton(explorer, "pattern", atom, `Pattern ${atom + 1}`),
       `: ${pluralize(data.atoms.coded[atom], "row")}, in ${formatCount(cell.missed + cell.invented)} of them wrong`,
-      data.picture || !others.length ? "" : element("span", { class: "note" }, nameElement(`with ${joinNames(others, 8)}`)));
+      data.picture || !others.length
+        ? "" : element("span", { class: "note" }, nameElement(`with ${joinNames(others, 8)}`)));
   };
   const box = element("div", null, list);
   appendPaged(list, atoms, item, DETAIL_PAGE);
   return {
     title: data.featureName(feature),
     children: [
-      factList([...featureFacts(data, feature), ["column of the table", formatCount(data.features.indices[feature])], ...where]),
-      data.features.bias[feature] ? element("p", null, "It is a one in every row unless a pattern changes that (the bias).") : "",
+      factList([...featureFacts(data, feature), column, ...where]),
+      data.features.bias[feature] ? element("p", null, BIAS_TEXT) : "",
       element("h4", null, "Its patterns"),
       atoms.length ? box : element("p", null, "No pattern has it."),
       element("p", { class: "actions" },

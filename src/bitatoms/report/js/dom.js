@@ -72,7 +72,8 @@ function moveByArrows(container, selector, keys = ["ArrowUp", "ArrowDown"]) {
 
 // Offer a file to be saved.
 function saveCsv(name, lines) {
-  const link = element("a", { download: name, href: URL.createObjectURL(new Blob([csvText(lines)], { type: "text/csv" })) });
+  const href = URL.createObjectURL(new Blob([csvText(lines)], { type: "text/csv" }));
+  const link = element("a", { download: name, href });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   announce(`${name} saved, ${pluralize(lines.length - 1, "line")}`);

@@ -14,9 +14,9 @@ function startExplorer(data) {
       showView(explorer, "code");
       explorer.made.code(cells, name);
     },
-    showTyped: (cells, name, moveFocus = false) => {
+    showTyped: (parsed, name, moveFocus = false) => {
       explorer.selected = { kind: "typed" };
-      const { title, children } = typedDetail(explorer, cells, name);
+      const { title, children } = typedDetail(explorer, parsed, name);
       showDetail(explorer, title, children, moveFocus);
       markSelected(explorer);
     },
@@ -24,8 +24,7 @@ function startExplorer(data) {
   at("explorer").hidden = false;
   startTabs(explorer);
   showView(explorer, "patterns");
-  at("detail").append(element("p", { class: "note" }, "Nothing is selected yet."));
-  addEventListener("hashchange", () => followAddress(explorer));
+  addEventListener("hashchange", () => (location.hash ? followAddress(explorer) : selectFirst(explorer)));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
   at("detail").addEventListener("keydown", (event) => event.key === "Escape" && explorer.origin && goBack(explorer));
   followAddress(explorer);
@@ -33,12 +32,14 @@ function startExplorer(data) {
   return explorer;
 }
 
-// Decode the data, and build what some patterns would show, while nothing else happens: the first click is then fast.
+// Decode the data, select the first pattern, and build what others would show, while nothing else happens: a large page
+// opens at once, and the first click is fast.
 function prepareWhenIdle(explorer) {
   const { data } = explorer;
   const parts = ["bits", "codes", "usersOfAtom", "cells", "atomsOfFeature", "featureNamed", "togetherCounts"];
   const steps = parts.map((name) => () => data[name]);
-  for (let atom = 0; atom < Math.min(3, data.nAtoms); atom++) steps.push(() => patternDetail(explorer, atom));
+  steps.push(() => explorer.selected ?? selectFirst(explorer));
+  for (let atom = 1; atom < Math.min(3, data.nAtoms); atom++) steps.push(() => patternDetail(explorer, atom));
   const whenIdle = window.requestIdleCallback ?? ((callback) => setTimeout(callback, 50));
   const next = () => {
     steps.shift()();
@@ -96,7 +97,8 @@ function select(explorer, kind, index, isNew) {
 
 // Addresses have numbers of the table: patterns from 1, rows and features from 0.
 function tableIndex(data, kind, index) {
-  return { pattern: () => index + 1, row: () => data.rowIndices[index], feature: () => data.features.indices[index] }[kind]();
+  if (kind === "pattern") return index + 1;
+  return (kind === "row" ? data.rowIndices : data.features.indices)[index];
 }
 
 function pageIndex(data, kind, number) {
@@ -110,6 +112,12 @@ function followAddress(explorer) {
   if (index === undefined) return;
   select(explorer, kind, index, false);
   at("explore").scrollIntoView();
+}
+
+// Select the first pattern, as before the first click.
+function selectFirst(explorer) {
+  if (explorer.data.nAtoms) select(explorer, "pattern", 0, false);
+  else at("detail").replaceChildren(element("p", { class: "note" }, "Nothing is selected yet."));
 }
 
 // Return to the entry, or other control, that led to the selection.
@@ -130,7 +138,9 @@ function linkSections(explorer) {
     const made = button([...holder.childNodes], open, { class: "link" });
     holder.replaceChildren(made);
   };
-  for (const card of document.querySelectorAll("#cards > .card")) link(card.querySelector("h3"), "pattern", card.dataset.atom - 1);
+  for (const card of document.querySelectorAll("#cards > .card")) {
+    link(card.querySelector("h3"), "pattern", card.dataset.atom - 1);
+  }
   for (const row of document.querySelectorAll("[data-row]")) {
     link(row.querySelector("h3, th"), "row", pageIndex(explorer.data, "row", Number(row.dataset.row)));
   }

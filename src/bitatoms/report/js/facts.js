@@ -1,7 +1,5 @@
 // Statements about patterns, rows and features, as values that lists, details and CSV files show.
 
-const liftText = (lift) => (lift === null ? "–" : lift < 9.95 ? `×${lift.toPrecision(2)}` : `×${formatCount(Math.round(lift))}`);
-
 // A feature as a member of a pattern: patterns remove what the bias sets.
 function memberName(data, feature) {
   const name = data.featureName(feature);
@@ -25,6 +23,16 @@ function patternCells(data, atom) {
 
 function sumOf(items, key) {
   return items.reduce((sum, item) => sum + item[key], 0);
+}
+
+function nWrongCells(data, atom) {
+  const cells = patternCells(data, atom);
+  return sumOf(cells, "missed") + sumOf(cells, "invented");
+}
+
+// Whether a pattern has a feature that no other one has.
+function hasOwnFeature(data, atom) {
+  return data.atomFeatures[atom].some((feature) => data.atomsOfFeature[feature].length === 1);
 }
 
 const LEAST_SHARE = 0.05; // of the rows of two patterns that use both, if they share no feature

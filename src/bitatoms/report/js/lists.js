@@ -30,12 +30,12 @@ const LISTS = {
       ["complete rows", -1, (atom) => data.atoms.complete[atom]],
       ["lift", -1, (atom) => data.atoms.lift[atom] ?? -1],
       ["number of features", -1, (atom) => data.atomFeatures[atom].length],
-      ["wrong cells", -1, (atom) => sumOf(patternCells(data, atom), "missed") + sumOf(patternCells(data, atom), "invented")],
+      ["wrong cells", -1, (atom) => nWrongCells(data, atom)],
     ],
     filters: (data) => [
       ["all", () => true],
       ["complete in most of their rows", (atom) => 2 * data.atoms.complete[atom] > data.atoms.uses[atom]],
-      ["of features that no other has", (atom) => data.atomFeatures[atom].some((f) => data.atomsOfFeature[f].length === 1)],
+      ["with features that no other has", (atom) => hasOwnFeature(data, atom)],
       ["not used", (atom) => !data.atoms.uses[atom]],
     ],
     entry: (data, atom) => ({

@@ -2,15 +2,17 @@
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const MAP_TEXT =
-  "Each line and each column is a pattern; similar ones are neighbours. Below the diagonal, the stronger the colour of a cell, the more " +
-  "features the two patterns share; above it, the more rows use both.";
+  "Each line and each column is a pattern; similar ones are neighbours. Below the diagonal, the stronger the colour " +
+  "of a cell, the more features the two patterns share; above it, the more rows use both.";
+const MAP_LABEL = "Map of patterns: arrow keys move between pairs, Enter selects the pattern of the line";
 const clamp = (value, least, most) => Math.max(least, Math.min(most, value));
 
 // The cell of a canvas that an event is in.
 function cellAt(canvas, event) {
   const box = canvas.getBoundingClientRect();
   const [x, y] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
-  return [clamp(Math.floor(x * canvas.width), 0, canvas.width - 1), clamp(Math.floor(y * canvas.height), 0, canvas.height - 1)];
+  const index = (share, n) => clamp(Math.floor(share * n), 0, n - 1);
+  return [index(x, canvas.width), index(y, canvas.height)];
 }
 
 // Put a frame around one of width × height cells.
@@ -43,9 +45,8 @@ function makeMap(explorer, panel) {
   const order = data.order.atoms.filter((atom) => atom < data.nMapped);
   const n = order.length;
   const overlaps = overlapShares(data, data.nMapped);
-  const canvas = cellCanvas(n, n, "", mapColours(data, order, overlaps));
+  const canvas = cellCanvas(n, n, MAP_LABEL, mapColours(data, order, overlaps));
   canvas.setAttribute("role", "application");
-  canvas.setAttribute("aria-label", "Map of patterns: arrow keys move between pairs, Enter selects the pattern of the line");
   canvas.tabIndex = 0;
   const cursor = element("div", { class: "cursor", "aria-hidden": "true" });
   const readout = element("div", { class: "readout", role: "status" });
@@ -67,7 +68,7 @@ function makeMap(explorer, panel) {
   });
   move(0, 0);
   panel.append(element("p", null, MAP_TEXT), grid, readout, mapLegend(),
-    element("p", { class: "actions" }, button("Save as CSV", () => saveCsv("pairs.csv", pairLines(data, order, overlaps)))));
+    element("p", { class: "actions" }, saveButton("pairs.csv", () => pairLines(data, order, overlaps))));
 }
 
 function mapLegend() {
@@ -90,7 +91,8 @@ function mapColours(data, order, overlaps) {
 
 // 256 colours from one to another.
 function shadesOf(from, to) {
-  return Array.from({ length: 256 }, (_, i) => from.map((channel, c) => Math.round(channel + ((to[c] - channel) * i) / 255)));
+  const shade = (i) => from.map((channel, c) => Math.round(channel + ((to[c] - channel) * i) / 255));
+  return Array.from({ length: 256 }, (_, i) => shade(i));
 }
 
 function nShared(data, a, b, overlaps) {
@@ -114,7 +116,8 @@ function pairLines(data, order, overlaps) {
   for (const a of order) {
     for (const b of order) {
       const [shared, pair] = [nShared(data, a, b, overlaps), usedTogether(data, a, b)];
-      if (a < b && (shared || pair.together)) lines.push([a + 1, b + 1, shared, pair.together, Number(pair.expected.toFixed(2))]);
+      if (a >= b || !(shared || pair.together)) continue;
+      lines.push([a + 1, b + 1, shared, pair.together, Number(pair.expected.toFixed(2))]);
     }
   }
   return lines;

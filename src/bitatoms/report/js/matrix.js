@@ -8,10 +8,12 @@ function makeMatrix(explorer, panel) {
   const view = matrixView(explorer);
   listenToMatrix(explorer, view);
   const text =
-    "Rows and columns are ordered so that those of a pattern lie together. The cells of the selected pattern are marked.";
+    "Rows and columns are ordered so that those of a pattern lie together. The cells of the selected pattern are " +
+    "marked.";
   const selected = ["selected", "one, right, of the selected pattern"];
   panel.append(
-    element("p", null, text), matrixButtons(explorer, view), element("div", { class: "grid table" }, view.canvas, view.cursor),
+    element("p", null, text), matrixButtons(explorer, view),
+    element("div", { class: "grid table" }, view.canvas, view.cursor),
     view.extent, legend(explorer.data, selected), view.readout);
   updateMatrix(explorer, view);
 }
@@ -33,7 +35,7 @@ function matrixButtons(explorer, view) {
   return element("p", { class: "actions" },
     button("Zoom in", () => zoomMatrix(explorer, view, 0.5)), button("Zoom out", () => zoomMatrix(explorer, view, 2)),
     pan("←", "left", -1, 0), pan("→", "right", 1, 0), pan("↑", "up", 0, -1), pan("↓", "down", 0, 1),
-    button("Save as CSV", () => saveCsv("matrix.csv", matrixLines(explorer.data, view.shown))));
+    saveButton("matrix.csv", () => matrixLines(explorer.data, view.shown)));
 }
 
 function listenToMatrix(explorer, view) {

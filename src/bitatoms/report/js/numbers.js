@@ -15,7 +15,14 @@ function percentText(part, total) {
   return `${roundedText(value, value < 0.995 || value > 99 ? 2 : 1)}%`;
 }
 
-// A number with so many decimals. Halves are rounded to even, as in Python; `toFixed` rounds them up.
+// How many times as often something occurs; a dash if that is unknown, or if it never occurs.
+function liftText(lift) {
+  if (!lift) return "–";
+  const nDecimals = lift < 9.95 ? 1 - Math.floor(Math.log10(lift)) : 0;
+  return `×${nDecimals ? Number(roundedText(lift, nDecimals)) : formatCount(Number(roundedText(lift, 0)))}`;
+}
+
+// A number with this many decimals. Halves are rounded to even, as in Python; `toFixed` rounds them up.
 function roundedText(value, nDecimals) {
   const isHalf = (value * 2 ** (nDecimals + 1)) % 2 === 1;
   const scaled = value * 10 ** nDecimals;
