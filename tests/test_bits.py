@@ -386,6 +386,8 @@ def test_invalid_values_are_reported_with_row_and_column(value, shown):
     table[14, 3] = table[15, 0] = value
     start, end = ("for counts, pass", "") if value in (2, 255) else ("pass", ", or another threshold")
     advice = f"{start} binarize=0 to read values above 0 as 1{end}"
+    if value == 2:
+        advice += "; for numbers of copies of an allele (0, 1 and 2), pass Table.from_any(X, dosage=True)"
     message = f"X contains values other than 0 and 1 (first: {shown} at row 14, column 3); {advice}"
     for X in (
         table,

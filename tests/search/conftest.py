@@ -1,8 +1,10 @@
-"""Fixtures of the tests of searches."""
+"""Tables that the tests of searches share, and the budget of their searches."""
 
 import pytest
 
+from bitatoms.datasets import planted
 from support.plans import use_small_budget
+from support.results import planted_in
 
 
 @pytest.fixture(scope="module")
@@ -17,3 +19,22 @@ def few_trials():
 def few_trials_here(monkeypatch):
     """Search with few trials in one test, but not in the others of its module."""
     use_small_budget(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Six atoms in noise: every move has something to do."""
+    return planted(200, 45, 6, noise=0.05, code_density=0.4, random_state=1).X
+
+
+@pytest.fixture(scope="module")
+def small():
+    return planted(150, 40, 6, noise=0.05, code_density=0.4, random_state=1).X
+
+
+@pytest.fixture(scope="module")
+def dense_table():
+    """Planted atoms, and features that most samples have, except those that use an atom with them."""
+    X = planted_in("or", 500, 65, 5, seed=3).X
+    X[:, :40] ^= 1
+    return X
