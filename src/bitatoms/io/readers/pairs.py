@@ -30,6 +30,7 @@ from .transactions import CHANGED, check_names, warn_about_empty
 
 _HEAD_LINES = 1000  # lines from which the header is detected
 _HEADER = ("row", "item")
+_LEAST_QUANTITY = 1e-9  # above 0: sums of decimal fractions are not exact
 _POSITIVE = "123456789"  # how a quantity that is above 0 may begin; a blank one is 1
 
 
@@ -73,7 +74,7 @@ class LongLines:
         for _, row, item, quantity in self:
             if (row, item) in sums:
                 sums[row, item] += _quantity(quantity)
-        return replace(self, returned=frozenset(names for names, total in sums.items() if total <= 0))
+        return replace(self, returned=frozenset(names for names, total in sums.items() if total < _LEAST_QUANTITY))
 
     def note_returned(self, n_lines: int, n_rows: int) -> None:
         """Note that this many lines have quantities that are not above 0, and how many rows are left out for that."""
