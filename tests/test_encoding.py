@@ -298,7 +298,7 @@ def test_rows_with_no_value_or_several_are_decoded_as_none():
         encoding.decode(np.zeros((3, 2)))
 
 
-def test_decoding_keeps_known_numbers_of_the_original():
+def test_decoding_keeps_known_values_of_the_original():
     table = ba.encode(FRAME, bins=2)
     encoding, zeros = ba.Encoding.of(table), table.with_bits(ba.BitMatrix.zeros(*table.shape))
     for original in (FRAME, pytest.importorskip("pandas").DataFrame(FRAME)):
@@ -310,6 +310,14 @@ def test_decoding_keeps_known_numbers_of_the_original():
     assert encoding.decode(zeros, {"colour": ["gold", " "] * 30})["age"] == [None] * 60
     with pytest.raises(ba.InputError, match="'age' of original has 1 values, but the table has 60 rows"):
         encoding.decode(table, {"age": [1]})
+    survey = {"pet": ["True", "False", None, "False"], "dose": ["3.0", " 1", "1", None], "size": [2.0, 1.0, 2.0, None]}
+    encoding = ba.Encoding.of(ba.encode({"pet": survey["pet"], "dose": [3, 1, 1, 3], "size": [2, 1, 2, 1]}))
+    filled = ba.BitMatrix.from_dense([[0, 1, 0, 1, 0], [0, 1, 0, 1, 0], [1, 1, 0, 1, 0], [1, 0, 1, 1, 0]])
+    for original in (survey, as_pandas(survey)):
+        decoded = encoding.decode(filled, original)
+        assert decoded["pet"] == ["True", "False", "True", "False"]
+        assert decoded["dose"] == ["3.0", " 1", "1", "3.0"]
+        assert list(map(str, decoded["size"])) == ["2.0", "1.0", "2.0", "1.0"]
 
 
 def test_an_encoding_of_many_variables_is_described_in_one_line():

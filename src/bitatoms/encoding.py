@@ -15,7 +15,7 @@ from .annotations import Annotations, Labels, Values
 from .bits import BitMatrix, stack_rows
 from .checks import check_choice
 from .errors import InputError, Parameter, warn
-from .frame_columns import DateColumn, has_columns, names_of_columns, names_of_rows, typed_columns
+from .frame_columns import DateColumn, column_values, has_columns, names_of_columns, names_of_rows, typed_columns
 from .parameters import EncodeKwargs, checked, documented, with_defaults
 from .table import Header, Names, Table, first_duplicate, listed_names, match_columns, matched_table
 from .validation import package_name
@@ -25,7 +25,6 @@ from .variables import (
     Summary,
     Variable,
     column_data,
-    known_values,
     learned_variable,
     summarized,
     variables_of,
@@ -359,8 +358,8 @@ class Encoding:
         table : Table, array or data frame
             The columns of the encoding: by name in any order, or without names in its order.
         original : pandas or polars DataFrame, pyarrow Table, mapping of names to columns, or structured array, optional
-            The same rows before they were encoded and completed. Numbers that are known there are returned as they
-            are there, and so are values that the encoding does not know.
+            The same rows before they were encoded and completed. Every value that is known there is returned as it is
+            there, and other values are spelled as equal ones there.
 
         Returns
         -------
@@ -376,10 +375,10 @@ class Encoding:
         >>> table = ba.encode(frame, bins=2)
         >>> filled = ba.BitMatrix.from_dense([[1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 1, 1]])
         >>> ba.Encoding.of(table).decode(filled, original=frame)
-        {'age': [25, 28, 41, 'age>=40', 58], 'pets': [True, False, False, False, True]}
+        {'age': [25, 28, 41, 'age>=40', 58], 'pets': ['yes', 'no', 'no', 'no', 'yes']}
         """
         bits = matched_table(table, Header(len(self.columns), self.columns), table="the table").bits
-        known = {} if original is None else self._known_values(original, len(bits))
+        known = {} if original is None else self._values_of(original, len(bits))
         decoded: dict[str, list[Any]] = {}
         start = 0
         for variable in self.variables:
@@ -391,16 +390,22 @@ class Encoding:
             else:
                 is_known &= ones.sum(axis=1) == 1
                 codes = ones.argmax(axis=1)
-            values = variable.decoded(np.where(is_known, codes, MISSING).tolist())
+            made = np.where(is_known, codes, MISSING).tolist()
+            decoded[variable.name] = variable.decoded(made)
             if variable.name in known:
-                is_kept = variable.kind == "bin"
-                both = zip(values, known[variable.name], strict=True)
-                values = [own if own is not None and (is_kept or made is None) else made for made, own in both]
-            decoded[variable.name] = values
+                values, of_values = known[variable.name]
+                spelled: dict[int, Any] = {}
+                if variable.kind != "bin":  # numbers of which differ
+                    for code, value in zip(of_values, values, strict=True):
+                        spelled.setdefault(code, value)
+                decoded[variable.name] = [
+                    value if own != MISSING else name if code == MISSING else spelled.get(code, name)
+                    for value, own, name, code in zip(values, of_values, decoded[variable.name], made, strict=True)
+                ]
         return decoded
 
-    def _known_values(self, frame: Any, n_rows: int) -> dict[str, list[Any]]:
-        """Return the values of the variables that a frame has, None where they are missing."""
+    def _values_of(self, frame: Any, n_rows: int) -> dict[str, tuple[list[Any], list[int]]]:
+        """Return the values of the variables that a frame has, as they are there, and their codes."""
         _check_frame(frame)
         given = set(names_of_columns(frame))
         columns = typed_columns(frame, [variable.name for variable in self.variables if variable.name in given])
@@ -410,7 +415,14 @@ class Encoding:
                     f"the column {name[:40]!r} of ", Parameter("original"), f" has {len(values)} values, but the table "
                     f"has {n_rows} rows; pass the same rows",
                 )  # fmt: skip
-        return {name: known_values(values) for name, values in columns.items()}
+        return {
+            variable.name: (
+                column_values(frame, variable.name),
+                variable.codes(columns[variable.name], "the original").tolist(),
+            )
+            for variable in self.variables
+            if variable.name in columns
+        }
 
 
 def _text_at(given: Values, index: int) -> str:

@@ -80,6 +80,13 @@ def typed_columns(X: Any, names: Sequence[str]) -> dict[str, Values]:
     return columns
 
 
+def column_values(X: Any, name: str) -> list[Any]:
+    """Return the values of a column as they are."""
+    column = _column(X, name, names_of_columns(X).index(name))
+    to_list = next((each for each in ("to_pylist", "to_list", "tolist") if hasattr(column, each)), None)
+    return list(column) if to_list is None else list(getattr(column, to_list)())
+
+
 def _column(X: Any, name: str, index: int) -> Any:
     """Return a column; its name need not be text in pandas and in mappings."""
     if package_name(X) == "pandas":

@@ -237,14 +237,6 @@ def _words(given: Labels) -> list[str]:
     return [text.strip() for text in given.categories]
 
 
-def known_values(given: Values) -> list[Any]:
-    """Return numbers, booleans or texts as a list, None where one is missing; blank text is."""
-    if isinstance(given, Labels):
-        return [text.strip() or None if isinstance(text, str) else None for text in np.asarray(given).tolist()]
-    values = np.ma.getdata(given).tolist()
-    return [None if lacks else value for value, lacks in zip(values, _is_missing(given).tolist(), strict=True)]
-
-
 def summarized(given: Values) -> Summary:
     """Return the distinct known values; blank text is missing."""
     if isinstance(given, Labels):

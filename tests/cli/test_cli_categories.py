@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import shlex
 from importlib.util import find_spec
 
@@ -62,14 +63,30 @@ def test_a_table_of_categories_from_fit_to_completion(bitatoms, folder):
     for table, n_rows in (("new.csv", 1), ("customers.csv", 150)):
         assert bitatoms("transform", "fitted.npz", table, "-o", "codes.npz", "-q")[0] == 0
         assert len(ba.read("codes.npz")) == n_rows
-    assert bitatoms("complete", "fitted.npz", "new.csv", "--decode", "-o", "filled.csv")[0] == 0
+    code, stdout, _ = bitatoms("complete", "fitted.npz", "new.csv", "--decode", "-o", "filled.csv")
+    assert (code, stdout) == (0, "filled.csv: 1 row of 7 columns, 1 missing value filled in\n")
     header, values = rows_of("filled.csv")
     assert header == ["age", "household", "channel", "payment", "income", "orders", "newsletter"]
     assert values == ["22", "shared flat", "app", "wallet", "12", "2", "no"]  # known numbers are as they were
-    assert bitatoms("reconstruct", "model.npz", "new.csv", "--decode", "-o", "made.csv")[0] == 0
+    code, stdout, _ = bitatoms("reconstruct", "model.npz", "new.csv", "--decode", "-o", "made.csv")
+    assert (code, stdout) == (0, "made.csv: 1 row of 7 columns\n")
     assert rows_of("made.csv")[0] == header
     assert rows_of("made.csv")[1][0].startswith("age<")
     assert bitatoms("transform", "model.npz", "made.csv", "-o", "codes.npz")[0] == 0  # names of bins are values too
+
+
+def test_known_values_are_written_as_the_file_has_them(bitatoms, folder):
+    names = ["customer", "age", "household", "channel", "payment", "income", "orders", "newsletter"]
+    given = [["c1", "22.0", "", "app", "wallet", "1.20e1", "2.0", "True"], ["c2", "", "boat", "", "", "", "", ""]]
+    (folder / "new.csv").write_text("".join(",".join(row) + "\n" for row in (names, *given)))
+    command = "complete", "model.npz", "new.csv", "--decode", "-o", "filled.csv", "--json"
+    stdout = bitatoms(*command)[1]
+    assert {"rows": 2, "columns": 7, "filled": 7}.items() <= json.loads(stdout).items()
+    header, *rows = rows_of("filled.csv")
+    assert header == names
+    for known, filled in zip(given, rows, strict=True):
+        assert all(value in ("", made) for value, made in zip(known, filled, strict=True))
+    assert rows[1][-1] in ("True", "no")  # as the file spells it, if it does
 
 
 def test_completed_tables_have_one_value_per_variable(bitatoms):

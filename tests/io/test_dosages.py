@@ -1,6 +1,7 @@
 """Files of numbers of copies of an allele, 0, 1 and 2, that are not files of genotypes."""
 
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -197,8 +198,13 @@ def test_commands_read_copies(tmp_path, capsys, monkeypatch, frame):
     for command in ("transform", "reconstruct", "complete", "score"):
         assert bitatoms(command, "model.npz", "copies.csv", "-o", f"{command}.csv", "-q") == (0, "", "")
     np.savetxt("plain.csv", pd.read_csv("complete.csv", index_col=0), fmt="%d", delimiter=",")
-    assert bitatoms("complete", "model.npz", "copies.csv", "--decode", "-o", "filled.csv", "-q") == (0, "", "")
-    filled = pd.read_csv("filled.csv", index_col=0)
+    named = Path("copies.csv").read_text().removeprefix(",")
+    Path("copies.csv").write_text(f"sample,{named}")
+    code, stdout, _ = bitatoms("complete", "model.npz", "copies.csv", "--decode", "-o", "filled.csv")
+    n_rows, n_variants = frame.shape
+    written = f"filled.csv: {n_rows} rows of {n_variants} columns, 1 missing value filled in"
+    assert (code, stdout.splitlines()[0]) == (0, written)
+    filled = pd.read_csv("filled.csv", index_col="sample").rename_axis(None)
     for other in ("complete.csv", "plain.csv"):  # columns of 0 and 1, with names and without
         assert bitatoms("complete", "model.npz", other, "--decode", "-o", "again.csv", "-q") == (0, "", "")
         assert (pd.read_csv("again.csv", index_col=0 if other == "complete.csv" else None).to_numpy() == filled).all(

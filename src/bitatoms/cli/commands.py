@@ -58,7 +58,15 @@ from .progress import ObservedStore, SearchProgress, show_status
 from .spelling import STANDARD, as_arguments, quote_path
 from .stores import RunOptions, show_store, write_codes
 from .streams import is_stream, output_file, output_name
-from .summary import describe_shape, describe_table, describe_unknown, model_json, print_patterns, table_json
+from .summary import (
+    describe_shape,
+    describe_size,
+    describe_table,
+    describe_unknown,
+    model_json,
+    print_patterns,
+    table_json,
+)
 
 
 class Outputs(NamedTuple):
@@ -413,9 +421,14 @@ def reconstruct(
         codes, picture = _codes(model, table, run), table.picture
     bits = possible_genotypes(model.reconstruct(codes.bits), model, quiet)
     made = Table(bits, codes.row_names, model.columns, picture, row_data=codes.row_data, column_data=model.column_data)
-    (write_decoded if is_decoded else write_table)(made, *output)
     name = output_name(output.path)
-    print_result({"written": name, **table_json(made)}, display, f"{name}: {describe_shape(made)}")
+    if is_decoded:
+        size = write_decoded(made, *output)
+        values, written = {"rows": size.rows, "columns": size.columns}, describe_size((size.rows, size.columns))
+    else:
+        write_table(made, *output)
+        values, written = table_json(made), describe_shape(made)
+    print_result({"written": name, **values}, display, f"{name}: {written}")
 
 
 def possible_genotypes(samples: BitMatrix, model: Model, quiet: bool) -> BitMatrix:

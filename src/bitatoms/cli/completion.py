@@ -23,12 +23,14 @@ from ..variants import pairs as genotype_pairs
 from .commands import OutputTable
 from .console import Display, print_json, print_line, print_result
 from .files import (
-    KnownValues,
+    Original,
     check_json_output,
     check_output,
     check_writable,
+    count_missing,
+    decoded_values,
+    load_model_and_original,
     load_model_and_table,
-    load_model_and_values,
     read_with_status,
     write_decoded,
     write_table,
@@ -37,7 +39,7 @@ from .options import Input, NewRows
 from .progress import show_status
 from .stores import RunOptions
 from .streams import is_stream, output_file, output_name
-from .summary import describe_shape, describe_table
+from .summary import describe_shape, describe_size, describe_table
 
 _HIDDEN_SHARE = 0.02  # of the known genotypes, for the check
 _SCORED_CELLS = 1 << 24  # cells of the rows that are checked
@@ -54,7 +56,7 @@ def complete(
 ) -> None:
     """Write a table with its missing values filled in, by the model or by its own rows, or a list of these values.
 
-    Of encoded variables, the values are written if the table is decoded: known numbers as they are in the table.
+    Of encoded variables, the values are written if the table is decoded: those that are known as they are in the file.
     """
     quiet = display.is_silent
     check_json_output(display.json, output.path)
@@ -63,30 +65,32 @@ def complete(
         _check_list(output)
     else:
         check_output(output.path, output.format, rows.model_path if is_decoded else None)
-    known: KnownValues = {}
+    original = Original({}, "")
     if is_decoded:
-        model, table, known = load_model_and_values(rows, quiet)
+        model, table, original = load_model_and_original(rows, quiet)
     else:
         model, table = load_model_and_table(rows, quiet)
-    workers, n_unknown = run.workers(table.bits), table.bits.n_unknown
-    filled = f"{n_unknown} missing value{'s' * (n_unknown != 1)}"
+    workers, n_filled, n_columns = run.workers(table.bits), table.bits.n_unknown, table.shape[1]
     with show_status("Comparing rows" if by_neighbours else "Predicting", quiet):
         predictor = _predictor(model, table.bits, by_neighbours, workers)
     with show_status("Predicting", quiet):
         completed = predictor.completed(table.bits, workers, _tied(model, table.bits, by_neighbours))
         if only_missing:
             _write_list(predictor, completed, model.columns, table, output.path, workers)
-            written = f"{filled} predicted"
+            written = f"{_missing_values(n_filled)} predicted"
         else:
             made = table.with_bits(completed)
             if table.columns is None or (is_decoded and table.column_data is None):
                 data = model.column_data if is_decoded else None
                 made = Table(made.data, table.row_names, model.columns, table.picture, column_data=data)
             if is_decoded:
-                write_decoded(made, *output, known)
+                n_missing = count_missing(decoded_values(made.with_bits(table.bits), original))
+                size = write_decoded(made, *output, original)
+                n_filled, n_columns = n_missing - size.missing, size.columns
             else:
                 write_table(made, *output)
-            written = f"{describe_shape(made)}, {filled} filled in"
+            described = describe_size((len(made), n_columns)) if is_decoded else describe_shape(made)
+            written = f"{described}, {_missing_values(n_filled)} filled in"
     if display.quiet and not display.json:
         return
     name, lines, checked = output_name(output.path), [], {}
@@ -94,8 +98,13 @@ def complete(
         with show_status("Hiding genotypes to predict them", quiet):
             scores = _scores(model, table, by_neighbours, workers)
         lines, checked = [_described(scores, by_neighbours)], {"check": scores._asdict()}
-    values = {"written": name, "rows": len(table), "columns": table.shape[1], "filled": n_unknown, **checked}
+    values = {"written": name, "rows": len(table), "columns": n_columns, "filled": n_filled, **checked}
     print_result(values, display, f"{name}: {written}", *lines)
+
+
+def _missing_values(n: int) -> str:
+    """Return a number of missing values in words."""
+    return "1 missing value" if n == 1 else f"{n} missing values"
 
 
 def _predictor(model: Model, data: BitMatrix, by_neighbours: bool, workers: Workers) -> Model | SimilarRows:

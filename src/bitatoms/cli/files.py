@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from ..core.model import Model
 from ..encoding import Encoding
 from ..errors import Parameter
 from ..io import model_file
-from ..io.api import StreamingSource, open_table, read, read_known_values, read_matching, write
+from ..io.api import StreamingSource, open_table, read, read_known_values, read_matching, read_row_label, write
 from ..io.atomic import is_null_device, is_zarr_store, link_target, write_error
 from ..io.errors import FileError
 from ..io.formats import FORMATS, GENOTYPE_FORMATS, check_one_file, infer_format
@@ -37,7 +37,6 @@ from .progress import show_status
 from .spelling import STANDARD, as_arguments
 from .streams import is_stdout, is_stream, output_file, output_name, spooled
 
-KnownValues = dict[str, list[str | None]]  # of variables, as a file has them
 CUT_SHORT = ("interrupted", "max_memory")  # how a search ends that was neither finished nor limited by the user
 # Formats that a remembered option applies to.
 _FORMATS_WITH = {
@@ -46,6 +45,21 @@ _FORMATS_WITH = {
     "blocks": ("pbm", "png", "tiff"),
     "phased": GENOTYPE_FORMATS,
 }
+
+
+class Original(NamedTuple):
+    """What a file has and its table of 0 and 1 has not, for a table that is decoded."""
+
+    values: dict[str, list[str | None]]  # of variables
+    row_label: str  # what the column of the names of rows is called
+
+
+class DecodedSize(NamedTuple):
+    """The numbers of rows, of variables and of missing values of a decoded table."""
+
+    rows: int
+    columns: int
+    missing: int
 
 
 def read_table(data: Input, learned: Header | None = None, absent: str | None = None) -> Table:
@@ -154,28 +168,36 @@ def check_output(path: Path, format: str | None, decoded_by: Path | None) -> Non
         )
 
 
-def write_decoded(table: Table, path: Path, format: str | None = None, original: KnownValues | None = None) -> None:
-    """Write the values of encoded variables to a file or a stream: numbers as the original has them, if it does.
+def decoded_values(table: Table, original: Original | None = None) -> dict[str, list[Any]]:
+    """Return the values of encoded variables: as the original has them, if it does. Of genotypes, numbers of copies."""
+    encoding = Encoding.of(table)
+    if encoding is not None:
+        return encoding.decode(table, None if original is None else original.values or None)
+    assert table.column_data is not None
+    return dict(unpack_dosages(table.bits, table.column_data, table.names_of(range(table.shape[1]))))
 
-    Of genotypes, the numbers of copies are written.
-    """
-    encoding, format = Encoding.of(table), table_format(path, format)
-    values: dict[str, list[Any]]
-    if encoding is None:
-        assert table.column_data is not None
-        values = dict(unpack_dosages(table.bits, table.column_data, table.names_of(range(table.shape[1]))))
-    else:
-        values = encoding.decode(table, original or None)
+
+def write_decoded(table: Table, path: Path, format: str | None = None, original: Original | None = None) -> DecodedSize:
+    """Write the values of encoded variables to a file or a stream (see `decoded_values`); return their numbers."""
+    values, encoding, format = decoded_values(table, original), Encoding.of(table), table_format(path, format)
+    size = DecodedSize(len(table), len(values), count_missing(values))
     if encoding is not None and format == "xlsx":  # whose cells have types
-        numbers = {variable.name for variable in encoding.variables if variable.kind == "bin"}
+        numbers = {variable.name for variable in encoding.variables if variable.kind != "category"}
         values |= {name: list(map(_as_number, values[name])) for name in numbers}
+    label = original.row_label if original is not None and original.row_label not in values else ""
     with output_file(path, FORMATS[format].extensions[0]) as file:
-        write_values(values, table.row_names, file, format)
+        write_values(values, table.row_names, file, format, label)
+    return size
+
+
+def count_missing(values: Mapping[str, Sequence[Any]]) -> int:
+    """Return how many values of variables are None."""
+    return sum(value is None for column in values.values() for value in column)
 
 
 def _as_number(value: Any) -> Any:
     """Return a text that is a number as one; others, such as the names of bins, as they are."""
-    number = parse_number(value) if isinstance(value, str) else None
+    number = parse_number(value.strip()) if isinstance(value, str) else None
     return value if number is None else number
 
 
@@ -335,12 +357,15 @@ def load_model_and_table(rows: NewRows, quiet: bool) -> tuple[Model, Table]:
     return model, read_with_status(data, quiet, model.header, rows.absent)
 
 
-def load_model_and_values(rows: NewRows, quiet: bool) -> tuple[Model, Table, KnownValues]:
-    """Read a model and a table as `load_model_and_table` does, and the values that the table was encoded from."""
+def load_model_and_original(rows: NewRows, quiet: bool) -> tuple[Model, Table, Original]:
+    """Read a model and a table as `load_model_and_table` does, and what else a decoded table takes from the file."""
     model, data = _load_model(rows, quiet)
     with show_status(f"Reading {data.title}", quiet), spooled(data) as file, named_in_errors(data, file):
         table = _read_file(file, data, model.header, rows.absent)
-        return model, table, read_known_values(file, model.header, data.reading.format, **data.reading.options)
+        format, options = data.reading.format, data.reading.options
+        values = read_known_values(file, model.header, format, **options)
+        label = "" if table.row_names is None else read_row_label(file, table.row_names, format, **options)
+        return model, table, Original(values, label)
 
 
 def _load_model(rows: NewRows, quiet: bool) -> tuple[Model, Input]:

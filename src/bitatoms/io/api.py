@@ -33,6 +33,7 @@ from .dosages import PairedRows, with_paired_columns
 from .errors import FileError
 from .formats import FORMATS, GENOTYPE_FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
 from .readers import categories, pairs
+from .records import read_records
 from .stream import (
     DOSAGE_FORMATS,
     DROPPING_FORMATS,
@@ -199,6 +200,19 @@ def read_known_values(
         ):
             return {}
         return categories.read_values(source, read_options, encoding)
+
+
+def read_row_label(
+    path: str | os.PathLike[str], of_rows: Names, format: str | None = None, **options: Unpack[ReadKwargs]
+) -> str:
+    """Return what a text file or a sheet calls the column of the names of its rows, ``of_rows``; empty if unknown."""
+    source = Source(Path(path), infer_format(path, format), os.fspath(path))
+    read_options = ReadOptions.from_kwargs(options)
+    if source.format not in _CELLS or read_options.transpose or read_options.long or read_options.header is False:
+        return ""
+    with _translate_errors(source):
+        first = next((cells for _, cells in read_records(source, read_options) if cells), [""])[0].strip()
+    return "" if first in of_rows else first
 
 
 def _may_be_long(source: Source, options: ReadOptions, learned: Header, stream: TableStream) -> bool:

@@ -92,7 +92,7 @@ def read_encoded(
 
 
 def read_values(source: Source, options: ReadOptions, encoding: Encoding) -> dict[str, list[str | None]]:
-    """Return the values of the variables that a file has, as text; None where they are missing."""
+    """Return the values of the variables that a file has, as it has them; None where they are missing."""
     layout = _detect_layout(source, options)
     columns = [(variable.name, layout.indices.get(variable.name)) for variable in encoding.variables]
     values: dict[str, list[str | None]] = {name: [] for name, index in columns if index is not None}
@@ -100,8 +100,7 @@ def read_values(source: Source, options: ReadOptions, encoding: Encoding) -> dic
         texts = _columns(chunk)
         for name, index in columns:
             if index is not None:
-                stripped = map(str.strip, texts[index])
-                values[name].extend(None if text.lower() in _LACKING else text for text in stripped)
+                values[name].extend(None if text.strip().lower() in _LACKING else text for text in texts[index])
     return values
 
 
