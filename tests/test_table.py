@@ -161,7 +161,9 @@ def test_rows_are_selected_with_all_that_is_known_about_them(is_sparse):
     np.testing.assert_array_equal(list(table), X)
     np.testing.assert_array_equal(ba.Table(bits)[::2].to_dense(float), X[::2])
     for rows in ("a", ["c0", "c1"], (slice(None), "c0"), (0, 1)):
-        with pytest.raises(IndexError, match=r"a Table is indexed by .*; select columns with to_pandas\(\)\[names\]"):
+        with pytest.raises(
+            IndexError, match=r"a Table is indexed by .*; select columns with to_pandas\(\).*set_output"
+        ):
             table[rows]
     assert table.filled() == table.with_bits(bits.filled())
 

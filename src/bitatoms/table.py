@@ -292,7 +292,7 @@ class Table:
 
         The rows keep their names and annotations, and the columns theirs; a picture of several blocks is lost.
         """
-        chosen = row_index(rows, "Table", "to_pandas()[names]")
+        chosen = row_index(rows, "Table", 'to_pandas()[names]; in pipelines, call set_output(transform="pandas")')
         if isinstance(chosen, int):
             return self.data[chosen]
         indices = np.arange(len(self))[chosen]
@@ -455,6 +455,10 @@ class ColumnMatch:
             warn(f"{table}: {'; '.join(parts)}")
 
 
+class NoKnownColumn(InputError):
+    """A table has no column of a model."""
+
+
 def match_columns(learned: Header, given: Header, absent: str | None = None, table: str = "the table") -> ColumnMatch:
     """Find the columns of a model in a table, by name; by position if the model or the table has no names.
 
@@ -520,7 +524,7 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
     lacking = tuple(name for name, index in zip(names, indices, strict=True) if index < 0)
     fill = "unknown" if absent == "unknown" and not given.absent_is_zero else "zero"
     if len(lacking) == len(names) and (given.names or not given.absent_is_zero):
-        raise InputError(
+        raise NoKnownColumn(
             f"{table} has no column that the model was fitted on: it has {listed_names(given.names)}, and the model "
             f"{listed_names(names)}; pass a table of the same features"
         )

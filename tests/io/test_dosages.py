@@ -211,6 +211,13 @@ def test_commands_read_copies(tmp_path, capsys, monkeypatch, frame):
             None
         )
     pd.testing.assert_frame_equal(frame.fillna(filled).astype(int), filled)
+    write_frame(frame.T, tmp_path / "variants.csv")
+    code, _, stderr = bitatoms("complete", "model.npz", "variants.csv", "--decode", "-o", "again.csv")
+    message = "variants.csv: its rows are the variants of the model, such as 'rs0'; read it with --transpose"
+    assert (code, stderr) == (2, f"bitatoms: {message}\n")
+    command = "complete", "model.npz", "variants.csv", "--transpose", "--decode", "-o", "again.csv", "-q"
+    assert bitatoms(*command) == (0, "", "")
+    pd.testing.assert_frame_equal(pd.read_csv("again.csv", index_col=0), filled)
     with pytest.warns(InputWarning, match="1 missing value"):
         codes = ba.load("model.npz").transform("copies.csv")
     np.testing.assert_array_equal(ba.read("transform.csv").to_dense(), codes)

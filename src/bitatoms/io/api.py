@@ -13,7 +13,7 @@ import numpy as np
 
 from ..checks import check_choice
 from ..encoding import Encoding
-from ..errors import Parameter
+from ..errors import InputError, Parameter
 from ..memory import memory_limit
 from ..parameters import Missing, ReadKwargs, choices, documented
 from ..sparse_bits import Bits, SparseBits
@@ -21,6 +21,7 @@ from ..table import (
     ColumnMatch,
     Header,
     Names,
+    NoKnownColumn,
     Table,
     copied_header,
     feature_names,
@@ -144,12 +145,16 @@ def read_matching(
         stream = open_table(source, read_options)
         if _may_be_long(source, read_options, learned, stream) and (long := pairs.find_long(source, read_options)):
             stream = open_table(source, replace(read_options, long=long))
-        if read_options.dosage and (of_model := copied_header(learned)).n_cols:  # messages name columns of the file
-            match_columns(of_model, copied_header(stream.header), absent, name).warn_differences(name)
-            match = match_columns(learned, stream.header, absent, name)
-        else:
-            match = match_columns(learned, stream.header, absent, name)
-            match.warn_differences(name)
+        try:
+            if read_options.dosage and (of_model := copied_header(learned)).n_cols:  # messages name columns of the file
+                match_columns(of_model, copied_header(stream.header), absent, name).warn_differences(name)
+                match = match_columns(learned, stream.header, absent, name)
+            else:
+                match = match_columns(learned, stream.header, absent, name)
+                match.warn_differences(name)
+        except NoKnownColumn:
+            _check_orientation(source, read_options, learned, name)
+            raise
         # Numbered duplicates do not have the names that the file has. Items and rows are not columns of the file.
         renamed = read_options.duplicates != "refuse" or read_options.transpose or stream.absent_is_zero
         if match.unknown and source.format in DROPPING_FORMATS and not renamed:
@@ -172,6 +177,27 @@ def _has_copies(source: Source, options: ReadOptions, learned: Header) -> bool:
         return False
     n_cols = len(names)
     return have_copies(None if names == feature_names(None, range(n_cols)) else names, n_cols, learned)
+
+
+def _check_orientation(source: Source, options: ReadOptions, learned: Header, table: str) -> None:
+    """Raise if the columns of a model, or its variants, are the rows of a file that was read by columns, or reverse."""
+    copies = copied_header(learned)
+    has_copies = copies.n_cols > 0 and source.format in DOSAGE_FORMATS
+    exchanged = replace(options, transpose=not options.transpose, missing="zero")  # without notes about missing values
+    if has_copies:
+        exchanged = replace(exchanged, dosage=True, binarize=None)
+    names: Names | None = None
+    with suppress(InputError):
+        header = open_table(source, exchanged).header
+        names = (copied_header(header) if has_copies else header).names
+    of_file = set(names or ())
+    known = [name for name in (copies if has_copies else learned).names or () if name in of_file]
+    if known:
+        axis, fix = ("columns", "without ") if options.transpose else ("rows", "with ")
+        raise InputError(
+            f"{table}: its {axis} are the {'variants' if has_copies else 'columns'} of the model, such as "
+            f"{known[0][:40]!r}; read it {fix}", Parameter("transpose", True),
+        )  # fmt: skip
 
 
 def _names_in_file(header: Header, columns: Names, options: ReadOptions) -> Names:

@@ -234,7 +234,8 @@ def suggest_pairs(head: Head) -> Advice:
     advice: Advice = ("if each line names a row and one of its items, pass ",)
     if header and (chosen := long_columns(labels)) is not None:
         rows, items = (columns[index] for index in chosen)
-        if not _may_be_table(rows, items, chosen, header) and not _are_lists(items):
+        are_lists = _are_lists(items) and quantity_column(labels) is None
+        if not _may_be_table(rows, items, chosen, header) and not are_lists:
             return (*advice, Parameter("long", (labels[chosen[0]], labels[chosen[1]])))
     if not widths <= {2, 3}:
         return ()

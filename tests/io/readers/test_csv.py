@@ -229,7 +229,8 @@ OTHER_FORMATS = {
     "baskets, the first with an item twice": ("milk,tea,milk\nbeer,,\nbeer,tea,\n", BASKETS, (3, 3)),
     "baskets of two items": ("milk,bread\nbeer,crisps\ntea,jam\n", BASKETS, (3, 6)),
     "named orders": ("who,what\nann,soap\nann,tea\nbob,tea\n", PAIRS, (2, 2)),
-    "quantities, no header": ("7,2,milk\n7,1,tea\n9,3,tea\n", {"long": "1,3"}, (2, 2)),
+    "quantities, no header": ("7,2,milk\n7,1,tea\n9,3,tea\n", {"long": ("1", "3")}, (2, 2)),
+    "one line": ('order number,article,qty\n7,"tea, green",2\n', {"long": ("order number", "article")}, (1, 1)),
 }
 
 
@@ -240,7 +241,7 @@ OTHER_FORMATS = {
 def test_lists_of_items_and_long_tables_name_their_format(tmp_path, case, binarize):
     text, options, shape = OTHER_FORMATS[case]
     path = write_file(tmp_path, text)
-    suggested = [f'{name}="{value}"' for name, value in options.items() if name == "format"] or ["long=('1', '3')"]
+    suggested = [f'{name}="{value}"' if name == "format" else f"{name}={value}" for name, value in options.items()]
     message = assert_read_error(path, "instead of ones and zeros", *suggested, binarize=binarize)
     assert "duplicates" not in message
     assert ba.read(path, **options).shape == shape
