@@ -455,7 +455,10 @@ def test_patterns_are_known_atoms_of_another_fit(bitatoms, tmp_path, monkeypatch
     assert "patterns.csv: line 2, column 'features': quotes do not match" in stderr
     (tmp_path / "patterns.csv").write_text("\n".join([lines[0], "1,jam; bread"]))
     code, _, stderr = bitatoms("fit", "table.npz", "--fixed", "patterns.csv")
-    assert "--fixed have columns that the table lacks: 'bread'" in stderr
+    assert "the table lacks columns of --fixed: 'bread'; add or remove them; in a pattern file, a name with" in stderr
+    assert bitatoms("show", "model.npz", "--patterns", "patterns.json", "--quiet")[0] == 0
+    code, _, stderr = bitatoms("fit", "table.npz", "--fixed", "patterns.json")
+    assert (code, stderr.split(";")[0]) == (2, "bitatoms: patterns.json: patterns are read as .csv or .xlsx")
 
 
 def test_missing_extra_is_named(monkeypatch):

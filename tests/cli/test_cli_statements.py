@@ -92,6 +92,10 @@ def test_items_are_recommended_as_text_csv_and_json(bitatoms, fitted, folder):
     lines = out.splitlines()
     assert (code, len(lines)) == (0, 500)
     assert lines[0].startswith(f"{table.row_names[0]}: {items[0, 0]} (")
+    (folder / "one.csv").write_text("".join((folder / "baskets.csv").read_text().splitlines(keepends=True)[:2]))
+    told = {"recommend": "recommendations for 1 row\n", "transform": "codes of 1 row by ", "score": "1 row takes "}
+    for command, part in told.items():
+        assert part in bitatoms(command, "model.npz", "one.csv", "-o", "one-row.csv")[1]
     assert bitatoms("recommend", "model.npz", "baskets.csv", "-n", "2", "-o", "next.csv")[0] == 0
     rows = rows_of(folder / "next.csv")
     assert [row["item"] for row in rows] == items.ravel().tolist()

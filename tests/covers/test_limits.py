@@ -160,7 +160,7 @@ FRAME = pd.DataFrame([[1, 1, 0], [1, 0, 1]], index=["ann", "bob"], columns=["pay
         ({"max_features_per_atom": 0}, "max_features_per_atom must be at least 1"),
         ({"fixed_atoms": [[1, np.nan, 0]]}, r"fixed_atoms contains a missing value \(NaN\) at row 0, column 1"),
         ({"fixed_atoms": [[1, 0]]}, "fixed_atoms have 2 columns, and the table 3"),
-        ({"fixed_atoms": pd.DataFrame([[1]], columns=["fly"])}, "fixed_atoms have columns that the table lacks: 'fly'"),
+        ({"fixed_atoms": pd.DataFrame([[1]], columns=["fly"])}, "the table lacks columns of fixed_atoms: 'fly'"),
         ({"fixed_atoms": [[1, 1, 1]], "max_features_per_atom": 2}, "role 1 of fixed_atoms has 3 features"),
         ({"fixed_atoms": [[1, 1, 0]], "apart": [{0, 1}]}, "fixed_atoms has 'pay', 'approve', which are apart"),
     ],

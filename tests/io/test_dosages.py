@@ -109,7 +109,10 @@ def test_numbers_are_rounded_and_others_are_errors(tmp_path):
     assert_read_error(path, missing, dosage=True, missing="refuse")
     for cell in ("3", "-1", "yes", "inf"):
         path.write_text(f"id,a,b\ns,0,2\nt,1,{cell}\n")
-        assert_read_error(path, f"line 3, column 'b': '{cell}' is not a number of copies, 0, 1 or 2", dosage=True)
+        problem = (
+            f"line 3, column 'b': '{cell}' is not a number of copies, 0, 1 or 2; a missing genotype is blank or NA"
+        )
+        assert_read_error(path, problem, dosage=True)
     advice = "2 is neither 0 nor 1; for counts, pass binarize=0", "allele (0, 1 and 2), pass dosage=True"
     assert_read_error(path, "line 2, column 'b'", *advice)
     with pytest.raises(ba.InputError, match=r"for counts, pass binarize=0 .*pass Table.from_any\(X, dosage=True\)"):

@@ -59,6 +59,7 @@ from .spelling import STANDARD, as_arguments, quote_path
 from .stores import RunOptions, show_store, write_codes
 from .streams import is_stream, output_file, output_name
 from .summary import (
+    describe_codes,
     describe_shape,
     describe_size,
     describe_table,
@@ -377,7 +378,7 @@ def transform(rows: NewRows, output: OutputTable, run: RunOptions, display: Disp
         n_uses = codes.bits.count() if isinstance(codes, Table) else sum(bits.count() for bits in codes.stored_chunks())
         mean, name = n_uses / max(1, len(codes)), output_name(output.path)
         values = {"written": name, "rows": len(codes), "atoms": codes.shape[1], "uses": n_uses}
-        line = f"{name}: codes of {len(codes)} rows by {codes.shape[1]} atoms, {mean:.1f} atoms per row"
+        line = f"{name}: codes of {describe_codes(codes.shape)}, {mean:.1f} atoms per row"
         print_result(values, display, line)
 
 
@@ -401,7 +402,7 @@ def transform_soft(rows: NewRows, output: OutputTable, run: RunOptions, display:
     with output_file(output.path, FORMATS[format].extensions[0]) as file:
         write_numbers(soft, row_names, model.atom_names, file, format)
     values = {"written": name, "rows": len(soft), "atoms": soft.shape[1]}
-    print_result(values, display, f"{name}: soft codes of {len(soft)} rows by {soft.shape[1]} atoms")
+    print_result(values, display, f"{name}: soft codes of {describe_codes(soft.shape)}")
 
 
 def reconstruct(

@@ -31,6 +31,7 @@ from .options import NewRows
 from .progress import show_status
 from .stores import RunOptions
 from .streams import is_stream, output_file, output_name
+from .summary import describe_rows
 
 _ROWS_AT_A_TIME = 1 << 14
 _MAX_CELLS = 6  # wrong cells of each kind that are printed for a row
@@ -65,7 +66,7 @@ def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions,
     if display.json:
         print_json({"rows": start, **({"written": str(output)} if output else {"recommendations": found})})
     elif output is not None and not display.quiet:
-        print_line(f"{output_name(output)}: recommendations for {start} rows")
+        print_line(f"{output_name(output)}: recommendations for {describe_rows(start)}")
 
 
 def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: RunOptions) -> Iterator[Recommended]:
@@ -130,7 +131,7 @@ def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display)
         )
     elif not display.quiet:
         mean, median = f"{bits.mean():.1f} bits per row on average", f"the median is {np.median(bits):.1f}"
-        print_line(f"{rows.data.title}: {len(bits)} rows take {mean}; {median}.")
+        print_line(f"{rows.data.title}: {describe_rows(len(bits))} take{'s' * (len(bits) == 1)} {mean}; {median}.")
         if named:
             print_line("Rows that take most bits, and the cells that their patterns get wrong (with their bits):\n")
             print_line("\n".join(_score_line(name, fit) for name, fit in named))

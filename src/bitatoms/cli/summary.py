@@ -61,8 +61,17 @@ def _most(counts: np.ndarray, total: int, name: Callable[[int], str]) -> str:
 
 def describe_size(shape: tuple[int, int]) -> str:
     """Describe the number of rows and columns."""
-    rows = "1 row" if shape[0] == 1 else f"{shape[0]} rows"
-    return f"{rows} of {'1 column' if shape[1] == 1 else f'{shape[1]} columns'}"
+    return f"{describe_rows(shape[0])} of {'1 column' if shape[1] == 1 else f'{shape[1]} columns'}"
+
+
+def describe_codes(shape: tuple[int, ...]) -> str:
+    """Describe the number of rows and atoms."""
+    return f"{describe_rows(shape[0])} by {'1 atom' if shape[1] == 1 else f'{shape[1]} atoms'}"
+
+
+def describe_rows(number: int) -> str:
+    """Describe a number of rows."""
+    return "1 row" if number == 1 else f"{number} rows"
 
 
 def describe_names(row_names: object, columns: object) -> str:
@@ -99,9 +108,9 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
         names = _features(pattern, shown)
         if len(pattern.features) > shown:
             names += f" and {len(pattern.features) - shown} more"
-        used_by = f"{_rows(pattern.rows)}\n({percent(pattern.rows, model.n_samples)})"
+        used_by = f"{describe_rows(pattern.rows)}\n({percent(pattern.rows, model.n_samples)})"
         expected = "" if pattern.expected is None else f"\n({few(pattern.expected)})"
-        complete_in = () if pattern.complete is None else (f"{_rows(pattern.complete)}{expected}",)
+        complete_in = () if pattern.complete is None else (f"{describe_rows(pattern.complete)}{expected}",)
         whole = () if pattern.expected is None else (times(pattern.lift),)
         recurs = () if pattern.recurs is None else (percent(pattern.recurs, 1),)
         if pattern.span is not None:
@@ -141,10 +150,6 @@ def _print_pictures(model: Model, n_atoms: int) -> None:
         for lines in (*zip(*pictures, strict=True), *zip(*(captions[atom] for atom in atoms), strict=True)):
             print_line("   ".join(line.ljust(column_width) for line in lines).rstrip())
         print_line("")
-
-
-def _rows(number: int) -> str:
-    return "1 row" if number == 1 else f"{number} rows"
 
 
 def _half_blocks(picture: np.ndarray) -> list[str]:

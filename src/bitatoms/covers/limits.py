@@ -98,8 +98,9 @@ def fixed_bits(fixed: Any, header: Header) -> BitMatrix:
     lacking = [name for name, n in zip(roles.columns, used, strict=True) if n and name not in known]
     if lacking:
         raise InputError(
-            Parameter("fixed_atoms"), f" have columns that the table lacks: {listed_names(lacking)}; add or remove them"
-        )
+            "the table lacks columns of ", Parameter("fixed_atoms"), f": {listed_names(lacking)}; add or remove them; "
+            "in a pattern file, a name with a semicolon is in quotes",
+        )  # fmt: skip
     index = {name: column for column, name in enumerate(roles.columns)}
     return roles.bits.take_columns(np.array([index.get(name, -1) for name in header.names], np.int64))
 

@@ -172,7 +172,8 @@ class Cells:
                 Parameter("without", str(position.column)),
             )
         if self.are_copies:
-            return self.source.error(position, f"{note}: {value[:40]!r} is not a number of copies, 0, 1 or 2", *drop)
+            problem = f"{note}: {value[:40]!r} is not a number of copies, 0, 1 or 2; a missing genotype is blank or NA"
+            return self.source.error(position, problem, *drop)
         number = parse_number(value)
         if number is None:
             problem = "neither a one (1, yes, true, x) nor a zero (0, no, false); correct it"

@@ -110,6 +110,8 @@ def read_patterns(path: Path) -> Table | None:
     Of its columns, ``features`` is read; lines may be removed and changed. Features are in the order in which they
     occur.
     """
+    if path.suffix.lower() in (".json", ".md"):
+        raise FileError(f"{path}: patterns are read as .csv or .xlsx; write them with one of these extensions")
     source = Source(path, infer_format(path), os.fspath(path))
     if source.format not in ("csv", "tsv", "xlsx") or not path.is_file() or sniff_format(path) not in (None, "xlsx"):
         return None
