@@ -395,7 +395,7 @@ class Encoding:
             if variable.name in known:
                 values, of_values = known[variable.name]
                 spelled: dict[int, Any] = {}
-                if variable.kind != "bin":  # numbers of which differ
+                if variable.kind != "bin":  # whose numbers differ
                     for code, value in zip(of_values, values, strict=True):
                         spelled.setdefault(code, value)
                 decoded[variable.name] = [

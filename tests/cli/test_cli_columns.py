@@ -71,6 +71,10 @@ def test_items_that_the_model_does_not_know(bitatoms, folder, codes):
     code, stdout, stderr = bitatoms("transform", "model.npz", "other.basket")
     assert (code, stdout) == (2, "")
     assert "other.basket has no column that the model was fitted on: it has 'caviar', 'oysters', and the" in stderr
+    ba.write(ba.Table(BASKETS.bits[:5].T, BASKETS.columns, list("abcde")), "exchanged.csv")
+    stderr = bitatoms("transform", "model.npz", "exchanged.csv")[2]
+    assert stderr.startswith("bitatoms: exchanged.csv: its rows are the columns of the model, such as '")
+    assert stderr.endswith("'; read it with --transpose\n")
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "zarr"])
