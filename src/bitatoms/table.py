@@ -270,6 +270,38 @@ class Table:
         """Return the bits as an array of shape (n_rows, n_cols); unknown cells are NaN, which needs ``dtype=float``."""
         return self.data.to_dense(dtype)
 
+    def to_dosages(self) -> NDArray[Any]:
+        """Return the numbers of copies, 0, 1 and 2, of a table of genotypes: one column per variant.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_cols / 2)
+            Of dtype uint8, or float64 with NaN if there are unknown cells. The variants are in the order of the
+            columns; ``table.column_data["id"][::2]`` are their names.
+
+        Raises
+        ------
+        InputError
+            If columns are not two per variant, as ``from_any(X, dosage=True)`` and files of genotypes make them.
+
+        Examples
+        --------
+        >>> import bitatoms as ba
+        >>> ba.Table.from_any([[0, 1], [2, None]], dosage=True).to_dosages()
+        array([[ 0.,  1.],
+               [ 2., nan]])
+        """
+        names = self.names_of(range(self.shape[1]))
+        data = variants.from_names(names) if self.column_data is None else self.column_data
+        if data is None or 2 * len(variants.pairs(data)) != self.shape[1]:
+            raise InputError(
+                "the table has no numbers of copies: its columns are not two per variant; pass numbers of copies to "
+                "Table.from_any(X, dosage=True), or read a file of genotypes"
+            )
+        _, copies = variants.unpack_dosages(self.bits, data, names)
+        is_missing = np.ma.getmaskarray(copies)
+        return np.where(is_missing, np.nan, copies.data) if is_missing.any() else copies.data
+
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame of dtype uint8, with its names.
 
