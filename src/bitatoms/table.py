@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from . import checks, dataframes, variants
 from .annotations import Annotations
 from .bits import BitMatrix, row_index
-from .errors import InputError, Parameter, warn
+from .errors import InputError, Parameter, named_columns, warn
 from .libraries import import_library
 from .sparse_bits import Bits, SparseBits, as_bits, packed
 from .variants import are_variants, have_equal_alleles, match_variants, pack_dosages
@@ -202,11 +202,13 @@ class Table:
         if dosage:
             if binarize is not None:
                 raise InputError("numbers of copies cannot be thresholded; omit ", Parameter("binarize"))
-            copies = pack_dosages(values, missing)
+            with named_columns(columns):
+                copies = pack_dosages(values, missing)
             names = feature_names(columns, range(copies.n_cols // 2))
             columns, column_data = variants.dosage_columns(names, column_data)
             return cls(copies, row_names, columns, row_data=row_data, column_data=column_data)
-        bits = as_bits(values, binarize, missing=missing)
+        with named_columns(columns):
+            bits = as_bits(values, binarize, missing=missing)
         return cls(bits, row_names, columns, row_data=row_data, column_data=column_data)
 
     def with_bits(self, bits: Bits) -> Table:
@@ -643,6 +645,23 @@ def are_copies(X: Any, learned: Header) -> bool:
     if isinstance(X, (Table, BitMatrix, SparseBits)) or len(getattr(X, "shape", ())) != 2:
         return False
     return have_copies(dataframes.column_names(X), X.shape[1], learned)
+
+
+def check_not_copies(X: Any, learned: Header, model: str) -> None:
+    """Raise if X has one column per variant of a model that has two: numbers of copies that cannot be recognized."""
+    names = copied_header(learned).names
+    if not names or learned.data is None or isinstance(X, (BitMatrix, SparseBits)):
+        return
+    shape: tuple[int, ...] = np.shape(X[:1]) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
+    if len(shape) != 2 or shape[1] != len(names) or learned.n_cols != 2 * len(names):
+        return
+    frame = "a data frame with these columns, or "
+    if any(allele is not None for allele in learned.data["allele"].tolist()):  # a data frame names no alleles
+        names, frame = feature_names(learned.names, range(0, learned.n_cols, 2)), ""
+    raise InputError(
+        f"X has {len(names)} features, but {model} is expecting {learned.n_cols} features, two per variant; if X has "
+        f"numbers of copies of {listed_names(names)}, in this order, pass {frame}Table.from_any(X, dosage=True).bits"
+    )
 
 
 def without_unknown_columns(

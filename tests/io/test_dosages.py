@@ -139,8 +139,19 @@ def test_a_model_codes_copies(tmp_path, frame, expected, model):
     with pytest.warns(InputWarning, match="2 missing values"):
         np.testing.assert_array_equal(model.transform(tmp_path / "bits.csv"), codes)
     ba.write_report(model, frame, tmp_path / "report.html")
-    with pytest.raises(ba.InputError, match="more than 2 at row 0, column"):
+    with pytest.raises(ba.InputError, match=r"more than 2 at row 0, column 10 \('rs10'\); numbers"):
         model.transform(frame + 1)
+    for X in (frame.to_numpy(), frame.to_numpy().tolist(), frame.set_axis(range(35), axis=1)):
+        with pytest.raises(
+            ba.InputError, match=r"35 features, .* 70 .*'rs4' and 30 more, .* frame .*dosage=True\)\.bits"
+        ):
+            model.transform(X)
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            np.testing.assert_array_equal(model.transform(ba.Table.from_any(X, dosage=True).bits), codes)
+    with pytest.raises(ba.InputError, match=r"first: 2 at row 0, column 10 \('rs10'\)\); for counts"):
+        ba.BinaryDictionaryLearning().fit(frame)
+    with pytest.raises(ba.InputError, match=r"missing value \(NaN\) at row 1, column 2 \('rs2'\)"):
+        ba.Table.from_any(frame, missing="refuse", dosage=True)
 
 
 def test_columns_of_copies_are_matched_by_name(tmp_path, frame, expected, model):
@@ -235,6 +246,17 @@ def test_copies_without_names(tmp_path, frame):
         np.testing.assert_array_equal(model.transform(tmp_path / "bits.csv"), codes)
     with pytest.warns(UserWarning, match="feature names"), pytest.raises(ValueError, match="34 features"):
         model.transform(copies[:, 1:])
+
+
+def test_copies_of_known_alleles():
+    """A data frame does not state which allele is counted, so that the advice is not to pass one."""
+    table = ba.datasets.genotypes(20, 5)
+    model = ba.BinaryDictionaryLearning(1, algebra="or", search="paper", random_state=0).fit(table)
+    message = rf"5 features, .* 10 .* copies of '{table.columns[0]}', .*, in this order, pass Table\.from_any.*\.bits$"
+    with pytest.raises(ba.InputError, match=message):
+        model.transform(table.to_dosages())
+    with pytest.raises(ValueError, match="5 features"), pytest.warns(UserWarning, match="feature names"):
+        model.transform(ba.BitMatrix.from_dense(np.eye(5)))
 
 
 def test_haplotypes_are_no_copies(frame):
