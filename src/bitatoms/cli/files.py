@@ -163,7 +163,8 @@ def write_decoded(table: Table, path: Path, format: str | None = None, original:
     values: dict[str, list[Any]]
     if encoding is None:
         assert table.column_data is not None
-        values = dict(unpack_dosages(table.bits, table.column_data, table.names_of(range(table.shape[1]))))
+        names, copies = unpack_dosages(table.bits, table.column_data, table.names_of(range(table.shape[1])))
+        values = dict(zip(names, copies.T.tolist(), strict=True))  # None where a number is unknown
     else:
         values = encoding.decode(table, original or None)
     if encoding is not None and format == "xlsx":  # whose cells have types
