@@ -69,7 +69,8 @@ def hidden_probability(row, column, code, atoms, algebra, bias, cells, uses):
     """Return the probability of a one in a column of a row if that cell is hidden and the others are as they are.
 
     ``cells[u, v, i]`` counts rows in which u is predicted for column i and v is found; ``uses[v, k]`` rows that do not
-    use atom k (v = 0), and that do (v = 1). Each atom is used or not given the code of the others.
+    use atom k (v = 0), and that do (v = 1). Each atom is used or not given the code of the others, of which those that
+    are parts of it may be left out if it is used.
     """
     shares = (cells + 0.5) / (cells + 0.5).sum(axis=1, keepdims=True)
     used_share = (uses + 0.5) / (uses + 0.5).sum(axis=0)
@@ -77,16 +78,23 @@ def hidden_probability(row, column, code, atoms, algebra, bias, cells, uses):
     for k, atom in enumerate(atoms):
         if not atom[column]:
             continue
-        weights = []
-        for used in (0, 1):
+
+        def weight(*changes, k=k, atom=atom):
             changed = code.copy()
-            changed[k] = used
+            for other, used in changes:
+                changed[other] = used
             predicted = combine_row(changed, atoms, algebra) ^ bias
-            weight = used_share[used, k]
+            weight = math.prod(used_share[used, other] for other, used in changes)
             for i in np.flatnonzero(atom):
                 if i != column and row[i] <= 1:
                     weight *= shares[predicted[i], row[i], i]
-            weights.append(weight)
+            return weight
+
+        weights = [weight((k, 0)), weight((k, 1))]
+        for part in np.flatnonzero(code):
+            if part != k and not (atoms[part] & ~atom & 1).any():
+                kept, dropped = weight((k, 1), (part, 1)), weight((k, 1), (part, 0))
+                weights[1] *= 1 + dropped / kept
         probability = weights[1] / sum(weights)
         none_covers *= 1 - probability
         parity *= 1 - 2 * probability

@@ -83,7 +83,8 @@ MISSING = {
 def test_missing_values_are_unknown_or_zeros_or_errors(kind):
     table = ba.Table.from_any(MISSING[kind]())
     np.testing.assert_array_equal(table.to_dense(float), [[1, np.nan, 1], [0, 1, 1]])
-    with pytest.raises(ValueError, match=r"missing value.* at row 0, column 1 \(1 in all\)"):
+    named = r" \('bread'\)" if kind.startswith("p") and "pandas" not in kind else ""
+    with pytest.raises(ValueError, match=rf"missing value.* at row 0, column 1{named} \(1 in all\)"):
         ba.Table.from_any(MISSING[kind](), missing="refuse")
     with pytest.raises(ValueError, match=r"an unknown value at row 0, column 1 \(1 in all\)"):
         ba.Table.from_any(table, missing="refuse")

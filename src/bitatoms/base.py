@@ -12,11 +12,11 @@ from sklearn.utils.validation import validate_data
 from . import dataframes, validation
 from .bits import BitMatrix
 from .encoding import matched_rows, raw_encoding
-from .errors import warn
+from .errors import named_columns, warn
 from .io.api import read, read_matching
 from .parameters import Missing
 from .sparse_bits import SparseBits, as_bits
-from .table import Header, Table, are_copies
+from .table import Header, Table, are_copies, check_not_copies
 
 
 class TableEstimator(BaseEstimator):
@@ -40,6 +40,8 @@ class TableEstimator(BaseEstimator):
         """
         X = validation.on_host(X)
         table = self._as_table(X) if reset else self._matched_table(X)
+        if table is None and not reset:
+            check_not_copies(X, self._header, type(self).__name__)
         if table is None and isinstance(X, (BitMatrix, SparseBits, np.ma.MaskedArray)):
             # scikit-learn would drop the mask of an array.
             table = Table(as_bits(X, self.binarize, missing=self._missing))
@@ -58,7 +60,8 @@ class TableEstimator(BaseEstimator):
                 dtype=None,
                 ensure_all_finite=False,  # BitMatrix.from_any reports where such a value is
             )
-            return Table(as_bits(checked, self.binarize, missing=self._missing))
+            with named_columns(dataframes.column_names(X)):
+                return Table(as_bits(checked, self.binarize, missing=self._missing))
         check_not_empty(table.shape)
         if reset:
             self._set_features(table.header)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -86,6 +87,7 @@ class Cell:
     column: int
     problem: str  # what it holds, as a noun phrase: "a missing value (NaN)", "2", "text ('a')"
     count: int = 1
+    name: str | None = None  # of the column
 
 
 class InvalidCell(InputError):
@@ -105,7 +107,7 @@ class InvalidCell(InputError):
 
     def __init__(self, table: str, cell: Cell, statement: str, *hint: str | Parameter) -> None:
         self.table, self.cell, self.statement, self.hint = table, cell, statement, hint
-        where = f"at row {cell.row}, column {cell.column}"
+        where = f"at row {cell.row}, column {cell.column}" + ("" if cell.name is None else f" ({cell.name[:40]!r})")
         text = statement.format(problem=cell.problem, where=where, count=cell.count)
         super().__init__(f"{table} {text}; ", *hint)
 
@@ -113,12 +115,23 @@ class InvalidCell(InputError):
         return type(self), (self.table, self.cell, self.statement, *self.hint)
 
     def with_cell(self, **changes: Any) -> Self:
-        """Return the same error about a cell with another ``row`` or ``count``."""
+        """Return the same error about a cell with another ``row``, ``count`` or ``name``."""
         return type(self)(self.table, replace(self.cell, **changes), self.statement, *self.hint)
 
     def shifted(self, n_rows: int) -> Self:
         """Return the same error for a table that has this many more rows before these."""
         return self.with_cell(row=self.cell.row + n_rows)
+
+
+@contextmanager
+def named_columns(names: Sequence[str] | None) -> Iterator[None]:
+    """Add the name of the column to an error about a cell of a table whose columns have these names."""
+    try:
+        yield
+    except InvalidCell as error:
+        if names is None:
+            raise
+        raise error.with_cell(name=names[error.cell.column]) from error.__cause__
 
 
 class MissingCell(InvalidCell):

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from . import checks, dataframes, variants
 from .annotations import Annotations
 from .bits import BitMatrix, row_index
-from .errors import InputError, Parameter, warn
+from .errors import InputError, Parameter, named_columns, warn
 from .libraries import import_library
 from .sparse_bits import Bits, SparseBits, as_bits, packed
 from .variants import are_variants, have_equal_alleles, match_variants, pack_dosages
@@ -202,11 +202,13 @@ class Table:
         if dosage:
             if binarize is not None:
                 raise InputError("numbers of copies cannot be thresholded; omit ", Parameter("binarize"))
-            copies = pack_dosages(values, missing)
+            with named_columns(columns):
+                copies = pack_dosages(values, missing)
             names = feature_names(columns, range(copies.n_cols // 2))
             columns, column_data = variants.dosage_columns(names, column_data)
             return cls(copies, row_names, columns, row_data=row_data, column_data=column_data)
-        bits = as_bits(values, binarize, missing=missing)
+        with named_columns(columns):
+            bits = as_bits(values, binarize, missing=missing)
         return cls(bits, row_names, columns, row_data=row_data, column_data=column_data)
 
     def with_bits(self, bits: Bits) -> Table:
@@ -269,6 +271,38 @@ class Table:
     def to_dense(self, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
         """Return the bits as an array of shape (n_rows, n_cols); unknown cells are NaN, which needs ``dtype=float``."""
         return self.data.to_dense(dtype)
+
+    def to_dosages(self) -> NDArray[Any]:
+        """Return the numbers of copies, 0, 1 and 2, of a table of genotypes: one column per variant.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_cols / 2)
+            Of dtype uint8, or float64 with NaN if there are unknown cells. The variants are in the order of the
+            columns; ``table.column_data["id"][::2]`` are their names.
+
+        Raises
+        ------
+        InputError
+            If columns are not two per variant, as ``from_any(X, dosage=True)`` and files of genotypes make them.
+
+        Examples
+        --------
+        >>> import bitatoms as ba
+        >>> ba.Table.from_any([[0, 1], [2, None]], dosage=True).to_dosages()
+        array([[ 0.,  1.],
+               [ 2., nan]])
+        """
+        names = self.names_of(range(self.shape[1]))
+        data = variants.from_names(names) if self.column_data is None else self.column_data
+        if data is None or 2 * len(variants.pairs(data)) != self.shape[1]:
+            raise InputError(
+                "the table has no numbers of copies: its columns are not two per variant; pass numbers of copies to "
+                "Table.from_any(X, dosage=True), or read a file of genotypes"
+            )
+        _, copies = variants.unpack_dosages(self.bits, data, names)
+        is_missing = np.ma.getmaskarray(copies)
+        return np.where(is_missing, np.nan, copies.data) if is_missing.any() else copies.data
 
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame of dtype uint8, with its names.
@@ -615,6 +649,23 @@ def are_copies(X: Any, learned: Header) -> bool:
     if isinstance(X, (Table, BitMatrix, SparseBits)) or len(getattr(X, "shape", ())) != 2:
         return False
     return have_copies(dataframes.column_names(X), X.shape[1], learned)
+
+
+def check_not_copies(X: Any, learned: Header, model: str) -> None:
+    """Raise if X has one column per variant of a model that has two: numbers of copies that cannot be recognized."""
+    names = copied_header(learned).names
+    if not names or learned.data is None or isinstance(X, (BitMatrix, SparseBits)):
+        return
+    shape: tuple[int, ...] = np.shape(X[:1]) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
+    if len(shape) != 2 or shape[1] != len(names) or learned.n_cols != 2 * len(names):
+        return
+    frame = "a data frame with these columns, or "
+    if any(allele is not None for allele in learned.data["allele"].tolist()):  # a data frame names no alleles
+        names, frame = feature_names(learned.names, range(0, learned.n_cols, 2)), ""
+    raise InputError(
+        f"X has {len(names)} features, but {model} is expecting {learned.n_cols} features, two per variant; if X has "
+        f"numbers of copies of {listed_names(names)}, in this order, pass {frame}Table.from_any(X, dosage=True).bits"
+    )
 
 
 def without_unknown_columns(

@@ -21,6 +21,8 @@ from .sparse_bits import as_bits, packed
 # The allele is the one whose copies are counted (ALT of a VCF file, the first one of a .bim file); missing: unknown.
 FIELDS = ("chromosome", "position", "id", "allele", "other", "copies")
 
+Copies = np.ma.MaskedArray[tuple[int, int], np.dtype[np.uint8]]  # one row per sample, one column per variant
+
 _MIN_ORDERED = 2048  # columns of tables whose atoms are described by stretches; these tables are searched by windows
 _SEX_CHROMOSOMES = {"23": "X", "24": "Y", "25": "XY", "26": "MT"}  # as PLINK numbers them
 
@@ -126,23 +128,20 @@ def pack_dosages(values: Any, missing: str) -> BitMatrix:
     return both if missing == "unknown" else both.filled()
 
 
-def unpack_dosages(bits: BitMatrix, data: Annotations, names: Sequence[str]) -> dict[str, list[int | None]]:
-    """Return the numbers of copies of each variant that has two columns, None where one of them is unknown.
+def unpack_dosages(bits: BitMatrix, data: Annotations, names: Sequence[str]) -> tuple[tuple[str, ...], Copies]:
+    """Return the variants that have two columns, and their numbers of copies, masked where a column is unknown.
 
     A variant is called by its id, or by the name of its first column if several variants have this id.
     """
     columns, ids = pairs(data), data["id"].tolist()
     counts = Counter(ids[first] for first in columns[:, 0].tolist())
-    found: dict[str, list[int | None]] = {}
-    for first, second in columns.tolist():
-        both = bits.take_columns([first, second])
-        copies = both.filled().to_dense().sum(axis=1).tolist()
-        if both.unknown is not None:
-            is_known = both.unknown.row_weights() == 0
-            copies = [number if known else None for number, known in zip(copies, is_known.tolist(), strict=True)]
-        name = ids[first]
-        found[names[first] if name is None or counts[name] > 1 else name] = copies
-    return found
+    called = tuple(
+        names[first] if ids[first] is None or counts[ids[first]] > 1 else ids[first] for first in columns[:, 0].tolist()
+    )
+    chosen = bits.take_columns(columns.ravel())
+    dense = chosen.filled().to_dense()
+    unknown = np.zeros(dense.shape, bool) if chosen.unknown is None else chosen.unknown.to_dense(bool)
+    return called, np.ma.array(dense[:, 0::2] + dense[:, 1::2], mask=unknown[:, 0::2] | unknown[:, 1::2])
 
 
 def variants_of(data: Annotations) -> tuple[Annotations, NDArray[np.intp]]:

@@ -63,6 +63,28 @@ def test_many_atoms_may_share_a_column_that_the_bias_sets(algebra):
     assert_probabilities(model, np.vstack([1 - X[:4], np.ones((1, 60), np.uint8)]))
 
 
+@pytest.fixture(scope="module", params=["or", "xor"])
+def with_parts(request):
+    """A model of a bundle of three features, of which each may lack one, and of its parts; and its table."""
+    random = np.random.default_rng(0)
+    X = (random.random((600, 6)) < 0.05).astype(np.uint8)
+    X[:200, :3] |= (random.random((200, 3)) < 0.9).astype(np.uint8)
+    atoms = np.array([[1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0], [0, 1, 1, 0, 0, 0]], np.uint8)
+    given = {"search": "paper", "coder": "greedy", "update": "mob", "max_iter": 1, "algebra": request.param}
+    return Model.from_factorization(ba.factorize(X, 4, init=atoms, **given)), X
+
+
+def test_a_part_of_an_atom_is_evidence_for_the_whole(with_parts):
+    """Rows that lack one feature of a bundle use a part of it in their code, and yet the feature is probable."""
+    model, X = with_parts
+    two = np.array([[1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0], [0, 1, 1, 0, 0, 0]], np.uint8)
+    assert_probabilities(model, np.vstack([two, X[:40], X[-10:]]))
+    for row, probabilities in zip(two, HiddenItems(model).probabilities(BitMatrix.from_dense(two)), strict=True):
+        (hidden,) = np.flatnonzero(row[:3] == 0)
+        alike = X[(X[:, :3] | (np.arange(3) == hidden)).all(axis=1)]
+        assert abs(probabilities[hidden] - alike[:, hidden].mean()) < 0.1
+
+
 def test_recommendations_are_the_most_probable_zeros_for_any_chunks_and_threads(fitted, monkeypatch):
     model, X = fitted
     data = BitMatrix.from_dense(X)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
@@ -142,8 +143,19 @@ def test_a_model_codes_copies(tmp_path, frame, expected, model):
     with pytest.warns(InputWarning, match="2 missing values"):
         np.testing.assert_array_equal(model.transform(tmp_path / "bits.csv"), codes)
     ba.write_report(model, frame, tmp_path / "report.html")
-    with pytest.raises(ba.InputError, match="more than 2 at row 0, column"):
+    with pytest.raises(ba.InputError, match=r"more than 2 at row 0, column 10 \('rs10'\); numbers"):
         model.transform(frame + 1)
+    for X in (frame.to_numpy(), frame.to_numpy().tolist(), frame.set_axis(range(35), axis=1)):
+        with pytest.raises(
+            ba.InputError, match=r"35 features, .* 70 .*'rs4' and 30 more, .* frame .*dosage=True\)\.bits"
+        ):
+            model.transform(X)
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            np.testing.assert_array_equal(model.transform(ba.Table.from_any(X, dosage=True).bits), codes)
+    with pytest.raises(ba.InputError, match=r"first: 2 at row 0, column 10 \('rs10'\)\); for counts"):
+        ba.BinaryDictionaryLearning().fit(frame)
+    with pytest.raises(ba.InputError, match=r"missing value \(NaN\) at row 1, column 2 \('rs2'\)"):
+        ba.Table.from_any(frame, missing="refuse", dosage=True)
 
 
 def test_columns_of_copies_are_matched_by_name(tmp_path, frame, expected, model):
@@ -161,12 +173,76 @@ def test_columns_of_copies_are_matched_by_name(tmp_path, frame, expected, model)
         np.testing.assert_array_equal(model.transform(tmp_path / "other.csv"), codes)
 
 
+def of_dtype(frame, name):
+    """Return a frame of another library or dtype, and the dtype of its completed columns."""
+    if name.startswith("polars"):
+        pl = pytest.importorskip("polars")
+        return pl.from_pandas(frame.astype("Int64" if name.endswith("Int64") else float)), getattr(pl, name[7:])
+    return frame.astype(pd.SparseDtype(float) if name == "sparse" else name), None
+
+
+@pytest.mark.parametrize("name", ["float32", "Int64", "object", "category", "sparse", "polars Int64", "polars Float64"])
+def test_completed_frames_of_copies_are_frames_of_copies(frame, expected, model, name):
+    filled = model.complete(expected).to_dosages()
+    incomplete, dtype = of_dtype(frame.iloc[:, ::-1], name)
+    completed = model.complete(incomplete)
+    assert type(completed) is type(incomplete)
+    assert list(completed.columns) == list(frame.columns)
+    np.testing.assert_array_equal(completed.to_numpy().astype(float), filled)
+    if dtype is not None:
+        assert set(completed.dtypes) == {dtype}
+        return
+    assert completed.index.equals(frame.index)
+    types = incomplete[frame.columns].dtypes
+    if name == "category":  # the number may be none of the categories
+        types["rs2"] = object
+    assert list(completed.dtypes) == list(types)
+
+
+def test_known_copies_stay_as_they_are(frame, expected, model):
+    given = frame.clip(0.25, 1.75).drop(columns="rs3").assign(ill="yes")  # probabilities, rounded only for the model
+    given["rs4"] = (frame["rs4"] > 0).astype("boolean").mask(frame.index == "s5")
+    with pytest.warns(InputWarning, match="ignored 1 column .*: 'ill'; 1 absent column is unknown: 'rs3'"):
+        completed = model.complete(given)
+    assert list(completed.columns) == list(frame.columns)
+    assert set(completed["rs3"]) <= {0, 1, 2}
+    assert completed["rs4"].dtype == "UInt8"
+    assert not completed.isna().any(axis=None)
+    for name in given.columns.drop("ill"):
+        known = given[name].notna()
+        assert completed[name][known].tolist() == given[name][known].tolist()
+    pa = pytest.importorskip("pyarrow")
+    table = model.complete(pa.Table.from_pandas(frame))
+    assert table == model.complete(expected)
+    np.testing.assert_array_equal(expected.to_dosages(), frame)
+    assert expected[2:].to_dosages().dtype == np.uint8
+    np.testing.assert_array_equal(ba.Table.from_any(expected.to_pandas()).to_dosages(), frame)
+    with pytest.raises(ba.InputError, match=r"no numbers of copies.*dosage=True"):
+        ba.Table.from_any([[0, 1]]).to_dosages()
+
+
 def test_copies_without_names(tmp_path, frame):
     copies = frame.fillna(0).to_numpy()
     table = ba.Table.from_any(copies, dosage=True)
     model = ba.BinaryDictionaryLearning(3, algebra="or", search="paper", random_state=0).fit(table)
     codes = model.transform(table)
     np.testing.assert_array_equal(model.transform(copies), codes)
+    incomplete = frame.to_numpy()
+    filled = model.complete(ba.Table.from_any(incomplete, dosage=True)).to_dosages()
+    for X in (
+        incomplete,
+        incomplete.astype(np.float32),
+        incomplete.astype(object),
+        csr_array(incomplete),
+        frame.set_axis(range(35), axis=1),
+        np.ma.array(copies.astype(int), mask=np.isnan(incomplete)),
+    ):
+        completed = model.complete(X)
+        assert getattr(completed, "dtype", None) == getattr(X, "dtype", None)
+        assert isinstance(X, type(completed))
+        dense = completed.toarray() if isinstance(completed, csr_array) else np.asarray(completed)
+        np.testing.assert_array_equal(dense.astype(float), filled)
+    assert np.isnan(incomplete[1, 2])
     np.savetxt(tmp_path / "copies.csv", copies, fmt="%d", delimiter=",")
     np.testing.assert_array_equal(model.transform(tmp_path / "copies.csv"), codes)
     np.savetxt(tmp_path / "bits.csv", table.to_dense(), fmt="%d", delimiter=",")
@@ -174,6 +250,17 @@ def test_copies_without_names(tmp_path, frame):
         np.testing.assert_array_equal(model.transform(tmp_path / "bits.csv"), codes)
     with pytest.warns(UserWarning, match="feature names"), pytest.raises(ValueError, match="34 features"):
         model.transform(copies[:, 1:])
+
+
+def test_copies_of_known_alleles():
+    """A data frame does not state which allele is counted, so that the advice is not to pass one."""
+    table = ba.datasets.genotypes(20, 5)
+    model = ba.BinaryDictionaryLearning(1, algebra="or", search="paper", random_state=0).fit(table)
+    message = rf"5 features, .* 10 .* copies of '{table.columns[0]}', .*, in this order, pass Table\.from_any.*\.bits$"
+    with pytest.raises(ba.InputError, match=message):
+        model.transform(table.to_dosages())
+    with pytest.raises(ValueError, match="5 features"), pytest.warns(UserWarning, match="feature names"):
+        model.transform(ba.BitMatrix.from_dense(np.eye(5)))
 
 
 def test_haplotypes_are_no_copies(frame):

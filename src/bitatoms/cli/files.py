@@ -174,7 +174,8 @@ def decoded_values(table: Table, original: Original | None = None) -> dict[str, 
     if encoding is not None:
         return encoding.decode(table, None if original is None else original.values or None)
     assert table.column_data is not None
-    return dict(unpack_dosages(table.bits, table.column_data, table.names_of(range(table.shape[1]))))
+    names, copies = unpack_dosages(table.bits, table.column_data, table.names_of(range(table.shape[1])))
+    return dict(zip(names, copies.T.tolist(), strict=True))  # None where a number is unknown
 
 
 def write_decoded(table: Table, path: Path, format: str | None = None, original: Original | None = None) -> DecodedSize:

@@ -2,7 +2,8 @@
 
 A zero in a basket may mean "not yet". The probability of an item is therefore that with its own cell hidden, given all
 other cells of the row. An atom is used or not with a probability that follows from the cells of its other features, the
-other atoms of the code of the row, and how often it was used in the data learned from.
+other atoms of the code of the row, and how often it was used in the data learned from. It may replace an atom of the
+code that is a part of it.
 """
 
 from __future__ import annotations
@@ -90,9 +91,10 @@ class HiddenItems:
         ones = model.atoms.to_sparse()
         self._columns = np.split(ones.indices.astype(np.intp), ones.indptr[1:-1])[: model.atoms.n_rows]
         self._ones = csr_array((np.ones(len(ones.indices), np.int32), ones.indices, ones.indptr), shape=ones.shape)
+        self._parts = _parts_of_atoms(self._ones)
         # A row without ones, in whose columns no atom of its code is: what most atoms find in most rows.
         nothing = np.zeros((1, model.atoms.n_cols), np.uint8)
-        unused = np.zeros(1, bool)
+        unused = np.zeros((1, model.atoms.n_rows), bool)
         factors = (self._factors(k, nothing, nothing, unused) for k in range(model.atoms.n_rows))
         self._base = [(logs[0], are_negative[0]) for logs, are_negative in factors]
 
@@ -113,7 +115,7 @@ class HiddenItems:
         for k, columns in enumerate(self._columns):
             rows = np.sort(rows_of.indices[rows_of.indptr[k] : rows_of.indptr[k + 1]])
             if len(rows) and len(columns):
-                own, are_negative = self._factors(k, cells[rows], n_covering[rows], used[rows, k])
+                own, are_negative = self._factors(k, cells[rows], n_covering[rows], used[rows])
                 logs[np.ix_(rows, columns)] += own - self._base[k][0]
                 negatives[np.ix_(rows, columns)] += are_negative ^ self._base[k][1]
         products = np.where(negatives % 2 == 1, -1.0, 1.0) * np.exp(logs)
@@ -131,16 +133,36 @@ class HiddenItems:
         Under OR it is the probability that the atom is not used, so that the product is the probability that no atom
         covers the cell. Under XOR it is that probability less that it is used: one minus the product is twice the
         probability that an odd number of atoms cover the cell.
+
+        The code of the row may contain parts of the atom: where the atom is used, each of them may be used or not.
         """
         columns, (costs, uses) = self._columns[k], self._costs
         own, bias = cells[:, columns], self._model.bias[columns] > 0
-        others = n_covering[:, columns] - used[:, np.newaxis]
+        others = n_covering[:, columns] - used[:, [k]]
         without = (others > 0 if self._is_or else others % 2 == 1) ^ bias
         with_atom = np.broadcast_to(~bias, without.shape) if self._is_or else ~without
         saved = costs[own, without.astype(np.intp), columns] - costs[own, with_atom.astype(np.intp), columns]
-        evidence = saved.sum(axis=1, keepdims=True) - saved + (uses[0, k] - uses[1, k])
-        odds = 2.0 ** np.clip(evidence / UNIT, -_MAX_BITS, _MAX_BITS)
+        evidence = (saved.sum(axis=1, keepdims=True) - saved + (uses[0, k] - uses[1, k])) / UNIT
+        for part, inside in self._parts[k]:
+            rows = np.flatnonzero(used[:, part])
+            dropped = np.full((len(rows), 1), uses[1, part] - uses[0, part])  # what it saves to drop the part
+            if not self._is_or:  # what the atom changes in these columns, it then does not
+                own_saved = np.where(inside, saved[rows], 0)
+                dropped = dropped - own_saved.sum(axis=1, keepdims=True) + own_saved
+            evidence[rows] += np.logaddexp2(0, dropped / UNIT)
+        odds = 2.0 ** np.clip(evidence, -_MAX_BITS, _MAX_BITS)
         if self._is_or:
             return -np.log1p(odds), np.zeros(odds.shape, bool)
         factors = (1 - odds) / (1 + odds)
         return np.log(np.maximum(np.abs(factors), _LEAST_FACTOR)), factors < 0
+
+
+def _parts_of_atoms(ones: csr_array) -> list[list[tuple[int, NDArray[np.bool_]]]]:
+    """Return for each atom the others that are parts of it, and which of its columns they have."""
+    shared, sizes = (ones @ ones.T).tocoo(), np.diff(ones.indptr)
+    parts: list[list[tuple[int, NDArray[np.bool_]]]] = [[] for _ in sizes]
+    whole, part = shared.coords
+    for k, other in zip(*(each[(shared.data == sizes[part]) & (whole != part)] for each in (whole, part)), strict=True):
+        columns, own = (ones.indices[ones.indptr[atom] : ones.indptr[atom + 1]] for atom in (k, other))
+        parts[k].append((int(other), np.isin(columns, own)))
+    return parts

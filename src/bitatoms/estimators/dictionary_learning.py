@@ -48,10 +48,10 @@ from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, sco
 from ..rows.weights import WeightedRows, check_total, checked_weights
 from ..search.params import SearchParams, resolve
 from ..sparse_bits import Bits, packed
-from ..table import Picture, Table
+from ..table import Picture, Table, are_copies
 from ..validation import as_generator, on_host, restored_on_error
 from ..verbosity import log_to_stderr
-from .same_kind import as_given
+from .same_kind import as_given, copies_as_given
 from .statements import StatementsMixin
 
 _MAX_KEPT_BYTES = 1 << 26  # of the codes of a fit
@@ -492,7 +492,8 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         -------
         array, sparse array, data frame, Table or BitMatrix
             As X is, with its dtypes; with ``binarize``, 0 and 1. Columns are those of the model. For files, AnnData and
-            pyarrow tables, a Table.
+            pyarrow tables, a Table. An array, sparse array or data frame of numbers of copies (see `Table.from_any`)
+            stays one, with one column per variant; `Table.to_dosages` converts a Table.
 
         Examples
         --------
@@ -505,7 +506,8 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         """
         X = on_host(X)
         table = self._table_in_memory(X)
-        return as_given(X, self.as_model().completed(table.bits, self._workers(table.bits)), table)
+        completed = self.as_model().completed(table.bits, self._workers(table.bits))
+        return (copies_as_given if are_copies(X, self._header) else as_given)(X, completed, table)
 
     def _table_in_memory(self, X: Any) -> Table:
         """Return X as a table with the columns of the model; raise for stores and Dask collections."""

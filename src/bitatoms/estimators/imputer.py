@@ -243,7 +243,8 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         Returns
         -------
         ndarray or sparse array of shape (n_samples, n_features)
-            Of the dtype of X, or uint8. ``set_output`` chooses data frames, as in other transformers.
+            Of the dtype of X, or uint8. ``set_output`` chooses data frames, as in other transformers. The columns are
+            those of ``fit``: of numbers of copies, two of 0 and 1 per variant.
         """
         check_is_fitted(self, "method_")
         X = on_host(X)

@@ -127,6 +127,18 @@ def test_returned_items_are_not_bought(tmp_path):
     assert ba.read(path, without="Qty") == ba.read(path, long="order,item", without="Qty")
 
 
+def test_quantities_that_cannot_be_read_are_noted(tmp_path):
+    """A minus may follow a number, and brackets mean the same."""
+    path = write_file(tmp_path, "order,item,quantity\n7,milk,two\n7,tea,2-\n8,tea,(1)\n8,jam,n/a\n8,gin,3 l\n")
+    about = "2 lines have a quantity .column 'quantity'. that is no number, and is read as 1 .first: line 2, 'two'."
+    with (
+        pytest.warns(ba.errors.InputWarning, match=about),
+        pytest.warns(ba.errors.InputWarning, match="2 lines have a quantity .* of 0 or less"),
+    ):
+        table = ba.read(path, long="order,item")
+    assert ones_of(table) == {("7", "milk"), ("8", "jam"), ("8", "gin")}
+
+
 def test_a_file_of_returns_only(tmp_path):
     path = write_file(tmp_path, "order,item,quantity\n7,milk,-1\n8,tea,0\n")
     advice = "no item has a quantity above 0 in column 'quantity'", 'without="quantity"'

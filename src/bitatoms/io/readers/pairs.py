@@ -66,14 +66,15 @@ class LongLines:
                 raise self.source.error(f"{unit} {number} has {len(cells)} cells; expected {n_cells}")
             names = cells[row].strip(), cells[item].strip()
             if not returned or names not in returned:
-                yield number, *names, "" if quantity is None else cells[quantity]
+                yield number, *names, "" if quantity is None else cells[quantity].strip()
 
     def without_returned(self, suspects: Iterable[tuple[str, str]]) -> LongLines:
         """Return the lines without the items among these whose quantities in a row do not add up to more than 0."""
         sums = dict.fromkeys(suspects, 0.0)
         for _, row, item, quantity in self:
             if (row, item) in sums:
-                sums[row, item] += _quantity(quantity)
+                number = _quantity(quantity)
+                sums[row, item] += 1.0 if number is None else number
         return replace(self, returned=frozenset(names for names, total in sums.items() if total < _LEAST_QUANTITY))
 
     def note_returned(self, n_lines: int, n_rows: int) -> None:
@@ -97,13 +98,21 @@ class LongLines:
         return Parameter("long", self.layout.labels), " with ", Parameter("without", self.layout.quantity_label)
 
 
-def _quantity(text: str) -> float:
-    """Return a quantity; 1 if it is blank or no number (-1 after a minus), as if it has a unit."""
-    plain = text.strip().replace(",", ".").replace("\N{MINUS SIGN}", "-")
-    number = parse_number(plain)
-    if number is None or not math.isfinite(number):
-        return -1.0 if plain.startswith("-") else 1.0
-    return number
+def _quantity(text: str) -> float | None:
+    """Return a quantity, 1 if it is blank; 1 or -1 if it is not a plain number, as with a unit; None if it is none.
+
+    Examples
+    --------
+    >>> [_quantity(text) for text in ("2", "", "-0,5", "2-", "(3)", "- 1 l", "4 kg", "two")]
+    [2.0, 1.0, -0.5, -2.0, -3.0, -1.0, 1.0, None]
+    """
+    plain = text.strip().replace("\N{MINUS SIGN}", "-")
+    sign = -1.0 if plain.startswith(("-", "(")) or plain.endswith("-") else 1.0
+    digits = plain.strip("-+() ").replace(",", ".")
+    number = parse_number(digits)
+    if number is not None and math.isfinite(number):
+        return sign * number
+    return sign if digits[:1].isdecimal() or not plain else None
 
 
 class LongNames:
@@ -115,6 +124,7 @@ class LongNames:
         self._cells = Cells(source, replace(lines.options, missing="refuse" if missing == "unknown" else missing))
         self._lines = lines
         self._unnamed: list[int] = []
+        self._unread: list[tuple[int, str]] = []  # lines whose quantity is no number, and that
         self.rows: dict[str, int] = {}  # indices by names
         self.items: dict[str, int] = {}
         self.n_returns = 0  # lines
@@ -128,7 +138,12 @@ class LongNames:
                 self.items.setdefault(item, len(self.items))
             else:
                 self._cells.add_missing(1, CellPosition(number, layout.labels[1], unit=unit_of(source)))
-            if quantity[:1] not in _POSITIVE and _quantity(quantity) <= 0:
+            if quantity[:1] in _POSITIVE and quantity[-1:] != "-":
+                continue
+            found = _quantity(quantity)
+            if found is None:
+                self._unread.append((number, quantity))
+            elif found <= 0:
                 self.n_returns += 1
                 self.returns.add((row, item))
 
@@ -138,6 +153,12 @@ class LongNames:
             is_left_out = self._lines.options.missing == "zero"
             _report_unnamed(self._lines.source, self._lines.layout, self._unnamed, is_left_out)
         self._cells.check_missing()
+        if self._unread:
+            unit, n_lines, (first, text) = unit_of(self._lines.source), len(self._unread), self._unread[0]
+            lines = f"1 {unit} has" if n_lines == 1 else f"{n_lines} {unit}s have"
+            label = f"column {self._lines.layout.quantity_label[:40]!r}"
+            about = f"{lines} a quantity ({label}) that is no number, and is read as 1 (first: {unit} {first}"
+            warn(f"{self._lines.source.name}: {about}, {text[:40]!r})")
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
