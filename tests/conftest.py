@@ -44,18 +44,24 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: LONG.index(name) if (name := Path(item.path).name) in LONG else len(LONG))
 
 
+@pytest.fixture(scope="session")
+def small_budget():
+    """How little `few_trials` searches: from one start, with few trials. Tests of searches have another one."""
+    return use_one_start
+
+
 @pytest.fixture(scope="module")
-def few_trials():
-    """Search with few trials, from one start, in tests that do not need more; those of searches have all starts."""
+def few_trials(small_budget):
+    """Search with a small budget, in tests that do not need more."""
     with pytest.MonkeyPatch.context() as patch:
-        use_one_start(patch)
+        small_budget(patch)
         yield
 
 
 @pytest.fixture
-def few_trials_here(monkeypatch):
-    """Search with few trials, from one start, in one test, but not in the others of its module."""
-    use_one_start(monkeypatch)
+def few_trials_here(small_budget, monkeypatch):
+    """Search with a small budget in one test, but not in the others of its module."""
+    small_budget(monkeypatch)
 
 
 @pytest.fixture(scope="module")

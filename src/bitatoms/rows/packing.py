@@ -162,20 +162,25 @@ def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
             raise _only_for_files(name)
     parts = _parts(source)
     if parts is None:
-        table = Table.from_any(
-            source,
-            binarize=options.binarize,
-            missing=options.missing,
-            layer=options.layer,
-            modality=options.modality,
-            dosage=options.dosage,
-        )
+        table = _as_table(source, options)
         chunk = RowChunk(table.data, table.row_names)
         known = table.picture, table.absent_is_zero, table.row_data, table.column_data
         stream = TableStream(table.shape[1], iter([chunk]), table.columns, *known)
     else:
         stream = _stream_parts(parts, options)
     return drop_columns(Source(Path(), "memory", "the table"), stream, options.without) if options.without else stream
+
+
+def _as_table(source: Any, options: ReadOptions) -> Table:
+    """Convert a table in memory, as the options say."""
+    return Table.from_any(
+        source,
+        binarize=options.binarize,
+        missing=options.missing,
+        layer=options.layer,
+        modality=options.modality,
+        dosage=options.dosage,
+    )
 
 
 def _parts(source: Any) -> Iterable[Any] | None:
@@ -214,14 +219,7 @@ def _tables(parts: Iterable[Any], options: ReadOptions) -> Iterator[Table]:
     n_rows, first = 0, None
     for part in parts:
         try:
-            table = Table.from_any(
-                part,
-                binarize=options.binarize,
-                missing=options.missing,
-                layer=options.layer,
-                modality=options.modality,
-                dosage=options.dosage,
-            )
+            table = _as_table(part, options)
         except InvalidCell as error:
             raise error.shifted(n_rows) from error
         except ValueError as error:
