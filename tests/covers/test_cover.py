@@ -2,6 +2,7 @@
 
 import math
 import random
+import sys
 from itertools import combinations
 
 import numpy as np
@@ -159,6 +160,37 @@ def test_a_search_ends_at_its_limits(table):
     assert "time limit" in ba.cover(table, objective="assignments", max_time=1e-9).summary()
 
 
+class CallClock:
+    """A clock that counts function calls: the same on every machine, however busy it is."""
+
+    def __enter__(self):
+        self._seconds, self._profile = 0.0, sys.getprofile()
+        sys.setprofile(self._count)
+        return self
+
+    def __exit__(self, *_):
+        sys.setprofile(self._profile)
+
+    def _count(self, _frame, event, _argument):
+        self._seconds += 1e-6 if event in ("call", "c_call") else 0
+
+    def __call__(self):
+        return self._seconds
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_features_per_atom": 10}, {"fixed_atoms": np.eye(5, 100)}])
+def test_the_time_limit_is_kept_on_tables_that_are_too_large_for_it(limits, monkeypatch):
+    X = ba.datasets.planted(600, 100, 30, algebra="or", noise=0.05, random_state=0).X
+    ba.cover(X[:20], **limits)  # modules are imported
+    with CallClock() as clock:
+        monkeypatch.setattr("time.perf_counter", clock)
+        found = ba.cover(X, max_time=0.1, random_state=0, **limits)
+        n_seconds = clock()
+        monkeypatch.undo()
+    assert found.ended == "max_time"
+    assert 0.1 < n_seconds < 0.16
+
+
 @pytest.mark.parametrize("n_batches", [0, 1, 3])
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt])
 def test_batches_end_with_the_search_and_keep_what_they_found(n_batches, error, monkeypatch):
@@ -231,7 +263,7 @@ def test_an_interrupt_before_the_first_cover_gives_one_role_per_distinct_row(tab
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bitatoms.covers.search.CoverState", interrupt)
+    monkeypatch.setattr(CoverMonitor, "keep", interrupt)
     with pytest.raises(ba.Interrupted) as raised:
         ba.cover(table, objective=objective, random_state=0)
     result = raised.value.result

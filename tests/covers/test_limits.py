@@ -82,6 +82,16 @@ def test_fixed_roles_are_kept_and_counted(X, seed, n_fixed, objective):
     )
 
 
+@pytest.mark.parametrize(("objective", "cost"), [("roles", 2), ("assignments", 8), ("codelength", 9)])
+def test_fixed_roles_with_some_of_equal_columns_and_one_without_ones(objective, cost):
+    """No row can have the fixed role, although it distinguishes columns that are equal in the table."""
+    X, fixed = [[1, 1, 1, 0]], [[0, 0, 1, 1]]
+    found = ba.cover(X, objective=objective, fixed_atoms=fixed, random_state=0)
+    assert found.atoms.to_dense().tolist() == [[0, 0, 1, 1], [1, 1, 1, 0]]
+    assert found.codes.to_dense().tolist() == [[0, 1]]
+    assert (found.cost, found.n_direct, found.codelength.total) == (cost, 0, 9)
+
+
 @given(X=tables, seed=SEEDS, direct=st.sampled_from((0, 1, 3)))
 def test_all_limits_with_direct_grants(X, seed, direct):
     pair, apart = [0, 1], drawn_sets(seed, X.shape[1])

@@ -69,11 +69,9 @@ def compatible(problem: Problem, cells: Cells) -> Graph:
     pairs = zip(cells.rows.tolist(), cells.columns.tolist(), strict=True)
     if not problem.apart:
         return Graph(tuple(row_cells[row] & column_cells[column] for row, column in pairs))
-    apart = []  # cells in columns that are apart from each column
-    for column in range(len(problem.columns)):
-        others = union(columns for columns in problem.apart if columns >> column & 1) & ~(1 << column)
-        apart.append(mask_of(rows_of_masks([others], len(problem.columns))[0][cells.columns]))
-    return Graph(tuple(row_cells[row] & column_cells[column] & ~apart[column] for row, column in pairs))
+    apart = rows_of_masks(problem.apart_from, len(problem.columns))
+    apart_cells = [mask_of(columns[cells.columns]) for columns in apart]
+    return Graph(tuple(row_cells[row] & column_cells[column] & ~apart_cells[column] for row, column in pairs))
 
 
 def role_of(problem: Problem, cells: Cells, clique: int) -> Role:

@@ -26,6 +26,11 @@ class RoleCost(Protocol):
         """Whether the permissions are granted directly, without a role."""
 
 
+def unscaled(cost: int, scale: int) -> float:
+    """Return a cost as an integer, or as a float if weights are fractions."""
+    return cost // scale if cost % scale == 0 else cost / scale
+
+
 class AssignmentCost:
     """Weighted structural complexity: roles, user assignments, permission assignments and, if allowed, direct grants.
 

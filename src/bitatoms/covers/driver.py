@@ -21,6 +21,7 @@ from .monitor import CoverMonitor
 from .problem import Problem, Role
 from .result import Cover
 from .search import CoverPlan, find_cover
+from .verify import verify
 
 PLAN = CoverPlan()
 
@@ -34,8 +35,8 @@ def search_cover(
     """
     objective, n_seconds = params["objective"], params["max_time"]
     deadline = float("inf") if n_seconds is None else time.perf_counter() + n_seconds
-    problem = Problem.from_bits(data, limits)
-    fixed = BitMatrix.zeros(0, data.n_cols) if limits is None else limits.fixed
+    limits = RoleLimits.none(data.n_cols) if limits is None else limits
+    problem, fixed = Problem.from_bits(data, limits), limits.fixed
     fixed_codes = code_from_below(data, fixed)
     cost = _role_cost(objective, params["weights"], params["direct_weight"], problem)
     fixed_counts = len(fixed), fixed_codes.count() + fixed.count()
@@ -62,18 +63,20 @@ def search_cover(
         bound = bounds.assignment_bound(problem, cost, n_needed) + sum(
             cost.of_fixed(0, size[1]) for size in fixed_sizes
         )
-    return Cover(
+    cover = Cover(
         atoms=atoms,
         codes=codes,
         direct=direct,
         objective=objective,
-        cost=_unscaled(total, cost.scale),
-        lower_bound=_unscaled(bound, cost.scale),
+        cost=costs.unscaled(total, cost.scale),
+        lower_bound=costs.unscaled(bound, cost.scale),
         independent=_first_of_each(problem, monitor.independent),
         ended=ended,
-        is_limited=limits is not None and limits.has_any,
+        is_limited=limits.has_any,
         history=tuple(monitor.history),
     )
+    verify(cover, data, params, limits)
+    return cover
 
 
 def _role_cost(
@@ -100,8 +103,3 @@ def _first_of_each(problem: Problem, cells: Cells) -> NDArray[np.int64]:
     pairs = zip(cells.rows.tolist(), cells.columns.tolist(), strict=True)
     first = [(np.argmax(problem.row_of == row), np.argmax(problem.column_of == column)) for row, column in pairs]
     return np.array(first, np.int64).reshape(-1, 2)
-
-
-def _unscaled(cost: int, scale: int) -> float:
-    """Return a cost as an integer, or as a float if weights are fractions."""
-    return cost // scale if cost % scale == 0 else cost / scale

@@ -40,6 +40,11 @@ class RoleLimits:
     apart: FeatureSets = ()
     together: FeatureSets = ()
 
+    @classmethod
+    def none(cls, n_features: int) -> RoleLimits:
+        """Return neither fixed roles nor limits."""
+        return cls(BitMatrix.zeros(0, n_features))
+
     @property
     def restricts(self) -> bool:
         """Whether not every set of columns may be a role; subsets of sets that may be roles may be, too."""

@@ -8,10 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MAX_KNOWN = 1 << 17  # sets whose weights are kept
+_MAX_STEPS = 40  # elements that are found one at a time, each by operations on the whole set
 
 
 def indices(mask: int) -> Iterator[int]:
     """Yield the elements of a set, the smallest first."""
+    if mask.bit_count() > _MAX_STEPS:
+        yield from np.flatnonzero(rows_of_masks([mask], mask.bit_length())[0]).tolist()
+        return
     while mask:
         lowest = mask & -mask
         yield lowest.bit_length() - 1
@@ -38,7 +42,7 @@ def mask_of(members: NDArray[np.bool_]) -> int:
 
 def masks_of_rows(dense: NDArray[np.bool_]) -> tuple[int, ...]:
     """Return the set of the columns of the ones of each row."""
-    packed = np.packbits(dense, axis=1, bitorder="little")
+    packed = np.packbits(np.ascontiguousarray(dense), axis=1, bitorder="little")
     return tuple(int.from_bytes(row.tobytes(), "little") for row in packed)
 
 
@@ -47,6 +51,11 @@ def rows_of_masks(masks: Sequence[int], n: int) -> NDArray[np.bool_]:
     n_bytes = -(-n // 8)
     packed = np.frombuffer(b"".join(mask.to_bytes(n_bytes, "little") for mask in masks), np.uint8)
     return np.unpackbits(packed.reshape(len(masks), n_bytes), axis=1, count=n, bitorder="little").astype(bool)
+
+
+def transposed(masks: Sequence[int], n: int) -> list[int]:
+    """Return for each index below ``n`` which of the sets have it."""
+    return list(masks_of_rows(rows_of_masks(masks, n).T))
 
 
 class Weights:

@@ -7,7 +7,7 @@ over what the cheapest of them has. If roles are limited, equal columns stay sep
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from .limits import RoleLimits
-from .masks import Weights, full, indices, masks_of_rows, rows_of_masks, union
+from .masks import Weights, full, indices, mask_of, masks_of_rows, rows_of_masks, transposed, union
 
 
 class Role(NamedTuple):
@@ -44,11 +44,17 @@ class Problem:
     @classmethod
     def from_bits(cls, data: BitMatrix, limits: RoleLimits | None = None) -> Problem:
         """Return the problem of a table whose cells are all known."""
+        limits = RoleLimits.none(data.n_cols) if limits is None else limits
         distinct, row_of, row_counts = _distinct(data)
-        columns = distinct.T if limits is None else _with_keys(distinct, limits)
-        transposed, column_of, column_counts = _distinct(columns)
-        dense = transposed.to_dense(bool)[:, : len(distinct)]  # columns x rows; equal columns do not make rows equal
-        problem = cls(
+        has_ones = distinct.column_weights() > 0
+        fixed = limits.fixed.to_dense(bool)
+        fixed = fixed[~(fixed & ~has_ones).any(axis=1)]  # no row has a role with a column without ones
+        keys = np.concatenate([fixed, _group_keys(limits)]) & has_ones
+        by_column, column_of, column_counts = _distinct(
+            BitMatrix.from_dense(np.concatenate([distinct.to_dense(bool), keys]).T)
+        )
+        dense = by_column.to_dense(bool)[:, : len(distinct)]  # equal columns do not make rows equal
+        return cls(
             data.shape,
             masks_of_rows(dense.T),
             masks_of_rows(dense),
@@ -56,14 +62,7 @@ class Problem:
             Weights(column_counts.tolist()),
             row_of,
             column_of,
-        )
-        if limits is None:
-            return problem
-        # A fixed role that has a column without ones is the role of no row.
-        within = [role for role in limits.fixed.to_dense(bool) if (column_of[role] >= 0).all()]
-        return replace(
-            problem,
-            fixed=tuple(_mask_of_columns(column_of[role]) for role in within),
+            fixed=tuple(_mask_of_columns(column_of[role]) for role in fixed),
             apart=tuple(_mask_of_columns(column_of[list(columns)]) for columns in limits.apart),
             max_columns=limits.max_features,
         )
@@ -81,11 +80,7 @@ class Problem:
     @cached_property
     def rows_to_cover(self) -> tuple[int, ...]:
         """The rows of each column in which other roles must cover it."""
-        found = [0] * len(self.columns)
-        for row, columns in enumerate(self.to_cover):
-            for column in indices(columns):
-                found[column] |= 1 << row
-        return tuple(found)
+        return tuple(transposed(self.to_cover, len(self.columns)))
 
     @property
     def restricts(self) -> bool:
@@ -98,12 +93,26 @@ class Problem:
             return False
         return all((permissions & columns).bit_count() <= 1 for columns in self.apart)
 
+    @cached_property
+    def apart_from(self) -> tuple[int, ...]:
+        """The columns that no role has together with each column."""
+        return tuple(
+            union(columns for columns in self.apart if columns >> column & 1) & ~(1 << column)
+            for column in range(len(self.columns))
+        )
+
     def allowed_part(self, columns: Iterable[int]) -> int:
         """Return the columns that may be a role, each taken if it may be together with those before."""
-        part = 0
+        part = excluded = 0
+        room = sum(self.column_counts.each) if self.max_columns is None else self.max_columns
         for column in columns:
-            if self.allows(part | 1 << column):
+            count = self.column_counts.each[column]
+            if count <= room and not excluded >> column & 1:
                 part |= 1 << column
+                room -= count
+                excluded |= self.apart_from[column]
+            if not room:
+                break
         return part
 
     def allowed_parts(self, permissions: int) -> list[int]:
@@ -116,7 +125,7 @@ class Problem:
             permissions &= ~parts[-1]
         return parts
 
-    @property
+    @cached_property
     def row_roles(self) -> tuple[Role, ...]:
         """The cover with one role per distinct row, or as many as it needs."""
         return tuple(
@@ -137,10 +146,12 @@ class Problem:
 
     def common(self, users: int) -> int:
         """Return the columns that all of these rows have."""
-        permissions = full(len(self.columns))
-        for row in indices(users):
-            permissions &= self.rows[row]
-        return permissions
+        return mask_of(self._dense[list(indices(users))].all(axis=0))
+
+    @cached_property
+    def _dense(self) -> NDArray[np.bool_]:
+        """The ones of each row."""
+        return rows_of_masks(self.rows, len(self.columns))
 
     def size(self, role: Role) -> tuple[int, int]:
         """Return how many rows and columns of the table a role has."""
@@ -163,14 +174,10 @@ def _distinct(data: BitMatrix) -> tuple[BitMatrix, NDArray[np.intp], NDArray[np.
     return BitMatrix.from_words(words[kept], data.n_cols, check=False), new_index[index.reshape(-1)], counts[kept]
 
 
-def _with_keys(distinct: BitMatrix, limits: RoleLimits) -> BitMatrix:
-    """Return the columns of distinct rows, followed by what tells columns apart that limits distinguish."""
-    keys = limits.fixed.to_dense(bool)
-    if limits.restricts:
-        digits = np.arange(distinct.n_cols.bit_length())[:, np.newaxis]
-        keys = np.concatenate([keys, limits.groups() >> digits & 1 == 1])  # groups by number
-    keys = keys & (distinct.column_weights() > 0)  # columns without ones are left out
-    return BitMatrix.from_dense(np.concatenate([distinct.to_dense(bool), keys]).T)
+def _group_keys(limits: RoleLimits) -> NDArray[np.bool_]:
+    """Return bits that differ for columns of different groups if roles are limited; otherwise none."""
+    n_digits = limits.fixed.n_cols.bit_length() if limits.restricts else 0
+    return limits.groups() >> np.arange(n_digits)[:, np.newaxis] & 1 == 1
 
 
 def _mask_of_columns(columns: NDArray[np.intp]) -> int:

@@ -41,11 +41,15 @@ def find_cover(monitor: CoverMonitor, rng: random.Random, max_rounds: int, plan:
     problem, cost = monitor.problem, monitor.cost
     try:
         for trivial in (problem.row_roles, problem.column_roles):
-            monitor.keep(trivial, CoverState(problem, cost, trivial).cost)
+            monitor.keep(trivial, sum(cost.of(*problem.size(role)) for role in trivial))
         monitor.record("rows or columns")
+        if not monitor.roles:
+            return "converged"
         roles = fewest_roles(monitor, rng, plan)
         if roles is not None:
             _keep_trimmed(monitor, CoverState(problem, cost, roles), "cliques")
+        if monitor.should_stop():
+            return monitor.stop_reason
         state = CoverState(problem, cost, ())
         if repair(state, Uncovered(dict(enumerate(problem.to_cover))), rng, 0.0, monitor.should_stop):
             _keep_trimmed(monitor, state, "greedy")
@@ -74,6 +78,8 @@ def fewest_roles(monitor: CoverMonitor, rng: random.Random, plan: CoverPlan) -> 
         chosen = cells.take(batch)
         found = cover_by_cliques(compatible(problem, chosen), rng, plan.clique_steps, should_stop)
         monitor.keep_independent(chosen.take(list(indices(found.independent))))
+        if should_stop() and len(found.cliques) >= min(len(problem.rows), len(problem.columns)):
+            return None  # most of the cells were not reached, and one role per row or column costs less
         added = [
             Role(role.users, part)
             for role in (role_of(problem, chosen, clique) for clique in found.cliques)
@@ -113,8 +119,6 @@ def exchange_roles(state: CoverState, rng: random.Random, plan: CoverPlan, shoul
 def _exchange_rounds(monitor: CoverMonitor, rng: random.Random, max_rounds: int, plan: CoverPlan) -> str:
     """Exchange roles of the best cover until that gains nothing any more; return why it ended."""
     state = CoverState(monitor.problem, monitor.cost, monitor.roles)
-    if not state.roles:
-        return "converged"
     n_idle, has_converged = 0, False  # exchanges since the last gain
     for _ in range(max_rounds):
         if monitor.should_stop():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from .costs import RoleCost
-from .masks import indices
+from .masks import indices, transposed
 from .problem import Problem, Role
 
 _NO_ROLE = Role(0, 0)
@@ -19,17 +19,14 @@ class CoverState:
 
     def __init__(self, problem: Problem, cost: RoleCost, roles: Iterable[Role]) -> None:
         self.problem, self.role_cost = problem, cost
-        self.roles: dict[int, Role] = {}
-        self.row_roles = [0] * len(problem.rows)
-        self.column_roles = [0] * len(problem.columns)
-        self.cost = 0
+        self.roles: dict[int, Role] = dict(enumerate(roles))
+        self.row_roles = transposed([role.users for role in self.roles.values()], len(problem.rows))
+        self.column_roles = transposed([role.permissions for role in self.roles.values()], len(problem.columns))
         self.work = 0  # grows by about the same in the same time, however large the table is
-        self._costs: dict[int, int] = {}
+        self._costs = {number: self.cost_of(role) for number, role in self.roles.items()}
+        self.cost = sum(self._costs.values())
         self._journal: dict[int, Role] = {}
         self._free: list[int] = []
-        for role in roles:
-            self.add(role)
-        self.commit()
 
     def set(self, number: int, role: Role) -> None:
         """Replace a role; one without users or permissions is removed."""
