@@ -146,7 +146,7 @@ class Problem:
 
     def common(self, users: int) -> int:
         """Return the columns that all of these rows have."""
-        return mask_of(self._dense[list(indices(users))].all(axis=0))
+        return mask_of(np.logical_and.reduce(self._dense[list(indices(users))], axis=0))
 
     @cached_property
     def _dense(self) -> NDArray[np.bool_]:

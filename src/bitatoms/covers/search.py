@@ -49,7 +49,7 @@ def find_cover(monitor: CoverMonitor, rng: random.Random, max_rounds: int, plan:
         if roles is not None:
             _keep_trimmed(monitor, CoverState(problem, cost, roles), "cliques")
         if monitor.should_stop():
-            return monitor.stop_reason
+            return str(monitor.stop_reason)
         state = CoverState(problem, cost, ())
         if repair(state, Uncovered(dict(enumerate(problem.to_cover))), rng, 0.0, monitor.should_stop):
             _keep_trimmed(monitor, state, "greedy")
