@@ -48,6 +48,17 @@ def test_roles_and_the_roles_of_users_are_written(bitatoms, folder):
     assert lines[-1] == "Written: roles.csv, codes.csv"
 
 
+def test_users_without_a_fixed_role_get_others(bitatoms, folder):
+    """No user has the fixed role, which has one of three equal columns, and a column without ones."""
+    (folder / "equal.csv").write_text(",a,b,c,d\nann,1,1,1,0\n")
+    (folder / "unused.csv").write_text(",c,d\nmail,1,1\n")
+    code, out, _ = bitatoms("roles", "equal.csv", "--fixed", "unused.csv", "-o", "kept.csv", "--codes", "held.csv")
+    assert code == 0
+    assert "The number of roles is 2, the lowest possible with these fixed roles and limits." in out
+    assert ba.read(folder / "kept.csv").to_dense().tolist() == [[0, 0, 1, 1], [1, 1, 1, 0]]
+    assert ba.read(folder / "held.csv").to_dense().tolist() == [[0, 1]]
+
+
 def test_the_result_as_json(bitatoms, folder):
     how = ("--objective", "assignments", "--weights", "2,1,0.5", "--direct-weight", 1.5, "--direct", "direct.csv")
     code, out, _ = bitatoms("roles", "users.csv", *how, "--json", "--top", 2, "--max-iter", 1, "--random-state", 4)

@@ -1,4 +1,4 @@
-"""Rows that lack one feature of an atom, against the oracle."""
+"""Rows that have all features of an atom, or lack one of them, against the oracle."""
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from support.strategies import SEEDS, SHARES, matrices, random_bits
 
 def assert_members(counts, X, atoms, bias):
     """Assert that counts are those of the oracle."""
+    np.testing.assert_array_equal(counts.complete, naive.complete(X, atoms, bias).sum(axis=0))
     np.testing.assert_array_equal(counts.lacking, naive.lacking(X, atoms, bias))
     known = [naive.known(X)[:, atom > 0].all(axis=1).sum() for atom in atoms]
     np.testing.assert_array_equal(counts.atom_known, known)

@@ -677,20 +677,6 @@ def test_rows_are_drawn_in_proportion_to_their_errors():
     assert found == [[2], [2, 120]]
 
 
-@settings(max_examples=40)
-@given(FILLED, st.integers(0, 40), BIASES)
-def test_complete_atoms_of_rows_that_are_only_counted(problem, n_rest, bias_seed):
-    X, atoms, codes = problem
-    bias = None if bias_seed is None else BitMatrix.from_dense(random_bits(bias_seed, 1, X.shape[1], 0.3))
-    others = np.zeros((n_rest, X.shape[1]), np.uint8)  # with at most one feature each
-    random = np.random.default_rng(0)
-    others[np.arange(n_rest), random.integers(X.shape[1], size=n_rest)] = random.random(n_rest) < 0.7
-    rest = Rest(n_rest, others.sum(axis=0).astype(np.int64))
-    block = Block(bits_of(X), bits_of(atoms), bits_of(codes), True, Workers(), bias, rest)
-    expected = naive.complete(others, atoms, None if bias is None else bias.to_dense()[0]).sum(axis=0)
-    np.testing.assert_array_equal(block.complete_in_rest(block.atoms()), expected)
-
-
 @settings(max_examples=30)
 @given(FILLED, UNLIMITED_OBJECTIVES, st.integers(0, 40), BIASES)
 def test_rows_that_are_only_counted(problem, objective, n_rest, bias_seed):

@@ -296,19 +296,6 @@ class Block:
         counts = self.kernels.column_weights(self.kernels.words_of(data) & self._read_rows.errors)
         return counts if self.rest is None else counts + np.where(self.bias.to_dense(bool)[0], 0, self.rest.ones)
 
-    def complete_in_rest(self, atoms: BitMatrix) -> NDArray[np.int64]:
-        """Return in how many rows that are only counted each atom is complete (see `complete_atoms`).
-
-        These rows have at most one feature, so that a row with one feature of an atom has no other one.
-        """
-        if self.rest is None:
-            return np.zeros(len(atoms), np.int64)
-        sets, (n_rows, ones) = ~self.bias.to_dense(bool)[0], self.rest
-        features = atoms.to_dense().astype(np.int64)
-        n_set, with_one = features @ sets, features @ np.where(sets, ones, 0)
-        without_cleared = n_rows - features @ np.where(sets, 0, ones)
-        return np.where(n_set == 0, without_cleared, np.where(n_set == 1, with_one, 0))
-
     def count_changed_codes(self, before: BitMatrix | None) -> int:
         """Return in how many bits the codes differ from others, or from none."""
         if before is None:

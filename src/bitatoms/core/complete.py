@@ -31,7 +31,7 @@ def complete_atoms(data: Bits, atoms: Bits, workers: Workers | None = None, bias
     Returns
     -------
     BitMatrix of shape (n, p)
-        Its column weights are the numbers of complete rows, which add up over chunks of rows.
+        `bitatoms.core.members.count_members` counts them without listing them.
     """
     n, p = data.n_rows, atoms.n_rows
     if not data.n_cols:

@@ -139,7 +139,7 @@ class DeviceKernels:
         words, unknown = self.words_of(data), self._block._read_rows.unknown
         return rows.hash_rows(self.device, words, unknown, self._block.n_features)
 
-    def members(self, data: BitMatrix) -> tuple[NDArray[np.int64], MemberCounts]:
+    def members(self, data: BitMatrix) -> MemberCounts:
         """Return in how many rows each atom is complete, and how many rows lack one feature of it.
 
         How many features of an atom a row has is a matrix product.
@@ -157,7 +157,7 @@ class DeviceKernels:
                 hidden = device.matmul(unpacked(device, unknown[own], m), features)
             members.count(targets[own], shared, hidden)
         complete, known, lacking = members.counts()
-        return complete, MemberCounts(lacking, known if len(unknown) else np.full(block.n_atoms, block.n_rows))
+        return MemberCounts(complete, lacking, known if len(unknown) else np.full(block.n_atoms, block.n_rows))
 
     def _features(self, has_bit: NDArray[np.bool_]) -> Any:
         """Return atoms as a factor of products: transposed, in multiples of eight."""

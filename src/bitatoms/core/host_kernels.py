@@ -25,7 +25,7 @@ from ..kernels.structs import (
     coding_scratch,
 )
 from ..parallel import MAX_CHUNK_NS
-from .complete import complete_atoms, hash_rows
+from .complete import hash_rows
 from .members import MemberCounts, count_members
 
 if TYPE_CHECKING:
@@ -186,10 +186,9 @@ class HostKernels:
         """Return a hash of the rows; ``data`` is that of the block."""
         return hash_rows(data)
 
-    def members(self, data: BitMatrix) -> tuple[NDArray[np.int64], MemberCounts]:
+    def members(self, data: BitMatrix) -> MemberCounts:
         """Return in how many rows each atom is complete, and how many rows lack one feature of it."""
-        given = data, self._block.atoms(), self._block.workers, self._block.bias
-        return complete_atoms(*given).column_weights(), count_members(*given)
+        return count_members(data, self._block.atoms(), self._block.workers, self._block.bias)
 
     def row_costs(self, prices: Prices) -> Any:
         """Return the cost of each row at these prices, as an array."""

@@ -87,7 +87,6 @@ def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBi
     """Return the counts of coded rows, without their hash; ``data`` is that of the block."""
     m = block.n_features
     free, bad, pairs = _all_votes(block) if voted is None else _listed_votes(block, voted)
-    complete, members = block.kernels.members(data)
     return Counts(
         n_rows=len(data),
         known=np.broadcast_to(data.n_known, m).astype(np.int64),
@@ -99,8 +98,7 @@ def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBi
         ones=block.kernels.ones(data),
         missed=block.missed(data),
         codes_changed=codes_changed,
-        complete=complete,
-        **members._asdict(),
+        **block.kernels.members(data)._asdict(),
         voted=voted,
     )
 

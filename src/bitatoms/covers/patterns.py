@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.complete import complete_atoms
 from ..core.lifts import AtomCounts, lifts_of
 from ..core.members import count_members
 from ..core.model import Pattern, number_or_none
@@ -15,8 +14,7 @@ from .result import Cover
 def role_patterns(cover: Cover, columns: Names | None = None) -> list[Pattern]:
     """Return the roles in readable form, in their order; the bits that a role saves are not counted."""
     table, n = cover.reconstruct(), cover.codes.n_rows
-    users, complete = cover.codes.column_weights(), complete_atoms(table, cover.atoms).column_weights()
-    lacking = count_members(table, cover.atoms).lacking
+    users, (complete, lacking, _) = cover.codes.column_weights(), count_members(table, cover.atoms)
     bias = np.zeros(table.n_cols, np.uint8)
     lifts = lifts_of(cover.atoms, bias, AtomCounts(table.column_weights(), n, complete, n, lacking))
     assert lifts.members is not None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..annotations import Annotations, Groups
 from ..bits import BitMatrix
-from ..core.complete import complete_atoms, hash_rows
+from ..core.complete import hash_rows
 from ..core.lifts import AtomCounts, Lifts, lifts_of
 from ..core.members import count_members
 from ..core.model import Model
@@ -259,9 +259,8 @@ def collect(
     counts = wrong, uses, model.atoms.row_weights(), int(model.bias.sum()), data.n_known
     codelength = codelength_from_counts(n_rows, n_features, *counts, model.atom_spans)
     row_bits, bias = model.row_bits(data, codes, workers), BitMatrix.from_dense(model.bias[np.newaxis])
-    complete = complete_atoms(data, model.atoms, workers, bias).column_weights()
     members = count_members(data, model.atoms, workers, bias)
-    counted = AtomCounts(ones, data.n_known, complete, members.atom_known, members.lacking)
+    counted = AtomCounts(ones, data.n_known, members.complete, members.atom_known, members.lacking)
     curve, stride = codelength_curve(model, data, codelength, workers)
     if model.missed is not None and is_learned_from(model, table):
         wrong, missed, uses, codelength = model.wrong, model.missed, model.uses, model.codelength
@@ -274,7 +273,7 @@ def collect(
         missed=missed,
         invented=wrong - missed,
         uses=uses,
-        complete=complete,
+        complete=members.complete,
         lifts=lifts_of(model.atoms, model.bias, counted),
         codelength=codelength,
         bits_without=codelength_from_counts(n_rows, n_features, ones, (), (), n_known=data.n_known).total,

@@ -10,7 +10,7 @@ import numpy as np
 from ..bits import BitMatrix
 from ..core.block import Block, Change, uncode_within_limit
 from ..core.coding import PRICED_CODERS
-from ..core.complete import complete_atoms, hash_rows
+from ..core.complete import hash_rows
 from ..core.members import count_members, count_members_in_rest, sum_members
 from ..core.remembered import hard_codes
 from ..core.result import Factorization
@@ -89,7 +89,6 @@ def best_result(
 def described(block: Block, atoms: BitMatrix, bias: BitMatrix) -> dict[str, Any]:
     """Return what a result states about the rows of a block; its atoms in the order of the result, and its bias."""
     data, known = block.data(), block.n_known if isinstance(block.n_known, np.ndarray) else None
-    complete = complete_atoms(data, atoms, block.workers, bias).column_weights() + block.complete_in_rest(atoms)
     members = count_members(data, atoms, block.workers, bias)
     if block.rest is not None:
         members = sum_members((members, count_members_in_rest(block.rest, atoms, bias)))
@@ -97,7 +96,7 @@ def described(block: Block, atoms: BitMatrix, bias: BitMatrix) -> dict[str, Any]
         "ones": data.column_weights() + (block.rest.ones if block.rest else 0),
         "missed": block.missed(data),
         "known": known,
-        "complete": complete,
+        "complete": members.complete,
         "lacking": members.lacking,
         "atom_known": None if known is None else members.atom_known,
         "rows_hash": hash_rows(data),

@@ -145,35 +145,31 @@ def find_complete(data, atoms, anchors, start, stop, out):
 
 
 @kernel
-def count_lacking(data, unknown, atoms, anchors, places, start, stop, lacking, known):
-    """Count the rows start..stop that lack a single one of an atom.
+def count_members(columns, unknown, ones, starts, n_rows, complete, lacking, known):
+    """Count the rows that have all ones of each atom, and those that lack a single one. Each row is a bit of the words.
 
-    Those that lack the i-th one in word w of atom k are added to ``lacking[places[k, w] + i]``. Rows with unknown
-    cells, if there are any, in which all ones of atom k are known are added to ``known[k]``; others do not count.
+    Rows that have all columns ``ones[starts[k]:starts[k + 1]]``, the ones of atom k, are added to ``complete[k]``, and
+    rows that lack ``ones[entry]`` only to ``lacking[entry]``. If there are unknown cells, rows in which all ones of
+    atom k are known are added to ``known[k]``, and others do not count.
     """
-    for i in range(start, stop):
-        for k in range(atoms.shape[0]):
-            absent = atoms[k, anchors[k]] & ~data[i, anchors[k]]
+    for k in range(starts.shape[0] - 1):
+        for w in range(columns.shape[1]):
+            has_all = ~NONE if n_rows - 64 * w >= 64 else (ONE << np.uint64(n_rows - 64 * w)) - ONE
             if unknown.shape[0] > 0:
-                hidden = NONE
-                for w in range(atoms.shape[1]):
-                    hidden |= atoms[k, w] & unknown[i, w]
-                if hidden != NONE:
-                    continue
-                known[k] += 1
-            if absent & (absent - ONE) != NONE:
-                continue
-            n_words, last = 0, 0
-            for w in range(atoms.shape[1]):
-                absent = atoms[k, w] & ~data[i, w]
-                if absent != NONE:
-                    n_words += 1 if absent & (absent - ONE) == NONE else 2
-                    last = w
-                    if n_words > 1:
-                        break
-            if n_words == 1:
-                absent = atoms[k, last] & ~data[i, last]
-                lacking[places[k, last] + popcount(atoms[k, last] & (absent - ONE))] += 1
+                for entry in range(starts[k], starts[k + 1]):
+                    has_all &= ~unknown[ones[entry], w]
+                known[k] += popcount(has_all)
+            lacks_one = NONE
+            for entry in range(starts[k], starts[k + 1]):
+                word = columns[ones[entry], w]
+                lacks_one = (lacks_one & word) | (has_all & ~word)
+                has_all &= word
+                if has_all | lacks_one == NONE:
+                    break
+            complete[k] += popcount(has_all)
+            if lacks_one != NONE:
+                for entry in range(starts[k], starts[k + 1]):
+                    lacking[entry] += popcount(lacks_one & ~columns[ones[entry], w])
 
 
 @inline
