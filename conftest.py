@@ -1,8 +1,21 @@
-"""Run the examples in docstrings in a temporary folder, and let SIGINT interrupt."""
+"""Run the examples in docstrings in a temporary folder, let SIGINT interrupt, and set the clocks."""
 
+import os
 import signal
+import time
 
 import pytest
+
+
+def start_clock_at(name, seconds):
+    """Let a clock of this process continue from this time, as on a machine that booted this long ago."""
+    clock = getattr(time, name)
+    offset = seconds - clock()
+    setattr(time, name, lambda: clock() + offset)
+
+
+for name in ("perf_counter", "monotonic") if "CLOCK_SHIFT" in os.environ else ():
+    start_clock_at(name, float(os.environ["CLOCK_SHIFT"]))  # now: bitatoms is not imported yet
 
 
 @pytest.fixture(autouse=True)

@@ -13,13 +13,16 @@ from tables import Row, Table, log_row
 
 import bitatoms as ba
 from bitatoms.parallel import Workers
-from bitatoms.search.driver import search as run_search
+from bitatoms.search.driver import search_freely
 from bitatoms.search.params import resolve
 from bitatoms.search.plan import Plan
 from datasets import EINSTEIN, bundled_sets, chosen, load
 
 MAX_SEEDS = 3
-MOVES = ("swap", "recode", "basis", "eliminate", "grow", "boil down", "bias", "beam", "shake", "regrow", "finish")
+MOVES = (
+    *("linear", "nmf", "swap", "recode", "solve", "extend", "basis", "eliminate", "grow", "boil down"),
+    *("bias", "beam", "shake", "regrow", "finish"),
+)
 
 
 def data_and_algebras(folder: Path | None) -> dict[str, tuple[str, np.ndarray]]:
@@ -49,7 +52,7 @@ def ablation_rows(name: str, algebra: str, X: np.ndarray, search: str, seeds: in
         bits, seconds = [], []
         for seed in range(seeds):
             begin = time.process_time()
-            result = run_search(data, replace(params, plan=plan), Workers(), np.random.default_rng(seed))
+            result = search_freely(data, replace(params, plan=plan), Workers(), np.random.default_rng(seed))
             seconds.append(time.process_time() - begin)
             bits.append(result.codelength.total)
         all_moves = all_moves or median(bits)

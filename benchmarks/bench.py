@@ -2,6 +2,7 @@
 
 With a folder of data sets (NAME.npz with ``X``, rows from ``np.packbits``, and ``shape``) models are fitted to the data
 sets of the paper and to planted ones; without one, to data bundled with scikit-learn and to generated data.
+``--quick`` runs all of it, and all other scripts of this folder, on small tables: to see that they run.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from bitatoms.core.block import Block
 from bitatoms.core.coding import code, coding_rule
 from bitatoms.parallel import Workers
 from bitatoms.search import initial
-from datasets import EINSTEIN, MNIST, PLANTED, main_sets, planted_set
+from datasets import EINSTEIN, MNIST, PLANTED, QUICK_ROWS, main_sets, planted_set, write_quick_sets
 from online import online
 
 GREEDY, BMP = coding_rule("greedy", "xor"), coding_rule("bmp", "xor")
@@ -186,7 +187,7 @@ def kernels(options: argparse.Namespace) -> list[Table]:
     with threadpool_limits(1):  # for BLAS
         sets = main_sets(options.folder)
         rows = [coding_row(name, X, p) for name, X in sets.items() for p in (32, 128, 512)]
-        words = word_rows(10_000) + word_rows(200_000)
+        words = [row for n in ((QUICK_ROWS,) if options.quick else (10_000, 200_000)) for row in word_rows(n)]
     note = "coding: complete, from zero codes. NumPy only counts |atom & row| of all atoms and rows, BLAS in float32."
     size = (
         "Bytes: of the packed rows (NumPy uses unpacked ones); in packing, of the table (which bitatoms also checks)."
@@ -219,10 +220,11 @@ def step_seconds(n: int, m: int, p: int) -> dict[str, float]:
 
 def scaling(options: argparse.Namespace) -> list[Table]:
     """Measure the cost of doubling the rows, the features or the atoms."""
-    sizes = {"n": (20_000, 40_000, 80_000, 160_000), "m": (128, 256, 512, 1024), "p": (32, 64, 128, 256)}
+    n = QUICK_ROWS if options.quick else 20_000
+    sizes = {"n": (n, 2 * n, 4 * n, 8 * n), "m": (128, 256, 512, 1024), "p": (32, 64, 128, 256)}
     rows = []
     for axis, values in sizes.items():
-        runs = [step_seconds(**{"n": 20_000, "m": 256, "p": 64, axis: value}) for value in values]
+        runs = [step_seconds(**{"n": n, "m": 256, "p": 64, axis: value}) for value in values]
         for task in runs[0]:
             seconds = [run[task] for run in runs]
             ratios = [after / before for before, after in itertools.pairwise(seconds)]
@@ -230,7 +232,7 @@ def scaling(options: argparse.Namespace) -> list[Table]:
             row = {"task": task, "grows": axis, "from": values[0], "to": values[-1], "exponent": exponent}
             row |= {"for each doubling": ratios, "ms": [1e3 * taken for taken in seconds]}
             rows.append(row | {"flag": f"above {STEEP}" if max(ratios) > STEEP else ""})
-    note = "Otherwise n = 20000, m = 256, p = 64. Planted, four atoms per row. Coding includes the tables of the atoms."
+    note = f"Otherwise n = {n}, m = 256, p = 64. Planted, four atoms per row. Coding includes the tables of the atoms."
     return [Table("Scaling of one coding pass and of one update, CPU time", rows, note)]
 
 
@@ -274,7 +276,10 @@ def startup(options: argparse.Namespace) -> list[Table]:
     rows = []
     for job, program in jobs.items():
         with tempfile.TemporaryDirectory() as cache:
-            cold, *warm = (process_seconds(program, cache) for _ in range(4))
+            if options.quick:  # an empty cache takes minutes to fill
+                cold, *warm = [process_seconds(program, os.environ.get("NUMBA_CACHE_DIR", ""))] * 2
+            else:
+                cold, *warm = (process_seconds(program, cache) for _ in range(4))
         row = {"job": job, "cold wall s": cold[0], "cold CPU s": cold[1]}
         rows.append({**row, "warm wall s": min(warm)[0], "warm CPU s": min(warm)[1]})
     return [Table("Startup of a new process", rows, "cold: empty numba cache. warm: filled, the best of three.")]
@@ -295,29 +300,66 @@ PARTS = {
 }
 
 
+# Scripts with options of their own, and those of a quick run; FOLDER has the tables of `write_quick_sets`.
+SCRIPTS = {
+    "anchors.py": "FOLDER --sets kov_zoo:2 --seeds 1",
+    "classification.py": "--sets wine --seeds 1",
+    "completion.py": "--digits 100 --seeds 1",
+    "gpu.py": "coding passes fit transform --rows 100000",
+    "hashes.py": "--only xor,",
+    "images.py": "--only halftone,text --noise 0.05 --side 60",
+    "recommendations.py": "--rows 200 --folds 2",
+    "recovery.py": "--every 97",
+    "stability.py": "--rows 100 --resamples 2",
+    "threads.py": "FOLDER --rows 500",
+    "transform.py": "FOLDER --sets digits_8x8",
+    "wide.py": "FOLDER --only founders,groceries,bundles --scale 0.002 --rows 300",
+}
+
+
+def run_script(name: str, folder: Path) -> None:
+    """Run a script of this folder on small tables, in a new process."""
+    options = [str(folder) if word == "FOLDER" else word for word in SCRIPTS[name].split()]
+    print(f"\n{name} {SCRIPTS[name]}", flush=True)
+    subprocess.run([sys.executable, Path(__file__).with_name(name), *options], check=True)
+
+
 def main() -> None:
     """Run the parts and print their tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, help="data sets as NAME.npz (default: bundled data)")
-    parser.add_argument("--only", default=",".join(PARTS), help="parts to run, comma-separated (default: %(default)s)")
+    parser.add_argument("--quick", action="store_true", help="run all parts and scripts on small tables, in minutes")
+    parser.add_argument("--only", help=f"parts to run, comma-separated (default: {','.join(PARTS)})")
     parser.add_argument("--seeds", type=int, default=5, help="number of seeds per model (default: %(default)s)")
     parser.add_argument("--sets", help="data sets of quality, ablation and curve, comma-separated (default: all)")
     rows = "rows for threads, large and cluster (default: %(default)s)"
     parser.add_argument("--rows", type=int, default=1_000_000, help=rows)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
     options = parser.parse_args()
-    parts = options.only.split(",")
-    if unknown := [part for part in parts if part not in PARTS]:
-        parser.error(f"--only: unknown part {unknown[0]!r}; choose from {', '.join(PARTS)}")
+    known = [*PARTS, *(SCRIPTS if options.quick else ())]
+    parts = options.only.split(",") if options.only else known
+    if unknown := [part for part in parts if part not in known]:
+        parser.error(f"--only: unknown part {unknown[0]!r}; choose from {', '.join(known)}")
+    if options.quick and options.folder:
+        parser.error("--quick makes its own tables; leave the folder out")
     versions = {"Python": platform.python_version(), "NumPy": np.__version__, "numba": numba.__version__}
     host = {"platform": platform.platform(), "processor": get_host_cpu_name(), "processors": os.cpu_count()}
     figures: Row = {"machine": {**host, **versions, "bitatoms": ba.__version__}}
     print(", ".join(f"{name} {value}" for name, value in figures["machine"].items()), flush=True)
-    for part in parts:
-        tables = PARTS[part](options)
-        figures[part] = {table.title: table.rows for table in tables}
-        for table in tables:
-            show(table)
+    with tempfile.TemporaryDirectory() as folder:
+        if options.quick:
+            print("Small tables, and filled caches: the figures show only that each benchmark runs.")
+            options.folder, options.seeds, options.rows = write_quick_sets(Path(folder)), 1, 4000
+        for part in parts:
+            begin = time.perf_counter()
+            if part in SCRIPTS:
+                run_script(part, options.folder)
+            else:
+                tables = PARTS[part](options)
+                figures[part] = {table.title: table.rows for table in tables}
+                for table in tables:
+                    show(table)
+            print(f"\n{part} took {time.perf_counter() - begin:.0f} s", flush=True)
     if options.json is not None:  # atomic: an interrupted run leaves no partial file
         temporary = options.json.with_name(options.json.name + ".part")
         temporary.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")

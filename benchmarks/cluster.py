@@ -19,17 +19,18 @@ from tables import Row, Table, log_row, show
 
 import bitatoms as ba
 from bitatoms import BitMatrix
+from bitatoms.bits import stack_rows
 from bitatoms.core.coding import coding_rule
-from bitatoms.core.row_pass import PassSpec
+from bitatoms.core.pass_spec import PassSpec
 from bitatoms.parallel import Workers
 from bitatoms.rows.dask import DaskRows
-from bitatoms.rows.memory import MemoryRows, concatenate
+from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.passes import PassResult
 from bitatoms.rows.source import RowSource
 from bitatoms.rows.subsample import learn
 
 FEATURES, ATOMS, CODE_DENSITY, NOISE = 500, 40, 0.08, 0.02
-SAMPLE = 8192  # rows searched, by the driver alone, so the time does not depend on the cluster
+SAMPLE = 8192  # rows searched at most, by the driver alone, so the time does not depend on the cluster
 WORKERS = (1, 2)
 PARTITIONS = 16
 COST_PARTITIONS = (4, 16, 64)
@@ -80,10 +81,15 @@ class TimedRows:
         return done
 
 
-def fit(rows: RowSource, clock: Callable[[], float] = time.process_time) -> tuple[PassResult, TimedRows, float]:
+def sample_rows(n_rows: int) -> int:
+    """Return the number of rows that are searched: few enough that passes over all rows follow."""
+    return min(SAMPLE, n_rows // 4)
+
+
+def fit(rows: RowSource, clock: Callable[[], float]) -> tuple[PassResult, TimedRows, float]:
     """Return the result, the recorded times, and the seconds of the fit."""
     timed = TimedRows(rows, clock)
-    settings = ba.BinaryDictionaryLearning(ATOMS, search_rows=SAMPLE)._search_params()
+    settings = ba.BinaryDictionaryLearning(ATOMS, search_rows=sample_rows(rows.n_rows))._search_params()
     begin = time.perf_counter()
     passes = learn(timed, settings, Workers(1), np.random.default_rng(0))
     assert isinstance(passes, PassResult)
@@ -91,13 +97,13 @@ def fit(rows: RowSource, clock: Callable[[], float] = time.process_time) -> tupl
 
 
 @contextmanager
-def start_cluster(n_workers: int) -> Iterator[Any]:
+def start_cluster(n_workers: int, n_rows: int) -> Iterator[Any]:
     """Yield a client of workers that are processes with one thread each and have their kernels loaded."""
     from distributed import Client, LocalCluster
 
     options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
-        fit(DaskRows(table(2 * SAMPLE, 4 * n_workers), None, client))
+        fit(DaskRows(table(min(2 * SAMPLE, n_rows), 4 * n_workers), None, client), time.process_time)
         yield client
 
 
@@ -181,12 +187,12 @@ def cluster(options: argparse.Namespace) -> list[Table]:
     n_rows = options.rows
     begin = time.perf_counter()
     partitions = table(n_rows, PARTITIONS).blocks.ravel()
-    data = concatenate([BitMatrix.from_dense(each.compute()) for each in partitions], FEATURES)
+    data = stack_rows((BitMatrix.from_dense(each.compute()) for each in partitions), FEATURES)
     in_memory = MemoryRows(data, Workers(1))
     row, expected = scaling_row("memory, 1 thread", in_memory, time.perf_counter() - begin, time.process_time)
     scaling, costs = [row | {"x faster": None, "same bits": True}], []
     for n_workers in WORKERS:
-        with start_cluster(n_workers) as client:
+        with start_cluster(n_workers, n_rows) as client:
             begin = time.perf_counter()
             rows = DaskRows(table(n_rows, PARTITIONS), None, client)
             name = f"{n_workers} worker{'s' if n_workers > 1 else ''}"
@@ -197,7 +203,7 @@ def cluster(options: argparse.Namespace) -> list[Table]:
                 del rows
                 costs = [cost_row(n_partitions, n_rows, n_workers, client) for n_partitions in COST_PARTITIONS]
     what = f"planted {n_rows} x {FEATURES}, p = {ATOMS}"
-    note = f"search: on {SAMPLE} rows, by the driver alone. all, CPU: of the passes. x faster: all s against 1 worker."
+    note = f"search: on {sample_rows(n_rows)} rows, by the driver. all, CPU: of the passes. x faster: than 1 worker."
     overhead = "overhead: share of the workers' time outside tasks. kB: between driver and scheduler."
     return [
         Table(f"Workers, {what}, {PARTITIONS} partitions", scaling, note),

@@ -66,9 +66,9 @@ METHODS = {
 }
 
 
-def digits(seeds: int) -> Table:
+def digits(seeds: int, n_rows: int | None) -> Table:
     """Return the wrong hidden pixels and CPU seconds of each method on the digits of scikit-learn."""
-    X = (load_digits().data > 7).astype(np.uint8)
+    X = (load_digits().data[:n_rows] > 7).astype(np.uint8)
     rows: list[Row] = []
     for method in METHODS.values():
         method(hide(X[:64], 0.5, 0)[0])  # the first call imports libraries and loads kernels
@@ -204,13 +204,14 @@ def main() -> None:
     parser.add_argument("--movielens", type=Path, metavar="FILE", help="ratings of MovieLens 100k")
     parser.add_argument("--seeds", type=int, default=5, help="number of planted tables")
     parser.add_argument("--digit-seeds", type=int, default=1, help="number of times that pixels are hidden")
+    parser.add_argument("--digits", type=int, help="use the first digits only")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.filterwarnings("ignore", message="columns without any known value")
     if options.movielens is not None:
         show(movielens(options.movielens))
         return
-    show(digits(options.digit_seeds))
+    show(digits(options.digit_seeds, options.digits))
     show(exact(options.seeds))
     show(planted(options.seeds))
 

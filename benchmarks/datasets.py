@@ -1,4 +1,4 @@
-"""Data sets: from a folder by name, bundled with scikit-learn, or generated."""
+"""Data sets: from a folder by name, bundled with scikit-learn, or generated; and a folder of small ones."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import bitatoms as ba
 
 EINSTEIN, MNIST = "einstein_16x16_4088_zero", "mnist10k_17x17"
 PLANTED = {"planted_bool": "or", "planted_gf2": "xor", "planted_gf2dense": "xor"}
+QUICK_ROWS = 100  # of the tables of a quick run
 
 
 def load(folder: Path, name: str) -> np.ndarray:
@@ -42,6 +43,21 @@ def planted_set(folder: Path | None, name: str) -> np.ndarray:
     density = 0.5 if name.endswith("dense") else 0.15
     how = {"algebra": PLANTED[name], "atom_density": density, "code_density": density}
     return ba.datasets.planted(500, 200, 8, **how, random_state=0).X
+
+
+def digits_set(folder: Path | None) -> np.ndarray:
+    """Return the digits of 8 x 8 pixels: those of the folder, or those that scikit-learn bundles."""
+    name = "digits_8x8"
+    return load(folder, name) if folder and (folder / f"{name}.npz").exists() else ba.datasets.digits()[0]
+
+
+def write_quick_sets(folder: Path) -> Path:
+    """Write small tables under the names of the data sets to a folder for a quick run, and return it."""
+    names = (EINSTEIN, MNIST, "mnist10k_28x28", "digits_8x8", "mushroom_fimi", "groceries", "kov_zoo")
+    for seed, name in enumerate((*names, *(f"{name}_500x200_k8" for name in PLANTED))):
+        X = ba.datasets.planted(QUICK_ROWS, 30, 4, algebra="or", noise=0.03, random_state=seed).X
+        np.savez(folder / f"{name}.npz", X=np.packbits(X, axis=1), shape=X.shape)
+    return folder
 
 
 def chosen(options: argparse.Namespace, name: str) -> bool:

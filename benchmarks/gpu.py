@@ -30,7 +30,7 @@ from bitatoms.core.coding import code, coding_rule
 from bitatoms.core.objective import codelength_prices
 from bitatoms.core.pass_spec import PassSpec
 from bitatoms.kernels.gpu import device as device_module
-from bitatoms.kernels.gpu.device import find_device, import_cupy
+from bitatoms.kernels.gpu.device import NoDeviceError, find_device, import_cupy
 from bitatoms.kernels.structs import Rule
 from bitatoms.parallel import Workers, count_processors
 from bitatoms.rows.memory import MemoryRows
@@ -229,11 +229,15 @@ def main() -> None:
     if options.verbose:
         logging.basicConfig(level=logging.INFO, format="%(relativeCreated)d %(message)s")
     n_jobs = count_processors()
-    workers, on_device = Workers(n_jobs), Workers(n_jobs, device=find_device())
+    try:
+        workers, on_device = Workers(n_jobs), Workers(n_jobs, device=find_device())
+    except NoDeviceError as error:
+        print(f"skipped: {error}")
+        return
     print(f"{find_device().name} and {n_jobs} processors", flush=True)
     for part in options.parts:
         if part == "coding":
-            run_coding(workers, on_device, 1 << 21)
+            run_coding(workers, on_device, min(options.rows, 1 << 21))
         elif part == "passes":
             run_passes(workers, on_device, options.rows)
         elif part == "fit":

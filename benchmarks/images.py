@@ -62,6 +62,7 @@ def main() -> None:
     parser.add_argument("--einstein", type=Path, help="the halftone of the paper; by default a bundled halftone")
     parser.add_argument("--only", help="pictures, such as halftone,text")
     parser.add_argument("--noise", help="shares of flipped pixels, such as 0.01,0.05")
+    parser.add_argument("--side", type=int, help="use only so many pixels of each side")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=-1)
     given = parser.parse_args()
@@ -74,7 +75,7 @@ def main() -> None:
     print("| picture | noise % | seed | DUDE % | bitatoms % | estimated noise % | repetition | atoms | CPU s |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|", flush=True)
     for name in given.only.split(",") if given.only else pictures:
-        picture = pictures[name]()
+        picture = pictures[name]()[: given.side, : given.side]
         for noise in levels:
             for seed in range(given.seeds):
                 noisy = picture ^ (np.random.default_rng(seed).random(picture.shape) < noise)

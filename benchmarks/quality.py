@@ -17,7 +17,7 @@ import numpy as np
 from tables import Row, Table, log_row
 
 import bitatoms as ba
-from datasets import EINSTEIN, MNIST, bundled_sets, chosen, load, planted_set
+from datasets import EINSTEIN, MNIST, QUICK_ROWS, bundled_sets, chosen, digits_set, load, planted_set
 
 SEARCHES = ("fast", "thorough")
 MAX_SECONDS = 4  # with a given number of atoms
@@ -121,7 +121,7 @@ def codelength_row(X: np.ndarray, target: Target, search: str, seeds: int) -> Ro
 
 def share_row(folder: Path | None, name: str, algebra: str, p: int, bar: float, search: str, seeds: int) -> Row:
     """Run a search with a given number of atoms on one data set."""
-    X = ba.datasets.digits()[0] if name == "digits" else planted_set(folder, name)
+    X = digits_set(folder) if name == "digits" else planted_set(folder, name)
     runs = [timed(X, seed, n_components=p, algebra=algebra, search=search) for seed in range(seeds)]
     shares, seconds = [result.wrong_bits / X.size for result, _ in runs], median(taken for _, taken in runs)
     row: Row = {"data": name, "algebra": algebra, "search": search, "p": p}
@@ -130,9 +130,10 @@ def share_row(folder: Path | None, name: str, algebra: str, p: int, bar: float, 
     return log_row(row | {"in time": met((seconds, row["s bar"]))})
 
 
-def hidden_row(search: str, seeds: int, planted: tuple[int, int, int, str, float, int, float]) -> Row:
+def hidden_row(planted: tuple[int, int, int, str, float, int, float], search: str, seeds: int, max_rows: int) -> Row:
     """Recover planted atoms without knowing their number."""
     n, m, p, algebra, density, most, over = planted
+    n = min(n, max_rows)
     found, right, lengths, seconds = [], [], [], []
     for seed in range(seeds):
         made = ba.datasets.planted(n, m, p, algebra=algebra, atom_density=density, random_state=seed)
@@ -150,15 +151,15 @@ def hidden_row(search: str, seeds: int, planted: tuple[int, int, int, str, float
     return log_row(row)
 
 
-def noise_row(search: str, seeds: int, density: float) -> Row:
+def noise_row(density: float, search: str, seeds: int, max_rows: int) -> Row:
     """Run a search on random bits, which have no patterns."""
-    atoms, more = [], []
+    atoms, more, n = [], [], min(2000, max_rows)
     for seed in range(seeds):
-        X = (np.random.default_rng(seed).random((2000, 100)) < density).astype(np.uint8)
+        X = (np.random.default_rng(seed).random((n, 100)) < density).astype(np.uint8)
         result, taken = timed(X, seed, algebra="auto", search=search)
         atoms.append(len(result.atoms))
         more.append(codelength_of(X, result) - ba.codelength(X).total)
-    row: Row = {"data": f"2000 x 100, density {density}", "search": search, "most atoms": max(atoms)}
+    row: Row = {"data": f"{n} x 100, density {density}", "search": search, "most atoms": max(atoms)}
     return log_row(
         row | {"bits above no model": max(more), "met": met((max(atoms), 0), (max(more), 0)), "CPU s": taken}
     )
@@ -166,7 +167,7 @@ def noise_row(search: str, seeds: int, density: float) -> Row:
 
 def quality(options: argparse.Namespace) -> list[Table]:
     """Compare codelengths, wrong cells, recovered atoms and noise with their targets."""
-    folder, seeds = options.folder, options.seeds
+    folder, seeds, max_rows = options.folder, options.seeds, QUICK_ROWS if options.quick else 10**9
     sets = bundled_sets() if folder is None else {}
     rows = []
     for target in CODELENGTHS:
@@ -178,8 +179,9 @@ def quality(options: argparse.Namespace) -> list[Table]:
     shares = [
         share_row(folder, *row, search, seeds) for row in SHARES for search in SEARCHES if chosen(options, row[0])
     ]
-    hidden = [hidden_row(search, seeds, row) for row in HIDDEN for search in SEARCHES if chosen(options, "hidden")]
-    noise = [noise_row(search, seeds, share) for share in (0.5, 0.1) for search in SEARCHES if chosen(options, "noise")]
+    both = [(search, seeds, max_rows) for search in SEARCHES]
+    hidden = [hidden_row(row, *how) for row in HIDDEN for how in both if chosen(options, "hidden")]
+    noise = [noise_row(share, *how) for share in (0.5, 0.1) for how in both if chosen(options, "noise")]
     of = f"median of {seeds} seeds, n_jobs=1"
     note = "L: from the factors. met: L within the bar, and no seed above L without atoms. won: algebras kept."
     tables = [

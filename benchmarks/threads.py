@@ -26,18 +26,21 @@ def packed(folder: Path, name: str) -> ba.BitMatrix:
     return ba.BitMatrix.from_dense(load(folder, name))
 
 
-def many_rows(_: Path) -> ba.BitMatrix:
-    """Return a million rows with 64 planted atoms, of which a row uses four."""
-    return ba.BitMatrix.from_dense(ba.datasets.planted(10**6, 256, 64, code_density=4 / 64, random_state=0).X)
+def many_rows(n_rows: int) -> ba.BitMatrix:
+    """Return rows with 64 planted atoms, of which a row uses four."""
+    return ba.BitMatrix.from_dense(ba.datasets.planted(n_rows, 256, 64, code_density=4 / 64, random_state=0).X)
 
 
-JOBS: dict[str, tuple[Callable[[Path], ba.BitMatrix], dict[str, Any]]] = {
-    "fast": (lambda folder: packed(folder, MNIST), {}),
-    "thorough": (lambda folder: packed(folder, MNIST), {"search": "thorough"}),
-    "auto": (lambda folder: packed(folder, EINSTEIN), {"algebra": "auto"}),
-    "fixed rank": (lambda folder: packed(folder, EINSTEIN), {"n_components": 32, "algebra": "or"}),
-    "many rows": (many_rows, {"n_components": 64}),
-    "many rows, paper": (many_rows, {"n_components": 64, "search": "paper", "max_iter": 5}),
+JOBS: dict[str, tuple[Callable[[argparse.Namespace], ba.BitMatrix], dict[str, Any]]] = {
+    "fast": (lambda options: packed(options.folder, MNIST), {}),
+    "thorough": (lambda options: packed(options.folder, MNIST), {"search": "thorough"}),
+    "auto": (lambda options: packed(options.folder, EINSTEIN), {"algebra": "auto"}),
+    "fixed rank": (lambda options: packed(options.folder, EINSTEIN), {"n_components": 32, "algebra": "or"}),
+    "many rows": (lambda options: many_rows(options.rows), {"n_components": 64}),
+    "paper": (
+        lambda options: many_rows(options.rows),
+        {"n_components": 64, "search": "paper", "max_iter": 5},
+    ),
 }
 
 
@@ -62,10 +65,11 @@ def main() -> None:
     parser.add_argument("--jobs", default=",".join(JOBS))
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--repeats", type=int, default=1, help="the fastest counts")
+    parser.add_argument("--rows", type=int, default=10**6, help="of many rows (default: %(default)s)")
     options = parser.parse_args()
     for name in options.jobs.split(","):
         load_table, how = JOBS[name]
-        data = load_table(options.folder)
+        data = load_table(options)
         rows: list[Row] = []
         ba.factorize(data[: 2000 if len(data) > 10**5 else len(data)], **how, n_jobs=2, random_state=0, max_time=20)
         for n_threads in map(int, options.threads.split(",")):

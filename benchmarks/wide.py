@@ -171,14 +171,18 @@ def table_of(part: str, folder: Path | None, scale: float, seed: int) -> Planted
     return Planted(with_shuffled_columns(X, seed) if part == "shuffled" else X)
 
 
-def measure(part: str, folder: Path | None, scale: float, seed: int, algebra: str, n_jobs: int) -> dict[str, Any]:
+def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Fit one table; return figures of the fit. The codelength is that of the factors returned."""
     import resource
 
+    part, algebra, seed = options.measure.split(",")
+    seed, n_jobs = int(seed), options.jobs
     small = ba.datasets.planted(200, 2100, 3, noise=0.02, random_state=0).X
     for how in ({}, {"n_jobs": n_jobs}):
         ba.factorize(small, algebra=algebra, random_state=0, **how)  # compiles the kernels
-    planted = table_of(part, folder, scale, seed)
+    planted = table_of(part, options.folder, options.scale, seed)
+    if options.rows is not None:
+        planted = planted._replace(table=planted.table[: options.rows], true_bits=None)
     unit = 1 if sys.platform == "darwin" else 1024
     memory, cpu, wall = (
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit, time.process_time(), time.perf_counter()
@@ -237,18 +241,17 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="threads of a fit")
     parser.add_argument("--scale", type=float, default=0.02, help="size of founders and cells")
+    parser.add_argument("--rows", type=int, help="use the first rows of each table only")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        part, algebra, seed = options.measure.split(",")
-        print(json.dumps(measure(part, options.folder, options.scale, int(seed), algebra, options.jobs)))
+        print(json.dumps(measure(options)))
         return
     for part in options.only.split(","):
         for algebra in PARTS[part]:
             for seed in range(options.seeds):
-                call = [sys.executable, __file__, "--measure", f"{part},{algebra},{seed}", "--jobs", str(options.jobs)]
-                call += ["--scale", str(options.scale), *([str(options.folder)] if options.folder else [])]
-                print(subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip(), flush=True)
+                call = [sys.executable, __file__, *sys.argv[1:], "--measure", f"{part},{algebra},{seed}"]
+                print(subprocess.run(call, check=True, stdout=subprocess.PIPE, text=True).stdout.strip(), flush=True)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,13 @@ def device():
     return EmulatedDevice()
 
 
+def test_kernels_are_compiled_in_a_folder_that_is_removed(device, tmp_path, monkeypatch):
+    """A file with a predictable name in the folder for temporary files could be anybody's."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    device.prepare("rows.cu", "transpose", COVERS=0, UNKNOWN=0, COMPILED_BY_THIS_TEST=1)
+    assert not list(tmp_path.iterdir())
+
+
 def random_block(random, n, m, p, algebra, unknown=False, noise=0.05):
     """Return a block of noisy sums of atoms with random codes, and its atoms; some atoms and rows are alike."""
     atoms = random.random((p, m)) < random.choice([0.1, 0.5])

@@ -230,6 +230,7 @@ def test_time_limits_are_kept(small, monkeypatch, algebra, search, n_components,
     result = factorize(small, n_components, **how, max_time=max_time)
     assert result.ended in ("max_time", "converged")
     assert clock.elapsed <= allowed(max_time)
+    assert all(0 <= row.seconds <= clock.elapsed for row in result.history)
     assert_matches_oracle(result, small)
     assert objective != "errors" or result.atoms.n_rows == n_components
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from multiprocessing import forkserver
@@ -21,11 +22,16 @@ def local_cluster(n_workers, **options):
     """Yield a client of a cluster on this machine; each worker is a process with one thread, unless options differ."""
     options = {"threads_per_worker": 1, "dashboard_address": ":0", **options}
     can_fork = "forkserver" in multiprocessing.get_all_start_methods()
-    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver" if can_fork else "spawn"}):
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())  # Dask leaves its locks there
+        start_method = "forkserver" if can_fork else "spawn"
+        stack.enter_context(
+            dask.config.set({"distributed.worker.multiprocessing-method": start_method, "temporary-directory": folder})
+        )
         if can_fork and options.get("processes", True):
             _start_server()
-        with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster, set_as_default=False) as client:
-            yield client
+        cluster = stack.enter_context(LocalCluster(n_workers=n_workers, **options))
+        yield stack.enter_context(Client(cluster, set_as_default=False))
 
 
 @cache

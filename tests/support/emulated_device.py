@@ -6,7 +6,6 @@ Each thread of a warp is a fiber (``cuda_emulation.h``), so that the kernels tha
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import re
 import shutil
 import subprocess
@@ -98,7 +97,7 @@ class EmulatedDevice:
 
 @cache
 def _library(file: str, macros: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
-    """Compile a source file, unless it was compiled before, and load it."""
+    """Compile a source file in a folder of its own, once per process, and load it."""
     assert COMPILER is not None
     text = f'#include "{_HEADER}"\n' + source(file)
     for kernel in _KERNEL.findall(source(file)):
@@ -107,12 +106,8 @@ def _library(file: str, macros: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
             f"{{ emulation::launch({kernel}, blocks, threads, shared, arguments); }}\n"
         )
     options = ["-std=c++17", "-Og", "-w", "-shared", "-fPIC", *(f"-D{name}={value}" for name, value in macros)]
-    key = hashlib.blake2b(repr((text, options, _HEADER.read_text())).encode(), digest_size=12).hexdigest()
-    library = Path(tempfile.gettempdir()) / f"bitatoms-emulation-{key}.so"
-    if not library.exists():
-        with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-            code, built = Path(folder) / "source.cpp", Path(folder) / "library.so"
-            code.write_text(text)
-            subprocess.run([COMPILER, *options, "-o", built, code], check=True)
-            built.replace(library)  # at once: another process may compile the same, or load it
-    return ctypes.CDLL(str(library))
+    with tempfile.TemporaryDirectory(prefix="bitatoms-emulation-") as folder:
+        code, library = Path(folder) / "source.cpp", Path(folder) / "library.so"
+        code.write_text(text)
+        subprocess.run([COMPILER, *options, "-o", library, code], check=True)
+        return ctypes.CDLL(str(library))  # it stays loaded without its file
