@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .cells import CELL_WORDS
+from .cells import state_of
 from .sheets import read_sheet
 from .stream import ReadOptions, Source
 from .text_lines import check_separator, detect_separator, read_lines, split_lines
@@ -64,7 +64,7 @@ def _padded(source: Source, rows: Iterator[Record]) -> Iterator[Record]:
     head = list(itertools.islice(rows, _HEAD_ROWS))
     used = [cells for _, cells in head if cells]
     start = min((next(index for index, cell in enumerate(cells) if cell.strip()) for cells in used), default=0)
-    has_header = bool(used) and not any(cell.strip().lower() in CELL_WORDS for cell in used[0][start:] if cell.strip())
+    has_header = bool(used) and all(state_of(cell) is None for cell in used[0][start:] if cell.strip())
     width = len(used[0]) if has_header else max(map(len, used), default=0)
     for number, cells in itertools.chain(head, rows):
         if not cells:

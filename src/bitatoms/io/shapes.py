@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ..errors import Parameter
-from .cells import CELL_WORDS, ONE_WORDS
+from .cells import state_of
 from .text_numbers import parse_number
 
 Advice = tuple[str | Parameter, ...]  # a part of a message
@@ -141,12 +141,12 @@ def _are_lists(items: Sequence[str]) -> bool:
 
 def _are_cells(column: Sequence[str]) -> bool:
     """Return whether all cells of a column are ones, zeros or missing."""
-    return all(cell.lower() in CELL_WORDS for cell in column)
+    return all(state_of(cell) is not None for cell in column)
 
 
 def _is_text(cell: str) -> bool:
     """Return whether a cell is neither a number nor one of the words for ones, zeros and missing values."""
-    return cell.strip().lower() not in CELL_WORDS and parse_number(cell.strip()) is None
+    return state_of(cell) is None and parse_number(cell.strip()) is None
 
 
 def _detect_lists(head: Head) -> ItemLists | None:
@@ -239,13 +239,13 @@ def suggest_pairs(head: Head) -> Advice:
             return (*advice, Parameter("long", (labels[chosen[0]], labels[chosen[1]])))
     if not widths <= {2, 3}:
         return ()
-    words = [{cell.lower() for cell in column} for column in columns]
+    states = [set(map(state_of, column)) for column in columns]
     are_items = [all(_is_text(cell) for cell in column) for column in columns[1:]]
     # Only ones may be quantities, or one order, but a column of ones and zeros is part of a table.
     if (
-        len(words[0]) == len(body)
-        or (words[0] <= CELL_WORDS and not (words[0] <= ONE_WORDS and any(are_items)))
-        or any(each <= CELL_WORDS and not each <= ONE_WORDS for each in words)
+        len({cell.lower() for cell in columns[0]}) == len(body)
+        or (None not in states[0] and not (states[0] == {1} and any(are_items)))
+        or any(None not in each and each != {1} for each in states)
     ):
         return ()
     if len(columns) == 2:

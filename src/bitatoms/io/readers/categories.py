@@ -20,7 +20,7 @@ from ...bits import BitMatrix
 from ...encoding import Encoding, UnseenValues
 from ...errors import InputError, Parameter
 from ...variables import Summary, parse_number
-from ..cells import CELL_WORDS, MISSING_WORDS, CellPosition, Cells
+from ..cells import MISSING_WORDS, CellPosition, Cells, state_of
 from ..errors import FileError
 from ..records import Record, read_records, unit_of
 from ..shapes import column_labels, names_rows
@@ -48,7 +48,7 @@ def has_variables(source: Source, options: ReadOptions, encoding: Encoding) -> b
     if not head:
         return False
     header = _has_header(head) if options.header is None else options.header
-    are_bits = all(cell.strip().lower() in CELL_WORDS for cells in head for cell in cells)
+    are_bits = all(state_of(cell) is not None for cells in head for cell in cells)
     if not header and are_bits and len(head[0]) == len(encoding.columns):
         return False
     return encoding.is_raw(column_labels(head[0], header))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...errors import Parameter, warn
 from ...table import Table, first_duplicate
-from ..cells import CELL_WORDS, CellPosition, Cells, TextCells
+from ..cells import CellPosition, Cells, TextCells, state_of
 from ..errors import FileError
 from ..formats import sniff_format
 from ..records import open_lines, read_records, unit_of
@@ -388,7 +388,7 @@ def row_cells(table: Table) -> Iterator[list[Any]]:
 
 def _are_cells(words: Sequence[str]) -> bool:
     """Return whether all words are ones, zeros or missing."""
-    return all(word.strip().lower() in CELL_WORDS for word in words)
+    return all(state_of(word) is not None for word in words)
 
 
 def check_writable(table: Table, path: Path) -> None:
