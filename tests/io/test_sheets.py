@@ -150,3 +150,42 @@ def test_the_extra_is_named_if_openpyxl_is_not_installed(tmp_path, monkeypatch):
     for use in (lambda: ba.read(tmp_path / "table.xlsx"), lambda: ba.write([[1]], tmp_path / "table.xlsx")):
         with pytest.raises(ImportError, match=r"the format 'xlsx' needs openpyxl; .*\[xlsx\]"):
             use()
+
+
+BLANK_ROWS = {  # rows of a sheet, options, the shape of the table: a blank row is a row, unless rows have names
+    "no names": ([["a", "b"], ["x", None], [None, None], [None, "x"]], {}, (3, 2)),
+    "zeros": ([["a", "b"], [1, 0], [], [0, 1]], {}, (3, 2)),
+    "names": ([["who", "a", "b"], ["ann", 1, 0], [], [], ["bob", 0, 1]], {}, (2, 2)),
+    "names below a blank": ([[None, "a", "b"], ["ann", "x", None], [], ["bob", None, "x"]], {}, (2, 2)),
+    "below the header": ([["a", "b"], [], [1, 0], [0, 1]], {}, (3, 2)),
+    "no header": ([[1, 0], [], [0, 1]], {}, (3, 2)),
+    "numbers": ([["a", "b"], [7, 0], [], [0, 2]], {"binarize": 0}, (3, 2)),
+    "transposed": ([["a", "b"], ["x", None], [], [None, "x"]], {"transpose": True}, (2, 3)),
+    "without a column": ([["a", "b", "c"], ["x", None, 7], [], [None, "x", 8]], {"without": "c"}, (3, 2)),
+    "categories": ([["a", "b"], ["s", "t"], [], ["s", "u"]], {"categories": True}, (3, 3)),
+    "named categories": ([["who", "b"], ["ann", "t"], [], [], ["bob", "u"]], {"categories": True}, (2, 2)),
+    "a long table": ([["order", "item"], [7, "tea"], [], [7, "jam"], [8, "tea"]], {"long": "order,item"}, (2, 2)),
+    "lists of items": ([["rum", "tea"], ["gin"], [], ["tea", "gin", "jam"]], {}, (4, 4)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::bitatoms.errors.InputWarning")
+@pytest.mark.parametrize("case", BLANK_ROWS)
+def test_blank_rows_are_read_as_in_the_same_text_file(tmp_path, case):
+    rows, options, shape = BLANK_ROWS[case]
+    width = max(map(len, rows))
+    filled = [[*row, *[None] * (width - len(row))] for row in rows]
+    lines = [",".join("" if cell is None else str(cell) for cell in row) for row in filled]
+    (tmp_path / "table.csv").write_text("".join(f"{line}\n" for line in lines))
+    write_book(tmp_path / "table.xlsx", page=[[], [None, "  "], *filled, [None], ["  "]])  # blank rows around the table
+    table = ba.read(tmp_path / "table.xlsx", **options)
+    assert table.shape == shape
+    assert table == ba.read(tmp_path / "table.csv", **options)
+
+
+@pytest.mark.filterwarnings("ignore::bitatoms.errors.InputWarning")
+def test_blank_rows_are_packed(tmp_path):
+    pytest.importorskip("zarr")
+    path = write_book(tmp_path / "table.xlsx", page=[["a", "b"], ["x", None], [], [None, "x"]])
+    ba.pack(path, tmp_path / "rows.zarr")
+    assert ba.read(tmp_path / "rows.zarr") == ba.read(path)

@@ -34,8 +34,8 @@ def read_sheet(source: Source, sheet: str | int | None = None) -> Iterator[tuple
 
 def has_text_header(source: Source, sheet: str | int | None = None) -> bool:
     """Return whether the first row of a sheet consists of text, above a row of other values."""
-    rows = (row for _, row in _read_rows(source, sheet) if any(value is not None for value in row))
-    kinds = [[isinstance(value, str) for value in row if value is not None] for row in itertools.islice(rows, 2)]
+    filled = ([value for value in row if _to_text(value).strip()] for _, row in _read_rows(source, sheet))
+    kinds = [[isinstance(value, str) for value in row] for row in itertools.islice(filter(None, filled), 2)]
     return len(kinds) == 2 and all(kinds[0]) and not all(kinds[1])
 
 

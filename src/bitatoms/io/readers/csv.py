@@ -24,7 +24,7 @@ from ...table import Table, first_duplicate
 from ..cells import CellPosition, Cells, TextCells, state_of
 from ..errors import FileError
 from ..formats import sniff_format
-from ..records import open_lines, read_records, unit_of
+from ..records import is_blank, open_lines, read_records, unit_of
 from ..shapes import Advice, LongTable, column_labels, detect_shape, quantity_column, suggest_pairs
 from ..sheets import has_text_header
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
@@ -76,7 +76,7 @@ def _read_other_shape(source: Source, options: ReadOptions) -> TableStream | Non
         opened = None if source.format == "xlsx" else open_lines(source, options)
         if opened is not None:
             options = replace(options, separator=opened.separator)
-        head = _shape_head(cells for _, cells in read_records(source, options) if cells)
+        head = _shape_head(cells for _, cells in read_records(source, options) if not is_blank(cells))
     shape = detect_shape(head)
     if shape is None or options.header not in (None, shape.header):
         return None
@@ -121,7 +121,7 @@ def _open(source: Source, options: ReadOptions, text_cells: TextCells) -> TableS
     records: Iterator[Record]
     if opened is None:
         separator, first = ",", ""
-        records = (record for record in read_records(source, options) if record[1])
+        records = read_records(source, options)
     else:
         separator, first = opened.separator, next(opened.lines)
         records = _records(source, itertools.chain([first], opened.lines), separator, int(opened.is_declared))
@@ -178,6 +178,7 @@ def _detect_layout(
 ) -> CsvLayout:
     """Detect from the first rows whether the first line and the first column contain names."""
     first = head[0][1]
+    head = [head[0], *([record for record in head[1:] if not is_blank(record[1])] or head[1:])]
     other_format = _suggest_format(text_cells, [cells for _, cells in head])
     header = options.header
     if header is None:
@@ -307,6 +308,8 @@ def _chunks(
                 states = text_cells.characters_to_states(rest[::2])
         if states is None:
             cells = _split(record, separator)
+            if layout.has_row_names and is_blank(cells):
+                continue
             name, states = cells[0], _row_to_states(source, text_cells, layout, line, cells)
         chunk[filled] = states
         names.append(name.strip())

@@ -20,7 +20,7 @@ from ...table import Table
 from ...verbosity import quote_name
 from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError
-from ..records import Record, read_records
+from ..records import Record, is_blank, read_records, without_outer_blanks
 from ..shapes import ItemLists
 from ..stream import ReadOptions, RowChunk, Source, TableStream, named_chunks
 from ..text_lines import open_decompressed, open_text_writer
@@ -122,28 +122,11 @@ def _item_lists(source: Source, options: ReadOptions, layout: ItemLists) -> Iter
     """Yield the first cell and the item names of each line, stripped; empty names are ignored."""
     lines: Iterator[Record] = read_records(source, options, ",")
     if source.format != "baskets":
-        lines = _without_outer_blanks(lines)
+        lines = without_outer_blanks(lines)
     elif layout.header:
-        lines = itertools.dropwhile(_is_blank, lines)
+        lines = itertools.dropwhile(lambda line: is_blank(line[1]), lines)
     for _, cells in itertools.islice(lines, layout.header, None):
         yield cells[0].strip() if cells else "", [item for cell in cells[layout.first :] if (item := cell.strip())]
-
-
-def _is_blank(record: Record) -> bool:
-    """Return whether a line has no text."""
-    return not any(cell.strip() for cell in record[1])
-
-
-def _without_outer_blanks(lines: Iterator[Record]) -> Iterator[Record]:
-    """Yield the lines from the first to the last one that is not blank."""
-    blank: list[Record] = []
-    for line in itertools.dropwhile(_is_blank, lines):
-        if _is_blank(line):
-            blank.append(line)
-        else:
-            yield from blank
-            blank.clear()
-            yield line
 
 
 def _entries(
