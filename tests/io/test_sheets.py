@@ -1,8 +1,10 @@
 """Sheets of Excel workbooks: all shapes of tables, types of cells, names, and files that are written."""
 
 import datetime
+import re
 import sys
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -189,3 +191,32 @@ def test_blank_rows_are_packed(tmp_path):
     path = write_book(tmp_path / "table.xlsx", page=[["a", "b"], ["x", None], [], [None, "x"]])
     ba.pack(path, tmp_path / "rows.zarr")
     assert ba.read(tmp_path / "rows.zarr") == ba.read(path)
+
+
+def test_a_formula_without_a_stored_value_is_an_error(tmp_path):
+    path = write_book(tmp_path / "table.xlsx", page=[["a", "b"], [1, 0], [0, "=A2"]], other=[["a", "b"], [1, 0]])
+    for options in ({}, {"binarize": 0}, {"categories": True}, {"long": "a,b"}):
+        assert_read_error(path, "cell B3 contains a formula without a stored value", "save it", **options)
+    assert ba.read(path, sheet="other").shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("stored", "cells"),
+    [
+        ("<c r='B3'><f>A2</f><v>1</v></c>", [[1, 0], [0, 1]]),
+        ("<c r='B3' t='b'><f>TRUE()</f><v>1</v></c>", [[1, 0], [0, 1]]),
+        ("<c r='B3' t='str'><f>IF(A2=1,&quot;x&quot;,0)</f><v>x</v></c>", [[1, 0], [0, 1]]),
+        ("<c r='B3' t='str'><f>IF(A2=1,&quot;&quot;,0)</f><v></v></c>", [[1, 0], [0, None]]),  # empty text
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*missing value:bitatoms.errors.InputWarning")
+def test_stored_values_of_formulas_are_read(tmp_path, stored, cells):
+    write_book(tmp_path / "written.xlsx", page=[["a", "b"], [1, 0], [0, "=A2"]])
+    with zipfile.ZipFile(tmp_path / "written.xlsx") as old, zipfile.ZipFile(tmp_path / "table.xlsx", "w") as new:
+        for name in old.namelist():
+            content = re.sub(rb"<c r=.B3.*?</c>", stored.encode(), old.read(name))
+            new.writestr(name, content)
+    expected = ba.BitMatrix.from_dense(
+        [[np.nan if cell is None else cell for cell in row] for row in cells], missing="unknown"
+    )
+    assert ba.read(tmp_path / "table.xlsx").bits == expected

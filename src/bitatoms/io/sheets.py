@@ -8,7 +8,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from .errors import FileError
 from .stream import Source
@@ -19,6 +19,7 @@ _SMALL_PART = 1 << 24  # bytes that a part may have in any case
 _PARSED_RATIO = 12  # bytes of texts in memory per byte of their XML
 _PROLOG = 1 << 16  # bytes within which the first element of a part must begin
 _FIRST_ELEMENT = re.compile(rb"<[A-Za-z_]")
+_FORMULA = re.compile(rb"[<:]f[\s/>]")  # the beginning of an element
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MODIFIED = re.compile(rb"(<dcterms:(created|modified)[^>]*>)[^<]*")
 
@@ -41,23 +42,50 @@ def has_text_header(source: Source, sheet: str | int | None = None) -> bool:
 
 def _read_rows(source: Source, sheet: str | int | None) -> Iterator[tuple[int, Sequence[Any]]]:
     """Yield the number and the values of each row of a sheet."""
-    import openpyxl
-
-    _check_parts(source)
+    has_formulas = _check_parts(source)
     with open(source.path, "rb") as file:  # by name, openpyxl would require an extension
-        with source.catch_library_errors():
-            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
-        page = _select(source, book, sheet)
-        page.reset_dimensions()  # what the file claims need not be true
+        page = _open_page(source, file, sheet)
+        rows = page.iter_rows(values_only=not has_formulas)
+        if has_formulas:
+            rows = _stored_values(source, rows, _open_page(source, file, sheet, data_only=False).iter_rows())
         with source.catch_library_errors():  # also while the caller uses a row: what it raises is not raised here
-            for number, row in enumerate(page.iter_rows(values_only=True), 1):
+            for number, row in enumerate(rows, 1):
                 if number > MAX_ROWS or len(row) > MAX_COLUMNS:
                     raise source.error("the sheet is larger than Excel allows: corrupt or malicious")
                 yield number, row
 
 
-def _check_parts(source: Source) -> None:
-    """Raise if a part of the file would expand without bound, or defines entities, which could."""
+def _open_page(source: Source, file: IO[bytes], sheet: str | int | None, data_only: bool = True) -> Any:
+    """Open a sheet: with the stored values of formulas, or with the formulas themselves."""
+    import openpyxl
+
+    with source.catch_library_errors():
+        book = openpyxl.load_workbook(file, read_only=True, data_only=data_only, keep_links=False)
+    page = _select(source, book, sheet)
+    page.reset_dimensions()  # what the file claims need not be true
+    return page
+
+
+def _stored_values(source: Source, rows: Iterable[Any], formulas: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield the values of rows of cells; raise if a formula has no stored value, as openpyxl writes it.
+
+    ``formulas`` are the same rows, with formulas instead of values. A stored value that is empty text has the type
+    "str" of the results of formulas.
+    """
+    for row, written in zip(rows, formulas, strict=True):
+        for cell, formula in zip(row, written, strict=True):
+            if formula.data_type == "f" and cell.value is None and cell.data_type != "str":
+                problem = f"cell {formula.coordinate} contains a formula without a stored value; open the file in a "
+                raise source.error(f"{problem}spreadsheet program and save it, so that the value is stored")
+        yield [cell.value for cell in row]
+
+
+def _check_parts(source: Source) -> bool:
+    """Return whether the file may contain formulas.
+
+    Raise if a part of it would expand without bound, or defines entities, which could.
+    """
+    has_formulas = False
     with open(source.path, "rb") as raw, source.catch_library_errors(), zipfile.ZipFile(raw) as file:
         size = source.path.stat().st_size
         members = file.infolist()
@@ -71,11 +99,23 @@ def _check_parts(source: Source) -> None:
             if member.filename.endswith((".xml", ".rels")):
                 with file.open(member) as part:
                     beginning = part.read(_PROLOG)
+                    has_formulas = has_formulas or _has_formulas(beginning, part)
                 element = _FIRST_ELEMENT.search(beginning)
                 if beginning and (element is None or b"<!DOCTYPE" in beginning[: element.start()].upper()):
                     raise source.error(f"its part {name!r} is not plain XML: corrupt or malicious")
             if member.filename.endswith("sharedStrings.xml"):
                 source.check_memory(_PARSED_RATIO * member.file_size, "its texts", "; save the sheet as .csv")
+    return has_formulas
+
+
+def _has_formulas(chunk: bytes, part: IO[bytes]) -> bool:
+    """Return whether a part of a file, of which ``chunk`` was read, has an element that is a formula."""
+    end = b""
+    while chunk:
+        if _FORMULA.search(end + chunk):
+            return True
+        end, chunk = chunk[-2:], part.read(_PROLOG)
+    return False
 
 
 def _select(source: Source, book: Any, sheet: str | int | None) -> Any:
