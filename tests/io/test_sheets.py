@@ -35,8 +35,7 @@ def write_book(path, **pages):
 @given(tables(n_rows=st.sampled_from((1, 17)), n_cols=st.sampled_from((1, 9, 65))))
 def test_round_trip(tmp_path_factory, table):
     path = tmp_path_factory.mktemp("sheets") / "table.xlsx"
-    with warnings.catch_warnings(action="ignore", category=UserWarning):  # of blanks around names
-        ba.write(table, path)
+    ba.write(table, path)
     has_header = table.columns is not None or table.row_names is not None
     columns = table.names_of(range(table.shape[1])) if has_header else None
     assert ba.read(path) == ba.Table(table.bits, table.row_names, columns)
@@ -131,7 +130,30 @@ def test_tables_that_a_sheet_cannot_hold(tmp_path, monkeypatch):
         ba.write(wide, tmp_path / "table.xlsx")
     with pytest.raises(ba.FileError, match=r"cannot store the name 'a\\x07'"):
         ba.write(ba.Table(ba.BitMatrix.zeros(1, 1), columns=["a\x07"]), tmp_path / "table.xlsx")
+    with pytest.raises(ba.FileError, match="names of at most 32767 characters; shorten 'aaa"):
+        ba.write(ba.Table(ba.BitMatrix.zeros(1, 1), columns=["a" * 40000]), tmp_path / "table.xlsx")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("cells", "rows", "columns", "problem"),
+    [
+        ([[1], [0]], [" ", ""], ["a"], "row names that are all blank"),
+        ([[1, 0]], None, ["a", " "], "a last column without a name"),
+        ([[np.nan], [0]], None, None, "a first row without known cells"),
+        ([[np.nan], [0]], ["ann", "bob"], ["1"], "a first row without known cells"),
+    ],
+)
+def test_tables_that_would_be_read_otherwise_are_refused(tmp_path, cells, rows, columns, problem):
+    table = ba.Table(ba.BitMatrix.from_dense(cells, missing="unknown"), rows, columns)
+    with pytest.raises(ba.FileError, match=f"table.xlsx: this format cannot store {problem}"):
+        ba.write(table, tmp_path / "table.xlsx")
+
+
+def test_blanks_around_names_of_other_programs_are_ignored(tmp_path):
+    path = write_book(tmp_path / "table.xlsx", page=[["", "milk ", " tea"], [" ann", 1, 0], ["bob ", 0, 1]])
+    table = ba.read(path)
+    assert (table.row_names, table.columns) == (("ann", "bob"), ("milk", "tea"))
 
 
 def test_patterns_are_written_as_numbers_and_text(tmp_path):

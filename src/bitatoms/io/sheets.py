@@ -14,12 +14,14 @@ from .errors import FileError
 from .stream import Source
 
 MAX_ROWS, MAX_COLUMNS = 1 << 20, 1 << 14  # of a sheet, by Excel's limits
+_LONGEST_TEXT = (1 << 15) - 1  # characters of a cell; openpyxl would cut off the rest
 _MAX_COMPRESSION = 200  # bytes per compressed byte; sheets of zeros reach 100
 _SMALL_PART = 1 << 24  # bytes that a part may have in any case
 _PARSED_RATIO = 12  # bytes of texts in memory per byte of their XML
 _PROLOG = 1 << 16  # bytes within which the first element of a part must begin
 _FIRST_ELEMENT = re.compile(rb"<[A-Za-z_]")
 _FORMULA = re.compile(rb"[<:]f[\s/>]")  # the beginning of an element
+_CREATOR = "bitatoms"  # in a file that is written: its names are exact
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MODIFIED = re.compile(rb"(<dcterms:(created|modified)[^>]*>)[^<]*")
 
@@ -45,6 +47,7 @@ def _read_rows(source: Source, sheet: str | int | None) -> Iterator[tuple[int, S
     has_formulas = _check_parts(source)
     with open(source.path, "rb") as file:  # by name, openpyxl would require an extension
         page = _open_page(source, file, sheet)
+        is_exact = page.parent.properties.creator == _CREATOR  # blanks around the cells of others are mostly mistakes
         rows = page.iter_rows(values_only=not has_formulas)
         if has_formulas:
             rows = _stored_values(source, rows, _open_page(source, file, sheet, data_only=False).iter_rows())
@@ -52,7 +55,7 @@ def _read_rows(source: Source, sheet: str | int | None) -> Iterator[tuple[int, S
             for number, row in enumerate(rows, 1):
                 if number > MAX_ROWS or len(row) > MAX_COLUMNS:
                     raise source.error("the sheet is larger than Excel allows: corrupt or malicious")
-                yield number, row
+                yield number, row if is_exact else [value.strip() if isinstance(value, str) else value for value in row]
 
 
 def _open_page(source: Source, file: IO[bytes], sheet: str | int | None, data_only: bool = True) -> Any:
@@ -147,30 +150,38 @@ def _to_text(value: Any) -> str:
 def write_sheet(path: Path, rows: Iterable[Sequence[Any]], title: str = "Sheet1") -> None:
     """Write rows of text, numbers and None as the only sheet of a file; raise FileError if a sheet cannot hold them."""
     import openpyxl
+
+    book = openpyxl.Workbook(write_only=True)
+    book.properties.creator = _CREATOR
+    page = book.create_sheet(title)
+    try:
+        for number, row in enumerate(rows, 1):
+            if number > MAX_ROWS or len(row) > MAX_COLUMNS:
+                size = f"{MAX_ROWS} rows and {MAX_COLUMNS} columns"
+                raise FileError(f"{path.name}: a sheet has at most {size}; write .csv or .npz")
+            page.append([_to_cell(page, value, path.name) for value in row])
+    except FileError:
+        page.close()  # openpyxl would print that it is open
+        raise
+    book.save(path)
+    _make_reproducible(path)
+
+
+def _to_cell(page: Any, value: Any, file: str) -> Any:
+    """Return a cell with a value; raise FileError if it is text that a sheet cannot hold."""
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.utils.exceptions import IllegalCharacterError
 
-    book = openpyxl.Workbook(write_only=True)
-    page = book.create_sheet(title)
-    for number, row in enumerate(rows, 1):
-        if number > MAX_ROWS or len(row) > MAX_COLUMNS:
-            raise FileError(
-                f"{path.name}: a sheet has at most {MAX_ROWS} rows and {MAX_COLUMNS} columns; write .csv or .npz"
-            )
-        cells = []
-        for value in row:
-            try:
-                cell = WriteOnlyCell(page, value)
-            except IllegalCharacterError:
-                raise FileError(
-                    f"{path.name}: a sheet cannot store the name {value[:40]!r}; rename it, or write .npz"
-                ) from None
-            if isinstance(value, str):
-                cell.data_type = "s"  # also text that begins like a formula
-            cells.append(cell)
-        page.append(cells)
-    book.save(path)
-    _make_reproducible(path)
+    try:
+        cell = WriteOnlyCell(page, value)
+    except IllegalCharacterError:
+        raise FileError(f"{file}: a sheet cannot store the name {value[:40]!r}; rename it, or write .npz") from None
+    if isinstance(value, str):
+        if len(value) > _LONGEST_TEXT:
+            longest = f"{_LONGEST_TEXT} characters"
+            raise FileError(f"{file}: a sheet stores names of at most {longest}; shorten {value[:40]!r}, or write .npz")
+        cell.data_type = "s"  # also text that begins like a formula
+    return cell
 
 
 def _make_reproducible(path: Path) -> None:

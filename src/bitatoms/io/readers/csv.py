@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-import warnings
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -32,6 +32,8 @@ from ..text_lines import open_text_writer
 from . import pairs, transactions
 
 _UNKNOWN = "NA"  # how an unknown cell is written; a blank one would be a zero in a table without other zeros
+# A name with blanks around it, or with a character or beginning that another separator or a text file may have.
+_QUOTED_NAME = re.compile(r"^\s|\s$|[,;\t|]|^\ufeff|^sep=", re.IGNORECASE)
 _LAYOUT_ROWS = 100  # rows from which the header and the row names are detected
 _SHAPE_ROWS = 1000  # rows from which it is detected that the file is a long table or lists of items
 _SHAPE_CELLS = 1000  # per row: with more, the file is a table
@@ -104,7 +106,7 @@ def _shape_head(records: Iterator[list[str]]) -> list[list[str]]:
     if len(head) < 2 or max(map(len, head)) > _SHAPE_CELLS:
         return []
     words = [cell for cell in head[1][1:] if cell.strip()]
-    if words and _are_cells(words):
+    if words and are_cells(words):
         return []
     return [*head, *itertools.islice(records, _SHAPE_ROWS - 2)]
 
@@ -119,19 +121,20 @@ def _open(source: Source, options: ReadOptions, text_cells: TextCells) -> TableS
     """Open a file whose cells are converted by these ``text_cells``."""
     opened = None if source.format == "xlsx" else open_lines(source, options)
     records: Iterator[Record]
+    texts: list[str] = []
     if opened is None:
-        separator, first = ",", ""
-        records = read_records(source, options)
+        separator, records = ",", read_records(source, options)
     else:
-        separator, first = opened.separator, next(opened.lines)
-        records = _records(source, itertools.chain([first], opened.lines), separator, int(opened.is_declared))
+        separator = opened.separator
+        records = _records(source, opened.lines, separator, int(opened.is_declared), texts)
     head = list(itertools.islice(records, _LAYOUT_ROWS))
     if not head:
         raise source.error(f"the file contains only blank {unit_of(source)}s")
     split_head = [(line, _split(record, separator)) for line, record in head]
-    # A quoted first line above unquoted ones is a header, even if its names look like bits; R writes such files.
-    is_quoted = len(head) > 1 and isinstance(head[1][1], str) and _all_quoted(first, split_head[0][1], separator)
-    if source.format == "xlsx" and _are_cells(split_head[0][1]):
+    # A quoted first line above others is a header, even if its names look like bits; R writes such files.
+    quoted = [text == separator.join(map(_quoted, cells)) for text, (_, cells) in zip(texts, split_head, strict=False)]
+    is_quoted = quoted in ([True], [True, False])
+    if source.format == "xlsx" and are_cells(split_head[0][1]):
         is_quoted = has_text_header(source, options.sheet)
     layout = _detect_layout(source, options, text_cells, split_head, is_quoted)
     has_duplicates = layout.columns is not None and first_duplicate(layout.columns) is not None
@@ -142,35 +145,53 @@ def _open(source: Source, options: ReadOptions, text_cells: TextCells) -> TableS
     return TableStream(len(layout.indices), chunks, layout.columns)
 
 
-def _records(source: Source, lines: Iterator[str], separator: str, number: int) -> Iterator[Record]:
-    """Yield the rows that are not blank; ``number`` is that of the line before the first."""
+def _records(source: Source, lines: Iterator[str], separator: str, number: int, texts: list[str]) -> Iterator[Record]:
+    """Yield the rows that have text; ``number`` is the number of the line before the first.
+
+    Blanks around a cell are part of it only if it is quoted. ``texts`` gets the texts of the first two rows.
+    """
     for line in lines:
         number += 1
         if '"' in line:
             # A quoted cell may span several lines; the reader takes as many as it needs.
-            reader = csv.reader(itertools.chain([line], lines), delimiter=separator, strict=True)
+            taken: list[str] = []
+            rest = _noted(itertools.chain([line], lines), taken)
+            reader = csv.reader(rest, delimiter=separator, strict=True, skipinitialspace=separator != " ")
             try:
                 record = next(reader)
             except (csv.Error, StopIteration) as error:
                 raise source.error(f"line {number}: {error}; check for an unclosed quote") from error
             number += reader.line_num - 1
-            yield number, record
+            text = "".join(taken).rstrip("\r\n")
+            if len(texts) < 2:
+                texts.append(text)
+            stripped = zip(record, map(str.strip, record), strict=True)
+            yield number, [cell if cell == bare or _quoted(cell) in text else bare for cell, bare in stripped]
             continue
         bare = line.rstrip("\r\n")
         if "\r" in bare:
             raise source.error(f"line {number} contains a carriage return; save the file with \\n or \\r\\n line ends")
         if bare:
+            if len(texts) < 2:
+                texts.append(bare)
             yield number, bare  # as text: rows of single-character cells are converted without splitting
 
 
 def _split(record: str | list[str], separator: str) -> list[str]:
     """Return the cells of a row."""
-    return record.split(separator) if isinstance(record, str) else record
+    return [cell.strip() for cell in record.split(separator)] if isinstance(record, str) else record
 
 
-def _all_quoted(line: str, cells: list[str], separator: str) -> bool:
-    """Return whether all cells of a line are quoted."""
-    return line.rstrip("\r\n") == separator.join(f'"{cell}"' for cell in cells)
+def _noted(lines: Iterator[str], taken: list[str]) -> Iterator[str]:
+    """Yield lines, and add them to a list."""
+    for line in lines:
+        taken.append(line)
+        yield line
+
+
+def _quoted(cell: str) -> str:
+    """Return a cell as it is written in quotes."""
+    return '"' + cell.replace('"', '""') + '"'
 
 
 def _detect_layout(
@@ -193,7 +214,7 @@ def _detect_layout(
     indices = list(range(int(row_names), n_cells - trailing))
     columns = None
     if header:
-        columns = [name.strip() for name in (first[:-1] if trailing and len(first) == n_cells else first)]
+        columns = first[:-1] if trailing and len(first) == n_cells else first
         if row_names and len(columns) == len(indices) + 1:
             columns = columns[1:]
         indices = indices if body else list(range(len(columns)))
@@ -304,6 +325,7 @@ def _chunks(
         name, states = "", None
         if isinstance(record, str) and layout.takes_all_cells:  # fast path for cells of one character
             name, _, rest = record.partition(separator) if layout.has_row_names else ("", "", record)
+            name = name.strip()
             if len(rest) == 2 * n_cols - 1 and rest[1::2] == separators:
                 states = text_cells.characters_to_states(rest[::2])
         if states is None:
@@ -312,7 +334,7 @@ def _chunks(
                 continue
             name, states = cells[0], _row_to_states(source, text_cells, layout, line, cells)
         chunk[filled] = states
-        names.append(name.strip())
+        names.append(name)
         filled += 1
         if filled == len(chunk):
             yield packed(has_zeros)
@@ -362,19 +384,24 @@ def write(table: Table, path: Path, format: str) -> None:
     check_writable(table, path)
     dialect: dict[str, Any] = {"delimiter": "\t" if format == "tsv" else ",", "lineterminator": "\n"}
     with open_text_writer(path) as file:
-        writer = csv.writer(file, **dialect)
         if table.columns is not None or table.row_names is not None:
             header = header_cells(table)
             # Names that look like bits are quoted, so that they are read as a header.
-            is_ambiguous = _are_cells(header[1:] or header)
-            (csv.writer(file, **dialect, quoting=csv.QUOTE_ALL) if is_ambiguous else writer).writerow(header)
-        writer.writerows(row_cells(table))
+            is_quoted = are_cells(header[1:] or header) or _need_quotes(header)
+            dialect["quoting"] = csv.QUOTE_ALL if is_quoted else csv.QUOTE_MINIMAL
+            csv.writer(file, **dialect).writerow(header)
+        dialect["quoting"] = csv.QUOTE_NONNUMERIC if _need_quotes(table.row_names or ()) else csv.QUOTE_MINIMAL
+        csv.writer(file, **dialect).writerows(row_cells(table))
+
+
+def _need_quotes(names: Sequence[str]) -> bool:
+    """Return whether a name would be changed, or taken for something else, without quotes."""
+    return any(map(_QUOTED_NAME.search, names))
 
 
 def header_cells(table: Table) -> list[str]:
     """Return the names of the columns, after a blank cell if rows have names."""
-    corner = [] if table.row_names is None else [""]
-    return [*corner, *table.names_of(range(table.shape[1]))]
+    return [*([""] if table.row_names else []), *table.names_of(range(table.shape[1]))]
 
 
 def row_cells(table: Table) -> Iterator[list[Any]]:
@@ -389,23 +416,19 @@ def row_cells(table: Table) -> Iterator[list[Any]]:
             yield cells if table.row_names is None else [table.row_names[row], *cells]
 
 
-def _are_cells(words: Sequence[str]) -> bool:
+def are_cells(words: Sequence[str]) -> bool:
     """Return whether all words are ones, zeros or missing."""
     return all(state_of(word) is not None for word in words)
 
 
 def check_writable(table: Table, path: Path) -> None:
-    """Raise FileError if a table of cells cannot hold the table; warn if names are read back without blanks."""
-    if not table.shape[1] and table.row_names is None and len(table):
-        raise FileError(f"{path.name}: this format cannot store a table without columns and row names; .npz files can")
+    """Raise FileError if a table of cells cannot hold the table."""
+    if table.row_names is None and (not table.shape[1] if len(table) else table.columns is None):
+        lacking = "columns and row names" if len(table) else "rows and column names"
+        raise FileError(f"{path.name}: this format cannot store a table without {lacking}; .npz files can")
     names = [*(table.columns or ()), *(table.row_names or ())]
     for name in names:
         if "\r" in name or "\0" in name:
             raise FileError(f"{path.name}: this format cannot store the name {name[:40]!r}; rename it, or write .npz")
-    if table.row_names is None and table.columns and not table.columns[0].strip():
+    if not table.row_names and table.columns and not table.columns[0].strip():
         raise FileError(f"{path.name}: the first column has no name, so it would be read as row names; give it a name")
-    if any(name != name.strip() for name in names):
-        warnings.warn(
-            f"{path.name}: blanks around names are lost in this format; .npz files keep them",
-            stacklevel=4,
-        )
