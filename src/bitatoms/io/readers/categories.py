@@ -6,9 +6,8 @@ The values of a column are known only at the end of the file, so it is read twic
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -18,19 +17,18 @@ from numpy.typing import NDArray
 from ...annotations import Labels
 from ...bits import BitMatrix
 from ...encoding import Encoding, UnseenValues
-from ...errors import InputError, Parameter
+from ...errors import InputError, Parameter, warn
 from ...variables import Summary, parse_number
 from ..cells import MISSING_WORDS, CellPosition, Cells, state_of
 from ..errors import FileError
 from ..records import Record, is_blank, read_records, unit_of
-from ..shapes import column_labels, names_rows
+from ..shapes import Advice, column_labels, doubt_row_names, names_rows
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns, unique_columns
 
 _HEAD_ROWS = 1000  # rows from which the header is detected
 _MAX_CHUNK_ROWS = 1 << 14
 _MAX_TEXTS = 100_000  # distinct ones of a column that is no number and does not name the rows
 _LACKING = (MISSING_WORDS - {"none"}) | {""}  # "none" is a category, such as that of a survey
-_IDENTIFIER = re.compile(r"(.*[\W_])?(?i:id|nr|no|number|index|key|row)\W?|.*[a-z](I[dD]|N[or]|Number|Index|Key)")
 
 
 class CategoryLayout(NamedTuple):
@@ -40,6 +38,7 @@ class CategoryLayout(NamedTuple):
     labels: list[str]  # of all columns
     indices: dict[str, int]  # of the variables
     row_names: int | None  # the column that names the rows
+    doubt: Advice = ()  # a note on a first column that may not be row names
 
 
 def has_variables(source: Source, options: ReadOptions, encoding: Encoding) -> bool:
@@ -59,7 +58,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     with _named_errors(source):
         layout = _detect_layout(source, options)
         n_rows, n_blank, counts = _count_values(source, options, layout)
-        layout = _with_row_names(options, layout, counts, n_rows - n_blank)
+        layout = _with_row_names(source, options, layout, counts, n_rows - n_blank)
         summaries = {name: counts[name].summary(name in options.as_category) for name in layout.indices}
         how = {"as_category": options.as_category, "as_number": options.as_number, "bins": options.bins}
         encoding = Encoding.learned(summaries, **how)  # type: ignore[arg-type]
@@ -157,7 +156,7 @@ def _detect_layout(source: Source, options: ReadOptions) -> CategoryLayout:
 
 
 def _with_row_names(
-    options: ReadOptions, layout: CategoryLayout, counts: dict[str, _ValueCounts], n_rows: int
+    source: Source, options: ReadOptions, layout: CategoryLayout, counts: dict[str, _ValueCounts], n_rows: int
 ) -> CategoryLayout:
     """Return the layout in which a first column whose values all differ names the rows, unless these are numbers.
 
@@ -167,11 +166,12 @@ def _with_row_names(
     if options.row_names is not None or layout.row_names is not None or first not in layout.indices:
         return layout
     given = (*options.as_category, *options.as_number)
-    is_name = not counts[first].are_numbers or bool(_IDENTIFIER.fullmatch(first)) or names_rows(first)
+    is_name = not counts[first].are_numbers or names_rows(first)
     if first in given or len(layout.labels) < 2 or counts[first].n_distinct < n_rows or not is_name or n_rows < 2:
         return layout
     others = {name: index for name, index in layout.indices.items() if name != first}
-    return layout._replace(indices=others, row_names=0)
+    doubt = doubt_row_names(source, first, counts[first].texts, lambda text: parse_number(text) is not None)
+    return layout._replace(indices=others, row_names=0, doubt=doubt)
 
 
 class _ValueCounts:
@@ -198,6 +198,11 @@ class _ValueCounts:
                     f"the column {self._name[:40]!r} has more than {_MAX_TEXTS} different texts, which are hardly "
                     "categories; leave it out with ", Parameter("without", self._name),
                 )  # fmt: skip
+
+    @property
+    def texts(self) -> Iterable[str]:
+        """The distinct values, unless these are many numbers."""
+        return self._texts
 
     @property
     def are_numbers(self) -> bool:
@@ -268,6 +273,8 @@ def _encoded(source: Source, options: ReadOptions, layout: CategoryLayout, encod
             yield RowChunk(bits if options.missing == "unknown" else bits.filled(), names)
         unseen.warn(source.name)
         cells.check_missing()
+        if layout.doubt:
+            warn(*layout.doubt)
 
     return TableStream(len(encoding.columns), chunks(), encoding.columns, column_data=encoding.column_data)
 

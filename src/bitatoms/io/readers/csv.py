@@ -25,7 +25,7 @@ from ..cells import CellPosition, Cells, TextCells, state_of
 from ..errors import FileError
 from ..formats import sniff_format
 from ..records import is_blank, open_lines, read_records, unit_of
-from ..shapes import Advice, LongTable, column_labels, detect_shape, quantity_column, suggest_pairs
+from ..shapes import Advice, LongTable, column_labels, detect_shape, doubt_row_names, quantity_column, suggest_pairs
 from ..sheets import has_text_header
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
 from ..text_lines import open_text_writer
@@ -50,6 +50,7 @@ class CsvLayout(NamedTuple):
     n_cells: int  # per line
     trailing_separator: bool = False  # each line ends with a separator, so that its last cell is empty
     other_format: Advice = ()  # how to read the file if it looks like lists of items or like a long table
+    doubt: Advice = ()  # a note on a first column that may not be row names
 
     @property
     def takes_all_cells(self) -> bool:
@@ -65,8 +66,8 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         if other is not None:
             return other
     text_cells = TextCells(Cells(source, options))
-    stream = _open(source, options, text_cells)
-    return replace(stream, chunks=_checked(stream.chunks, text_cells))
+    stream, doubt = _open(source, options, text_cells)
+    return replace(stream, chunks=_checked(stream.chunks, text_cells, doubt))
 
 
 def _read_other_shape(source: Source, options: ReadOptions) -> TableStream | None:
@@ -111,14 +112,16 @@ def _shape_head(records: Iterator[list[str]]) -> list[list[str]]:
     return [*head, *itertools.islice(records, _SHAPE_ROWS - 2)]
 
 
-def _checked(chunks: Iterator[RowChunk], text_cells: TextCells) -> Iterator[RowChunk]:
-    """Yield the chunks, then check missing cells."""
+def _checked(chunks: Iterator[RowChunk], text_cells: TextCells, doubt: Advice) -> Iterator[RowChunk]:
+    """Yield the chunks, then check missing cells, and note a doubt about row names."""
     yield from chunks
     text_cells.check_missing()
+    if doubt:
+        warn(*doubt)
 
 
-def _open(source: Source, options: ReadOptions, text_cells: TextCells) -> TableStream:
-    """Open a file whose cells are converted by these ``text_cells``."""
+def _open(source: Source, options: ReadOptions, text_cells: TextCells) -> tuple[TableStream, Advice]:
+    """Open a file whose cells are converted by these ``text_cells``; return also a note on its row names, or ()."""
     opened = None if source.format == "xlsx" else open_lines(source, options)
     records: Iterator[Record]
     texts: list[str] = []
@@ -142,7 +145,7 @@ def _open(source: Source, options: ReadOptions, text_cells: TextCells) -> TableS
         raise _not_a_table(source, *split_head[1], layout.other_format)
     body = itertools.chain(split_head[layout.columns is not None :], records)
     chunks = _chunks(source, options, text_cells, layout, separator, body)
-    return TableStream(len(layout.indices), chunks, layout.columns)
+    return TableStream(len(layout.indices), chunks, layout.columns), layout.doubt
 
 
 def _records(source: Source, lines: Iterator[str], separator: str, number: int, texts: list[str]) -> Iterator[Record]:
@@ -208,8 +211,13 @@ def _detect_layout(
     rows = [cells for _, cells in body]
     n_cells = len(rows[0]) if body else len(first)
     row_names = options.row_names
+    doubt: Advice = ()
     if row_names is None:
-        row_names = _has_row_names(text_cells, first if header else None, rows)
+        row_names = _lacks_first_name(first if header else None, rows)
+        if not row_names and _are_row_names(text_cells, rows):
+            row_names = True
+            label = first[0] if header else "1"
+            doubt = doubt_row_names(source, label, (cells[0] for cells in rows), text_cells.is_valid)
     trailing = header and bool(body) and _ends_in_separators(first, rows, row_names)
     indices = list(range(int(row_names), n_cells - trailing))
     columns = None
@@ -225,7 +233,8 @@ def _detect_layout(
                 f"the first {unit_of(source)} has {len(first)} cells and {unit_of(source)} {body[0][0]} has {n_cells}; "
                 f"delete any {unit_of(source)}s above the header"
             )
-    return _without_excluded(source, options, CsvLayout(columns, row_names, indices, n_cells, trailing, other_format))
+    layout = CsvLayout(columns, row_names, indices, n_cells, trailing, other_format, doubt)
+    return _without_excluded(source, options, layout)
 
 
 def _suggest_format(text_cells: TextCells, rows: list[list[str]]) -> Advice:
@@ -263,19 +272,23 @@ def _has_header(text_cells: TextCells, rows: list[list[str]]) -> bool:
     return bool(body) and (not first[0].strip() if row_names_below else not text_cells.is_valid(first[0]))
 
 
-def _has_row_names(text_cells: TextCells, header: list[str] | None, rows: list[list[str]]) -> bool:
-    """Return whether the first column contains row names."""
-    if not rows:
+def _lacks_first_name(header: list[str] | None, rows: list[list[str]]) -> bool:
+    """Return whether there is a header without a name for the first column, which therefore contains row names."""
+    if header is None or not rows:
         return False
-    n_cells = len(rows[0])
     # R writes a header without a cell for the row names; if all lines end in a separator, this is another file.
-    if header is not None and len(header) == n_cells - 1 and any(cells[-1].strip() for cells in rows):
-        return True
-    if header is not None and len(header) == n_cells and not header[0].strip():
-        return True
+    if len(header) == len(rows[0]) - 1:
+        return any(cells[-1].strip() for cells in rows)
+    return len(header) == len(rows[0]) and not header[0].strip()
+
+
+def _are_row_names(text_cells: TextCells, rows: list[list[str]]) -> bool:
+    """Return whether the cells of the first column differ and are not all cells of the table."""
+    if not rows or len(rows[0]) < 2:
+        return False
     first_column = [cells[0] for cells in rows]
     are_distinct = len(set(first_column)) == len(first_column)
-    return n_cells > 1 and are_distinct and any(not text_cells.is_valid(cell) for cell in first_column)
+    return are_distinct and any(not text_cells.is_valid(cell) for cell in first_column)
 
 
 def _ends_in_separators(header: list[str], rows: list[list[str]], row_names: bool) -> bool:
@@ -348,7 +361,7 @@ def _has_later_zeros(source: Source, options: ReadOptions) -> bool:
     options = replace(options, missing="zero")  # blanks have no meaning here
     ahead = TextCells(Cells(source, options))
     with suppress(FileError):  # raised again when these rows are read
-        return any(ahead.has_zeros for _ in _open(source, options, ahead).chunks)
+        return any(ahead.has_zeros for _ in _open(source, options, ahead)[0].chunks)
     return ahead.has_zeros
 
 
