@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
+from bitatoms.errors import InputWarning
 from support.files import assert_read_error
 
 
@@ -58,6 +59,15 @@ def test_blanks_around_names_and_quotes_are_ignored(tmp_path, text):
     (tmp_path / "table.csv").write_text(text)
     table = ba.read(tmp_path / "table.csv")
     assert (table.row_names, table.columns) == (("ann", "bob"), ("milk", "bread"))
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+def test_an_unknown_cell_is_not_quoted_beside_a_name_that_is(tmp_path, format):
+    bits = ba.BitMatrix.from_dense([[np.nan], [0]], missing="unknown")
+    table = ba.Table(bits, [" ", "  "], ["0"])
+    ba.write(table, tmp_path / f"table.{format}")
+    with pytest.warns(InputWarning, match="1 missing value"):
+        assert ba.read(tmp_path / f"table.{format}") == table
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv"])

@@ -395,16 +395,20 @@ def _row_to_states(
 def write(table: Table, path: Path, format: str) -> None:
     """Write a table of 0 and 1 with its names; unknown cells are NA."""
     check_writable(table, path)
-    dialect: dict[str, Any] = {"delimiter": "\t" if format == "tsv" else ",", "lineterminator": "\n"}
+    separator = "\t" if format == "tsv" else ","
+    dialect: dict[str, Any] = {"delimiter": separator, "lineterminator": "\n"}
     with open_text_writer(path) as file:
         if table.columns is not None or table.row_names is not None:
             header = header_cells(table)
             # Names that look like bits are quoted, so that they are read as a header.
             is_quoted = are_cells(header[1:] or header) or _need_quotes(header)
-            dialect["quoting"] = csv.QUOTE_ALL if is_quoted else csv.QUOTE_MINIMAL
-            csv.writer(file, **dialect).writerow(header)
-        dialect["quoting"] = csv.QUOTE_NONNUMERIC if _need_quotes(table.row_names or ()) else csv.QUOTE_MINIMAL
-        csv.writer(file, **dialect).writerows(row_cells(table))
+            quoting: dict[str, Any] = {"quoting": csv.QUOTE_ALL} if is_quoted else {}
+            csv.writer(file, **dialect, **quoting).writerow(header)
+        if _need_quotes(table.row_names or ()):
+            lines = ([_quoted(name), *map(str, cells)] for name, *cells in row_cells(table))
+            file.writelines(f"{separator.join(line)}\n" for line in lines)
+        else:
+            csv.writer(file, **dialect).writerows(row_cells(table))
 
 
 def _need_quotes(names: Sequence[str]) -> bool:
