@@ -17,6 +17,8 @@ from .stream import Source
 
 _SEPARATORS = (",", "\t", ";", "|")
 _QUOTED_CELL = re.compile(r'(?:(?<=[,\t;|])|^)[ ]*"(?:[^"]|"")*+"', re.MULTILINE)
+# A name with blanks around it, or with a separator, or that begins as a text file may begin.
+_AMBIGUOUS_NAME = re.compile(r"^\s|\s$|[,\t;|]|^\ufeff|^sep=", re.IGNORECASE)
 _LONGEST_LINE = 1 << 28  # bytes
 _FREE_LINE = 1 << 22  # bytes that a line may have however small the file is
 _MAX_TEXT_COMPRESSION = 100  # real text compresses less; the cells of a line take many times its length
@@ -72,6 +74,11 @@ def detect_separator(lines: Sequence[str]) -> str:
     bare = [line for line in _QUOTED_CELL.sub('""', "".join(lines)).splitlines() if line.strip()]
     counts = [min((line.count(separator) for line in bare), default=0) for separator in _SEPARATORS]
     return _SEPARATORS[counts.index(max(counts))]
+
+
+def need_quotes(names: Iterable[str]) -> bool:
+    """Return whether a name would be changed, or taken for something else, without quotes."""
+    return any(map(_AMBIGUOUS_NAME.search, names))
 
 
 def split_lines(source: Source, lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -28,12 +27,10 @@ from ..records import is_blank, open_lines, read_records, unit_of
 from ..shapes import Advice, LongTable, column_labels, detect_shape, doubt_row_names, quantity_column, suggest_pairs
 from ..sheets import has_text_header
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
-from ..text_lines import open_text_writer
+from ..text_lines import need_quotes, open_text_writer
 from . import pairs, transactions
 
 _UNKNOWN = "NA"  # how an unknown cell is written; a blank one would be a zero in a table without other zeros
-# A name with blanks around it, or with a character or beginning that another separator or a text file may have.
-_QUOTED_NAME = re.compile(r"^\s|\s$|[,;\t|]|^\ufeff|^sep=", re.IGNORECASE)
 _LAYOUT_ROWS = 100  # rows from which the header and the row names are detected
 _SHAPE_ROWS = 1000  # rows from which it is detected that the file is a long table or lists of items
 _SHAPE_CELLS = 1000  # per row: with more, the file is a table
@@ -401,19 +398,14 @@ def write(table: Table, path: Path, format: str) -> None:
         if table.columns is not None or table.row_names is not None:
             header = header_cells(table)
             # Names that look like bits are quoted, so that they are read as a header.
-            is_quoted = are_cells(header[1:] or header) or _need_quotes(header)
+            is_quoted = are_cells(header[1:] or header) or need_quotes(header)
             quoting: dict[str, Any] = {"quoting": csv.QUOTE_ALL} if is_quoted else {}
             csv.writer(file, **dialect, **quoting).writerow(header)
-        if _need_quotes(table.row_names or ()):
+        if need_quotes(table.row_names or ()):
             lines = ([_quoted(name), *map(str, cells)] for name, *cells in row_cells(table))
             file.writelines(f"{separator.join(line)}\n" for line in lines)
         else:
             csv.writer(file, **dialect).writerows(row_cells(table))
-
-
-def _need_quotes(names: Sequence[str]) -> bool:
-    """Return whether a name would be changed, or taken for something else, without quotes."""
-    return any(map(_QUOTED_NAME.search, names))
 
 
 def header_cells(table: Table) -> list[str]:

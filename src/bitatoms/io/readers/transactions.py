@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from ..errors import FileError
 from ..records import Record, is_blank, read_records, without_outer_blanks
 from ..shapes import ItemLists
 from ..stream import ReadOptions, RowChunk, Source, TableStream, named_chunks
-from ..text_lines import open_decompressed, open_text_writer
+from ..text_lines import need_quotes, open_decompressed, open_text_writer
 from ..text_numbers import NumberLines, read_numbers
 
 _OTHER_FORMATS = ".npz, .csv and .parquet files can"
@@ -163,7 +164,8 @@ def write(table: Table, path: Path, format: str) -> None:
             for columns in column_indices_by_row(table.data):
                 file.write(" ".join(map(items.__getitem__, columns.tolist())) + "\n")
         else:
-            writer = csv.writer(file, lineterminator="\n")
+            dialect: dict[str, Any] = {"quoting": csv.QUOTE_ALL} if need_quotes(items) else {}
+            writer = csv.writer(file, lineterminator="\n", **dialect)
             for columns in column_indices_by_row(table.data):
                 writer.writerow(map(items.__getitem__, columns.tolist()))
 
