@@ -134,6 +134,18 @@ def test_codes_are_matched_to_atoms_by_name(bitatoms, folder, codes):
     )
 
 
+def test_numbers_that_are_read_as_row_names_are_noted_once(bitatoms, folder):
+    model = ba.BinaryDictionaryLearning(1, search="paper", random_state=0)
+    model.fit(ba.Table(ba.BitMatrix.from_dense([[1, 0], [0, 1]]), None, ["b", "c"])).save(folder / "two.npz")
+    (folder / "counts.csv").write_text("a,b,c,d\n1e400,1,0,0\n1,,1,0\n")
+    note = "Note: {}: column 'a' is read as row names, because its cells differ and one of them is '1e400'; "
+    note += "--no-row-names reads it as a column of the table, and --row-names confirms that it names the rows\n"
+    for command in (("convert", "counts.csv", "-"), ("transform", "two.npz", "counts.csv", "--binarize", "0")):
+        code, _, stderr = bitatoms(*command)
+        assert code == 0
+        assert stderr.count(note.format("counts.csv")) == stderr.count("row names") == 1
+
+
 def test_standard_input_is_named_in_errors(bitatoms, monkeypatch):
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=BytesIO(b"caviar,oysters\n")))
     code, _, stderr = bitatoms("transform", "model.npz", "-", "--format", "baskets")

@@ -1,6 +1,7 @@
 """Atomic writes: pipes and devices, symbolic links, permissions, stores, and what a killed process leaves."""
 
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.errors import InputWarning
 from bitatoms.io import atomic
-from bitatoms.io.atomic import atomic_write
+from bitatoms.io.atomic import atomic_write, write_files
 from bitatoms.io.formats import FORMATS, GENOTYPE_FORMATS
 from bitatoms.io.patterns import write_patterns
 from bitatoms.locks import lock
@@ -110,6 +111,51 @@ def test_interrupt_between_two_renames_keeps_the_old_store(tmp_path, monkeypatch
         make_store(temporary, "new")
     assert names(tmp_path) == ["rows.zarr"]
     assert (tmp_path / "rows.zarr" / "zarr.json").read_text() == "old"
+
+
+FILES = {"figures/one.png": b"new", "table.csv": b"new", "index.html": b"new"}
+
+
+@pytest.fixture
+def earlier(tmp_path):
+    """A folder with older files of the same names."""
+    (tmp_path / "figures").mkdir()
+    for name in FILES:
+        (tmp_path / name).write_bytes(b"old")
+    return tmp_path
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("n_written", [0, 1, 2])
+def test_files_of_a_folder_are_kept_if_writing_others_is_interrupted(earlier, monkeypatch, n_written):
+    written, write_bytes = [], Path.write_bytes
+
+    def interrupt(path, content):
+        if len(written) == n_written:
+            raise KeyboardInterrupt
+        written.append(path)
+        return write_bytes(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_files(earlier, FILES)
+    assert contents(earlier) == dict.fromkeys(FILES, b"old")
+
+
+def test_an_interrupt_while_files_are_replaced_waits_for_the_last(earlier, monkeypatch):
+    replace = os.replace
+
+    def interrupt(*paths):
+        replace(*paths)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_files(earlier, FILES)
+    assert contents(earlier) == FILES
 
 
 def test_store_of_a_process_killed_between_two_renames_is_restored(tmp_path):

@@ -100,6 +100,27 @@ def test_message_names_no_column_to_drop_if_that_does_not_help(tmp_path):
     assert "without" not in message
 
 
+@pytest.mark.parametrize(
+    ("word", "bit"),
+    [("1.00", 1), ("+1", 1), ("1.", 1), ("1.000000e+00", 1), ("-0", 0), ("-0.0", 0), ("0.00", 0), ("0E+00", 0)],
+)
+def test_zero_and_one_may_be_written_as_any_decimal(tmp_path, word, bit):
+    (tmp_path / "table.csv").write_text(f"a,b\n1, {word}\n0,1\n")
+    (tmp_path / "bare.csv").write_text(f"1,{word}\n0,1\n")  # not a header
+    for name in ("table.csv", "bare.csv"):
+        assert ba.read(tmp_path / name).to_dense().tolist() == [[1, bit], [0, 1]]
+    table = ba.Table(ba.BitMatrix.from_dense([[1, 0]]), columns=[word, "0"])
+    ba.write(table, tmp_path / "names.csv")
+    assert ba.read(tmp_path / "names.csv") == table
+
+
+@pytest.mark.parametrize("word", ["01", "-1", "1e1", "1e-400", "1.00000000000000000000001", "0,0"])
+def test_other_numbers_are_not_bits(tmp_path, word):
+    (tmp_path / "table.csv").write_text(f"a;b\n1;{word}\n0;1\n")
+    shown = word if "," not in word else repr(word)
+    assert_read_error(tmp_path / "table.csv", f"line 2, column 'b': {shown} is neither")
+
+
 NOT_NUMBERS = ("1_0", "٣", "１", "1e1_0", "0x10", "1d5", "1,5")
 
 

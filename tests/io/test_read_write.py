@@ -1,8 +1,10 @@
 """Reading and writing tables: names that text files can and cannot keep, options that do not apply."""
 
+import numpy as np
 import pytest
 
 import bitatoms as ba
+from bitatoms.errors import InputWarning
 from support.files import assert_read_error
 
 
@@ -23,6 +25,59 @@ def test_names_that_spreadsheets_take_for_formulas_are_written_exactly(tmp_path,
     ba.write(table, tmp_path / f"table.{format}")
     assert ba.read(tmp_path / f"table.{format}") == table
     assert "\n=1+2" in (tmp_path / f"table.{format}").read_text()
+
+
+AWKWARD_NAMES = {  # of columns and of rows
+    "blanks around": ([" a", "b ", "c\n", "\td"], [" ann", "ann ", "ann"]),
+    "blanks around names that look like cells": ([" 1", "0 "], [" 1", "0", "x"]),
+    "another separator in each line": (["a;b;c"], ["x;y;z", "y;z;x", "z;x;y"]),
+    "another separator in each line, quoted": (["a\t|", "b\t|"], ['"x"\t|', "y\t|", ",z\t|"]),
+    "a declared separator": (["sep=;"], None),
+    "a byte order mark": (["\ufeffa", "b"], None),
+    "quotes": (['"a"', 'b"', '" c"'], ['"', '""', '", "']),
+}
+
+
+@pytest.mark.parametrize("case", AWKWARD_NAMES)
+@pytest.mark.parametrize("format", ["csv", "tsv", "xlsx"])
+def test_names_are_read_back_exactly(tmp_path, format, case):
+    if format == "xlsx":
+        pytest.importorskip("openpyxl")
+    columns, rows = AWKWARD_NAMES[case]
+    for bits in (np.eye(3, len(columns)), np.zeros((3, len(columns))), np.zeros((0, len(columns)))):
+        table = ba.Table(ba.BitMatrix.from_dense(bits), rows if len(bits) else None, columns)
+        if not len(bits) and case == "blanks around names that look like cells" and format == "xlsx":
+            continue  # refused
+        ba.write(table, tmp_path / f"table.{format}")
+        assert ba.read(tmp_path / f"table.{format}") == table
+
+
+@pytest.mark.parametrize(
+    "text", ["who, milk ,bread \n ann ,1,0\nbob,1,1\n", '"who", "milk",bread \nann,1,0\n "bob",1,1\n']
+)
+def test_blanks_around_names_and_quotes_are_ignored(tmp_path, text):
+    (tmp_path / "table.csv").write_text(text)
+    table = ba.read(tmp_path / "table.csv")
+    assert (table.row_names, table.columns) == (("ann", "bob"), ("milk", "bread"))
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+def test_an_unknown_cell_is_not_quoted_beside_a_name_that_is(tmp_path, format):
+    bits = ba.BitMatrix.from_dense([[np.nan], [0]], missing="unknown")
+    table = ba.Table(bits, [" ", "  "], ["0"])
+    ba.write(table, tmp_path / f"table.{format}")
+    with pytest.warns(InputWarning, match="1 missing value"):
+        assert ba.read(tmp_path / f"table.{format}") == table
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+def test_a_table_without_rows_keeps_its_columns(tmp_path, format):
+    for columns in (["a", "b"], ["0", "1"]):
+        table = ba.Table(ba.BitMatrix.zeros(0, 2), (), columns)
+        ba.write(table, tmp_path / f"table.{format}")
+        assert ba.read(tmp_path / f"table.{format}") == ba.Table(ba.BitMatrix.zeros(0, 2), None, columns)
+    with pytest.raises(ba.FileError, match="cannot store a table without rows and column names"):
+        ba.write(ba.Table(ba.BitMatrix.zeros(0, 2)), tmp_path / f"none.{format}")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """Sheets of Excel workbooks: all shapes of tables, types of cells, names, and files that are written."""
 
 import datetime
+import re
 import sys
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -33,8 +35,7 @@ def write_book(path, **pages):
 @given(tables(n_rows=st.sampled_from((1, 17)), n_cols=st.sampled_from((1, 9, 65))))
 def test_round_trip(tmp_path_factory, table):
     path = tmp_path_factory.mktemp("sheets") / "table.xlsx"
-    with warnings.catch_warnings(action="ignore", category=UserWarning):  # of blanks around names
-        ba.write(table, path)
+    ba.write(table, path)
     has_header = table.columns is not None or table.row_names is not None
     columns = table.names_of(range(table.shape[1])) if has_header else None
     assert ba.read(path) == ba.Table(table.bits, table.row_names, columns)
@@ -129,7 +130,30 @@ def test_tables_that_a_sheet_cannot_hold(tmp_path, monkeypatch):
         ba.write(wide, tmp_path / "table.xlsx")
     with pytest.raises(ba.FileError, match=r"cannot store the name 'a\\x07'"):
         ba.write(ba.Table(ba.BitMatrix.zeros(1, 1), columns=["a\x07"]), tmp_path / "table.xlsx")
+    with pytest.raises(ba.FileError, match="names of at most 32767 characters; shorten 'aaa"):
+        ba.write(ba.Table(ba.BitMatrix.zeros(1, 1), columns=["a" * 40000]), tmp_path / "table.xlsx")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("cells", "rows", "columns", "problem"),
+    [
+        ([[1], [0]], [" ", ""], ["a"], "row names that are all blank"),
+        ([[1, 0]], None, ["a", " "], "a last column without a name"),
+        ([[np.nan], [0]], None, None, "a first row without known cells"),
+        ([[np.nan], [0]], ["ann", "bob"], ["1"], "a first row without known cells"),
+    ],
+)
+def test_tables_that_would_be_read_otherwise_are_refused(tmp_path, cells, rows, columns, problem):
+    table = ba.Table(ba.BitMatrix.from_dense(cells, missing="unknown"), rows, columns)
+    with pytest.raises(ba.FileError, match=f"table.xlsx: this format cannot store {problem}"):
+        ba.write(table, tmp_path / "table.xlsx")
+
+
+def test_blanks_around_names_of_other_programs_are_ignored(tmp_path):
+    path = write_book(tmp_path / "table.xlsx", page=[["", "milk ", " tea"], [" ann", 1, 0], ["bob ", 0, 1]])
+    table = ba.read(path)
+    assert (table.row_names, table.columns) == (("ann", "bob"), ("milk", "tea"))
 
 
 def test_patterns_are_written_as_numbers_and_text(tmp_path):
@@ -150,3 +174,71 @@ def test_the_extra_is_named_if_openpyxl_is_not_installed(tmp_path, monkeypatch):
     for use in (lambda: ba.read(tmp_path / "table.xlsx"), lambda: ba.write([[1]], tmp_path / "table.xlsx")):
         with pytest.raises(ImportError, match=r"the format 'xlsx' needs openpyxl; .*\[xlsx\]"):
             use()
+
+
+BLANK_ROWS = {  # rows of a sheet, options, the shape of the table: a blank row is a row, unless rows have names
+    "no names": ([["a", "b"], ["x", None], [None, None], [None, "x"]], {}, (3, 2)),
+    "zeros": ([["a", "b"], [1, 0], [], [0, 1]], {}, (3, 2)),
+    "names": ([["who", "a", "b"], ["ann", 1, 0], [], [], ["bob", 0, 1]], {}, (2, 2)),
+    "names below a blank": ([[None, "a", "b"], ["ann", "x", None], [], ["bob", None, "x"]], {}, (2, 2)),
+    "below the header": ([["a", "b"], [], [1, 0], [0, 1]], {}, (3, 2)),
+    "no header": ([[1, 0], [], [0, 1]], {}, (3, 2)),
+    "numbers": ([["a", "b"], [7, 0], [], [0, 2]], {"binarize": 0}, (3, 2)),
+    "transposed": ([["a", "b"], ["x", None], [], [None, "x"]], {"transpose": True}, (2, 3)),
+    "without a column": ([["a", "b", "c"], ["x", None, 7], [], [None, "x", 8]], {"without": "c"}, (3, 2)),
+    "categories": ([["a", "b"], ["s", "t"], [], ["s", "u"]], {"categories": True}, (3, 3)),
+    "named categories": ([["who", "b"], ["ann", "t"], [], [], ["bob", "u"]], {"categories": True}, (2, 2)),
+    "a long table": ([["order", "item"], [7, "tea"], [], [7, "jam"], [8, "tea"]], {"long": "order,item"}, (2, 2)),
+    "lists of items": ([["rum", "tea"], ["gin"], [], ["tea", "gin", "jam"]], {}, (4, 4)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::bitatoms.errors.InputWarning")
+@pytest.mark.parametrize("case", BLANK_ROWS)
+def test_blank_rows_are_read_as_in_the_same_text_file(tmp_path, case):
+    rows, options, shape = BLANK_ROWS[case]
+    width = max(map(len, rows))
+    filled = [[*row, *[None] * (width - len(row))] for row in rows]
+    lines = [",".join("" if cell is None else str(cell) for cell in row) for row in filled]
+    (tmp_path / "table.csv").write_text("".join(f"{line}\n" for line in lines))
+    write_book(tmp_path / "table.xlsx", page=[[], [None, "  "], *filled, [None], ["  "]])  # blank rows around the table
+    table = ba.read(tmp_path / "table.xlsx", **options)
+    assert table.shape == shape
+    assert table == ba.read(tmp_path / "table.csv", **options)
+
+
+@pytest.mark.filterwarnings("ignore::bitatoms.errors.InputWarning")
+def test_blank_rows_are_packed(tmp_path):
+    pytest.importorskip("zarr")
+    path = write_book(tmp_path / "table.xlsx", page=[["a", "b"], ["x", None], [], [None, "x"]])
+    ba.pack(path, tmp_path / "rows.zarr")
+    assert ba.read(tmp_path / "rows.zarr") == ba.read(path)
+
+
+def test_a_formula_without_a_stored_value_is_an_error(tmp_path):
+    path = write_book(tmp_path / "table.xlsx", page=[["a", "b"], [1, 0], [0, "=A2"]], other=[["a", "b"], [1, 0]])
+    for options in ({}, {"binarize": 0}, {"categories": True}, {"long": "a,b"}):
+        assert_read_error(path, "cell B3 contains a formula without a stored value", "save it", **options)
+    assert ba.read(path, sheet="other").shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("stored", "cells"),
+    [
+        ("<c r='B3'><f>A2</f><v>1</v></c>", [[1, 0], [0, 1]]),
+        ("<c r='B3' t='b'><f>TRUE()</f><v>1</v></c>", [[1, 0], [0, 1]]),
+        ("<c r='B3' t='str'><f>IF(A2=1,&quot;x&quot;,0)</f><v>x</v></c>", [[1, 0], [0, 1]]),
+        ("<c r='B3' t='str'><f>IF(A2=1,&quot;&quot;,0)</f><v></v></c>", [[1, 0], [0, None]]),  # empty text
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*missing value:bitatoms.errors.InputWarning")
+def test_stored_values_of_formulas_are_read(tmp_path, stored, cells):
+    write_book(tmp_path / "written.xlsx", page=[["a", "b"], [1, 0], [0, "=A2"]])
+    with zipfile.ZipFile(tmp_path / "written.xlsx") as old, zipfile.ZipFile(tmp_path / "table.xlsx", "w") as new:
+        for name in old.namelist():
+            content = re.sub(rb"<c r=.B3.*?</c>", stored.encode(), old.read(name))
+            new.writestr(name, content)
+    expected = ba.BitMatrix.from_dense(
+        [[np.nan if cell is None else cell for cell in row] for row in cells], missing="unknown"
+    )
+    assert ba.read(tmp_path / "table.xlsx").bits == expected

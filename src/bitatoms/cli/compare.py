@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from itertools import chain, count
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -68,7 +69,7 @@ class ComparisonOptions(NamedTuple):
 def compare(
     data: list[str], folder: Path, requested: ComparisonOptions, quiet: bool, json: bool, reading: Reading
 ) -> str | None:
-    """Compare, and write the results. If Ctrl-C ended it early, return what was written."""
+    """Compare, and write the results. If Ctrl-C ended it early, return what was written; nothing is replaced."""
     if not data:
         raise FileError(f"no data to compare; pass a file, or one of {', '.join(BUNDLED)}")
     how = requested.arguments()
@@ -90,6 +91,8 @@ def compare(
         comparison = run_comparison(tables, **how, callback=show_run, command=command)
     if comparison.interrupted and not comparison.runs:
         return "nothing was written"
+    if comparison.interrupted:
+        folder = _folder_of_interrupted(folder)
     with show_status("Drawing", silent):
         written = comparison.write(folder)
     if json:
@@ -107,6 +110,12 @@ def compare(
         return None
     rest = f"; not reached: {', '.join(comparison.not_reached)}" if comparison.not_reached else ""
     return f"the {len(comparison.runs)} runs that were done are in {folder}{rest}"
+
+
+def _folder_of_interrupted(folder: Path) -> Path:
+    """Return where to write an interrupted comparison: a folder within the given one if that holds a comparison."""
+    others = (folder / f"interrupted{ending}" for ending in chain([""], (f"-{number}" for number in count(2))))
+    return next(each for each in chain([folder], others) if not (each / "compare.csv").exists())
 
 
 def list_all(json: bool) -> None:

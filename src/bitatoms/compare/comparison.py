@@ -66,8 +66,9 @@ class Comparison(ComparisonData):
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write compare.md, compare.csv, index.html and the figures (PNG and CSV) to a folder.
 
-        The folder is created if it does not exist. Each file is written atomically and replaces an older one of the
-        same name. Other files are kept, including figures of an earlier comparison on other tables.
+        The folder is created if it does not exist. The files replace older ones of the same names, all at once: a
+        write that is interrupted changes nothing. Other files are kept, including figures of an earlier comparison on
+        other tables.
 
         Parameters
         ----------
@@ -79,14 +80,15 @@ class Comparison(ComparisonData):
             The files written.
         """
         figures = [draw_figures(self, table) for table in self.tables]
+        files: dict[str, bytes] = {}
+        for figure in (figure for of_table in figures for figure in of_table):
+            files |= figure.files()
         texts = {
             "compare.md": self.to_markdown(),
             "compare.csv": self.numbers().to_csv(),
             "index.html": self.to_html(figures),
         }
-        files = {name: text.encode("utf-8", "replace") for name, text in texts.items()}
-        for figure in (figure for of_table in figures for figure in of_table):
-            files |= figure.files()
+        files |= {name: text.encode("utf-8", "replace") for name, text in texts.items()}
         return write_files(Path(folder), files)
 
 

@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from ..interrupts import deferred_interrupts
 from ..locks import FileLocked, lock
 from .errors import FileError
 
@@ -32,9 +33,9 @@ _EXCHANGE_FLAG = 2  # on both systems
 def atomic_write(path: Path, companions: tuple[str, ...] = ()) -> Iterator[Path]:
     """Yield a temporary path; what is written there replaces ``path`` at the end.
 
-    ``companions`` are names of files that are written next to it and moved along. On an error, the temporary files are
-    removed and ``path`` is unchanged. Symbolic links are followed, and the mode of an existing file or store is kept.
-    A device or a pipe is not replaced: the content is written into it.
+    ``companions`` are files that are written next to it, by their paths from its folder, and moved along. On an error,
+    the temporary files are removed and ``path`` is unchanged. Symbolic links are followed, and the mode of an existing
+    file or store is kept. A device or a pipe is not replaced: the content is written into it.
     """
     writes_into = is_stream(path)
     target = Path(tempfile.gettempdir()) / path.name if writes_into else link_target(path)
@@ -47,12 +48,13 @@ def atomic_write(path: Path, companions: tuple[str, ...] = ()) -> Iterator[Path]
         temporary, file = _make_folder(target)
         written = temporary / path.name  # the full name, because libraries depend on its extension
         yield written
-        for name in companions:
-            with atomic_write(path.with_name(name)) as companion:
-                shutil.move(temporary / name, companion)
         if writes_into:
             _copy_into(written, path)
-        else:
+            return
+        with deferred_interrupts():  # files that belong together are replaced together
+            for name in companions:
+                with atomic_write(path.parent / name) as companion:
+                    shutil.move(temporary / name, companion)
             _move(written, target, temporary)
     except OSError as error:
         raise write_error(path, error) from error
@@ -110,15 +112,20 @@ def _holds_both_stores(folder: Path) -> bool:
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """Write files into a folder in this order, creating it if necessary, and return their paths."""
+    """Write files into a folder, creating it if necessary, and return their paths; if interrupted, write none.
+
+    The last file is in the folder itself, others may be in folders of it.
+    """
     for name in files:
         try:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise write_error(folder, error) from error
-    for name, content in files.items():
-        with atomic_write(folder / name) as temporary:
-            temporary.write_bytes(content)
+    *others, last = files
+    with atomic_write(folder / last, tuple(others)) as temporary:
+        for name, content in files.items():
+            (temporary.parent / name).parent.mkdir(exist_ok=True)
+            (temporary.parent / name).write_bytes(content)
     return [folder / name for name in files]
 
 

@@ -6,6 +6,7 @@ table of numbers of copies it may also be `TWO`, and becomes two bits: one copy 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, overload
 
@@ -21,11 +22,12 @@ from .errors import FileError
 from .stream import DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions, Source
 from .text_numbers import parse_number
 
-ONE_WORDS = TRUE_WORDS | {"1", "1.0", "x", "+"}
-ZERO_WORDS = FALSE_WORDS | {"0", "0.0", "-"}
-MISSING_WORDS = frozenset(("na", "n/a", "nan", "null", "none", "?", ".", "<na>", "#n/a"))
-CELL_WORDS = ONE_WORDS | ZERO_WORDS | MISSING_WORDS | {""}
 MISSING, TWO, BLANK = 2, 3, 4  # states besides 0 and 1; the lowest bit of a state is that of the cell
+MISSING_WORDS = frozenset(("na", "n/a", "nan", "null", "none", "?", ".", "<na>", "#n/a"))
+_MISSING_STATES = dict.fromkeys(MISSING_WORDS, MISSING) | {"": BLANK}
+_BIT_STATES = dict.fromkeys(TRUE_WORDS | {"1", "1.0", "x", "+"}, 1) | dict.fromkeys(FALSE_WORDS | {"0", "0.0", "-"}, 0)
+# Other ways to write 0 and 1, such as -0.0 and 1.00e+00. Numbers with leading zeros, such as 01, are rather codes.
+_WRITTEN_BIT = re.compile(r"[+-]?0(\.0*)?(e[+-]?[0-9]+)?|(?P<one>\+?1(\.0*)?(e[+-]?0+)?)")
 _NO_STATE = 255
 _LEAST_COPIES, _MOST_COPIES = -0.5, 2.5  # numbers of copies are rounded
 _INFINITE_WORDS = frozenset(("inf", "infinity"))  # not names either: an error in a table of numbers
@@ -44,6 +46,15 @@ class CellPosition(NamedTuple):
         if isinstance(self.column, str):
             return f"{self.unit} {self.row}{count}, column {self.column[:40]!r}"
         return f"{self.unit} {self.row}, column {self.column}{count}"
+
+
+def state_of(cell: str) -> int | None:
+    """Return the state of a cell of text: 0, 1, missing or blank; None if it is none of these."""
+    word = cell.strip().lower()
+    state = _BIT_STATES.get(word, _MISSING_STATES.get(word))
+    if state is None and (number := _WRITTEN_BIT.fullmatch(word)):
+        return int(number["one"] is not None)
+    return state
 
 
 PositionOf = Callable[[int, int], CellPosition]  # from the row and column within a chunk
@@ -215,11 +226,11 @@ class TextCells:
         self.has_zeros = cells.are_copies  # blank cells are then missing
         self.n_blank = 0
         self._first_blank_or_missing: CellPosition | None = None
-        states = dict.fromkeys(MISSING_WORDS, MISSING) | {"": BLANK}
+        states = dict(_MISSING_STATES)
         if cells.are_copies:
             states |= {"0": 0, "1": 1, "2": TWO}
         elif cells.threshold is None:
-            states |= dict.fromkeys(ONE_WORDS, 1) | dict.fromkeys(ZERO_WORDS, 0)
+            states |= _BIT_STATES
         self._state_of_word = {spelled: states[word] for word in states for spelled in (word, word.upper())}
         self._state_of_character = np.full(128, _NO_STATE, np.uint8)
         for word, state in self._state_of_word.items():
@@ -228,9 +239,9 @@ class TextCells:
 
     def is_valid(self, cell: str) -> bool:
         """Return whether a cell is a one, a zero, blank or missing; with a threshold, also a number."""
-        word = cell.strip().lower()
-        if word in CELL_WORDS:
+        if state_of(cell) is not None:
             return True
+        word = cell.strip().lower()
         number = _number(word) if self.cells.are_numbers else None
         if self.cells.are_copies:
             return number is not None and _LEAST_COPIES < number <= _MOST_COPIES
@@ -271,10 +282,11 @@ class TextCells:
         return states
 
     def _parse(self, cell: str, column: int, position_of: Callable[[int], CellPosition]) -> int:
-        """Return the state of a cell with blanks around it, in mixed case, or, if there is a threshold, of a number."""
+        """Return the state of a cell with blanks around it, in mixed case, or of a number."""
         word = cell.strip().lower()
-        if word in self._state_of_word:
-            return self._state_of_word[word]
+        state = self._state_of_word.get(word) if self.cells.are_numbers else state_of(word)
+        if state is not None:
+            return state
         number = _number(word) if self.cells.are_numbers else None
         if number is None:
             raise self.cells.invalid_cell(cell.strip(), position_of(column))

@@ -19,7 +19,7 @@ from .atomic import atomic_write, is_stream
 from .errors import FileError
 from .formats import infer_format, load_reader, sniff_format
 from .name_lists import join_names, split_names
-from .records import read_records, unit_of
+from .records import is_blank, read_records, unit_of
 from .sheets import write_sheet
 from .stream import ReadOptions, Source
 from .text_lines import open_text_writer
@@ -115,7 +115,7 @@ def read_patterns(path: Path) -> Table | None:
     source = Source(path, infer_format(path), os.fspath(path))
     if source.format not in ("csv", "tsv", "xlsx") or not path.is_file() or sniff_format(path) not in (None, "xlsx"):
         return None
-    records = ((line, cells) for line, cells in read_records(source, ReadOptions()) if cells)
+    records = (record for record in read_records(source, ReadOptions()) if not is_blank(record[1]))
     labels = [cell.strip() for cell in next(records, (0, []))[1]]
     if not {"atom", "features"} <= set(labels):
         return None

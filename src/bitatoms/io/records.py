@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from .cells import CELL_WORDS
+from .cells import state_of
 from .sheets import read_sheet
 from .stream import ReadOptions, Source
 from .text_lines import check_separator, detect_separator, read_lines, split_lines
@@ -45,9 +45,13 @@ def open_lines(source: Source, options: ReadOptions, separator: str | None = Non
 
 
 def read_records(source: Source, options: ReadOptions, separator: str | None = None) -> Iterator[Record]:
-    """Yield the cells of each line of a text file, or of each row of a sheet; of a blank line, no cells."""
+    """Yield the cells of each line of a text file, or of each row of a sheet; of a line without text, no cells.
+
+    A sheet begins and ends with a row that is not blank. A blank row between others has as many cells as these, as in
+    the text file that a spreadsheet program saves.
+    """
     if source.format == "xlsx":
-        yield from _padded(source, read_sheet(source, options.sheet))
+        yield from _padded(source, without_outer_blanks(read_sheet(source, options.sheet)))
         return
     opened = open_lines(source, options, separator)
     if opened is None:
@@ -64,18 +68,32 @@ def _padded(source: Source, rows: Iterator[Record]) -> Iterator[Record]:
     head = list(itertools.islice(rows, _HEAD_ROWS))
     used = [cells for _, cells in head if cells]
     start = min((next(index for index, cell in enumerate(cells) if cell.strip()) for cells in used), default=0)
-    has_header = bool(used) and not any(cell.strip().lower() in CELL_WORDS for cell in used[0][start:] if cell.strip())
+    has_header = bool(used) and all(state_of(cell) is None for cell in used[0][start:] if cell.strip())
     width = len(used[0]) if has_header else max(map(len, used), default=0)
     for number, cells in itertools.chain(head, rows):
-        if not cells:
-            yield number, cells
-            continue
         if any(cell.strip() for cell in cells[:start]):
             raise source.error(
                 f"row {number} has a cell to the left of column {start + 1}, where the table begins; remove that "
                 "cell, or move the table to the first column"
             )
         yield number, [*cells, *[""] * (width - len(cells))][start:]
+
+
+def is_blank(cells: Sequence[str]) -> bool:
+    """Return whether a line or row has no text."""
+    return not any(map(str.strip, cells))
+
+
+def without_outer_blanks(records: Iterator[Record]) -> Iterator[Record]:
+    """Yield the records from the first to the last one that is not blank."""
+    blank: list[Record] = []
+    for record in itertools.dropwhile(lambda record: is_blank(record[1]), records):
+        if is_blank(record[1]):
+            blank.append(record)
+        else:
+            yield from blank
+            blank.clear()
+            yield record
 
 
 def unit_of(source: Source) -> str:

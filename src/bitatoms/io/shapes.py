@@ -7,12 +7,13 @@ of categories either. Other files that may be of another shape get an error with
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from ..errors import Parameter
-from .cells import CELL_WORDS, ONE_WORDS
+from .cells import state_of
+from .stream import Source
 from .text_numbers import parse_number
 
 Advice = tuple[str | Parameter, ...]  # a part of a message
@@ -33,6 +34,11 @@ _ITEM_NAMES = (
 _QUANTITY_NAMES = (
     r"(order|ordered|item|line|sold|sales|invoiced|product)?(quantity|quantities|qty|menge|anzahl|units|pieces|quantite|"
     r"quantité|cantidad|quantita|quantità)(ordered|sold|invoiced)?",
+)
+_IDENTIFIER = re.compile(r"(.*[\W_])?(?i:id|nr|no|number|index|key|row)\W?|.*[a-z](I[dD]|N[or]|Number|Index|Key)")
+# Also numbers that readers refuse: with a decimal comma, with separators of thousands, in digits of other scripts.
+_LIKE_NUMBER = re.compile(
+    r"(?=[-+\u2212]?[.,]?\d)[-+\u2212]?(\d{1,3}([ .,'_]\d{3})+|\d*)([.,]\d*)?([eE][-+]?\d+)?\s?%?"
 )
 _MANY_LINES = 4  # below a first line, from which it is taken for a header if it looks like one
 
@@ -83,8 +89,23 @@ def quantity_column(labels: Sequence[str]) -> int | None:
 
 
 def names_rows(label: str) -> bool:
-    """Return whether a column with this name is one of orders, customers or other rows of a long table."""
-    return _named([label], _ROW_NAMES) is not None
+    """Return whether the name of a column shows that it names rows, such as those of orders and customers, or an id."""
+    return bool(_IDENTIFIER.fullmatch(label)) or _named([label], _ROW_NAMES) is not None
+
+
+def doubt_row_names(source: Source, label: str, cells: Iterable[str], is_regular: Callable[[str], bool]) -> Advice:
+    """Return a note on a first column that was taken for row names and may be part of the table; () if it is clear.
+
+    It is clear if the name of the column shows it, or if no cell looks like a number. A cell that is not regular made
+    the column one of names.
+    """
+    words = [cell.strip() for cell in cells]
+    if names_rows(label) or not any(map(_LIKE_NUMBER.fullmatch, words)):
+        return ()
+    odd = next((word for word in words if not is_regular(word)), "")
+    about = f"column {label[:40]!r} is read as row names, because its cells differ and one of them is {odd[:40]!r}; "
+    keep = Parameter("row_names", False), " reads it as a column of the table, and "
+    return f"{source.name}: {about}", *keep, Parameter("row_names", True), " confirms that it names the rows"
 
 
 def _named(labels: Sequence[str], names: Sequence[str]) -> int | None:
@@ -141,12 +162,12 @@ def _are_lists(items: Sequence[str]) -> bool:
 
 def _are_cells(column: Sequence[str]) -> bool:
     """Return whether all cells of a column are ones, zeros or missing."""
-    return all(cell.lower() in CELL_WORDS for cell in column)
+    return all(state_of(cell) is not None for cell in column)
 
 
 def _is_text(cell: str) -> bool:
     """Return whether a cell is neither a number nor one of the words for ones, zeros and missing values."""
-    return cell.strip().lower() not in CELL_WORDS and parse_number(cell.strip()) is None
+    return state_of(cell) is None and parse_number(cell.strip()) is None
 
 
 def _detect_lists(head: Head) -> ItemLists | None:
@@ -239,13 +260,13 @@ def suggest_pairs(head: Head) -> Advice:
             return (*advice, Parameter("long", (labels[chosen[0]], labels[chosen[1]])))
     if not widths <= {2, 3}:
         return ()
-    words = [{cell.lower() for cell in column} for column in columns]
+    states = [set(map(state_of, column)) for column in columns]
     are_items = [all(_is_text(cell) for cell in column) for column in columns[1:]]
     # Only ones may be quantities, or one order, but a column of ones and zeros is part of a table.
     if (
-        len(words[0]) == len(body)
-        or (words[0] <= CELL_WORDS and not (words[0] <= ONE_WORDS and any(are_items)))
-        or any(each <= CELL_WORDS and not each <= ONE_WORDS for each in words)
+        len({cell.lower() for cell in columns[0]}) == len(body)
+        or (None not in states[0] and not (states[0] == {1} and any(are_items)))
+        or any(None not in each and each != {1} for each in states)
     ):
         return ()
     if len(columns) == 2:

@@ -8,17 +8,20 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from .errors import FileError
 from .stream import Source
 
 MAX_ROWS, MAX_COLUMNS = 1 << 20, 1 << 14  # of a sheet, by Excel's limits
+_LONGEST_TEXT = (1 << 15) - 1  # characters of a cell; openpyxl would cut off the rest
 _MAX_COMPRESSION = 200  # bytes per compressed byte; sheets of zeros reach 100
 _SMALL_PART = 1 << 24  # bytes that a part may have in any case
 _PARSED_RATIO = 12  # bytes of texts in memory per byte of their XML
 _PROLOG = 1 << 16  # bytes within which the first element of a part must begin
 _FIRST_ELEMENT = re.compile(rb"<[A-Za-z_]")
+_FORMULA = re.compile(rb"[<:]f[\s/>]")  # the beginning of an element
+_CREATOR = "bitatoms"  # in a file that is written: its names are exact
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MODIFIED = re.compile(rb"(<dcterms:(created|modified)[^>]*>)[^<]*")
 
@@ -34,30 +37,58 @@ def read_sheet(source: Source, sheet: str | int | None = None) -> Iterator[tuple
 
 def has_text_header(source: Source, sheet: str | int | None = None) -> bool:
     """Return whether the first row of a sheet consists of text, above a row of other values."""
-    rows = (row for _, row in _read_rows(source, sheet) if any(value is not None for value in row))
-    kinds = [[isinstance(value, str) for value in row if value is not None] for row in itertools.islice(rows, 2)]
+    filled = ([value for value in row if _to_text(value).strip()] for _, row in _read_rows(source, sheet))
+    kinds = [[isinstance(value, str) for value in row] for row in itertools.islice(filter(None, filled), 2)]
     return len(kinds) == 2 and all(kinds[0]) and not all(kinds[1])
 
 
 def _read_rows(source: Source, sheet: str | int | None) -> Iterator[tuple[int, Sequence[Any]]]:
     """Yield the number and the values of each row of a sheet."""
-    import openpyxl
-
-    _check_parts(source)
+    has_formulas = _check_parts(source)
     with open(source.path, "rb") as file:  # by name, openpyxl would require an extension
-        with source.catch_library_errors():
-            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
-        page = _select(source, book, sheet)
-        page.reset_dimensions()  # what the file claims need not be true
+        page = _open_page(source, file, sheet)
+        is_exact = page.parent.properties.creator == _CREATOR  # blanks around the cells of others are mostly mistakes
+        rows = page.iter_rows(values_only=not has_formulas)
+        if has_formulas:
+            rows = _stored_values(source, rows, _open_page(source, file, sheet, data_only=False).iter_rows())
         with source.catch_library_errors():  # also while the caller uses a row: what it raises is not raised here
-            for number, row in enumerate(page.iter_rows(values_only=True), 1):
+            for number, row in enumerate(rows, 1):
                 if number > MAX_ROWS or len(row) > MAX_COLUMNS:
                     raise source.error("the sheet is larger than Excel allows: corrupt or malicious")
-                yield number, row
+                yield number, row if is_exact else [value.strip() if isinstance(value, str) else value for value in row]
 
 
-def _check_parts(source: Source) -> None:
-    """Raise if a part of the file would expand without bound, or defines entities, which could."""
+def _open_page(source: Source, file: IO[bytes], sheet: str | int | None, data_only: bool = True) -> Any:
+    """Open a sheet: with the stored values of formulas, or with the formulas themselves."""
+    import openpyxl
+
+    with source.catch_library_errors():
+        book = openpyxl.load_workbook(file, read_only=True, data_only=data_only, keep_links=False)
+    page = _select(source, book, sheet)
+    page.reset_dimensions()  # what the file claims need not be true
+    return page
+
+
+def _stored_values(source: Source, rows: Iterable[Any], formulas: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield the values of rows of cells; raise if a formula has no stored value, as openpyxl writes it.
+
+    ``formulas`` are the same rows, with formulas instead of values. A stored value that is empty text has the type
+    "str" of the results of formulas.
+    """
+    for row, written in zip(rows, formulas, strict=True):
+        for cell, formula in zip(row, written, strict=True):
+            if formula.data_type == "f" and cell.value is None and cell.data_type != "str":
+                problem = f"cell {formula.coordinate} contains a formula without a stored value; open the file in a "
+                raise source.error(f"{problem}spreadsheet program and save it, so that the value is stored")
+        yield [cell.value for cell in row]
+
+
+def _check_parts(source: Source) -> bool:
+    """Return whether the file may contain formulas.
+
+    Raise if a part of it would expand without bound, or defines entities, which could.
+    """
+    has_formulas = False
     with open(source.path, "rb") as raw, source.catch_library_errors(), zipfile.ZipFile(raw) as file:
         size = source.path.stat().st_size
         members = file.infolist()
@@ -71,11 +102,23 @@ def _check_parts(source: Source) -> None:
             if member.filename.endswith((".xml", ".rels")):
                 with file.open(member) as part:
                     beginning = part.read(_PROLOG)
+                    has_formulas = has_formulas or _has_formulas(beginning, part)
                 element = _FIRST_ELEMENT.search(beginning)
                 if beginning and (element is None or b"<!DOCTYPE" in beginning[: element.start()].upper()):
                     raise source.error(f"its part {name!r} is not plain XML: corrupt or malicious")
             if member.filename.endswith("sharedStrings.xml"):
                 source.check_memory(_PARSED_RATIO * member.file_size, "its texts", "; save the sheet as .csv")
+    return has_formulas
+
+
+def _has_formulas(chunk: bytes, part: IO[bytes]) -> bool:
+    """Return whether a part of a file, of which ``chunk`` was read, has an element that is a formula."""
+    end = b""
+    while chunk:
+        if _FORMULA.search(end + chunk):
+            return True
+        end, chunk = chunk[-2:], part.read(_PROLOG)
+    return False
 
 
 def _select(source: Source, book: Any, sheet: str | int | None) -> Any:
@@ -107,30 +150,38 @@ def _to_text(value: Any) -> str:
 def write_sheet(path: Path, rows: Iterable[Sequence[Any]], title: str = "Sheet1") -> None:
     """Write rows of text, numbers and None as the only sheet of a file; raise FileError if a sheet cannot hold them."""
     import openpyxl
+
+    book = openpyxl.Workbook(write_only=True)
+    book.properties.creator = _CREATOR
+    page = book.create_sheet(title)
+    try:
+        for number, row in enumerate(rows, 1):
+            if number > MAX_ROWS or len(row) > MAX_COLUMNS:
+                size = f"{MAX_ROWS} rows and {MAX_COLUMNS} columns"
+                raise FileError(f"{path.name}: a sheet has at most {size}; write .csv or .npz")
+            page.append([_to_cell(page, value, path.name) for value in row])
+    except FileError:
+        page.close()  # openpyxl would print that it is open
+        raise
+    book.save(path)
+    _make_reproducible(path)
+
+
+def _to_cell(page: Any, value: Any, file: str) -> Any:
+    """Return a cell with a value; raise FileError if it is text that a sheet cannot hold."""
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.utils.exceptions import IllegalCharacterError
 
-    book = openpyxl.Workbook(write_only=True)
-    page = book.create_sheet(title)
-    for number, row in enumerate(rows, 1):
-        if number > MAX_ROWS or len(row) > MAX_COLUMNS:
-            raise FileError(
-                f"{path.name}: a sheet has at most {MAX_ROWS} rows and {MAX_COLUMNS} columns; write .csv or .npz"
-            )
-        cells = []
-        for value in row:
-            try:
-                cell = WriteOnlyCell(page, value)
-            except IllegalCharacterError:
-                raise FileError(
-                    f"{path.name}: a sheet cannot store the name {value[:40]!r}; rename it, or write .npz"
-                ) from None
-            if isinstance(value, str):
-                cell.data_type = "s"  # also text that begins like a formula
-            cells.append(cell)
-        page.append(cells)
-    book.save(path)
-    _make_reproducible(path)
+    try:
+        cell = WriteOnlyCell(page, value)
+    except IllegalCharacterError:
+        raise FileError(f"{file}: a sheet cannot store the name {value[:40]!r}; rename it, or write .npz") from None
+    if isinstance(value, str):
+        if len(value) > _LONGEST_TEXT:
+            longest = f"{_LONGEST_TEXT} characters"
+            raise FileError(f"{file}: a sheet stores names of at most {longest}; shorten {value[:40]!r}, or write .npz")
+        cell.data_type = "s"  # also text that begins like a formula
+    return cell
 
 
 def _make_reproducible(path: Path) -> None:

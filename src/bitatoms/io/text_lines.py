@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,9 @@ from ..errors import Parameter
 from .stream import Source
 
 _SEPARATORS = (",", "\t", ";", "|")
+_QUOTED_CELL = re.compile(r'(?:(?<=[,\t;|])|^)[ ]*"(?:[^"]|"")*+"', re.MULTILINE)
+# A name with blanks around it, or with a separator, or that begins as a text file may begin.
+_AMBIGUOUS_NAME = re.compile(r"^\s|\s$|[,\t;|]|^\ufeff|^sep=", re.IGNORECASE)
 _LONGEST_LINE = 1 << 28  # bytes
 _FREE_LINE = 1 << 22  # bytes that a line may have however small the file is
 _MAX_TEXT_COMPRESSION = 100  # real text compresses less; the cells of a line take many times its length
@@ -66,9 +70,15 @@ def check_separator(source: Source, separator: str) -> None:
 
 
 def detect_separator(lines: Sequence[str]) -> str:
-    """Return the separator that each of these lines contains most often; a comma if there is none."""
-    counts = [min((line.count(separator) for line in lines if line.strip()), default=0) for separator in _SEPARATORS]
+    """Return the separator that each of these lines contains most often, outside quotes; a comma if there is none."""
+    bare = [line for line in _QUOTED_CELL.sub('""', "".join(lines)).splitlines() if line.strip()]
+    counts = [min((line.count(separator) for line in bare), default=0) for separator in _SEPARATORS]
     return _SEPARATORS[counts.index(max(counts))]
+
+
+def need_quotes(names: Iterable[str]) -> bool:
+    """Return whether a name would be changed, or taken for something else, without quotes."""
+    return any(map(_AMBIGUOUS_NAME.search, names))
 
 
 def split_lines(source: Source, lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyarrow import feather, ipc, parquet
 
 import bitatoms as ba
+from bitatoms.errors import InputWarning
 from bitatoms.io.readers import arrow_chunks
 from support.files import assert_read_error, outcome, tables
 from support.memory import read_with_peak
@@ -326,6 +327,13 @@ def test_malformed_metadata_is_ignored(tmp_path):
     ):
         parquet.write_table(table.replace_schema_metadata(metadata), path)
         assert ba.read(path) == ba.Table(ba.BitMatrix.from_dense([[1, 0], [0, 1]]), columns=["a", "b"])
+
+
+def test_numbers_that_are_read_as_row_names_are_noted(tmp_path):
+    path = write_file(tmp_path / "table.parquet", pd.DataFrame({"a": ["1e400", "1"], "b": [1, 0]}))
+    with pytest.warns(InputWarning, match="column 'a' is read as row names, because .* is '1e400'; row_names=False"):
+        assert ba.read(path, binarize=0).row_names == ("1e400", "1")
+    assert ba.read(path, binarize=0, row_names=True).row_names == ("1e400", "1")
 
 
 def test_writing_a_table_without_columns_is_an_error(tmp_path):

@@ -69,6 +69,51 @@ def test_header_and_row_names_are_detected(tmp_path, text, shape, has_names):
     assert (table.row_names is not None, table.columns is not None) == has_names
 
 
+NUMBERS_AS_NAMES = {  # a file, options, the cell that made its first column one of names
+    "too large": ("a,b\n1e400,1\n1,0\n", {"binarize": 0}, "1e400"),
+    "digits of another script": ("a,b\n2,1\n１,0\n", {"binarize": 0}, "１"),
+    "decimal commas": ("a;b\n1,5;1\n2,5;0\n", {"binarize": 0}, "1,5"),
+    "thousands": ("a;b\n7;1\n1.200.000,5;0\n", {"binarize": 0}, "1.200.000,5"),
+    "a typing error": ("a,b\n7,1\n3o,0\n", {"binarize": 0}, "3o"),
+    "not ones and zeros": ("a,b\n1,0\n2,1\n", {}, "2"),
+    "no header": ("7,0\n8,1\n", {}, "7"),
+    "categories": ("a;b\n1,5;u\n2,5;v\n", {"categories": True}, "1,5"),
+    "copies": ("a,b\n3,1\n1,0\n", {"dosage": True}, "3"),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS_AS_NAMES)
+def test_numbers_that_are_read_as_row_names_are_noted(tmp_path, case):
+    text, options, odd = NUMBERS_AS_NAMES[case]
+    path, label = write_file(tmp_path, text), "1" if case == "no header" else "a"
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        assert ba.read(path, **options).row_names is not None
+    (note,) = notes
+    assert f"column '{label}' is read as row names, because its cells differ and one of them is {odd!r}; " in str(
+        note.message
+    )
+    assert "row_names=False reads it as a column of the table" in str(note.message)
+    ba.read(path, row_names=True, **options)  # without a note, which would be an error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "who,a\nann,1\nbob,0\n",
+        "id,a\n7,1\n8,0\n",
+        "customer no.,a\n7,1\n8,0\n",
+        ",a\n7,1\n8,0\n",
+        '"a"\n"7",1\n"8",0\n',  # as R writes it
+        "when,a\n2020-01-01,1\n2020-01-02,0\n",
+        "host,a\n10.0.0.1,1\n10.0.0.2,0\n",
+        "what,a\n7up,1\nA4,0\nE5,1\n",
+    ],
+)
+def test_names_of_rows_are_not_noted(tmp_path, text):
+    assert ba.read(write_file(tmp_path, text)).row_names is not None
+
+
 def test_options_override_detection(tmp_path):
     ones = write_file(tmp_path, "1,0\n1,1\n")
     assert ba.read(ones, header=True).columns == ("1", "0")

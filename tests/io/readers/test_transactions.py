@@ -226,3 +226,10 @@ def test_fuzzed_lists_give_a_table_or_an_error(folder, text):
     for name in ("any.dat", "any.basket"):
         (folder / name).write_text("1" + text, newline="")
         outcome(ba.read, folder / name)
+
+
+@pytest.mark.parametrize("name", ["sep=;", "\ufeffmilk"])
+def test_an_item_that_looks_like_the_beginning_of_a_text_file_survives(tmp_path, name):
+    table = ba.Table(ba.BitMatrix.from_dense([[1, 0], [1, 1]]), columns=[name, "tea"])
+    ba.write(table, tmp_path / "table.basket")
+    assert ba.read(tmp_path / "table.basket") == table

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...errors import Parameter
+from ...errors import Parameter, warn
 from ...table import Picture, Table, check_picture, feature_names
 from ..cells import BLANK, MISSING, CellPosition, Cells, TextCells, note_blanks
 from ..chunked import BitsBuilder, ChunkCells, MissingCells
 from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
+from ..shapes import Advice, doubt_row_names
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
 from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
 
@@ -32,6 +33,7 @@ class ArrowLayout(NamedTuple):
 
     names: list[int]
     data: list[int]
+    doubt: Advice = ()  # a note on a first column that may not be row names
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
@@ -63,9 +65,13 @@ def _detect_layout(source: Source, options: ReadOptions, file: ArrowFile) -> Arr
         return ArrowLayout(index if is_named else [], data)
     if options.row_names and not data:
         raise source.error("there is no column that can contain the row names; pass ", Parameter("row_names", False))
-    if options.row_names or _has_row_names(source, options, file, data):
+    if options.row_names:
         return ArrowLayout(data[:1], data[1:])
-    return ArrowLayout([], data)
+    text_cells, names = TextCells(Cells(source, options)), _first_texts(file, data)
+    if len(set(names)) < len(names) or all(map(text_cells.is_valid, names)):
+        return ArrowLayout([], data)
+    doubt = doubt_row_names(source, file.names[data[0]], names, text_cells.is_valid)
+    return ArrowLayout(data[:1], data[1:], doubt)
 
 
 def _pandas_index(file: ArrowFile) -> list[str]:
@@ -78,16 +84,13 @@ def _pandas_index(file: ArrowFile) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in set(file.names)]
 
 
-def _has_row_names(source: Source, options: ReadOptions, file: ArrowFile, data: list[int]) -> bool:
-    """Return whether the first column contains distinct texts that are not all ones and zeros, as in CSV files."""
-    if len(data) < 2 or not is_text(file.types[data[0]]):
-        return False
-    text_cells = TextCells(Cells(source, options))
-    for chunk in file.chunks():
-        for columns in chunk.read_columns(data[:1], _LAYOUT_ROWS):
-            names = to_strings(columns[0])
-            return any(not text_cells.is_valid(name) for name in names) and len(set(names)) == len(names)
-    return False
+def _first_texts(file: ArrowFile, data: list[int]) -> list[str]:
+    """Return the first texts of the first of several columns; none if it does not contain text."""
+    if len(data) > 1 and is_text(file.types[data[0]]):
+        for chunk in file.chunks():
+            for columns in chunk.read_columns(data[:1], _LAYOUT_ROWS):
+                return to_strings(columns[0])
+    return []
 
 
 def _check_types(source: Source, file: ArrowFile, data: list[int]) -> None:
@@ -138,6 +141,8 @@ def _chunks(source: Source, options: ReadOptions, layout: ArrowLayout, columns: 
             yield RowChunk(bits, _row_names(source, chunk, layout.names))
             n_rows += chunk.n_rows
     cells.check_missing()
+    if layout.doubt:
+        warn(*layout.doubt)
 
 
 def _has_zeros(source: Source, options: ReadOptions, layout: ArrowLayout, columns: list[str]) -> bool:

@@ -6,9 +6,8 @@ The values of a column are known only at the end of the file, so it is read twic
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -18,19 +17,18 @@ from numpy.typing import NDArray
 from ...annotations import Labels
 from ...bits import BitMatrix
 from ...encoding import Encoding, UnseenValues
-from ...errors import InputError, Parameter
+from ...errors import InputError, Parameter, warn
 from ...variables import Summary, parse_number
-from ..cells import CELL_WORDS, MISSING_WORDS, CellPosition, Cells
+from ..cells import MISSING_WORDS, CellPosition, Cells, state_of
 from ..errors import FileError
-from ..records import Record, read_records, unit_of
-from ..shapes import column_labels, names_rows
+from ..records import Record, is_blank, read_records, unit_of
+from ..shapes import Advice, column_labels, doubt_row_names, names_rows
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns, unique_columns
 
 _HEAD_ROWS = 1000  # rows from which the header is detected
 _MAX_CHUNK_ROWS = 1 << 14
 _MAX_TEXTS = 100_000  # distinct ones of a column that is no number and does not name the rows
 _LACKING = (MISSING_WORDS - {"none"}) | {""}  # "none" is a category, such as that of a survey
-_IDENTIFIER = re.compile(r"(.*[\W_])?(?i:id|nr|no|number|index|key|row)\W?|.*[a-z](I[dD]|N[or]|Number|Index|Key)")
 
 
 class CategoryLayout(NamedTuple):
@@ -40,6 +38,7 @@ class CategoryLayout(NamedTuple):
     labels: list[str]  # of all columns
     indices: dict[str, int]  # of the variables
     row_names: int | None  # the column that names the rows
+    doubt: Advice = ()  # a note on a first column that may not be row names
 
 
 def has_variables(source: Source, options: ReadOptions, encoding: Encoding) -> bool:
@@ -48,7 +47,7 @@ def has_variables(source: Source, options: ReadOptions, encoding: Encoding) -> b
     if not head:
         return False
     header = _has_header(head) if options.header is None else options.header
-    are_bits = all(cell.strip().lower() in CELL_WORDS for cells in head for cell in cells)
+    are_bits = all(state_of(cell) is not None for cells in head for cell in cells)
     if not header and are_bits and len(head[0]) == len(encoding.columns):
         return False
     return encoding.is_raw(column_labels(head[0], header))
@@ -58,8 +57,8 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a table of categories: learn the encoding of its values, and apply it."""
     with _named_errors(source):
         layout = _detect_layout(source, options)
-        n_rows, counts = _count_values(source, options, layout)
-        layout = _with_row_names(options, layout, counts, n_rows)
+        n_rows, n_blank, counts = _count_values(source, options, layout)
+        layout = _with_row_names(source, options, layout, counts, n_rows - n_blank)
         summaries = {name: counts[name].summary(name in options.as_category) for name in layout.indices}
         how = {"as_category": options.as_category, "as_number": options.as_number, "bins": options.bins}
         encoding = Encoding.learned(summaries, **how)  # type: ignore[arg-type]
@@ -74,16 +73,8 @@ def read_encoded(
 ) -> TableStream:
     """Open a table of categories with the encoding of a model; see `Encoding.apply`."""
     with _named_errors(source):
-        layout = _detect_layout(source, options)
-        known = {variable.name for variable in encoding.variables}
-        first = layout.labels[0]
-        has_names = options.row_names
-        if has_names is None:
-            texts = [cells[0] for cells in _head(source, options)[layout.header :]]
-            has_names = not first or (first not in known and len(set(texts)) == len(texts))
-        indices = {name: index for name, index in layout.indices.items() if index or not has_names}
-        present, fill = encoding.match(tuple(indices), absent, table)
-    layout = layout._replace(indices=indices, row_names=0 if has_names else None)
+        layout = _layout_for_model(source, options, encoding)
+        present, fill = encoding.match(tuple(layout.indices), absent, table)
     stream = _encoded(source, options, layout, present)
     own = {name: index for index, name in enumerate(present.columns)}
     order = np.array([own.get(name, -1) for name in encoding.columns], np.int64)
@@ -91,9 +82,21 @@ def read_encoded(
     return TableStream(len(order), chunks, encoding.columns, column_data=encoding.column_data)
 
 
+def _layout_for_model(source: Source, options: ReadOptions, encoding: Encoding) -> CategoryLayout:
+    """Detect the layout of a table of new rows: a first column that the model does not know may name the rows."""
+    layout = _detect_layout(source, options)
+    first, has_names = layout.labels[0], options.row_names
+    if has_names is None:
+        texts = [cells[0] for cells in _head(source, options)[layout.header :]]
+        is_known = any(first == variable.name for variable in encoding.variables)
+        has_names = not first or (not is_known and len(set(texts)) == len(texts))
+    indices = {name: index for name, index in layout.indices.items() if index or not has_names}
+    return layout._replace(indices=indices, row_names=0 if has_names else None)
+
+
 def read_values(source: Source, options: ReadOptions, encoding: Encoding) -> dict[str, list[str | None]]:
     """Return the values of the variables that a file has, as it has them; None where they are missing."""
-    layout = _detect_layout(source, options)
+    layout = _layout_for_model(source, options, encoding)
     columns = [(variable.name, layout.indices.get(variable.name)) for variable in encoding.variables]
     values: dict[str, list[str | None]] = {name: [] for name, index in columns if index is not None}
     for chunk in _row_chunks(source, options, layout, _MAX_CHUNK_ROWS):
@@ -118,7 +121,8 @@ def _named_errors(source: Source) -> Iterator[None]:
 
 def _head(source: Source, options: ReadOptions) -> list[list[str]]:
     """Return the cells of the first rows that are not blank."""
-    return list(itertools.islice((cells for _, cells in read_records(source, options) if cells), _HEAD_ROWS))
+    records = (cells for _, cells in read_records(source, options) if not is_blank(cells))
+    return list(itertools.islice(records, _HEAD_ROWS))
 
 
 def _has_header(head: Sequence[Sequence[str]]) -> bool:
@@ -152,7 +156,7 @@ def _detect_layout(source: Source, options: ReadOptions) -> CategoryLayout:
 
 
 def _with_row_names(
-    options: ReadOptions, layout: CategoryLayout, counts: dict[str, _ValueCounts], n_rows: int
+    source: Source, options: ReadOptions, layout: CategoryLayout, counts: dict[str, _ValueCounts], n_rows: int
 ) -> CategoryLayout:
     """Return the layout in which a first column whose values all differ names the rows, unless these are numbers.
 
@@ -162,11 +166,12 @@ def _with_row_names(
     if options.row_names is not None or layout.row_names is not None or first not in layout.indices:
         return layout
     given = (*options.as_category, *options.as_number)
-    is_name = not counts[first].are_numbers or bool(_IDENTIFIER.fullmatch(first)) or names_rows(first)
+    is_name = not counts[first].are_numbers or names_rows(first)
     if first in given or len(layout.labels) < 2 or counts[first].n_distinct < n_rows or not is_name or n_rows < 2:
         return layout
     others = {name: index for name, index in layout.indices.items() if name != first}
-    return layout._replace(indices=others, row_names=0)
+    doubt = doubt_row_names(source, first, counts[first].texts, lambda text: parse_number(text) is not None)
+    return layout._replace(indices=others, row_names=0, doubt=doubt)
 
 
 class _ValueCounts:
@@ -195,6 +200,11 @@ class _ValueCounts:
                 )  # fmt: skip
 
     @property
+    def texts(self) -> Iterable[str]:
+        """The distinct values, unless these are many numbers."""
+        return self._texts
+
+    @property
     def are_numbers(self) -> bool:
         """Whether all values are numbers."""
         return all(parse_number(text) is not None for text in self._texts)
@@ -216,22 +226,27 @@ class _ValueCounts:
         return Summary(*np.unique(numbers, return_counts=True))
 
 
-def _count_values(source: Source, options: ReadOptions, layout: CategoryLayout) -> tuple[int, dict[str, _ValueCounts]]:
-    """Return the number of rows, and the values of each variable."""
+def _count_values(
+    source: Source, options: ReadOptions, layout: CategoryLayout
+) -> tuple[int, int, dict[str, _ValueCounts]]:
+    """Return the numbers of rows and of blank rows, and the values of each variable."""
     counts = {name: _ValueCounts(source, name, index == 0) for name, index in layout.indices.items()}
-    n_rows = 0
+    n_rows = n_blank = 0
     for chunk in _row_chunks(source, options, layout, _MAX_CHUNK_ROWS):
         n_rows += len(chunk)
+        n_blank += sum(is_blank(cells) for _, cells in chunk)
         columns = _columns(chunk)
         for name, index in layout.indices.items():
             counts[name].add(columns[index])
-    return n_rows, counts
+    return n_rows, n_blank, counts
 
 
 def _row_chunks(source: Source, options: ReadOptions, layout: CategoryLayout, size: int) -> Iterator[list[Record]]:
-    """Yield the rows below the header, several at a time, with their numbers."""
+    """Yield the rows below the header, several at a time, with their numbers; without blank ones if rows have names."""
     records = (record for record in read_records(source, options) if record[1])
-    rows = itertools.islice(records, int(layout.header), None)
+    rows: Iterator[Record] = itertools.islice(records, int(layout.header), None)
+    if layout.row_names is not None:
+        rows = (record for record in rows if not is_blank(record[1]))
     while chunk := list(itertools.islice(rows, size)):
         for number, cells in chunk:
             if len(cells) != len(layout.labels):
@@ -258,6 +273,8 @@ def _encoded(source: Source, options: ReadOptions, layout: CategoryLayout, encod
             yield RowChunk(bits if options.missing == "unknown" else bits.filled(), names)
         unseen.warn(source.name)
         cells.check_missing()
+        if layout.doubt:
+            warn(*layout.doubt)
 
     return TableStream(len(encoding.columns), chunks(), encoding.columns, column_data=encoding.column_data)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,14 +20,14 @@ from numpy.typing import NDArray
 
 from ...errors import Parameter, warn
 from ...table import Table, first_duplicate
-from ..cells import CELL_WORDS, CellPosition, Cells, TextCells
+from ..cells import CellPosition, Cells, TextCells, state_of
 from ..errors import FileError
 from ..formats import sniff_format
-from ..records import open_lines, read_records, unit_of
-from ..shapes import Advice, LongTable, column_labels, detect_shape, quantity_column, suggest_pairs
+from ..records import is_blank, open_lines, read_records, unit_of
+from ..shapes import Advice, LongTable, column_labels, detect_shape, doubt_row_names, quantity_column, suggest_pairs
 from ..sheets import has_text_header
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
-from ..text_lines import open_text_writer
+from ..text_lines import need_quotes, open_text_writer
 from . import pairs, transactions
 
 _UNKNOWN = "NA"  # how an unknown cell is written; a blank one would be a zero in a table without other zeros
@@ -48,6 +47,7 @@ class CsvLayout(NamedTuple):
     n_cells: int  # per line
     trailing_separator: bool = False  # each line ends with a separator, so that its last cell is empty
     other_format: Advice = ()  # how to read the file if it looks like lists of items or like a long table
+    doubt: Advice = ()  # a note on a first column that may not be row names
 
     @property
     def takes_all_cells(self) -> bool:
@@ -63,8 +63,8 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         if other is not None:
             return other
     text_cells = TextCells(Cells(source, options))
-    stream = _open(source, options, text_cells)
-    return replace(stream, chunks=_checked(stream.chunks, text_cells))
+    stream, doubt = _open(source, options, text_cells)
+    return replace(stream, chunks=_checked(stream.chunks, text_cells, doubt))
 
 
 def _read_other_shape(source: Source, options: ReadOptions) -> TableStream | None:
@@ -76,7 +76,7 @@ def _read_other_shape(source: Source, options: ReadOptions) -> TableStream | Non
         opened = None if source.format == "xlsx" else open_lines(source, options)
         if opened is not None:
             options = replace(options, separator=opened.separator)
-        head = _shape_head(cells for _, cells in read_records(source, options) if cells)
+        head = _shape_head(cells for _, cells in read_records(source, options) if not is_blank(cells))
     shape = detect_shape(head)
     if shape is None or options.header not in (None, shape.header):
         return None
@@ -104,34 +104,37 @@ def _shape_head(records: Iterator[list[str]]) -> list[list[str]]:
     if len(head) < 2 or max(map(len, head)) > _SHAPE_CELLS:
         return []
     words = [cell for cell in head[1][1:] if cell.strip()]
-    if words and _are_cells(words):
+    if words and are_cells(words):
         return []
     return [*head, *itertools.islice(records, _SHAPE_ROWS - 2)]
 
 
-def _checked(chunks: Iterator[RowChunk], text_cells: TextCells) -> Iterator[RowChunk]:
-    """Yield the chunks, then check missing cells."""
+def _checked(chunks: Iterator[RowChunk], text_cells: TextCells, doubt: Advice) -> Iterator[RowChunk]:
+    """Yield the chunks, then check missing cells, and note a doubt about row names."""
     yield from chunks
     text_cells.check_missing()
+    if doubt:
+        warn(*doubt)
 
 
-def _open(source: Source, options: ReadOptions, text_cells: TextCells) -> TableStream:
-    """Open a file whose cells are converted by these ``text_cells``."""
+def _open(source: Source, options: ReadOptions, text_cells: TextCells) -> tuple[TableStream, Advice]:
+    """Open a file whose cells are converted by these ``text_cells``; return also a note on its row names, or ()."""
     opened = None if source.format == "xlsx" else open_lines(source, options)
     records: Iterator[Record]
+    texts: list[str] = []
     if opened is None:
-        separator, first = ",", ""
-        records = (record for record in read_records(source, options) if record[1])
+        separator, records = ",", read_records(source, options)
     else:
-        separator, first = opened.separator, next(opened.lines)
-        records = _records(source, itertools.chain([first], opened.lines), separator, int(opened.is_declared))
+        separator = opened.separator
+        records = _records(source, opened.lines, separator, int(opened.is_declared), texts)
     head = list(itertools.islice(records, _LAYOUT_ROWS))
     if not head:
         raise source.error(f"the file contains only blank {unit_of(source)}s")
     split_head = [(line, _split(record, separator)) for line, record in head]
-    # A quoted first line above unquoted ones is a header, even if its names look like bits; R writes such files.
-    is_quoted = len(head) > 1 and isinstance(head[1][1], str) and _all_quoted(first, split_head[0][1], separator)
-    if source.format == "xlsx" and _are_cells(split_head[0][1]):
+    # A quoted first line above others is a header, even if its names look like bits; R writes such files.
+    quoted = [text == separator.join(map(_quoted, cells)) for text, (_, cells) in zip(texts, split_head, strict=False)]
+    is_quoted = quoted in ([True], [True, False])
+    if source.format == "xlsx" and are_cells(split_head[0][1]):
         is_quoted = has_text_header(source, options.sheet)
     layout = _detect_layout(source, options, text_cells, split_head, is_quoted)
     has_duplicates = layout.columns is not None and first_duplicate(layout.columns) is not None
@@ -139,38 +142,56 @@ def _open(source: Source, options: ReadOptions, text_cells: TextCells) -> TableS
         raise _not_a_table(source, *split_head[1], layout.other_format)
     body = itertools.chain(split_head[layout.columns is not None :], records)
     chunks = _chunks(source, options, text_cells, layout, separator, body)
-    return TableStream(len(layout.indices), chunks, layout.columns)
+    return TableStream(len(layout.indices), chunks, layout.columns), layout.doubt
 
 
-def _records(source: Source, lines: Iterator[str], separator: str, number: int) -> Iterator[Record]:
-    """Yield the rows that are not blank; ``number`` is that of the line before the first."""
+def _records(source: Source, lines: Iterator[str], separator: str, number: int, texts: list[str]) -> Iterator[Record]:
+    """Yield the rows that have text; ``number`` is the number of the line before the first.
+
+    Blanks around a cell are part of it only if it is quoted. ``texts`` gets the texts of the first two rows.
+    """
     for line in lines:
         number += 1
         if '"' in line:
             # A quoted cell may span several lines; the reader takes as many as it needs.
-            reader = csv.reader(itertools.chain([line], lines), delimiter=separator, strict=True)
+            taken: list[str] = []
+            rest = _noted(itertools.chain([line], lines), taken)
+            reader = csv.reader(rest, delimiter=separator, strict=True, skipinitialspace=separator != " ")
             try:
                 record = next(reader)
             except (csv.Error, StopIteration) as error:
                 raise source.error(f"line {number}: {error}; check for an unclosed quote") from error
             number += reader.line_num - 1
-            yield number, record
+            text = "".join(taken).rstrip("\r\n")
+            if len(texts) < 2:
+                texts.append(text)
+            stripped = zip(record, map(str.strip, record), strict=True)
+            yield number, [cell if cell == bare or _quoted(cell) in text else bare for cell, bare in stripped]
             continue
         bare = line.rstrip("\r\n")
         if "\r" in bare:
             raise source.error(f"line {number} contains a carriage return; save the file with \\n or \\r\\n line ends")
         if bare:
+            if len(texts) < 2:
+                texts.append(bare)
             yield number, bare  # as text: rows of single-character cells are converted without splitting
 
 
 def _split(record: str | list[str], separator: str) -> list[str]:
     """Return the cells of a row."""
-    return record.split(separator) if isinstance(record, str) else record
+    return [cell.strip() for cell in record.split(separator)] if isinstance(record, str) else record
 
 
-def _all_quoted(line: str, cells: list[str], separator: str) -> bool:
-    """Return whether all cells of a line are quoted."""
-    return line.rstrip("\r\n") == separator.join(f'"{cell}"' for cell in cells)
+def _noted(lines: Iterator[str], taken: list[str]) -> Iterator[str]:
+    """Yield lines, and add them to a list."""
+    for line in lines:
+        taken.append(line)
+        yield line
+
+
+def _quoted(cell: str) -> str:
+    """Return a cell as it is written in quotes."""
+    return '"' + cell.replace('"', '""') + '"'
 
 
 def _detect_layout(
@@ -178,6 +199,7 @@ def _detect_layout(
 ) -> CsvLayout:
     """Detect from the first rows whether the first line and the first column contain names."""
     first = head[0][1]
+    head = [head[0], *([record for record in head[1:] if not is_blank(record[1])] or head[1:])]
     other_format = _suggest_format(text_cells, [cells for _, cells in head])
     header = options.header
     if header is None:
@@ -186,13 +208,18 @@ def _detect_layout(
     rows = [cells for _, cells in body]
     n_cells = len(rows[0]) if body else len(first)
     row_names = options.row_names
+    doubt: Advice = ()
     if row_names is None:
-        row_names = _has_row_names(text_cells, first if header else None, rows)
+        row_names = _lacks_first_name(first if header else None, rows)
+        if not row_names and _are_row_names(text_cells, rows):
+            row_names = True
+            label = first[0] if header else "1"
+            doubt = doubt_row_names(source, label, (cells[0] for cells in rows), text_cells.is_valid)
     trailing = header and bool(body) and _ends_in_separators(first, rows, row_names)
     indices = list(range(int(row_names), n_cells - trailing))
     columns = None
     if header:
-        columns = [name.strip() for name in (first[:-1] if trailing and len(first) == n_cells else first)]
+        columns = first[:-1] if trailing and len(first) == n_cells else first
         if row_names and len(columns) == len(indices) + 1:
             columns = columns[1:]
         indices = indices if body else list(range(len(columns)))
@@ -203,7 +230,8 @@ def _detect_layout(
                 f"the first {unit_of(source)} has {len(first)} cells and {unit_of(source)} {body[0][0]} has {n_cells}; "
                 f"delete any {unit_of(source)}s above the header"
             )
-    return _without_excluded(source, options, CsvLayout(columns, row_names, indices, n_cells, trailing, other_format))
+    layout = CsvLayout(columns, row_names, indices, n_cells, trailing, other_format, doubt)
+    return _without_excluded(source, options, layout)
 
 
 def _suggest_format(text_cells: TextCells, rows: list[list[str]]) -> Advice:
@@ -241,19 +269,23 @@ def _has_header(text_cells: TextCells, rows: list[list[str]]) -> bool:
     return bool(body) and (not first[0].strip() if row_names_below else not text_cells.is_valid(first[0]))
 
 
-def _has_row_names(text_cells: TextCells, header: list[str] | None, rows: list[list[str]]) -> bool:
-    """Return whether the first column contains row names."""
-    if not rows:
+def _lacks_first_name(header: list[str] | None, rows: list[list[str]]) -> bool:
+    """Return whether there is a header without a name for the first column, which therefore contains row names."""
+    if header is None or not rows:
         return False
-    n_cells = len(rows[0])
     # R writes a header without a cell for the row names; if all lines end in a separator, this is another file.
-    if header is not None and len(header) == n_cells - 1 and any(cells[-1].strip() for cells in rows):
-        return True
-    if header is not None and len(header) == n_cells and not header[0].strip():
-        return True
+    if len(header) == len(rows[0]) - 1:
+        return any(cells[-1].strip() for cells in rows)
+    return len(header) == len(rows[0]) and not header[0].strip()
+
+
+def _are_row_names(text_cells: TextCells, rows: list[list[str]]) -> bool:
+    """Return whether the cells of the first column differ and are not all cells of the table."""
+    if not rows or len(rows[0]) < 2:
+        return False
     first_column = [cells[0] for cells in rows]
     are_distinct = len(set(first_column)) == len(first_column)
-    return n_cells > 1 and are_distinct and any(not text_cells.is_valid(cell) for cell in first_column)
+    return are_distinct and any(not text_cells.is_valid(cell) for cell in first_column)
 
 
 def _ends_in_separators(header: list[str], rows: list[list[str]], row_names: bool) -> bool:
@@ -303,13 +335,16 @@ def _chunks(
         name, states = "", None
         if isinstance(record, str) and layout.takes_all_cells:  # fast path for cells of one character
             name, _, rest = record.partition(separator) if layout.has_row_names else ("", "", record)
+            name = name.strip()
             if len(rest) == 2 * n_cols - 1 and rest[1::2] == separators:
                 states = text_cells.characters_to_states(rest[::2])
         if states is None:
             cells = _split(record, separator)
+            if layout.has_row_names and is_blank(cells):
+                continue
             name, states = cells[0], _row_to_states(source, text_cells, layout, line, cells)
         chunk[filled] = states
-        names.append(name.strip())
+        names.append(name)
         filled += 1
         if filled == len(chunk):
             yield packed(has_zeros)
@@ -323,7 +358,7 @@ def _has_later_zeros(source: Source, options: ReadOptions) -> bool:
     options = replace(options, missing="zero")  # blanks have no meaning here
     ahead = TextCells(Cells(source, options))
     with suppress(FileError):  # raised again when these rows are read
-        return any(ahead.has_zeros for _ in _open(source, options, ahead).chunks)
+        return any(ahead.has_zeros for _ in _open(source, options, ahead)[0].chunks)
     return ahead.has_zeros
 
 
@@ -357,21 +392,25 @@ def _row_to_states(
 def write(table: Table, path: Path, format: str) -> None:
     """Write a table of 0 and 1 with its names; unknown cells are NA."""
     check_writable(table, path)
-    dialect: dict[str, Any] = {"delimiter": "\t" if format == "tsv" else ",", "lineterminator": "\n"}
+    separator = "\t" if format == "tsv" else ","
+    dialect: dict[str, Any] = {"delimiter": separator, "lineterminator": "\n"}
     with open_text_writer(path) as file:
-        writer = csv.writer(file, **dialect)
         if table.columns is not None or table.row_names is not None:
             header = header_cells(table)
             # Names that look like bits are quoted, so that they are read as a header.
-            is_ambiguous = _are_cells(header[1:] or header)
-            (csv.writer(file, **dialect, quoting=csv.QUOTE_ALL) if is_ambiguous else writer).writerow(header)
-        writer.writerows(row_cells(table))
+            is_quoted = are_cells(header[1:] or header) or need_quotes(header)
+            quoting: dict[str, Any] = {"quoting": csv.QUOTE_ALL} if is_quoted else {}
+            csv.writer(file, **dialect, **quoting).writerow(header)
+        if need_quotes(table.row_names or ()):
+            lines = ([_quoted(name), *map(str, cells)] for name, *cells in row_cells(table))
+            file.writelines(f"{separator.join(line)}\n" for line in lines)
+        else:
+            csv.writer(file, **dialect).writerows(row_cells(table))
 
 
 def header_cells(table: Table) -> list[str]:
     """Return the names of the columns, after a blank cell if rows have names."""
-    corner = [] if table.row_names is None else [""]
-    return [*corner, *table.names_of(range(table.shape[1]))]
+    return [*([""] if table.row_names else []), *table.names_of(range(table.shape[1]))]
 
 
 def row_cells(table: Table) -> Iterator[list[Any]]:
@@ -386,23 +425,19 @@ def row_cells(table: Table) -> Iterator[list[Any]]:
             yield cells if table.row_names is None else [table.row_names[row], *cells]
 
 
-def _are_cells(words: Sequence[str]) -> bool:
+def are_cells(words: Sequence[str]) -> bool:
     """Return whether all words are ones, zeros or missing."""
-    return all(word.strip().lower() in CELL_WORDS for word in words)
+    return all(state_of(word) is not None for word in words)
 
 
 def check_writable(table: Table, path: Path) -> None:
-    """Raise FileError if a table of cells cannot hold the table; warn if names are read back without blanks."""
-    if not table.shape[1] and table.row_names is None and len(table):
-        raise FileError(f"{path.name}: this format cannot store a table without columns and row names; .npz files can")
+    """Raise FileError if a table of cells cannot hold the table."""
+    if table.row_names is None and (not table.shape[1] if len(table) else table.columns is None):
+        lacking = "columns and row names" if len(table) else "rows and column names"
+        raise FileError(f"{path.name}: this format cannot store a table without {lacking}; .npz files can")
     names = [*(table.columns or ()), *(table.row_names or ())]
     for name in names:
         if "\r" in name or "\0" in name:
             raise FileError(f"{path.name}: this format cannot store the name {name[:40]!r}; rename it, or write .npz")
-    if table.row_names is None and table.columns and not table.columns[0].strip():
+    if not table.row_names and table.columns and not table.columns[0].strip():
         raise FileError(f"{path.name}: the first column has no name, so it would be read as row names; give it a name")
-    if any(name != name.strip() for name in names):
-        warnings.warn(
-            f"{path.name}: blanks around names are lost in this format; .npz files keep them",
-            stacklevel=4,
-        )

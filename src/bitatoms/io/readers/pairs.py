@@ -21,7 +21,7 @@ from ...table import Table, first_duplicate
 from ..cells import CellPosition, Cells
 from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError
-from ..records import read_records, unit_of
+from ..records import is_blank, read_records, unit_of
 from ..shapes import column_labels, has_header, long_columns, quantity_column
 from ..stream import ReadOptions, RowChunk, Source, TableStream, find_columns, named_chunks
 from ..text_lines import open_text_writer
@@ -58,7 +58,7 @@ class LongLines:
     returned: frozenset[tuple[str, str]] = frozenset()  # rows and items whose quantities do not exceed 0
 
     def __iter__(self) -> Iterator[Line]:
-        records = ((line, cells) for line, cells in read_records(self.source, self.options) if cells)
+        records = (record for record in read_records(self.source, self.options) if not is_blank(record[1]))
         n_cells, (row, item), quantity = self.layout.n_cells, self.layout.indices, self.layout.quantity
         unit, returned = unit_of(self.source), self.returned
         for number, cells in itertools.islice(records, self.layout.header, None):
@@ -206,7 +206,7 @@ def _report_unnamed(source: Source, layout: PairsLayout, lines: Sequence[int], i
 
 def _detect_layout(source: Source, options: ReadOptions) -> PairsLayout:
     """Detect the separator and the header from the first lines, and select the two columns."""
-    records = (cells for _, cells in read_records(source, options) if cells)
+    records = (cells for _, cells in read_records(source, options) if not is_blank(cells))
     head = list(itertools.islice(records, _HEAD_LINES))
     if not head:
         raise source.error("the file is empty")
@@ -228,7 +228,8 @@ def _detect_layout(source: Source, options: ReadOptions) -> PairsLayout:
 
 def find_long(source: Source, options: ReadOptions) -> tuple[str, str] | None:
     """Return the columns of rows and items that a header names, with a note; None if it does not."""
-    head = list(itertools.islice((cells for _, cells in read_records(source, options) if cells), _HEAD_LINES))
+    records = (cells for _, cells in read_records(source, options) if not is_blank(cells))
+    head = list(itertools.islice(records, _HEAD_LINES))
     labels = column_labels(head[0], True) if head and has_header(head) else []
     chosen = long_columns(labels)
     if chosen is None:

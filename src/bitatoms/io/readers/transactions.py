@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,10 @@ from ...table import Table
 from ...verbosity import quote_name
 from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError
-from ..records import Record, read_records
+from ..records import Record, is_blank, read_records, without_outer_blanks
 from ..shapes import ItemLists
 from ..stream import ReadOptions, RowChunk, Source, TableStream, named_chunks
-from ..text_lines import open_decompressed, open_text_writer
+from ..text_lines import need_quotes, open_decompressed, open_text_writer
 from ..text_numbers import NumberLines, read_numbers
 
 _OTHER_FORMATS = ".npz, .csv and .parquet files can"
@@ -122,28 +123,11 @@ def _item_lists(source: Source, options: ReadOptions, layout: ItemLists) -> Iter
     """Yield the first cell and the item names of each line, stripped; empty names are ignored."""
     lines: Iterator[Record] = read_records(source, options, ",")
     if source.format != "baskets":
-        lines = _without_outer_blanks(lines)
+        lines = without_outer_blanks(lines)
     elif layout.header:
-        lines = itertools.dropwhile(_is_blank, lines)
+        lines = itertools.dropwhile(lambda line: is_blank(line[1]), lines)
     for _, cells in itertools.islice(lines, layout.header, None):
         yield cells[0].strip() if cells else "", [item for cell in cells[layout.first :] if (item := cell.strip())]
-
-
-def _is_blank(record: Record) -> bool:
-    """Return whether a line has no text."""
-    return not any(cell.strip() for cell in record[1])
-
-
-def _without_outer_blanks(lines: Iterator[Record]) -> Iterator[Record]:
-    """Yield the lines from the first to the last one that is not blank."""
-    blank: list[Record] = []
-    for line in itertools.dropwhile(_is_blank, lines):
-        if _is_blank(line):
-            blank.append(line)
-        else:
-            yield from blank
-            blank.clear()
-            yield line
 
 
 def _entries(
@@ -180,7 +164,8 @@ def write(table: Table, path: Path, format: str) -> None:
             for columns in column_indices_by_row(table.data):
                 file.write(" ".join(map(items.__getitem__, columns.tolist())) + "\n")
         else:
-            writer = csv.writer(file, lineterminator="\n")
+            dialect: dict[str, Any] = {"quoting": csv.QUOTE_ALL} if need_quotes(items) else {}
+            writer = csv.writer(file, lineterminator="\n", **dialect)
             for columns in column_indices_by_row(table.data):
                 writer.writerow(map(items.__getitem__, columns.tolist()))
 

@@ -6,8 +6,9 @@ import itertools
 from pathlib import Path
 
 from ...table import Table
+from ..errors import FileError
 from ..sheets import write_sheet
-from .csv import check_writable, header_cells, read, row_cells
+from .csv import are_cells, check_writable, header_cells, read, row_cells
 
 __all__ = ["read", "write"]
 
@@ -15,5 +16,17 @@ __all__ = ["read", "write"]
 def write(table: Table, path: Path, format: str) -> None:
     """Write a table of 0 and 1 with its names to a sheet; unknown cells are NA."""
     check_writable(table, path)
-    has_header = table.columns is not None or table.row_names is not None
-    write_sheet(path, itertools.chain([header_cells(table)] if has_header else [], row_cells(table)))
+    first = table.bits[:1]
+    header = [header_cells(table)] if table.columns is not None or table.row_names is not None else []
+    problems = {
+        "row names that are all blank": table.row_names and not any(map(str.strip, table.row_names)),
+        "a last column without a name": table.columns and not table.columns[-1].strip(),
+        # `has_text_header` compares the types of the first two rows.
+        "a first row without known cells, unless column names that do not look like cells precede it": (
+            first.n_unknown == len(first) * first.n_cols and all(are_cells(cells[1:] or cells) for cells in header)
+        ),
+    }
+    for problem, is_found in problems.items():
+        if is_found:
+            raise FileError(f"{path.name}: this format cannot store {problem}; change the names, or write .csv or .npz")
+    write_sheet(path, itertools.chain(header, row_cells(table)))
