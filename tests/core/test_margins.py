@@ -95,6 +95,20 @@ def test_columns_that_exclude_each_other_are_explained_unless_either_way(table):
     assert not is_explained(X, [0, 1], either_way=True)
 
 
+@pytest.mark.parametrize(("one", "other", "expected"), [(0, 2, 10 * 1.5 / 3), (1, 2, 10 * 0.15 / 1.15)])
+def test_pairs_by_hand(one, other, expected):
+    """Ten rows with 3 ones on average, with a variance of 1; those of other columns have what p and q leave of both.
+
+    A row has its 3 ones 3 times as likely with one of the first two columns, and as likely again with both; with one of
+    the other two 1.5 times, and with both 1.5 * 0.4 times.
+    """
+    factors = np.array([1.2, 0.5 / 0.9, 1])  # p = 1, because 1.08 is not a probability, or 0.5; q = 0.5
+    shares, class_of, varies = np.array([[0.9, 0.5]]), np.array([0, 0, 1]), np.ones(3, bool)
+    margins = Margins(np.array([10.0]), np.array([3.0]), np.array([1.0]), shares, class_of, factors, varies, 9)
+    together = margins.expected_together(np.array([one]), np.array([other]))
+    np.testing.assert_allclose(together, [expected])
+
+
 def test_windows_and_large_atoms(table):
     margins, columns = margins_of(table), np.arange(5, 95)
     window = margins.take_columns(columns)

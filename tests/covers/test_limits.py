@@ -111,6 +111,16 @@ def test_tiny_tables_are_covered_by_the_fewest_allowed_roles(X, seed, limit):
     assert found.lower_bound <= naive.cheapest_cover(X, lambda *_: 1, allowed=allowed) == found.cost
 
 
+def test_the_bound_of_the_codelength_counts_fixed_roles():
+    """A string of 4 bits with r ones takes 2 + ceil(log2 (4 choose r)) bits: 2, 4 or 5."""
+    X = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]])
+    found = ba.cover(X, objective="codelength", fixed_atoms=[[1, 1, 0, 0]], random_state=0)
+    errors, fixed, others = 4 * 2, 5 + 5, (4 + 4) + (4 + 5)
+    assert found.cost == errors + fixed + others
+    # The fixed role has at least the users of the cheapest role, and there are two other roles, of 2 + 2 bits at least.
+    assert found.lower_bound == errors + (2 + 5) + 2 * (2 + 2)
+
+
 def test_without_limits_nothing_changes():
     X = ba.datasets.permissions(60)
     plain, limited = (
