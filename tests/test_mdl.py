@@ -136,9 +136,10 @@ def test_stretches_equal_the_definition(triple, random):
     expected = [naive.stretch_bits(atom, order) for atom in atoms]
     for bits in (packed, SparseBits.from_bits(packed)):
         assert stretch_bits(m, spans(bits, ranks), bits.row_weights()).tolist() == expected
-    for atom, first, last in zip(atoms, *ends(packed, ranks), strict=True):
+    for atom, first, last, span in zip(atoms, *ends(packed, ranks), spans(packed, ranks), strict=True):
         ones = np.flatnonzero(atom[order])
         assert (first, last) == ((ones[0], ones[-1]) if len(ones) else (np.iinfo(np.int64).max, -1))
+        assert span == (ones[-1] - ones[0] + 1 if len(ones) else 0)
     assert spans(packed, None) is None
 
 

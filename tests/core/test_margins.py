@@ -1,12 +1,14 @@
 """What chance explains, given the number of ones of each row and each column."""
 
 import math
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 
 from bitatoms.bits import BitMatrix
 from bitatoms.core.margins import Margins, surprise
+from bitatoms.mdl import string_bits
 from support.strategies import heterogeneous_rows, random_bits
 
 N_COLUMNS = 100
@@ -25,6 +27,39 @@ def is_explained(X, columns, **how):
     return margins_of(X).explain(np.array(columns), BitMatrix.from_dense(X[:, columns]), **how)
 
 
+def rows_by_chance(margins, columns):
+    """Return how many rows have 0, 1, 2, ... of these columns, or more: by all sets of columns that a row may have."""
+    total = np.zeros(len(columns) + 1)
+    for size, weight, variance, of_class in zip(
+        margins.row_sizes, margins.row_weights, margins.row_variances, margins.shares, strict=True
+    ):
+        shares = np.minimum(1, of_class[margins.class_of[columns]] * margins.factors[columns])
+        mean = max(weight - shares.sum(), 1e-9)  # of the other columns
+        share = min(max(1 - max(variance - (shares * (1 - shares)).sum(), 0) / mean, 0), 1 - 1e-9)
+        chances = np.zeros(len(columns) + 1)
+        for chosen in product([False, True], repeat=len(columns)):
+            chance = np.where(chosen, shares, 1 - shares).prod()
+            for left in (max(weight - k, 0) for k in range(sum(chosen))):  # the ones that other columns have
+                chance *= left * (1 - share) / max(mean - (left - 1) * share, 1e-9)
+            chances[sum(chosen)] += chance
+        total += size * chances[::-1].cumsum()[::-1] / chances.sum()
+    return total
+
+
+def surprising_bits(margins, X, columns, either_way=False, is_copy=False):
+    """Return by how many bits the most surprising pair exceeds its limit, and the most surprising number of columns."""
+    m, pairs, together = X.shape[1], [], []
+    for one, other in combinations(columns, 2):
+        count, expected = (X[:, one] & X[:, other]).sum() - is_copy, rows_by_chance(margins, [one, other])[2]
+        pairs.append(surprise(max(count, 0), expected) if either_way or count > expected else 0)
+    n_ones = np.sort(X[:, columns].sum(axis=1))[: len(X) - is_copy]
+    for k, expected in list(enumerate(rows_by_chance(margins, columns)))[2:]:
+        count = (n_ones >= k).sum()
+        together.append(surprise(count, expected) if count > expected else 0)
+    limit = int(string_bits(m, len(columns))) + math.log2(len(columns) - 1)
+    return max(pairs) - math.log2(m * (m - 1) / 2 * (2 if either_way else 1)), max(together) - limit
+
+
 @pytest.mark.parametrize("n_rows", [400, 4000], ids=["a class per number of ones", "classes of several"])
 def test_rows_and_columns_have_their_ones_on_average(n_rows):
     X = heterogeneous_rows(0, n_rows, N_COLUMNS)
@@ -33,6 +68,75 @@ def test_rows_and_columns_have_their_ones_on_average(n_rows):
     np.testing.assert_allclose(margins.row_sizes @ shares, X.sum(axis=0), rtol=1e-3)
     np.testing.assert_allclose(shares.sum(axis=1), margins.row_weights, rtol=1e-3)
     assert margins.row_sizes.sum() == n_rows
+
+
+def test_expected_rows_are_those_of_all_sets_of_columns(table):
+    margins = margins_of(table)
+    for columns in ([0, 1], [7, 60], [0, 3, 50, 99], [20, 21, 22, 23, 24]):
+        columns = np.array(columns)
+        expected = rows_by_chance(margins, columns)
+        np.testing.assert_allclose(margins._expected_rows(columns), expected, rtol=1e-9)
+        pairs = np.array(list(combinations(columns, 2)))
+        together = [rows_by_chance(margins, pair)[2] for pair in pairs]
+        np.testing.assert_allclose(margins.expected_together(*pairs.T), together, rtol=1e-9)
+
+
+@pytest.mark.parametrize("is_copy", [False, True])
+@pytest.mark.parametrize(
+    ("columns", "are_rare"), [([70, 80], False), ([61, 71, 81], False), (list(range(60, 66)), True)]
+)
+def test_surprises_are_compared_with_the_bits_of_a_choice(table, columns, are_rare, is_copy):
+    """The columns occur together in ever more rows, until chance no longer explains them."""
+    found = []
+    for n_rows in range(5 if are_rare else 16):
+        X = table.astype(np.int64)
+        X[:, columns] *= not are_rare
+        X[:n_rows, columns] = 1
+        pair, together = surprising_bits(margins_of(X), X, columns, is_copy=is_copy)
+        assert is_explained(X, columns, is_copy=is_copy) == (max(pair, together) <= 0)
+        found.append((pair <= 0, together <= 0))
+    assert found[0] == (True, True)
+    assert ((True, False) if are_rare else (False, True)) in found  # two of them surprise last, or first
+
+
+def test_columns_that_exclude_each_other_surprise_by_a_bit_more(table):
+    """The columns occur together in ever fewer rows; there are twice as many surprises to choose from."""
+    found = []
+    for n_rows in range(0, 400, 20):
+        X = table.astype(np.int64)
+        X[:, :2] = np.random.default_rng(1).random((len(X), 2)) < 0.3
+        X[:n_rows, 1] &= 1 - X[:n_rows, 0]
+        beyond = surprising_bits(margins_of(X), X, [0, 1], either_way=True)
+        found.append(is_explained(X, [0, 1], either_way=True))
+        assert found[-1] == (max(beyond) <= 0)
+    assert found[0] > found[-1]
+
+
+def test_related_pairs_surprise_by_the_bits_of_an_atom(table):
+    X = table[:, :30].copy()
+    X[:25, [3, 4]] = X[:60:2, [20, 29]] = 1
+    X[::2, 0], X[1::2, 0], X[::2, 1], X[1::2, 1] = 1, 0, 0, 1
+    X[:, 10], X[:, 11] = 0, 1
+    margins = margins_of(X)
+    pairs = np.array(list(combinations(np.flatnonzero(margins.varies), 2)))
+    bits = surprise((X[:, pairs[:, 0]] & X[:, pairs[:, 1]]).sum(axis=0), margins.expected_together(*pairs.T))
+    assert margins.n_related_pairs(BitMatrix.from_dense(X)) == (bits > string_bits(30, 2)).sum() > 2
+
+
+def test_columns_of_zeros_or_ones_leave_nothing_to_chance(table):
+    full, empty = np.ones((len(table), 3), table.dtype), np.zeros((len(table), 2), table.dtype)
+    X = np.concatenate([full, table, empty], axis=1)
+    margins, without = margins_of(X), margins_of(table)
+    n = table.shape[1]
+    assert np.flatnonzero(margins.varies).tolist() == list(range(3, n + 3))
+    columns = np.arange(n)
+    np.testing.assert_allclose(margins._shares_of(columns + 3), without._shares_of(columns), rtol=1e-3)
+    np.testing.assert_array_equal(margins.row_weights, without.row_weights)
+    variances = (margins._shares_of(columns + 3) * (1 - margins._shares_of(columns + 3))).sum(axis=1)
+    np.testing.assert_allclose(margins.row_variances, variances, rtol=1e-3)
+    assert margins.looked_at(np.array([0, 1, 5, 6, n + 3])).tolist() == [5, 6]
+    large = margins.looked_at(np.arange(n + 5))
+    assert (large[0], large[-1], len(large)) == (3, n + 2, 64)
 
 
 def test_empty_tables():
@@ -93,6 +197,20 @@ def test_columns_that_exclude_each_other_are_explained_unless_either_way(table):
     X[::2, 0], X[1::2, 0], X[::2, 1], X[1::2, 1] = 1, 0, 0, 1
     assert is_explained(X, [0, 1])
     assert not is_explained(X, [0, 1], either_way=True)
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), [(0, 2, 10 * 1.5 / 3), (1, 2, 10 * 0.15 / 1.15)])
+def test_pairs_by_hand(one, other, expected):
+    """Ten rows with 3 ones on average, with a variance of 1; those of other columns have what p and q leave of both.
+
+    A row has its 3 ones 3 times as likely with one of the first two columns, and as likely again with both; with one of
+    the other two 1.5 times, and with both 1.5 * 0.4 times.
+    """
+    factors = np.array([1.2, 0.5 / 0.9, 1])  # p = 1, because 1.08 is not a probability, or 0.5; q = 0.5
+    shares, class_of, varies = np.array([[0.9, 0.5]]), np.array([0, 0, 1]), np.ones(3, bool)
+    margins = Margins(np.array([10.0]), np.array([3.0]), np.array([1.0]), shares, class_of, factors, varies, 9)
+    together = margins.expected_together(np.array([one]), np.array([other]))
+    np.testing.assert_allclose(together, [expected])
 
 
 def test_windows_and_large_atoms(table):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from bitatoms import BitMatrix
 from bitatoms.core.profiles import ProfilePlan, fit_profiles
@@ -56,3 +57,23 @@ def test_many_rows_are_sampled(grouped):
     data = incomplete(X, mask)
     profiles = fit_profiles(data, 6, np.random.default_rng(0), ProfilePlan(most_rows=100))
     assert ((profiles.cell_probabilities(data) > 0.5) == clean)[mask].mean() > 0.99
+
+
+@pytest.mark.parametrize("n_profiles", [1, 20])
+def test_bits_do_not_depend_on_the_threads_of_blas(n_profiles):
+    data = BitMatrix.from_dense(np.random.default_rng(0).random((1000, 400)) < 0.4)
+    found = []
+    for n_threads in (1, 2, 3):
+        with threadpool_limits(n_threads):
+            profiles = fit_profiles(data, n_profiles, np.random.default_rng(0), ProfilePlan(n_starts=2, n_steps=3))
+            found.append((profiles.mixtures[-1].shares, profiles.cell_probabilities(data)))
+    for shares, probabilities in found[1:]:
+        np.testing.assert_array_equal(shares, found[0][0])
+        np.testing.assert_array_equal(probabilities, found[0][1])
+
+
+def test_no_cell_is_certain():
+    data = BitMatrix.from_dense(np.tile([True, False], (10_000, 1)))
+    predicted = fit_profiles(data, 1, np.random.default_rng(0)).cell_probabilities(data)
+    assert 0 < predicted.min() < 1e-7
+    assert 0 < 1 - predicted.max() < 1e-7

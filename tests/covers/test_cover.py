@@ -74,6 +74,20 @@ def test_direct_grants_are_counted(X, seed, role, direct):
     assert direct > 0 or result.n_roles == 0
 
 
+@pytest.mark.parametrize(
+    ("weights", "direct", "cost", "bound"),  # a third for two roles, for each user, for each permission
+    [
+        ((1, 1, 1), 1, (1 + 3 + 2) + 1, math.ceil((2 * 1 + (3 * 2 + 1) + (2 * 3 + 1)) / 3)),
+        ((2, 1, 0.5), 3, (2 + 3 + 0.5 * 2) + 3, (2 * 3 + (3 * 3 + 3) + (2 * 1.5 + 1.5)) / 3),
+    ],
+)
+def test_direct_grants_by_hand(weights, direct, cost, bound):
+    """A role for the block is as cheap as direct grants, or cheaper; for one cell it is not."""
+    X = np.array([[1, 1, 0], [1, 1, 0], [1, 1, 0], [0, 0, 1]])
+    result = ba.cover(X, objective="assignments", weights=weights, direct_weight=direct, random_state=0)
+    assert (result.n_roles, result.n_direct, result.cost, result.lower_bound) == (1, 1, cost, bound)
+
+
 @given(X=tiny, seed=SEEDS)
 def test_tiny_tables_are_covered_by_the_fewest_roles(X, seed):
     result = ba.cover(X, max_iter=1, random_state=seed)

@@ -121,6 +121,33 @@ def test_tiny_tables_are_covered_by_the_fewest_allowed_roles(X, seed, limit):
     assert found.lower_bound <= naive.cheapest_cover(X, lambda *_: 1, allowed=allowed) == found.cost
 
 
+FIRST_TWO = np.array([[1, 1, 0, 0]])
+LAST_TWO_DIFFER = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]])
+
+
+def test_the_bound_of_the_codelength_counts_fixed_roles():
+    """A string of 4 bits with r ones takes 2 + ceil(log2 (4 choose r)) bits: 2, 4 or 5."""
+    found = ba.cover(LAST_TWO_DIFFER, objective="codelength", fixed_atoms=FIRST_TWO, random_state=0)
+    errors, fixed, others = 4 * 2, 5 + 5, (4 + 4) + (4 + 5)
+    assert found.cost == errors + fixed + others
+    # The fixed role has at least the users of the cheapest role, and there are two other roles, of 2 + 2 bits at least.
+    assert found.lower_bound == errors + (2 + 5) + 2 * (2 + 2)
+
+
+def test_the_bound_of_assignments_counts_fixed_roles():
+    found = ba.cover(LAST_TWO_DIFFER, objective="assignments", weights=(3, 1, 2), fixed_atoms=FIRST_TWO, random_state=0)
+    assert found.cost == 3 * 3 + (2 + 2 + 1) + 2 * (2 + 1 + 1)
+    # Two other roles, one role per user, and two permissions that fixed roles do not cover.
+    assert found.lower_bound == (3 + 2 * 2) + 3 * 2 + 4 + 2 * 2
+
+
+@pytest.mark.parametrize("n_fixed", [0, 1])
+def test_the_bound_of_roles_counts_the_permissions_of_limited_roles(n_fixed):
+    fixed = np.array([[1, 1, 0, 0, 0]])[:n_fixed]
+    found = ba.cover(np.ones((2, 5), int), max_features_per_atom=2, fixed_atoms=fixed, random_state=0)
+    assert (found.cost, found.lower_bound, found.is_optimal) == (3, 3, True)
+
+
 def test_without_limits_nothing_changes():
     X = ba.datasets.permissions(60)
     plain, limited = (

@@ -1,15 +1,20 @@
 """BinaryImputer follows scikit-learn's conventions and predicts hidden cells."""
 
+import threading
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 import bitatoms as ba
 from bitatoms import BinaryImputer
 from bitatoms.core.hidden_cells import CellScores
+from bitatoms.core.profiles import ProfilePlan, fit_profiles
 from bitatoms.datasets import planted
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -151,3 +156,40 @@ def test_wrong_parameters_are_reported():
         BinaryImputer(method="mean").fit([[0, 1]])
     with pytest.raises(ValueError, match="n_profiles must be"):
         BinaryImputer(n_profiles=0).fit([[0, 1]])
+
+
+class HeldGenerator(np.random.Generator):
+    """A generator that signals when rows are drawn for the first time, and then waits."""
+
+    def __init__(self, seed, drawn, go_on):
+        super().__init__(np.random.PCG64(seed))
+        self.drawn, self.go_on = drawn, go_on
+
+    def choice(self, *args, **kwargs):
+        self.drawn.set()
+        assert self.go_on.wait(60)
+        return super().choice(*args, **kwargs)
+
+
+def test_imputers_in_threads_give_the_bits_of_one_after_the_other(monkeypatch):
+    """One of them ends, and restores the number of threads of BLAS, while the other one learns."""
+    brief = partial(fit_profiles, plan=ProfilePlan(n_starts=1, n_steps=5))
+    monkeypatch.setattr("bitatoms.estimators.imputer.fit_profiles", brief)
+    X = (np.random.default_rng(0).random((1000, 100)) < 0.4).astype(float)
+    first_began, second_began, first_ended = (threading.Event() for _ in range(3))
+
+    def fitted(random_state):
+        return BinaryImputer(method="profiles", n_profiles=20, random_state=random_state).fit(X).profiles_
+
+    def run_second(found):
+        assert first_began.wait(60)
+        found.append(fitted(HeldGenerator(1, second_began, first_ended)))
+
+    with threadpool_limits(2):  # also on machines with one processor
+        alone, found = fitted(1), []
+        second = threading.Thread(target=run_second, args=(found,))
+        second.start()
+        fitted(HeldGenerator(0, first_began, second_began))
+        first_ended.set()
+        second.join()
+    np.testing.assert_array_equal(found[0], alone)

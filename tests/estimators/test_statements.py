@@ -40,6 +40,28 @@ def test_rules_are_a_frame_with_the_columns_of_mlxtend(fitted):
     assert (list(nothing.columns), len(nothing)) == (COLUMNS, 0)
 
 
+@pytest.mark.parametrize(
+    ("antecedent", "figures"),  # the columns from "antecedent support" on
+    [
+        ("x0", [0.5, 0.6, 0.4, 4 / 5, 4 / 3, 10 / 12, 0.1, 2, 0.1 / 0.2, 4 / 7, 1 / 2, (4 / 5 + 4 / 6) / 2]),
+        ("x1", [0.6, 0.5, 0.4, 4 / 6, 4 / 3, 10 / 12, 0.1, 1.5, 0.1 / 0.16, 4 / 7, 1 / 3, (4 / 6 + 4 / 5) / 2]),
+        ("x2", [0.3, 1, 0.3, 1, 1, 10 / 12, 0, np.inf, 0, 0.3, 0, (1 + 0.3) / 2]),
+        ("x3", [1, 0.3, 0.3, 0.3, 1, 10 / 12, 0, 1, 0, 0.3, 0, (0.3 + 1) / 2]),
+    ],
+)
+def test_figures_of_rules_by_hand(antecedent, figures):
+    """Ten rows, and two of unknown cells: x0 is in 5, x1 in 6, both in 4; x2 in 3, x3 in all."""
+    pytest.importorskip("pandas")
+    model = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0)
+    model.fit(np.array([[1, 1, 0, 0]] * 20 + [[0, 0, 1, 1]] * 20))
+    X = np.zeros((12, 4))
+    X[:5, 0] = X[1:7, 1] = X[:3, 2] = X[:10, 3] = 1
+    X[10:] = np.nan
+    rules = model.to_rules(X, min_support=0, min_confidence=0, min_lift=0)
+    row = rules[rules["antecedents"] == {antecedent}].iloc[0]
+    np.testing.assert_allclose(row[COLUMNS[2:]].astype(float), figures, atol=1e-15)
+
+
 def test_mlxtend_finds_the_same_figures_in_the_itemsets(fitted):
     pytest.importorskip("pandas")
     patterns = pytest.importorskip("mlxtend.frequent_patterns", reason="mlxtend is not installed")

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import bitatoms as ba
+from bitatoms.images.denoising import combine
 from bitatoms.images.neighbors import held_out_share, neighbor_contexts
 
 NOISE = 0.05
@@ -47,6 +49,17 @@ def test_the_result_depends_neither_on_threads_nor_on_the_dtype(noisy, result):
     assert again.image.dtype == bool
     assert np.array_equal(again.image, result.image)
     assert np.array_equal(again.probability, result.probability)
+
+
+def test_probabilities_do_not_depend_on_the_threads_of_blas():
+    random = np.random.default_rng(0)
+    picture = random.random((500, 500)) < 0.4
+    features = [random.normal(size=picture.shape) + picture for _ in range(3)]
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            found.append(combine(picture, features))
+    np.testing.assert_array_equal(*found)
 
 
 def test_a_given_noise_decides(noisy):

@@ -44,6 +44,13 @@ def test_shuffled_columns_are_grouped_by_what_they_have_in_common():
     assert np.mean(shares) > 0.75  # of a block in one group; of groups at random, the largest share is about 0.35
 
 
+def test_few_columns_are_grouped_by_what_they_have_in_common():
+    """No column is near to itself: 40 % of the others are in the runs (0, 1) and (2, 3, 4), too few to take them."""
+    first, second = np.random.default_rng(0).random((2, 40)) < 0.5
+    groups = groups_of(np.stack([first, second, first, second, second], axis=1), 3)
+    assert [columns.tolist() for columns in groups] == [[0, 2], [1, 3, 4]]
+
+
 def test_groups_depend_on_the_seed_alone():
     X = blocks_of_columns()[:, np.random.default_rng(1).permutation(480)]
     for first, second in zip(groups_of(X, 100), groups_of(X, 100), strict=True):

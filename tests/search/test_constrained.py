@@ -89,6 +89,17 @@ def test_other_atoms_are_found_beside_fixed_ones(algebra):
     assert beside.codelength.total <= 1.01 * free.codelength.total + described.atoms + described.codes
 
 
+@pytest.mark.parametrize("n_components", ["mdl", 2])
+@pytest.mark.filterwarnings("ignore:2 atoms were requested")
+def test_an_atom_with_the_least_number_of_samples_is_kept(n_components):
+    X = np.repeat([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], [20, 30], axis=0)
+    found = [
+        ba.factorize(X, n_components, algebra="or", min_samples_per_atom=least, random_state=0).codes.column_weights()
+        for least in (20, 21)
+    ]
+    assert [sorted(uses.tolist()) for uses in found] == [[20, 30], [30]]
+
+
 @pytest.mark.parametrize(
     ("algebra", "limits"), [("xor", {}), ("or", {"max_features_per_atom": 4, "min_samples_per_atom": 20})]
 )

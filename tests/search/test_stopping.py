@@ -219,6 +219,17 @@ def test_the_deadline_stops_a_search():
     assert stopping.ended == monitor.stop_reason == "max_time"
 
 
+@every_search
+@pytest.mark.parametrize("n_components", [5, "mdl"])
+def test_a_search_that_is_cut_off_before_its_first_state_has_one_round(small, monkeypatch, search, n_components):
+    WorkClock(monkeypatch)
+    monkeypatch.setattr("support.clock.CHUNK_SECONDS", 60.0)
+    result = factorize(small, n_components, search=search, max_time=1, random_state=0)
+    n_atoms = 0 if n_components == "mdl" else 5
+    assert [(row.move, row.iterations, row.atoms) for row in result.history] == [("start", 1, n_atoms)]
+    assert (result.ended, result.n_iter, result.atoms.n_rows) == ("max_time", 1, n_atoms)
+
+
 @pytest.mark.parametrize("max_time", [0.05, 1, 5])
 @pytest.mark.parametrize("algebra", ["xor", "auto"])
 @every_search

@@ -3,6 +3,8 @@
 A mixture of Bernoulli distributions, fitted by expectation maximization. A row belongs to each profile with some
 probability, which follows from its known cells; the probability of a one in a cell is the mean over the profiles. It
 suits tables whose rows fall into groups, and in which no few atoms explain the cells.
+
+BLAS adds products in an order that depends on its number of threads. Factors are rounded so that all sums are exact.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 
 _CHUNK_ROWS = 8192
+_UNIT = 2.0**-26  # of probabilities: a product of two of them has 52 bits
 
 
 class ProfilePlan(NamedTuple):
@@ -50,7 +53,8 @@ class Mixture:
 
     def memberships(self, ones: NDArray[np.float64], zeros: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of each profile for rows with these known ones and zeros."""
-        logs = ones @ np.log(self.shares).T + zeros @ np.log1p(-self.shares).T + np.log(self.weights)
+        of_ones, of_zeros = (_rounded(logs, logs.shape[1]).T for logs in (np.log(self.shares), np.log1p(-self.shares)))
+        logs = ones @ of_ones + zeros @ of_zeros + np.log(self.weights)
         members = np.exp(logs - logs.max(axis=1, keepdims=True))
         members /= members.sum(axis=1, keepdims=True)
         return members
@@ -70,7 +74,9 @@ class Profiles:
             chunk = data[start : start + _CHUNK_ROWS]
             ones, zeros = _known_values(chunk)
             for mixture in self.mixtures:
-                probabilities[start : start + len(chunk)] += mixture.memberships(ones, zeros) @ mixture.shares
+                members = np.floor(mixture.memberships(ones, zeros) / _UNIT) * _UNIT  # whose sum is at most 1
+                shares = np.rint(mixture.shares / _UNIT).clip(1, 1 / _UNIT - 1) * _UNIT
+                probabilities[start : start + len(chunk)] += members @ shares
         return probabilities / len(self.mixtures)
 
 
@@ -103,10 +109,17 @@ def _fit_mixture(
     mixture = Mixture(np.where(known[rows] > 0, start, overall), np.full(n_profiles, 1 / n_profiles))
     for _ in range(plan.n_steps):
         members = mixture.memberships(ones, zeros)
-        found, n_rows = members.T @ ones, members.T @ known
+        counted = _rounded(members, len(members)).T
+        found, n_rows = counted @ ones, counted @ known
         shares = (found + plan.prior_rows * overall) / (n_rows + plan.prior_rows)
         mixture = Mixture(shares, (members.sum(axis=0) + 0.5) / (len(ones) + 0.5 * n_profiles))
     return mixture
+
+
+def _rounded(values: NDArray[np.float64], n_terms: int) -> NDArray[np.float64]:
+    """Return values of which each sum of this many is exact, in any order."""
+    unit = 2 * np.spacing(n_terms * np.abs(values).max(initial=1))
+    return np.rint(values / unit) * unit
 
 
 def _known_values(data: BitMatrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -191,7 +191,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         """Learn what predicts cells."""
         if method == "profiles":
             n_profiles = None if self.n_profiles == "auto" else self.n_profiles
-            with threadpool_limits(1):  # the sums of BLAS depend on the number of its threads
+            with threadpool_limits(1):  # more threads of BLAS are slower if others are busy
                 return fit_profiles(data, n_profiles, as_generator(random))
         workers = self._workers(data)
         if method == "neighbours":

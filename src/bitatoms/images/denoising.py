@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import logit
 
 from ..device_choice import workers_for
@@ -137,7 +138,8 @@ def combine(picture: NDArray[np.bool_], features: list[NDArray[np.float64]]) -> 
         return picture.astype(np.float64)
     pixels = np.column_stack([feature.ravel() for feature in features])
     spread = pixels.std(axis=0)
-    pixels = (pixels - pixels.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    # Products of sparse arrays are added in one order; BLAS has another one for each number of its threads.
+    pixels = csr_array((pixels - pixels.mean(axis=0)) / np.where(spread > 0, spread, 1))
     chance: NDArray[np.float64] = LogisticRegression().fit(pixels, picture.ravel()).predict_proba(pixels)[:, 1]
     return chance.reshape(picture.shape)
 
