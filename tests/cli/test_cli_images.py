@@ -110,6 +110,18 @@ def test_inpaint_warns_and_reports_a_mask_of_another_size(bitatoms, tmp_path):
 
 
 @pytest.mark.filterwarnings("default")  # the reader notes the missing value
+def test_a_mask_with_missing_pixels_is_an_error_that_names_it(bitatoms, tmp_path):
+    np.save(tmp_path / "mask.npy", np.where(ba.read("holes.pbm").to_dense(), np.nan, 0))
+    code, _, err = bitatoms(
+        "inpaint", "clean.pbm", "--mask", tmp_path / "mask.npy", "-o", tmp_path / "made.pbm", *OPTIONS
+    )
+    assert code == 2
+    expected = "mask.npy: 120 pixels are unknown; write 1 where the picture has a hole, and 0 elsewhere"
+    assert expected in " ".join(err.split())
+    assert not (tmp_path / "made.pbm").exists()
+
+
+@pytest.mark.filterwarnings("default")  # the reader notes the missing value
 def test_missing_pixels_are_holes(bitatoms, tmp_path):
     rows = [",".join(map(str, row)) for row in ba.read("clean.pbm").to_dense()]
     rows[7] = f",{rows[7][2:]}"  # the first pixel

@@ -45,6 +45,63 @@ def test_values_under_the_mask_and_threads_do_not_matter(seed):
     assert again.accuracy == expected.accuracy
 
 
+def odd_masks():
+    """Return masks of 16 x 16 pixels by name."""
+    masks = {
+        name: np.zeros((16, 16), bool) for name in ("corner", "hole", "half", "line known", "pixel known", "border")
+    }
+    masks["corner"][0, 0] = True
+    masks["hole"][2:14, 3:15] = True  # larger than a block
+    masks["half"][:, 8:] = True
+    masks["line known"][1:] = True
+    masks["pixel known"].flat[:-1] = True
+    masks["border"][:] = np.pad(masks["border"][2:-2, 2:-2], 2, constant_values=True)
+    masks["checkerboard"] = np.indices((16, 16)).sum(axis=0) % 2 == 0
+    return masks
+
+
+@pytest.mark.parametrize("size", [4, 99], ids="blocks of {}".format)
+@pytest.mark.parametrize("name", odd_masks())
+@pytest.mark.usefixtures("few_trials_here")
+def test_odd_masks_are_filled_and_known_pixels_do_not_change(name, size):
+    image, mask = np.tile(random_bits(1, 4, 4, 0.5), (4, 4)), odd_masks()[name]
+    result = ba.inpaint(image, mask, block_sizes=size, random_state=0)
+    assert np.array_equal(result.image[~mask], image[~mask])
+    assert result.n_filled == mask.sum()
+    assert result.baseline == max(image[~mask].mean(), 1 - image[~mask].mean())
+    assert 0 <= result.accuracy <= 1
+    if size == 4 and name in ("corner", "half"):  # of which copies are known
+        assert np.array_equal(result.image, image)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (3, 5)])
+@pytest.mark.parametrize("value", [0, 1])
+def test_a_constant_picture_smaller_than_a_block_stays_constant(shape, value):
+    image, mask = np.full(shape, value), np.zeros(shape, bool)
+    mask.flat[2:4] = True  # none of the single pixel
+    result = ba.inpaint(image, mask, random_state=0)
+    assert np.array_equal(result.image, image)
+    assert result.n_filled == mask.sum()
+
+
+@pytest.mark.parametrize(
+    ("under", "kind", "dtype"),
+    [(np.nan, float, bool), (255, np.uint8, np.int8), (-1, np.int64, float), (None, object, object)],
+)
+@pytest.mark.usefixtures("few_trials_here")
+def test_any_value_may_be_under_a_mask_of_any_type(under, kind, dtype):
+    expected, mask = np.tile(random_bits(1, 4, 4, 0.5), (3, 3)), np.zeros((12, 12), dtype)
+    mask[4:7, 5] = 1
+    image = expected.astype(kind)
+    image[mask.astype(bool)] = under
+    result = ba.inpaint(image, mask, block_sizes=4, random_state=0)
+    assert np.array_equal(result.image.astype(np.uint8), expected)
+    assert result.image.dtype == kind
+    image[11, 2] = under
+    with pytest.raises(ValueError, match=r"image contains values other than 0 and 1 \(first: .* at row 11, column 2\)"):
+        ba.inpaint(image, mask, block_sizes=4)
+
+
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 def test_evidence_at_unknown_pixels_equals_that_of_complete_pictures(algebra):
     """If one pixel alone is unknown, its evidence is that which `evidence` finds for it."""
@@ -72,5 +129,11 @@ def test_invalid_arguments(picture):
         ba.inpaint(picture, np.ones_like(picture))
     with pytest.raises(ValueError, match=r"mask has shape \(3, 3\), but image has shape \(72, 72\)"):
         ba.inpaint(picture, np.zeros((3, 3)))
+    with pytest.raises(ValueError, match="mask has 1 dimensions; pass a 2-D array"):
+        ba.inpaint(picture, np.zeros(72))
+    with pytest.raises(ValueError, match=r"mask contains values other than 0 and 1 \(first: nan at row 0, column 0\)"):
+        ba.inpaint(picture, np.full(picture.shape, np.nan))
+    with pytest.raises(ValueError, match=r"image has shape \(0, 72\), and so no pixels"):
+        ba.inpaint(picture[:0], np.zeros((0, 72)))
     with pytest.raises(ValueError, match="stride=7 leaves gaps between blocks of size 6; pass at most 6"):
         ba.inpaint(picture, np.eye(72), stride=7)

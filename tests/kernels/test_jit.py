@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import warnings
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numba
@@ -16,7 +17,7 @@ import pytest
 
 from bitatoms import BinaryDictionaryLearning
 from bitatoms.kernels import jit
-from bitatoms.kernels.jit import KernelCache, kernel
+from bitatoms.kernels.jit import KernelCache, inline, kernel
 
 
 def twice(x):
@@ -35,9 +36,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def n_loaded(function):
+def n_loaded(function, expected=42):
     """Call a kernel for the first time; return how often it was loaded from the cache."""
-    assert function(21) == 42
+    assert function(21) == expected
     return sum(function.stats.cache_hits.values())
 
 
@@ -126,14 +127,71 @@ def test_threads_that_compile_at_once_leave_the_garbage_collector_as_it_was(fold
         gc.set_threshold(*thresholds)
 
 
-def test_a_file_with_another_variant_is_not_used(folder):
-    """Processes that store variants of a kernel at the same time may give them the same file."""
-    function = kernel(twice)
-    assert (function(21), function(1.5)) == (42, 3.0)
-    one, other = files(folder, ".nbc")
-    content = one.read_bytes()
-    one.write_bytes(other.read_bytes())
-    other.write_bytes(content)
+class Killed(BaseException):
+    """The end of a process, of which only the files are left."""
+
+
+def raise_killed():
+    raise Killed
+
+
+@contextmanager
+def before_rename(number, action):
+    """Do something before a kernel that is stored renames its first or second file."""
+    replace, n_calls = os.replace, []
+
+    def rename(source, target):
+        n_calls.append(1)
+        if len(n_calls) == number:
+            action()
+        replace(source, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "replace", rename)
+        yield
+
+
+part = inline(twice)
+
+
+def calls_part(x):
+    return part(x)
+
+
+def use_version(monkeypatch, name, function):
+    """Install a version of the package, whose kernel calls this function."""
+    monkeypatch.setattr(jit, "_sources", lambda: name)
+    monkeypatch.setitem(globals(), "part", inline(function))
+
+
+@pytest.mark.parametrize("rename", [1, 2])
+def test_a_process_killed_while_it_stores_a_kernel_does_not_bring_back_an_earlier_version(folder, monkeypatch, rename):
+    use_version(monkeypatch, "0.1", twice)
+    assert kernel(calls_part)(21) == 42
+    use_version(monkeypatch, "0.2", thrice)
+    with before_rename(rename, raise_killed), pytest.raises(Killed):
+        kernel(calls_part)(21)
+    for n_hits in (0, 1):
+        assert n_loaded(kernel(calls_part), 63) == n_hits
+    assert len(files(folder, ".nbc")) == 1  # nothing is left of the earlier version
+
+
+@pytest.mark.parametrize("rename", [1, 2])
+def test_a_process_that_reads_while_another_one_stores_does_not_get_an_earlier_version(folder, monkeypatch, rename):
+    use_version(monkeypatch, "0.1", twice)
+    assert kernel(calls_part)(21) == 42
+    use_version(monkeypatch, "0.2", thrice)
+    results = []
+    with before_rename(rename, lambda: results.append(kernel(calls_part)(21))):
+        assert kernel(calls_part)(21) == 63
+    assert results == [63]
+    assert n_loaded(kernel(calls_part), 63) == 1
+
+
+@pytest.mark.parametrize("rename", [1, 2])
+def test_processes_that_store_variants_at_the_same_time_do_not_mix_them(folder, rename):
+    with before_rename(rename, lambda: kernel(twice)(1.5)):
+        assert kernel(twice)(21) == 42
     assert kernel(twice)(1.5) == 3.0
     assert isinstance(kernel(twice)(21), int)
 

@@ -1,6 +1,5 @@
 """The explorer of a report: what its data contain, in which order, and what it leaves out."""
 
-import base64
 import pickle
 from dataclasses import replace
 
@@ -21,27 +20,10 @@ from bitatoms.sparse_bits import SparseBits
 from bitatoms.table import Table
 from support.pages import Outline
 from support.reports import fitted_baskets, fitted_digits
-from support.scripts import data_of
+from support.scripts import bits_of, data_of, numbers_of
 from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
-
-def numbers_of(text):
-    """Return the integers that a page contains, by the definition of their bytes."""
-    numbers, value, shift = [], 0, 0
-    for byte in base64.b64decode(text):
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            numbers.append(value)
-            value, shift = 0, 0
-    return numbers
-
-
-def bits_of(text, n_rows, n_cols):
-    """Return bits that a page contains."""
-    return BitMatrix.from_bytes(base64.b64decode(text), n_rows, n_cols).to_dense()
 
 
 @pytest.fixture(params=[fitted_baskets, fitted_digits])

@@ -1,13 +1,17 @@
 """The page of a role report: complete, cut where lists are long, and safe."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import bitatoms as ba
+import naive
+from bitatoms.formatting import percent
 from bitatoms.roles.page import role_report_html
 from support.pages import Outline
+from support.strategies import random_bits
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -94,3 +98,59 @@ def test_awkward_tables_have_pages(shape):
     n, m, k = shape
     outline = page(ba.role_report(np.zeros((n, m), int), np.zeros((k, m), int)))
     assert "Exceptions" in outline.text
+
+
+def cells_of(html, label):
+    """Return the text of the cells of each row of the table with a label; nothing without such a table."""
+    found = re.search(rf'aria-label="{label}".*?<tbody>(.*?)</tbody>', html, re.DOTALL)
+    rows = re.findall(r"<tr>(.*?)</tr>", found[1], re.DOTALL) if found else ()
+    return [[Outline(cell).text for cell in re.findall(r"<t[hd][ >].*?</t[hd]>", row, re.DOTALL)] for row in rows]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_numbers_of_the_page_are_those_of_the_tables(seed):
+    X, roles = random_bits(seed, 24, 9, 0.45), random_bits(seed + 9, 7, 9, 0.3)
+    roles[:3] &= X[[0, 3, 5]]
+    roles[6] = roles[5]  # the same permissions twice
+    report = ba.role_report(X, roles, min_peers=2, min_share=0.6)
+    html, codes = role_report_html(report), report.codes.to_dense()
+    assert not naive.product(codes, roles, "or")[X == 0].any()
+    said = naive.role_statements(X, roles, codes, 2, 0.6)
+    n_given = int((naive.product(codes, roles, "or") & X).sum())
+    text = Outline(html).text
+    assert f"7 roles give 24 users {n_given} of {X.sum()} ({percent(n_given, X.sum())}) of the permissions" in text
+    for label, number in (
+        ("user assignments", codes.sum()),
+        ("permission assignments", roles.sum()),
+        ("permissions of users that come from no role", X.sum() - n_given),
+    ):
+        assert re.search(rf"{label}</dt><dd>(.*?)</dd>", html)[1] == str(number)
+    fits = [user[3] for user in said["users"]]
+    n_unfitting = sum(fit in ("own", "none") for fit in fits)
+    assert f"{n_unfitting} user{'s fit' if n_unfitting > 1 else ' fits'} no role that others have" in text
+    cards = re.findall(r'<li class="card".*?<dl>(.*?)</dl>', html, re.DOTALL)
+    facts = [re.findall(r"<dd>(.*?)</dd>", card) for card in cards]
+    assert facts == [
+        [str(len(users)), str(len(gives)), f"{n_only} of {n_grants}", str(len(only))]
+        for gives, users, _, only, n_grants, n_only in said["roles"]
+    ]
+    assert [row[1::2] for row in cells_of(html, "Permissions")] == [
+        [str(len(users)), str(n_direct)] for _, users, n_direct in said["permissions"]
+    ]
+    assert [row[1:3] for row in cells_of(html, "Users")] == [
+        [str(n_permissions), str(len(own))] for own, n_permissions, _, _ in said["users"]
+    ]
+    assert len(cells_of(html, "Permissions from no role")) == sum(bool(direct) for _, _, direct, _ in said["users"])
+    assert len(cells_of(html, "Users with roles of their own")) == fits.count("own")
+    assert len(cells_of(html, "Users without a role")) == fits.count("none")
+    assert len(cells_of(html, "Roles of a single user")) == sum(len(users) == 1 for _, users, *_ in said["roles"])
+    sharing = [pair for pair in said["pairs"] if pair[2]]
+    assert [row[1:] for row in cells_of(html, "Roles with common permissions")] == [
+        [str(n_common), percent(overlap, 1), str(n_users), percent(same, 1)]
+        for _, _, n_common, overlap, n_users, same, _ in sharing
+    ]
+    for label, kind in (("Unusual permissions", "unusual"), ("Missing permissions", "missing")):
+        found = {(i, r, n_with, n_peers) for i, _, r, n_peers, n_with, _ in said[kind]}
+        assert {tuple(row[3:4]) for row in cells_of(html, label)} == {(f"{each[2]} of {each[3]}",) for each in found}
+        sentence = f"{len(said[kind])} permission{'s are' if len(said[kind]) > 1 else ' is'} {kind} compared"
+        assert (sentence in text) == bool(said[kind])

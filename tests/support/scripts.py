@@ -1,5 +1,6 @@
-"""The functions of the script of a report, run by node without a document."""
+"""The script of a report, run by node without a document, and the data that a page contains for it."""
 
+import base64
 import json
 import os
 import re
@@ -8,6 +9,8 @@ import subprocess
 from importlib.resources import files
 
 import pytest
+
+from bitatoms.bits import BitMatrix
 
 WITHOUT_DOCUMENT = ("numbers", "bits", "data", "coder", "parse", "csv")
 _TIMEOUT = 120  # seconds
@@ -33,3 +36,20 @@ def run_script(program, value):
 def data_of(html):
     """Return the data that a page contains for its script."""
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1])
+
+
+def numbers_of(text):
+    """Return the integers that a page contains, by the definition of their bytes."""
+    numbers, value, shift = [], 0, 0
+    for byte in base64.b64decode(text):
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            numbers.append(value)
+            value, shift = 0, 0
+    return numbers
+
+
+def bits_of(text, n_rows, n_cols):
+    """Return bits that a page contains."""
+    return BitMatrix.from_bytes(base64.b64decode(text), n_rows, n_cols).to_dense()

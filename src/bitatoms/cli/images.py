@@ -26,10 +26,8 @@ def denoise_file(data: Input, output: OutputTable, parameters: dict[str, Any], d
     _check_output(output, (data.path,), display)
     quiet = display.quiet or display.json
     picture = _read_picture(data, quiet)
-    if picture.unknown is not None:
-        n_unknown = picture.unknown.count()
-        pixels = "1 pixel is" if n_unknown == 1 else f"{n_unknown} pixels are"
-        raise FileError(f"{data.name}: {pixels} unknown; fill the holes first with bitatoms inpaint")
+    if picture.n_unknown:
+        raise FileError(f"{data.name}: {_unknown_pixels(picture)}; fill the holes first with bitatoms inpaint")
     with show_status(f"Denoising {data.title}", quiet):
         result = denoise(picture.to_dense(), **parameters)
     write_table(Table(BitMatrix.from_dense(result.image)), *output)
@@ -68,6 +66,8 @@ def inpaint_file(
     if mask.shape != picture.shape:
         sizes = (f"{height} x {width}" for height, width in (mask.shape, picture.shape))
         raise FileError(f"{mask_path}: the mask has {next(sizes)} pixels, but {data.title} has {next(sizes)}")
+    if mask.n_unknown:
+        raise FileError(f"{mask_path}: {_unknown_pixels(mask)}; write 1 where the picture has a hole, and 0 elsewhere")
     holes = mask.to_dense(bool)
     if picture.unknown is not None:
         holes |= picture.unknown.to_dense(bool)
@@ -96,6 +96,11 @@ def inpaint_file(
             f"{data.title} repeats itself little: {result.accuracy:.1%} of the hidden pixels were predicted, and "
             f"{result.baseline:.1%} of the known pixels have the more frequent color anyway"
         )
+
+
+def _unknown_pixels(picture: BitMatrix) -> str:
+    """Return how many pixels of a picture are unknown, in words."""
+    return "1 pixel is unknown" if picture.n_unknown == 1 else f"{picture.n_unknown} pixels are unknown"
 
 
 def _check_output(output: OutputTable, read: tuple[Path, ...], display: Display) -> None:

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation
 
+from ..datasets.pictures import as_2d, as_bits
 from ..device_choice import workers_for
 from ..parallel import Workers
 from ..parameters import Algebra, BlockKwargs, DeviceChoice, Search, checked, documented, with_defaults
-from ..validation import as_generator, on_host
+from ..validation import as_generator
 from .blocks import evidence_at
 from .learning import BlockModel, LearningOptions, learn_blocks
 from .picture import as_picture
@@ -68,7 +69,7 @@ def inpaint(
     Parameters
     ----------
     image : array-like of shape (height, width)
-        0 and 1, or bools. The values under the mask are ignored.
+        0 and 1, or bools. The values under the mask are ignored, whatever they are.
     mask : array-like of shape (height, width)
         1 or True where a pixel is unknown.
     algebra, search, n_jobs, device, random_state
@@ -94,16 +95,16 @@ def inpaint(
     >>> result.n_filled, int((result.image != picture).sum())
     (80, 0)
     """
-    image = on_host(image)
-    picture, unknown = as_picture("image", image), as_picture("mask", mask)
-    if unknown.shape != picture.shape:
-        raise ValueError(f"mask has shape {unknown.shape}, but image has shape {picture.shape}")
+    image = as_2d("image", image)
+    unknown = as_bits("mask", as_2d("mask", mask)).astype(bool)
+    if unknown.shape != image.shape:
+        raise ValueError(f"mask has shape {unknown.shape}, but image has shape {image.shape}")
+    picture = as_picture("image", np.where(unknown, 0, image))  # under the mask, there may be NaN or 255
     if unknown.all():
         raise ValueError("mask covers all pixels, so there is nothing to learn from")
     given = checked(BlockKwargs, with_defaults(BlockKwargs, parameters))
     n_cells = picture.size * max(given["block_sizes"]) ** 2 // given["stride"] ** 2  # of the table of blocks
     random, workers = as_generator(random_state), workers_for(n_jobs, device, n_cells)
-    picture = picture & ~unknown
     options = LearningOptions(algebra, search, max_time, n_jobs, device, random)
     models = learn_blocks(picture, unknown, given["block_sizes"], given["stride"], options)
     known = picture[~unknown]
@@ -111,7 +112,7 @@ def inpaint(
     predicted = _predict(picture & ~tested, unknown | tested, tested, models, workers)
     filled = _filled(picture, unknown, models, workers)
     return Inpainted(
-        image=filled.astype(np.asarray(image).dtype),
+        image=filled.astype(image.dtype),
         n_filled=int(unknown.sum()),
         accuracy=float((predicted == picture)[tested].mean()),
         baseline=float(max(known.mean(), 1 - known.mean())),

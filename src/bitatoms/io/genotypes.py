@@ -125,7 +125,7 @@ class Records(NamedTuple):
     numbers: NDArray[np.int16]
     n_alternatives: NDArray[np.intp]
 
-    def check_alleles(self, source: Source, chosen: Indices, alleles: NDArray[np.int16]) -> None:
+    def check_alleles(self, source: Source, chosen: Indices, alleles: NDArray[np.signedinteger]) -> None:
         """Raise FileError if a genotype of one of the chosen variants has an allele that its record does not list."""
         lowest, highest = alleles.min(axis=(1, 2), initial=0), alleles.max(axis=(1, 2), initial=0)
         invalid = (lowest < ABSENT) | (highest > self.n_alternatives[chosen])

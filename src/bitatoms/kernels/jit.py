@@ -21,7 +21,7 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.caching import FunctionCache, NullCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic
@@ -88,15 +88,41 @@ def _without_collection() -> Iterator[None]:
         gc.set_threshold(*thresholds)
 
 
+class KernelFiles(IndexDataCacheFile):
+    """The files of a kernel: an index, and one file per variant, whose name is its own.
+
+    numba numbers the files of variants, and names one in the index before it is written. A process that is killed
+    between the two, or another one that reads the index then, would take the file of an earlier version of the kernel,
+    or of another processor.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        # numba checks only the file of the kernel, but kernels inline functions of other files. The version is also
+        # compared before numba unpickles the index, which may name modules that no longer exist.
+        self._version = f"{numba.__version__} {_sources()}"
+
+    def save(self, key: Any, data: Any) -> None:
+        """Store a variant, then name it in the index, and remove files that the index does not name."""
+        digest = hashlib.blake2b(self._dump((self._version, key)), digest_size=8)
+        name = self._data_name(int(digest.hexdigest(), 16))
+        self._save_data(name, data)
+        overloads = {**self._load_index(), key: name}
+        self._save_index(overloads)
+        stem = self._index_name.removesuffix("nbi")
+        for other in os.listdir(self._cache_path):
+            if other.startswith(stem) and other.endswith(".nbc") and other not in overloads.values():
+                with suppress(OSError):
+                    os.unlink(self._data_path(other))
+
+
 class KernelCache(FunctionCache):
     """The cache of a kernel: as numba's, but files that cannot be read or written do not raise an error."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        # numba checks only the file of the kernel, but kernels inline functions of other files. The version is also
-        # compared before numba unpickles the index, which may name modules that no longer exist.
-        self._cache_file._version = f"{self._cache_file._version} {_sources()}"
-        self._cache_file._source_stamp = ""  # of the file of the kernel, with its time in some versions of numba
+        # Without the stamp of the file of the kernel, which has its time in some versions of numba.
+        self._cache_file = KernelFiles(self._cache_path, self._impl.filename_base, source_stamp="")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel for a signature, or None if it must be compiled."""
@@ -108,9 +134,6 @@ class KernelCache(FunctionCache):
         except Exception as error:  # unpickling a truncated file may raise anything
             self._discard()
             _warn_once(f"a file of the cache of compiled kernels in {self.cache_path} is corrupt", error)
-        # Two processes that store variants of a kernel at the same time may give them the same file.
-        if loaded is not None and tuple(loaded.signature.args) != tuple(normalize_signature(sig)[0]):
-            loaded = None
         if loaded is None:
             name = f"{self._py_func.__module__.rpartition('.')[2]}.{self._py_func.__name__}"
             n_all = ahead.missing(name, normalize_signature(sig)[0], self.cache_path, _progress.compiled_elsewhere)

@@ -85,6 +85,38 @@ def test_several_alternative_alleles_and_haploid_genotypes(tmp_path):
     np.testing.assert_array_equal(ba.read(path, phased=True).to_dense(float), expected)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
+@pytest.mark.parametrize("ploidy", [1, 2])
+def test_genotypes_of_any_number_of_alleles_equal_those_written(tmp_path, dtype, ploidy):
+    """Records with none to three alternative alleles; genotypes that are missing, half missing, haploid or absent."""
+    random, n_records, n_samples = np.random.default_rng(ploidy), 12, 40
+    n_alleles = random.integers(1, 5, n_records)
+    alleles = [[base if number < count else "" for number, base in enumerate("ACGT")] for count in n_alleles]
+    genotypes = random.integers(0, n_alleles[:, None, None], (n_records, n_samples, ploidy)).astype(dtype)
+    genotypes[random.random(genotypes.shape) < 0.1] = -1
+    if ploidy == 2:
+        genotypes[..., 1][random.random((n_records, n_samples)) < 0.2] = -2
+        genotypes[0, :9] = -2
+    arrays = arrays_of(genotypes) | {"variant_allele": text_array(alleles)}
+    expected = []
+    for record, listed in zip(genotypes, alleles, strict=True):
+        for counted in [number for number in (1, 2, 3) if listed[number]] or [None]:
+            calls = [[allele for allele in call if allele != -2] for call in record.tolist()]
+            shares = [np.nan if not call or -1 in call else call.count(counted) / len(call) for call in calls]
+            expected += [[share if np.isnan(share) else share >= least for share in shares] for least in (0.5, 1)]
+    table = ba.read(write_store(tmp_path / "g.zarr", arrays, call_genotype=(5, 7, 1)))
+    np.testing.assert_array_equal(table.to_dense(float), np.transpose(expected))
+    assert table.row_names == tuple(sample_names(n_samples))
+    named = zip(table.column_data["position"], table.column_data["allele"], table.column_data["copies"], strict=True)
+    positions = arrays["variant_position"].tolist()
+    assert list(named) == [
+        (position, allele, copies)
+        for position, listed in zip(positions, alleles, strict=True)
+        for allele in [base for base in listed[1:] if base] or [None]
+        for copies in (1, 2)
+    ]
+
+
 def test_samples_and_variants_are_selected(tmp_path):
     alleles = random_alleles(20, 30)
     path = write_store(tmp_path / "g.zarr", arrays_of(alleles), call_genotype=(7, 6, 2))
@@ -127,6 +159,7 @@ def test_options_of_genotypes_do_not_apply_to_other_stores(tmp_path):
         ({"call_genotype": np.zeros((4, 3, 4), np.int8)}, "genotypes have 4 alleles"),
         ({"call_genotype": np.full((4, 3, 2), 2, np.int8)}, "a genotype has the allele 2, but the record lists 1"),
         ({"call_genotype": np.full((4, 3, 2), -5, np.int8)}, "a genotype has the allele -5"),
+        ({"call_genotype": np.full((4, 3, 2), 65537, np.int32)}, "a genotype has the allele 65537"),
         ({"sample_id": text_array(["a"])}, "its array 'sample_id' has the shape (1,)"),
         ({"sample_id": None}, "there is no array 'sample_id'"),
         ({"variant_position": np.zeros(4)}, "its array 'variant_position' has the shape (4,) and the type float64"),

@@ -50,7 +50,9 @@ def _select(source: Source, file: HierarchicalFile, modality: str | None) -> Any
     stored = sorted(group)
     order = [name.decode() if isinstance(name, bytes) else str(name) for name in _mod_order(group)]
     names = stored if sorted(order) != stored else order
-    listed = ", ".join(repr(name[:40]) for name in names[:_LISTED]) or "none"
+    listed = ", ".join(repr(name[:40]) for name in names[:_LISTED])
+    if not names:
+        raise source.error("it has no modalities")
     if modality is None and len(names) != 1:
         raise source.error(f"it has {len(names)} modalities ({listed}); pass ", Parameter("modality"))
     element = find_element(file, names[0] if modality is None else modality, start=group)

@@ -129,7 +129,7 @@ def _chunks(
                 known = store.read(genotypes, rows, slice(first, end), slice(0, genotypes.shape[2]))
                 is_phased = None if phase is None else store.read(phase, rows, slice(first, end))
             at = np.ix_(records.indices[part] - start, kept - first)
-            alleles = np.full((len(part), len(kept), 2), ABSENT, np.int16)
+            alleles = np.full((len(part), len(kept), 2), ABSENT, np.promote_types(known.dtype, np.int16))
             alleles[:, :, : known.shape[2]] = known[at]
             records.check_alleles(source, part, alleles)
             in_order = np.zeros(alleles.shape[:2], bool) if is_phased is None else is_phased[at]

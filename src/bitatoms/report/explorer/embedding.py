@@ -117,7 +117,7 @@ def _atoms(data: ReportData, atoms: BitMatrix) -> dict[str, Any]:
         "coded": base64_numbers(data.codes.column_weights()),
         "complete": base64_numbers(data.complete),
         "lift": [number_or_none(round(float(lift), 4)) for lift in data.lifts.whole],
-        "saved": None if data.model.saved is None else base64_numbers(np.maximum(0, data.model.saved)),
+        "saved": None if data.model.saved is None else data.model.saved.tolist(),  # may be negative
     }
 
 

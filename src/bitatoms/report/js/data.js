@@ -54,8 +54,8 @@ function openFeatures(data, source) {
 }
 
 function openAtoms(data, { atoms, cells, together, mapped }) {
-  data.atoms = numbersOf(atoms, ["uses", "coded", "complete", "saved"]);
-  data.atoms.lift = atoms.lift;
+  data.atoms = numbersOf(atoms, ["uses", "coded", "complete"]);
+  Object.assign(data.atoms, { lift: atoms.lift, saved: atoms.saved });
   data.hasSaved = atoms.saved !== null;
   lazy(data, {
     atomBits: () => decodeMatrix(atoms.bits, data.nFeatures),
