@@ -222,6 +222,42 @@ def test_a_limit_divides_what_all_rows_have_among_as_many_atoms_as_are_given():
     assert not result.wrong_bits
 
 
+@pytest.mark.parametrize("algebra", ["xor", "auto"])
+def test_a_callback_ends_all_searches_within_constraints(algebra):
+    rounds = []
+
+    def stop_once(row):
+        rounds.append(row)
+        return len(rounds) == 3
+
+    result = ba.factorize(table(1), algebra=algebra, fixed_atoms=[[1] * M], callbacks=stop_once, random_state=0)
+    assert result.ended == "callback"
+    assert len(rounds) == 3
+
+
+def test_the_rounds_of_searches_within_constraints_are_numbered_from_1_on():
+    result = ba.factorize(table(2), max_features_per_atom=4, random_state=0)
+    assert [row.round for row in result.history] == [*range(1, len(result.history) + 1)]
+    assert sum(row.move == "start" for row in result.history) > 1
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_given_number_of_atoms_within_constraints_has_the_best_of_all_codes(algebra, seed):
+    X = random_bits(seed, 30, 12, 0.5)
+    result = ba.factorize(X, 5, algebra=algebra, max_features_per_atom=4, random_state=0)
+    atoms = result.atoms.to_dense()
+    best = naive.exact_code(X, atoms, result.codes.to_dense(), algebra)
+    assert result.wrong_bits == naive.errors(X, atoms, best, algebra).sum()
+
+
+def test_every_atom_within_constraints_saves_bits():
+    for seed in range(8):
+        X = np.tri(26, 23, dtype=np.uint8)[random_bits(seed, 26, 1, 0.5)[:, 0].cumsum()]
+        result = ba.factorize(X, algebra="or", max_features_per_atom=3, random_state=0)
+        assert (result.saved > 0).all()
+
+
 def test_an_interrupted_search_keeps_what_it_has_learned_within_a_limit_on_rows():
     def interrupt(row):
         if row.round == 12:
