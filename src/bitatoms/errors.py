@@ -146,3 +146,10 @@ class MissingCell(InvalidCell):
 
 class InvalidCellType(InvalidCell, TypeError):
     """A table contains an object that cannot be converted to a number."""
+
+
+class InternalError(RuntimeError):
+    """A result is not what was asked for. It is not returned; this is a defect of bitatoms."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"internal error: {what}. The result was discarded; please report this with the parameters.")
