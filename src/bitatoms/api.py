@@ -46,6 +46,7 @@ from .rows.weights import WeightedRows
 from .search.given_costs import costs_of_columns
 from .search.params import SearchParams, resolve
 from .search.proximus import partition
+from .search.verification import verified
 from .sparse_bits import Bits, as_bits, packed
 from .table import Header, Names, Table, matched_table
 from .validation import as_csr, as_generator, dense_table, is_sparse
@@ -115,14 +116,18 @@ def factorize(
         found = interrupted.result
         if not isinstance(found, Factorization) or found.n_samples != rows.n_rows:
             raise
-        raise Interrupted(_of_given_rows(found, weighted, limits, workers)) from None
-    return _of_given_rows(found, weighted, limits, workers)
+        found = _of_given_rows(found, weighted, limits, workers)
+        raise Interrupted(verified(found, params, rows.n_rows, rows.n_features)) from None
+    found = _of_given_rows(found, weighted, limits, workers)
+    return verified(found, params, rows.n_rows, rows.n_features)
 
 
 def _factorize(rows: MemoryRows, params: SearchParams, workers: Workers, run: dict[str, Any]) -> Factorization:
     """Factorize rows in memory, and return the result with the codes of all of them."""
     learned = learn_from(rows, params, workers, **run)
-    return with_codes(learned) if isinstance(learned, PassResult) else learned
+    if isinstance(learned, PassResult):
+        return verified(with_codes(learned), params, rows.n_rows, rows.n_features)
+    return learned
 
 
 def _of_given_rows(
@@ -219,15 +224,26 @@ def learn_from(
     must_cover_all_rows: bool = True,
     keeps_codes: bool = False,
 ) -> Factorization | PassResult:
-    """Factorize the rows of any source; the result covers all rows, or is that of a sample if a limit is reached."""
-    random = as_generator(random_state)
-    with log_to_stderr(verbose):
-        if checkpoint is None:
-            if resume:
-                raise no_checkpoint()
-            return learn(rows, params, workers, random, None, must_cover_all_rows, keeps_codes)
-        with Checkpoint(checkpoint, _call(rows, params, random_state), resume) as journal:
-            return learn(rows, params, workers, journal.random(random), journal, must_cover_all_rows, keeps_codes)
+    """Factorize the rows of any source; the result covers all rows, or is that of a sample if a limit is reached.
+
+    Whatever is found, also by an interrupted search, is verified.
+    """
+    random, covers = as_generator(random_state), (must_cover_all_rows, keeps_codes)
+    try:
+        with log_to_stderr(verbose):
+            if checkpoint is None:
+                if resume:
+                    raise no_checkpoint()
+                learned = learn(rows, params, workers, random, None, *covers)
+            else:
+                with Checkpoint(checkpoint, _call(rows, params, random_state), resume) as journal:
+                    learned = learn(rows, params, workers, journal.random(random), journal, *covers)
+    except Interrupted as interrupted:
+        if interrupted.result is not None:
+            verified(interrupted.result, params, rows.n_rows, rows.n_features)
+        raise
+    verified(learned.result if isinstance(learned, PassResult) else learned, params, rows.n_rows, rows.n_features)
+    return learned
 
 
 def no_checkpoint() -> InputError:

@@ -179,6 +179,96 @@ def test_no_bias_is_learned_if_none_is_wanted(algebra):
     assert not model.bias_.any()
 
 
+def fit_in_memory(parameters, X, folder):
+    return ba.factorize(X, **parameters)
+
+
+def fit_with_weights(parameters, X, folder):
+    return ba.factorize(X, sample_weight=np.arange(len(X)) % 3, **parameters)
+
+
+def fit_a_store(parameters, X, folder):
+    return ba.BinaryDictionaryLearning(**parameters).fit(ba.pack(X, folder / "rows.zarr")).as_model()
+
+
+def fit_by_passes(parameters, X, folder):
+    return fit_a_store(parameters | {"search_rows": len(X) // 2}, X, folder)
+
+
+def fit_in_batches(parameters, X, folder):
+    model = ba.BinaryDictionaryLearning(**parameters)
+    for batch in np.array_split(X, 3):
+        model.partial_fit(batch)
+    return model.as_model()
+
+
+@pytest.mark.filterwarnings("ignore:2 atoms were requested")
+@pytest.mark.parametrize("fit", [fit_in_memory, fit_with_weights, fit_a_store, fit_by_passes, fit_in_batches])
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        {"max_features_per_atom": 2},
+        {"min_samples_per_atom": 3},
+        {"apart": [(0, 1)]},
+        {"together": [(0, 1)]},
+        {"fixed_atoms": [[1, 0, 0, 0, 0, 0]]},
+    ],
+    ids=lambda constraint: next(iter(constraint)),
+)
+def test_a_given_number_of_atoms_within_constraints_has_no_bias(constraint, algebra, fit, tmp_path):
+    """The fewest wrong cells are codes times atoms, whether a bias is allowed or not."""
+    X, parameters = np.ones((48, 6), int), {"n_components": 2, "algebra": algebra, "random_state": 0, **constraint}
+    without, default = (fit(parameters | {"bias": bias}, X, tmp_path) for bias in (False, True))
+    assert not without.bias.any()
+    assert without.atoms.n_rows > 0
+    check(X, without, constraint.get("fixed_atoms"), constraint)
+    assert not default.bias.any()
+    assert default.atoms == without.atoms
+
+
+def test_a_limit_divides_what_all_rows_have_among_as_many_atoms_as_are_given():
+    result = ba.factorize(np.ones((20, 6), int), 3, algebra="or", max_features_per_atom=2, random_state=0)
+    assert result.atoms.row_weights().tolist() == [2, 2, 2]
+    assert not result.wrong_bits
+
+
+@pytest.mark.parametrize("algebra", ["xor", "auto"])
+def test_a_callback_ends_all_searches_within_constraints(algebra):
+    rounds = []
+
+    def stop_once(row):
+        rounds.append(row)
+        return len(rounds) == 3
+
+    result = ba.factorize(table(1), algebra=algebra, fixed_atoms=[[1] * M], callbacks=stop_once, random_state=0)
+    assert result.ended == "callback"
+    assert len(rounds) == 3
+
+
+def test_the_rounds_of_searches_within_constraints_are_numbered_from_1_on():
+    result = ba.factorize(table(2), max_features_per_atom=4, random_state=0)
+    assert [row.round for row in result.history] == [*range(1, len(result.history) + 1)]
+    assert sum(row.move == "start" for row in result.history) > 1
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_given_number_of_atoms_within_constraints_has_the_best_of_all_codes(algebra, seed):
+    X = random_bits(seed, 30, 12, 0.5)
+    result = ba.factorize(X, 5, algebra=algebra, max_features_per_atom=4, random_state=0)
+    atoms = result.atoms.to_dense()
+    best = naive.exact_code(X, atoms, result.codes.to_dense(), algebra)
+    assert result.wrong_bits == naive.errors(X, atoms, best, algebra).sum()
+
+
+def test_every_atom_within_constraints_saves_bits():
+    for seed in range(8):
+        X = np.tri(26, 23, dtype=np.uint8)[random_bits(seed, 26, 1, 0.5)[:, 0].cumsum()]
+        result = ba.factorize(X, algebra="or", max_features_per_atom=3, random_state=0)
+        assert (result.saved > 0).all()
+
+
 def test_an_interrupted_search_keeps_what_it_has_learned_within_a_limit_on_rows():
     def interrupt(row):
         if row.round == 12:

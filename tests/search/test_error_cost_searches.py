@@ -191,3 +191,12 @@ def test_costs_that_cannot_be(parameters, message):
 def test_a_stream_cannot_promise_to_miss_no_one():
     with pytest.raises(InputError, match="all rows at once"):
         Learning(false_negative_cost=math.inf).partial_fit(noisy())
+
+
+@pytest.mark.parametrize("init", ["auto", "spread", "samples"])
+def test_a_search_that_is_stopped_at_once_adds_no_forbidden_ones(init):
+    X = random_bits(3, 100, 6, 0.5)
+    how = {"n_components": 2, "init": init, "algebra": "or", "false_positive_cost": np.inf}
+    result = ba.factorize(X, callbacks=lambda row: True, random_state=0, **how)
+    assert result.ended == "callback"
+    assert not (result.reconstruct().to_dense() > X).any()

@@ -100,8 +100,11 @@ class Objective:
         return int(self.of_errors(data.n_known + n_more, ones).sum()) + beyond
 
     def settled_bias(self, block: Block) -> tuple[BitMatrix, NDArray[np.int64]]:
-        """Return the bias of a state, which takes the columns wrong in most rows, and the wrong rows per column."""
-        if not self.has_bias:
+        """Return the bias of a state, which takes the columns wrong in most rows, and the wrong rows per column.
+
+        With the fewest errors as the objective, a table is codes times atoms: there is no bias to settle.
+        """
+        if not (self.by_codelength and self.has_bias):
             return block.bias, block.wrong()
         return settle_bias(block.n_known, block.wrong(), block.bias)
 

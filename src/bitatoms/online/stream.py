@@ -42,6 +42,7 @@ from ..search.initial import start_factors
 from ..search.moves.grow import grow
 from ..search.params import SearchParams
 from ..search.proximus import append_rank_one
+from ..search.verification import verified
 from ..sparse_bits import packed
 from .decayed_counts import DecayedCounts
 from .refine import Sample, refine, split_holdout
@@ -381,13 +382,14 @@ class StreamLearner:
         counts = state.counts.rounded()
         result, indices = result_from_counts(state.atoms, state.bias, counts, state.algebra, self.params)
         remembered = self._pass_spec(state).remembered
-        return replace(
+        result = replace(
             result,
             history=state.history,
             codelengths={**state.codelengths, **result.codelengths},
             compared=state.compared,
             remembered=None if remembered is None else remembered.T[indices].T,
         )
+        return verified(result, self.params, result.n_samples, state.atoms.n_cols)
 
     def _as_round(self, state: StreamState, seconds: float) -> Round:
         """Return the row of the history for a batch."""

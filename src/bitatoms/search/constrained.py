@@ -22,7 +22,7 @@ from ..bits import BitMatrix, either, stack_rows
 from ..core.atom_limits import AtomLimits
 from ..core.atoms import flips_together
 from ..core.block import Block, Change
-from ..core.coding import CODERS, PRICED_CODERS, code, code_and_repair
+from ..core.coding import CODERS, MOST_EXACT_ATOMS, PRICED_CODERS, code, code_and_repair
 from ..core.objective import Objective
 from ..core.remembered import hard_codes
 from ..core.result import Factorization, Interrupted, Round, reconstruct
@@ -37,9 +37,9 @@ from .driver import Candidate, best_of_algebras, search_freely, with_evidence
 from .holdout import HoldOut
 from .journal import StepStore
 from .monitor import SearchMonitor
-from .moves.drop import drop_some, savings
+from .moves.drop import drop_some, drop_useless, savings
 from .params import SearchParams
-from .stopping import CONVERGED, MAX_ITER
+from .stopping import CALLBACK, CONVERGED, MAX_ITER
 
 _MAX_ROUNDS = 4  # searches of a residual table
 _BYTES_PER_BYTE = 6  # of memory that a search of a packed table takes
@@ -80,7 +80,7 @@ def search(
             interrupted = True
         if constrained.best is not None:
             winners[algebra] = Candidate(constrained.best_cost, constrained.result())
-        if interrupted:
+        if interrupted or constrained.ended == CALLBACK:
             break
     best = best_of_algebras(winners, params, holdout, share) if winners else None
     if interrupted or best is None:
@@ -136,6 +136,8 @@ class ConstrainedSearch:
                 now = time.perf_counter()
                 end = now + (self.deadline - now) / (len(starts) - i)
                 found.append(self._beside(start, n, free, number, end))
+                if self.ended == CALLBACK:
+                    break
             block = min(found, key=lambda each: each[0])[1]
             if not any(is_better for _, _, is_better in found) or self.ended not in (CONVERGED, MAX_ITER):
                 break
@@ -174,7 +176,8 @@ class ConstrainedSearch:
                 code(joined, self.objective.rule(joined))
                 self._keep(self._without_useless(joined))
             raise
-        self.ended, self.history = found.ended, (*self.history, *found.history)
+        rounds = [*self.history, *found.history]
+        self.ended, self.history = found.ended, tuple(row._replace(round=i) for i, row in enumerate(rounds, start=1))
         return found
 
     def _residual(self, data: BitMatrix, frozen: BitMatrix, codes: BitMatrix, bias: BitMatrix) -> BitMatrix:
@@ -240,6 +243,13 @@ class ConstrainedSearch:
             if not self._sweep_once(block, code):
                 break
         self._sweep_once(block, CODERS["beam"])
+        self._code_exactly(block)
+
+    def _code_exactly(self, block: Block) -> Change:
+        """Give every row the best of all codes, if the fewest errors of few atoms are sought."""
+        if self.objective.by_codelength or block.n_atoms > MOST_EXACT_ATOMS:
+            return Change()
+        return CODERS["exact"](block, self.objective.rule(block))
 
     def _sweep_once(self, block: Block, coder: Callable[[Block, Rule], Change]) -> bool:
         """Code all rows and update the learned atoms; undo it unless it lowers the cost, and return whether it does."""
@@ -258,6 +268,7 @@ class ConstrainedSearch:
         """
         params, n_fixed = self.params, self.params.n_fixed
         most = block.n_atoms if params.plan.most is None else params.plan.most
+        fewest = max(n_fixed, params.plan.fewest)
         while block.n_atoms > n_fixed:
             learned = np.arange(n_fixed, block.n_atoms)
             saved, uses = savings(block, self.objective, params.settles_bias), block.uses()
@@ -266,7 +277,11 @@ class ConstrainedSearch:
             n_dropped = int(is_rare[learned].sum()) or max(0, block.n_atoms - most)
             if n_dropped:
                 drop_some(block, self.objective, order[: max(1, n_dropped // 2)], n_dropped, always=True)
-            elif not drop_some(block, self.objective, order, block.n_atoms - max(n_fixed, params.plan.fewest)):
+            elif drop_some(block, self.objective, order, block.n_atoms - fewest):
+                continue
+            elif params.is_mdl_search and (fewer := drop_useless(block, self.objective, fewest, n_fixed)) is not None:
+                block = fewer
+            elif not self._code_exactly(block):
                 break
         return block
 

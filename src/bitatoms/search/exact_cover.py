@@ -1,4 +1,4 @@
-"""Further atoms for ones that may not be missed: an exact cover of those that a search has left over.
+"""What costs of errors forbid: uses that add ones are removed, and ones that a search misses get an exact cover.
 
 The atoms of such a cover consist of ones of the rows that use them, so that they add none.
 """
@@ -20,13 +20,14 @@ from .finish import record_state
 _LEAST_SECONDS = 0.1  # for a cover after the time is up
 
 
-def cover_missed(context: SearchContext) -> None:
-    """Record a state in which no one is missed where that is forbidden: the best one, with further atoms.
+def remove_forbidden(context: SearchContext) -> None:
+    """Record a state without forbidden errors: the best one, without uses that add ones, and with further atoms.
 
-    If no one may be added either, a cover of the entire table is recorded as well: the monitor keeps the better one.
+    A search that is cut short may not have found one. If no one may be missed or added, a cover of the entire table is
+    recorded as well: the monitor keeps the better one.
     """
     costs, best = context.objective.costs, context.monitor.best
-    if costs is None or best is None or not costs.forbids_missed:
+    if costs is None or best is None or not (costs.forbids_missed or costs.forbidden.size):
         return
     found = context.block(best.atoms, best.codes, best.bias)
     block = _without_forbidden(found, costs)

@@ -20,6 +20,7 @@ from ..mdl import Codelength
 logger = logging.getLogger(__name__)
 
 _LATE_SECONDS = 0.25  # on small tables, what remains to be done takes less
+_FORBIDDEN = 1 << 30  # more than the atoms that a state may have too many
 _LOGGED_GAIN = 0.995  # a move is logged at INFO if it lowers the cost to this share of the one logged last
 
 
@@ -215,8 +216,14 @@ class SearchMonitor:
         )
 
     def _n_atoms_off(self, block: Block) -> int:
-        """Return how many atoms a state has too many or, counting only those in use, too few."""
+        """Return how many atoms a state has too many or, counting only those in use, too few.
+
+        A state that adds forbidden ones is further off than any other.
+        """
         excess = 0 if self.max_atoms is None else max(0, block.n_atoms - self.max_atoms)
+        costs = None if self.objective is None else self.objective.costs
+        if costs is not None and costs.forbidden.size and block.added()[np.isinf(costs.added)].any():
+            excess += _FORBIDDEN
         return excess + (max(0, self.min_atoms - int(block.in_use().sum())) if self.min_atoms else 0)
 
     @property

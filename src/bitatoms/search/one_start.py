@@ -15,7 +15,7 @@ from ..kernels.structs import covering
 from ..parallel import OutOfTime, Workers
 from .best_result import best_result, stopped_result
 from .context import SearchContext
-from .exact_cover import cover_missed
+from .exact_cover import remove_forbidden
 from .finish import finish
 from .fixed_rank import search_fixed_rank
 from .forward_selection import SelectionLimits, forward_selection
@@ -51,7 +51,7 @@ class OneStart:
             found = _search_or_resume(replace(context, workers=workers, holdout=holdout), params)
             if monitor.stop_reason is not None:
                 context.journal.keep_best()
-            cover_missed(context)
+            remove_forbidden(context)
             return found.ended, best_result(context, found.block, params.coder_after, found.ended)
         except OutOfTime:
             ended = MAX_TIME
@@ -68,7 +68,7 @@ class OneStart:
         """Return the best state so far of a search that was cut off, or None; other threads may be given for this."""
         self.context.journal.keep_best()
         context = replace(self.context, workers=workers or self.context.workers)
-        cover_missed(context)
+        remove_forbidden(context)
         return stopped_result(context, self.params.coder_after, ended)
 
     @property

@@ -19,18 +19,20 @@ _DROPPED_SHARE = 0.25  # of the atoms in excess, dropped before the rows are cod
 def united(context: SearchContext, one: CostedState, other: CostedState) -> Block:
     """Return a state with the atoms and the bias of one, and the atoms of the other that are new.
 
-    Each row has its code in the state in which it has fewer errors; the first on a tie.
+    Each row has its code in the state in which it has fewer errors; the first on a tie. Equal atoms become one.
     """
     blocks = [context.block(state.atoms, state.codes, one.bias) for state in (one, other)]
     better = blocks[1].errors().row_weights() < blocks[0].errors().row_weights()
-    index = {atom.tobytes(): k for k, atom in enumerate(one.atoms.words)}
-    for atom in other.atoms.words:
+    index: dict[bytes, int] = {}
+    for atom in (*one.atoms.words, *other.atoms.words):
         index.setdefault(atom.tobytes(), len(index))
     atoms = np.frombuffer(b"".join(index), np.uint64).reshape(len(index), -1)
     codes = np.zeros((context.data.n_rows, len(index)), bool)
+    combine = np.bitwise_or if context.greedy_rule.covers else np.bitwise_xor
     for state, rows in zip((one, other), (~better, better), strict=True):
-        columns = np.array([index[atom.tobytes()] for atom in state.atoms.words], np.intp)
-        codes[np.ix_(np.flatnonzero(rows), columns)] = state.codes.to_dense(bool)[rows]
+        for atom, uses in zip(state.atoms.words, state.codes.to_dense(bool)[rows].T, strict=True):
+            column = index[atom.tobytes()]
+            codes[rows, column] = combine(codes[rows, column], uses)
     return context.block(
         BitMatrix.from_words(atoms.copy(), one.atoms.n_cols, check=False), BitMatrix.from_dense(codes), one.bias
     )

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from ..core.block import Block
 from .monitor import SearchMonitor
 
-CONVERGED, MAX_ITER, MAX_TIME, MAX_MEMORY = "converged", "max_iter", "max_time", "max_memory"
-REASONS = CONVERGED, MAX_ITER, MAX_TIME, MAX_MEMORY, "callback"  # journals hold their indices: append others
+CONVERGED, MAX_ITER, MAX_TIME, MAX_MEMORY, CALLBACK = "converged", "max_iter", "max_time", "max_memory", "callback"
+REASONS = CONVERGED, MAX_ITER, MAX_TIME, MAX_MEMORY, CALLBACK  # journals hold their indices: append others
 _GRACE_SHARE, _GRACE_SECONDS = 0.05, 1.0  # of the time allowed; as much again is left to build the result
 
 

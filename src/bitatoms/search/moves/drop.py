@@ -85,8 +85,10 @@ def prune(block: Block, objective: Objective, min_atoms: int = 0) -> int:
     return drop_some(block, objective, np.flatnonzero(saved <= 0), block.n_atoms - min_atoms)
 
 
-def drop_useless(block: Block, objective: Objective, min_atoms: int = 0) -> Block | None:
+def drop_useless(block: Block, objective: Objective, min_atoms: int = 0, first: int = 0) -> Block | None:
     """Drop atoms without which the cost is not higher, the other codes left as they are and the bias settled.
+
+    Those before the index ``first`` stay.
 
     Returns
     -------
@@ -96,7 +98,7 @@ def drop_useless(block: Block, objective: Objective, min_atoms: int = 0) -> Bloc
     kept = None
     while block.n_atoms > min_atoms:
         saved = savings(block, objective, settles_bias=objective.has_bias)
-        worst = int(saved.argmin())
+        worst = first + int(saved[first:].argmin())
         if saved[worst] > 0:
             break
         atoms, codes = block.factors()
