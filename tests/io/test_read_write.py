@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
@@ -50,6 +52,31 @@ def test_names_are_read_back_exactly(tmp_path, format, case):
             continue  # refused
         ba.write(table, tmp_path / f"table.{format}")
         assert ba.read(tmp_path / f"table.{format}") == table
+
+
+PARTS = st.sampled_from((*"abx01,;|\t\n\"'#=-. ", "NA", "1.0", "sep=;", "\ufeff", "\u2028", "\x0b"))
+NAMES = st.lists(PARTS, max_size=3).map("".join)
+
+
+@settings(max_examples=60)
+@given(data=st.data(), format=st.sampled_from(("csv", "tsv")))
+@pytest.mark.filterwarnings("ignore:.*missing value:bitatoms.errors.InputWarning")
+def test_tables_are_read_back_or_refused(tmp_path_factory, data, format):
+    n_rows, n_cols = data.draw(st.integers(0, 3)), data.draw(st.integers(1, 3))
+    cells = data.draw(st.lists(st.sampled_from((0, 1, np.nan)), min_size=n_rows * n_cols, max_size=n_rows * n_cols))
+    rows, columns = (
+        data.draw(st.none() | st.lists(NAMES, min_size=n, max_size=n, unique=True)) for n in (n_rows, n_cols)
+    )
+    bits = ba.BitMatrix.from_dense(np.reshape(cells, (n_rows, n_cols)).astype(float), missing="unknown")
+    path = tmp_path_factory.mktemp("names") / f"table.{format}"
+    try:
+        ba.write(ba.Table(bits, rows, columns), path)
+    except ba.FileError:
+        assert not path.exists()
+        return
+    has_header = rows is not None or columns is not None
+    names = (columns or [f"x{column}" for column in range(n_cols)]) if has_header else None
+    assert ba.read(path) == ba.Table(bits, rows or None, names)
 
 
 @pytest.mark.parametrize(

@@ -242,3 +242,12 @@ def test_stored_values_of_formulas_are_read(tmp_path, stored, cells):
         [[np.nan if cell is None else cell for cell in row] for row in cells], missing="unknown"
     )
     assert ba.read(tmp_path / "table.xlsx").bits == expected
+
+
+@pytest.mark.filterwarnings("ignore:.*missing values:bitatoms.errors.InputWarning")
+def test_a_cell_far_below_the_table_is_an_error(tmp_path):
+    rows = [["a", "b"], [1, 0], *[[]] * 1000]
+    assert ba.read(write_book(tmp_path / "table.xlsx", page=[*rows, [0, 1]])).shape == (1002, 2)
+    path = write_book(tmp_path / "table.xlsx", page=[*rows, [], ["x"]])
+    assert_read_error(path, "more than 1000 rows after row 2 are blank, and others follow; delete what follows")
+    assert ba.read(write_book(tmp_path / "table.xlsx", page=[*rows, *rows[2:]])).shape == (1, 2)

@@ -13,6 +13,7 @@ from .stream import ReadOptions, Source
 from .text_lines import check_separator, detect_separator, read_lines, split_lines
 
 _HEAD_ROWS = 100  # rows of a sheet from which its width is detected
+_MAX_BLANK_ROWS = 1000  # in succession; what follows more of them is hardly part of the table
 _SEPARATOR_LINES = 10  # lines from which the separator is detected
 _DECLARED_SEPARATOR = re.compile(r"sep=(?P<separator>[^\r\n])[\r\n]*", re.IGNORECASE)  # as Excel writes it
 
@@ -70,7 +71,14 @@ def _padded(source: Source, rows: Iterator[Record]) -> Iterator[Record]:
     start = min((next(index for index, cell in enumerate(cells) if cell.strip()) for cells in used), default=0)
     has_header = bool(used) and all(state_of(cell) is None for cell in used[0][start:] if cell.strip())
     width = len(used[0]) if has_header else max(map(len, used), default=0)
+    n_blank = 0
     for number, cells in itertools.chain(head, rows):
+        n_blank = 0 if cells else n_blank + 1
+        if n_blank > _MAX_BLANK_ROWS:
+            raise source.error(
+                f"more than {_MAX_BLANK_ROWS} rows after row {number - n_blank} are blank, and others follow; delete "
+                "what follows, or write 0 into blank rows that belong to the table"
+            )
         if any(cell.strip() for cell in cells[:start]):
             raise source.error(
                 f"row {number} has a cell to the left of column {start + 1}, where the table begins; remove that "

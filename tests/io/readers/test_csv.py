@@ -61,8 +61,12 @@ def test_names_separators_and_words_are_detected(tmp_path, text):
         ("milk\n1\n0\n", (2, 1), (False, True)),
         ("milk,bread\n", (0, 2), (False, True)),
         ("1\n", (1, 1), (False, False)),
+        ('"1","0"\n', (0, 2), (False, True)),  # only names are quoted
+        ('"0","1"\n"ann",1,0\n"bob",0,1\n', (2, 2), (True, True)),  # as R writes it
+        ('"x","yes"\n"x",\n', (2, 2), (False, False)),  # text is quoted
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*blank cell is read as 0:bitatoms.errors.InputWarning")
 def test_header_and_row_names_are_detected(tmp_path, text, shape, has_names):
     table = ba.read(write_file(tmp_path, text))
     assert table.shape == shape

@@ -131,9 +131,10 @@ def _open(source: Source, options: ReadOptions, text_cells: TextCells) -> tuple[
     if not head:
         raise source.error(f"the file contains only blank {unit_of(source)}s")
     split_head = [(line, _split(record, separator)) for line, record in head]
-    # A quoted first line above others is a header, even if its names look like bits; R writes such files.
-    quoted = [text == separator.join(map(_quoted, cells)) for text, (_, cells) in zip(texts, split_head, strict=False)]
-    is_quoted = quoted in ([True], [True, False])
+    # A quoted first line above another one is a header, even if its names look like bits; R writes such files.
+    is_quoted = texts[:1] == [separator.join(map(_quoted, split_head[0][1]))]
+    if is_quoted and len(texts) > 1:
+        is_quoted = any(cell and _quoted(cell) not in texts[1] for cell in split_head[1][1])
     if source.format == "xlsx" and are_cells(split_head[0][1]):
         is_quoted = has_text_header(source, options.sheet)
     layout = _detect_layout(source, options, text_cells, split_head, is_quoted)
