@@ -177,6 +177,15 @@ def test_sampled_codes_have_the_probabilities_of_all_codes(incomplete):
     np.testing.assert_allclose(sampled.cell_probabilities(data, SINGLE), expected, atol=0.05)
 
 
+def test_codes_are_sampled_if_there_are_more_atoms_than_the_limit(incomplete):
+    model, data = incomplete[0], incomplete[1][:80]
+    n = model.atoms.n_rows
+    coders = [RowCoder(model, Frequencies.of_result(model), Averaging(most)) for most in (10, n, n - 1)]
+    expected, at_limit, sampled = (coder.cell_probabilities(data, SINGLE) for coder in coders)
+    np.testing.assert_array_equal(at_limit, expected)
+    assert not np.array_equal(sampled, expected)
+
+
 @pytest.mark.parametrize("most_atoms", [0, 10])
 def test_cell_probabilities_do_not_depend_on_other_rows_chunks_and_threads(incomplete, most_atoms):
     model, data = incomplete

@@ -99,6 +99,44 @@ def test_surprises_are_compared_with_the_bits_of_a_choice(table, columns, are_ra
     assert ((True, False) if are_rare else (False, True)) in found  # two of them surprise last, or first
 
 
+def test_all_of_some_columns_are_compared_with_the_bits_to_choose_them(table):
+    """They occur together in two rows: the more rows have one of them, the less does this surprise."""
+    columns, found = list(range(60, 66)), set()
+    for n_ones in range(8):
+        X = table.astype(np.int64)
+        X[:, columns] = 0
+        X[:2, columns] = X[np.arange(2, 2 + n_ones), np.resize(columns, n_ones)] = 1
+        pair, together = surprising_bits(margins_of(X), X, columns)
+        assert is_explained(X, columns) == (max(pair, together) <= 0)
+        found.add((pair <= 0, together <= 0))
+    assert found == {(True, False), (True, True)}
+
+
+def test_two_columns_that_never_occur_together(table):
+    """Where 11 rows are expected, none surprises by 16 bits, and one by 11; it takes 13 to choose a pair and a way."""
+    X = table.astype(np.int64)
+    X[:, :2] = 0
+    X[::8, 0] = X[1::8, 1] = 1
+    assert 10 < rows_by_chance(margins_of(X), [0, 1])[2] < 12
+    assert not is_explained(X, [0, 1], either_way=True)
+    assert is_explained(X, [0, 1])
+
+
+def test_one_column_is_explained(table):
+    assert is_explained(table, [0])
+    assert is_explained(table, [])
+
+
+def test_classes_differ_by_two_percent():
+    weights = np.arange(5001)
+    class_of = Margins.from_weights(np.array([len(weights)] * 6000), weights).class_of
+    counts = np.bincount(class_of)
+    smallest, largest = (f.reduceat(weights, np.cumsum(counts) - counts) for f in (np.minimum, np.maximum))
+    assert (counts[:50] == 1).all()
+    assert (largest[50:] < math.exp(1 / 50) * smallest[50:] + 1e-9).all()
+    assert len(counts) == 50 + math.ceil(50 * math.log(5000 / 50))
+
+
 def test_columns_that_exclude_each_other_surprise_by_a_bit_more(table):
     """The columns occur together in ever fewer rows; there are twice as many surprises to choose from."""
     found = []
@@ -114,7 +152,7 @@ def test_columns_that_exclude_each_other_surprise_by_a_bit_more(table):
 
 def test_related_pairs_surprise_by_the_bits_of_an_atom(table):
     X = table[:, :30].copy()
-    X[:25, [3, 4]] = X[:60:2, [20, 29]] = 1
+    X[:25, [3, 4]] = X[:60:2, [28, 29]] = 1
     X[::2, 0], X[1::2, 0], X[::2, 1], X[1::2, 1] = 1, 0, 0, 1
     X[:, 10], X[:, 11] = 0, 1
     margins = margins_of(X)

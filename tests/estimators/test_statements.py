@@ -90,6 +90,7 @@ def test_a_store_gives_what_the_table_in_memory_gives(fitted, tmp_path):
     store = ba.pack(table, tmp_path / "rows.zarr")
     assert model.rules(store) == model.rules(table)
     assert model.worst_rows(store, 5) == model.worst_rows(table, 5)
+    assert model.worst_rows(table, 0) == []
     items, probabilities = model.recommend(str(store.path), 3)
     in_memory = model.recommend(table, 3)
     np.testing.assert_array_equal(items, in_memory.items)
