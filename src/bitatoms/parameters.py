@@ -586,8 +586,8 @@ class FactorizeKwargs(SearchKwargs, total=False):
             "Memory limit for rows, codes and counts, such as 500MB or 2GiB.",
             "A number of bytes, or text with a unit. If the rows that are searched by default do not fit, fewer are "
             "searched, at least 1024 of them; apart from that, it does not change the result. With None, passes over "
-            "a packed store take 512 MiB, and a search takes what it needs. Python and the libraries take about 200 MB "
-            "in addition.",
+            "a packed store take 512 MiB, and a search takes what it needs. Python, the libraries and "
+            "the compiled kernels take up to 350 MB in addition.",
             option="max-memory",
             is_run_setting=True,
         ),

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import subprocess
 import sys
@@ -53,6 +54,14 @@ def test_a_search_without_passes_killed_at_random_events_gives_the_same_bits(tmp
     path = write_store(tmp_path / "rows.zarr", BitMatrix.from_dense(data.X)).path
     report = killed_fits(path, tmp_path, {"n_components": "mdl"}, 3)
     assert report["events"].count("rename") > 5
+
+
+@needs_fork
+def test_a_fit_with_costs_of_errors_killed_at_random_events_gives_the_same_bits(path, tmp_path):
+    costs = {"algebra": "or", "false_positive_cost": math.inf, "false_negative_cost": [1.0, 2.0] * 65}
+    report = killed_fits(path, tmp_path, {**costs, "search_rows": 200}, 4)
+    n_searching = report["events"].index("saved a pass")
+    assert report["events"][:n_searching].count("rename") > 3
 
 
 def killed_fits(path, tmp_path, params, n_kills):

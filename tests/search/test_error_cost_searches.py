@@ -142,6 +142,36 @@ def test_a_resumed_fit_is_the_one_that_was_not_interrupted(tmp_path):
         other.fit(X)
 
 
+@pytest.mark.parametrize(
+    ("added_cost", "params"),
+    [(4.0, {}), (math.inf, {}), (6.0, {"n_components": 3, "objective": "codelength"}), (np.linspace(1, 9, 40), {})],
+    ids=["mdl", "from below", "k", "per column"],
+)
+def test_an_interrupted_search_keeps_the_cheapest_result_so_far(added_cost, params):
+    X, costs = noisy(), []
+    for n_rounds in (1, 4, 16, math.inf):
+        rounds = []
+
+        def interrupt(row, rounds=rounds, n_rounds=n_rounds):
+            rounds.append(row)
+            if len(rounds) == n_rounds:
+                raise KeyboardInterrupt
+
+        try:
+            result = factorize(X, false_positive_cost=added_cost, callbacks=interrupt, random_state=0, **params)
+        except ba.Interrupted as interrupted:
+            result = interrupted.result
+            assert len(rounds) == n_rounds
+        n_added = ((X == 0) & (result.reconstruct().to_dense() == 1)).sum(axis=0)
+        assert not n_added[np.isinf(np.broadcast_to(added_cost, 40))].any()
+        assert result.codelength == ba.codelength(X, result.atoms, result.codes, bias=result.bias, algebra="or")
+        extra = np.zeros(40)
+        np.multiply(8 * (np.broadcast_to(added_cost, 40) - 1), n_added, out=extra, where=n_added > 0)
+        costs.append(result.codelength.total + extra.sum())
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < costs[0]
+
+
 def test_an_exact_cover_if_no_error_is_allowed():
     X = noisy(8, n=40, m=20)
     result = factorize(X, false_negative_cost=math.inf, false_positive_cost=math.inf, random_state=0)

@@ -1,5 +1,6 @@
 """Parity checks: the checks that are found are true, and remove noise."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -132,6 +133,19 @@ def test_checks_do_not_depend_on_anything_but_table_and_generator():
     one, other = (find_checks(X, 7, workers) for workers in (ONE_THREAD, CHUNKS))
     np.testing.assert_array_equal(one.rows, other.rows)
     np.testing.assert_array_equal(one.hashed, other.hashed)
+
+
+def test_the_search_for_checks_takes_little_memory():
+    """It takes the same whatever the table, and is not part of a memory limit: 40 MB for 2000 rows."""
+    X = planted(900, 64, 12, noise=0.02, random_state=2).X
+    tracemalloc.start()
+    try:
+        n_checks = len(find_checks(X).rows)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert n_checks == BUDGET.per_row * 900
+    assert peak < 12e6
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -116,7 +116,7 @@ class Events:
 def fit(path, folder, params, events):
     """Fit, resuming from the checkpoint if there is one, and report a digest of the result as the last event."""
     store = Store(path)
-    call = {**params, "n_samples": store.n_rows, "n_features": store.n_features}
+    call = {"params": repr(params), "n_samples": store.n_rows, "n_features": store.n_features}
     events.watch_files()
     with ReportingCheckpoint(folder, call, resume=True) as checkpoint:
         checkpoint.events = events

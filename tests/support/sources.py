@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bitatoms.api import with_columns_of
 from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
@@ -11,6 +12,7 @@ from bitatoms.rows.source import RowSource
 from bitatoms.rows.store import Store
 from bitatoms.rows.subsample import learn
 from bitatoms.search.params import SearchParams, resolve
+from bitatoms.table import Header
 from bitatoms.validation import as_generator
 
 
@@ -21,7 +23,8 @@ def params_for(**given) -> SearchParams:
 
 def learned(rows: RowSource, seed: int = 0, journal=None, workers: Workers = Workers(1), **given):  # noqa: B008
     """Return the result of learning from rows with these arguments of `factorize`."""
-    found = learn(rows, params_for(**given), workers, as_generator(seed), journal)
+    params = with_columns_of(params_for(**given), Header(rows.n_features))
+    found = learn(rows, params, workers, as_generator(seed), journal)
     return found.result if isinstance(found, PassResult) else found
 
 

@@ -50,7 +50,7 @@ class MemoryLimitError(InputError):
 class MemoryBudget:
     """A memory limit in bytes for rows, codes and counts, and the chunk sizes that keep to it.
 
-    Rows with unknown cells take twice the memory. Python, its libraries and the compiled kernels take about 200 MB in
+    Rows with unknown cells take twice the memory. Python, its libraries and the compiled kernels take up to 350 MB in
     addition.
     """
 

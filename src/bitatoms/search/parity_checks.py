@@ -32,10 +32,6 @@ class Checks(NamedTuple):
     rows: NDArray[np.int64]  # (checks, 4): indices of rows
     hashed: NDArray[np.int64]  # (checks, bits of a hash): indices of columns
 
-    def taken(self, index: NDArray[np.intp]) -> Checks:
-        """Return the checks with these indices."""
-        return Checks(self.rows[index], self.hashed[index])
-
 
 def rows_without_noise(
     data: BitMatrix, random: np.random.Generator, workers: Workers, budget: CheckBudget
@@ -59,23 +55,25 @@ def find_checks(data: BitMatrix, random: np.random.Generator, workers: Workers, 
     n_bits = int(np.clip(np.log2(max(1.0, n_pairs / 2 * n_pairs / n_compared)), 2, min(m, budget.max_hash_bits)))
     ends, first, second = (np.empty(size, np.int32) for size in (1 << n_bits, n_pairs, n_pairs))
     found = np.empty((budget.listed * most, 4), np.int64)
-    checks = Checks(np.empty((0, 4), np.int64), np.empty((0, n_bits), np.int64))
+    # Hash tables find many checks more than once: while they are merged, each takes 24 bytes.
+    rows, table_of, hashed = np.empty((0, 4), np.int32), np.empty(0, np.int64), []
     for table in range(1, budget.max_hash_tables + 1):
         columns = random.choice(m, n_bits, replace=False)
+        hashed.append(columns)
         limit = _light_limit(data, columns, random, budget)
         if limit >= 0:
             _fill_buckets(words, columns, workers, (ends, first, second))
             start = int(random.integers(1 << n_bits))
             limits = limit, n_compared, budget.max_per_bucket
             count = row_sums.list_light_fours(words, ends, first, second, *limits, start, found)
-            new = np.sort(found[_chosen(count, most, random)], axis=1)
-            rows = np.vstack([checks.rows, new])
-            hashed = np.vstack([checks.hashed, np.broadcast_to(columns, (len(new), n_bits))])
-            checks = Checks(rows, hashed).taken(np.unique(rows, axis=0, return_index=True)[1])
-        is_enough = len(checks.rows) >= most and table >= budget.min_hash_tables
-        if is_enough or len(checks.rows) < budget.min_per_row * n * table * budget.least_progress:
+            new = np.sort(found[_chosen(count, most, random)].astype(np.int32), axis=1)
+            rows, first_of_check = np.unique(np.vstack([rows, new]), axis=0, return_index=True)
+            table_of = np.append(table_of, np.full(len(new), table - 1))[first_of_check]
+        is_enough = len(rows) >= most and table >= budget.min_hash_tables
+        if is_enough or len(rows) < budget.min_per_row * n * table * budget.least_progress:
             break
-    return checks.taken(_chosen(len(checks.rows), most, random))
+    chosen = _chosen(len(rows), most, random)
+    return Checks(rows[chosen].astype(np.int64), np.array(hashed)[table_of[chosen]])
 
 
 def _fill_buckets(
