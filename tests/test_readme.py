@@ -98,8 +98,8 @@ def test_the_code_runs(page, monkeypatch, tmp_path):
     monkeypatch.setattr(ba, "stability", lambda *which, **how: stability(*which, **how | {"n_resamples": 2}))
     use_small_data(monkeypatch)
     distributed = pytest.importorskip("distributed")
-    in_process = partial(distributed.LocalCluster, processes=False, local_directory=tmp_path)
-    monkeypatch.setattr(distributed, "LocalCluster", in_process)
+    monkeypatch.setattr(distributed, "LocalCluster", partial(distributed.LocalCluster, processes=False))
+    monkeypatch.setitem(distributed.config, "temporary-directory", str(tmp_path))
     names = {"__name__": "page"}
     for number, block in enumerate(blocks, start=1):
         exec(compile(block, f"{page}, block {number}", "exec"), names)
