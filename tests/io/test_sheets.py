@@ -188,6 +188,8 @@ BLANK_ROWS = {  # rows of a sheet, options, the shape of the table: a blank row 
     "without a column": ([["a", "b", "c"], ["x", None, 7], [], [None, "x", 8]], {"without": "c"}, (3, 2)),
     "categories": ([["a", "b"], ["s", "t"], [], ["s", "u"]], {"categories": True}, (3, 3)),
     "named categories": ([["who", "b"], ["ann", "t"], [], [], ["bob", "u"]], {"categories": True}, (2, 2)),
+    "a short first row of numbers": ([[2.5, None, None], [7, 1, 0], [0, 0, 3]], {"binarize": 0}, (3, 3)),
+    "a short first row, not a header": ([["ann", None], ["bob", 1], ["cyd", 1]], {"header": False}, (3, 1)),
     "a long table": ([["order", "item"], [7, "tea"], [], [7, "jam"], [8, "tea"]], {"long": "order,item"}, (2, 2)),
     "lists of items": ([["rum", "tea"], ["gin"], [], ["tea", "gin", "jam"]], {}, (4, 4)),
 }
