@@ -52,11 +52,12 @@ def test_names_that_look_like_cells_or_formulas_survive(tmp_path, columns, rows)
     assert (cell.data_type, cell.value) == ("s", columns[0])
 
 
-def test_unknown_cells_survive(tmp_path):
-    bits = ba.BitMatrix.from_dense([[1, np.nan], [0, 1]], missing="unknown")
-    ba.write(ba.Table(bits, None, ["a", "b"]), tmp_path / "table.xlsx")
-    with pytest.warns(InputWarning, match="1 missing value"):
-        assert ba.read(tmp_path / "table.xlsx").bits == bits
+@pytest.mark.parametrize("columns", [None, ["a", "b"]])
+def test_unknown_cells_survive(tmp_path, columns):
+    bits = ba.BitMatrix.from_dense([[np.nan, np.nan], [0, 1]], missing="unknown")
+    ba.write(ba.Table(bits, None, columns), tmp_path / "table.xlsx")
+    with pytest.warns(InputWarning, match="2 missing values"):
+        assert ba.read(tmp_path / "table.xlsx") == ba.Table(bits, None, columns)
 
 
 def test_the_same_table_gives_the_same_bytes(tmp_path):
@@ -140,8 +141,8 @@ def test_tables_that_a_sheet_cannot_hold(tmp_path, monkeypatch):
     [
         ([[1], [0]], [" ", ""], ["a"], "row names that are all blank"),
         ([[1, 0]], None, ["a", " "], "a last column without a name"),
-        ([[np.nan], [0]], None, None, "a first row without known cells"),
-        ([[np.nan], [0]], ["ann", "bob"], ["1"], "a first row without known cells"),
+        ([[np.nan], [0]], ["ann", "bob"], ["1"], "column names that look like cells above a row without known cells"),
+        ([[1, 0]], None, ["NA", "nan"], "column names that are all words for missing values"),
     ],
 )
 def test_tables_that_would_be_read_otherwise_are_refused(tmp_path, cells, rows, columns, problem):
