@@ -52,11 +52,12 @@ def test_names_that_look_like_cells_or_formulas_survive(tmp_path, columns, rows)
     assert (cell.data_type, cell.value) == ("s", columns[0])
 
 
-def test_unknown_cells_survive(tmp_path):
-    bits = ba.BitMatrix.from_dense([[1, np.nan], [0, 1]], missing="unknown")
-    ba.write(ba.Table(bits, None, ["a", "b"]), tmp_path / "table.xlsx")
-    with pytest.warns(InputWarning, match="1 missing value"):
-        assert ba.read(tmp_path / "table.xlsx").bits == bits
+@pytest.mark.parametrize("columns", [None, ["a", "b"]])
+def test_unknown_cells_survive(tmp_path, columns):
+    bits = ba.BitMatrix.from_dense([[np.nan, np.nan], [0, 1]], missing="unknown")
+    ba.write(ba.Table(bits, None, columns), tmp_path / "table.xlsx")
+    with pytest.warns(InputWarning, match="2 missing values"):
+        assert ba.read(tmp_path / "table.xlsx") == ba.Table(bits, None, columns)
 
 
 def test_the_same_table_gives_the_same_bytes(tmp_path):
@@ -140,8 +141,8 @@ def test_tables_that_a_sheet_cannot_hold(tmp_path, monkeypatch):
     [
         ([[1], [0]], [" ", ""], ["a"], "row names that are all blank"),
         ([[1, 0]], None, ["a", " "], "a last column without a name"),
-        ([[np.nan], [0]], None, None, "a first row without known cells"),
-        ([[np.nan], [0]], ["ann", "bob"], ["1"], "a first row without known cells"),
+        ([[np.nan], [0]], ["ann", "bob"], ["1"], "column names that look like cells above a row without known cells"),
+        ([[1, 0]], None, ["NA", "nan"], "column names that are all words for missing values"),
     ],
 )
 def test_tables_that_would_be_read_otherwise_are_refused(tmp_path, cells, rows, columns, problem):
@@ -188,6 +189,8 @@ BLANK_ROWS = {  # rows of a sheet, options, the shape of the table: a blank row 
     "without a column": ([["a", "b", "c"], ["x", None, 7], [], [None, "x", 8]], {"without": "c"}, (3, 2)),
     "categories": ([["a", "b"], ["s", "t"], [], ["s", "u"]], {"categories": True}, (3, 3)),
     "named categories": ([["who", "b"], ["ann", "t"], [], [], ["bob", "u"]], {"categories": True}, (2, 2)),
+    "a short first row of numbers": ([[2.5, None, None], [7, 1, 0], [0, 0, 3]], {"binarize": 0}, (3, 3)),
+    "a short first row, not a header": ([["ann", None], ["bob", 1], ["cyd", 1]], {"header": False}, (3, 1)),
     "a long table": ([["order", "item"], [7, "tea"], [], [7, "jam"], [8, "tea"]], {"long": "order,item"}, (2, 2)),
     "lists of items": ([["rum", "tea"], ["gin"], [], ["tea", "gin", "jam"]], {}, (4, 4)),
 }

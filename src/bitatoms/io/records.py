@@ -11,6 +11,7 @@ from .cells import state_of
 from .sheets import read_sheet
 from .stream import ReadOptions, Source
 from .text_lines import check_separator, detect_separator, read_lines, split_lines
+from .text_numbers import parse_number
 
 _HEAD_ROWS = 100  # rows of a sheet from which its width is detected
 _MAX_BLANK_ROWS = 1000  # in succession; what follows more of them is hardly part of the table
@@ -52,7 +53,7 @@ def read_records(source: Source, options: ReadOptions, separator: str | None = N
     the text file that a spreadsheet program saves.
     """
     if source.format == "xlsx":
-        yield from _padded(source, without_outer_blanks(read_sheet(source, options.sheet)))
+        yield from _padded(source, without_outer_blanks(read_sheet(source, options.sheet)), options.header)
         return
     opened = open_lines(source, options, separator)
     if opened is None:
@@ -61,7 +62,7 @@ def read_records(source: Source, options: ReadOptions, separator: str | None = N
         yield line + opened.is_declared, cells
 
 
-def _padded(source: Source, rows: Iterator[Record]) -> Iterator[Record]:
+def _padded(source: Source, rows: Iterator[Record], header: bool | None) -> Iterator[Record]:
     """Yield the rows of a sheet with as many cells as its header has, or the longest of the first rows.
 
     Rows of a sheet end with their last cell that is not blank, and a table need not begin in the first column.
@@ -69,7 +70,8 @@ def _padded(source: Source, rows: Iterator[Record]) -> Iterator[Record]:
     head = list(itertools.islice(rows, _HEAD_ROWS))
     used = [cells for _, cells in head if cells]
     start = min((next(index for index, cell in enumerate(cells) if cell.strip()) for cells in used), default=0)
-    has_header = bool(used) and all(state_of(cell) is None for cell in used[0][start:] if cell.strip())
+    has_header = bool(used) and header is not False
+    has_header = has_header and not any(_may_be_cell(cell) for cell in used[0][start:] if cell.strip())
     width = len(used[0]) if has_header else max(map(len, used), default=0)
     n_blank = 0
     for number, cells in itertools.chain(head, rows):
@@ -85,6 +87,11 @@ def _padded(source: Source, rows: Iterator[Record]) -> Iterator[Record]:
                 "cell, or move the table to the first column"
             )
         yield number, [*cells, *[""] * (width - len(cells))][start:]
+
+
+def _may_be_cell(cell: str) -> bool:
+    """Return whether a cell is a one, a zero, missing or a number, which a header seldom contains."""
+    return state_of(cell) is not None or parse_number(cell.strip()) is not None
 
 
 def is_blank(cells: Sequence[str]) -> bool:

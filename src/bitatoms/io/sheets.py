@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from .cells import MISSING_WORDS
 from .errors import FileError
 from .stream import Source
 
@@ -36,10 +37,11 @@ def read_sheet(source: Source, sheet: str | int | None = None) -> Iterator[tuple
 
 
 def has_text_header(source: Source, sheet: str | int | None = None) -> bool:
-    """Return whether the first row of a sheet consists of text, above a row of other values."""
+    """Return whether the first row of a sheet consists of text, not only of missing values, above other values."""
     filled = ([value for value in row if _to_text(value).strip()] for _, row in _read_rows(source, sheet))
-    kinds = [[isinstance(value, str) for value in row] for row in itertools.islice(filter(None, filled), 2)]
-    return len(kinds) == 2 and all(kinds[0]) and not all(kinds[1])
+    head = list(itertools.islice(filter(None, filled), 2))
+    are_text = [all(isinstance(value, str) for value in row) for row in head]
+    return are_text == [True, False] and any(value.strip().lower() not in MISSING_WORDS for value in head[0])
 
 
 def _read_rows(source: Source, sheet: str | int | None) -> Iterator[tuple[int, Sequence[Any]]]:

@@ -60,6 +60,7 @@ def test_names_separators_and_words_are_detected(tmp_path, text):
         ("id,milk\n1,0\n2,1\n3,1\n", (3, 1), (True, True)),  # distinct numbers that are no bits
         ("milk\n1\n0\n", (2, 1), (False, True)),
         ("milk,bread\n", (0, 2), (False, True)),
+        (",milk,bread\n", (0, 2), (False, True)),
         ("1\n", (1, 1), (False, False)),
         ('"1","0"\n', (0, 2), (False, True)),  # only names are quoted
         ('"0","1"\n"ann",1,0\n"bob",0,1\n', (2, 2), (True, True)),  # as R writes it

@@ -272,12 +272,13 @@ def _has_header(text_cells: TextCells, rows: list[list[str]]) -> bool:
 
 def _lacks_first_name(header: list[str] | None, rows: list[list[str]]) -> bool:
     """Return whether there is a header without a name for the first column, which therefore contains row names."""
-    if header is None or not rows:
+    if header is None:
         return False
+    n_cells = len(rows[0]) if rows else len(header)
     # R writes a header without a cell for the row names; if all lines end in a separator, this is another file.
-    if len(header) == len(rows[0]) - 1:
+    if len(header) == n_cells - 1:
         return any(cells[-1].strip() for cells in rows)
-    return len(header) == len(rows[0]) and not header[0].strip()
+    return len(header) == n_cells > 1 - len(rows) and not header[0].strip()
 
 
 def _are_row_names(text_cells: TextCells, rows: list[list[str]]) -> bool:

@@ -6,6 +6,7 @@ import itertools
 from pathlib import Path
 
 from ...table import Table
+from ..cells import MISSING_WORDS
 from ..errors import FileError
 from ..sheets import write_sheet
 from .csv import are_cells, check_writable, header_cells, read, row_cells
@@ -22,8 +23,11 @@ def write(table: Table, path: Path, format: str) -> None:
         "row names that are all blank": table.row_names and not any(map(str.strip, table.row_names)),
         "a last column without a name": table.columns and not table.columns[-1].strip(),
         # `has_text_header` compares the types of the first two rows.
-        "a first row without known cells, unless column names that do not look like cells precede it": (
-            first.n_unknown == len(first) * first.n_cols and all(are_cells(cells[1:] or cells) for cells in header)
+        "column names that look like cells above a row without known cells": (
+            header and are_cells(header[0][1:] or header[0]) and first.n_unknown == len(first) * first.n_cols
+        ),
+        "column names that are all words for missing values": (
+            table.columns and all(name.strip().lower() in MISSING_WORDS for name in table.columns)
         ),
     }
     for problem, is_found in problems.items():
