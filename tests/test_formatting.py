@@ -25,7 +25,16 @@ def test_percent_is_never_rounded_to_none_or_all(part, total, expected):
 
 
 @pytest.mark.parametrize(
-    ("lift", "text"), [(None, "–"), (0.0, "–"), (0.004, "×0.004"), (2.0, "×2"), (1238.4, "×1,238")]
+    ("lift", "text"),
+    [
+        (None, "–"),
+        (0.0, "–"),
+        (0.004, "×0.004"),
+        (2.0, "×2"),
+        (1238.4, "×1,238"),
+        (1.23e7, "×1.2e+7"),
+        (1.2e25, "×1.2e+25"),
+    ],
 )
 def test_what_never_occurs_has_no_lift(lift, text):
     assert times(lift) == text

@@ -1,15 +1,19 @@
 """Many fits at once (threads, processes, a Dask worker), or after Ctrl-C, give the bits of one fit alone."""
 
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
 
-from bitatoms import Interrupted, factorize, parallel
+from bitatoms import FileError, Interrupted, factorize, parallel
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.search import branches
@@ -133,3 +137,35 @@ def test_after_ctrl_c_no_thread_is_busy_and_the_next_fit_gives_the_same_bits(poo
     assert pool._n_busy == 0
     assert pool._n_threads == 1
     assert_same_bits(["starts"], [fit("starts", n_jobs=2)])
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from bitatoms.rows.checkpoint_steps import StepFiles
+from test_many_fits import fit
+StepFiles.is_due = lambda steps: True
+
+def hold(row):
+    if list(Path(sys.argv[1]).glob("search-*.npz")):
+        print("held", flush=True)
+        sys.stdin.read()
+
+fit("or", checkpoint=sys.argv[1], callbacks=hold)
+"""
+
+
+def test_a_second_process_with_the_checkpoint_of_a_fit_raises_until_the_first_is_killed(tmp_path):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout.readline() == "held\n"
+        written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        for resume in (False, True):
+            with pytest.raises(FileError, match="another fit is using this folder; wait until it ends, or choose"):
+                fit("or", checkpoint=tmp_path, resume=resume)
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == written
+        process.kill()
+    assert_same_bits(["or"], [fit("or", checkpoint=tmp_path, resume=True)])

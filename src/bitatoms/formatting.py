@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 
 def times(lift: float | None) -> str:
-    """Return how many times as often something occurs: two digits, or all of an integer.
+    """Return how many times as often something occurs: two digits, or all of an integer below ten million.
 
     A dash if that is unknown, or if it never occurs: a pattern that no row has in full has no lift.
     """
     if not lift:
         return "–"
+    if lift >= 1e7:  # of wide patterns, whose features together are never expected
+        return f"×{lift:.1e}".replace("e+0", "e+")
     return f"×{lift:.2g}" if lift < 9.95 else f"×{lift:,.0f}"
 
 

@@ -212,7 +212,8 @@ def test_script_writes_csv_without_formulas():
 
 
 def test_script_writes_lifts_as_the_rest_of_the_page_does():
-    lifts = [None, 0, 0.004, 0.02, 0.25, 0.55, 0.999, 1, 1.25, 1.35, 2, 2.25, 9.94, 9.95, 9.96, 10.5, 11.5, 1238.4, 1e9]
+    lifts = [None, 0, 0.004, 0.02, 0.25, 0.55, 0.999, 1, 1.25, 1.35, 2, 2.25]
+    lifts += [9.94, 9.95, 9.96, 10.5, 11.5, 1238.4, 9.9e6, 1e9, 1.234e25]
     assert run_script("return input.map(liftText);", lifts) == [times(lift) for lift in lifts]
 
 

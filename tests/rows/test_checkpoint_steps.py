@@ -1,5 +1,6 @@
 """The steps of a search in a checkpoint: what is saved and when, files that are no longer needed, and corrupt ones."""
 
+import errno
 import json
 import os
 from contextlib import suppress
@@ -350,3 +351,40 @@ def test_a_search_ended_by_its_time_goes_on(written_at_once, tmp_path):
     uninterrupted = ba.BinaryDictionaryLearning(random_state=0).fit(X)
     assert resumed.codelength_.total == uninterrupted.codelength_.total < cut.codelength_.total
     np.testing.assert_array_equal(resumed.components_, uninterrupted.components_)
+
+
+def fails_after(function, n_successes):
+    """Return a function that works this many times, until the disk is full."""
+    left = [n_successes]
+
+    def limited(*arguments, **named):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return function(*arguments, **named)
+
+    return limited
+
+
+FULL = {
+    "writing": lambda n: ("bitatoms.rows.checkpoint_file.npy.write_array", fails_after(np.lib.format.write_array, n)),
+    "syncing": lambda n: ("os.fsync", fails_after(os.fsync, n)),
+    "renaming": lambda n: ("os.replace", fails_after(os.replace, n)),
+}
+
+
+@pytest.mark.parametrize("point", FULL)
+@pytest.mark.parametrize("n_successes", [0, 1, 5, 18])
+def test_a_search_that_finds_the_disk_full_is_resumed(
+    written_at_once, tmp_path, monkeypatch, caplog, point, n_successes
+):
+    how = {"random_state": 0, "algebra": "or", "checkpoint": tmp_path}
+    with monkeypatch.context() as patch:
+        patch.setattr(*FULL[point](n_successes))
+        with pytest.raises(FileError, match="No space left on device") as caught:
+            ba.factorize(X, **how)
+    assert ("The previous checkpoint is intact" in str(caught.value)) == (tmp_path / "state.npz").exists()
+    assert caplog.messages == []  # the error is not logged in addition
+    assert not list(tmp_path.glob(".*.part"))
+    resumed = ba.factorize(X, resume=True, **how)
+    assert_same_search(resumed, ba.factorize(X, random_state=0, algebra="or"))

@@ -95,7 +95,7 @@ class Checkpoint:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if error is not None:
+            if error is not None and not isinstance(error, FileError):  # a full disk is one error, not two
                 self.steps.flush()
         except FileError as failed:  # the error that ended the fit is more important
             logger.warning("%s", failed)

@@ -18,6 +18,7 @@ function percentText(part, total) {
 // How many times as often something occurs; a dash if that is unknown, or if it never occurs.
 function liftText(lift) {
   if (!lift) return "–";
+  if (lift >= 1e7) return `×${lift.toExponential(1)}`;
   const nDecimals = lift < 9.95 ? 1 - Math.floor(Math.log10(lift)) : 0;
   return `×${nDecimals ? Number(roundedText(lift, nDecimals)) : formatCount(Number(roundedText(lift, 0)))}`;
 }
