@@ -77,6 +77,8 @@ def test_direct_grants_are_counted(X, seed, role, direct):
     ("weights", "direct", "cost", "bound"),  # a third for two roles, for each user, for each permission
     [
         ((1, 1, 1), 1, (1 + 3 + 2) + 1, math.ceil((2 * 1 + (3 * 2 + 1) + (2 * 3 + 1)) / 3)),
+        # In quarters, because costs are integers of the smallest weight.
+        ((0.25, 1, 1), 1, (0.25 + 3 + 2) + 1, math.ceil(4 * (2 * 0.75 + (3 * 2 + 1) + (2 * 3 + 1)) / 3) / 4),
         ((2, 1, 0.5), 3, (2 + 3 + 0.5 * 2) + 3, (2 * 3 + (3 * 3 + 3) + (2 * 1.5 + 1.5)) / 3),
     ],
 )
