@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 import naive
-from bitatoms.covers.costs import AssignmentCost
+from bitatoms.covers.costs import AssignmentCost, fewest_roles
 from bitatoms.covers.graph import cover_by_cliques
 from bitatoms.covers.monitor import CoverMonitor
 from bitatoms.covers.problem import Problem
@@ -78,6 +78,8 @@ def test_direct_grants_are_counted(X, seed, role, direct):
     ("weights", "direct", "cost", "bound"),  # a third for two roles, for each user, for each permission
     [
         ((1, 1, 1), 1, (1 + 3 + 2) + 1, math.ceil((2 * 1 + (3 * 2 + 1) + (2 * 3 + 1)) / 3)),
+        # In quarters, because costs are integers of the smallest weight.
+        ((0.25, 1, 1), 1, (0.25 + 3 + 2) + 1, math.ceil(4 * (2 * 0.75 + (3 * 2 + 1) + (2 * 3 + 1)) / 3) / 4),
         ((2, 1, 0.5), 3, (2 + 3 + 0.5 * 2) + 3, (2 * 3 + (3 * 3 + 3) + (2 * 1.5 + 1.5)) / 3),
     ],
 )
@@ -86,6 +88,13 @@ def test_direct_grants_by_hand(weights, direct, cost, bound):
     X = np.array([[1, 1, 0], [1, 1, 0], [1, 1, 0], [0, 0, 1]])
     result = ba.cover(X, objective="assignments", weights=weights, direct_weight=direct, random_state=0)
     assert (result.n_roles, result.n_direct, result.cost, result.lower_bound) == (1, 1, cost, bound)
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns", "most"), [(1, 1, 1), (3, 5, 3), (200, 30, 30)])
+def test_one_role_less_outweighs_all_assignments_and_these_count_equally(n_rows, n_columns, most):
+    cost = fewest_roles(n_rows, n_columns, most)
+    assert (most - 1) * cost.of(n_rows, n_columns) < most * cost.of(1, 1)
+    assert cost.of(2, 1) - cost.of(1, 1) == cost.of(1, 2) - cost.of(1, 1) == 1
 
 
 @given(X=tiny, seed=SEEDS)
