@@ -76,6 +76,15 @@ def test_samples_within_the_residual_limit_are_not_coded(small, algebra, search)
     assert not result.codes.row_weights()[few].any()
 
 
+def test_atoms_that_the_residual_limit_leaves_without_users_are_dropped():
+    """Half of the rows have one feature, which is within the limit: no row uses the atom of that feature."""
+    X = np.repeat([[0, 1], [1, 1]], 9, axis=0)
+    with pytest.warns(UserWarning, match="only 1 are useful"):
+        result = factorize(X, 2, algebra="or", residual_limit=1, false_positive_cost=[1.5, 4.0], random_state=46)
+    assert result.atoms.to_dense().tolist() == [[1, 1]]
+    assert result.uses.tolist() == [9]
+
+
 @every_algebra
 def test_samples_within_the_residual_limit_are_not_coded_for_the_fewest_errors(table, algebra):
     result = factorize(table, 5, algebra=algebra, residual_limit=15, random_state=0)

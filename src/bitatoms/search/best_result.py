@@ -54,13 +54,14 @@ def best_result(
                 block = block.with_factors(atoms, codes, bias)
                 length = monitor.codelength(block, wrong, bias)
                 record_state(context, block, Change(), 0, "drop")
-        if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for
-            block.discard(~block.in_use())
-            (atoms, codes), length = block.factors(), monitor.codelength(block, wrong, block.bias)
-        if context.is_mdl_search and context.objective.residual_limit:
+        is_limited = context.is_mdl_search and context.objective.residual_limit > 0
+        if is_limited:
             block = uncode_within_limit(block, context.objective.residual_limit, monitor.settles_bias)
             codes, bias, wrong = block.codes(), block.bias, block.wrong()
             length = monitor.codelength(block, wrong, block.bias)
+        if (monitor.min_atoms or is_limited) and not block.in_use().all():  # fewer are of use than were asked for
+            block.discard(~block.in_use())
+            (atoms, codes), length = block.factors(), monitor.codelength(block, wrong, block.bias)
         by_codelength = replace(context.objective, by_codelength=True, share=1.0)
         saved = savings(block, by_codelength, monitor.settles_bias)
         order = np.argsort(-saved, kind="stable")
