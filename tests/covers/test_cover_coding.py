@@ -1,5 +1,7 @@
 """Codes from below: only atoms within a row, as few as cover the most."""
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,3 +20,13 @@ def test_rows_use_the_fewest_atoms_within_them(seed, m, p, density):
     assert not (covered & ~X & 1).any()
     for x, code, row in zip(X, codes, covered, strict=True):
         assert (row.sum(), code.sum()) == naive.fewest_atoms_from_below(x, atoms)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_few_of_many_atoms_that_overlap_are_enough(seed):
+    """The atoms that have most of what is left, one after the other, are often more than the fewest."""
+    atoms = random_bits(seed, 9, 9, 0.4)
+    X = np.ones((1, 9), np.uint8)
+    codes = code_from_below(BitMatrix.from_dense(X), BitMatrix.from_dense(atoms)).to_dense()
+    n_covered = naive.product(codes, atoms, "or").sum()
+    assert (n_covered, codes.sum()) == naive.fewest_atoms_from_below(X[0], atoms)
