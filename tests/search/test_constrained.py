@@ -246,8 +246,21 @@ def test_a_callback_ends_all_searches_within_constraints(algebra):
     assert len(rounds) == 3
 
 
+@pytest.mark.parametrize("limit", [{"fixed_atoms": [[1] * M]}, {"max_features_per_atom": 4}, {}])
+@pytest.mark.parametrize("max_iter", [1, 100])
+def test_a_callback_that_stops_in_any_round_is_the_reason_that_a_search_ends(limit, max_iter):
+    how = {"n_components": 3, "algebra": "or", "max_iter": max_iter, "random_state": 0, **limit}
+    ba.factorize(table(1), **how, callbacks=(rounds := []).append)
+    for at in {1, len(rounds) // 2, len(rounds) - 1, len(rounds)}:
+        result = ba.factorize(table(1), **how, callbacks=lambda row, at=at: row.round == at)
+        assert result.ended == "callback"
+
+
 def test_the_rounds_of_searches_within_constraints_are_numbered_from_1_on():
-    result = ba.factorize(table(2), max_features_per_atom=4, random_state=0)
+    rounds = []
+    result = ba.factorize(table(2), max_features_per_atom=4, callbacks=rounds.append, random_state=0)
+    assert result.history[:-1] == tuple(rounds)
+    assert result.history[-1].move == "within constraints"
     assert [row.round for row in result.history] == [*range(1, len(result.history) + 1)]
     assert sum(row.move == "start" for row in result.history) > 1
 

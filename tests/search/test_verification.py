@@ -211,6 +211,14 @@ def test_no_way_to_fit_returns_a_result_that_was_not_asked_for(monkeypatch, fit,
         fit({"n_components": 2, "max_features_per_atom": 2, "random_state": 0}, tmp_path)
 
 
+def test_errors_of_earlier_batches_are_not_forbidden():
+    """They were coded with other atoms. Everything else is checked."""
+    found, params = described(ATOMS | [0, 0, 1, 0, 0]), asked(false_positive_cost=np.inf)
+    assert verified(found, params, N, M, of_stream=True) is found
+    with pytest.raises(InternalError, match="the codelength is"):
+        verified(replace(found, codelength=Codelength(1, 2, 3)), params, N, M, of_stream=True)
+
+
 def test_a_batch_whose_result_is_discarded_leaves_the_estimator_as_it_was(monkeypatch):
     model = ba.BinaryDictionaryLearning(2, max_features_per_atom=2, random_state=0)
     model.partial_fit(np.eye(20, 6, dtype=int))

@@ -389,7 +389,7 @@ class StreamLearner:
             compared=state.compared,
             remembered=None if remembered is None else remembered.T[indices].T,
         )
-        return verified(result, self.params, result.n_samples, state.atoms.n_cols)
+        return verified(result, self.params, result.n_samples, state.atoms.n_cols, of_stream=True)
 
     def _as_round(self, state: StreamState, seconds: float) -> Round:
         """Return the row of the history for a batch."""

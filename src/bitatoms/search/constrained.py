@@ -168,6 +168,14 @@ class ConstrainedSearch:
             rows = self._residual(holdout.rows, frozen, held_out.codes(), block.bias)
             holdout = replace(holdout, rows=rows)
         steps = self.steps if number == 0 and n_frozen == self.params.n_fixed else None
+        n_rounds = len(self.history)
+
+        def numbered(row: Round) -> Round:
+            """Return a round with its number in all searches."""
+            return row._replace(round=n_rounds + row.round)
+
+        callbacks = tuple((lambda row, call=call: call(numbered(row))) for call in free.callbacks)
+        free = replace(free, callbacks=callbacks)
         try:
             found = search_freely(residual, free, self.workers, self.random, deadline, holdout, self.share, steps)
         except Interrupted as interrupted:
@@ -176,8 +184,7 @@ class ConstrainedSearch:
                 code(joined, self.objective.rule(joined))
                 self._keep(self._without_useless(joined))
             raise
-        rounds = [*self.history, *found.history]
-        self.ended, self.history = found.ended, tuple(row._replace(round=i) for i, row in enumerate(rounds, start=1))
+        self.ended, self.history = found.ended, (*self.history, *map(numbered, found.history))
         return found
 
     def _residual(self, data: BitMatrix, frozen: BitMatrix, codes: BitMatrix, bias: BitMatrix) -> BitMatrix:

@@ -27,7 +27,7 @@ from .mdl_search import search_mdl
 from .monitor import SearchMonitor
 from .params import SearchParams
 from .plan import AnytimeTuning
-from .stopping import CONVERGED, MAX_MEMORY, MAX_TIME, REASONS, SearchResult
+from .stopping import CALLBACK, CONVERGED, MAX_MEMORY, MAX_TIME, REASONS, SearchResult
 
 _MODERATE_COST = 3.0  # of an error
 
@@ -52,7 +52,10 @@ class OneStart:
             if monitor.stop_reason is not None:
                 context.journal.keep_best()
             remove_forbidden(context)
-            return found.ended, best_result(context, found.block, params.coder_after, found.ended)
+            result = best_result(context, found.block, params.coder_after, found.ended)
+            if result is not None and monitor.stop_reason == CALLBACK:  # perhaps in its last round
+                result = replace(result, ended=CALLBACK)
+            return found.ended if result is None else result.ended, result
         except OutOfTime:
             ended = MAX_TIME
             if monitor.best is None:

@@ -22,10 +22,16 @@ from .windows import is_wide
 AnyResult = TypeVar("AnyResult", bound=ResultBase)
 
 
-def verified(result: AnyResult, params: SearchParams, n_rows: int, n_features: int) -> AnyResult:
-    """Return a result of a table of this shape; raise InternalError if it is not what the parameters ask for."""
-    for checked in (_shapes, _counts, _bias, _atoms, _codes):
-        for violation in checked(result, params, n_rows, n_features):
+def verified(
+    result: AnyResult, params: SearchParams, n_rows: int, n_features: int, of_stream: bool = False
+) -> AnyResult:
+    """Return a result of a table of this shape; raise InternalError if it is not what the parameters ask for.
+
+    In a stream, rows of earlier batches keep their codes when atoms change, so that costs may forbid some of them.
+    """
+    checks = (_shapes, _counts, _bias, _atoms, _codes)
+    for check in checks if of_stream else (*checks, _errors):
+        for violation in check(result, params, n_rows, n_features):
             raise InternalError(violation)
     return result
 
@@ -69,11 +75,16 @@ def _counts(result: ResultBase, params: SearchParams, n_rows: int, n_features: i
     without = int(string_bits(n_known, result.ones).sum())
     if result.bits_without not in (None, without):
         yield f"the table takes {without} bits without atoms, and not {result.bits_without}"
-    if params.costs is not None:
-        if result.missed[np.isinf(params.costs.missed)].any():
-            yield "ones are missed that false_negative_cost forbids to miss"
-        if (wrong - result.missed)[np.isinf(params.costs.added)].any():
-            yield "ones are added that false_positive_cost forbids to add"
+
+
+def _errors(result: ResultBase, params: SearchParams, n_rows: int, n_features: int) -> Iterator[str]:
+    """Yield which errors of a result infinite costs forbid."""
+    if params.costs is None or result.missed is None:
+        return
+    if result.missed[np.isinf(params.costs.missed)].any():
+        yield "ones are missed that false_negative_cost forbids to miss"
+    if (result.wrong - result.missed)[np.isinf(params.costs.added)].any():
+        yield "ones are added that false_positive_cost forbids to add"
 
 
 def _bias(result: ResultBase, params: SearchParams, n_rows: int, n_features: int) -> Iterator[str]:
