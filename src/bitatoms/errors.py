@@ -151,5 +151,5 @@ class InvalidCellType(InvalidCell, TypeError):
 class InternalError(RuntimeError):
     """A result is not what was asked for. It is not returned; this is a defect of bitatoms."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(f"internal error: {what}. The result was discarded; please report this with the parameters.")
+    def __str__(self) -> str:
+        return f"internal error: {self.args[0]}. The result was discarded; please report this with the parameters."

@@ -21,7 +21,7 @@ from .monitor import CoverMonitor
 from .problem import Problem, Role
 from .result import Cover
 from .search import CoverPlan, find_cover
-from .verify import verify
+from .verification import verified
 
 PLAN = CoverPlan()
 
@@ -75,8 +75,7 @@ def search_cover(
         is_limited=limits.has_any,
         history=tuple(monitor.history),
     )
-    verify(cover, data, params, limits)
-    return cover
+    return verified(cover, data, params, limits)
 
 
 def _role_cost(

@@ -1,5 +1,6 @@
 """Covers that are not what was asked for are never returned."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.covers import driver
 from bitatoms.covers.limits import RoleLimits
-from bitatoms.covers.verify import verify
+from bitatoms.covers.verification import verified
 from bitatoms.errors import InternalError
 
 X = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 1, 1]], np.uint8)
@@ -66,9 +67,9 @@ def changed(bits, *cells):
 )
 def test_a_wrong_cover_is_an_internal_error(cover, change, message):
     limits = RoleLimits(FIXED_BITS)
-    verify(cover, BITS, PARAMS, limits)
+    verified(cover, BITS, PARAMS, limits)
     with pytest.raises(InternalError, match=f"internal error: the cover .* is invalid: {message}"):
-        verify(replace(cover, **change(cover)), BITS, PARAMS, limits)
+        verified(replace(cover, **change(cover)), BITS, PARAMS, limits)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,13 @@ def test_a_wrong_cover_is_an_internal_error(cover, change, message):
 )
 def test_a_cover_beyond_its_limits_is_an_internal_error(cover, limits, message):
     with pytest.raises(InternalError, match=message):
-        verify(cover, BITS, PARAMS, RoleLimits(FIXED_BITS, **limits))
+        verified(cover, BITS, PARAMS, RoleLimits(FIXED_BITS, **limits))
+
+
+def test_internal_errors_keep_their_message_between_processes():
+    error = InternalError("a role has no users")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert str(error).startswith("internal error: a role has no users. The result was discarded")
 
 
 def test_ones_that_are_apart_are_independent():
@@ -91,9 +98,9 @@ def test_ones_that_are_apart_are_independent():
     assert (found.n_roles, found.lower_bound) == (2, 2)
     limits = RoleLimits(ba.BitMatrix.zeros(0, 3), apart=((1, 2),), together=((0, 2),))
     for cells in ([[0, 0], [0, 1]], [[0, 1], [0, 2]]):
-        verify(replace(found, independent=np.array(cells)), ba.BitMatrix.from_dense(ones), PARAMS, limits)
+        verified(replace(found, independent=np.array(cells)), ba.BitMatrix.from_dense(ones), PARAMS, limits)
     with pytest.raises(InternalError, match="the lower bound is not proved"):
-        verify(replace(found, independent=np.array([[0, 0], [0, 2]])), ba.BitMatrix.from_dense(ones), PARAMS, limits)
+        verified(replace(found, independent=np.array([[0, 0], [0, 2]])), ba.BitMatrix.from_dense(ones), PARAMS, limits)
 
 
 def test_a_search_that_loses_ones_returns_nothing(monkeypatch):

@@ -1,4 +1,4 @@
-"""`verify`: every cover is checked against the table and the parameters before it is returned, whatever found it."""
+"""The check of every cover against the table and the parameters before it is returned, whatever found it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from .limits import RoleLimits
 from .result import Cover
 
 
-def verify(cover: Cover, data: BitMatrix, params: Mapping[str, Any], limits: RoleLimits) -> None:
-    """Raise `InternalError` unless a cover of a table is exact, keeps to its limits, and states what it costs."""
+def verified(cover: Cover, data: BitMatrix, params: Mapping[str, Any], limits: RoleLimits) -> Cover:
+    """Return a cover of a table; raise `InternalError` unless it is exact, within its limits, and states its cost."""
     for what, holds in _claims(cover, data, params, limits):
         if not holds:
             raise InternalError(f"the cover that was found is invalid: {what}")
+    return cover
 
 
 def _claims(
