@@ -59,6 +59,13 @@ def test_users_without_a_fixed_role_get_others(bitatoms, folder):
     assert ba.read(folder / "held.csv").to_dense().tolist() == [[0, 1]]
 
 
+def test_direct_grants_that_are_not_written_are_noted(bitatoms):
+    how = ("roles", "users.csv", "--objective", "assignments", "--direct-weight", 0.1, "--max-iter", 1)
+    note = "Direct grants were not written; --direct FILE keeps them."
+    assert bitatoms(*how)[1].splitlines()[-1] == note
+    assert note not in bitatoms(*how, "--direct", "granted.csv")[1]
+
+
 def test_the_result_as_json(bitatoms, folder):
     how = ("--objective", "assignments", "--weights", "2,1,0.5", "--direct-weight", 1.5, "--direct", "direct.csv")
     code, out, _ = bitatoms("roles", "users.csv", *how, "--json", "--top", 2, "--max-iter", 1, "--random-state", 4)

@@ -46,6 +46,14 @@ def test_what_was_tried_is_not_advised(result):
     assert thorough.untried == ("xor", "rows")
 
 
+def test_atoms_that_save_no_bits_are_not_called_a_saving(result):
+    longer = replace(result, bits_without=result.codelength.total, ended="converged", objective="errors")
+    text = longer.summary()
+    assert "no fewer than without atoms.\nThese atoms save no bits: the fewest wrong cells were sought.\n" in text
+    assert "saving" not in text
+    assert "These atoms save no bits.\n" in replace(longer, objective="codelength").summary()
+
+
 @pytest.mark.parametrize(
     ("n_atoms", "beyond", "ended", "verdict"),
     [

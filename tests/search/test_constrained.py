@@ -256,6 +256,13 @@ def test_a_callback_that_stops_in_any_round_is_the_reason_that_a_search_ends(lim
         assert result.ended == "callback"
 
 
+def test_a_note_names_the_limits_if_they_leave_fewer_atoms_than_were_requested():
+    X = table(1)
+    with pytest.warns(UserWarning, match="3 atoms were requested, but only 0 are found within the limits"):
+        found = ba.factorize(X, 3, algebra="or", min_samples_per_atom=len(X) + 1, random_state=0)
+    assert found.atoms.n_rows == 0
+
+
 def test_the_rounds_of_searches_within_constraints_are_numbered_from_1_on():
     rounds = []
     result = ba.factorize(table(2), max_features_per_atom=4, callbacks=rounds.append, random_state=0)

@@ -103,6 +103,8 @@ def find_roles(data: Input, outputs: RoleOutputs, search: RoleSearch, display: D
         _print_roles(found, names, table, display.top)
         written = f"Written: {listed(outputs.paths)}" if outputs.paths else "Nothing was written; -o keeps the roles."
         print_line(f"\n{written}")
+        if found.n_direct and outputs.direct is None:
+            print_line("Direct grants were not written; --direct FILE keeps them.")
     if found.ended != "interrupted":
         return None
     return f"the best roles so far are in {listed(outputs.paths)}" if outputs.paths else "nothing was written"

@@ -208,6 +208,9 @@ class ResultBase:
     def _verdict_lines(self) -> list[str]:
         """Return sentences on what it means that little is saved, or nothing."""
         n_atoms, n_beyond = self.atoms.n_rows, self.beyond_chance
+        if n_atoms and self.bits_without is not None and self.codelength.total >= self.bits_without:
+            chosen = ": the fewest wrong cells were sought" if self.objective == "errors" else ""
+            return [f"These atoms save no bits{chosen}"]
         more, other = "occur together more or less often than", "the numbers of ones per sample and feature explain"
         if not self.converged:
             few = "That is a small saving" if n_atoms else "No atom was found that makes the description shorter"

@@ -243,7 +243,8 @@ def report_result(result: ResultBase, params: SearchParams) -> None:
     logger.info("%s", result.summary())
     wanted, n_atoms = params.n_components, result.atoms.n_rows
     if params.search != "paper" and wanted != "mdl" and result.ended == CONVERGED and n_atoms < wanted:
-        why = f"only {n_atoms} are useful" if result.wrong_bits else f"{n_atoms} leave no errors"
+        useful = "found within the limits" if params.limits else "useful"
+        why = f"only {n_atoms} are {useful}" if result.wrong_bits else f"{n_atoms} leave no errors"
         warn(f"{wanted} atoms were requested, but {why}; {n_atoms} are returned")
 
 
