@@ -8,29 +8,22 @@ from hypothesis import strategies as st
 import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.complete import complete_atoms, hash_rows
-from bitatoms.parallel import Workers
-from bitatoms.sparse_bits import SparseBits
-from support.blocks import WORKERS, bits_of
+from support.blocks import bits_of
 from support.strategies import SEEDS, SHARES, matrices, random_bits
 
 
-@given(matrices(), SHARES, st.integers(0, 70), SEEDS, st.booleans(), WORKERS)
-def test_equals_the_oracle(X, unknown, n_atoms, seed, has_bias, workers):
+@given(matrices(), SHARES, st.integers(0, 70), SEEDS)
+def test_equals_the_oracle(X, unknown, n_atoms, seed):
     X = X + 2 * random_bits(seed + 2, *X.shape, unknown)
     atoms = random_bits(seed, n_atoms, X.shape[1], 3 / X.shape[1])
-    bias = random_bits(seed + 1, 1, X.shape[1], 0.3) if has_bias else None
-    packed = None if bias is None else BitMatrix.from_dense(bias)
-    found = complete_atoms(bits_of(X), BitMatrix.from_dense(atoms), workers, packed)
-    np.testing.assert_array_equal(found.to_dense(), naive.complete(X, atoms, None if bias is None else bias[0]))
-    if X.max(initial=0) < 2:
-        sparse = (SparseBits.from_bits(BitMatrix.from_dense(table)) for table in (X, atoms))
-        assert complete_atoms(*sparse, workers, packed) == found
+    found = complete_atoms(bits_of(X), BitMatrix.from_dense(atoms))
+    np.testing.assert_array_equal(found.to_dense(), naive.complete(X, atoms))
 
 
 @pytest.mark.parametrize("n_cols", [0, 70])
 def test_an_atom_without_features_is_complete_in_every_row(n_cols):
     X, atom = BitMatrix.from_dense(random_bits(0, 5, n_cols, 0.5)), BitMatrix.zeros(1, n_cols)
-    assert complete_atoms(X, atom, Workers()).to_dense().all()
+    assert complete_atoms(X, atom).to_dense().all()
 
 
 @given(matrices(), SEEDS)

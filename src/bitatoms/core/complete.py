@@ -7,59 +7,32 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import words
-from ..parallel import Workers
-from ..sparse_bits import Bits, SparseBits, packed
+from ..sparse_bits import Bits, SparseBits
 
 _MAX_HASHED_WORDS, _HASHED_WORDS = 1 << 25, 1 << 20  # of sparse rows, in all and at a time
-_PAIR_COST = 1.5  # nanoseconds per row and atom
 
 
-def complete_atoms(data: Bits, atoms: Bits, workers: Workers | None = None, bias: BitMatrix | None = None) -> BitMatrix:
-    """Return, for each row, the atoms that are complete in it.
+def complete_atoms(data: BitMatrix, atoms: BitMatrix) -> BitMatrix:
+    """Return, for each row, the atoms that are complete in it: the row is known to have all their features.
 
-    An atom is complete in a row that is known to have all its features. A feature that the bias sets counts the other
-    way round: an atom with this feature clears it, so that the row must not have it. An atom without features is
-    complete in every row.
+    An atom without features is complete in every row. `bitatoms.core.members.count_members` counts such rows.
 
     Parameters
     ----------
-    data : BitMatrix or SparseBits of shape (n, m)
-    atoms : BitMatrix or SparseBits of shape (p, m)
-    workers : Workers, optional
-    bias : BitMatrix of shape (1, m), optional
+    data : BitMatrix of shape (n, m)
+    atoms : BitMatrix of shape (p, m)
 
     Returns
     -------
     BitMatrix of shape (n, p)
-        `bitatoms.core.members.count_members` counts them without listing them.
     """
     n, p = data.n_rows, atoms.n_rows
     if not data.n_cols:
         return BitMatrix.from_dense(np.ones((n, p), np.uint8))
-    is_shifted = bias is not None and bias.count() > 0
-    if isinstance(data, SparseBits) and not is_shifted:
-        return _complete_in_sparse(data, atoms)
-    data, atoms = packed(data), packed(atoms)
-    shifted = data ^ bias if is_shifted else data
     anchors = np.bitwise_count(atoms.words).argmax(axis=1)  # the words that most rows lack
     out = np.zeros((n, -(-p // 64)), np.uint64)
-
-    def find(start: int, stop: int) -> None:
-        words.find_complete(shifted.words, atoms.words, anchors, start, stop, out)
-
-    (workers or Workers()).map_rows(find, n, _PAIR_COST * p)
+    words.find_complete(data.words, atoms.words, anchors, 0, n, out)
     return BitMatrix.from_words(out, p, check=False)
-
-
-def _complete_in_sparse(data: SparseBits, atoms: Bits) -> BitMatrix:
-    """Return the atoms that share all their ones with each row."""
-    weights = atoms.row_weights()
-    shared = data.to_sparse() @ atoms.to_sparse().T
-    is_complete = shared.data == weights[shared.indices]
-    indptr = np.concatenate(([0], np.cumsum(is_complete)))[shared.indptr]
-    found = BitMatrix.from_csr(indptr, shared.indices[is_complete], atoms.n_rows)
-    without_ones = BitMatrix.from_dense((weights == 0)[np.newaxis])
-    return BitMatrix.from_words(found.words | without_ones.words, atoms.n_rows, check=False)
 
 
 def hash_rows(data: Bits) -> int | None:

@@ -31,7 +31,7 @@ class Counts:
     missed: NDArray[np.int64]  # (m,): rows in which the bit is one and wrong
     codes_changed: int  # bits of codes that the pass changed
     # None in a stream, whose past rows cannot be counted again when atoms change, and in older checkpoints:
-    complete: NDArray[np.int64] | None = None  # (p,): rows in which each atom is complete (see `complete_atoms`)
+    complete: NDArray[np.int64] | None = None  # (p,): rows in which each atom is complete (see `count_members`)
     rows_hash: int | None = None  # the hash of the rows
     # See `count_members`:
     lacking: NDArray[np.int64] | None = None  # (ones of the atoms,): rows that lack this feature of the atom only

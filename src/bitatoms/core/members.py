@@ -33,7 +33,8 @@ _SHARED = np.int64(1) << np.int64(40)  # one common feature, in a sum with the p
 class MemberCounts(NamedTuple):
     """Counts of rows by which features of atoms they lack. The counts of a table are the sums of those of its chunks.
 
-    A feature that the bias sets counts the other way round, as in `bitatoms.core.complete.complete_atoms`.
+    A feature that the bias sets counts the other way round: an atom with this feature clears it, so that a row has it
+    if its cell is zero.
     """
 
     complete: Counted  # (n_atoms,): rows that are known to have all features of the atom

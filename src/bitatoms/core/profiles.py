@@ -117,7 +117,7 @@ def _fit_mixture(
 
 
 def _rounded(values: NDArray[np.float64], n_terms: int) -> NDArray[np.float64]:
-    """Return values of which each sum of this many is exact, in any order."""
+    """Round values so that every sum of ``n_terms`` of them is exact, in any order."""
     unit = 2 * np.spacing(n_terms * np.abs(values).max(initial=1))
     return np.rint(values / unit) * unit
 

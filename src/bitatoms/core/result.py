@@ -366,7 +366,7 @@ class Factorization(ResultBase):
     saved : ndarray of shape (n_atoms,), int64, or None
         By how many bits the codelength would be longer without each atom, the other codes left as they are; the bias
         takes the columns that would be wrong in most samples, if it takes such columns in this search. With
-        ``bias=False`` or costs of errors, errors cost what they cost in the search. It can be 0 or negative only if the
+        ``bias=False`` or costs of errors, it is the rise of the objective. It can be 0 or negative only if the
         number of atoms was given, with ``search="paper"``, in a stream, if the search was cut short, or, rarely, if
         only a sample of the rows was searched.
     ones, missed : ndarray of shape (n_features,), int64, or None

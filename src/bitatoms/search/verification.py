@@ -27,7 +27,7 @@ def verified(
 ) -> AnyResult:
     """Return a result of a table of this shape; raise InternalError if it is not what the parameters ask for.
 
-    In a stream, rows of earlier batches keep their codes when atoms change, so that costs may forbid some of them.
+    In a stream, rows of earlier batches keep their codes when atoms change. Infinite costs do not hold for them.
     """
     checks = (_shapes, _counts, _bias, _atoms, _codes)
     for check in checks if of_stream else (*checks, _errors):
