@@ -1,15 +1,31 @@
-"""Fixtures of all tests, and how they are distributed among processes."""
+"""Fixtures of all tests, how they are ordered and distributed among processes, and what Hypothesis draws.
+
+``TEST_ORDER=7`` runs modules, and the tests of each, in a random order (seed 7). ``HYPOTHESIS_PROFILE=random`` draws
+other examples in each run, and ``HYPOTHESIS_EXAMPLES=1000`` draws more.
+"""
 
 import gc
+import os
+import random
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from bitatoms.parallel import count_threads
 from support.plans import use_one_start, use_small_cover_plan
 
 # Modules that take longest, or wait for other processes. They are run first, so that no process is left with one.
 LONG = ("test_readme.py", "test_sources.py", "test_dask.py", "test_stream.py", "test_faults.py", "test_interrupt.py")
+
+
+# No deadline: the first call of a kernel compiles it. No database: a run does not depend on earlier ones.
+EXAMPLES = {"deadline": None, "database": None, "max_examples": int(os.environ.get("HYPOTHESIS_EXAMPLES", "15"))}
+settings.register_profile("same", derandomize=True, **EXAMPLES)
+settings.register_profile("random", derandomize=False, **EXAMPLES)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -40,8 +56,29 @@ def pytest_collect_file():
 
 
 def pytest_collection_modifyitems(items):
-    """Run long modules first, in the order above; with xdist, this needs ``--no-loadscope-reorder``."""
-    items.sort(key=lambda item: LONG.index(name) if (name := Path(item.path).name) in LONG else len(LONG))
+    """Order the tests: long modules first, or at random. With xdist, this needs ``--no-loadscope-reorder``."""
+    if "TEST_ORDER" in os.environ:
+        seed = os.environ["TEST_ORDER"]
+        items.sort(key=lambda item: random.Random(f"{seed} {item.nodeid}").random())
+        items.sort(key=lambda item: random.Random(f"{seed} {item.path}").random())
+    else:
+        items.sort(key=lambda item: LONG.index(name) if (name := Path(item.path).name) in LONG else len(LONG))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_temporary_folder(tmp_path_factory):
+    """Give each process of the tests and its children a folder for temporary files; nothing may be left in it."""
+    tmp_path_factory.getbasetemp()  # before the folder changes
+    with pytest.MonkeyPatch.context() as patch:
+        # Not below pytest's own folder: paths of sockets are at most 104 characters long on macOS.
+        folder = tempfile.mkdtemp(prefix="t")
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", folder)
+        yield
+    # openpyxl keeps the file of a sheet that could not be written until the process ends.
+    left = sorted(name for name in os.listdir(folder) if not name.startswith("openpyxl."))
+    shutil.rmtree(folder, ignore_errors=True)
+    assert not left, f"the tests left files in the folder for temporary files: {left}"
 
 
 @pytest.fixture(scope="session")

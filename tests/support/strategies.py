@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
-
-# No deadline: the first call of a kernel compiles it. HYPOTHESIS_EXAMPLES=1000 looks longer.
-settings.register_profile("kernels", deadline=None, max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "15")))
-settings.load_profile("kernels")
 
 ROWS = st.sampled_from((0, 1, 2, 3, 5, 17, 63, 64, 65, 130))
 COLUMNS = st.sampled_from((1, 2, 7, 8, 9, 31, 63, 64, 65, 128, 130))
