@@ -15,7 +15,10 @@ BLOCK_TESTS := $(patsubst %,tests/core/test_%.py,beam block coding counts device
 # The development environment contains everything that the demo needs.
 DEMO := $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.demo)
 
-.PHONY: help demo test test-browser test-formats test-gpu test-emulated check kernels bench docs linkcheck dist clean
+# Tests are distributed by module: tests of a module share fits.
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/browser -n auto --dist loadfile --no-loadscope-reorder
+
+.PHONY: help demo test test-all test-browser test-formats test-gpu test-emulated check kernels bench docs linkcheck dist clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -24,9 +27,13 @@ demo: $(DEMO)  ## learn atoms of a halftone image and of digits, print a compari
 	$(BIN)/python examples/demo.py
 
 test: export OMP_NUM_THREADS = 1  # each process of the tests would start as many threads as there are processors
-test: .venv/.dev  ## run the checks while kernels are compiled, then all tests and the examples in the documentation
+test: .venv/.dev  ## run the checks while kernels are compiled, then the tests and the examples in docstrings
 	$(BIN)/bitatoms warmup --quiet & $(MAKE) check; status=$$?; wait; exit $$status
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not slow"
+
+test-all: .venv/.dev  ## run all tests, the slow ones too, in random order with 200 examples, and with an emulated CUDA device
+	TEST_ORDER=$${TEST_ORDER:-1} HYPOTHESIS_EXAMPLES=200 $(PYTEST)
+	$(MAKE) test-emulated
 
 test-browser: .venv/.browser  ## test the HTML pages in Chromium, which must be installed (CHROMIUM=path if it is not found)
 	REQUIRE_BROWSER=1 $(BIN)/python -m pytest tests/browser

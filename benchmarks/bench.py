@@ -308,8 +308,8 @@ SCRIPTS = {
     "fuzz_cover.py": "--covers 100",
     "fuzz_factorize.py": "--fits 40",
     "gpu.py": "coding passes fit transform --rows 100000",
-    "hashes.py": "--only xor,",
     "images.py": "--only halftone,text --noise 0.05 --side 60",
+    "mutants.py": "draw --number 20 FOLDER/mutants.json",
     "recommendations.py": "--rows 200 --folds 2",
     "recovery.py": "--every 97",
     "stability.py": "--rows 100 --resamples 2",
@@ -321,7 +321,7 @@ SCRIPTS = {
 
 def run_script(name: str, folder: Path) -> None:
     """Run a script of this folder on small tables, in a new process."""
-    options = [str(folder) if word == "FOLDER" else word for word in SCRIPTS[name].split()]
+    options = [word.replace("FOLDER", str(folder)) for word in SCRIPTS[name].split()]
     print(f"\n{name} {SCRIPTS[name]}", flush=True)
     subprocess.run([sys.executable, Path(__file__).with_name(name), *options], check=True)
 

@@ -1,7 +1,7 @@
 """Fixtures of all tests, how they are ordered and distributed among processes, and what Hypothesis draws.
 
-``TEST_ORDER=7`` runs modules, and the tests of each, in a random order (seed 7). ``HYPOTHESIS_PROFILE=random`` draws
-other examples in each run, and ``HYPOTHESIS_EXAMPLES=1000`` draws more.
+``TEST_ORDER=7`` runs modules, and the tests of each, in a random order (seed 7); ``TEST_ORDER=given`` runs them as they
+are named. ``HYPOTHESIS_PROFILE=random`` draws other examples in each run, and ``HYPOTHESIS_EXAMPLES=1000`` draws more.
 """
 
 import gc
@@ -57,12 +57,12 @@ def pytest_collect_file():
 
 def pytest_collection_modifyitems(items):
     """Order the tests: long modules first, or at random. With xdist, this needs ``--no-loadscope-reorder``."""
-    if "TEST_ORDER" in os.environ:
-        seed = os.environ["TEST_ORDER"]
-        items.sort(key=lambda item: random.Random(f"{seed} {item.nodeid}").random())
-        items.sort(key=lambda item: random.Random(f"{seed} {item.path}").random())
-    else:
+    order = os.environ.get("TEST_ORDER")
+    if order is None:
         items.sort(key=lambda item: LONG.index(name) if (name := Path(item.path).name) in LONG else len(LONG))
+    elif order != "given":
+        items.sort(key=lambda item: random.Random(f"{order} {item.nodeid}").random())
+        items.sort(key=lambda item: random.Random(f"{order} {item.path}").random())
 
 
 @pytest.fixture(autouse=True, scope="session")
