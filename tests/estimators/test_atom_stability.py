@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
-from sklearn.exceptions import NotFittedError
 
 import bitatoms as ba
 import naive
@@ -217,24 +216,6 @@ def test_searches_that_reach_a_limit_are_reported_once(X, model):
         stability(X, model, n_resamples=2, max_iter=1)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
-        ({"share": 0}, ValueError, "share must be above 0, not 0"),
-        ({"share": 1.2}, ValueError, "share must be between 0 and 1"),
-        ({"threshold": 0}, ValueError, "threshold must be above 0"),
-        ({"model": 3}, TypeError, "model must be a fitted BinaryDictionaryLearning"),
-        ({"model": BinaryDictionaryLearning()}, NotFittedError, "not fitted"),
-        ({"model": "none.npz"}, ba.FileError, "there is no such file"),
-        ({"rows": 3}, TypeError, "unexpected keyword argument 'rows'"),
-    ],
-)
-def test_wrong_arguments_are_reported(X, arguments, error, message):
-    with pytest.raises(error, match=message):
-        stability(X, **arguments)
 
 
 def test_other_tables_and_algebras_are_reported(X, model):

@@ -122,25 +122,6 @@ def test_the_same_seed_gives_the_same_result(X, result):
     assert again.to_dict() == result.to_dict()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"share": 0}, ValueError, "share must be above 0 and below 1"),
-        ({"n_folds": 0}, ValueError, "n_folds"),
-        ({"models": [2, 2]}, ValueError, "two models have the name '2'"),
-        ({"models": [None]}, TypeError, "a model is a number of atoms"),
-    ],
-)
-def test_wrong_arguments_are_reported(X, arguments, error, message):
-    with pytest.raises(error, match=message):
-        cross_validate_cells(X, **arguments)
-
-
-def test_a_table_without_known_cells_is_reported():
-    with pytest.raises(ValueError, match="no cell was hidden"):
-        ba.cross_validate_cells(np.full((3, 3), np.nan))
-
-
 def test_folds_at_the_same_time_give_the_same_scores(X, monkeypatch):
     monkeypatch.setattr("bitatoms.search.branches._MIN_CELLS", 1)
     one, three = (cross_validate_cells(X, [2], n_folds=3, n_jobs=n_jobs).folds for n_jobs in (1, 3))
