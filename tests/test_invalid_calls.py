@@ -14,6 +14,7 @@ from bitatoms import InputError, factorize
 from bitatoms.baselines import Asso, GreConD, MessagePassing, PandaPlus, PenalizedNMF, Proximus, ThresholdedNMF
 from bitatoms.rows.budget import MemoryLimitError
 from support.commands import runner
+from support.zoo import specimen
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -298,6 +299,14 @@ def classify(**parameters):
     return fit(ba.BinaryDictionaryClassifier)(**{"y": ["a", "b", "c"], "n_models": 1, **parameters})
 
 
+def rules(**limits):
+    return specimen("or").model.rules(**limits)
+
+
+def recommend(n):
+    return specimen("or").model.recommend(specimen("or").table, n)
+
+
 def partial_fit(**parameters):
     return ba.BinaryDictionaryLearning(**parameters).partial_fit(TINY)
 
@@ -325,6 +334,11 @@ OTHER_CALLS = [
     ],
     (partial_fit, {"forget": 2}, InputError, "forget must be between 0 and 1, not 2"),
     (fit(ba.BinaryDictionaryLearning), {"absent": "nothing"}, InputError, "absent='nothing' is not available"),
+    (rules, {"min_support": 2}, InputError, "min_support must be between 0 and 1, not 2"),
+    (rules, {"min_confidence": -0.1}, InputError, "min_confidence must be between 0 and 1, not -0.1"),
+    (rules, {"min_lift": NAN}, InputError, "min_lift must be a finite number of at least 0, not nan"),
+    (rules, {"min_left": 1}, TypeError, "min_left"),
+    (recommend, {"n": 0}, InputError, "n must be at least 1, not 0"),
     (fit(ba.BinaryImputer), {"method": "mean"}, InputError, "choose from 'auto', 'atoms', 'neighbours', 'profiles'"),
     (fit(ba.BinaryImputer), {"n_profiles": 0}, InputError, "n_profiles must be at least 1, not 0"),
     (fit(ba.CoverMiner), {"objective": "errors"}, InputError, "objective='errors' is not available; choose from 'role"),
@@ -505,6 +519,12 @@ def test_every_method_checks_its_table(method):
     if method != "partial_fit":
         with pytest.raises(NotFittedError, match="This BinaryDictionaryLearning instance is not fitted yet"):
             getattr(ba.BinaryDictionaryLearning(), method)(TINY)
+
+
+@pytest.mark.parametrize("estimator", [ba.BinaryDictionaryLearning, ba.CoverMiner, ba.BinaryDictionaryClassifier])
+def test_without_a_fit_there_is_no_frame(estimator):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        estimator().to_frame()
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array, ba.BitMatrix.from_dense])

@@ -10,6 +10,8 @@ from bitatoms.images.neighbors import held_out_share, neighbor_contexts
 
 NOISE = 0.05
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 @pytest.fixture(scope="module")
 def picture():

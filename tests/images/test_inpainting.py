@@ -9,6 +9,8 @@ from bitatoms.images.blocks import BlockGrid, evidence, evidence_at
 from bitatoms.parallel import Workers
 from support.strategies import random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 @pytest.fixture(scope="module")
 def picture():
@@ -31,7 +33,6 @@ def test_holes_are_filled_and_known_pixels_do_not_change(picture, holes):
     assert result.image.dtype == picture.dtype
 
 
-@pytest.mark.usefixtures("few_trials_here")
 def test_values_under_the_mask_and_threads_do_not_matter():
     bits = np.tile(random_bits(1, 4, 4, 0.5), (6, 6)) ^ random_bits(2, 24, 24, 0.03)
     mask = random_bits(3, 24, 24, 0.2).astype(bool)
@@ -58,7 +59,6 @@ def odd_masks():
 
 
 @pytest.mark.parametrize("name", odd_masks())
-@pytest.mark.usefixtures("few_trials_here")
 def test_odd_masks_are_filled_and_known_pixels_do_not_change(name):
     size = 99 if name in ("hole", "line known") else 4
     image, mask = np.tile(random_bits(1, 4, 4, 0.5), (4, 4)), odd_masks()[name]
@@ -72,7 +72,6 @@ def test_odd_masks_are_filled_and_known_pixels_do_not_change(name):
 
 
 @pytest.mark.parametrize(("shape", "value"), [((1, 1), 0), ((1, 7), 1), ((7, 1), 0), ((3, 5), 1)])
-@pytest.mark.usefixtures("few_trials_here")
 def test_a_constant_picture_smaller_than_a_block_stays_constant(shape, value):
     image, mask = np.full(shape, value), np.zeros(shape, bool)
     mask.flat[2:4] = True  # none of the single pixel
@@ -85,7 +84,6 @@ def test_a_constant_picture_smaller_than_a_block_stays_constant(shape, value):
     ("under", "kind", "dtype"),
     [(np.nan, float, bool), (255, np.uint8, np.int8), (-1, np.int64, float), (None, object, object)],
 )
-@pytest.mark.usefixtures("few_trials_here")
 def test_any_value_may_be_under_a_mask_of_any_type(under, kind, dtype):
     expected, mask = np.tile(random_bits(1, 4, 4, 0.5), (3, 3)), np.zeros((12, 12), dtype)
     mask[4:7, 5] = 1
