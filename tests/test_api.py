@@ -58,12 +58,6 @@ def assert_same(first, second):
     assert [row[:-1] for row in first.history] == [row[:-1] for row in second.history]
 
 
-@paper_and_fast
-def test_exact_codes_of_16_atoms(search):
-    X = random_bits(0, 40, 30, 0.5)
-    assert factorize(X, 16, search=search, coder="exact", max_iter=1, random_state=0).atoms.n_rows == 16
-
-
 # --- codelength of any factorisation
 
 
@@ -98,32 +92,15 @@ def test_codelength_accepts_any_table_type():
 # --- the same bits
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"search": "paper", "n_components": 60, "coder": "greedy", "max_iter": 4},
-        {"search": "fast", "max_iter": 2, "start_components": 64},
-    ],
-)
-def test_large_tables_give_the_same_bits_with_threads(how):
-    X = planted(6000, 300, 40, random_state=0).X
-    first, second = (factorize(X, **how, n_jobs=n_jobs, random_state=0) for n_jobs in (1, 2))
-    assert_same(first, second)
-
-
-@pytest.mark.parametrize("n_components", [4, "mdl"])
-def test_the_same_seed_gives_the_same_bits(table, n_components):
-    first, again, other = (factorize(table, n_components, n_init=2, random_state=seed, **PAPER) for seed in (5, 5, 6))
-    assert_same(first, again)
-    assert first.atoms != other.atoms
-
-
 def test_seeds_of_every_type(table):
     assert_same(
         factorize(table, 3, random_state=np.random.default_rng(7)), factorize(table, 3, random_state=np.int64(7))
     )
     legacy = [factorize(table, 3, random_state=np.random.RandomState(7)) for _ in range(2)]
     assert_same(*legacy)
+    paper = [factorize(table, 4, n_init=2, random_state=seed, **PAPER) for seed in (5, 5, 6)]
+    assert_same(*paper[:2])
+    assert paper[0].atoms != paper[2].atoms
     state = np.random.get_state()  # noqa: NPY002 - scikit-learn takes the module for a seed too
     first = factorize(table, 3, random_state=np.random)
     np.random.set_state(state)  # noqa: NPY002
@@ -134,11 +111,10 @@ def test_seeds_of_every_type(table):
     assert first.atoms != second.atoms  # a generator advances
 
 
-@every_search
-def test_the_global_random_state_is_not_used(table, search):
+def test_the_global_random_state_is_not_used(table):
     before = np.random.get_state()[1].tolist()  # noqa: NPY002
-    for seed in (0, None):
-        factorize(table, 3, search=search, init="spread", random_state=seed)
+    for search in ("paper", "fast"):
+        factorize(table, 3, search=search, init="spread")
     assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
 
 
@@ -354,16 +330,6 @@ def test_planted_atoms_are_recovered_with_exact_codes(algebra, how):
     assert (result.reconstruct().to_dense() != data.clean).mean() < 0.001
 
 
-def test_bernoulli_init_with_bmp_on_sparse_data_uses_no_atom():
-    """As the paper reports for MNIST: no random atom saves more than it costs."""
-    X = random_bits(0, 500, 289, 0.13)
-    result = factorize(X, 79, init="bernoulli", coder="bmp", random_state=0, **PAPER)
-    assert (result.n_iter, len(result.history), result.converged) == (1, 1, True)
-    assert result.n_unused == 79
-    assert result.codes.count() == 0
-    assert result.wrong_bits == X.sum()
-
-
 @pytest.mark.parametrize(
     ("algebra", "update", "coder"),
     [("xor", "mob", "bmp"), ("or", "k-prox", "bmp"), ("or", "mob", "greedy"), ("xor", "k-prox", "exact")],
@@ -438,15 +404,6 @@ def test_interrupt_before_the_first_round_returns_nothing(monkeypatch, table):
     with pytest.raises(Interrupted) as caught:
         factorize(table, 4, random_state=0)
     assert caught.value.result is None
-
-
-@every_search
-def test_errors_in_callbacks_are_raised(table, search):
-    def broken(row):
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        factorize(table, search=search, callbacks=broken, random_state=0)
 
 
 # --- what is told on the way

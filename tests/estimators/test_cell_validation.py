@@ -91,14 +91,6 @@ def test_other_columns_do_not_tell_a_hidden_value():
     assert fair["log_loss"][1] > fair["log_loss"][0]
 
 
-def test_missing_values_stay_missing(X):
-    incomplete = np.where(np.random.default_rng(1).random(X.shape) < 0.3, np.nan, X)
-    result = cross_validate_cells(incomplete, "mdl", n_folds=1, share=0.5)
-    (fold,) = result.folds["mdl"]
-    assert fold.scores.n_cells == pytest.approx(0.35 * X.size, rel=0.05)
-    assert fold.scores.accuracy > 0.9
-
-
 def test_models_by_name(X):
     estimator = BinaryImputer(method="profiles", n_profiles=3, random_state=0)
     result = cross_validate_cells(X, {"few": 2, "groups": estimator}, n_folds=1, search="paper")
@@ -120,12 +112,6 @@ def test_the_table_is_printed_and_converted(result):
 def test_the_same_seed_gives_the_same_result(X, result):
     again = cross_validate_cells(X, [1, "mdl", "profiles"], n_folds=2, n_jobs=2)
     assert again.to_dict() == result.to_dict()
-
-
-def test_folds_at_the_same_time_give_the_same_scores(X, monkeypatch):
-    monkeypatch.setattr("bitatoms.search.branches._MIN_CELLS", 1)
-    one, three = (cross_validate_cells(X, [2], n_folds=3, n_jobs=n_jobs).folds for n_jobs in (1, 3))
-    assert one == three
 
 
 def test_other_folds_end_soon_after_one_that_fails(X, monkeypatch):

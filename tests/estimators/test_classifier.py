@@ -1,12 +1,10 @@
 """BinaryDictionaryClassifier: its bits agree with the oracle, and predictions follow from them."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import BernoulliNB
@@ -50,16 +48,6 @@ def quick(**how):
 @pytest.fixture(scope="module")
 def quickly_fitted(split):
     return quick(n_models=2).fit(*split[:2])
-
-
-def test_classes_are_told_apart_by_their_patterns(fitted, split):
-    X, y, new, truth = split
-    bayes = BernoulliNB().fit(X, y).score(new, truth)
-    assert fitted.score(new, truth) > max(0.85, bayes)
-    assert fitted.classes_.tolist() == ["ash", "birch", "cedar"]
-    assert fitted.predict(new).dtype == y.dtype
-    assert fitted.class_count_.sum() == 160
-    np.testing.assert_allclose(fitted.priors_, fitted.class_count_ / 160)
 
 
 def test_missing_values_are_unknown_cells(split):
@@ -108,8 +96,9 @@ def test_codelengths_agree_with_the_oracle(split, algebra):
 
 
 def test_predictions_follow_from_the_codelengths(fitted, split):
-    new = split[2]
+    X, y, new, truth = split
     bits = fitted.codelengths(new)
+    assert fitted.score(new, truth) > max(0.85, BernoulliNB().fit(X, y).score(new, truth))
     np.testing.assert_array_equal(fitted.predict(new), fitted.classes_[bits.argmin(axis=1)])
     np.testing.assert_array_equal(fitted.decision_function(new), -bits)
     odds = 2 ** (-(bits - bits.min(axis=1, keepdims=True)) / fitted.temperature_)
@@ -121,25 +110,23 @@ def test_the_decision_function_of_two_classes_is_the_bits_that_the_second_one_sa
     X, y, new, _ = split
     two = y != "cedar"
     model = quick().fit(X[two], y[two])
+    for (own,), label in zip(model.models_, model.classes_, strict=True):  # one model learns from all rows of its class
+        assert own.ones.tolist() == X[y == label].sum(axis=0).tolist()
     bits = model.codelengths(new)
     np.testing.assert_array_equal(model.decision_function(new), bits[:, 0] - bits[:, 1])
 
 
 def test_models_are_learned_from_rows_of_their_class(fitted, split):
     X, y, _, _ = split
+    assert fitted.classes_.tolist() == ["ash", "birch", "cedar"]
+    np.testing.assert_array_equal(fitted.class_count_, [(y == label).sum() for label in fitted.classes_])
+    np.testing.assert_allclose(fitted.priors_, fitted.class_count_ / 160)
     for models, label in zip(fitted.models_, fitted.classes_, strict=True):
         assert [model.n_samples for model in models] == [(y == label).sum()] * 2
         never = ~X[y == label].any(axis=0)
         assert all(not model.ones[never].any() for model in models)
         assert (models[0].ones != models[1].ones).any()  # bootstrap samples
     assert fitted.n_iter_ == max(model.n_iter for models in fitted.models_ for model in models)
-
-
-def test_a_single_model_is_learned_from_all_rows_of_its_class(split):
-    X, y, _, _ = split
-    alone = quick().fit(X, y)
-    for (model,), label in zip(alone.models_, alone.classes_, strict=True):
-        assert model.ones.tolist() == X[y == label].sum(axis=0).tolist()
 
 
 def test_the_temperature_makes_probabilities_honest():
@@ -207,15 +194,6 @@ def test_a_class_of_one_row_and_a_table_of_one_class():
     alone = BinaryDictionaryClassifier(n_models=1, random_state=0).fit(X, ["one"] * 6)
     assert (alone.predict(X) == "one").all()
     np.testing.assert_array_equal(alone.predict_proba(X), np.ones((6, 1)))
-
-
-def test_pickle_and_clone(fitted, split):
-    again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(again.predict_proba(split[2]), fitted.predict_proba(split[2]))
-    twin = clone(fitted)
-    assert twin.get_params() == fitted.get_params()
-    with pytest.raises(NotFittedError):
-        twin.predict(split[2])
 
 
 def test_a_limit_warns_once(split):

@@ -42,6 +42,9 @@ def test_atoms_are_chosen_where_they_predict_hidden_cells_better(hidden, fitted)
     assert completed.dtype == float
     np.testing.assert_array_equal(completed[~mask], X[~mask])
     assert (completed != factors.clean)[mask].mean() < 0.005
+    np.testing.assert_array_equal(completed[mask], fitted.predict_cell_proba(X)[mask] > 0.5)
+    again = BinaryImputer(random_state=0, n_jobs=2).fit_transform(csr_array(X))  # sparse tables stay sparse
+    np.testing.assert_array_equal(again.toarray(), completed)
 
 
 def test_profiles_are_chosen_where_they_predict_hidden_cells_better():
@@ -99,17 +102,6 @@ def test_other_columns_of_a_variable_do_not_tell_a_hidden_value(monkeypatch, mos
     assert list(fair) == ["atoms", "neighbours", "profiles"][: 2 if most_known == 100 else 3]
 
 
-def test_fit_transform_is_fit_and_transform_and_the_same_seed_gives_the_same_result(hidden, fitted):
-    X = hidden[2]
-    np.testing.assert_array_equal(BinaryImputer(random_state=0, n_jobs=2).fit_transform(X), fitted.transform(X))
-
-
-def test_probabilities_decide(hidden, fitted):
-    _, mask, X = hidden
-    probabilities = fitted.predict_cell_proba(X)
-    np.testing.assert_array_equal(fitted.transform(X)[mask], probabilities[mask] > 0.5)
-
-
 @pytest.mark.parametrize("method", ["atoms", "neighbours", "profiles"])
 def test_a_column_without_known_values_is_filled_with_zeros(method):
     X = np.where(np.arange(5) == 2, np.nan, planted(60, 5, 1, noise=0, random_state=0).X)
@@ -131,13 +123,6 @@ def test_a_pipeline_and_data_frames(hidden):
     assert not completed.isna().any().any()
     pipeline = make_pipeline(BinaryImputer(method="profiles", random_state=0), BernoulliNB())
     assert pipeline.fit(X, factors.codes[:, 0]).score(X, factors.codes[:, 0]) > 0.9
-
-
-def test_sparse_matrices_stay_sparse(hidden):
-    X = hidden[2]
-    completed = BinaryImputer(method="profiles", random_state=0).fit_transform(csr_array(X))
-    expected = BinaryImputer(method="profiles", random_state=0).fit_transform(X)
-    np.testing.assert_array_equal(completed.toarray(), expected)
 
 
 class HeldGenerator(np.random.Generator):
