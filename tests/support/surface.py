@@ -33,39 +33,30 @@ OLD_NAMES = {  # module-level names that are imported with a warning
 
 def spelled(value):
     """Return a default value as text that no version of Python changes."""
-    if isinstance(value, Enum):
-        return repr(value.value)
+    if isinstance(value, (list, tuple)):
+        return f"({', '.join(map(spelled, value))})"
+    value = value.value if isinstance(value, Enum) else os.fspath(value) if isinstance(value, Path) else value
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
-    if isinstance(value, os.PathLike):
-        return repr(os.fspath(value))
-    if isinstance(value, (list, tuple)):
-        inner = [spelled(each) for each in value]
-        return f"({', '.join(inner)})"
     if inspect.isroutine(value) or inspect.isclass(value):
         return f"<{value.__name__}>"
     return "<factory>" if "FACTORY" in type(value).__name__ else f"<{type(value).__name__}>"
 
 
+class Default(str):
+    """The text of a default value, as it stands in a signature."""
+
+    __repr__ = str.__str__
+
+
 def parameters_of(function):
     """Return the parameters of a function or class, as in its signature, without annotations."""
-    shown, seen_star = [], False
+    shown = []
     for name, parameter in inspect.signature(function).parameters.items():
-        if name in ("self", "cls"):
-            continue
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            shown.append(f"*{name}")
-            seen_star = True
-            continue
-        if parameter.kind is parameter.VAR_KEYWORD:
-            shown.append(f"**{name}")
-            continue
-        if parameter.kind is parameter.KEYWORD_ONLY and not seen_star:
-            shown.append("*")
-            seen_star = True
-        is_required = parameter.default is parameter.empty
-        shown.append(name if is_required else f"{name}={spelled(parameter.default)}")
-    return f"({', '.join(shown)})"
+        default = parameter.default if parameter.default is parameter.empty else Default(spelled(parameter.default))
+        if name not in ("self", "cls"):
+            shown.append(parameter.replace(annotation=parameter.empty, default=default))
+    return str(inspect.Signature(shown))
 
 
 def is_deprecated(value):
@@ -73,18 +64,7 @@ def is_deprecated(value):
     return value is not None and "deprecated" in (value.__doc__ or "").partition("\n")[0].lower()
 
 
-SPECIAL = [
-    "__add__",
-    "__array__",
-    "__call__",
-    "__eq__",
-    "__getitem__",
-    "__iter__",
-    "__len__",
-    "__or__",
-    "__str__",
-    "__xor__",
-]
+SPECIAL = [f"__{name}__" for name in ("add", "array", "call", "eq", "getitem", "iter", "len", "or", "str", "xor")]
 
 
 def is_written_here(function):
