@@ -298,19 +298,6 @@ def test_the_best_of_several_selections_is_the_shortest(table, search):
     assert result.codelength.total == min(row.bits for row in rows)
 
 
-@pytest.mark.parametrize(("planted_algebra", "search"), [("xor", "paper"), ("or", "paper"), ("or", "fast")])
-def test_auto_algebra_keeps_the_shorter_codelength(planted_algebra, search):
-    data = planted(200, 65, 5, algebra=planted_algebra, code_density=0.5, atom_density=0.3, random_state=0)
-    how = {"init": data.atoms, "search": search, "coder": "exact"}
-    auto, xor, either = (
-        factorize(data.X, 5, **how, algebra=algebra, random_state=0) for algebra in ("auto", *ALGEBRAS)
-    )
-    assert auto.algebra == planted_algebra
-    assert auto.codelength.total == min(xor.codelength.total, either.codelength.total)
-    if search == "paper":  # which draws nothing here
-        assert_same(auto, xor if planted_algebra == "xor" else either)
-
-
 def test_auto_algebra_keeps_the_shorter_codelength_with_more_errors():
     X, atoms = random_bits(22, 20, 9, 0.4), random_bits(0, 3, 9, 0.5)
     how = {"init": atoms, "coder": "greedy", **PAPER}
@@ -318,16 +305,6 @@ def test_auto_algebra_keeps_the_shorter_codelength_with_more_errors():
     assert xor.codelength.total < either.codelength.total
     assert xor.wrong_bits > either.wrong_bits
     assert_same(auto, xor)
-
-
-@pytest.mark.parametrize("algebra", ALGEBRAS)
-@pytest.mark.parametrize("how", [{"search": "paper", "coder": "exact", "n_init": 10}, {}])
-def test_planted_atoms_are_recovered_with_exact_codes(algebra, how):
-    data = planted(400, 100, 6, algebra=algebra, atom_density=0.3, code_density=0.3, noise=0.03, random_state=1)
-    result = factorize(data.X, 6, **how, algebra=algebra, random_state=0)
-    noise = int((data.X != data.clean).sum())
-    assert result.wrong_bits <= noise
-    assert (result.reconstruct().to_dense() != data.clean).mean() < 0.001
 
 
 @pytest.mark.parametrize(
@@ -378,18 +355,6 @@ def test_interrupt_returns_the_best_result(table, n_components, algebra, search)
     assert not result.converged
     rounds = result.history if n_components == "mdl" else result.history[1:]
     assert result.codelength.total == min(row.bits for row in rounds)
-
-
-@every_search
-def test_interrupt_in_a_later_start_returns_the_best_result(table, search):
-    rows = []
-    factorize(table, 4, search=search, n_init=2, random_state=0, callbacks=rows.append)
-    second = next(place for place, row in enumerate(rows) if place and row.round == 1)
-    with pytest.raises(Interrupted) as caught:
-        factorize(table, 4, search=search, n_init=2, random_state=0, callbacks=interrupt_at_call(second + 1))
-    result = caught.value.result
-    assert_correct(result, table)
-    assert result.wrong_bits == min(rows[second - 1].wrong_bits, rows[second].wrong_bits)
 
 
 def test_interrupt_before_the_first_round_returns_nothing(monkeypatch, table):
@@ -474,10 +439,9 @@ def test_result_states_why_the_search_ended(table, how):
     assert (result.ended, result.converged) == ("callback", False)
 
 
-@every_search
-def test_rounds_state_start_and_algebra(table, search):
+def test_rounds_state_start_and_algebra(table):
     rows = []
-    factorize(table, 3, search=search, algebra="auto", n_init=2, callbacks=rows.append, random_state=0)
+    factorize(table, 3, algebra="auto", n_init=2, callbacks=rows.append, random_state=0)
     told = list(dict.fromkeys((row.algebra, row.start) for row in rows))
     assert told == [("xor", 1), ("xor", 2), ("or", 1), ("or", 2)]
 

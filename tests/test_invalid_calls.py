@@ -253,6 +253,7 @@ VALID = [
     {"n_components": 16, "coder": "exact", **PAPER, "init": "bernoulli"},
     {"start_components": 2, "max_components": 2},
     {"init": np.ones((2, 3)), "max_components": 2},
+    {"init": TINY, "n_components": 2},
     {"init": (np.ones((2, 3)), np.ones((2, 2))), "max_atoms_per_sample": 2},
     {"fixed_atoms": TINY[:1], "init": TINY[1:], "max_components": 2},
     {"patience": None, "max_components": 2, **PAPER},
@@ -271,6 +272,19 @@ VALID = [
 def test_the_nearest_valid_call_is_accepted(parameters):
     result = factorize(**{"X": TINY, "max_iter": 1, **parameters})
     assert result.reconstruct().shape == np.shape(parameters.get("X", TINY))
+
+
+@pytest.mark.parametrize("search", ["fast", "thorough"])
+def test_coders_that_a_search_can_use_are_used(search):
+    X = np.random.default_rng(0).integers(0, 2, (30, 20))
+    for how in (
+        {"coder": "beam", "objective": "codelength"},
+        {"coder": "mdl", "objective": "codelength"},
+        {"coder": "exact"},
+    ):
+        assert factorize(X, 3, search=search, max_iter=1, random_state=0, **how).coder == how["coder"]
+    assert factorize(X, 17, search=search, coder="greedy", max_iter=1, random_state=0).coder == "greedy"
+    assert factorize(X, search=search, patience=None, max_iter=8, random_state=0).ended == "max_iter"
 
 
 # --- what other functions and estimators check beside the parameters of `factorize`

@@ -72,13 +72,6 @@ def test_weights_equal_the_naive_greedy_loop(reward, penalty):
     np.testing.assert_array_equal(model.codes_, codes)
 
 
-def test_only_the_ratio_of_weights_matters():
-    X = planted(120, 40, 5, algebra="or", random_state=1).X
-    ones, tenths = (Asso(5, reward=3 * unit, penalty=unit).fit(X) for unit in (1, 0.1))
-    np.testing.assert_array_equal(ones.components_, tenths.components_)
-    np.testing.assert_array_equal(ones.codes_, tenths.codes_)
-
-
 def test_large_weights_are_summed_exactly():
     X = random_bits(6, 12, 90, 0.3)
     weights = {"reward": 99999, "penalty": 99998}  # times 90 columns, too long for single precision
@@ -114,13 +107,6 @@ def test_best_threshold_is_kept():
     assert wrong_share(best, X) == min(each)
     assert best.threshold_ == thresholds[int(np.argmin(each))]
     assert wrong_share(Asso(5).fit(X), X) <= min(each)  # the sweep contains them all
-
-
-def test_atoms_without_noise_are_found():
-    data = planted(400, 60, 5, algebra="or", noise=0, random_state=4)
-    model = Asso(5).fit(data.X)
-    assert wrong_share(model, data.X) == 0
-    assert {tuple(atom) for atom in model.components_} == {tuple(atom) for atom in data.atoms}
 
 
 def test_digits_are_better_than_by_a_public_implementation():

@@ -62,13 +62,6 @@ def test_transform_uses_all_concepts_that_new_rows_have_and_covers_no_zero(X, se
         assert np.flatnonzero(users).tolist() == naive.rows_with(new, np.flatnonzero(atom))
 
 
-def test_fewer_factors_are_a_prefix_of_more():
-    X = random_bits(1, 60, 20, 0.5)
-    few, many = GreConD(3).fit(X), GreConD().fit(X)
-    np.testing.assert_array_equal(few.components_, many.components_[:3])
-    np.testing.assert_array_equal(few.codes_, many.codes_[:, :3])
-
-
 def test_wrong_cells_on_digits():
     X, _ = digits()
     assert float((product(GreConD(16).fit(X)) != X).mean()) < 0.0973

@@ -97,35 +97,6 @@ def test_chunks_of_rows_give_the_same_messages():
     assert (sums == beliefs.atoms).all()
 
 
-def most_probable(X, code_prior, atom_prior):
-    """Return the codes and the atom with the highest score, and the difference to the second best."""
-    scores = {}
-    for codes in all_choices((0, 1), repeat=len(X)):
-        for atom in all_choices((0, 1), repeat=X.shape[1]):
-            wrong = int((np.outer(codes, atom) != X).sum())
-            scores[codes, atom] = code_prior * sum(codes) + atom_prior * sum(atom) - wrong
-    best = max(scores, key=scores.get)
-    return best, scores[best] - sorted(scores.values())[-2]
-
-
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("tall", [False, True])
-def test_trees_are_solved_exactly(seed, tall):
-    random = np.random.default_rng(seed)
-    X = random.integers(0, 2, (1, 7), np.uint8)
-    code_prior, atom_prior = random.uniform(-2, 2), random.uniform(-0.9, 0.9)
-    if tall:
-        X = np.ascontiguousarray(X.T)
-    (codes, atom), lead = most_probable(X, code_prior, atom_prior)
-    assert lead > 1e-3  # the best is unique
-    beliefs = Beliefs(graph_of(X, 1, seed, spread=0.1), code_prior, atom_prior)
-    for _ in range(60):
-        change = beliefs.update(0.7)
-    assert change < 1e-4
-    assert tuple(beliefs.codes[:, 0] > 0) == codes
-    assert tuple(beliefs.atoms[0] > 0) == atom
-
-
 def wrong_share(model, X):
     return np.mean(naive.product(model.codes_, model.components_, "or") != X)
 

@@ -85,12 +85,6 @@ def test_starts_are_scaled_and_the_first_is_deterministic():
     np.testing.assert_allclose(again.codes, first.codes, atol=1e-6)
 
 
-def objective(X, real, weight):
-    """Return the objective of the penalty method."""
-    penalty = sum(float(((factor**2 - factor) ** 2).sum()) for factor in (real.codes, real.atoms))
-    return float(((X - real.codes @ real.atoms) ** 2).sum()) + weight * penalty
-
-
 def moved(number, up, down, weight):
     """Return the paper's update of one value; a zero stays zero."""
     if number == 0:
@@ -118,24 +112,6 @@ def test_updates_equal_those_of_the_paper(weight):
     np.testing.assert_allclose(once.codes, expected.codes, atol=1e-9)
     np.testing.assert_allclose(once.atoms, expected.atoms, atol=1e-9)
     assert once.n_iter == real.n_iter + 2
-
-
-@pytest.mark.parametrize("weight", [0.0, 0.5, 8.0])
-def test_updates_lower_the_objective(weight):
-    X, real = planted_case(2)
-    values = [objective(X, real, weight)]
-    for _ in range(30):
-        real = penalized(X.astype(float), real, weight, 1)
-        values.append(objective(X, real, weight))
-    assert max(np.diff(values)) < 1e-9
-    assert values[-1] < 0.5 * values[0]
-
-
-def test_large_weight_gives_binary_values():
-    X, real = planted_case(3)
-    for stage in range(20):
-        real = penalized(X.astype(float), real, 2.0**stage, 20)
-    assert max(np.abs(factor - factor.round()).max() for factor in (real.codes, real.atoms)) < 0.01
 
 
 @METHODS

@@ -175,19 +175,6 @@ def test_equals_the_oracle_on_planted_patterns(order, cost):
     np.testing.assert_array_equal(model.codes_, codes)
 
 
-@pytest.mark.parametrize(
-    ("in_row", "in_column", "cost"), [(0.0, 0.0, "patterns"), (0.2, 0.3, "mdl"), (0.5, 0.1, "patterns")]
-)
-def test_patterns_are_within_the_tolerances(in_row, in_column, cost):
-    X = planted(150, 64, 4, algebra="or", noise=0.1, random_state=3).X
-    model = PandaPlus(8, cost=cost, row_tolerance=in_row, column_tolerance=in_column, random_state=0).fit(X)
-    assert model.n_components_ >= 4
-    for items, rows in zip(model.components_ == 1, model.codes_.T == 1, strict=True):
-        lacks = X[np.ix_(rows, items)] == 0
-        assert lacks.mean(axis=1).max() <= in_row + 1e-12
-        assert lacks.mean(axis=0).max() <= in_column + 1e-12
-
-
 def test_mdl_finds_the_number_of_planted_patterns():
     truth = planted(300, 100, 5, algebra="or", noise=0.03, random_state=0)
     model = PandaPlus(random_state=0).fit(truth.X)

@@ -126,6 +126,7 @@ def test_models_are_learned_from_rows_of_their_class(fitted, split):
         never = ~X[y == label].any(axis=0)
         assert all(not model.ones[never].any() for model in models)
         assert (models[0].ones != models[1].ones).any()  # bootstrap samples
+        assert all(model.remembered is None for model in models)  # training rows are coded as new ones
     assert fitted.n_iter_ == max(model.n_iter for models in fitted.models_ for model in models)
 
 

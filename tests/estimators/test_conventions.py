@@ -2,7 +2,6 @@
 
 import math
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -11,10 +10,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
-from sklearn.naive_bayes import BernoulliNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Binarizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import naive
@@ -205,20 +200,16 @@ def test_a_bias_is_added_to_every_sample(tables, fitted):
     assert model.score(tables[1] ^ model.bias_) == fitted.score(tables[1])
 
 
-@pytest.mark.parametrize(("n_components", "algebra"), [("mdl", "xor"), (8, "or"), (20, "xor")])
-def test_transform_describes_samples_as_well_as_the_search(n_components, algebra):
+@pytest.mark.parametrize("n_components", ["mdl", 8])
+def test_transform_describes_samples_as_well_as_the_search(n_components):
     """Dense XOR factors, where toggling one atom at a time from empty codes gets stuck."""
-    X = planted(400, 60, 6, algebra=algebra, atom_density=0.5, code_density=0.5, noise=0.05, random_state=0).X
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # 20 atoms are more than there are
-        model = BinaryDictionaryLearning(n_components, algebra=algebra, random_state=0).fit(X)
-        result = factorize(X, n_components, algebra=algebra, random_state=0)
-    codes = model.transform(X)
-    wrong = int((model.inverse_transform(codes) != X).sum())
-    assert wrong <= 1.05 * result.wrong_bits
-    if n_components == "mdl":
-        bits = codelength(X, model.components_, codes, model.bias_, algebra).total
-        assert bits <= 1.01 * result.codelength.total
+    X = planted(400, 60, 6, atom_density=0.5, code_density=0.5, noise=0.05, random_state=0).X
+    result = factorize(X, n_components, random_state=0)
+    model = BinaryDictionaryLearning(n_components, random_state=0).fit(X)
+    codes = model.transform(X[::-1])[::-1]
+    assert (model.inverse_transform(codes) != X).sum() <= 1.05 * result.wrong_bits
+    bits = codelength(X, model.components_, codes, model.bias_).total
+    assert n_components != "mdl" or bits <= 1.01 * result.codelength.total
 
 
 # --- scores
@@ -266,33 +257,7 @@ def test_soft_codes_are_differences_of_scores(tables, any_fitted):
         np.testing.assert_allclose(soft[:, k], np.where(codes[:, k], lost, -lost), atol=1e-9)
 
 
-def test_score_is_close_to_the_codelength_and_lowest_for_an_outlier(tables, any_fitted):
-    X, new = tables
-    bits = (any_fitted.codelength_.errors + any_fitted.codelength_.codes) / len(X)
-    assert -any_fitted.score(X) == pytest.approx(bits, rel=0.1)
-    strange = random_bits(9, 1, 65, 0.5)
-    assert any_fitted.score_samples(strange) < any_fitted.score_samples(new).min()
-
-
 # --- with other libraries
-
-
-def test_pipeline(tables, fitted):
-    X, new = tables
-    pipeline = make_pipeline(Binarizer(threshold=0.5), clone(fitted), BernoulliNB())
-    pipeline.fit(X * 0.9, X[:, 0])
-    np.testing.assert_array_equal(pipeline[:-1].transform(new * 0.9), fitted.transform(new))
-    expected = BernoulliNB().fit(fitted.transform(X), X[:, 0]).predict(fitted.transform(new))
-    np.testing.assert_array_equal(pipeline.predict(new * 0.9), expected)
-
-
-def test_grid_search(tables):
-    X, how = tables[0], {"coder": "exact", "n_init": 3, **PAPER}
-    search = GridSearchCV(BinaryDictionaryLearning(**how, random_state=0), {"n_components": [1, 2, 5]}, cv=3)
-    search.fit(X)
-    assert search.best_params_ == {"n_components": 5}
-    assert search.best_score_ == max(search.cv_results_["mean_test_score"])
-    assert search.best_estimator_.score(X) > search.best_estimator_.set_params(n_components=1).fit(X).score(X)
 
 
 def as_pandas(X, names):
@@ -438,21 +403,15 @@ def test_partial_fit_that_raises_leaves_the_estimator_as_it_was(random_state):
         np.testing.assert_array_equal(model.components_, undisturbed.components_)
 
 
-def test_fitted_model_survives_a_stream_that_fails_to_begin():
-    X = planted(300, 30, 4, code_density=0.4, noise=0.02, random_state=0).X
-    model = BinaryDictionaryLearning(4, random_state=0).fit(X)
-    fitted = model.components_.copy()
-    with pytest.raises(ValueError, match="other than 0 and 1"):
-        model.partial_fit(X[:200, :20] + 5)
-    np.testing.assert_array_equal(model.transform(X) @ fitted % 2, model.inverse_transform(model.transform(X)))
-    assert model.n_features_in_ == 30
-
-
 def test_fit_and_partial_fit_start_anew_after_each_other():
     X = planted(600, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
     model, other = (BinaryDictionaryLearning(4, random_state=0) for _ in range(2))
     model.partial_fit(X[:300]).fit(X)
     np.testing.assert_array_equal(model.components_, other.fit(X).components_)
+    with pytest.raises(ValueError, match="other than 0 and 1"):
+        model.partial_fit(X[:200, :20] + 5)
+    np.testing.assert_array_equal(model.transform(X), other.transform(X))  # the model of the fit is still there
+    assert model.n_features_in_ == 40
     model.partial_fit(X[:300])
     assert model.as_model().n_samples == 300
     np.testing.assert_array_equal(
