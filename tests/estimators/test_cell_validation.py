@@ -75,12 +75,17 @@ def test_scores_are_those_of_the_hidden_cells(X, kind):
     seed, data = int(random.integers(2**31)), BitMatrix.from_any(table, missing="unknown")
     truth = np.nan_to_num(np.asarray(data, float), nan=2)
     draws = np.random.default_rng(int(random.integers(2**63))).random(data.shape)
+    majority = result.folds["column majority"]
     for number, fold in enumerate(result.folds["n_components=2, algebra='or'"]):
         cells = naive.hidden_cells(truth, variables, draws, number, 0.3)
         visible = without_cells(data, BitMatrix.from_dense(cells))
         model = BinaryDictionaryLearning(2, algebra="or", random_state=seed).fit(visible)
         assert fold.scores == CellScores.of(truth[cells] == 1, model.predict_cell_proba(visible)[cells])
         assert fold.codelength == model.codelength_.total
+        seen = np.ma.masked_array(truth, cells | (truth == 2))
+        shares = (seen.sum(axis=0).filled(0) + 0.5) / (seen.count(axis=0) + 1)
+        expected = CellScores.of(truth[cells] == 1, np.broadcast_to(shares, truth.shape)[cells])
+        assert majority[number].scores == expected
 
 
 def test_other_columns_do_not_tell_a_hidden_value():
