@@ -83,6 +83,8 @@ def test_starts_are_scaled_and_the_first_is_deterministic():
         np.testing.assert_allclose(real.atoms.max(axis=1), 1)
     again = next(nmf_factors(X, 4, 1, 50, np.random.default_rng(2)))  # from the singular vectors
     np.testing.assert_allclose(again.codes, first.codes, atol=1e-6)
+    few = [next(nmf_factors(X[:4], 4, 1, 50, np.random.default_rng(seed))) for seed in (1, 2)]  # just enough vectors
+    np.testing.assert_allclose(few[0].codes, few[1].codes, atol=1e-6)
 
 
 def moved(number, up, down, weight):

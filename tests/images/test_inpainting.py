@@ -34,13 +34,13 @@ def test_holes_are_filled_and_known_pixels_do_not_change(picture, holes):
 
 
 def test_values_under_the_mask_and_threads_do_not_matter():
-    bits = np.tile(random_bits(1, 4, 4, 0.5), (6, 6)) ^ random_bits(2, 24, 24, 0.03)
+    bits = np.tile(random_bits(1, 4, 4, 0.5), (6, 6)) ^ random_bits(2, 24, 24, 0.1)
     mask = random_bits(3, 24, 24, 0.2).astype(bool)
     expected = ba.inpaint(bits, mask, block_sizes=4, random_state=0)
     changed = np.where(mask, random_bits(9, 24, 24, 0.5), bits)
     again = ba.inpaint(changed, mask, block_sizes=4, random_state=0, n_jobs=2)
     assert np.array_equal(again.image, expected.image)
-    assert again.accuracy == expected.accuracy
+    assert again.accuracy == expected.accuracy == 6 / 9
 
 
 def odd_masks():
