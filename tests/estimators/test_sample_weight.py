@@ -61,6 +61,15 @@ def test_fit_transform_and_score(table):
     assert weighted.score(X, sample_weight=np.ones(150)) == weighted.score(X)
 
 
+def test_initial_codes_are_repeated_with_their_rows(table):
+    X, weights, repeated = table
+    atoms, codes = np.eye(2, 30, dtype=np.uint8), np.arange(300).reshape(150, 2) % 3 % 2
+    how = {"search": "paper", "max_iter": 5, "random_state": 0}
+    weighted = BinaryDictionaryLearning(2, init=(atoms, codes), **how).fit(X, sample_weight=weights)
+    plain = BinaryDictionaryLearning(2, init=(atoms, naive.repeat_rows(codes, weights)), **how).fit(repeated)
+    assert_same_model(weighted, plain)
+
+
 def test_partial_fit(table):
     X, weights, _ = table
     weighted, plain = (BinaryDictionaryLearning(random_state=0) for _ in range(2))
