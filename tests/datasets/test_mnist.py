@@ -101,17 +101,6 @@ def test_invalid_label_files_raise(tmp_path, content, message):
     assert str(labels) in str(caught.value)
 
 
-def test_labels_without_images_raise():
-    with pytest.raises(ValueError, match="pass both or neither"):
-        mnist(labels="t10k-labels-idx1-ubyte")
-
-
-@pytest.mark.parametrize("side", [0, 29, 2.5])
-def test_invalid_side_raises(side):
-    with pytest.raises((ValueError, TypeError), match="side"):
-        mnist(side=side)
-
-
 def test_openml_test_set_is_the_last_rows(monkeypatch):
     class Table:
         data = np.zeros((10_002, 784))

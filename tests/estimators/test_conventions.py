@@ -198,6 +198,9 @@ def test_a_bias_is_added_to_every_sample(tables, fitted):
     np.testing.assert_array_equal(codes, fitted.transform(tables[1]))
     np.testing.assert_array_equal(model.inverse_transform(codes), fitted.inverse_transform(codes) ^ model.bias_)
     assert model.score(tables[1] ^ model.bias_) == fitted.score(tables[1])
+    counted = ("complete", "lacking", "rows_hash")  # with the factors of the fit
+    assert all(getattr(fitted.as_model(), name) is not None for name in counted)
+    assert all(getattr(model.as_model(), name) is None for name in counted)
 
 
 @pytest.mark.parametrize("n_components", ["mdl", 8])
