@@ -82,27 +82,12 @@ def test_a_model_of_any_kind(kind, X, model, result, tmp_path):
         model.save(given)
     elif kind == "Factorization":
         given = ba.factorize(X, random_state=0, **PAPER)
-    again = stability(X, given, n_resamples=3, **how)
-    np.testing.assert_array_equal(again.overlaps, result.overlaps)
+    for table, binarize in ((X, None), (csr_array(X), None), (5 * X, 2)):
+        again = stability(table, given, n_resamples=3, n_jobs=2, binarize=binarize, **how)
+        np.testing.assert_array_equal(again.overlaps, result.overlaps)
     if kind == "Factorization":
         named = stability(pd.DataFrame(X).add_prefix("c"), given, n_resamples=1, **how)
         assert named.model.patterns()[0].features[0].startswith("c")
-
-
-def test_input_of_any_kind(X, model, result, tmp_path):
-    names = [f"c{j}" for j in range(64)]
-    frame = pd.DataFrame(X, columns=names)
-    named = BinaryDictionaryLearning(**PAPER, random_state=0).fit(frame)
-    ba.write(ba.Table(BitMatrix.from_dense(X)), tmp_path / "table.csv")
-    inputs = [
-        (BitMatrix.from_dense(X), model),
-        (csr_array(X), model),
-        (tmp_path / "table.csv", model),
-        (frame[names[::-1]], named),
-    ]
-    for table, fitted in inputs:
-        np.testing.assert_array_equal(stability(table, fitted, n_resamples=3, n_jobs=2).overlaps, result.overlaps)
-    np.testing.assert_array_equal(stability(5 * X, model, n_resamples=3, binarize=2).overlaps, result.overlaps)
 
 
 def test_rows_in_a_store_and_on_a_cluster(X, tmp_path):

@@ -178,9 +178,3 @@ def test_baselines_refuse_missing_values(kind):
             ValueError, match=r"contains (a missing|an unknown) value.* at row 0, column \d+ \(\d+ in all"
         ):
             use(table)
-
-
-def test_baselines_refuse_files_with_missing_values(tmp_path):
-    ba.write(Table(BITS), tmp_path / "table.npz")
-    with pytest.raises(ba.FileError, match=r"table\.npz: \d+ values are missing"):
-        baselines.GreConD(3).fit(tmp_path / "table.npz")
