@@ -33,6 +33,7 @@ def test_roles_are_those_of_cover(table, miner):
     assert (miner.components_ == expected.atoms.to_dense()).all()
     assert miner.n_components_ == expected.n_roles == 10
     assert miner.cover_.codes == expected.codes
+    assert miner.n_iter_ == len(expected.history) > 1
     assert miner.feature_names_in_.tolist() == list(table.columns)
     assert miner.get_feature_names_out()[0] == "coverminer0"
 

@@ -90,10 +90,12 @@ def test_a_store_gives_what_the_table_in_memory_gives(fitted, tmp_path):
     assert model.rules(store) == model.rules(table)
     assert model.worst_rows(store, 5) == model.worst_rows(table, 5)
     assert model.worst_rows(table, 0) == []
-    items, probabilities = model.recommend(str(store.path), 3)
-    in_memory = model.recommend(table, 3)
-    np.testing.assert_array_equal(items, in_memory.items)
-    np.testing.assert_array_equal(probabilities, in_memory.probabilities)
+    for n in (3, 100):  # of 40 items
+        items, probabilities = model.recommend(str(store.path), n)
+        in_memory = model.recommend(table, n)
+        np.testing.assert_array_equal(items, in_memory.items)
+        np.testing.assert_array_equal(probabilities, in_memory.probabilities)
+        assert items.shape == (300, min(n, 40))
 
 
 def test_columns_are_matched_by_name(fitted):
