@@ -75,8 +75,8 @@ def own_temporary_folder(tmp_path_factory):
         patch.setenv("TMPDIR", folder)
         patch.setattr(tempfile, "tempdir", folder)
         yield
-    # openpyxl keeps the file of a sheet that could not be written until the process ends.
-    left = sorted(name for name in os.listdir(folder) if not name.startswith("openpyxl."))
+    # openpyxl keeps the file of a sheet that could not be written, and scikit-learn its memory maps, until the end.
+    left = sorted(name for name in os.listdir(folder) if not name.startswith(("openpyxl.", "sklearn_testing_")))
     shutil.rmtree(folder, ignore_errors=True)
     assert not left, f"the tests left files in the folder for temporary files: {left}"
 

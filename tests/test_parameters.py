@@ -1,4 +1,4 @@
-"""Declarations of parameters: signatures, documentation and checks follow from them."""
+"""Declarations of parameters: signatures, documentation and checks follow from them; defaults are in the surface."""
 
 import inspect
 
@@ -6,66 +6,41 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.core.coding import CODERS
-from bitatoms.parameters import (
-    CoverKwargs,
-    EstimatorKwargs,
-    FactorizeKwargs,
-    NComponents,
-    Param,
-    ReadKwargs,
-    SearchKwargs,
-    choices,
-    declaration,
-    declarations,
-    documented,
-    with_defaults,
-)
-
-KINDS = (SearchKwargs, FactorizeKwargs, EstimatorKwargs, ReadKwargs, CoverKwargs)
+from bitatoms.parameters import ReadKwargs, choices, declaration, declarations, documented
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_parameter_is_declared(kind):
-    for annotation, param in declarations(kind).values():
-        assert isinstance(param, Param)
-        assert param.help.endswith(".")
-        assert not param.help.endswith("..")
-        words = choices(annotation)
-        assert not words or param.default is None or param.default in words or isinstance(param.default, int)
-
-
-def test_choices_are_those_of_the_algorithms():
+def test_the_coders_are_those_of_the_algorithms():
     assert choices(declaration("coder")[0]) == ("auto", *CODERS)
 
 
-@pytest.mark.parametrize("function", [ba.factorize, ba.BinaryDictionaryLearning])
-def test_signature_and_documentation(function):
-    kind = FactorizeKwargs if function is ba.factorize else EstimatorKwargs
-    shown = inspect.signature(function).parameters
-    own = ("X", "n_components", "mask", "sample_weight")
-    assert [name for name in shown if name not in own] == list(declarations(kind))
-    for name, (annotation, param) in declarations(kind).items():
-        assert (shown[name].default, shown[name].annotation) == (param.default, annotation)
-        assert shown[name].kind is inspect.Parameter.KEYWORD_ONLY
-        assert f"\n{name} : " in function.__doc__
-        assert param.help.split()[0] in function.__doc__
-    assert shown["n_components"].default == NComponents.__metadata__[0].default == "mdl"
-    assert '\nalgebra : {"xor", "or", "auto", "prefer-or"}, default="xor"\n' in function.__doc__
-    assert '\nn_components : int or "mdl", default="mdl"\n' in function.__doc__
-    assert '\npatience : int, "auto" or None, default="auto"\n' in function.__doc__
-    assert "\ncheckpoint : str or path-like, optional\n" in function.__doc__
+@pytest.mark.parametrize(
+    "function",
+    [
+        ba.factorize,
+        ba.cover,
+        ba.read,
+        ba.encode,
+        ba.BinaryDictionaryLearning,
+        ba.BinaryDictionaryClassifier,
+        ba.BinaryImputer,
+        ba.CoverMiner,
+    ],
+)
+def test_every_parameter_is_documented(function):
+    described = function.__doc__.split("Attributes\n")[0]
+    for name, parameter in inspect.signature(function).parameters.items():
+        assert f"\n{name} : " in described
+        is_declared = name not in ("X", "mask", "sample_weight", "path", "format", "frame")
+        assert not is_declared or parameter.kind is parameter.KEYWORD_ONLY or name == "n_components"
 
 
-def test_unknown_parameters_are_reported():
-    for function in (lambda: ba.factorize([[1, 0]], n_rows=3), lambda: ba.BinaryDictionaryLearning(n_rows=3)):
-        with pytest.raises(TypeError, match="got an unexpected keyword argument 'n_rows'"):
-            function()
-
-
-def test_defaults_are_filled_in():
-    assert with_defaults(SearchKwargs, {"search": "paper"}) == {
-        name: "paper" if name == "search" else param.default for name, (_, param) in declarations(SearchKwargs).items()
-    }
+def test_types_and_defaults_are_documented():
+    for function in (ba.factorize, ba.BinaryDictionaryLearning):
+        assert '\nalgebra : {"xor", "or", "auto", "prefer-or"}, default="xor"\n' in function.__doc__
+        assert '\nn_components : int or "mdl", default="mdl"\n' in function.__doc__
+        assert '\npatience : int, "auto" or None, default="auto"\n' in function.__doc__
+        assert "\ncheckpoint : str or path-like, optional\n" in function.__doc__
+        assert "    How the atoms of a row are combined; auto keeps the shorter" in function.__doc__
 
 
 def test_a_function_without_docstring_gets_a_signature():
@@ -74,9 +49,3 @@ def test_a_function_without_docstring_gets_a_signature():
 
     assert list(inspect.signature(documented(ReadKwargs)(function)).parameters) == list(declarations(ReadKwargs))
     assert function.__doc__ is None
-
-
-@pytest.mark.parametrize("name", ["n_init", "start_components", "patience", "search_rows"])
-def test_unknown_words_are_reported_with_the_choices(name):
-    with pytest.raises(ValueError, match=f"{name}='many' is not available; choose from 'auto' or an integer"):
-        ba.factorize([[1, 0]], **{name: "many"})

@@ -72,13 +72,6 @@ def test_weights_equal_the_naive_greedy_loop(reward, penalty):
     np.testing.assert_array_equal(model.codes_, codes)
 
 
-def test_only_the_ratio_of_weights_matters():
-    X = planted(120, 40, 5, algebra="or", random_state=1).X
-    ones, tenths = (Asso(5, reward=3 * unit, penalty=unit).fit(X) for unit in (1, 0.1))
-    np.testing.assert_array_equal(ones.components_, tenths.components_)
-    np.testing.assert_array_equal(ones.codes_, tenths.codes_)
-
-
 def test_large_weights_are_summed_exactly():
     X = random_bits(6, 12, 90, 0.3)
     weights = {"reward": 99999, "penalty": 99998}  # times 90 columns, too long for single precision
@@ -116,74 +109,12 @@ def test_best_threshold_is_kept():
     assert wrong_share(Asso(5).fit(X), X) <= min(each)  # the sweep contains them all
 
 
-def test_atoms_without_noise_are_found():
-    data = planted(400, 60, 5, algebra="or", noise=0, random_state=4)
-    model = Asso(5).fit(data.X)
-    assert wrong_share(model, data.X) == 0
-    assert {tuple(atom) for atom in model.components_} == {tuple(atom) for atom in data.atoms}
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_wrong_cells_on_planted_data_are_near_the_noise(seed):
-    data = planted(500, 200, 8, algebra="or", random_state=seed)
-    noise = float((data.X != data.clean).mean())
-    assert wrong_share(Asso(8, threshold=(0.4, 0.5, 0.6)).fit(data.X), data.X) < 1.06 * noise
-
-
 def test_digits_are_better_than_by_a_public_implementation():
     X, _ = digits()
     assert wrong_share(Asso(16, threshold=(0.76, 0.78, 0.8)).fit(X), X) < 0.0933  # public implementation: 0.115
 
 
-@pytest.mark.parametrize(
-    "X",
-    [
-        np.ones((1, 1)),
-        np.zeros((3, 4)),
-        np.ones((5, 3)),
-        np.ones((1, 70)),
-        np.ones((70, 1)),
-        np.repeat([[1, 0, 1, 1]], 6, axis=0),
-    ],
-    ids=["one cell", "zeros", "ones", "one row", "one column", "equal rows"],
-)
-def test_tables_of_at_most_one_pattern_are_exact(X):
-    model = Asso(3).fit(X)
-    assert model.n_components_ == X.any()
-    assert wrong_share(model, X) == 0
-    np.testing.assert_array_equal(model.inverse_transform(model.codes_), X)
-
-
 def test_stops_when_no_candidate_improves_the_cover():
     X = np.kron(np.eye(3, dtype=np.uint8), np.ones((4, 5), np.uint8))
-    assert Asso(10, threshold=1.0).fit(X).n_components_ == 3
-    assert Asso(threshold=1.0).fit(X).n_components_ == 3
-    assert Asso(2, threshold=1.0).fit(X).n_components_ == 2
-
-
-def test_two_fits_give_the_same_bits():
-    X = planted(100, 40, 5, algebra="or", random_state=5).X
-    first, second = Asso(5).fit(X), Asso(5).fit(X)
-    np.testing.assert_array_equal(first.components_, second.components_)
-    np.testing.assert_array_equal(first.codes_, second.codes_)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"threshold": 0}, "threshold must be greater than 0 and at most 1"),
-        ({"threshold": 1.5}, "threshold must be between 0 and 1, not 1.5"),
-        ({"threshold": [0.5, float("nan")]}, "threshold must be between 0 and 1, not nan"),
-        ({"threshold": []}, "threshold must be greater than 0"),
-        ({"threshold": "all"}, "threshold must be \"sweep\", a number or a sequence of numbers, not 'all'"),
-        ({"threshold": None}, 'threshold must be "sweep", a number or a sequence of numbers, not None'),
-        ({"reward": 0}, "reward must be a number greater than 0, not 0"),
-        ({"penalty": float("inf")}, "penalty must be a number greater than 0, not inf"),
-        ({"penalty": "high"}, "penalty must be a number greater than 0, not 'high'"),
-        ({"reward": 1e9}, "reward=1000000000.0 and penalty=1.0 must differ by a factor of at most 100000"),
-        ({"n_components": 0}, "n_components must be at least 1"),
-    ],
-)
-def test_invalid_parameters_raise(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        Asso(**parameters).fit(np.eye(3))
+    for most, found in ((10, 3), (None, 3), (2, 2)):
+        assert Asso(most, threshold=1.0).fit(X).n_components_ == found

@@ -97,35 +97,6 @@ def test_chunks_of_rows_give_the_same_messages():
     assert (sums == beliefs.atoms).all()
 
 
-def most_probable(X, code_prior, atom_prior):
-    """Return the codes and the atom with the highest score, and the difference to the second best."""
-    scores = {}
-    for codes in all_choices((0, 1), repeat=len(X)):
-        for atom in all_choices((0, 1), repeat=X.shape[1]):
-            wrong = int((np.outer(codes, atom) != X).sum())
-            scores[codes, atom] = code_prior * sum(codes) + atom_prior * sum(atom) - wrong
-    best = max(scores, key=scores.get)
-    return best, scores[best] - sorted(scores.values())[-2]
-
-
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("tall", [False, True])
-def test_trees_are_solved_exactly(seed, tall):
-    random = np.random.default_rng(seed)
-    X = random.integers(0, 2, (1, 7), np.uint8)
-    code_prior, atom_prior = random.uniform(-2, 2), random.uniform(-0.9, 0.9)
-    if tall:
-        X = np.ascontiguousarray(X.T)
-    (codes, atom), lead = most_probable(X, code_prior, atom_prior)
-    assert lead > 1e-3  # the best is unique
-    beliefs = Beliefs(graph_of(X, 1, seed, spread=0.1), code_prior, atom_prior)
-    for _ in range(60):
-        change = beliefs.update(0.7)
-    assert change < 1e-4
-    assert tuple(beliefs.codes[:, 0] > 0) == codes
-    assert tuple(beliefs.atoms[0] > 0) == atom
-
-
 def wrong_share(model, X):
     return np.mean(naive.product(model.codes_, model.components_, "or") != X)
 
@@ -162,42 +133,3 @@ def test_low_prior_gives_fewer_ones():
     data = planted(60, 30, 3, algebra="or", random_state=1)
     even, against = (MessagePassing(3, atom_prior=prior, random_state=0).fit(data.X) for prior in (0.5, 1e-9))
     assert against.components_.sum() < even.components_.sum()
-
-
-@pytest.mark.parametrize("n_atoms", [1, 2, 5])
-@pytest.mark.parametrize(
-    "X",
-    [
-        np.zeros((5, 4)),
-        np.ones((5, 4)),
-        np.array([[0, 1, 1]]),
-        np.array([[1], [0], [1]]),
-        np.ones((1, 1)),
-        np.tile([1, 0, 1], (6, 1)),
-    ],
-    ids=["zeros", "ones", "one row", "one column", "one cell", "equal rows"],
-)
-def test_tables_of_rank_one_are_exact(X, n_atoms):
-    model = MessagePassing(n_atoms, random_state=0).fit(X)
-    assert wrong_share(model, X) == 0
-    assert model.components_.shape == (n_atoms, X.shape[1])
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"flip": 0.5}, r"flip must be less than 0\.5, not 0\.5"),
-        ({"flip": 0}, "flip must be greater than 0 and less than 1, not 0"),
-        ({"atom_prior": 1.0}, "atom_prior must be greater than 0 and less than 1"),
-        ({"code_prior": "even"}, "code_prior must be between 0 and 1, not 'even'"),
-        ({"damping": 1}, "damping must be less than 1; at 1 no message changes"),
-        ({"tol": -1}, "tol must be between 0 and 1"),
-        ({"n_init": 0}, "n_init must be at least 1"),
-        ({"max_iter": 0}, "max_iter must be at least 1"),
-        ({"n_components": 0}, "n_components must be at least 1"),
-        ({"max_memory": "1 kB"}, "12 samples, 5 features and 8 atoms take .* GiB, but max_memory allows"),
-    ],
-)
-def test_invalid_parameters_raise(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        MessagePassing(**parameters).fit(np.ones((12, 5)))

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitatoms.baselines.panda import PandaPlus
-from bitatoms.datasets import digits, planted
-from support.strategies import SEEDS, matrices, random_bits
+from bitatoms.datasets import planted
+from support.strategies import SEEDS, matrices
 
 ORDERS = ("pairs", "frequency", "correlation")
 TOLERANCES = st.sampled_from(((1.0, 1.0), (0.4, 0.4), (0.25, 1.0), (1.0, 0.25), (0.0, 0.5)))
@@ -145,7 +145,7 @@ def wrong_share(model, X):
 # --- results
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SMALL, st.sampled_from((("mdl", 1.0), ("patterns", 1.0), ("patterns", 0.25))), TOLERANCES, SEEDS)
 def test_equals_the_oracle(X, cost, tolerances, seed):
     order, n_orders = ORDERS[seed % 3], 1 + seed % 2
@@ -165,8 +165,7 @@ def test_equals_the_oracle(X, cost, tolerances, seed):
     np.testing.assert_array_equal(model.codes_, codes)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("cost", ["mdl", "patterns"])
+@pytest.mark.parametrize(("order", "cost"), [("pairs", "mdl"), ("frequency", "patterns"), ("correlation", "mdl")])
 def test_equals_the_oracle_on_planted_patterns(order, cost):
     X = planted(66, 65, 3, algebra="or", atom_density=0.3, code_density=0.4, noise=0.05, random_state=1).X
     oracle = Oracle(X, cost, 1.0, (0.4, 0.4), order)
@@ -176,77 +175,11 @@ def test_equals_the_oracle_on_planted_patterns(order, cost):
     np.testing.assert_array_equal(model.codes_, codes)
 
 
-@pytest.mark.parametrize("cost", ["mdl", "patterns"])
-def test_every_pattern_lowers_the_cost(cost):
-    X = random_bits(0, 60, 40, 0.3) | planted(60, 40, 3, algebra="or", random_state=0).X
-    model = PandaPlus(cost=cost, n_orders=3, random_state=0).fit(X)
-    patterns = [
-        (set(np.flatnonzero(items)), set(np.flatnonzero(rows)))
-        for items, rows in zip(model.components_, model.codes_.T, strict=True)
-    ]
-    costs = [cost_of(X, patterns[:count], cost, 1.0) for count in range(len(patterns) + 1)]
-    assert len(patterns) >= 1
-    assert (np.diff(costs) < 0).all()
-
-
-@pytest.mark.parametrize(("in_row", "in_column"), [(0.0, 0.0), (0.2, 0.3), (0.5, 0.1)])
-@pytest.mark.parametrize("cost", ["mdl", "patterns"])
-def test_patterns_are_within_the_tolerances(in_row, in_column, cost):
-    X = planted(150, 64, 4, algebra="or", noise=0.1, random_state=3).X
-    model = PandaPlus(8, cost=cost, row_tolerance=in_row, column_tolerance=in_column, random_state=0).fit(X)
-    assert model.n_components_ >= 4
-    for items, rows in zip(model.components_ == 1, model.codes_.T == 1, strict=True):
-        lacks = X[np.ix_(rows, items)] == 0
-        assert lacks.mean(axis=1).max() <= in_row + 1e-12
-        assert lacks.mean(axis=0).max() <= in_column + 1e-12
-
-
 def test_mdl_finds_the_number_of_planted_patterns():
-    for seed in range(3):
-        truth = planted(300, 100, 5, algebra="or", noise=0.03, random_state=seed)
-        model = PandaPlus(random_state=seed).fit(truth.X)
-        assert model.n_components_ == 5
-        assert wrong_share(model, truth.X) <= (truth.clean != truth.X).mean() + 0.001
-
-
-def test_higher_weight_gives_fewer_patterns():
-    X = planted(200, 60, 6, algebra="or", noise=0.05, random_state=2).X
-    counts = [PandaPlus(cost="patterns", pattern_weight=w, random_state=0).fit(X).n_components_ for w in (0.5, 1, 3)]
-    assert counts[0] > counts[1] > counts[2] > 0
-
-
-def test_wrong_cells_on_digits():
-    """A public implementation of PaNDa with 17 patterns gets 0.151."""
-    X, _ = digits()
-    assert wrong_share(PandaPlus(16, random_state=0).fit(X), X) < 0.125
-
-
-def test_more_orders_do_not_raise_the_cost():
-    X, _ = digits()
-    costs = []
-    for n_orders in (1, 5, 20):
-        model = PandaPlus(1, n_orders=n_orders, random_state=0).fit(X)
-        pattern = set(np.flatnonzero(model.components_[0])), set(np.flatnonzero(model.codes_[:, 0]))
-        costs.append(cost_of(X, [pattern], "mdl", 1.0))
-    assert costs[0] >= costs[1] >= costs[2]
-
-
-def test_same_seed_gives_same_bits():
-    X = planted(120, 70, 4, algebra="or", noise=0.1, random_state=0).X
-    first, second = (PandaPlus(6, random_state=7).fit(X) for _ in range(2))
-    np.testing.assert_array_equal(first.components_, second.components_)
-    np.testing.assert_array_equal(first.codes_, second.codes_)
-
-
-# --- trivial tables, and invalid parameters
-
-
-@pytest.mark.parametrize("cost", ["mdl", "patterns"])
-@pytest.mark.parametrize("shape", [(1, 1), (1, 70), (70, 1), (65, 65)])
-def test_no_pattern_without_ones(shape, cost):
-    model = PandaPlus(3, cost=cost, random_state=0).fit(np.zeros(shape, np.uint8))
-    assert model.components_.shape == (0, shape[1])
-    assert model.codes_.shape == (shape[0], 0)
+    truth = planted(300, 100, 5, algebra="or", noise=0.03, random_state=0)
+    model = PandaPlus(random_state=0).fit(truth.X)
+    assert model.n_components_ == 5
+    assert wrong_share(model, truth.X) <= (truth.clean != truth.X).mean() + 0.001
 
 
 def test_all_ones_are_one_pattern_only_with_cost_patterns():
@@ -257,35 +190,3 @@ def test_all_ones_are_one_pattern_only_with_cost_patterns():
     assert model.codes_.tolist() == [[1]] * 65
     assert cost_of(X, [], "mdl", 1.0) < cost_of(X, [(set(range(66)), set(range(65)))], "mdl", 1.0)
     assert PandaPlus(random_state=0).fit(X).n_components_ == 0
-
-
-def test_one_row_and_one_column():
-    row = np.array([[1, 0, 1, 1, 0]], np.uint8)
-    for X in (row, row.T):
-        model = PandaPlus(cost="patterns", pattern_weight=0.1, random_state=0).fit(X)
-        assert wrong_share(model, X) == 0
-
-
-def test_duplicate_rows_share_their_patterns():
-    X = np.repeat(random_bits(0, 4, 30, 0.4), 12, axis=0)
-    codes = PandaPlus(random_state=0).fit(X).codes_
-    assert codes.any()
-    np.testing.assert_array_equal(codes, np.repeat(codes[::12], 12, axis=0))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "match"),
-    [
-        ({"cost": "bits"}, "cost='bits' is not available; choose from 'mdl', 'patterns'"),
-        ({"order": "size"}, "order='size' is not available"),
-        ({"pattern_weight": -1}, "pattern_weight must be a non-negative number, not -1"),
-        ({"pattern_weight": "1"}, "pattern_weight must be a non-negative number"),
-        ({"row_tolerance": 1.5}, "row_tolerance must be between 0 and 1, not 1.5"),
-        ({"column_tolerance": None}, "column_tolerance must be between 0 and 1"),
-        ({"n_orders": 0}, "n_orders must be at least 1, not 0"),
-        ({"n_components": 0}, "n_components must be at least 1"),
-    ],
-)
-def test_invalid_parameters_raise(wrong, match):
-    with pytest.raises(ValueError, match=match):
-        PandaPlus(**wrong).fit([[1, 0], [0, 1]])

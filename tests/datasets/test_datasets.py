@@ -43,12 +43,9 @@ def test_planted_densities_and_noise():
     assert data.atoms.mean() == pytest.approx(0.3, abs=0.02)
     assert data.codes.mean() == pytest.approx(0.1, abs=0.01)
     assert (data.X != data.clean).mean() == pytest.approx(0.02, abs=0.002)
-
-
-@pytest.mark.parametrize(("noise", "wrong"), [(0, 0.0), (1, 1.0)])
-def test_noise_of_0_and_1(noise, wrong):
-    data = planted(30, 70, 3, noise=noise, random_state=0)
-    assert (data.X != data.clean).mean() == wrong
+    for noise in (0, 1):
+        data = planted(30, 70, 3, noise=noise, random_state=0)
+        assert (data.X != data.clean).mean() == noise
 
 
 def test_same_seed_gives_same_data():
@@ -57,7 +54,7 @@ def test_same_seed_gives_same_data():
     assert not np.array_equal(first.X, planted(20, 65, 3, random_state=8).X)
     legacy = [planted(20, 65, 3, random_state=np.random.RandomState(7)).X for _ in range(2)]
     assert np.array_equal(*legacy)
-    assert planted(20, 65, 3).X.shape == (20, 65)
+    assert not np.array_equal(planted(20, 65, 3).X, first.X)
 
 
 def test_chunks_of_rows_do_not_change_planted_data(monkeypatch):
@@ -69,24 +66,6 @@ def test_chunks_of_rows_do_not_change_planted_data(monkeypatch):
     chunked = planted(100, 33, 4, random_state=1)
     assert np.array_equal(whole.X, chunked.X)
     assert np.array_equal(whole.clean, chunked.clean)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"algebra": "and"}, ValueError, "algebra='and' is not available; choose from 'xor', 'or'"),
-        ({"n_samples": -1}, ValueError, "n_samples must be at least 0, not -1"),
-        ({"n_features": 2.5}, TypeError, "n_features must be an integer, not 2.5"),
-        ({"noise": 1.5}, ValueError, "noise must be between 0 and 1, not 1.5"),
-        ({"atom_density": float("nan")}, ValueError, "atom_density must be between 0 and 1, not nan"),
-        ({"code_density": -0.1}, ValueError, "code_density must be between 0 and 1, not -0.1"),
-        ({"random_state": -1}, ValueError, "random_state must be None, a non-negative integer, .* not -1"),
-        ({"random_state": "seed"}, ValueError, "random_state must be None, a non-negative integer, .* not 'seed'"),
-    ],
-)
-def test_planted_raises_for_invalid_arguments(arguments, error, message):
-    with pytest.raises(error, match=message):
-        planted(**{"n_samples": 4, "n_features": 5, "n_components": 2, **arguments})
 
 
 def test_digits():
@@ -112,25 +91,6 @@ def test_dither_accepts_integers_and_floats():
     assert dither(np.zeros((0, 3))).shape == (0, 3)
 
 
-@pytest.mark.parametrize(
-    ("gray", "error", "message"),
-    [
-        (
-            np.zeros((4, 4, 3)),
-            ValueError,
-            r"gray has 3 dimensions; pass a 2-D array \(convert a color image to gray first\)",
-        ),
-        ([[0, 300]], ValueError, r"outside 0 to 255 \(first: 300 at row 0, column 1\)"),
-        ([[0.5], [np.nan]], ValueError, r"outside 0 to 1 \(first: nan at row 1, column 0\)"),
-        ([[0.5, -0.1]], ValueError, r"outside 0 to 1 \(first: -0.1 at row 0, column 1\)"),
-        ([[True, False]], TypeError, "gray has dtype bool; pass integers"),
-    ],
-)
-def test_dither_raises_for_invalid_values(gray, error, message):
-    with pytest.raises(error, match=message):
-        dither(gray)
-
-
 def test_halftone_repeats_blocks():
     picture = halftone()
     assert picture.shape == (854, 1280)
@@ -140,8 +100,6 @@ def test_halftone_repeats_blocks():
     assert len(np.unique(blocks, axis=0)) < 3500
     assert np.array_equal(stitch_blocks(blocks, picture.shape), picture)
     assert halftone(enlarge=1).shape == (427, 640)
-    with pytest.raises(ValueError, match="enlarge must be at least 1, not 0"):
-        halftone(enlarge=0)
 
 
 def test_halftone_without_pillow_names_the_extra(monkeypatch):
@@ -151,83 +109,26 @@ def test_halftone_without_pillow_names_the_extra(monkeypatch):
 
 
 @given(st.data(), sides, sides, block_sides, block_sides)
-def test_stitch_blocks_inverts_cut_blocks(data, height, width, tall, wide):
+def test_rows_are_blocks_padded_with_zeros_and_are_stitched_again(data, height, width, tall, wide):
     picture = data.draw(arrays(np.uint8, (height, width), elements=st.integers(0, 1)))
+    padded = np.pad(picture, ((0, -height % tall), (0, -width % wide)))
+    tops, lefts = range(0, height, tall), range(0, width, wide)
+    expected = [padded[top : top + tall, left : left + wide].ravel() for top in tops for left in lefts]
     blocks = cut_blocks(picture, (tall, wide))
-    assert blocks.shape == (-(-height // tall) * -(-width // wide), tall * wide)
-    assert blocks.sum() == picture.sum()
-    assert np.array_equal(stitch_blocks(blocks, picture.shape, (tall, wide)), picture)
+    assert np.array_equal(blocks, np.reshape(expected, (-1, tall * wide)))
+    for rows in (blocks, BitMatrix.from_dense(blocks)):
+        stitched = stitch_blocks(rows, picture.shape, (tall, wide))
+        assert np.array_equal(stitched, picture)
+        stitched[:] = 2
+    assert np.array_equal(cut_blocks(picture, (tall, wide)), blocks)  # nothing was shared
 
 
-def test_each_row_is_one_block():
-    picture = np.zeros((6, 10), dtype=bool)
-    picture[2:4, 5:10] = True
-    assert np.array_equal(cut_blocks(picture, (2, 5)).sum(axis=1), [0, 0, 0, 10, 0, 0])
-
-
-def test_stitch_blocks_accepts_packed_rows_and_copies():
-    picture = dither(np.linspace(0, 1, 30 * 50).reshape(30, 50))
-    blocks = cut_blocks(picture)
-    stitched = stitch_blocks(BitMatrix.from_dense(blocks), picture.shape)
-    assert np.array_equal(stitched, picture)
-    stitch_blocks(blocks, picture.shape)[:] = 0
-    assert np.array_equal(cut_blocks(picture), blocks)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: cut_blocks(np.zeros(4)), ValueError, "image has 1 dimensions; pass a 2-D array"),
-        (
-            lambda: cut_blocks([[0, 1], [2, 0]]),
-            ValueError,
-            r"image contains .* \(first: 2 at row 1, column 0\); threshold",
-        ),
-        (lambda: cut_blocks([[0, 1]], 4), ValueError, r"block must be a pair \(height, width\), not 4"),
-        (lambda: cut_blocks([[0, 1]], (0, 4)), ValueError, "block height must be at least 1, not 0"),
-        (lambda: cut_blocks([[0, 1]], (2, 1.5)), TypeError, "block width must be an integer, not 1.5"),
-        (lambda: stitch_blocks([[0.5] * 4], (2, 2), (2, 2)), ValueError, "X contains values other than 0 and 1"),
-        (
-            lambda: stitch_blocks(np.zeros((3, 4)), (4, 4), (2, 2)),
-            ValueError,
-            "X is 3 × 4, but an image of 4 × 4 in blocks of 2 × 2 takes 4 × 4; pass the shape and block",
-        ),
-        (
-            lambda: stitch_blocks(np.zeros((1, 4)), (2, -2), (2, 2)),
-            ValueError,
-            "shape width must be at least 0, not -2",
-        ),
-    ],
-)
-def test_blocks_raise_for_invalid_arguments(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
-
-
-def bought_together(table, result):
-    """Return the atoms as sets of items."""
-    return [frozenset(table.names_of(np.flatnonzero(atom))) for atom in result.atoms.to_dense()]
-
-
-@pytest.mark.parametrize(("algebra", "random_state"), [("or", 1), ("auto", 0)])
-def test_default_search_finds_the_shopping_habits(random_state, algebra):
-    table = baskets(random_state=random_state)
-    found = bought_together(table, ba.factorize(table, algebra=algebra, random_state=0))
+def test_default_search_finds_the_shopping_habits():
+    table = baskets(random_state=1)
+    atoms = ba.factorize(table, algebra="or", random_state=0).atoms.to_dense()
+    found = [frozenset(table.names_of(np.flatnonzero(atom))) for atom in atoms]
     assert {frozenset(habit.items) for habit in HABITS.values()} <= set(found)
     assert len(found) <= len(HABITS) + 3
-
-
-def test_baskets_are_realistic():
-    table = baskets()
-    bought = table.to_dense()
-    assert table.shape == (5000, 67)
-    assert 0.03 < bought.mean() < 0.08
-    assert bought.any(axis=1).all()
-    shares = np.sort(bought.mean(axis=0))
-    assert shares[-1] > 0.15
-    assert 0.015 < shares[0] < 0.03
-    assert table.columns == tuple(sorted(table.columns))
-    assert (table.row_names[0], table.row_names[-1]) == ("basket 1", "basket 5000")
 
 
 def test_two_copies_of_an_allele_imply_one():
@@ -244,19 +145,11 @@ def test_two_copies_of_an_allele_imply_one():
     assert len(set(table.row_names)) == 50
 
 
-@pytest.mark.parametrize("algebra", ["or", "auto"])
-def test_atoms_of_genotypes_are_runs_of_neighbouring_snps(algebra):
-    table = genotypes()
-    atoms = ba.factorize(table, algebra=algebra, random_state=0).atoms.to_dense()
+def test_atoms_of_genotypes_are_runs_of_neighbouring_snps():
+    atoms = ba.factorize(genotypes(), algebra="or", random_state=0).atoms.to_dense()
     lengths = np.array([np.ptp(np.flatnonzero(atom)) // 2 + 1 for atom in atoms])
     assert (lengths[:20] <= 35).all()  # the maximum length of a block
     assert (lengths <= 35).mean() > 0.9
-
-
-def test_haplotype_frequencies_depend_on_the_population():
-    table = genotypes()
-    carries = table.to_dense()[:, ::2].reshape(3, 200, -1).mean(axis=1)
-    assert 0.15 < np.ptp(carries, axis=0).mean() < 0.4
 
 
 @pytest.mark.parametrize("make", [baskets, genotypes])
@@ -265,16 +158,13 @@ def test_synthetic_tables_depend_on_the_seed(make):
     assert make(40, random_state=3) != make(40, random_state=4)
     assert make(0).shape[0] == 0
     assert make(1).shape[0] == 1
-    with pytest.raises(ValueError, match="n_samples must be at least 0, not -1"):
-        make(-1)
 
 
 def test_default_tables_do_not_change():
     """The examples in the documentation depend on them."""
     assert zlib.crc32(baskets().bits.to_bytes()) == 0x3238355E
     assert zlib.crc32(genotypes().bits.to_bytes()) == 0x415A395F
-
-
-@pytest.mark.parametrize("n_snps", [0, 1, 11, 25, 36])
-def test_genotypes_of_few_snps(n_snps):
-    assert genotypes(5, n_snps).shape == (5, 2 * n_snps)
+    assert (baskets().shape, baskets().row_names[-1]) == ((5000, 67), "basket 5000")
+    assert baskets().columns == tuple(sorted(baskets().columns))
+    for n_snps in (0, 1, 11, 25, 36):
+        assert genotypes(5, n_snps).shape == (5, 2 * n_snps)

@@ -1,52 +1,54 @@
-"""BinaryDictionaryLearning follows scikit-learn's conventions and agrees with the oracles."""
+"""Estimators follow scikit-learn's conventions, and BinaryDictionaryLearning agrees with the oracles."""
 
-import inspect
 import math
 import pickle
-import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import coo_array, csr_array, csr_matrix
+from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV
-from sklearn.naive_bayes import BernoulliNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Binarizer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import naive
-from bitatoms import BinaryDictionaryLearning, BitMatrix, codelength, factorize
+from bitatoms import (
+    BinaryDictionaryClassifier,
+    BinaryDictionaryLearning,
+    BinaryImputer,
+    BitMatrix,
+    CoverMiner,
+    codelength,
+    factorize,
+)
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from support.strategies import SEEDS, matrices, random_bits
 
 ALGEBRAS = ("xor", "or")
 PAPER = {"search": "paper"}
-every_search = pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
+LIMITS = {"max_atoms_per_sample": 2, "residual_limit": 3}
 
 
-pytestmark = pytest.mark.usefixtures("few_trials")
-
-
-@parametrize_with_checks([BinaryDictionaryLearning(binarize=0.0)])
-def test_scikit_learn_checks_pass(estimator, check):
-    check(estimator)
+pytestmark = pytest.mark.usefixtures("few_trials", "few_exchanges")
 
 
 @parametrize_with_checks(
     [
+        BinaryDictionaryLearning(binarize=0.0),
         BinaryDictionaryLearning(
             4, binarize=0.0, search="paper", algebra="or", coder="greedy", update="k-prox", init="bernoulli"
         ),
+        BinaryDictionaryClassifier(2, search="paper", binarize=0.0, n_models=1, algebra="or"),
+        BinaryImputer(binarize=0.0, method="profiles", n_profiles=2),
+        CoverMiner(binarize=0.0, max_iter=1),
     ]
 )
 @pytest.mark.filterwarnings("ignore:init=.* finds only:UserWarning")
 @pytest.mark.filterwarnings("ignore:3 atoms were requested:UserWarning")
-def test_scikit_learn_checks_pass_for_other_settings(estimator, check):
+@pytest.mark.filterwarnings("ignore:columns without any known value:UserWarning")
+def test_scikit_learn_checks_pass(estimator, check):
     check(estimator)
 
 
@@ -68,67 +70,25 @@ def any_fitted(request, tables):
     return BinaryDictionaryLearning(5, **request.param, random_state=0).fit(tables[0])
 
 
-# --- parameters
-
-
-def test_parameters_and_defaults_equal_those_of_factorize():
-    def parameters(function, but):
-        return {
-            name: (parameter.default, parameter.kind)
-            for name, parameter in inspect.signature(function).parameters.items()
-            if name not in but
-        }
-
-    own = ("absent", "forget")  # for new rows and streams, which the function does not accept
-    assert parameters(BinaryDictionaryLearning, own) == parameters(factorize, ("X", "mask", "sample_weight"))
-
-
-def test_parameters_are_not_checked_before_fit():
-    wrong = {"n_components": object(), "algebra": 3, "init": "svd", "n_jobs": "all", "random_state": -5}
-    estimator = BinaryDictionaryLearning(**wrong)
-    assert {name: value for name, value in estimator.get_params().items() if name in wrong} == wrong
-    assert not [name for name in vars(estimator) if name.endswith("_")]
-    with pytest.raises(ValueError, match="algebra=3 is not available"):
-        estimator.fit([[1, 0]])
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'anytime', 'paper'"),
-        ({"coder": "svd"}, "coder='svd' is not available; choose from 'auto', 'bmp', 'greedy', 'exact', 'mdl', 'beam'"),
-        ({"coder": "beam", **PAPER}, 'coder=.beam. requires search="fast" and the codelength as objective'),
-        ({"device": "gpu"}, "device='gpu' is not available; choose from 'cpu', 'cuda', 'auto'"),
-        ({"n_components": 17, "coder": "exact", **PAPER}, 'coder="exact" tries all'),
-        ({"binarize": "half"}, "binarize must be None or a finite number, got 'half'"),
-        ({"n_jobs": 0}, "n_jobs must not be 0"),
-    ],
-)
-def test_parameters_are_checked_by_fit(tables, how, message):
-    with pytest.raises(ValueError, match=message):
-        BinaryDictionaryLearning(**how).fit(tables[0])
-
-
-def test_clone(fitted):
-    twin = clone(fitted)
-    assert twin.get_params() == fitted.get_params()
-    assert not hasattr(twin, "components_")
-
-
-@every_search
-def test_clone_keeps_initial_atoms(tables, search):
+def test_clone_keeps_initial_atoms(tables):
     X = tables[0]
-    estimator = BinaryDictionaryLearning(3, search=search, init=X[:3], random_state=0)
+    estimator = BinaryDictionaryLearning(3, search="paper", init=X[:3], random_state=0)
     np.testing.assert_array_equal(clone(estimator).fit(X).components_, estimator.fit(X).components_)
 
 
 # --- what is learned
 
 
-@pytest.mark.parametrize("how", [{"n_components": 4}, {"start_components": 1, "patience": 3, "algebra": "auto"}])
-@every_search
-def test_fitted_attributes_equal_the_result_of_factorize(tables, how, search):
-    how = {**how, "search": search}
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"start_components": 1, "patience": 3, "algebra": "auto"},
+        {"n_components": 4, "search": "thorough"},
+        {"n_components": 4, **PAPER},
+    ],
+    ids=str,
+)
+def test_fitted_attributes_equal_the_result_of_factorize(tables, how):
     X = tables[0]
     estimator = BinaryDictionaryLearning(**how, random_state=0)
     assert estimator.fit(X) is estimator
@@ -137,7 +97,7 @@ def test_fitted_attributes_equal_the_result_of_factorize(tables, how, search):
     assert estimator.components_.dtype == np.uint8
     np.testing.assert_array_equal(estimator.bias_, result.bias)
     assert (estimator.bias_.shape, estimator.bias_.dtype) == ((65,), np.uint8)
-    assert not (estimator.bias_.any() and search == "paper")
+    assert not (estimator.bias_.any() and how.get("search") == "paper")
     assert estimator.codelength_ == result.codelength
     assert [row[:-1] for row in estimator.history_] == [row[:-1] for row in result.history]
     assert estimator.algebra_ == result.algebra
@@ -149,10 +109,9 @@ def test_fitted_attributes_equal_the_result_of_factorize(tables, how, search):
     assert not hasattr(estimator, "feature_names_in_")
 
 
-@pytest.mark.parametrize("how", [{}, {"n_components": 4}, {"n_components": 4, **PAPER}])
-def test_second_fit_starts_anew(tables, how):
+def test_second_fit_starts_anew(tables):
     pandas = pytest.importorskip("pandas")
-    first, second = tables
+    (first, second), how = tables, {"n_components": 4, **PAPER}
     estimator = BinaryDictionaryLearning(**how, random_state=0).fit(pandas.DataFrame(first[:, :30]).add_prefix("bit"))
     assert len(estimator.feature_names_in_) == 30
     estimator.fit(second)
@@ -184,9 +143,17 @@ def test_max_iter_warns_and_leaves_a_model(tables):
 # --- codes and samples
 
 
-@pytest.mark.parametrize("algebra", ALGEBRAS)
-@pytest.mark.parametrize("coder", ["auto", "bmp", "greedy", "exact"])
-@pytest.mark.parametrize("limits", [{}, {"max_atoms_per_sample": 2, "residual_limit": 3}])
+@pytest.mark.parametrize(
+    ("coder", "algebra", "limits"),
+    [
+        ("auto", "xor", {}),
+        ("bmp", "or", LIMITS),
+        ("greedy", "xor", LIMITS),
+        ("greedy", "or", {}),
+        ("exact", "xor", LIMITS),
+        ("exact", "or", {}),
+    ],
+)
 def test_transform_agrees_with_the_oracle(tables, algebra, coder, limits):
     X, new = tables
     estimator = BinaryDictionaryLearning(5, coder=coder, algebra=algebra, random_state=0, **limits, **PAPER).fit(X)
@@ -211,14 +178,14 @@ def test_fit_transform_equals_fit_and_transform(X, algebra, update, seed):
         np.testing.assert_array_equal(codes, BinaryDictionaryLearning(**how).fit(X).transform(X))
 
 
-@pytest.mark.parametrize("algebra", ALGEBRAS)
-@pytest.mark.parametrize("how", [{}, {"n_components": 5}, {"n_components": 5, "coder": "greedy", **PAPER}])
-def test_inverse_transform(tables, algebra, how):
+@pytest.mark.parametrize("how", [{"algebra": "or"}, {"n_components": 5, "coder": "greedy", **PAPER}])
+def test_inverse_transform(tables, how):
     X, new = tables
-    estimator = BinaryDictionaryLearning(**how, algebra=algebra, random_state=0).fit(X)
+    estimator = BinaryDictionaryLearning(**how, random_state=0).fit(X ^ (np.arange(65) < 9))
     codes = estimator.transform(new)
     samples = estimator.inverse_transform(codes)
-    np.testing.assert_array_equal(samples, naive.product(codes, estimator.components_, algebra) ^ estimator.bias_)
+    expected = naive.product(codes, estimator.components_, estimator.algebra_) ^ estimator.bias_
+    np.testing.assert_array_equal(samples, expected)
     assert samples.dtype == np.uint8
     for same in (codes.astype(bool), codes.tolist(), csr_array(codes), BitMatrix.from_dense(codes)):
         np.testing.assert_array_equal(estimator.inverse_transform(same), samples)
@@ -231,37 +198,21 @@ def test_a_bias_is_added_to_every_sample(tables, fitted):
     np.testing.assert_array_equal(codes, fitted.transform(tables[1]))
     np.testing.assert_array_equal(model.inverse_transform(codes), fitted.inverse_transform(codes) ^ model.bias_)
     assert model.score(tables[1] ^ model.bias_) == fitted.score(tables[1])
+    counted = ("complete", "lacking", "rows_hash")  # with the factors of the fit
+    assert all(getattr(fitted.as_model(), name) is not None for name in counted)
+    assert all(getattr(model.as_model(), name) is None for name in counted)
 
 
-@pytest.mark.parametrize(
-    ("codes", "message"),
-    [
-        (np.zeros((3, 4)), "the codes have 4 columns, but the model has 5 atoms"),
-        (np.full((3, 5), 2), "the code matrix contains values other than 0 and 1"),
-        (np.zeros(5), "Expected 2D array, got 1D array instead"),
-        (np.full((3, 5), np.nan), r"the code matrix contains a missing value \(NaN\)"),
-    ],
-)
-def test_invalid_codes_are_reported(fitted, codes, message):
-    with pytest.raises(ValueError, match=message):
-        fitted.inverse_transform(codes)
-
-
-@pytest.mark.parametrize("n_components", ["mdl", 8, 20])
-@pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_transform_describes_samples_as_well_as_the_search(n_components, algebra):
+@pytest.mark.parametrize("n_components", ["mdl", 8])
+def test_transform_describes_samples_as_well_as_the_search(n_components):
     """Dense XOR factors, where toggling one atom at a time from empty codes gets stuck."""
-    X = planted(400, 60, 6, algebra=algebra, atom_density=0.5, code_density=0.5, noise=0.05, random_state=0).X
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # 20 atoms are more than there are
-        model = BinaryDictionaryLearning(n_components, algebra=algebra, random_state=0).fit(X)
-        result = factorize(X, n_components, algebra=algebra, random_state=0)
-    codes = model.transform(X)
-    wrong = int((model.inverse_transform(codes) != X).sum())
-    assert wrong <= 1.05 * result.wrong_bits
-    if n_components == "mdl":
-        bits = codelength(X, model.components_, codes, model.bias_, algebra).total
-        assert bits <= 1.01 * result.codelength.total
+    X = planted(400, 60, 6, atom_density=0.5, code_density=0.5, noise=0.05, random_state=0).X
+    result = factorize(X, n_components, random_state=0)
+    model = BinaryDictionaryLearning(n_components, random_state=0).fit(X)
+    codes = model.transform(X[::-1])[::-1]
+    assert (model.inverse_transform(codes) != X).sum() <= 1.05 * result.wrong_bits
+    bits = codelength(X, model.components_, codes, model.bias_).total
+    assert n_components != "mdl" or bits <= 1.01 * result.codelength.total
 
 
 # --- scores
@@ -309,55 +260,7 @@ def test_soft_codes_are_differences_of_scores(tables, any_fitted):
         np.testing.assert_allclose(soft[:, k], np.where(codes[:, k], lost, -lost), atol=1e-9)
 
 
-@pytest.mark.parametrize("how", [{}, {"n_components": 5}, {"n_components": 5, "coder": "exact", **PAPER}])
-def test_score_is_close_to_the_codelength_of_errors_and_codes(tables, how):
-    X = tables[0]
-    estimator = BinaryDictionaryLearning(**how, random_state=0).fit(X)
-    bits = (estimator.codelength_.errors + estimator.codelength_.codes) / len(X)
-    assert -estimator.score(X) == pytest.approx(bits, rel=0.1)
-
-
-@pytest.mark.parametrize("how", [{}, {"n_components": 5}, {"n_components": 5, "coder": "exact", "n_init": 5, **PAPER}])
-def test_an_outlier_has_the_lowest_score(tables, how):
-    X, new = tables
-    estimator = BinaryDictionaryLearning(**how, random_state=0).fit(X)
-    strange = random_bits(9, 1, 65, 0.5)
-    assert estimator.score_samples(strange) < estimator.score_samples(new).min()
-
-
 # --- with other libraries
-
-
-def test_pickle(tables, any_fitted):
-    fitted = any_fitted
-    copy = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(copy.transform(tables[1]), fitted.transform(tables[1]))
-    np.testing.assert_array_equal(copy.score_samples(tables[1]), fitted.score_samples(tables[1]))
-    assert copy.codelength_ == fitted.codelength_
-    assert copy.history_ == fitted.history_
-
-
-@every_search
-def test_pipeline(tables, search):
-    X, new = tables
-    labels = X[:, 0]
-    pipeline = make_pipeline(
-        Binarizer(threshold=0.5), BinaryDictionaryLearning(search=search, random_state=0), BernoulliNB()
-    )
-    pipeline.fit(X * 0.9, labels)
-    alone = BinaryDictionaryLearning(search=search, random_state=0).fit(X)
-    np.testing.assert_array_equal(pipeline[:-1].transform(new * 0.9), alone.transform(new))
-    assert pipeline.predict(new * 0.9).shape == (100,)
-
-
-@pytest.mark.parametrize("how", [{}, {"coder": "exact", "n_init": 3, **PAPER}])
-def test_grid_search(tables, how):
-    X, _ = tables
-    search = GridSearchCV(BinaryDictionaryLearning(**how, random_state=0), {"n_components": [1, 2, 5]}, cv=3)
-    search.fit(X)
-    assert search.best_params_ == {"n_components": 5}
-    assert search.best_score_ == max(search.cv_results_["mean_test_score"])
-    assert search.best_estimator_.score(X) > search.best_estimator_.set_params(n_components=1).fit(X).score(X)
 
 
 def as_pandas(X, names):
@@ -372,11 +275,11 @@ NAMES = [f"bit {i}" for i in range(65)]
 
 
 @pytest.mark.parametrize("frame", [as_pandas, as_polars])
-def test_data_frames_keep_feature_names(tables, frame):
-    X, new = tables
-    estimator = BinaryDictionaryLearning(4, random_state=0).fit(frame(X, NAMES))
+@pytest.mark.parametrize("dtype", [bool, np.float64])
+def test_data_frames_keep_feature_names(tables, fitted, frame, dtype):
+    X, new = (table.astype(dtype) for table in tables)
+    estimator, plain = clone(fitted).fit(frame(X, NAMES)), fitted
     assert estimator.feature_names_in_.tolist() == NAMES
-    plain = BinaryDictionaryLearning(4, random_state=0).fit(X)
     np.testing.assert_array_equal(estimator.components_, plain.components_)
     np.testing.assert_array_equal(estimator.transform(frame(new, NAMES)), plain.transform(new))
     for method in (estimator.transform, estimator.decision_function, estimator.score, estimator.score_samples):
@@ -385,38 +288,19 @@ def test_data_frames_keep_feature_names(tables, frame):
         estimator.transform(new)
 
 
-@pytest.mark.parametrize("frame", [as_pandas, as_polars])
-@pytest.mark.parametrize("dtype", [bool, np.int64, np.float64])
-def test_data_frames_of_any_dtype(tables, frame, dtype):
-    X, _ = tables
-    estimator = BinaryDictionaryLearning(4, random_state=0).fit(frame(X.astype(dtype), NAMES))
-    plain = BinaryDictionaryLearning(4, random_state=0).fit(X)
-    np.testing.assert_array_equal(estimator.components_, plain.components_)
-
-
-def test_feature_names_out(fitted):
-    expected = [f"binarydictionarylearning{k}" for k in range(5)]
-    assert fitted.get_feature_names_out().tolist() == expected
-
-
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_set_output(tables, library):
     module = pytest.importorskip(library)
     X, new = tables
-    estimator = BinaryDictionaryLearning(4, random_state=0).set_output(transform=library)
+    estimator = BinaryDictionaryLearning(4, random_state=0, **PAPER).set_output(transform=library)
     codes = estimator.fit(X).transform(new)
     assert isinstance(codes, module.DataFrame)
     assert list(codes.columns) == estimator.get_feature_names_out().tolist()
     np.testing.assert_array_equal(codes.to_numpy(), estimator.set_output(transform="default").transform(new))
-    assert isinstance(BinaryDictionaryLearning(4).set_output(transform=library).fit_transform(X), module.DataFrame)
-
-
-def test_set_output_keeps_the_index(tables):
-    pandas = pytest.importorskip("pandas")
-    X, new = tables
-    index = [f"row {j}" for j in range(len(new))]
-    estimator = BinaryDictionaryLearning(4, random_state=0).set_output(transform="pandas").fit(X)
-    assert estimator.transform(pandas.DataFrame(new, index=index)).index.tolist() == index
+    assert isinstance(estimator.set_output(transform=library).fit_transform(X), module.DataFrame)
+    if library == "pandas":
+        index = [f"row {j}" for j in range(len(new))]
+        assert estimator.transform(module.DataFrame(new, index=index)).index.tolist() == index
 
 
 # --- tables of many kinds
@@ -428,117 +312,31 @@ def test_set_output_keeps_the_index(tables):
         lambda X: X.astype(bool),
         lambda X: X.astype(np.float32),
         lambda X: X.tolist(),
-        csr_array,
         csr_matrix,
-        coo_array,
         BitMatrix.from_dense,
+        *[lambda X, kind=kind: csr_array(X).asformat(kind) for kind in ("bsr", "coo", "csc", "csr", "dok", "lil")],
     ],
 )
 def test_any_type_of_table_gives_the_same_model(tables, fitted, as_type):
-    X, new = tables
-    estimator = BinaryDictionaryLearning(5, coder="greedy", random_state=0, **PAPER).fit(as_type(X))
+    X, new = (as_type(table) for table in tables)
+    estimator = clone(fitted).fit(X)
+    np.testing.assert_array_equal(np.asarray(X.todense() if issparse(X) else X), tables[0])  # the input is not modified
     np.testing.assert_array_equal(estimator.components_, fitted.components_)
-    np.testing.assert_array_equal(estimator.transform(as_type(new)), fitted.transform(new))
-    np.testing.assert_array_equal(estimator.score_samples(as_type(new)), fitted.score_samples(new))
+    np.testing.assert_array_equal(estimator.transform(new), fitted.transform(tables[1]))
+    np.testing.assert_array_equal(estimator.score_samples(new), fitted.score_samples(tables[1]))
     assert estimator.n_features_in_ == 65
-    with pytest.raises(ValueError, match="X has 64 features, but BinaryDictionaryLearning is expecting 65 features"):
-        estimator.transform(as_type(new[:, :64]))
-
-
-@pytest.mark.parametrize("as_type", [np.asarray, csr_array])
-def test_binarize(tables, fitted, as_type):
-    X, new = tables
-    estimator = BinaryDictionaryLearning(5, coder="greedy", binarize=0.5, random_state=0, **PAPER).fit(as_type(X * 0.7))
-    np.testing.assert_array_equal(estimator.components_, fitted.components_)
-    np.testing.assert_array_equal(estimator.transform(as_type(new * 0.7)), fitted.transform(new))
-
-
-def test_binarize_of_packed_bits(tables):
-    X, new = (BitMatrix.from_dense(table) for table in tables)
-    for binarize in (0.5, 1.0):
-        estimator = BinaryDictionaryLearning(3, init="bernoulli", binarize=binarize, random_state=0, **PAPER).fit(X)
-        result = factorize(X, 3, init="bernoulli", binarize=binarize, random_state=0, **PAPER)
-        np.testing.assert_array_equal(estimator.components_, result.atoms.to_dense())
-        np.testing.assert_array_equal(estimator.transform(new), estimator.transform(new.to_dense()))
-
-
-@pytest.mark.parametrize("method", ["fit", "transform", "decision_function", "score_samples"])
-def test_values_other_than_0_and_1_are_reported_with_row_and_column(tables, fitted, method):
-    X = tables[0].copy()
-    X[14, 3] = 2
-    expected = (
-        r"X contains values other than 0 and 1 \(first: 2 at row 14, column 3\); for counts, pass binarize=0 to read"
-    )
-    for table in (X, csr_array(X), X.astype(float)):
-        with pytest.raises(ValueError, match=expected):
-            getattr(clone(fitted) if method == "fit" else fitted, method)(table)
-
-
-@pytest.mark.parametrize("binarize", [None, 0.5])
-@pytest.mark.parametrize("method", ["fit", "transform", "score"])
-def test_infinite_values_are_reported(tables, binarize, method):
-    X = tables[0].astype(float)
-    estimator = BinaryDictionaryLearning(3, binarize=binarize, random_state=0)
-    if method != "fit":
-        estimator.fit(X)
-    X[3, 1], X[5, 1] = np.nan, np.inf
-    for table in (X, csr_array(X)):
-        with pytest.raises(ValueError, match=r"an infinite value \(inf\) at row 5, column 1 \(1 in all\)"):
-            getattr(estimator, method)(table)
-
-
-@pytest.mark.parametrize("kind", [np.asarray, csr_array, BitMatrix.from_dense])
-@pytest.mark.parametrize("method", ["fit", "transform", "decision_function", "score_samples", "score"])
-def test_tables_without_rows_are_reported(fitted, kind, method):
-    with pytest.raises(ValueError, match="0 sample"):
-        getattr(clone(fitted) if method == "fit" else fitted, method)(kind(np.zeros((0, 65))))
-
-
-@pytest.mark.parametrize("kind", [np.asarray, csr_array, BitMatrix.from_dense])
-def test_tables_without_columns_are_reported(kind):
-    with pytest.raises(ValueError, match="0 feature"):
-        BinaryDictionaryLearning().fit(kind(np.zeros((5, 0))))
-
-
-@pytest.mark.parametrize("method", ["transform", "decision_function", "inverse_transform", "score", "score_samples"])
-def test_unfitted_model_is_reported(method):
-    with pytest.raises(NotFittedError, match="This BinaryDictionaryLearning instance is not fitted yet"):
-        getattr(BinaryDictionaryLearning(), method)([[1, 0]])
-    with pytest.raises(NotFittedError):
-        BinaryDictionaryLearning().get_feature_names_out()
-
-
-def test_failed_fit_leaves_no_model(tables):
-    estimator = BinaryDictionaryLearning(4, search="slow")
-    with pytest.raises(ValueError, match="search='slow' is not available"):
-        estimator.fit(tables[0])
-    with pytest.raises(NotFittedError):
-        estimator.transform(tables[1])
 
 
 def test_failed_second_fit_leaves_no_mixed_model(tables):
+    """Parameters are checked first, so that the model of the first fit stays."""
     X, new = tables
-    estimator = BinaryDictionaryLearning(4, random_state=0).fit(X)
+    estimator = BinaryDictionaryLearning(4, random_state=0, **PAPER).fit(X)
+    codes = estimator.transform(new)
     with pytest.raises(ValueError, match="search='slow' is not available"):
         estimator.set_params(search="slow").fit(X[:, :30])
-    with pytest.raises(ValueError, match=r"not fitted|X has 30 features"):  # NotFittedError is a ValueError
+    np.testing.assert_array_equal(estimator.transform(new), codes)
+    with pytest.raises(ValueError, match="X has 30 features"):
         estimator.transform(new[:, :30])
-
-
-@pytest.mark.parametrize("kind", ["bsr", "coo", "csc", "csr", "dok", "lil"])
-def test_sparse_formats(tables, fitted, kind):
-    X, new = (csr_array(table).asformat(kind) for table in tables)
-    estimator = BinaryDictionaryLearning(5, coder="greedy", random_state=0, **PAPER).fit(X)
-    np.testing.assert_array_equal(estimator.transform(new), fitted.transform(tables[1]))
-
-
-def test_the_input_is_not_modified(tables):
-    X = tables[0].copy()
-    sparse = csr_array(X.astype(float))
-    for table in (X, sparse):
-        BinaryDictionaryLearning(4, binarize=0.5, random_state=0).fit(table).transform(table)
-    np.testing.assert_array_equal(X, tables[0])
-    np.testing.assert_array_equal(sparse.toarray(), tables[0])
 
 
 # --- interrupts
@@ -554,10 +352,8 @@ def test_interrupt_leaves_the_best_model(tables, n_components):
     X, new = tables
     how = {"start_components": 2, "callbacks": interrupt, "random_state": 0, **PAPER}
     estimator = BinaryDictionaryLearning(n_components, **how)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        with pytest.raises(KeyboardInterrupt):
-            estimator.fit(X)
+    with pytest.raises(KeyboardInterrupt):  # and no warning, which would be an error here
+        estimator.fit(X)
     assert len(estimator.history_) == 2
     codes = estimator.transform(new)
     assert codes.shape == (100, estimator.n_components_)
@@ -565,38 +361,6 @@ def test_interrupt_leaves_the_best_model(tables, n_components):
     np.testing.assert_array_equal(codes, expected)
     best = min(estimator.history_, key=lambda row: row.bits) if n_components == "mdl" else estimator.history_[-1]
     assert estimator.codelength_.total == best.bits
-
-
-@every_search
-def test_interrupt_gives_no_convergence_warning(tables, search):
-    """Where warnings are errors, as in these tests, a warning would replace the KeyboardInterrupt."""
-    with pytest.raises(KeyboardInterrupt):
-        BinaryDictionaryLearning(search=search, callbacks=interrupt, random_state=0).fit(tables[0])
-
-
-def test_interrupt_before_the_first_round_leaves_no_model(monkeypatch, tables):
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("bitatoms.search.initial.samples", interrupted)
-    estimator = BinaryDictionaryLearning(4, **PAPER)
-    with pytest.raises(KeyboardInterrupt):
-        estimator.fit(tables[0])
-    with pytest.raises(NotFittedError):
-        estimator.transform(tables[1])
-
-
-@every_search
-def test_callback_ends_the_search_without_a_warning(tables, search):
-    model = BinaryDictionaryLearning(3, search=search, callbacks=lambda row: True, random_state=0).fit(tables[0])
-    assert len(model.history_) == 1 or search != "paper"
-    assert model.transform(tables[1]).shape == (100, 3)
-
-
-def test_every_parameter_is_documented():
-    described = BinaryDictionaryLearning.__doc__.split("Attributes")[0]
-    for name in BinaryDictionaryLearning().get_params():
-        assert f"\n{name} : " in described
 
 
 def test_partial_fit():
@@ -642,21 +406,15 @@ def test_partial_fit_that_raises_leaves_the_estimator_as_it_was(random_state):
         np.testing.assert_array_equal(model.components_, undisturbed.components_)
 
 
-def test_fitted_model_survives_a_stream_that_fails_to_begin():
-    X = planted(300, 30, 4, code_density=0.4, noise=0.02, random_state=0).X
-    model = BinaryDictionaryLearning(4, random_state=0).fit(X)
-    fitted = model.components_.copy()
-    with pytest.raises(ValueError, match="other than 0 and 1"):
-        model.partial_fit(X[:200, :20] + 5)
-    np.testing.assert_array_equal(model.transform(X) @ fitted % 2, model.inverse_transform(model.transform(X)))
-    assert model.n_features_in_ == 30
-
-
 def test_fit_and_partial_fit_start_anew_after_each_other():
     X = planted(600, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
     model, other = (BinaryDictionaryLearning(4, random_state=0) for _ in range(2))
     model.partial_fit(X[:300]).fit(X)
     np.testing.assert_array_equal(model.components_, other.fit(X).components_)
+    with pytest.raises(ValueError, match="other than 0 and 1"):
+        model.partial_fit(X[:200, :20] + 5)
+    np.testing.assert_array_equal(model.transform(X), other.transform(X))  # the model of the fit is still there
+    assert model.n_features_in_ == 40
     model.partial_fit(X[:300])
     assert model.as_model().n_samples == 300
     np.testing.assert_array_equal(

@@ -12,9 +12,10 @@ import bitatoms as ba
 from bitatoms.core.recurrence import Recurrence
 from bitatoms.io.patterns import write_patterns
 from bitatoms.libraries import MissingLibrary
+from support.zoo import specimen
 
 pd = pytest.importorskip("pandas")
-pytestmark = pytest.mark.usefixtures("few_trials")
+pytestmark = pytest.mark.usefixtures("few_exchanges")
 
 COLUMNS = [
     "atom", "features", "size", "rows", "share", "bits_saved", "complete", "expected", "lift", "member_lifts",
@@ -23,13 +24,8 @@ COLUMNS = [
 
 
 @pytest.fixture(scope="module")
-def table():
-    return ba.datasets.baskets(400)
-
-
-@pytest.fixture(scope="module")
-def model(table, few_trials):
-    return ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
+def model():
+    return specimen("or").model
 
 
 def test_one_row_per_atom_with_the_values_of_patterns(model):
@@ -45,7 +41,8 @@ def test_one_row_per_atom_with_the_values_of_patterns(model):
     assert {name: str(frame[name].dtype) for name in types} == types
 
 
-def test_counts_are_those_of_the_table(model, table):
+def test_counts_are_those_of_the_table():
+    model, table = specimen("or")
     frame, X = model.to_frame(), table.to_dense().astype(bool)
     for row in frame.itertuples():
         own = [table.columns.index(name) for name in row.features]
@@ -76,20 +73,19 @@ def test_what_is_unknown_is_missing(model):
 
 
 def test_a_model_without_atoms_has_the_columns():
-    X = np.random.default_rng(0).integers(0, 2, (20, 4))
-    frame = ba.BinaryDictionaryLearning(random_state=0).fit(X).to_frame()
+    frame = ba.BinaryDictionaryLearning(max_components=0).fit([[1, 0], [0, 1]]).to_frame()
     assert (list(frame.columns), len(frame)) == (COLUMNS, 0)
 
 
 def test_genotypes_have_a_span():
-    model = ba.BinaryDictionaryLearning(2, random_state=0).fit(ba.datasets.genotypes(40, 20))
+    model = specimen("genotypes").model
     assert model.to_frame()["span"].tolist() == [pattern.span for pattern in model.patterns()]
     assert model.to_frame()["span"].notna().all()
 
 
 def test_roles_of_a_cover():
     users = ba.datasets.permissions(60)
-    miner = ba.CoverMiner(random_state=0, max_iter=2).fit(users)
+    miner = ba.CoverMiner(random_state=0, max_iter=1).fit(users)
     frame, X = miner.to_frame(), users.to_dense().astype(bool)
     assert list(frame.columns) == [name for name in COLUMNS if name not in ("bits_saved", "recurs", "span")]
     assert frame["atom"].tolist() == list(range(1, miner.n_components_ + 1))
@@ -100,26 +96,20 @@ def test_roles_of_a_cover():
             others = np.delete(X[:, role], np.flatnonzero(role).tolist().index(column), axis=1).all(axis=1)
             assert lift == pytest.approx(X[others, column].mean() / X[:, column].mean())
     np.testing.assert_array_equal(frame["rows"], miner.cover_.codes.column_weights())
-    plain = ba.CoverMiner(random_state=0, max_iter=2).fit(users.to_dense()).to_frame()
+    plain = ba.CoverMiner(random_state=0, max_iter=1).fit(users.to_dense()).to_frame()
     assert plain["features"][0] == tuple(f"x{column}" for column in np.flatnonzero(miner.components_[0]))
 
 
 def test_atoms_of_classes():
     X, y = ba.datasets.digits()
     X, y = pd.DataFrame(X[y < 2]).rename(columns="pixel {}".format), np.array(["zero", "one"])[y[y < 2]]
-    classifier = ba.BinaryDictionaryClassifier(2, n_models=2, random_state=0).fit(X[:80], y[:80])
+    classifier = ba.BinaryDictionaryClassifier(2, n_models=2, search="paper", random_state=0).fit(X[:80], y[:80])
     frame = classifier.to_frame()
     assert list(frame.columns) == ["class", "model", *COLUMNS]
     assert frame["class"].tolist() == ["one"] * 4 + ["zero"] * 4
     assert frame["model"].tolist() == [1, 1, 2, 2] * 2
     assert frame["atom"].tolist() == [1, 2] * 4
     assert all(name.startswith("pixel ") for features in frame["features"] for name in features)
-
-
-@pytest.mark.parametrize("estimator", [ba.BinaryDictionaryLearning, ba.CoverMiner, ba.BinaryDictionaryClassifier])
-def test_without_a_fit(estimator):
-    with pytest.raises(ValueError, match="is not fitted yet"):
-        estimator().to_frame()
 
 
 def test_without_pandas(model, monkeypatch):

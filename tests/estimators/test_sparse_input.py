@@ -9,7 +9,6 @@ from scipy.sparse import csr_array, save_npz
 import bitatoms as ba
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Table
 from support.bundles import N_COLS, table_with_bundles
-from support.sources import write_store
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -84,23 +83,6 @@ def test_searches_that_need_packed_rows(parameters):
         packed = BinaryDictionaryLearning(random_state=0, **parameters).fit(rows)
     np.testing.assert_array_equal(sparse.components_, packed.components_)
     np.testing.assert_array_equal(sparse.transform(csr_array(rows)), packed.transform(rows))
-
-
-def test_a_store_and_a_dask_array(fitted, tmp_path, monkeypatch):
-    """All rows are searched by their ones, wherever they are, and however they are stored."""
-    monkeypatch.setattr("bitatoms.rows.subsample._MAX_ROWS", 100)
-    array = pytest.importorskip("dask.array").from_array(X, chunks=(300, N_COLS))
-    stores = [write_store(tmp_path / f"{form}.zarr", BitMatrix.from_dense(X), by_ones=form) for form in (False, True)]
-    for rows in (X, *stores, array):
-        model = new_model().fit(rows)
-        np.testing.assert_array_equal(model.components_, fitted.components_)
-        assert model.codelength_ == fitted.codelength_
-    for store in stores:
-        np.testing.assert_array_equal(fitted.transform(store), fitted.transform(X))
-        np.testing.assert_array_equal(fitted.score_samples(store), fitted.score_samples(X))
-        np.testing.assert_array_equal(fitted.decision_function(store), fitted.decision_function(X))
-    np.testing.assert_array_equal(fitted.score_samples(array).compute(), fitted.score_samples(X))
-    np.testing.assert_array_equal(fitted.decision_function(array).compute(), fitted.decision_function(X))
 
 
 def test_sparse_partitions_of_a_dask_array_are_not_packed(fitted, monkeypatch):

@@ -15,6 +15,8 @@ from bitatoms.images.blocks import BlockGrid, evidence
 from bitatoms.parallel import Workers
 from support.strategies import random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 @given(
     st.integers(0, 99), st.integers(2, 15), st.integers(2, 15), st.integers(1, 9), st.integers(1, 9), st.integers(1, 5)

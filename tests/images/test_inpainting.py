@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.core.model import Model
 from bitatoms.images.blocks import BlockGrid, evidence, evidence_at
 from bitatoms.parallel import Workers
 from support.strategies import random_bits
+
+pytestmark = pytest.mark.usefixtures("few_trials")
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +33,14 @@ def test_holes_are_filled_and_known_pixels_do_not_change(picture, holes):
     assert result.image.dtype == picture.dtype
 
 
-@given(st.integers(0, 99))
-@settings(max_examples=2)
-def test_values_under_the_mask_and_threads_do_not_matter(seed):
-    bits = np.tile(random_bits(1, 4, 4, 0.5), (6, 6)) ^ random_bits(2, 24, 24, 0.03)
+def test_values_under_the_mask_and_threads_do_not_matter():
+    bits = np.tile(random_bits(1, 4, 4, 0.5), (6, 6)) ^ random_bits(2, 24, 24, 0.1)
     mask = random_bits(3, 24, 24, 0.2).astype(bool)
     expected = ba.inpaint(bits, mask, block_sizes=4, random_state=0)
-    changed = np.where(mask, random_bits(seed, 24, 24, 0.5), bits)
+    changed = np.where(mask, random_bits(9, 24, 24, 0.5), bits)
     again = ba.inpaint(changed, mask, block_sizes=4, random_state=0, n_jobs=2)
     assert np.array_equal(again.image, expected.image)
-    assert again.accuracy == expected.accuracy
+    assert again.accuracy == expected.accuracy == 6 / 9
 
 
 def odd_masks():
@@ -60,10 +58,9 @@ def odd_masks():
     return masks
 
 
-@pytest.mark.parametrize("size", [4, 99], ids="blocks of {}".format)
 @pytest.mark.parametrize("name", odd_masks())
-@pytest.mark.usefixtures("few_trials_here")
-def test_odd_masks_are_filled_and_known_pixels_do_not_change(name, size):
+def test_odd_masks_are_filled_and_known_pixels_do_not_change(name):
+    size = 99 if name in ("hole", "line known") else 4
     image, mask = np.tile(random_bits(1, 4, 4, 0.5), (4, 4)), odd_masks()[name]
     result = ba.inpaint(image, mask, block_sizes=size, random_state=0)
     assert np.array_equal(result.image[~mask], image[~mask])
@@ -74,8 +71,7 @@ def test_odd_masks_are_filled_and_known_pixels_do_not_change(name, size):
         assert np.array_equal(result.image, image)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (3, 5)])
-@pytest.mark.parametrize("value", [0, 1])
+@pytest.mark.parametrize(("shape", "value"), [((1, 1), 0), ((1, 7), 1), ((7, 1), 0), ((3, 5), 1)])
 def test_a_constant_picture_smaller_than_a_block_stays_constant(shape, value):
     image, mask = np.full(shape, value), np.zeros(shape, bool)
     mask.flat[2:4] = True  # none of the single pixel
@@ -88,7 +84,6 @@ def test_a_constant_picture_smaller_than_a_block_stays_constant(shape, value):
     ("under", "kind", "dtype"),
     [(np.nan, float, bool), (255, np.uint8, np.int8), (-1, np.int64, float), (None, object, object)],
 )
-@pytest.mark.usefixtures("few_trials_here")
 def test_any_value_may_be_under_a_mask_of_any_type(under, kind, dtype):
     expected, mask = np.tile(random_bits(1, 4, 4, 0.5), (3, 3)), np.zeros((12, 12), dtype)
     mask[4:7, 5] = 1
@@ -116,24 +111,3 @@ def test_evidence_at_unknown_pixels_equals_that_of_complete_pictures(algebra):
         found = evidence_at(unknown, model, grid.cut(image, unknown), grid, Workers())
         assert found[pixel] == expected[pixel]
         assert np.count_nonzero(found) <= 1
-
-
-def test_nothing_to_fill(picture):
-    result = ba.inpaint(picture[:20, :20], np.zeros((20, 20), bool), block_sizes=6, random_state=0)
-    assert np.array_equal(result.image, picture[:20, :20])
-    assert result.n_filled == 0
-
-
-def test_invalid_arguments(picture):
-    with pytest.raises(ValueError, match="mask covers all pixels"):
-        ba.inpaint(picture, np.ones_like(picture))
-    with pytest.raises(ValueError, match=r"mask has shape \(3, 3\), but image has shape \(72, 72\)"):
-        ba.inpaint(picture, np.zeros((3, 3)))
-    with pytest.raises(ValueError, match="mask has 1 dimensions; pass a 2-D array"):
-        ba.inpaint(picture, np.zeros(72))
-    with pytest.raises(ValueError, match=r"mask contains values other than 0 and 1 \(first: nan at row 0, column 0\)"):
-        ba.inpaint(picture, np.full(picture.shape, np.nan))
-    with pytest.raises(ValueError, match=r"image has shape \(0, 72\), and so no pixels"):
-        ba.inpaint(picture[:0], np.zeros((0, 72)))
-    with pytest.raises(ValueError, match="stride=7 leaves gaps between blocks of size 6; pass at most 6"):
-        ba.inpaint(picture, np.eye(72), stride=7)
