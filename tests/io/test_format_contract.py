@@ -1,10 +1,14 @@
-"""What holds for all formats: exact cells and names at awkward sizes, chunks, missing values, truncated and other files.
+"""What holds for all formats: exact cells and names at awkward sizes, chunks, missing values, malformed files, memory.
 
 Kinds of files are in `support.formats`; the tests of a reader have only what is particular to it.
 """
 
+import os
 import pickle
 import shutil
+import warnings
+import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -28,9 +32,9 @@ from support.formats import (
     skip_unless_installed,
     use_small_chunks,
     write,
-    write_h5mu,
-    write_ten_x,
 )
+from support.genotypes import haplotype_table, random_alleles
+from support.memory import read_with_peak
 
 SIZES = [(1, 1), (2, 63), (3, 65), (65, 64), (33, 130)]
 pytestmark = pytest.mark.filterwarnings("ignore:Object at .* is not recognized:UserWarning")
@@ -191,8 +195,6 @@ def valid_file(tmp_path_factory):
         path = originals / kind.file
         if not path.exists():
             if format in ("bed", "pgen", "vcf", "bcf", "haps"):
-                from support.genotypes import haplotype_table, random_alleles
-
                 bed = random_table(MADE["bed"], (11, 6))[0]
                 table = bed if format == "bed" else haplotype_table(random_alleles(11, 6))
             else:
@@ -215,7 +217,7 @@ def data_file(path):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_the_file_that_is_malformed_below_is_valid(valid_file, tmp_path, format):
+def test_the_files_that_are_changed_below_are_valid(valid_file, tmp_path, format):
     table = ba.read(valid_file(format, tmp_path), missing="zero")
     assert table.shape == (11, 12)
     assert table.bits.count() > 20
@@ -248,8 +250,6 @@ class Payload:
     """An object that creates a folder when it is unpickled."""
 
     def __reduce__(self):
-        import os
-
         return (os.mkdir, ("unpickled",))
 
 
@@ -303,6 +303,178 @@ def test_the_error_names_the_format_of_the_content(valid_file, tmp_path, content
     assert_read_error(path, f"it looks like '{content}'; pass format=\"{content}\"")
 
 
+# Malformed workbooks, HDF5 files and images; those of other formats are in the tests of their readers.
+
+
+def edit_sheet(old, new):
+    """Replace some bytes of the sheet of a workbook."""
+
+    def change(path):
+        with zipfile.ZipFile(path) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        sheet = parts["xl/worksheets/sheet1.xml"]
+        assert old in sheet
+        parts["xl/worksheets/sheet1.xml"] = sheet.replace(old, new, 1)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in parts.items():
+                archive.writestr(name, content)
+
+    return change
+
+
+def add_part(path):
+    with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings(action="ignore"):  # of duplicate names
+        archive.writestr("xl/workbook.xml", b"<x/>")
+
+
+def edit_hdf5(change):
+    """Change an HDF5 file with h5py."""
+
+    def edit(path):
+        import h5py
+
+        with h5py.File(path, "a") as file:
+            change(file)
+
+    return edit
+
+
+def replace_dataset(name, **new):
+    """Replace an array of an HDF5 file."""
+
+    def change(file):
+        del file[name]
+        file.create_dataset(name, **new)
+
+    return edit_hdf5(change)
+
+
+def replace_by_link(name):
+    """Replace an element of an HDF5 file by a link to another file."""
+
+    def change(file):
+        import h5py
+
+        del file[name]
+        file[name] = h5py.ExternalLink("other.h5ad", "/X")
+
+    return edit_hdf5(change)
+
+
+def image(pixels, **options):
+    """Replace the file by an image of these pixels."""
+
+    def save(path):
+        from PIL import Image
+
+        page = Image.fromarray(pixels)
+        page.save(path, **options | ({"append_images": [page]} if options else {}))
+
+    return save
+
+
+def claim_many_pixels(path):
+    data = path.read_bytes()
+    header = b"IHDR" + (1 << 20).to_bytes(4, "big") * 2 + data[24:29]
+    path.write_bytes(data[:12] + header + zlib.crc32(header).to_bytes(4, "big") + data[33:])
+
+
+GRAY = np.arange(16, dtype=np.uint8).reshape(4, 4)
+FEATURES, BARCODES = "matrix/features", "matrix/barcodes"
+BAD = {
+    ("xlsx", "not binary"): (edit_sheet(b"<v>0</v>", b"<v>2</v>"), "row 2, column 'c", "2 is neither 0 nor 1"),
+    ("xlsx", "duplicate name"): (edit_sheet(b"<t>c1</t>", b"<t>c0</t>"), "columns 1 and 2 have the same name 'c0'"),
+    ("xlsx", "a claimed row"): (edit_sheet(b'<row r="2">', b'<row r="1048577">'), "larger than Excel allows"),
+    ("xlsx", "a claimed column"): (
+        edit_sheet(b'<row r="2">', b'<row r="2"><c r="ZZZZZZZ2" t="n"><v>1</v></c>'),
+        "corrupt, or not a file of the format 'xlsx'",
+    ),
+    ("xlsx", "an index of no text"): (
+        edit_sheet(b't="inlineStr"><is><t>c1</t></is>', b't="s"><v>9</v>'),
+        "corrupt, or not a file of the format 'xlsx'",
+    ),
+    ("xlsx", "entities"): (
+        edit_sheet(b"<worksheet", b'<!DOCTYPE x [<!ENTITY a "1">]><worksheet'),
+        "its part 'xl/worksheets/sheet1.xml' is not plain XML: corrupt or malicious",
+    ),
+    ("xlsx", "a comment without end"): (
+        edit_sheet(b"<worksheet", b"<!--" + b" " * (1 << 17) + b"--><worksheet"),
+        "not plain XML",
+    ),
+    ("xlsx", "unclosed element"): (edit_sheet(b"</sheetData>", b""), "corrupt, or not a file of the format 'xlsx'"),
+    ("xlsx", "a bomb"): (edit_sheet(b"<worksheet", b" " * (1 << 25) + b"<worksheet"), "claims an impossible size"),
+    ("xlsx", "two parts"): (add_part, "it contains two parts of the same name"),
+    ("10x", "not binary"): (
+        edit_hdf5(lambda file: file["matrix/data"].__setitem__(0, 2)),
+        "row 0 (counted from 0), column 'c0': 2 is neither 0 nor 1",
+    ),
+    ("10x", "negative"): (edit_hdf5(lambda file: file["matrix/data"].__setitem__(0, -1)), "its values are scaled"),
+    ("10x", "another shape"): (
+        replace_dataset("matrix/shape", data=np.int32([3, 3])),
+        "'/matrix' has no valid 'barcodes' of 3 names",
+    ),
+    ("10x", "a negative shape"): (
+        replace_dataset("matrix/shape", data=np.int32([-12, 11])),
+        "it claims to have 11 rows and -12 columns",
+    ),
+    ("10x", "one size"): (replace_dataset("matrix/shape", data=np.int32([12])), "'matrix' has no valid 'shape'"),
+    ("10x", "a bomb"): (
+        replace_dataset("matrix/shape", data=np.int64([10**9, 10**9])),
+        "it claims to have 1000000000 rows and 1000000000 columns, far more than its",
+    ),
+    ("10x", "ragged"): (
+        replace_dataset("matrix/indptr", data=np.arange(5)),
+        "the arrays of the sparse matrix matrix do not fit its shape (11, 12)",
+    ),
+    ("10x", "index out of range"): (
+        edit_hdf5(lambda file: file["matrix/indices"].__setitem__(0, 99)),
+        "it has a column index outside 0..11",
+    ),
+    ("10x", "no names"): (
+        edit_hdf5(lambda file: file[FEATURES].__delitem__("name")),
+        "'/matrix/features' has no valid 'name' of 12 names",
+    ),
+    ("10x", "a missing row"): (
+        replace_dataset(BARCODES, data=np.array(names("r", 10), "S")),
+        "'/matrix' has no valid 'barcodes' of 11 names",
+    ),
+    ("10x", "numbers as names"): (replace_dataset(BARCODES, data=np.arange(11)), "no valid 'barcodes' of 11 names"),
+    ("10x", "duplicate name"): (
+        edit_hdf5(lambda file: [file[f"{FEATURES}/{name}"].__setitem__(1, b"c0") for name in ("id", "name")]),
+        "columns 1 and 2 have the same name 'c0'",
+    ),
+    ("10x", "a link"): (replace_by_link("matrix"), "'/matrix' is a link, which is not followed"),
+    ("10x", "linked names"): (replace_by_link(FEATURES), "'/matrix/features' is a link, which is not followed"),
+    ("10x", "values in another file"): (
+        replace_dataset("matrix/data", shape=(9,), dtype="u1", external=[("other.bin", 0, 9)]),
+        "'/matrix/data' stores its values in another file, which is not opened",
+    ),
+    ("10x", "no matrix"): (edit_hdf5(lambda file: file.move(BARCODES, "weights")), "no matrix of 10x Genomics"),
+    ("h5mu", "another shape"): (
+        replace_dataset("mod/rna/X", data=np.ones((11, 3), np.float32)),
+        "the names in 'var' have shape (12,); expected (3,)",
+    ),
+    ("h5mu", "a link"): (replace_by_link("mod"), "'/mod' is a link, which is not followed"),
+    ("h5mu", "an array"): (replace_dataset("mod/rna", data=GRAY), "there is no modality 'rna' (modalities: 'rna')"),
+    ("png", "gray"): (image(GRAY), "gray or color image (first: 254 of 255 at row 0, column 1", "binarize=127"),
+    ("png", "transparent"): (image(np.zeros((4, 4, 4), np.uint8)), "the image has transparent pixels"),
+    ("png", "a bomb"): (claim_many_pixels, "corrupt, or not a file of the format 'png'"),
+    ("tiff", "two pages"): (image(np.zeros((4, 4), np.uint8), save_all=True), "the file contains 2 images"),
+    ("tiff", "floats"): (image(np.full((4, 4), 0.5, np.float32)), "pixels of the image are floating-point numbers"),
+}
+
+
+@pytest.mark.parametrize(("format", "case"), BAD)
+def test_malformed_files_are_errors(valid_file, tmp_path, format, case):
+    corrupt, *parts = BAD[format, case]
+    path = valid_file(format, tmp_path)
+    corrupt(path)
+    assert_read_error(path, *parts)
+
+
+# The command line
+
+
 @pytest.mark.parametrize("format", ["csv", "npz", "h5ad"])
 def test_the_command_line_prints_one_line_and_writes_nothing(valid_file, tmp_path, monkeypatch, capsys, format):
     pytest.importorskip("typer")
@@ -314,3 +486,46 @@ def test_the_command_line_prints_one_line_and_writes_nothing(valid_file, tmp_pat
     assert (code, output, set(tmp_path.rglob("*"))) == (2, "", before)
     assert error.startswith(f"bitatoms: {path.name}: ")
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fit table.csv -o table.csv",
+        "fit table.csv -o ./new.csv --codes new.csv",
+        "fit table.csv --codes new.csv --atoms-to new.csv",
+        "transform model.npz table.csv -o model.npz",
+        "transform model.npz table.csv -o table.csv",
+        "reconstruct model.npz --codes table.csv -o table.csv",
+        "report model.npz table.csv -o table.csv",
+        "show model.npz --atoms-to model.npz",
+    ],
+)
+def test_outputs_never_overwrite_inputs_or_each_other(valid_file, tmp_path, monkeypatch, capsys, command):
+    pytest.importorskip("typer")
+    monkeypatch.chdir(tmp_path)
+    table = ba.read(valid_file("csv", tmp_path))
+    ba.BinaryDictionaryLearning(1, search="paper", random_state=0).fit(table).save("model.npz")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    code, output, error = runner(capsys)(*command.split())
+    assert (code, output) == (2, "")
+    assert error.startswith(f"bitatoms: {command.split()[-1]}: ")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+# Memory
+
+
+FRUGAL = ("npz", "mtx", "fimi", "pbm", "parquet", "feather")
+FRUGAL = [f"bitatoms {name}" for name in FRUGAL] + ["csv, NA", "npy, Fortran order", "csr", "csc", "zarr, columns"]
+
+
+@pytest.mark.parametrize("name", FRUGAL)
+def test_memory_is_that_of_the_packed_table_and_a_chunk(tmp_path, monkeypatch, name):
+    kind = KINDS[name]
+    given, expected = random_table(kind._replace(unknown=False), (1000, 500))
+    write(kind, tmp_path / kind.file, given)
+    use_small_chunks(monkeypatch, 1 << 15)
+    table, peak = read_with_peak(tmp_path / kind.file)
+    assert table == expected
+    assert peak < 1.5e6  # the numbers take 4e6

@@ -7,10 +7,6 @@ import polars as pl
 import pyarrow.parquet as parquet
 import pytest
 import scipy.io
-import scipy.sparse as sp
-import zarr
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
@@ -21,71 +17,6 @@ from support.memory import read_with_peak
 
 X = np.random.default_rng(0).choice([0, 1, 1, np.nan], (9, 70))
 X[0, 0], X[3] = np.nan, 1
-N_MISSING = int(np.isnan(X).sum())
-NAMES = [f"c{column}" for column in range(70)]
-
-
-def write_numpy(path, values):
-    np.save(path, np.asarray(values, np.float32))
-
-
-def write_fortran(path, values):
-    np.save(path, np.asfortranarray(values))
-
-
-def write_zarr(path, values):
-    zarr.create_array(path, data=values, chunks=(4, 30))
-
-
-def write_sparse(path, values, to_format=sp.csr_array):
-    matrix = sp.coo_array(np.where(np.isnan(values), 9, values))
-    matrix.data[matrix.data == 9] = np.nan
-    sp.save_npz(path, to_format(matrix))
-
-
-def write_matrix_market(path, values):
-    matrix = sp.coo_array(np.where(np.isnan(values), 9, values))
-    matrix.data[matrix.data == 9] = np.nan
-    scipy.io.mmwrite(path, matrix)
-
-
-def write_h5ad(path, values, to_format=np.asarray):
-    frame = pd.DataFrame(index=pd.Index(NAMES, dtype=object))
-    anndata.AnnData(to_format(values), var=frame).write_h5ad(path)
-
-
-def write_text(path, values, word="NA"):
-    lines = [",".join(word if np.isnan(value) else str(int(value)) for value in row) for row in values]
-    path.write_text("\n".join([",".join(NAMES), *lines]))
-
-
-WRITERS = {
-    "csv": ("table.csv", write_text),
-    "csv, blank": ("table.csv", lambda path, values: write_text(path, values, "")),
-    "csv, ?": ("table.csv", lambda path, values: write_text(path, values, "?")),
-    "csv, .": ("table.csv", lambda path, values: write_text(path, values, ".")),
-    "npy": ("table.npy", write_numpy),
-    "npy, Fortran order": ("table.npy", write_fortran),
-    "npz": ("table.npz", lambda path, values: np.savez(path, values)),
-    "csr": ("table.npz", write_sparse),
-    "csc": ("table.npz", lambda path, values: write_sparse(path, values, sp.csc_array)),
-    "Matrix Market": ("table.mtx", write_matrix_market),
-    "parquet, floats": ("table.parquet", lambda path, values: pd.DataFrame(values, columns=NAMES).to_parquet(path)),
-    "parquet, nullable": (
-        "table.parquet",
-        lambda path, values: pd.DataFrame(values, columns=NAMES).astype("Int8").to_parquet(path),
-    ),
-    "feather, booleans": (
-        "table.feather",
-        lambda path, values: pl.DataFrame(
-            {name: [None if np.isnan(v) else bool(v) for v in values[:, i]] for i, name in enumerate(NAMES)}
-        ).write_ipc(path),
-    ),
-    "h5ad": ("table.h5ad", write_h5ad),
-    "h5ad, csr": ("table.h5ad", lambda path, values: write_h5ad(path, values, sp.csr_matrix)),
-    "h5ad, csc": ("table.h5ad", lambda path, values: write_h5ad(path, values, sp.csc_matrix)),
-    "zarr": ("table.zarr", write_zarr),
-}
 
 
 @pytest.fixture(params=[1 << 23, 64 * 4])
@@ -99,65 +30,6 @@ def chunk_bits(request, monkeypatch):
         for module in ("coo", "readers.sparse"):
             monkeypatch.setattr(f"bitatoms.io.{module}.CHUNK_ENTRIES", 10)
     return request.param
-
-
-@pytest.mark.parametrize("kind", WRITERS)
-def test_missing_values_are_unknown_cells_by_default(tmp_path, kind, chunk_bits):
-    name, write = WRITERS[kind]
-    write(tmp_path / name, X)
-    with pytest.warns(InputWarning, match=rf"{name}: {N_MISSING} missing values are read as unknown cells$") as caught:
-        table = ba.read(tmp_path / name)
-    np.testing.assert_array_equal(table.to_dense(float), X)
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    assert ba.read(tmp_path / name, missing="zero").bits == table.bits.filled()
-    assert_read_error(tmp_path / name, f"{N_MISSING} values are missing, the first at ", missing="refuse")
-
-
-@pytest.mark.parametrize("binarize", [-1, 0, 0.5])
-@pytest.mark.parametrize("kind", WRITERS)
-def test_missing_values_are_unknown_for_any_threshold(tmp_path, kind, binarize):
-    name, write = WRITERS[kind]
-    write(tmp_path / name, X)
-    with pytest.warns(InputWarning, match="missing values"):
-        table = ba.read(tmp_path / name, binarize=binarize)
-    np.testing.assert_array_equal(table.to_dense(float), np.where(np.isnan(X), np.nan, X > binarize))
-
-
-@pytest.mark.parametrize(
-    "name", ["a.csv", "a.tsv", "a.npy", "a.npz", "a.parquet", "a.feather", "a.mtx", "a.h5ad", "a.zarr"]
-)
-@pytest.mark.parametrize("shape", [(1, 1), (3, 64), (70, 65)])
-def test_unknown_cells_are_written_and_read_back(tmp_path, name, shape):
-    for share in (0.3, 1):  # with zeros; only ones and unknown cells
-        random = np.random.default_rng(int(10 * share))
-        known = (random.random(shape) > 0.5) | (share == 1)
-        values = np.where(random.random(shape) < 0.4, np.nan, known)
-        values.flat[-1] = np.nan
-        named = name != "a.npy"
-        columns = [f"c{column}" for column in range(shape[1])] if named else None
-        table = ba.Table(ba.Table.from_any(values).bits, None, columns)
-        ba.write(table, tmp_path / name)
-        with pytest.warns(InputWarning, match="unknown cell"):
-            assert ba.read(tmp_path / name) == table
-
-
-@given(st.lists(st.lists(st.sampled_from((0, 1, np.nan)), min_size=3, max_size=3), min_size=1, max_size=9))
-@settings(max_examples=25)
-def test_csv_round_trip(tmp_path_factory, rows):
-    table = ba.Table(ba.Table.from_any(np.array(rows)).bits, None, ["a", "b", "c"])
-    path = tmp_path_factory.mktemp("csv") / "table.csv"
-    ba.write(table, path)
-    assert_reads(path, table)
-
-
-def assert_reads(path, table):
-    """Assert that a file contains a table; missing values are noted if and only if there are any."""
-    if table.bits.n_unknown:
-        with pytest.warns(InputWarning, match="unknown cell"):
-            assert ba.read(path) == table
-    else:
-        assert ba.read(path) == table
 
 
 def test_formats_that_others_read(tmp_path):
@@ -267,12 +139,6 @@ def test_duplicate_entries_of_which_one_is_missing(tmp_path):
     (tmp_path / "a.mtx").write_text(f"%%MatrixMarket matrix coordinate real general\n2 2 5\n{entries}")
     with pytest.warns(InputWarning, match="missing values"):
         np.testing.assert_array_equal(ba.read(tmp_path / "a.mtx").to_dense(float), [[np.nan, np.nan], [0, 1]])
-
-
-def test_transposed(tmp_path):
-    np.save(tmp_path / "a.npy", X)
-    with pytest.warns(InputWarning, match="missing values"):
-        np.testing.assert_array_equal(ba.read(tmp_path / "a.npy", transpose=True).to_dense(float), X.T)
 
 
 def test_left_out_columns_may_lack_values(tmp_path):

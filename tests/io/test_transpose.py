@@ -1,13 +1,10 @@
 """Rows and columns exchanged while a file is read: bits, names, and the memory that this takes."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.io.formats import FORMATS
 from bitatoms.table import Table
 from support.files import assert_read_error
 from support.memory import read_with_peak
@@ -25,21 +22,6 @@ def with_names(bits):
 
 def transposed(table):
     return Table(table.bits.transpose(), table.columns, table.row_names)
-
-
-@pytest.mark.parametrize("shape", [(1, 130), (63, 2), (65, 64), (200, 7)])
-@pytest.mark.parametrize("format", FORMATS_WITH_NAMES)
-def test_rows_become_columns_with_their_names(tmp_path, monkeypatch, format, shape):
-    library = FORMATS[format].library
-    if library is not None and find_spec(library) is None:
-        pytest.skip(f"{library} is not installed")
-    for module in ("csv", "zarr"):
-        monkeypatch.setattr(f"bitatoms.io.readers.{module}.CHUNK_BITS", 9 * shape[1], raising=False)
-    table = with_names(random_bits(1, *shape, 0.4))
-    path = tmp_path / f"table{FORMATS[format].extensions[0]}"
-    ba.write(table, path)
-    assert ba.read(path, transpose=True) == transposed(table)
-    assert ba.read(path, transpose=False) == table
 
 
 def test_lists_of_items_become_a_table_with_one_row_per_item(tmp_path):

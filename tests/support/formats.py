@@ -1,8 +1,4 @@
-"""The contract of file formats: for each kind of file, how it is written, what it stores, and who else reads it.
-
-`KINDS` lists files that bitatoms writes and files of other programs. ``write(path, table)`` writes the cells of a table,
-with the names that the kind stores. `stored` is the table that must be read back.
-"""
+"""Kinds of files, of bitatoms and of other programs: how each is written, and what it stores."""
 
 from __future__ import annotations
 

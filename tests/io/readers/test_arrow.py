@@ -7,15 +7,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pyarrow import feather, ipc, parquet
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
 from bitatoms.io.readers import arrow_chunks
-from support.files import assert_read_error, outcome, tables
-from support.memory import read_with_peak
+from support.files import assert_read_error
 from support.strategies import random_bits
 
 FORMATS = ("parquet", "feather")
@@ -56,39 +53,6 @@ def pandas_frames():
         "categories of numbers": FRAME.astype("category"),
         "mixed types": FRAME.astype({"milk": "Float32", "bread": bool}),
     }
-
-
-@settings(max_examples=25)
-@given(table=tables(), format=st.sampled_from(FORMATS))
-def test_round_trip(tmp_path_factory, table, format):
-    folder = tmp_path_factory.mktemp("columnar")
-    paths = [folder / f"{number}.{format}" for number in range(2)]
-    for path in paths:
-        ba.write(table, path)
-    assert ba.read(paths[0]) == table
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-
-
-@pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("shape", [(0, 3), (20000, 3), (3, 2500), (70, 1100)])
-def test_round_trip_of_any_shape(tmp_path, shape, format, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.arrow.CHUNK_BITS", 1 << 10)
-    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks.CHUNK_BITS", 1 << 10)
-    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._MAX_COLUMNS", 128)
-    bits = ba.BitMatrix.from_dense(random_bits(1, *shape, 0.3))
-    names = [f"r{row}" for row in range(shape[0])] or None
-    table = ba.Table(bits, names, [f"c{column}" for column in range(shape[1])])
-    ba.write(table, tmp_path / f"table.{format}")
-    assert ba.read(tmp_path / f"table.{format}") == table
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_round_trip_of_pictures(tmp_path, format):
-    bits = ba.BitMatrix.from_dense(random_bits(2, 4, 6, 0.5))
-    for picture in (((2, 3), None), ((2, 3), (4, 6))):
-        table = ba.Table(bits, picture=picture)
-        ba.write(table, tmp_path / f"blocks.{format}")
-        assert ba.read(tmp_path / f"blocks.{format}") == table
 
 
 def test_picture_that_no_longer_fits_is_ignored(tmp_path):
@@ -253,42 +217,6 @@ def test_large_compressed_batches_are_decompressed_some_columns_at_a_time(tmp_pa
     assert max(n_columns) == 64
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_peak_memory(tmp_path, format):
-    path = tmp_path / f"table.{format}"
-    frame = pa.table({f"c{column}": np.zeros(200_000) for column in range(100)})
-    write_file(path, frame)
-    table, peak = read_with_peak(path)
-    assert table.shape == (200_000, 100)
-    assert peak < 40e6  # the numbers take 160e6
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_truncated_files_are_errors(tmp_path, format):
-    content = write_file(tmp_path / f"whole.{format}", FRAME.astype(str)).read_bytes()
-    path = tmp_path / f"cut.{format}"
-    for length in {*range(0, len(content), 97), len(content) - 1, 4, 8}:
-        path.write_bytes(content[:length])
-        assert_read_error(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("empty.parquet", b"", "0 bytes"),
-        ("empty.feather", b"", "corrupt, or not a file of the format 'feather'"),
-        ("noise.parquet", bytes(range(256)) * 4, "corrupt, or not a file of the format 'parquet'"),
-        ("noise.feather", bytes(range(256)) * 4, "corrupt, or not a file of the format 'feather'"),
-        ("feather.parquet", b"ARROW1\0\0", "it looks like 'feather'"),
-        ("parquet.feather", b"PAR1", "it looks like 'parquet'"),
-        ("array.feather", b"\x93NUMPY\x01\0", "it looks like 'npy'"),
-    ],
-)
-def test_files_of_other_formats_are_errors(tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content)
-    assert_read_error(tmp_path / name, message)
-
-
 def test_corrupt_page_is_an_error(tmp_path):
     path = tmp_path / "table.parquet"
     ba.write(ba.Table(ba.BitMatrix.from_dense(random_bits(5, 1000, 1, 0.5))), path)
@@ -340,22 +268,3 @@ def test_writing_a_table_without_columns_is_an_error(tmp_path):
     with pytest.raises(ba.FileError, match="without columns"):
         ba.write(ba.Table(ba.BitMatrix.zeros(3, 0)), tmp_path / "table.parquet")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.fixture(scope="module")
-def samples(tmp_path_factory):
-    """Return small files to corrupt."""
-    folder = tmp_path_factory.mktemp("samples")
-    frame = FRAME.astype({"milk": float}).assign(word=["yes", "no"], kind=pd.Categorical(["no", "yes"]))
-    return {format: write_file(folder / f"table.{format}", frame).read_bytes() for format in FORMATS}
-
-
-@settings(max_examples=60)
-@given(data=st.data(), format=st.sampled_from(FORMATS))
-def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, samples, data, format):
-    content = bytearray(samples[format])
-    for index in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):
-        content[index] = data.draw(st.integers(0, 255))
-    path = tmp_path_factory.mktemp("fuzz") / f"table.{format}"
-    path.write_bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
-    assert isinstance(outcome(lambda path: ba.read(path, duplicates="number"), path), ba.Table | None)

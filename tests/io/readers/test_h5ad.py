@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.core.model import Model
@@ -21,7 +19,7 @@ from bitatoms.parallel import Workers
 from bitatoms.table import Header
 from support.annotations import FRAME
 from support.commands import runner
-from support.files import assert_read_error, outcome, tables
+from support.files import assert_read_error
 from support.memory import read_with_peak
 from support.strategies import random_bits
 
@@ -61,29 +59,6 @@ def write_file(path, adata, **options):
         warnings.simplefilter("ignore")
         adata.write_h5ad(path, **options)
     return path
-
-
-@settings(max_examples=15)
-@given(table=tables())
-def test_round_trip(tmp_path_factory, table):
-    folder = tmp_path_factory.mktemp("annotated")
-    paths = [folder / f"{number}.h5ad" for number in range(2)]
-    for path in paths:
-        ba.write(table, path)
-    assert ba.read(paths[0]) == table
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-
-
-def test_round_trip_of_many_chunks_pictures_and_empty_tables(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.h5ad.CHUNK_BITS", 64)
-    for table in (
-        ba.Table(ba.BitMatrix.from_dense(random_bits(3, 200, 6, 0.5)), picture=((2, 3), None)),
-        ba.Table(ba.BitMatrix.zeros(0, 5)),
-        ba.Table(ba.BitMatrix.zeros(5, 0)),
-        ba.Table(ba.BitMatrix.zeros(4, 4), row_names=["a", "a", "b", "b"]),
-    ):
-        ba.write(table, tmp_path / "table.h5ad")
-        assert ba.read(tmp_path / "table.h5ad") == table
 
 
 def test_anndata_reads_written_files(tmp_path):
@@ -324,27 +299,6 @@ def test_links_and_malformed_files_are_errors(path, case):
     assert_read_error(path, message)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "empty"),
-        (b"\x89HDF\r\n\x1a\n", "corrupt, or not a file of the format 'h5ad'"),
-        (bytes(range(256)) * 9, "corrupt, or not a file of the format 'h5ad'"),
-        (b"PAR1PAR1", "it looks like 'parquet'"),
-    ],
-)
-def test_files_of_other_formats_are_errors(tmp_path, content, message):
-    (tmp_path / "cells.h5ad").write_bytes(content)
-    assert_read_error(tmp_path / "cells.h5ad", message)
-
-
-def test_truncated_files_are_errors(path):
-    content = path.read_bytes()
-    for length in (*range(1, len(content), 1997), len(content) - 1):
-        path.write_bytes(content[:length])
-        assert_read_error(path)
-
-
 def test_empty_object_in_a_heap_is_an_error_and_no_endless_loop(path):
     content = bytearray(path.read_bytes())
     heap = content.index(b"GCOL")
@@ -361,32 +315,6 @@ def test_text_that_claims_to_be_longer_than_the_file_is_an_error(path):
     content[first : first + 4] = b"\xff" * 4
     path.write_bytes(content)
     assert_read_error(path, "'/obs/_index' claims to have 4294967", "malicious")
-
-
-@pytest.fixture(scope="module")
-def samples(tmp_path_factory):
-    """Return small files to corrupt."""
-    folder = tmp_path_factory.mktemp("samples")
-    small = make_adata(BITS)[:3, :5].copy()
-    small.raw = None
-    kinds = {"dense": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix}
-    found = {}
-    for kind, to_format in kinds.items():
-        small.X = to_format(BITS[:3, :5])
-        found[kind] = write_file(folder / f"{kind}.h5ad", small).read_bytes()
-    return found
-
-
-# Derandomized: the HDF5 library may crash on an example, and Python with it.
-@settings(max_examples=40, derandomize=True)
-@given(data=st.data(), kind=st.sampled_from(("dense", "csr", "csc")))
-def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, samples, data, kind):
-    content = bytearray(samples[kind])
-    for index in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):
-        content[index] = data.draw(st.integers(0, 255))
-    path = tmp_path_factory.mktemp("fuzz") / "cells.h5ad"
-    path.write_bytes(content)
-    assert isinstance(outcome(lambda path: ba.read(path, duplicates="number"), path), ba.Table | None)
 
 
 @pytest.fixture(scope="module")
@@ -832,13 +760,6 @@ def test_arrays_of_obsm_are_tables(annotated_path, key):
         assert table == expected
         assert list(table.row_data) == list(FRAME)
         assert list(table.column_data) == []
-
-
-def test_columns_of_obsm_have_the_names_that_anndata_gives_them():
-    adata = annotated()
-    names = ba.Table.from_any(adata, layer="obsm/X_pca").columns
-    adata.obsm = {"X_pca": adata.obsm["X_pca"]}
-    assert names == tuple(adata.obsm.to_df())
 
 
 def test_missing_arrays_of_obsm(annotated_path):

@@ -160,10 +160,3 @@ def test_the_command_line_and_models_remember_the_modality(path, monkeypatch, ca
     assert bitatoms("fit", "cells.h5mu", *options, "-k", "1", "-o", "model.npz")[0] == 0
     code, _, stderr = bitatoms("transform", "model.npz", "cells.h5mu", "-o", "codes.csv")
     assert (code, "--modality rna" in stderr) == (0, True)
-
-
-def test_truncated_files_are_errors(path):
-    content = path.read_bytes()
-    for length in (*range(1, len(content), 9973), len(content) - 1):
-        path.write_bytes(content[:length])
-        assert_read_error(path, modality="rna", binarize=0)

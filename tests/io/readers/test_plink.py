@@ -9,19 +9,12 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms import BitMatrix, Table
-from bitatoms.errors import InputWarning
-from bitatoms.io.genotypes import FIELD
 from bitatoms.io.readers import plink
-from bitatoms.variants import column_names
-from support.files import COLUMNS, NAMES, ROWS, assert_read_error, outcome
+from support.files import assert_read_error
 from support.memory import read_with_peak
-from support.strategies import SEEDS
 
 bed_reader = pytest.importorskip("bed_reader")
 
-FIELDS = NAMES.filter(lambda name: " " not in name and FIELD.fullmatch(name) and name not in ("0", "."))
-FAMILIES = st.one_of(FIELDS, st.tuples(FIELDS, FIELDS).filter(lambda two: two[0] != two[1]).map(" ".join))
-ALLELES = st.sampled_from(("A", "C", "G", "T", "AT", "<DEL>", "0", "A:B"))
 BIM = "1\trs1\t0\t5\tA\tG\n1\trs2\t0\t7\tC\tT\n"
 FAM = "f1 ann 0 0 2 -9\nf1 bob 0 0 1 -9\n0 cat 0 0 0 -9\ndan dan 0 0 0 -9\n0 eve 0 0 0 0\n"
 # Two bits per individual, from the lowest: 00 two copies, 10 one copy, 11 none, 01 missing. Five individuals, two SNPs.
@@ -44,27 +37,9 @@ def pairs(copies):
     return np.stack([copies >= 1, copies == 2], axis=2).reshape(len(copies), -1).astype(np.uint8)
 
 
-@st.composite
-def genotype_tables(draw):
-    """Tables that a .bed file can store."""
-    n_rows, n_snps = draw(ROWS), draw(COLUMNS)
-    copies = np.random.default_rng(draw(SEEDS)).integers(0, 3, (n_rows, n_snps))
-    rows = draw(st.lists(FAMILIES, min_size=n_rows, max_size=n_rows, unique=True))
-    names = draw(st.lists(FIELDS, min_size=n_snps, max_size=n_snps, unique=True))
-    columns = column_names(names, [draw(ALLELES) for _ in names], 2)
-    return Table(BitMatrix.from_dense(pairs(copies)), rows, columns)
-
-
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     return tmp_path_factory.mktemp("genotypes") / "trio.bed"
-
-
-@given(genotype_tables())
-@settings(max_examples=25)
-def test_round_trip(path, table):
-    ba.write(table, path)
-    assert ba.read(path) == table
 
 
 @given(st.integers(0, 99), st.integers(1, 9), st.integers(1, 9), st.sampled_from((plink.CHUNK_BITS, 10)))
@@ -288,13 +263,6 @@ def test_rows_without_names_are_numbered_from_1(tmp_path):
     assert ba.read(tmp_path / "a.bed").row_names == ("1", "2")
 
 
-def test_round_trip_of_generated_genotypes(tmp_path):
-    table = ba.datasets.genotypes(60, 40)
-    with pytest.warns(InputWarning, match="does not store population of samples"):
-        ba.write(table, tmp_path / "made.bed")
-    assert ba.read(tmp_path / "made.bed") == table
-
-
 def test_peak_memory(tmp_path):
     """The file has 40 million genotypes, which take 10 MB packed and as much again while they are transposed."""
     path = tmp_path / "large.bed"
@@ -309,16 +277,3 @@ def test_peak_memory(tmp_path):
     table, peak = read_with_peak(path)
     assert table.shape == (8000, 10000)
     assert peak < 2 * table.bits.words.nbytes + 25e6  # a chunk of SNPs, as bytes and as bits
-
-
-@given(st.data(), st.sampled_from((".bed", ".bim", ".fam")))
-@settings(max_examples=40)
-def test_fuzzed_files_give_a_table_or_an_error(path, data, ending):
-    trio(path.parent, name=path.name)
-    corrupted = path.with_suffix(ending)
-    content = bytearray(corrupted.read_bytes())
-    for index in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=4)):
-        content[index] = data.draw(st.integers(0, 255))
-    corrupted.write_bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
-    table = outcome(lambda path: ba.read(path, missing="zero"), path)
-    assert table is None or isinstance(table, Table)

@@ -115,11 +115,3 @@ def test_files_of_other_formats(tmp_path):
     with h5py.File(tmp_path / "weights.h5", "w") as file:
         file["layer/weights"] = np.zeros(3)
     assert_read_error(tmp_path / "weights.h5", "it has no matrix of 10x Genomics")
-
-
-def test_truncated_files_are_errors(tmp_path):
-    path = write_v3(tmp_path / "counts.h5")
-    content = path.read_bytes()
-    for length in (*range(1, len(content), 4999), len(content) - 1):
-        path.write_bytes(content[:length])
-        assert_read_error(path, binarize=0)

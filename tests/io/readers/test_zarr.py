@@ -15,15 +15,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from zarr.codecs import BloscCodec, GzipCodec
 
 import bitatoms as ba
 from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
-from support.files import assert_read_error, outcome, tables
-from support.memory import read_with_peak
+from support.files import assert_read_error
 from support.strategies import random_bits
 
 BITS = random_bits(1, 20, 70, 0.3)
@@ -50,18 +47,6 @@ def edit_json(file, edit):
     metadata = json.loads(file.read_text())
     edit(metadata)
     file.write_text(json.dumps(metadata))
-
-
-@settings(max_examples=25)
-@given(table=tables())
-def test_round_trip(tmp_path_factory, table):
-    folder = tmp_path_factory.mktemp("store")
-    paths = [folder / f"{number}.zarr" for number in range(2)]
-    for path in paths:
-        ba.write(table, path)
-    assert ba.read(paths[0]) == table
-    contents = [[(file.relative_to(path), file.read_bytes()) for file in files(path)] for path in paths]
-    assert contents[0] == contents[1]
 
 
 def test_round_trip_of_many_chunks_pictures_and_empty_tables(tmp_path, monkeypatch):
@@ -165,16 +150,6 @@ def test_layer_selects_an_array(tmp_path):
     assert_read_error(array(tmp_path / "array.zarr"), "omit layer", layer="x")
 
 
-def test_missing_values_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 64)
-    with_missing = BITS.astype(float)
-    with_missing[9, 1] = with_missing[4, 66] = with_missing[4, 65] = np.nan
-    path = array(tmp_path / "array.zarr", with_missing, chunks=(20, 3))
-    problem = "3 values are missing, the first at row 4, column 65 (counted from 0)"
-    assert_read_error(path, problem, 'missing="zero"', missing="refuse")
-    assert np.array_equal(ba.read(path, missing="zero").to_dense(), with_missing == 1)
-
-
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("to_format", [np.asarray, sp.csr_matrix, sp.csc_matrix])
 def test_reads_anndata(tmp_path, to_format, version):
@@ -199,15 +174,6 @@ def test_reads_anndata(tmp_path, to_format, version):
     assert ba.read(path, layer="counts", binarize=0) == fewer
     assert ba.read(path, layer="raw") == TABLE
     assert_read_error(path, "there is no layer 'more'", "pass layer", "'counts'", layer="more")
-
-
-def test_peak_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 1 << 19)
-    bits = random_bits(4, 10_000, 500, 0.1)
-    path = array(tmp_path / "array.zarr", bits.astype(np.float64), chunks=(500, 500))
-    table, peak = read_with_peak(path)
-    assert np.array_equal(table.to_dense(), bits)
-    assert peak < 14e6  # as an array it takes 40e6
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -406,30 +372,3 @@ def test_folders_that_are_no_store_are_errors(tmp_path):
     assert_read_error(folder, "corrupt")
     (tmp_path / "file.zarr").write_text("text")
     assert_read_error(tmp_path / "file.zarr", "this is a file, but a Zarr store is a folder")
-
-
-@pytest.fixture(scope="module")
-def samples(tmp_path_factory):
-    """Return small stores to corrupt."""
-    folder = tmp_path_factory.mktemp("samples")
-    ba.write(ba.Table(TABLE.bits[:5], TABLE.row_names[:5], TABLE.columns), folder / "packed.zarr")
-    array(folder / "array.zarr", chunks=(10, 70))
-    array(folder / "second.zarr", chunks=(10, 70), zarr_format=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ad.AnnData(sp.csr_matrix(BITS[:5, :3])).write_zarr(folder / "cells.zarr")
-    return folder
-
-
-@pytest.mark.filterwarnings("ignore:Object at .* is not recognized as a component")
-@settings(max_examples=40)
-@given(data=st.data(), kind=st.sampled_from(("packed", "array", "second", "cells")))
-def test_fuzzed_stores_give_a_table_or_an_error(tmp_path_factory, samples, data, kind):
-    path = tmp_path_factory.mktemp("fuzz") / "table.zarr"
-    shutil.copytree(samples / f"{kind}.zarr", path)
-    file = data.draw(st.sampled_from(files(path)))
-    content = bytearray(file.read_bytes())
-    for index in data.draw(st.lists(st.integers(0, max(0, len(content) - 1)), max_size=4)):
-        content[index : index + 1] = data.draw(st.binary(max_size=2))
-    file.write_bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
-    assert isinstance(outcome(lambda path: ba.read(path, duplicates="number"), path), ba.Table | None)
