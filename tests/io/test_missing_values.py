@@ -13,7 +13,6 @@ from bitatoms.errors import InputWarning
 from bitatoms.io.api import read_matching
 from bitatoms.table import Header
 from support.files import assert_read_error
-from support.memory import read_with_peak
 
 X = np.random.default_rng(0).choice([0, 1, 1, np.nan], (9, 70))
 X[0, 0], X[3] = np.nan, 1
@@ -167,17 +166,6 @@ def test_half_known_genotypes_are_written_as_missing(tmp_path):
         ba.write(table, tmp_path / "a.bed")
     with pytest.warns(InputWarning, match="2 missing values"):
         assert ba.read(tmp_path / "a.bed") == genotypes([[np.nan] * 2, [np.nan] * 2, [0, 0]])
-
-
-def test_memory_holds_the_bits_and_the_mask(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.numpy.CHUNK_BITS", 1 << 18)
-    bits = ba.BitMatrix.zeros(50_000, 256)
-    table = ba.Table(bits.with_unknown(ba.BitMatrix.from_dense(np.tile(np.eye(256, dtype=bool), (200, 1))[:50_000])))
-    ba.write(table, tmp_path / "big.npy")
-    with pytest.warns(InputWarning, match="50000 missing values"):
-        read, peak = read_with_peak(tmp_path / "big.npy")
-    assert read == table
-    assert peak < 1.5 * 2 * bits.words.nbytes + (3 << 20)  # a third of the unpacked table
 
 
 def test_absent_columns_are_unknown(tmp_path):

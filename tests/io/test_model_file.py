@@ -101,13 +101,6 @@ def test_models_of_unknown_cells_have_a_version_of_their_own(model, named, path,
     assert ba.load(path).as_model().known is None
 
 
-@pytest.mark.parametrize("how", [{"search": "paper"}, {"n_components": 3}, {"search": "thorough", "algebra": "or"}])
-def test_round_trip_of_every_coder(how, named, tmp_path):
-    model = ba.BinaryDictionaryLearning(random_state=0, **how).fit(named)
-    model.save(tmp_path / "model.npz")
-    np.testing.assert_array_equal(ba.load(tmp_path / "model.npz").transform(named), model.transform(named))
-
-
 def test_round_trip_of_counts_of_all_rows(tmp_path):
     """An atom that all rows use, and a column that is one in all rows."""
     X = np.vstack([random_bits(0, 30, 9, 0.4), np.ones((30, 9), np.uint8)])
@@ -257,6 +250,15 @@ CORRUPT = {
         {"remembered": np.zeros((4097, 1), np.uint8)},
         "its 4097 remembered codes are too many",
     ),
+    "a codelength of one number": ({"codelength": 5}, {}, "its errors is not an integer"),
+    "no picture": ({"picture": []}, {}, "a corrupt model"),
+    "blocks of one number": ({"reading": {"blocks": 5}}, {}, "blocks must be a pair (height, width), not 5"),
+    "a threshold of text": ({"reading": {"binarize": "0"}}, {}, "binarize must be None or a finite number, got '0'"),
+    "a choice that does not exist": ({"reading": {"missing": "guess"}}, {}, "missing='guess' is not available"),
+    "options of another type": ({"reading": 7}, {}, "a corrupt model"),
+    "an absurd limit": ({"max_atoms_per_sample": 2**70}, {}, "its max_atoms_per_sample is 1180591620717411303"),
+    "a negative limit": ({"residual_limit": -1}, {}, "its residual_limit is -1"),
+    "negative features": ({"n_features": -3}, {}, "its n_features is -3"),
     "unknown algebra": ({"algebra": "and"}, {}, "its algebra is 'and'"),
     "too few names": ({"columns": ["a"]}, {}, "its names do not match its 36 columns"),
     "a wrong picture": ({"picture": [[5, 5], None]}, {}, "an image of 5 x 5"),
@@ -355,7 +357,7 @@ def test_a_model_with_absurd_values_is_refused_or_usable(path, named):
     ]
     n_refused = 0
     for name, part in parts:
-        for value in ABSURD:
+        for value in ABSURD if part is None else ABSURD[:5]:
             changed = entries | {name: value if part is None else entries[name] | {part: value}}
             np.savez(path, **arrays | {"bitatoms": np.frombuffer(json.dumps(changed).encode(), np.uint8)})
             loaded = outcome(model_file.load, path)  # one-line errors only
@@ -415,7 +417,7 @@ def peak_of_loading(path):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("value", ["[]", "[1]", '{"a":1}', "{}", "12345", '"ab"'])
+@pytest.mark.parametrize("value", ["[]", '{"a":1}'])
 def test_metadata_that_takes_far_more_memory_than_the_file_is_refused(path, value):
     """A file of 440 kB took 923 MiB."""
     text = (
@@ -494,18 +496,20 @@ def test_claimed_sizes_and_duplicate_members(path, tmp_path):
     assert_load_error(path, "two arrays named 'atoms'")
 
 
-@settings(max_examples=30, deadline=None)
-@given(cut=st.floats(0, 1), position=st.floats(0, 1), byte=st.integers(0, 255), truncate=st.booleans())
-def test_truncated_or_modified_bytes(tmp_path_factory, model, cut, position, byte, truncate):
+@settings(max_examples=30)
+@given(share=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255), truncate=st.booleans())
+def test_a_file_with_changed_bytes_is_an_error_or_the_same_model(tmp_path_factory, model, share, byte, truncate):
     path = tmp_path_factory.mktemp("fuzz") / "model.npz"
     model.save(path)
     data = bytearray(path.read_bytes())
+    index = int(share * len(data))
     if truncate:
-        data = data[: int(cut * len(data))]
+        data = data[:index]
     else:
-        data[int(position * (len(data) - 1))] = byte
+        data[index] = byte
     path.write_bytes(data)
-    outcome(ba.load, path)
+    found = outcome(ba.load, path)
+    assert found is None or (not truncate and found.as_model().atoms == model.as_model().atoms)
 
 
 def test_full_disk_keeps_the_old_file(model, path, monkeypatch):
@@ -519,11 +523,3 @@ def test_full_disk_keeps_the_old_file(model, path, monkeypatch):
         model.save(path)
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == [path.name]
-
-
-def test_numpy_and_json_can_read_the_file(path):
-    with np.load(path) as file:
-        metadata = json.loads(file["bitatoms"].tobytes())
-        atoms = np.unpackbits(file["atoms"], axis=1, count=metadata["n_features"], bitorder="little")
-    assert metadata["format"] == model_file.MODEL_FORMAT
-    np.testing.assert_array_equal(atoms, ba.load(path).components_)

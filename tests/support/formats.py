@@ -162,7 +162,11 @@ WRITTEN = {  # by bitatoms
     "h5ad": Kind("table.h5ad"),
     "zarr": Kind("table.zarr"),
     "bed": Kind("table.bed"),
+    "pgen": Kind("table.pgen"),
+    "vcf": Kind("table.vcf"),
+    "bcf": Kind("table.bcf"),
 }
+GENOTYPES = ("bed", "pgen", "vcf", "bcf")
 FOREIGN = {  # by other programs, as they write arrays, data frames and matrices
     "csv, NA": Kind("table.csv", write_text("NA"), row_names=False, counts=True),
     "csv, ?": Kind("table.csv", write_text("?"), row_names=False, counts=True),
@@ -225,8 +229,8 @@ def names(prefix, n):
 
 def random_table(kind, shape, seed=0):
     """Return a table of random cells that a kind of file can hold, and the table that is read from it."""
-    if kind.format == "bed":
-        table = copies_table(random_alleles(shape[0], shape[1], seed, missing=0.1))
+    if kind.format in GENOTYPES:
+        table = copies_table(random_alleles(*shape, seed, missing=0.1 if kind.unknown else 0))
         return table, table
     random = np.random.default_rng([seed, *shape])
     cells = random.choice([0.0, 1.0, np.nan] if kind.unknown else [0.0, 1.0], shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import warnings
 
 import numpy as np
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.io import text_numbers
 from bitatoms.table import Table
 from support.files import assert_read_error
 from support.strategies import matrices, random_bits
@@ -185,12 +183,3 @@ def test_malformed_files_are_errors(tmp_path, case):
     text, *parts = BAD[case]
     (tmp_path / "bad.mtx").write_text(text)
     assert_read_error(tmp_path / "bad.mtx", *parts)
-
-
-def test_endless_line_is_an_error_before_all_of_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_numbers, "_LONGEST_LINE", 1 << 20)
-    with gzip.open(tmp_path / "bomb.mtx.gz", "wb", 1) as file:
-        file.write(mtx_text("3 3 3").encode())
-        for _ in range(20):
-            file.write(b"1 " * (1 << 19))
-    assert_read_error(tmp_path / "bomb.mtx.gz", "longer than 1 MiB")

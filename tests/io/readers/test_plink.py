@@ -11,7 +11,6 @@ import bitatoms as ba
 from bitatoms import BitMatrix, Table
 from bitatoms.io.readers import plink
 from support.files import assert_read_error
-from support.memory import read_with_peak
 
 bed_reader = pytest.importorskip("bed_reader")
 
@@ -261,19 +260,3 @@ def test_writing_two_copies_without_one_is_an_error(tmp_path):
 def test_rows_without_names_are_numbered_from_1(tmp_path):
     ba.write(Table(BitMatrix.from_dense([[1, 0], [1, 1]]), columns=("rs1:A", "rs1:AA")), tmp_path / "a.bed")
     assert ba.read(tmp_path / "a.bed").row_names == ("1", "2")
-
-
-def test_peak_memory(tmp_path):
-    """The file has 40 million genotypes, which take 10 MB packed and as much again while they are transposed."""
-    path = tmp_path / "large.bed"
-    snps = "".join(f"1\trs{snp}\t0\t0\tA\tG\n" for snp in range(5000))
-    trio(
-        tmp_path,
-        bed=BED[:3] + bytes([0b11_10_00_10]) * (2000 * 5000),
-        bim=snps,
-        fam="".join(f"0 i{row} 0 0 0 0\n" for row in range(8000)),
-        name="large.bed",
-    )
-    table, peak = read_with_peak(path)
-    assert table.shape == (8000, 10000)
-    assert peak < 2 * table.bits.words.nbytes + 25e6  # a chunk of SNPs, as bytes and as bits

@@ -99,12 +99,6 @@ def test_a_model_of_10x_data_takes_other_genes_as_unknown(tmp_path, monkeypatch,
     assert "5 absent columns are unknown" in stderr
 
 
-def test_packed_within_a_memory_limit(tmp_path):
-    store = ba.pack(write_v3(tmp_path / "counts.h5"), tmp_path / "counts.zarr", binarize=0)
-    assert ba.read(store.path) == TABLE
-    assert ba.read(store.path).column_data == ba.read(tmp_path / "counts.h5", binarize=0).column_data
-
-
 def test_files_of_other_formats(tmp_path):
     path = write_v3(tmp_path / "counts.h5ad")
     assert_read_error(path, "it looks like '10x'; pass format=\"10x\"")

@@ -49,17 +49,10 @@ def edit_json(file, edit):
     file.write_text(json.dumps(metadata))
 
 
-def test_round_trip_of_many_chunks_pictures_and_empty_tables(tmp_path, monkeypatch):
+def test_names_of_any_characters_and_empty_names_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
-    monkeypatch.setattr("bitatoms.io.packed_store.CHUNK_BITS", 70 * 3)
-    for table in (
-        ba.Table(ba.BitMatrix.zeros(200, 70), [f"{row}" * 3 for row in range(200)]),
-        ba.Table(ba.BitMatrix.from_dense(random_bits(2, 4, 6, 0.5)), picture=((2, 3), (4, 6))),
-        ba.Table(ba.BitMatrix.from_dense(random_bits(2, 90, 6, 0.5)), row_names=[""] * 90),
-        ba.Table(ba.BitMatrix.zeros(0, 5), columns="abcde"),
-        ba.Table(ba.BitMatrix.zeros(5, 0)),
-        ba.Table(ba.BitMatrix.zeros(2, 3), row_names=["lone \ud800", "b"]),
-    ):
+    for names in (["lone \ud800", "b"], [""] * 90, [f"{row}" * 3 for row in range(200)]):
+        table = ba.Table(ba.BitMatrix.zeros(len(names), 3), row_names=names)
         ba.write(table, tmp_path / "table.zarr")
         assert ba.read(tmp_path / "table.zarr") == table
 
@@ -94,11 +87,9 @@ def test_incomplete_store_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("kind", ["bool", "uint8", "int64", ">i4", "float16", "float32", "float64"])
+@pytest.mark.parametrize("kind", ["bool", "int64", ">i4", "float16"])
 def test_reads_arrays_of_any_type(tmp_path, version, kind):
-    for chunks in ((20, 70), (3, 11)):
-        path = array(tmp_path / "array.zarr", BITS.astype(kind), chunks=chunks, zarr_format=version)
-        assert ba.read(path) == PLAIN
+    assert ba.read(array(tmp_path / "array.zarr", BITS.astype(kind), chunks=(7, 33), zarr_format=version)) == PLAIN
 
 
 @pytest.mark.parametrize(
@@ -116,12 +107,6 @@ def test_reads_arrays_of_any_type(tmp_path, version, kind):
 )
 def test_reads_common_codecs(tmp_path, options):
     assert ba.read(array(tmp_path / "array.zarr", **{"chunks": (7, 30)} | options)) == PLAIN
-
-
-def test_reads_chunks_of_any_shape(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 128)
-    for chunks in ((20, 1), (1, 70), (20, 70), (7, 33), (20, 9)):
-        assert ba.read(array(tmp_path / "array.zarr", chunks=chunks)) == PLAIN
 
 
 def test_missing_chunks_have_the_fill_value(tmp_path):
@@ -150,8 +135,7 @@ def test_layer_selects_an_array(tmp_path):
     assert_read_error(array(tmp_path / "array.zarr"), "omit layer", layer="x")
 
 
-@pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("to_format", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+@pytest.mark.parametrize(("to_format", "version"), [(np.asarray, 2), (sp.csr_matrix, 3), (sp.csc_matrix, 2)])
 def test_reads_anndata(tmp_path, to_format, version):
     counts = BITS * np.float32(3)
     frames = [
@@ -192,7 +176,7 @@ def test_error_names_the_corrupt_or_missing_chunk_of_a_packed_store(tmp_path, mo
     ba.write(TABLE, path)
     for chunk in ("bits/c/1/0", "name_ends/c/1", "name_bytes/c/0"):
         content = (path / chunk).read_bytes()
-        for index in range(0, len(content), 3):
+        for index in range(0, len(content), 29):
             (path / chunk).write_bytes(content[:index] + bytes([content[index] ^ 4]) + content[index + 1 :])
             message = assert_read_error(path)
             assert "corrupt" in message, message
