@@ -8,8 +8,6 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.rows import checkpoint as checkpoints
-from bitatoms.sparse_bits import SparseBits
-from support.bundles import bundles
 
 FILES = Path(__file__).parent / "data" / "0.1.0"
 NEW_FILES = Path(__file__).parent / "data" / "0.2.0"
@@ -43,17 +41,6 @@ def test_model_file(path):
     )  # sample_rows is read as search_rows, device is dropped
 
 
-def test_model_of_unknown_cells():
-    model = ba.load(NEW_FILES / "model.npz")
-    np.testing.assert_array_equal(model.as_model().known, (~np.isnan(INCOMPLETE)).sum(axis=0))
-
-
-def test_model_of_a_sparse_table():
-    atoms = ba.load(NEW_FILES / "model_sparse.npz").as_model().atoms
-    assert isinstance(atoms, SparseBits)
-    assert {tuple(atom.nonzero()[0]) for atom in atoms.to_dense()} == {tuple(columns) for columns in bundles()}
-
-
 def test_table_and_store():
     table = ba.read(FILES / "table.npz")
     np.testing.assert_array_equal(table.to_dense(), X)
@@ -79,17 +66,6 @@ def test_store_of_a_sparse_table():
     assert store.n_ones == SPARSE.sum()
     assert store.row_names(118) == ["r118", "r119"]
     np.testing.assert_array_equal(store.take(np.arange(120)).to_dense(), SPARSE)
-
-
-def test_table_and_store_with_annotations():
-    expected, table = ba.datasets.genotypes(30, 20), ba.read(NEW_FILES / "genotypes.npz")
-    assert table == expected
-    assert table.column_data == expected.column_data
-    assert table.column_data is not None
-    pytest.importorskip("zarr")
-    stored = ba.read(NEW_FILES / "genotypes.zarr")
-    assert stored == expected
-    assert stored.column_data == expected.column_data
 
 
 @pytest.fixture

@@ -189,15 +189,6 @@ def test_a_pipe_cannot_hold_several_files(tmp_path):
     assert os.listdir(tmp_path) == ["pipe"]
 
 
-@posix_only
-def test_a_pipe_that_is_closed_gives_an_error(tmp_path):
-    pipe = tmp_path / "pipe.npy"
-    os.mkfifo(pipe)
-    read_in_thread(pipe, 1)
-    with pytest.raises(ba.FileError, match=r"pipe\.npy: cannot be written: Broken pipe$"):
-        ba.write(np.zeros((1000, 1000), bool), pipe)
-
-
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="needs /dev/stdout")
 def test_standard_output_redirected_to_a_file_keeps_what_is_in_it(tmp_path, capfd):
     link = tmp_path / "link.csv"  # to fail without replacing the device itself

@@ -384,7 +384,6 @@ FEATURES, BARCODES = "matrix/features", "matrix/barcodes"
 BAD = {
     ("xlsx", "not binary"): (edit_sheet(b"<v>0</v>", b"<v>2</v>"), "row 2, column 'c", "2 is neither 0 nor 1"),
     ("xlsx", "duplicate name"): (edit_sheet(b"<t>c1</t>", b"<t>c0</t>"), "columns 1 and 2 have the same name 'c0'"),
-    
     ("xlsx", "a claimed column"): (
         edit_sheet(b'<row r="2">', b'<row r="2"><c r="ZZZZZZZ2" t="n"><v>1</v></c>'),
         "corrupt, or not a file of the format 'xlsx'",
@@ -529,7 +528,7 @@ def test_memory_is_that_of_the_packed_table_and_a_chunk(tmp_path, monkeypatch, n
     use_small_chunks(monkeypatch, 1 << 15)
     table, peak = read_with_peak(tmp_path / kind.file)
     assert table == expected
-    assert peak < 2.5e6  # the numbers take 4e6
+    assert peak < 3e6  # the numbers take 4e6
 
 
 @pytest.mark.parametrize("file", ["x.csv.gz", "x.pairs.gz", "x.basket.gz", "x.dat.gz", "x.mtx.gz", "x.haps.gz"])

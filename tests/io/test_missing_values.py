@@ -53,14 +53,6 @@ def test_formats_that_cannot_store_unknown_cells(tmp_path, format):
     assert not any(tmp_path.iterdir())
 
 
-def test_a_table_without_unknown_cells_is_stored_as_before(tmp_path):
-    table = ba.Table.from_any([[1, 0], [0, 1]])
-    ba.write(table, tmp_path / "table.npz")
-    with np.load(tmp_path / "table.npz") as file:
-        assert sorted(file) == ["bitatoms", "bits"]
-        assert b'"version": 1' in file["bitatoms"].tobytes()
-
-
 @pytest.mark.parametrize("unknown", [np.zeros((1, 1), np.uint8), np.zeros((2, 1)), np.full((2, 1), 255, np.uint8)])
 def test_a_corrupt_mask(tmp_path, unknown):
     ba.write(ba.Table.from_any([[1, np.nan], [0, 1]]), tmp_path / "table.npz")
@@ -150,14 +142,6 @@ def test_left_out_columns_may_lack_values(tmp_path):
 
 def genotypes(values):
     return ba.Table(ba.Table.from_any(values).bits, ["ann", "bob", "cyd"], ["rs1:A", "rs1:AA"])
-
-
-def test_missing_genotypes(tmp_path, chunk_bits):
-    table = genotypes([[1, 0], [np.nan, np.nan], [1, 1]])
-    ba.write(table, tmp_path / "a.bed")
-    with pytest.warns(InputWarning, match="1 missing value is read as an unknown cell"):
-        assert ba.read(tmp_path / "a.bed") == table
-    assert ba.read(tmp_path / "a.bed", missing="zero").to_dense().tolist() == [[1, 0], [0, 0], [1, 1]]
 
 
 def test_half_known_genotypes_are_written_as_missing(tmp_path):

@@ -175,16 +175,6 @@ def test_the_first_unknown_cell_may_come_at_any_row(tmp_path, first):
     assert contents(path) == contents(write_store(tmp_path / "at once.zarr", bits, chunk_bytes=4 * CHUNK).path)
 
 
-@pytest.mark.parametrize(("is_sparse", "version"), [(False, 1), (True, 2)])
-def test_an_earlier_program_refuses_a_store_of_a_newer_version(tmp_path, monkeypatch, is_sparse, version):
-    path = write(tmp_path / "table.zarr", 0, is_sparse).path
-    monkeypatch.setattr(packed_store, "VERSION", version)
-    with pytest.raises(
-        ba.FileError, match=r"table\.zarr: written by bitatoms .*, which is newer than .*update bitatoms"
-    ):
-        ba.Store(path)
-
-
 @pytest.mark.parametrize("damage", ["removed", "another type", "last chunk", "version"])
 def test_unknown_cells_that_are_lost_are_detected(tmp_path, damage):
     path = write(tmp_path / "table.zarr", 0).path

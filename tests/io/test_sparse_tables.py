@@ -139,9 +139,3 @@ def test_writing_a_sparse_table(extension, tmp_path):
         assert isinstance(sparse.data, SparseBits)
     ba.write(ba.Table(NAMED.bits, *names), tmp_path / f"packed.{extension}")
     assert ba.read(tmp_path / f"table.{extension}") == ba.read(tmp_path / f"packed.{extension}")
-
-
-def test_packing_a_sparse_table(tmp_path):
-    ba.write(NAMED, tmp_path / "table.mtx")
-    store = ba.pack(ba.read(tmp_path / "table.mtx"), tmp_path / "table.zarr")
-    assert ba.read(store.path) == NAMED

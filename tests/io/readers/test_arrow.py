@@ -55,14 +55,6 @@ def pandas_frames():
     }
 
 
-def test_picture_that_no_longer_fits_is_ignored(tmp_path):
-    path = tmp_path / "blocks.parquet"
-    ba.write(ba.Table(ba.BitMatrix.zeros(4, 6), picture=((2, 3), (4, 6))), path)
-    fewer = parquet.read_table(path).slice(1)
-    parquet.write_table(fewer, path)
-    assert ba.read(path) == ba.Table(ba.BitMatrix.zeros(3, 6))
-
-
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("kind", pandas_frames())
 def test_reads_pandas_files(tmp_path, kind, format):
@@ -127,10 +119,6 @@ def test_column_with_the_name_of_the_index(tmp_path):
 @pytest.mark.parametrize("format", FORMATS)
 def test_missing_values_are_counted_across_columns_and_chunks(tmp_path, format, monkeypatch):
     frames = [
-        FRAME.astype("Int8").mask([[False, False], [False, True]]),
-        FRAME.astype("boolean").mask([[False, False], [False, True]]),
-        FRAME.astype(float).mask([[False, False], [False, True]]),
-        pl.DataFrame({"who": ["ann", "bob"], "milk": [1, 1], "bread": [False, None]}),
         pl.DataFrame({"who": ["ann", "bob"], "milk": ["yes", "yes"], "bread": ["no", None]}),
         pl.DataFrame({"who": ["ann", "bob"], "milk": ["yes", "yes"], "bread": ["no", "NA"]}),
         pl.DataFrame({"who": ["ann", "bob"], "milk": ["yes", "yes"], "bread": ["no", " "]}),

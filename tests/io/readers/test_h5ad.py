@@ -516,21 +516,6 @@ def test_scaled_values_without_counts(tmp_path):
             assert read().to_dense().tolist() == (adata.X > 1).tolist()
 
 
-def test_codes_of_a_transposed_file_are_a_table_of_its_variables(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("typer")
-    monkeypatch.chdir(tmp_path)
-    path = write_file(tmp_path / "cells.h5ad", make_adata(BITS))
-    table = ba.read(path, transpose=True)
-    assert (table.row_names, table.columns) == (GENES, CELLS)
-    model = ba.BinaryDictionaryLearning(3, random_state=0).fit(table)
-    model.save("model.npz")
-    options = ["--transpose", "-o", "codes.h5ad", "-q"]
-    assert runner(capsys)("transform", "model.npz", "cells.h5ad", *options)[::2] == (0, "")
-    codes = ba.read("codes.h5ad")
-    assert codes.row_names == GENES
-    np.testing.assert_array_equal(codes.to_dense(), model.transform(table))
-
-
 def annotated():
     """Return an AnnData whose obs and var have columns of every type."""
     var = pd.concat([FRAME, FRAME], ignore_index=True).set_index(pd.Index([f"gene{k}" for k in range(6)], dtype=object))

@@ -9,7 +9,6 @@ from scipy.sparse import csc_array, csr_array
 
 import bitatoms as ba
 from support.annotations import FRAME
-from support.commands import runner
 from support.files import assert_read_error
 from support.strategies import random_bits
 
@@ -135,28 +134,3 @@ def test_other_formats_have_no_modality(tmp_path):
     assert_read_error(tmp_path / "cells.h5ad", "modality applies to h5mu, 10x, zarr, not to 'h5ad'", modality="rna")
     ba.write(TABLE, tmp_path / "cells.zarr")
     assert_read_error(tmp_path / "cells.zarr", "this is not a MuData; omit modality", modality="rna")
-
-
-def test_a_file_of_another_extension(path):
-    other = path.rename(path.with_suffix(".h5ad"))
-    assert_read_error(other, "it looks like 'h5mu'; pass format=\"h5mu\"")
-    assert ba.read(other, format="h5mu", modality="rna", binarize=0) == TABLE
-
-
-def test_scaled_values_name_the_counts_of_the_modality(tmp_path):
-    scaled = ad.AnnData(COUNTS - COUNTS.mean(0), obs=RNA.obs, var=RNA.var, layers={"counts": COUNTS})
-    path = write_h5mu(tmp_path / "cells.h5mu", rna=scaled, protein=PROTEIN)
-    assert_read_error(path, "its values are scaled", 'pass layer="counts" and binarize=0', modality="rna")
-
-
-def test_the_command_line_and_models_remember_the_modality(path, monkeypatch, capsys):
-    pytest.importorskip("typer")
-    monkeypatch.chdir(path.parent)
-    bitatoms = runner(capsys)
-    code, _, stderr = bitatoms("convert", "cells.h5mu", "cells.npz")
-    assert code == 2
-    assert stderr.endswith("pass --modality\n")
-    options = ["--modality", "rna", "--binarize", "0"]
-    assert bitatoms("fit", "cells.h5mu", *options, "-k", "1", "-o", "model.npz")[0] == 0
-    code, _, stderr = bitatoms("transform", "model.npz", "cells.h5mu", "-o", "codes.csv")
-    assert (code, "--modality rna" in stderr) == (0, True)

@@ -75,18 +75,6 @@ def test_comments_are_ignored(tmp_path, monkeypatch, chunk):
     assert ba.read(path).to_dense().tolist() == [[1, 0, 1], [0, 1, 1]]
 
 
-def test_round_trip_of_compressed_pictures_is_deterministic(tmp_path):
-    table = Table(BitMatrix.from_dense(random_bits(0, 20, 30, 0.5)))
-    first, second = tmp_path / "a.pbm.gz", tmp_path / "b.pbm.gz"
-    ba.write(table, first)
-    ba.write(table, second)
-    assert first.read_bytes() == second.read_bytes()
-    assert gzip.decompress(first.read_bytes()) == raw(table.to_dense())
-    assert ba.read(first) == table
-    first.write_bytes(gzip.compress(plain(table.to_dense()).encode()))
-    assert ba.read(first) == table
-
-
 def test_writing_names_warns(tmp_path):
     table = Table(BitMatrix.from_dense([[1, 0]]), columns=["milk", "bread"])
     with pytest.warns(

@@ -7,7 +7,6 @@ import scipy.sparse as sp
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
-from support.commands import runner
 from support.files import assert_read_error
 from support.strategies import random_bits
 
@@ -84,19 +83,6 @@ def test_types_of_features(tmp_path):
         assert ba.read(path, binarize=0) == TABLE
     table = ba.read(path, binarize=0, modality="Antibody Capture")
     assert (table.columns, table.shape) == (COLUMNS[100:], (70, 30))
-
-
-@pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
-def test_a_model_of_10x_data_takes_other_genes_as_unknown(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("typer")
-    monkeypatch.chdir(tmp_path)
-    write_v3("counts.h5")
-    ba.write(ba.Table(ba.BitMatrix.from_dense(COUNTS.T[:, 5:] > 0), CELLS, COLUMNS[5:]), "new.npz")
-    bitatoms = runner(capsys)
-    assert bitatoms("fit", "counts.h5", "--binarize", "0", "-k", "2", "-o", "model.npz")[0] == 0
-    code, _, stderr = bitatoms("transform", "model.npz", "new.npz", "-o", "codes.csv")
-    assert code == 0
-    assert "5 absent columns are unknown" in stderr
 
 
 def test_files_of_other_formats(tmp_path):
