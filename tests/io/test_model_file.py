@@ -201,21 +201,21 @@ def rewrite(path, metadata=None, **arrays):
     np.savez(path, **{name: value for name, value in (old | arrays).items() if value is not None})
 
 
+NO_METADATA = "not a model: its metadata is corrupt"
+NO_KNOWN = {"known": np.zeros(36, int)}
+
+
+def bits_of(errors):
+    return {"codelength": {"errors": errors, "codes": 1, "atoms": 1}}
+
+
 CORRUPT = {
     "newer": ({"version": 99, "bitatoms": "9.0"}, {}, "written by bitatoms 9.0, which is newer"),
     "another format": ({"format": "bitatoms table"}, {}, "not a model, but a table"),
     "other arrays": (None, {"bitatoms": None}, "not a model; its arrays are atoms"),
-    "no JSON": (None, {"bitatoms": np.zeros(4, np.uint8)}, "not a model: its metadata is corrupt"),
-    "no object": (
-        None,
-        {"bitatoms": np.frombuffer(b"[1]", np.uint8)},
-        "not a model: its metadata is corrupt",
-    ),
-    "deep JSON": (
-        None,
-        {"bitatoms": np.frombuffer(b"[" * 100000, np.uint8)},
-        "not a model: its metadata is corrupt",
-    ),
+    "no JSON": (None, {"bitatoms": np.zeros(4, np.uint8)}, NO_METADATA),
+    "no object": (None, {"bitatoms": np.frombuffer(b"[1]", np.uint8)}, NO_METADATA),
+    "deep JSON": (None, {"bitatoms": np.frombuffer(b"[" * 100000, np.uint8)}, NO_METADATA),
     "objects": (None, {"bias": np.array([None, 1], object)}, "contains Python objects, which are never unpickled"),
     "no atoms": (None, {"atoms": None}, "a corrupt model"),
     "atoms of the wrong shape": (None, {"atoms": np.zeros((3, 9), np.uint8)}, "a corrupt model"),
@@ -224,22 +224,14 @@ CORRUPT = {
     "bias of the wrong length": (None, {"bias": np.zeros(3, np.uint8)}, "its bias does not fit"),
     "bias of twos": (None, {"bias": np.full(36, 2, np.uint8)}, "its bias does not fit"),
     "more uses than samples": (None, {"uses": np.full(3, 10**6)}, "its uses do not fit"),
-    "more errors than known cells": (None, {"known": np.zeros(36, int)}, "its wrong are more than its known cells"),
-    "more ones than known cells": (
-        None,
-        {"known": np.zeros(36, int), "wrong": np.zeros(36, int)},
-        "its ones are more than its known cells",
-    ),
+    "more errors than known cells": (None, NO_KNOWN, "its wrong are more than its known cells"),
+    "more ones than known cells": (None, NO_KNOWN | {"wrong": np.zeros(36, int)}, "its ones are more than its known"),
     "known cells of other features": (None, {"known": np.zeros(35, int)}, "its known do not fit its atoms"),
     "negative counts": (None, {"wrong": np.full(36, -1)}, "its wrong do not fit"),
     "counts that are not integers": (None, {"wrong": np.full(36, 0.5)}, "a corrupt model"),
     "remembered codes of other atoms": (None, {"remembered": np.full((3, 1), 8, np.uint8)}, "column 3 must be zero"),
     "remembered codes of counts": (None, {"remembered": np.zeros((3, 3), int)}, "its remembered are of type int64"),
-    "too many remembered codes": (
-        None,
-        {"remembered": np.zeros((4097, 1), np.uint8)},
-        "its 4097 remembered codes are too many",
-    ),
+    "too many remembered codes": (None, {"remembered": np.zeros((4097, 1), np.uint8)}, "4097 remembered codes are too"),
     "a codelength of one number": ({"codelength": 5}, {}, "its errors is not an integer"),
     "no picture": ({"picture": []}, {}, "a corrupt model"),
     "blocks of one number": ({"reading": {"blocks": 5}}, {}, "blocks must be a pair (height, width), not 5"),
@@ -253,19 +245,11 @@ CORRUPT = {
     "too few names": ({"columns": ["a"]}, {}, "its names do not match its 36 columns"),
     "a wrong picture": ({"picture": [[5, 5], None]}, {}, "an image of 5 x 5"),
     "another history": ({"history_fields": ["what"]}, {}, "a corrupt model"),
-    "an absurd codelength": (
-        {"codelength": {"errors": 10**400, "codes": 1, "atoms": 1}},
-        {},
-        "its errors is 10000000000000000000",
-    ),
-    "a negative codelength": ({"codelength": {"errors": -1, "codes": 1, "atoms": 1}}, {}, "its errors is -1"),
-    "a codelength that is not a number": (
-        {"codelength": {"errors": math.nan, "codes": 1, "atoms": 1}},
-        {},
-        "its errors is not an integer",
-    ),
+    "an absurd codelength": (bits_of(10**400), {}, "its errors is 10000000000000000000"),
+    "a negative codelength": (bits_of(-1), {}, "its errors is -1"),
+    "a codelength that is not a number": (bits_of(math.nan), {}, "its errors is not an integer"),
     "a codelength without parts": ({"codelength": {}}, {}, "it has no 'errors'"),
-    "a codelength of text": ({"codelength": {"errors": "9", "codes": 1, "atoms": 1}}, {}, "not an integer"),
+    "a codelength of text": (bits_of("9"), {}, "not an integer"),
     "absurd codelengths": ({"codelengths": {"xor": 1e308}}, {}, "its xor is not an integer"),
     "absurd bits without atoms": ({"bits_without": 10**400}, {}, "its bits_without is 1000"),
     "an absurd number of samples": ({"n_samples": 10**400}, {}, "its n_samples is 1000"),
@@ -347,7 +331,7 @@ def test_a_model_with_absurd_values_is_refused_or_usable(path, named):
     ]
     n_refused = 0
     for name, part in parts:
-        for value in ABSURD if part is None else ABSURD[:5]:
+        for value in ABSURD:
             changed = entries | {name: value if part is None else entries[name] | {part: value}}
             np.savez(path, **arrays | {"bitatoms": np.frombuffer(json.dumps(changed).encode(), np.uint8)})
             loaded = outcome(model_file.load, path)  # one-line errors only

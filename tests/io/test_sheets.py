@@ -99,6 +99,12 @@ def test_errors_name_the_row(tmp_path):
     assert_read_error(path, "only blank rows")
 
 
+def test_a_row_beyond_those_of_excel_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(sheets, "MAX_ROWS", 3)
+    assert_read_error(write_book(tmp_path / "table.xlsx", page=[["a"], [1], [0], [1]]), "larger than Excel allows")
+    assert ba.read(write_book(tmp_path / "table.xlsx", page=[["a"], [1], [0]])).shape == (2, 1)
+
+
 def test_a_cell_beside_the_table_is_an_error(tmp_path):
     rows = [[None, "a", "b"], *[[None, 0, 1]] * 100, ["total", 1, 1]]
     path = write_book(tmp_path / "table.xlsx", page=rows)

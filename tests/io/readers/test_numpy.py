@@ -109,6 +109,12 @@ def test_reading_a_model_is_an_error(tmp_path):
 
 # Malformed files
 
+
+def claiming(shape, descr="|u1", values=b""):
+    """Return the bytes of an .npy file whose header claims a shape and a type."""
+    return npy_with_header(str({"descr": descr, "fortran_order": False, "shape": shape}), values)
+
+
 ARRAY = npy(np.eye(40, dtype=np.uint8))
 ARCHIVE = npz(X=np.eye(3))
 MALFORMED_NPY = {
@@ -122,23 +128,11 @@ MALFORMED_NPY = {
     "a malformed header": (npy_with_header("rubbish"), "corrupt"),
     "a header with code": (npy_with_header("__import__('os').system('true')"), "corrupt"),
     "a deeply nested header": (npy_with_header("(" * 3000), "corrupt"),
-    "a malformed type": (npy_with_header("{'descr': (), 'fortran_order': False, 'shape': (2, 2)}"), "corrupt"),
-    "a huge claimed shape": (
-        npy_with_header("{'descr': '|u1', 'fortran_order': False, 'shape': (1000000, 1000000)}"),
-        "truncated",
-    ),
-    "a shape beyond 64 bits": (
-        npy_with_header(f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({10**30}, 0)}}"),
-        "GiB",
-    ),
-    "many columns without rows": (
-        npy_with_header(f"{{'descr': '|u1', 'fortran_order': False, 'shape': (0, {10**15})}}"),
-        "GiB",
-    ),
-    "a negative shape": (
-        npy_with_header("{'descr': '|u1', 'fortran_order': False, 'shape': (-2, -2)}", b"1234"),
-        "corrupt",
-    ),
+    "a malformed type": (claiming((2, 2), ()), "corrupt"),
+    "a huge claimed shape": (claiming((10**6, 10**6)), "truncated"),
+    "a shape beyond 64 bits": (claiming((10**30, 0)), "GiB"),
+    "many columns without rows": (claiming((0, 10**15)), "GiB"),
+    "a negative shape": (claiming((-2, -2), values=b"1234"), "corrupt"),
     "objects": (npy(np.array([[None]])), "never unpickled"),
     "text in it": (npy(np.array([["a"]])), "text", "0 and 1"),
     "bytes in it": (npy(np.array([[b"a"]])), "text"),
@@ -148,19 +142,11 @@ MALFORMED_NPY = {
     "zero dimensions": (npy(np.array(1)), "0 dimensions", "reshape"),
     "one dimension": (npy(np.ones(3)), "1 dimension ", "(3,)", "reshape"),
     "three dimensions": (npy(np.ones((2, 3, 4))), "3 dimensions"),
-    "a two": (
-        npy(np.array([[0, 1], [1, 2]])),
-        "row 1, column 1 (counted from 0)",
-        "2 is neither 0 nor 1",
-        "binarize=0",
-    ),
+    "a two": (npy(np.array([[0, 1], [1, 2]])), "row 1, column 1 (counted from 0): 2 is neither 0 nor 1", "binarize=0"),
     "a two in Fortran order": (npy(np.array([[0, 1, 1], [1, 1, 2]], order="F")), "row 1, column 2 (counted from 0)"),
     "a negative number": (npy(np.array([[0, -1]])), "-1 is neither"),
     "infinite": (npy(np.array([[0, np.inf]])), "inf is neither"),
-    "the wrong byte order": (
-        npy_with_header("{'descr': '>i4', 'fortran_order': False, 'shape': (1, 1)}", b"\1\0\0\0"),
-        "16777216",
-    ),
+    "the wrong byte order": (claiming((1, 1), ">i4", b"\1\0\0\0"), "16777216"),
 }
 
 
@@ -173,21 +159,9 @@ def test_malformed_npy_files_are_errors(tmp_path, case):
 
 def packed_table(changes=(), bits=None):
     """Return the bytes of a packed table with changed metadata or bits."""
-    metadata = {
-        "format": TABLE_FORMAT,
-        "version": 1,
-        "n_rows": 2,
-        "n_cols": 3,
-        "rows": None,
-        "columns": None,
-        "picture": None,
-    }
-    return npz(
-        **{
-            METADATA_KEY: encode_metadata(metadata | dict(changes)),
-            "bits": np.array([[1], [6]], np.uint8) if bits is None else bits,
-        }
-    )
+    metadata = {"format": TABLE_FORMAT, "version": 1, "n_rows": 2, "n_cols": 3, "rows": None, "columns": None}
+    metadata = encode_metadata(metadata | {"picture": None} | dict(changes))
+    return npz(**{METADATA_KEY: metadata, "bits": np.array([[1], [6]], np.uint8) if bits is None else bits})
 
 
 def with_directory_field(content, field, value, size):
@@ -242,10 +216,7 @@ MALFORMED_NPZ = {
     "metadata that is a list": (npz(**{METADATA_KEY: np.frombuffer(b"[1]", np.uint8)}), "corrupt"),
     "metadata that is not text": (npz(**{METADATA_KEY: np.arange(300)}), "corrupt"),
     "very long metadata": (npz(**{METADATA_KEY: np.full(1 << 25, ord("["), np.uint8)}), "claims an impossible size"),
-    "no bits": (
-        npz(**{METADATA_KEY: encode_metadata({"format": TABLE_FORMAT, "version": 1, "n_rows": 1})}),
-        "corrupt",
-    ),
+    "no bits": (npz(**{METADATA_KEY: encode_metadata({"format": TABLE_FORMAT, "version": 1, "n_rows": 1})}), "corrupt"),
     "bits of another shape": (packed_table(bits=np.array([[1]], np.uint8)), "corrupt", "(1, 1)"),
     "bits of another type": (packed_table(bits=np.array([[1], [6]], np.int64)), "corrupt", "int64"),
     "nonzero padding bits": (packed_table(bits=np.array([[1], [15]], np.uint8)), "corrupt", "column 3"),

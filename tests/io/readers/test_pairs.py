@@ -121,6 +121,8 @@ def test_rows_and_columns_without_ones_are_lost_with_a_warning(tmp_path):
         pytest.warns(UserWarning, match=r"cannot store columns without ones, here 1 \(tea\)"),
     ):
         ba.write(table, tmp_path / "table.pairs")
+    with pytest.raises(ba.FileError, match="cannot store a table without ones"):
+        ba.write(Table(BitMatrix.zeros(2, 2)), tmp_path / "table.pairs")
     table = Table(BitMatrix.from_dense([[1], [1]]), ["ann", "ann"])
     with pytest.raises(ba.FileError, match="cannot store two rows with the name 'ann'"):
         ba.write(table, tmp_path / "table.pairs")

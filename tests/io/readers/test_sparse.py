@@ -107,6 +107,12 @@ def test_missing_values_are_counted_or_read_as_zeros(tmp_path):
     np.testing.assert_array_equal(ba.read(tmp_path / "sparse.npz", missing="zero").to_dense(), [[1, 0], [0, 0]])
 
 
+def matrix(format, **parts):
+    """Return the bytes of a 2 x 2 matrix in an .npz file."""
+    arrays = {name: np.asarray(part) for name, part in parts.items()}
+    return npz(format=np.array(format.encode()), shape=np.array([2, 2]), **arrays)
+
+
 MALFORMED = {
     "an unknown format": (csr(format=b"lil"), "'lil'", "tocsr"),
     "a long format": (csr(format=b"lil" * 99), "tocsr"),
@@ -115,7 +121,7 @@ MALFORMED = {
     "a shape of floats": (csr(shape=(2.0, 2.0)), "shape"),
     "a negative shape": (csr(shape=(-2, 2)), "-2 rows"),
     "a huge shape": (csr(shape=(2**31, 2**31)), "corrupt or malicious"),
-    "no indices": (npz(format=np.array(b"csr"), shape=np.array([2, 2]), data=np.ones(2)), "'indices'"),
+    "no indices": (matrix("csr", data=[1, 1]), "'indices'"),
     "too few pointers": (csr(indptr=(0, 2)), "'indptr' has 2 values; expected 3"),
     "decreasing pointers": (csr(indptr=(0, 2, 1)), "increase"),
     "pointers beyond the data": (csr(indptr=(0, 1, 100)), "too early"),
@@ -130,24 +136,12 @@ MALFORMED = {
     "complex values": (csr(data=(1j, 1)), "complex"),
     "objects": (csr(data=npy(np.array([None, 1]))), "never unpickled"),
     "a two": (csr(data=(1, 2)), "row 1, column 1", "binarize=0"),
-    "coo: a row index too large": (
-        npz(format=np.array(b"coo"), shape=np.array([2, 2]), row=np.array([2]), col=np.array([0]), data=np.ones(1)),
-        "row 2",
-    ),
-    "coo: too few row indices": (
-        npz(format=np.array(b"coo"), shape=np.array([2, 2]), row=np.array([1]), col=np.array([0, 1]), data=np.ones(2)),
-        "'row'",
-    ),
+    "coo: a row index too large": (matrix("coo", row=[2], col=[0], data=[1]), "row 2"),
+    "coo: too few row indices": (matrix("coo", row=[1], col=[0, 1], data=[1, 1]), "'row'"),
     "bsr: blocks that do not fit": (csr(format=b"bsr", data=np.ones((2, 3, 1))), "blocks of shape (3, 1)"),
     "bsr: empty blocks": (csr(format=b"bsr", data=np.ones((2, 0, 1))), "blocks of shape (0, 1)"),
-    "bsr: a block index too large": (
-        csr(format=b"bsr", indices=(0, 2), data=np.ones((2, 1, 1))),
-        "values outside 0 to 1",
-    ),
-    "dia: too many offsets": (
-        npz(format=np.array(b"dia"), shape=np.array([2, 2]), offsets=np.arange(3), data=np.ones((2, 2))),
-        "2 diagonals",
-    ),
+    "bsr: an index too large": (csr(format=b"bsr", indices=(0, 2), data=np.ones((2, 1, 1))), "values outside 0 to 1"),
+    "dia: too many offsets": (matrix("dia", offsets=[0, 1, 2], data=np.ones((2, 2))), "2 diagonals"),
 }
 
 
