@@ -129,19 +129,3 @@ def test_sample_rows_is_search_rows():
     assert result.atoms == ba.factorize(X, search_rows=60, random_state=0).atoms
     with pytest.raises(TypeError, match="sample_rows is the deprecated name of search_rows"):
         ba.factorize(X, sample_rows=60, search_rows=60)
-
-
-@pytest.mark.usefixtures("few_trials_here")
-def test_sample_rows_option(capsys, tmp_path, monkeypatch):
-    pytest.importorskip("typer")
-    from support.commands import runner
-
-    monkeypatch.chdir(tmp_path)
-    ba.write(X, "table.npz")
-    command = runner(capsys)
-    code, _, error = command("fit", "table.npz", "--sample-rows", "60", "-o", "old.npz")
-    assert code == 0
-    assert error == "Note: use --search-rows instead of sample_rows, which will be removed in version 0.3\n"
-    assert command("fit", "table.npz", "--search-rows", "60", "-o", "new.npz")[0] == 0
-    assert Path("old.npz").read_bytes() == Path("new.npz").read_bytes()
-    assert "--sample-rows" not in command("fit", "--help")[1]

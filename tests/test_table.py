@@ -167,10 +167,6 @@ def test_a_dict_is_not_a_table():
             take(columns)
 
 
-def test_row_names_may_repeat():
-    assert ba.Table(ba.BitMatrix.from_dense(BITS), ["ann", "ann"]).row_names == ("ann", "ann")
-
-
 # Matching the columns of a model
 
 

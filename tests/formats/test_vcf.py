@@ -13,7 +13,6 @@ from bitatoms.io.bgzf import open_bgzf_writer
 from bitatoms.io.readers import vcf
 from support.files import assert_read_error, outcome
 from support.genotypes import assert_same_genotypes, copies_table, haplotype_table, random_alleles
-from support.memory import read_with_peak
 
 pytest.importorskip("cyvcf2", reason="cyvcf2 is not installed; make test-formats runs this test")
 
@@ -220,11 +219,3 @@ def test_malformed_binary_records_are_errors_or_the_only_ones_that_change(tmp_pa
             for cells in (table.to_dense(), found.to_dense())
         )
         assert sum(variant in after for variant in before) >= 9
-
-
-def test_peak_memory(tmp_path):
-    """The file has 16 million genotypes, which take 4 MB packed and as much again while they are transposed."""
-    ba.write(copies_table(random_alleles(2000, 8000)), tmp_path / "large.vcf")
-    table, peak = read_with_peak(tmp_path / "large.vcf")
-    assert table.shape == (2000, 16000)
-    assert peak < 2 * table.bits.words.nbytes + 32e6  # a chunk of genotypes, and what is known about variants

@@ -10,25 +10,18 @@ import scipy.io
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
-from bitatoms.io.api import read_matching
-from bitatoms.table import Header
 from support.files import assert_read_error
+from support.formats import use_small_chunks
 
 X = np.random.default_rng(0).choice([0, 1, 1, np.nan], (9, 70))
 X[0, 0], X[3] = np.nan, 1
 
 
-@pytest.fixture(params=[1 << 23, 64 * 4])
-def chunk_bits(request, monkeypatch):
+@pytest.fixture(params=[False, True], ids=["one chunk", "several chunks"])
+def chunks(request, monkeypatch):
     """Read in one chunk, or in several."""
-    for module in ("stream", "chunked", "coo", "readers.csv", "readers.arrow", "readers.numpy", "readers.plink"):
-        monkeypatch.setattr(f"bitatoms.io.{module}.CHUNK_BITS", request.param)
-    if request.param < 1 << 23:
-        monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._MAX_COLUMNS", 64)
-        monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._CHUNK_ENTRIES", 10)
-        for module in ("coo", "readers.sparse"):
-            monkeypatch.setattr(f"bitatoms.io.{module}.CHUNK_ENTRIES", 10)
-    return request.param
+    if request.param:
+        use_small_chunks(monkeypatch, 256)
 
 
 def test_formats_that_others_read(tmp_path):
@@ -70,7 +63,8 @@ def csv_of(tmp_path, text):
     return tmp_path / "table.csv"
 
 
-def test_blank_cells_are_zeros_in_a_table_of_ones_and_blanks(tmp_path, chunk_bits):
+@pytest.mark.usefixtures("chunks")
+def test_blank_cells_are_zeros_in_a_table_of_ones_and_blanks(tmp_path):
     for one in ("x", "1"):
         path = csv_of(tmp_path, f"a,b\n{one},\n,{one}\n" * 1 + f"{one},{one}\n" * 300)
         with pytest.warns(InputWarning, match="2 blank cells are read as 0, because the table contains no other zeros"):
@@ -80,7 +74,8 @@ def test_blank_cells_are_zeros_in_a_table_of_ones_and_blanks(tmp_path, chunk_bit
         assert ba.read(path, missing="zero") == table
 
 
-def test_blank_cells_are_missing_if_a_later_chunk_has_a_zero(tmp_path, chunk_bits):
+@pytest.mark.usefixtures("chunks")
+def test_blank_cells_are_missing_if_a_later_chunk_has_a_zero(tmp_path):
     path = csv_of(tmp_path, "a,b\n1,\n,1\n" + "1,1\n" * 300 + "0,1\n" + ",\n" + "1,1\n" * 300)
     with pytest.warns(InputWarning, match="4 missing values are read as unknown cells"):
         table = ba.read(path)
@@ -90,7 +85,8 @@ def test_blank_cells_are_missing_if_a_later_chunk_has_a_zero(tmp_path, chunk_bit
     )
 
 
-def test_missing_words_beside_blanks_that_are_zeros(tmp_path, chunk_bits):
+@pytest.mark.usefixtures("chunks")
+def test_missing_words_beside_blanks_that_are_zeros(tmp_path):
     path = csv_of(tmp_path, "a,b\n1,\nNA,1\n" + "1,1\n" * 300)
     with pytest.warns(InputWarning) as caught:
         table = ba.read(path)
@@ -99,13 +95,15 @@ def test_missing_words_beside_blanks_that_are_zeros(tmp_path, chunk_bits):
     np.testing.assert_array_equal(table.to_dense(float)[:2], [[1, 0], [np.nan, 1]])
 
 
-def test_an_error_after_blank_cells_is_raised_where_it_is(tmp_path, chunk_bits):
+@pytest.mark.usefixtures("chunks")
+def test_an_error_after_blank_cells_is_raised_where_it_is(tmp_path):
     path = csv_of(tmp_path, "a,b\n1,\n,1\n" + "1,1\n" * 300 + "7,1\n")
     assert_read_error(path, "line 304, column 'a': 7 is neither 0 nor 1")
 
 
+@pytest.mark.usefixtures("chunks")
 @pytest.mark.parametrize("later", ["x", "no", None])
-def test_blank_cells_of_parquet_files(tmp_path, later, chunk_bits):
+def test_blank_cells_of_parquet_files(tmp_path, later):
     frame = pl.DataFrame({"a": ["", "x", *["x"] * 200, later], "b": ["x"] * 203})
     frame.write_parquet(tmp_path / "table.parquet", row_group_size=50)
     n_missing = {"x": 0, "no": 1, None: 1}[later]
@@ -150,14 +148,3 @@ def test_half_known_genotypes_are_written_as_missing(tmp_path):
         ba.write(table, tmp_path / "a.bed")
     with pytest.warns(InputWarning, match="2 missing values"):
         assert ba.read(tmp_path / "a.bed") == genotypes([[np.nan] * 2, [np.nan] * 2, [0, 0]])
-
-
-def test_absent_columns_are_unknown(tmp_path):
-    path = csv_of(tmp_path, "c,a\n1,0\n0,1\n")
-    learned = Header(3, ("a", "b", "c"))
-    with pytest.warns(InputWarning, match="table.csv: 1 absent column is unknown: 'b'"):
-        table = read_matching(path, learned, "unknown")
-    np.testing.assert_array_equal(table.to_dense(float), [[0, np.nan, 1], [1, np.nan, 0]])
-    (tmp_path / "t.basket").write_text("c\na,c\n")
-    items = read_matching(tmp_path / "t.basket", learned, "unknown")
-    assert items.to_dense().tolist() == [[0, 0, 1], [1, 0, 1]]  # a basket that does not list an item does not have it

@@ -17,6 +17,7 @@ from bitatoms.io.scratch import Scratch
 from bitatoms.io.stream import ReadOptions, Source, collect
 from bitatoms.io.transposing import Transposer, transpose
 from bitatoms.sparse_bits import SparseBits, packed
+from support.formats import use_small_chunks
 from support.strategies import random_bits
 
 SHAPES = [(0, 5), (5, 0), (1, 1), (7, 1), (1, 70), (63, 2), (65, 64), (130, 127), (200, 67)]
@@ -260,7 +261,7 @@ def genotypes(n_rows, n_snps):
     [*((name, (401, 41), index % 2 == 0) for index, name in enumerate(WRITERS)), ("x.mtx", (3, 1), True)],
 )
 def test_files_give_the_table_in_memory(tmp_path, scratch, monkeypatch, name, shape, transpose):
-    monkeypatch.setattr("bitatoms.io.readers.plink._CHUNK_CELLS", 2 * 401 * 7)
+    use_small_chunks(monkeypatch, 2 * 401 * 7)
     scratch = replace(scratch, limit=3 * LIMIT)
     path = tmp_path / name
     format = infer_format(path, FORMATS.get(name))

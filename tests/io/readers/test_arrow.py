@@ -13,6 +13,7 @@ import bitatoms as ba
 from bitatoms.errors import InputWarning
 from bitatoms.io.readers import arrow_chunks
 from support.files import assert_read_error
+from support.formats import use_small_chunks
 from support.strategies import random_bits
 
 FORMATS = ("parquet", "feather")
@@ -131,8 +132,7 @@ def test_missing_values_are_counted_across_columns_and_chunks(tmp_path, format, 
     empty = write_file(path, pl.DataFrame({"a": [1, 1], "b": [None, None]}))
     problem = "2 values are missing, the first at row 0 (counted from 0), column 'b'"
     assert_read_error(empty, problem, missing="refuse")
-    monkeypatch.setattr("bitatoms.io.readers.arrow.CHUNK_BITS", 64)
-    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._MAX_COLUMNS", 64)
+    use_small_chunks(monkeypatch, 64)
     wide = np.zeros((9, 200))
     wide[7, 3] = wide[4, 190] = wide[4, 199] = np.nan
     path = write_file(path, pd.DataFrame(wide, columns=[f"c{column}" for column in range(200)]))
@@ -170,7 +170,7 @@ def test_unsupported_columns_are_errors_that_name_the_column(tmp_path, format, c
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_duplicate_columns_are_errors_or_numbered(tmp_path, format, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._MAX_COLUMNS", 64)
+    use_small_chunks(monkeypatch)
     bits = random_bits(3, 5, 200, 0.5)
     names = [f"c{column}" for column in range(200)]
     names[3], names[150], names[5], names[199] = "twice", "twice", "a", "a.b"

@@ -680,17 +680,6 @@ def test_scaled_arrays_of_obsm_name_counts_of_obsm(tmp_path):
         ba.Table.from_any(adata, layer="obsm/protein")
 
 
-def test_the_command_line_fits_obsm_and_writes_codes(annotated_path, monkeypatch, capsys):
-    """The atoms do not fit into varm, so that the output is a table of codes."""
-    pytest.importorskip("typer")
-    monkeypatch.chdir(annotated_path.parent)
-    bitatoms = runner(capsys)
-    name = annotated_path.name
-    assert bitatoms("fit", name, "--layer", "obsm/protein", "-k", "1", "-o", "m.npz")[0] == 0
-    assert bitatoms("transform", "m.npz", name, "-o", "out.h5ad")[0] == 0
-    assert list(ba.read("out.h5ad").row_data) == list(FRAME)
-
-
 def test_annotations_that_cannot_be_stored(tmp_path):
     bits = ba.BitMatrix.zeros(2, 2)
     with pytest.raises(ba.FileError, match=r"row_data\['a'\] has a zero byte"):

@@ -21,6 +21,7 @@ import bitatoms as ba
 from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from support.files import assert_read_error
+from support.formats import use_small_chunks
 from support.strategies import random_bits
 
 BITS = random_bits(1, 20, 70, 0.3)
@@ -50,7 +51,7 @@ def edit_json(file, edit):
 
 
 def test_names_of_any_characters_and_empty_names_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
+    use_small_chunks(monkeypatch, 64)
     for names in (["lone \ud800", "b"], [""] * 90, [f"{row}" * 3 for row in range(200)]):
         table = ba.Table(ba.BitMatrix.zeros(len(names), 3), row_names=names)
         ba.write(table, tmp_path / "table.zarr")
@@ -58,7 +59,7 @@ def test_names_of_any_characters_and_empty_names_are_kept(tmp_path, monkeypatch)
 
 
 def test_append_chunks_of_any_size(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
+    use_small_chunks(monkeypatch, 64)
     path = tmp_path / "table.zarr"
     with PackedStoreWriter(path, 70, TABLE.columns, about={"from": "cells.h5ad"}) as store:
         for start, stop in ((0, 1), (1, 1), (1, 9), (9, 20)):
@@ -171,7 +172,7 @@ def test_error_names_the_corrupt_chunk(tmp_path, version):
 
 
 def test_error_names_the_corrupt_or_missing_chunk_of_a_packed_store(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
+    use_small_chunks(monkeypatch, 64)
     path = tmp_path / "table.zarr"
     ba.write(TABLE, path)
     for chunk in ("bits/c/1/0", "name_ends/c/1", "name_bytes/c/0"):
