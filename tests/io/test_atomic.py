@@ -52,23 +52,6 @@ def test_only_own_and_unused_folders_are_removed(tmp_path):
     assert (tmp_path / "table.csv").read_text() == "first"
 
 
-def test_interrupt_between_two_renames_keeps_the_old_store(tmp_path, monkeypatch):
-    make_store(tmp_path / "rows.zarr", "old")
-    replace = os.replace
-
-    def interrupted(source, target):
-        if not os.path.exists(target) and os.path.basename(target) == "rows.zarr" and "replaced" not in str(source):
-            raise KeyboardInterrupt
-        replace(source, target)
-
-    monkeypatch.setattr(atomic, "_EXCHANGE", {})  # as on systems that cannot do it by one rename
-    monkeypatch.setattr(atomic.os, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "rows.zarr") as temporary:
-        make_store(temporary, "new")
-    assert names(tmp_path) == ["rows.zarr"]
-    assert (tmp_path / "rows.zarr" / "zarr.json").read_text() == "old"
-
-
 FILES = {"figures/one.png": b"new", "table.csv": b"new", "index.html": b"new"}
 
 

@@ -82,7 +82,10 @@ def test_tables_of_awkward_sizes_are_read_exactly(tmp_path, monkeypatch, name):
         assert name in FOREIGN or reads(path, n_missing) == expected
 
 
-@pytest.mark.parametrize("name", [name for name in KINDS if KINDS[name].unknown])
+WITH_UNKNOWN = [name for name in KINDS if KINDS[name].unknown]
+
+
+@pytest.mark.parametrize("name", WITH_UNKNOWN)
 def test_missing_values_are_counted_and_columns_left_out(tmp_path, name):
     kind = KINDS[name]
     skip_unless_installed(kind.format)
@@ -97,6 +100,34 @@ def test_missing_values_are_counted_and_columns_left_out(tmp_path, name):
         table = ba.read(path, missing="zero", without=[expected.columns[column] for column in dropped])
         assert table.bits == expected.bits.filled().take_columns(kept)
         assert (table.row_names, table.columns) == (expected.row_names, tuple(expected.columns[k] for k in kept))
+
+
+def position(kind, row, column):
+    """Return the position of a cell in a message; rows of text and sheets count from 1, below a header."""
+    if kind.format in ("csv", "tsv", "xlsx"):
+        return f"{'row' if kind.format == 'xlsx' else 'line'} {row + 2}, column 'c{column}'"
+    if kind.format == "mtx":
+        return f"row {row + 1}, column {column + 1}"
+    has_names = kind.columns and kind.format != "npz"
+    return f"row {row} (counted from 0), column 'c{column}'" if has_names else f"row {row}, column {column} (counted"
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in KINDS if KINDS[name].unknown and KINDS[name].format not in GENOTYPES]
+)
+def test_messages_have_the_position_of_a_cell_in_a_late_chunk(tmp_path, monkeypatch, name):
+    kind = KINDS[name]
+    path, cells = tmp_path / kind.file, np.zeros((33, 130))
+    cells[0, 0], cells[30, 127] = 1, np.nan
+    table = Table(ba.BitMatrix.from_dense(cells, missing="unknown"), names("r", 33), names("c", 130))
+    if kind.write is ba.write:
+        table = Table(table.bits, table.row_names if kind.row_names else None, table.columns if kind.columns else None)
+    write(kind, path, table)
+    use_small_chunks(monkeypatch, 1024)
+    assert_read_error(path, f"1 value is missing, at {position(kind, 30, 127)}", missing="refuse")
+    if kind.counts:
+        kind.write(path, Cells(np.where(np.isnan(cells), 2, cells), names("r", 33), names("c", 130)))
+        assert_read_error(path, f"{position(kind, 30, 127)}", ": 2 is neither 0 nor 1")
 
 
 @pytest.mark.parametrize("name", KINDS)

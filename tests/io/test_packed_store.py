@@ -101,16 +101,6 @@ def test_parts_of_another_store_are_detected(tmp_path, part):
         ba.read(store.path)
 
 
-def test_a_shape_that_was_changed_is_detected(tmp_path):
-    store = write_store(tmp_path / "table.zarr", rows(0), chunk_bytes=4 * CHUNK)
-    for array in ("bits", "unknown"):
-        metadata = json.loads((store.path / array / "zarr.json").read_text())
-        metadata["shape"][0] -= 1
-        (store.path / array / "zarr.json").write_text(json.dumps(metadata))
-    with pytest.raises(ba.FileError, match="its parts do not belong together"):
-        ba.read(store.path)
-
-
 def test_missing_and_truncated_checksums_are_errors(tmp_path):
     store = write(tmp_path / "table.zarr", 0)
     chunk = store.path / "checksums/c/0/0"

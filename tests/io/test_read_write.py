@@ -68,15 +68,6 @@ def test_tables_are_read_back_or_refused(tmp_path_factory, data, format):
     assert ba.read(path) == ba.Table(bits, rows or None, names)
 
 
-@pytest.mark.parametrize(
-    "text", ["who, milk ,bread \n ann ,1,0\nbob,1,1\n", '"who", "milk",bread \nann,1,0\n "bob",1,1\n']
-)
-def test_blanks_around_names_and_quotes_are_ignored(tmp_path, text):
-    (tmp_path / "table.csv").write_text(text)
-    table = ba.read(tmp_path / "table.csv")
-    assert (table.row_names, table.columns) == (("ann", "bob"), ("milk", "bread"))
-
-
 @pytest.mark.parametrize("format", ["csv", "tsv"])
 def test_an_unknown_cell_is_not_quoted_beside_a_name_that_is(tmp_path, format):
     bits = ba.BitMatrix.from_dense([[np.nan], [0]], missing="unknown")

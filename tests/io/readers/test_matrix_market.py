@@ -102,14 +102,6 @@ def test_symmetric_array_stores_its_lower_triangle(tmp_path):
     np.testing.assert_array_equal(ba.read(tmp_path / "half.mtx").to_dense(), [[1, 0, 1], [0, 0, 1], [1, 1, 0]])
 
 
-def test_missing_values_are_counted_or_read_as_zeros(tmp_path):
-    entries = ("1 1 1", "1 2 nan", "2 1 NaN")
-    (tmp_path / "lost.mtx").write_text(mtx_text("2 2 3", *entries, kind="coordinate real general"))
-    problem = "2 values are missing, the first at row 1, column 2"
-    assert_read_error(tmp_path / "lost.mtx", problem, 'missing="zero"', missing="refuse")
-    np.testing.assert_array_equal(ba.read(tmp_path / "lost.mtx", missing="zero").to_dense(), [[1, 0], [0, 0]])
-
-
 REAL = "coordinate real general"
 BAD = {
     "empty": ("", "empty"),
@@ -127,19 +119,9 @@ BAD = {
     "a size with too many digits": (mtx_text("9" * 5000 + " 2 1", "1 1"), "line 2"),
     "a huge table": (mtx_text("1000000000 1000000000 1", "1 1"), "corrupt or malicious"),
     "many columns without rows": (mtx_text("0 1000000000000000 0"), "GiB"),
-    "more entries claimed than there are": (
-        mtx_text("2 2 1000000000000", "1 1"),
-        "truncated: it ends after 1 of 1000000000000 entries",
-    ),
-    "fewer entries claimed than there are": (
-        mtx_text("2 2 1", "1 1", "2 2"),
-        "line 4",
-        "more entries than the header states (1)",
-    ),
-    "a symmetric table that is not square": (
-        mtx_text("2 3 1", "1 1", kind="coordinate pattern symmetric"),
-        "2 rows and 3",
-    ),
+    "too few entries": (mtx_text("2 2 10000000000", "1 1"), "truncated: it ends after 1 of 10000000000 entries"),
+    "too many entries": (mtx_text("2 2 1", "1 1", "2 2"), "line 4", "more entries than the header states (1)"),
+    "symmetric, not square": (mtx_text("2 3 1", "1 1", kind="coordinate pattern symmetric"), "2 rows and 3"),
     "row 0": (mtx_text("2 2 1", "0 1"), "row 0, but only 2 rows"),
     "a row index too large": (mtx_text("2 2 1", "3 1"), "row 3, but only 2 rows"),
     "a column index too large": (mtx_text("2 2 1", "1 3"), "column 3, but only 2 columns"),
@@ -159,14 +141,8 @@ BAD = {
     "a zero byte": (mtx_text("2 2 1", "1 1\0"), "line 3", "is not a number"),
     "a two": (mtx_text("2 2 1", "1 2 2", kind="coordinate integer general"), "row 1, column 2: 2", "binarize=0"),
     "a duplicate entry": (mtx_text("2 2 2", "1 2", "1 2"), "row 1, column 2", "has two entries"),
-    "an entry in both triangles": (
-        mtx_text("2 2 2", "1 2", "2 1", kind="coordinate pattern symmetric"),
-        "has two entries",
-    ),
-    "too few values": (
-        mtx_text("2 2", "1", "0", kind="array integer general"),
-        "truncated: it ends after 2 of 4 entries",
-    ),
+    "in both triangles": (mtx_text("2 2 2", "1 2", "2 1", kind="coordinate pattern symmetric"), "has two entries"),
+    "too few values": (mtx_text("2 2", "1", "0", kind="array integer general"), "truncated: it ends after 2 of 4"),
     "too many values": (mtx_text("1 1", "1", "0", kind="array integer general"), "line 4", "more entries"),
     "names that are not JSON": (mtx_text("%bitatoms rows [oh", "1 1 1", "1 1"), "line 2", "JSON"),
     "names that are numbers": (mtx_text("%bitatoms columns [1]", "1 1 1", "1 1"), "line 2", "JSON"),

@@ -65,15 +65,6 @@ def test_reads_arrays_of_any_numeric_type(tmp_path, dtype, order):
         np.testing.assert_array_equal(ba.read(tmp_path / name).to_dense(), X)
 
 
-def test_missing_values_are_counted_or_read_as_zeros(tmp_path):
-    X = np.array([[0, 1, np.nan], [np.nan, 1, 0], [1, 1, 1]])
-    for order in "CF":
-        np.save(tmp_path / "array.npy", np.array(X, order=order))
-        problem = "2 values are missing, the first at row 0, column 2 (counted from 0)"
-        assert_read_error(tmp_path / "array.npy", problem if order == "C" else "2 values", missing="refuse")
-        np.testing.assert_array_equal(ba.read(tmp_path / "array.npy", missing="zero").to_dense(), np.nan_to_num(X))
-
-
 def test_layer_selects_an_array(tmp_path):
     X, Y = random_bits(6, 5, 9, 0.5), random_bits(7, 4, 3, 0.5)
     np.savez(tmp_path / "two.npz", first=X, second=Y, labels=np.arange(5), objects=np.array([None]))

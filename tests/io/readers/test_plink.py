@@ -183,10 +183,7 @@ def test_round_trip_of_empty_tables(tmp_path):
         ({"bed": BED[:2] + b"\2" + BED[3:]}, ["the third byte"]),
         ({"bed": BED[:2] + b"\0" + BED[3:]}, ["individual-major order", "--make-bed"]),
         ({"bed": BED[:-1]}, ["it has 6 bytes; expected 7 for the 2 SNPs", "the 5 individuals", ": truncated"]),
-        (
-            {"bed": BED + b"\0"},
-            ["it has 8 bytes; expected 7", "too long, or its .bim and .fam are those of another file"],
-        ),
+        ({"bed": BED + b"\0"}, ["it has 8 bytes; expected 7", "too long, or its .bim and .fam are those of another"]),
         ({"bim": BIM[: len(BIM) // 2]}, ["it has 7 bytes; expected 5 for the 1 SNPs"]),
         ({"fam": FAM[: len(FAM) // 2]}, ["fields; expected 6"]),
         ({"fam": ""}, ["expected 3 for", "the 0 individuals of its .fam"]),
@@ -196,10 +193,7 @@ def test_round_trip_of_empty_tables(tmp_path):
         ({"bim": BIM + "1 rs3\n"}, ["trio.bim: line 3 has 2 fields"]),
         ({"fam": b"\xff" + FAM.encode()}, ["trio.fam: line 1 is not UTF-8"]),
         ({"bim": b"\0" + BIM.encode()}, ["trio.bim: line 1 contains a zero byte"]),
-        (
-            {"bim": gzip.compress(b"1\trs1\t0\t5\tA\tG\n" * 10**6, mtime=0)},
-            ["trio.bim, which lists the SNPs, is compressed"],
-        ),
+        ({"bim": gzip.compress(BIM.encode(), mtime=0)}, ["trio.bim, which lists the SNPs, is compressed"]),
         ({"fam": gzip.compress(FAM.encode(), mtime=0)}, ["trio.fam, which lists the individuals, is compressed"]),
     ],
 )
@@ -222,11 +216,7 @@ def test_bim_path_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "columns", "message"),
     [
-        (
-            None,
-            None,
-            "has no column names, so it is not a table of genotypes; such a table has two columns per variant",
-        ),
+        (None, None, "has no column names, so it is not a table of genotypes; such a table has two columns per"),
         (None, ("rs1:A", "rs1:AA", "rs2:C"), "has an odd number of columns"),
         (None, ("milk", "bread"), "the columns 'milk' and 'bread' are not those of a variant"),
         (None, ("rs1:A", "rs1:A2"), "are not those of a variant"),

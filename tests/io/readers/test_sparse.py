@@ -100,13 +100,6 @@ def test_duplicate_entries_in_different_chunks_are_errors(tmp_path, monkeypatch)
     assert_read_error(tmp_path / "sparse.npz", "row 0, column 1", "has two entries")
 
 
-def test_missing_values_are_counted_or_read_as_zeros(tmp_path):
-    (tmp_path / "sparse.npz").write_bytes(csr(data=(1.0, np.nan)))
-    problem = "1 value is missing, at row 1, column 1 (counted from 0)"
-    assert_read_error(tmp_path / "sparse.npz", problem, missing="refuse")
-    np.testing.assert_array_equal(ba.read(tmp_path / "sparse.npz", missing="zero").to_dense(), [[1, 0], [0, 0]])
-
-
 def matrix(format, **parts):
     """Return the bytes of a 2 x 2 matrix in an .npz file."""
     arrays = {name: np.asarray(part) for name, part in parts.items()}
