@@ -130,15 +130,6 @@ def test_malformed_files_are_errors(tmp_path, files, parts):
     assert_read_error(trio(tmp_path, **files), *parts)
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"l", b"\x6c\x1b", b"\x6c\x1b\x01", b"\x6c\x1b\x10", b"\x6c\x1b\x10" + bytes(40)]
-)
-def test_other_contents_are_errors(tmp_path, content):
-    path = trio(tmp_path)
-    path.write_bytes(content)
-    assert_read_error(path)
-
-
 def test_companions_are_errors(tmp_path):
     path = trio(tmp_path)
     assert_read_error(path.with_suffix(".pvar"), "pass the .pgen file")

@@ -269,14 +269,6 @@ def test_truncated_files_are_errors(valid_file, tmp_path_factory, format, share)
     assert_read_error(path)
 
 
-def other_contents(format):
-    """Yield names and contents that no file of a format has."""
-    yield "empty", b""
-    yield "pickle 0", pickle.dumps(Payload(), 0)
-    yield "pickle 5", pickle.dumps(Payload(), 5)
-    yield "noise", bytes(range(256)) * 9
-
-
 class Payload:
     """An object that creates a folder when it is unpickled."""
 
@@ -284,11 +276,19 @@ class Payload:
         return (os.mkdir, ("unpickled",))
 
 
+OTHER_CONTENTS = {
+    "empty": b"",
+    "pickle 0": pickle.dumps(Payload(), 0),
+    "pickle 5": pickle.dumps(Payload(), 5),
+    "noise": bytes(range(256)) * 9,
+}
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_other_contents_are_errors_and_nothing_is_unpickled(valid_file, tmp_path, monkeypatch, format):
     monkeypatch.chdir(tmp_path)
     path = valid_file(format, tmp_path)
-    for name, content in other_contents(format):
+    for name, content in OTHER_CONTENTS.items():
         data_file(path).write_bytes(content)
         if (format, name) == ("baskets", "pickle 0"):  # which is text
             ba.read(path)

@@ -95,39 +95,28 @@ def read_npy(path):
     return np.load(path, allow_pickle=False)
 
 
-def read_parquet(path):
-    from pyarrow import parquet
-
-    return np.stack([column.to_numpy() for column in parquet.read_table(path).columns], axis=1)
-
-
-def read_feather(path):
-    from pyarrow import feather
-
-    return np.stack([column.to_numpy() for column in feather.read_table(path).columns], axis=1)
+def arrow(module, name, *args):
+    """Call a function of a module of pyarrow."""
+    return getattr(pytest.importorskip(f"pyarrow.{module}"), name)(*args)
 
 
-def write_columns(write):
-    def written(path):
-        import pyarrow as pa
-
-        write(pa.table({f"c{column}": X[:, column].astype(float) for column in range(10)}), path)
-
-    return written
-
-
-def by_arrow(name):
-    import pyarrow.feather
-    import pyarrow.parquet
-
-    return pyarrow.parquet.write_table if name == "parquet" else pyarrow.feather.write_feather
+def arrow_table():
+    return pytest.importorskip("pyarrow").table({f"c{column}": X[:, column].astype(float) for column in range(10)})
 
 
 LIBRARIES = {  # a file, how it is written, and read again
     "npy": ("x.npy", lambda path: np.save(path, X.astype("<i2")), read_npy),
     "npy, Fortran order": ("x.npy", lambda path: np.save(path, np.asfortranarray(X)), read_npy),
-    "parquet": ("x.parquet", write_columns(lambda table, path: by_arrow("parquet")(table, path)), read_parquet),
-    "feather": ("x.feather", write_columns(lambda table, path: by_arrow("feather")(table, path)), read_feather),
+    "parquet": (
+        "x.parquet",
+        lambda path: arrow("parquet", "write_table", arrow_table(), path),
+        lambda path: np.stack([column.to_numpy() for column in arrow("parquet", "read_table", path).columns], axis=1),
+    ),
+    "feather": (
+        "x.feather",
+        lambda path: arrow("feather", "write_feather", arrow_table(), path),
+        lambda path: np.stack([column.to_numpy() for column in arrow("feather", "read_table", path).columns], axis=1),
+    ),
 }
 
 
