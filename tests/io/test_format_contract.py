@@ -122,8 +122,8 @@ def test_messages_have_the_position_of_a_cell_in_a_late_chunk(tmp_path, monkeypa
     table = Table(ba.BitMatrix.from_dense(cells, missing="unknown"), names("r", 33), names("c", 130))
     if kind.write is ba.write:
         table = Table(table.bits, table.row_names if kind.row_names else None, table.columns if kind.columns else None)
+    use_small_chunks(monkeypatch, 64)
     write(kind, path, table)
-    use_small_chunks(monkeypatch, 1024)
     assert_read_error(path, f"1 value is missing, at {position(kind, 30, 127)}", missing="refuse")
     if kind.counts:
         kind.write(path, Cells(np.where(np.isnan(cells), 2, cells), names("r", 33), names("c", 130)))
