@@ -13,7 +13,7 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import bitatoms as ba
@@ -261,6 +261,7 @@ SHORTER = ("csv", "tsv", "fimi", "baskets", "pairs", "haps", "vcf")
 @pytest.mark.parametrize("format", [format for format in FORMATS if format not in SHORTER])
 @settings(max_examples=10)
 @given(share=st.floats(0, 1, exclude_max=True))
+@example(share=1 - 1e-12)  # all but the last byte
 def test_truncated_files_are_errors(valid_file, tmp_path_factory, format, share):
     path = valid_file(format, tmp_path_factory.mktemp("truncated"))
     content = data_file(path).read_bytes()
