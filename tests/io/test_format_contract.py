@@ -117,17 +117,17 @@ def position(kind, row, column):
 )
 def test_messages_have_the_position_of_a_cell_in_a_late_chunk(tmp_path, monkeypatch, name):
     kind = KINDS[name]
-    path, cells = tmp_path / kind.file, np.zeros((33, 130))
-    cells[0, 0], cells[30, 127] = 1, np.nan
-    table = Table(ba.BitMatrix.from_dense(cells, missing="unknown"), names("r", 33), names("c", 130))
+    path, cells = tmp_path / kind.file, np.zeros((20, 130))
+    cells[0, 0], cells[18, 127] = 1, np.nan
+    table = Table(ba.BitMatrix.from_dense(cells, missing="unknown"), names("r", 20), names("c", 130))
     if kind.write is ba.write:
         table = Table(table.bits, table.row_names if kind.row_names else None, table.columns if kind.columns else None)
     use_small_chunks(monkeypatch, 64)
     write(kind, path, table)
-    assert_read_error(path, f"1 value is missing, at {position(kind, 30, 127)}", missing="refuse")
+    assert_read_error(path, f"1 value is missing, at {position(kind, 18, 127)}", missing="refuse")
     if kind.counts:
-        kind.write(path, Cells(np.where(np.isnan(cells), 2, cells), names("r", 33), names("c", 130)))
-        assert_read_error(path, f"{position(kind, 30, 127)}", ": 2 is neither 0 nor 1")
+        kind.write(path, Cells(np.where(np.isnan(cells), 2, cells), names("r", 20), names("c", 130)))
+        assert_read_error(path, position(kind, 18, 127), ": 2 is neither 0 nor 1")
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -549,7 +549,7 @@ def test_outputs_never_overwrite_inputs_or_each_other(valid_file, tmp_path, monk
 
 
 FRUGAL = ("npz", "mtx", "fimi", "pbm", "parquet", "feather", "bed")
-FRUGAL = [f"bitatoms {name}" for name in FRUGAL] + ["csv, NA", "npy, Fortran order", "csr", "csc", "zarr, columns"]
+FRUGAL = [f"bitatoms {name}" for name in FRUGAL] + ["csv, NA", "npy, Fortran order", "csr", "csc"]
 
 
 @pytest.mark.parametrize("name", FRUGAL)
