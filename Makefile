@@ -40,7 +40,7 @@ test-browser: .venv/.browser  ## test the HTML pages in Chromium, which must be 
 
 test-formats: export OMP_NUM_THREADS = 1
 test-formats: .venv-formats/.installed  ## test the file formats that need large libraries, in .venv-formats; uses bcftools and plink2 if installed
-	.venv-formats/bin/python -m pytest tests/formats tests/io/test_malformed_files.py tests/test_readme.py
+	.venv-formats/bin/python -m pytest tests/formats tests/io/test_format_contract.py tests/test_readme.py
 
 test-gpu: export OMP_NUM_THREADS = 1
 test-gpu: .venv/.dev  ## test computing on a CUDA device, with CuPy in .venv; skipped without a device (REQUIRE_GPU=1 fails)

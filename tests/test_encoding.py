@@ -279,14 +279,6 @@ def test_a_table_that_is_encoded_already_is_matched_by_its_columns(shop):
     np.testing.assert_array_equal(model.transform(encoded.to_pandas()), model.transform(frame))
 
 
-def test_a_model_of_booleans_encodes_new_rows():
-    frame = {"a": [True, False] * 10, "b": ["yes", "no"] * 10}
-    table = ba.encode(frame)
-    model = BinaryDictionaryLearning(1, algebra="or", random_state=0).fit(table)
-    for new in (frame, as_pandas(frame), as_records({"a": frame["a"], "b": frame["a"]}), table):
-        np.testing.assert_array_equal(model.transform(new), model.transform(table))
-
-
 def test_rows_with_no_value_or_several_are_decoded_as_none():
     encoding = ba.Encoding.of(ba.encode({"a": ["x", "y"], "b": [True, False]}))
     bits = ba.BitMatrix.from_dense([[1, 1, 0], [0, 0, 1], [0, 1, np.nan]], missing="unknown")

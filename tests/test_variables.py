@@ -13,7 +13,6 @@ from bitatoms.errors import InputError, InputWarning
 from bitatoms.variables import (
     MISSING,
     UNSEEN,
-    Summary,
     Variable,
     column_data,
     exclusive_columns,
@@ -43,16 +42,6 @@ def test_an_edge_has_the_fewest_digits(first, second):
     lower, upper = sorted((first, second))
     if lower < upper:
         assert shortest_between(lower, upper) == naive.shortest_between(lower, upper)
-
-
-@pytest.mark.parametrize(
-    ("lower", "upper", "expected"),
-    [(29, 31, 30), (29.7, 30.4, 30), (-3, -1, -1), (0, 7, 0.0), (-5, 5, 0), (99, 101, 100), (0.12, 0.13, 0.13)],
-)
-def test_edges_are_round_numbers(lower, upper, expected):
-    found = shortest_between(float(lower), float(upper))
-    assert found == (expected or found)
-    assert lower < found <= upper
 
 
 def test_equal_values_are_never_divided():
@@ -203,8 +192,3 @@ def test_variables_are_found_in_annotations_of_any_order():
 def test_malformed_annotations_are_ignored(changes):
     assert variables_of(column_data([BIN, BOOLEAN]).updated(**changes)) == []
     assert variables_of(None) == variables_of(Annotations({"variable": ["a"]}, 1)) == []
-
-
-def test_an_empty_summary():
-    assert summarized(Labels.of([None, " "])).n == 0
-    assert Summary((), np.array([], np.int64)).n == 0

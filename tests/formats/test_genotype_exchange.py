@@ -89,14 +89,11 @@ def test_same_selection(folder, options, phased):
             assert_same_genotypes(ba.read(folder / name, phased=phased, **options), first)
 
 
-@pytest.mark.parametrize("phased", [False, True])
-@pytest.mark.parametrize("name", FILES)
-def test_packed_within_a_memory_limit(folder, tmp_path, name, phased):
-    if phased and name == "x.bed":
-        pytest.skip("a .bed file has no phase")
+@pytest.mark.parametrize("name", PHASED)
+def test_haplotypes_packed_within_a_memory_limit(folder, tmp_path, name):
     path = existing(folder, name)
-    ba.pack(path, tmp_path / "packed.zarr", max_memory="48MiB", phased=phased)
-    packed, table = ba.read(tmp_path / "packed.zarr"), ba.read(path, phased=phased)
+    ba.pack(path, tmp_path / "packed.zarr", max_memory="48MiB", phased=True)
+    packed, table = ba.read(tmp_path / "packed.zarr"), ba.read(path, phased=True)
     assert (packed, packed.row_data, packed.column_data) == (table, table.row_data, table.column_data)
 
 
@@ -128,16 +125,6 @@ def test_haplotypes_there_and_back(folder, tmp_path, first, second):
     ba.write(table, tmp_path / f"a{FORMATS[infer_format(second)].extensions[0]}")
     (path,) = [path for path in tmp_path.iterdir() if path.suffix in (".pgen", ".vcf", ".bcf", ".haps")]
     assert_same_genotypes(ba.read(path, phased=True), table)
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@needs("bcftools")
-def test_files_of_bio2zarr(tmp_path, zarr_format):
-    bio2zarr = pytest.importorskip("bio2zarr.vcf")
-    ba.write(haplotype_table(ALLELES), tmp_path / "x.vcf.gz")
-    run("bcftools", "index", "x.vcf.gz", cwd=tmp_path)
-    bio2zarr.convert([tmp_path / "x.vcf.gz"], tmp_path / "x.zarr", worker_processes=0, zarr_format=zarr_format)
-    assert_same_genotypes(ba.read(tmp_path / "x.zarr", phased=True), haplotype_table(ALLELES))
 
 
 @needs("bcftools")
@@ -187,9 +174,3 @@ def assert_bits_of_samples(table):
     assert table.bits == expected.bits
     for name in IDENTITY[3:]:
         assert table.column_data[name].tolist() == expected.column_data[name].tolist()
-
-
-def test_fit_and_transform(folder, tmp_path):
-    model = ba.BinaryDictionaryLearning(n_components=2, random_state=0, n_jobs=1).fit(folder / "x.vcf.gz")
-    codes = model.transform(ba.read(folder / "x.pgen"))
-    assert np.array_equal(np.asarray(codes), np.asarray(model.transform(ba.read(folder / "x.bed"))))

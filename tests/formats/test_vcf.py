@@ -4,8 +4,6 @@ import gzip
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms import BitMatrix, Table
@@ -15,7 +13,6 @@ from bitatoms.io.bgzf import open_bgzf_writer
 from bitatoms.io.readers import vcf
 from support.files import assert_read_error, outcome
 from support.genotypes import assert_same_genotypes, copies_table, haplotype_table, random_alleles
-from support.memory import read_with_peak
 
 pytest.importorskip("cyvcf2", reason="cyvcf2 is not installed; make test-formats runs this test")
 
@@ -100,13 +97,11 @@ def test_heterozygous_genotypes_without_phase_are_errors(tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("n_samples", "n_variants", "missing"), [(1, 1, 0), (33, 65, 0.1), (64, 7, 0)])
-def test_round_trip(tmp_path, monkeypatch, name, n_samples, n_variants, missing):
+def test_round_trip_of_haplotypes(tmp_path, monkeypatch, name, n_samples, n_variants, missing):
     monkeypatch.setattr(vcf, "_CHUNK_GENOTYPES", 200)
     alleles = random_alleles(n_samples, n_variants, missing=missing)
-    for make, phased in ((copies_table, False), (haplotype_table, True)):
-        table = make(alleles)
-        ba.write(table, tmp_path / name)
-        assert_same_genotypes(ba.read(tmp_path / name, phased=phased), table)
+    ba.write(haplotype_table(alleles), tmp_path / name)
+    assert_same_genotypes(ba.read(tmp_path / name, phased=True), haplotype_table(alleles))
     assert_same_genotypes(ba.read(tmp_path / name), copies_table(alleles))
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -205,43 +200,22 @@ def test_truncated_compressed_files_are_errors(tmp_path, name, kept):
     assert_read_error(tmp_path / name)
 
 
-def test_truncated_gzip_is_an_error(tmp_path):
-    path = file(tmp_path, "".join(RECORDS.replace("rs", f"rs{i}_") for i in range(2000)), name="x.vcf.gz")
-    path.write_bytes(path.read_bytes()[:-3000])
-    assert_read_error(path)
-
-
 @pytest.mark.parametrize("seed", range(40))
-def test_malformed_binary_records_do_not_crash(tmp_path, seed):
-    """On some of these, htslib crashes or ends the process."""
-    path = tmp_path / "x.bcf"
-    ba.write(haplotype_table(random_alleles(9, 12, missing=0.05)), path)
+def test_malformed_binary_records_are_errors_or_the_only_ones_that_change(tmp_path, seed):
+    """On some of these, htslib crashes or ends the process. A byte belongs to one of the twelve records."""
+    path, table = tmp_path / "x.bcf", copies_table(random_alleles(9, 12))
+    ba.write(table, path)
     content, random = bytearray(gzip.decompress(path.read_bytes())), np.random.default_rng(seed)
-    begin = content.index(b"#CHROM") + 100
+    begin = content.index(b"\n", content.index(b"#CHROM")) + 2  # the header ends with a zero byte
     for index in random.integers(begin, len(content), 3):
         content[index] = random.choice([0, 1, 23, 255, random.integers(256)])
     with open_bgzf_writer(path) as file:
         file.write(content)
-    table = outcome(lambda path: ba.read(path, missing="zero", duplicates="number"), path)
-    assert table is None or isinstance(table, Table)
-
-
-def test_peak_memory(tmp_path):
-    """The file has 16 million genotypes, which take 4 MB packed and as much again while they are transposed."""
-    ba.write(copies_table(random_alleles(2000, 8000)), tmp_path / "large.vcf")
-    table, peak = read_with_peak(tmp_path / "large.vcf")
-    assert table.shape == (2000, 16000)
-    assert peak < 2 * table.bits.words.nbytes + 32e6  # a chunk of genotypes, and what is known about variants
-
-
-@given(st.data(), st.sampled_from(NAMES))
-@settings(max_examples=60, deadline=None)
-def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, data, name):
-    path = tmp_path_factory.mktemp("fuzzed") / name
-    ba.write(copies_table(random_alleles(3, 4)), path)
-    content = bytearray(path.read_bytes())
-    for index in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=4)):
-        content[index] = data.draw(st.integers(0, 255))
-    path.write_bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
-    table = outcome(lambda path: ba.read(path, missing="zero", duplicates="number"), path)
-    assert table is None or isinstance(table, Table)
+    found = outcome(lambda path: ba.read(path, missing="zero", duplicates="number"), path)
+    if found is not None:
+        assert found.row_names == table.row_names
+        before, after = (
+            [cells[:, column : column + 2].tobytes() for column in range(0, cells.shape[1], 2)]
+            for cells in (table.to_dense(), found.to_dense())
+        )
+        assert sum(variant in after for variant in before) >= 9

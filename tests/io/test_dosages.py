@@ -11,6 +11,7 @@ import bitatoms as ba
 from bitatoms.errors import InputWarning
 from support.commands import runner
 from support.files import assert_read_error
+from support.formats import use_small_chunks
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -74,7 +75,7 @@ def test_files_are_read_as_data_frames_are(tmp_path, frame, expected, extension)
 
 def test_columns_are_read_a_few_at_a_time(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._MAX_COLUMNS", 64)
+    use_small_chunks(monkeypatch)
     frame = make_frame(5, 130).fillna(1)
     path = write_frame(frame, tmp_path / "copies.parquet")
     assert ba.read(path, dosage=True) == ba.Table.from_any(frame, dosage=True)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import bitatoms as ba
-from bitatoms.io.formats import FORMATS, infer_format, load_reader, sniff_format
+from bitatoms.io.formats import FORMATS, infer_format, load_reader
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -45,14 +45,6 @@ def test_format_overrides_the_extension():
         infer_format("table.csv", "excel")
     with pytest.raises(ba.FileError, match=r"unknown extension; use one of \.csv"):
         infer_format("table.jpg", writing=True)
-
-
-@pytest.mark.parametrize("format", ["npy", "npz", "mtx", "pbm", "png", "tiff"])
-def test_first_bytes_identify_the_format(tmp_path, format):
-    path = tmp_path / f"table{FORMATS[format].extensions[0]}"
-    ba.write([[1, 0], [0, 1]], path)
-    assert sniff_format(path) == format
-    assert sniff_format(tmp_path) is sniff_format(tmp_path / "none") is None
 
 
 def test_missing_library(monkeypatch):

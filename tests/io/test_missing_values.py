@@ -7,157 +7,21 @@ import polars as pl
 import pyarrow.parquet as parquet
 import pytest
 import scipy.io
-import scipy.sparse as sp
-import zarr
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
-from bitatoms.io.api import read_matching
-from bitatoms.table import Header
 from support.files import assert_read_error
-from support.memory import read_with_peak
+from support.formats import use_small_chunks
 
 X = np.random.default_rng(0).choice([0, 1, 1, np.nan], (9, 70))
 X[0, 0], X[3] = np.nan, 1
-N_MISSING = int(np.isnan(X).sum())
-NAMES = [f"c{column}" for column in range(70)]
 
 
-def write_numpy(path, values):
-    np.save(path, np.asarray(values, np.float32))
-
-
-def write_fortran(path, values):
-    np.save(path, np.asfortranarray(values))
-
-
-def write_zarr(path, values):
-    zarr.create_array(path, data=values, chunks=(4, 30))
-
-
-def write_sparse(path, values, to_format=sp.csr_array):
-    matrix = sp.coo_array(np.where(np.isnan(values), 9, values))
-    matrix.data[matrix.data == 9] = np.nan
-    sp.save_npz(path, to_format(matrix))
-
-
-def write_matrix_market(path, values):
-    matrix = sp.coo_array(np.where(np.isnan(values), 9, values))
-    matrix.data[matrix.data == 9] = np.nan
-    scipy.io.mmwrite(path, matrix)
-
-
-def write_h5ad(path, values, to_format=np.asarray):
-    frame = pd.DataFrame(index=pd.Index(NAMES, dtype=object))
-    anndata.AnnData(to_format(values), var=frame).write_h5ad(path)
-
-
-def write_text(path, values, word="NA"):
-    lines = [",".join(word if np.isnan(value) else str(int(value)) for value in row) for row in values]
-    path.write_text("\n".join([",".join(NAMES), *lines]))
-
-
-WRITERS = {
-    "csv": ("table.csv", write_text),
-    "csv, blank": ("table.csv", lambda path, values: write_text(path, values, "")),
-    "csv, ?": ("table.csv", lambda path, values: write_text(path, values, "?")),
-    "csv, .": ("table.csv", lambda path, values: write_text(path, values, ".")),
-    "npy": ("table.npy", write_numpy),
-    "npy, Fortran order": ("table.npy", write_fortran),
-    "npz": ("table.npz", lambda path, values: np.savez(path, values)),
-    "csr": ("table.npz", write_sparse),
-    "csc": ("table.npz", lambda path, values: write_sparse(path, values, sp.csc_array)),
-    "Matrix Market": ("table.mtx", write_matrix_market),
-    "parquet, floats": ("table.parquet", lambda path, values: pd.DataFrame(values, columns=NAMES).to_parquet(path)),
-    "parquet, nullable": (
-        "table.parquet",
-        lambda path, values: pd.DataFrame(values, columns=NAMES).astype("Int8").to_parquet(path),
-    ),
-    "feather, booleans": (
-        "table.feather",
-        lambda path, values: pl.DataFrame(
-            {name: [None if np.isnan(v) else bool(v) for v in values[:, i]] for i, name in enumerate(NAMES)}
-        ).write_ipc(path),
-    ),
-    "h5ad": ("table.h5ad", write_h5ad),
-    "h5ad, csr": ("table.h5ad", lambda path, values: write_h5ad(path, values, sp.csr_matrix)),
-    "h5ad, csc": ("table.h5ad", lambda path, values: write_h5ad(path, values, sp.csc_matrix)),
-    "zarr": ("table.zarr", write_zarr),
-}
-
-
-@pytest.fixture(params=[1 << 23, 64 * 4])
-def chunk_bits(request, monkeypatch):
+@pytest.fixture(params=[False, True], ids=["one chunk", "several chunks"])
+def chunks(request, monkeypatch):
     """Read in one chunk, or in several."""
-    for module in ("stream", "chunked", "coo", "readers.csv", "readers.arrow", "readers.numpy", "readers.plink"):
-        monkeypatch.setattr(f"bitatoms.io.{module}.CHUNK_BITS", request.param)
-    if request.param < 1 << 23:
-        monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._MAX_COLUMNS", 64)
-        monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._CHUNK_ENTRIES", 10)
-        for module in ("coo", "readers.sparse"):
-            monkeypatch.setattr(f"bitatoms.io.{module}.CHUNK_ENTRIES", 10)
-    return request.param
-
-
-@pytest.mark.parametrize("kind", WRITERS)
-def test_missing_values_are_unknown_cells_by_default(tmp_path, kind, chunk_bits):
-    name, write = WRITERS[kind]
-    write(tmp_path / name, X)
-    with pytest.warns(InputWarning, match=rf"{name}: {N_MISSING} missing values are read as unknown cells$") as caught:
-        table = ba.read(tmp_path / name)
-    np.testing.assert_array_equal(table.to_dense(float), X)
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    assert ba.read(tmp_path / name, missing="zero").bits == table.bits.filled()
-    assert_read_error(tmp_path / name, f"{N_MISSING} values are missing, the first at ", missing="refuse")
-
-
-@pytest.mark.parametrize("binarize", [-1, 0, 0.5])
-@pytest.mark.parametrize("kind", WRITERS)
-def test_missing_values_are_unknown_for_any_threshold(tmp_path, kind, binarize):
-    name, write = WRITERS[kind]
-    write(tmp_path / name, X)
-    with pytest.warns(InputWarning, match="missing values"):
-        table = ba.read(tmp_path / name, binarize=binarize)
-    np.testing.assert_array_equal(table.to_dense(float), np.where(np.isnan(X), np.nan, X > binarize))
-
-
-@pytest.mark.parametrize(
-    "name", ["a.csv", "a.tsv", "a.npy", "a.npz", "a.parquet", "a.feather", "a.mtx", "a.h5ad", "a.zarr"]
-)
-@pytest.mark.parametrize("shape", [(1, 1), (3, 64), (70, 65)])
-def test_unknown_cells_are_written_and_read_back(tmp_path, name, shape):
-    for share in (0.3, 1):  # with zeros; only ones and unknown cells
-        random = np.random.default_rng(int(10 * share))
-        known = (random.random(shape) > 0.5) | (share == 1)
-        values = np.where(random.random(shape) < 0.4, np.nan, known)
-        values.flat[-1] = np.nan
-        named = name != "a.npy"
-        columns = [f"c{column}" for column in range(shape[1])] if named else None
-        table = ba.Table(ba.Table.from_any(values).bits, None, columns)
-        ba.write(table, tmp_path / name)
-        with pytest.warns(InputWarning, match="unknown cell"):
-            assert ba.read(tmp_path / name) == table
-
-
-@given(st.lists(st.lists(st.sampled_from((0, 1, np.nan)), min_size=3, max_size=3), min_size=1, max_size=9))
-@settings(max_examples=25)
-def test_csv_round_trip(tmp_path_factory, rows):
-    table = ba.Table(ba.Table.from_any(np.array(rows)).bits, None, ["a", "b", "c"])
-    path = tmp_path_factory.mktemp("csv") / "table.csv"
-    ba.write(table, path)
-    assert_reads(path, table)
-
-
-def assert_reads(path, table):
-    """Assert that a file contains a table; missing values are noted if and only if there are any."""
-    if table.bits.n_unknown:
-        with pytest.warns(InputWarning, match="unknown cell"):
-            assert ba.read(path) == table
-    else:
-        assert ba.read(path) == table
+    if request.param:
+        use_small_chunks(monkeypatch, 256)
 
 
 def test_formats_that_others_read(tmp_path):
@@ -182,14 +46,6 @@ def test_formats_that_cannot_store_unknown_cells(tmp_path, format):
     assert not any(tmp_path.iterdir())
 
 
-def test_a_table_without_unknown_cells_is_stored_as_before(tmp_path):
-    table = ba.Table.from_any([[1, 0], [0, 1]])
-    ba.write(table, tmp_path / "table.npz")
-    with np.load(tmp_path / "table.npz") as file:
-        assert sorted(file) == ["bitatoms", "bits"]
-        assert b'"version": 1' in file["bitatoms"].tobytes()
-
-
 @pytest.mark.parametrize("unknown", [np.zeros((1, 1), np.uint8), np.zeros((2, 1)), np.full((2, 1), 255, np.uint8)])
 def test_a_corrupt_mask(tmp_path, unknown):
     ba.write(ba.Table.from_any([[1, np.nan], [0, 1]]), tmp_path / "table.npz")
@@ -207,7 +63,8 @@ def csv_of(tmp_path, text):
     return tmp_path / "table.csv"
 
 
-def test_blank_cells_are_zeros_in_a_table_of_ones_and_blanks(tmp_path, chunk_bits):
+@pytest.mark.usefixtures("chunks")
+def test_blank_cells_are_zeros_in_a_table_of_ones_and_blanks(tmp_path):
     for one in ("x", "1"):
         path = csv_of(tmp_path, f"a,b\n{one},\n,{one}\n" * 1 + f"{one},{one}\n" * 300)
         with pytest.warns(InputWarning, match="2 blank cells are read as 0, because the table contains no other zeros"):
@@ -217,7 +74,8 @@ def test_blank_cells_are_zeros_in_a_table_of_ones_and_blanks(tmp_path, chunk_bit
         assert ba.read(path, missing="zero") == table
 
 
-def test_blank_cells_are_missing_if_a_later_chunk_has_a_zero(tmp_path, chunk_bits):
+@pytest.mark.usefixtures("chunks")
+def test_blank_cells_are_missing_if_a_later_chunk_has_a_zero(tmp_path):
     path = csv_of(tmp_path, "a,b\n1,\n,1\n" + "1,1\n" * 300 + "0,1\n" + ",\n" + "1,1\n" * 300)
     with pytest.warns(InputWarning, match="4 missing values are read as unknown cells"):
         table = ba.read(path)
@@ -227,7 +85,8 @@ def test_blank_cells_are_missing_if_a_later_chunk_has_a_zero(tmp_path, chunk_bit
     )
 
 
-def test_missing_words_beside_blanks_that_are_zeros(tmp_path, chunk_bits):
+@pytest.mark.usefixtures("chunks")
+def test_missing_words_beside_blanks_that_are_zeros(tmp_path):
     path = csv_of(tmp_path, "a,b\n1,\nNA,1\n" + "1,1\n" * 300)
     with pytest.warns(InputWarning) as caught:
         table = ba.read(path)
@@ -236,13 +95,15 @@ def test_missing_words_beside_blanks_that_are_zeros(tmp_path, chunk_bits):
     np.testing.assert_array_equal(table.to_dense(float)[:2], [[1, 0], [np.nan, 1]])
 
 
-def test_an_error_after_blank_cells_is_raised_where_it_is(tmp_path, chunk_bits):
+@pytest.mark.usefixtures("chunks")
+def test_an_error_after_blank_cells_is_raised_where_it_is(tmp_path):
     path = csv_of(tmp_path, "a,b\n1,\n,1\n" + "1,1\n" * 300 + "7,1\n")
     assert_read_error(path, "line 304, column 'a': 7 is neither 0 nor 1")
 
 
+@pytest.mark.usefixtures("chunks")
 @pytest.mark.parametrize("later", ["x", "no", None])
-def test_blank_cells_of_parquet_files(tmp_path, later, chunk_bits):
+def test_blank_cells_of_parquet_files(tmp_path, later):
     frame = pl.DataFrame({"a": ["", "x", *["x"] * 200, later], "b": ["x"] * 203})
     frame.write_parquet(tmp_path / "table.parquet", row_group_size=50)
     n_missing = {"x": 0, "no": 1, None: 1}[later]
@@ -269,12 +130,6 @@ def test_duplicate_entries_of_which_one_is_missing(tmp_path):
         np.testing.assert_array_equal(ba.read(tmp_path / "a.mtx").to_dense(float), [[np.nan, np.nan], [0, 1]])
 
 
-def test_transposed(tmp_path):
-    np.save(tmp_path / "a.npy", X)
-    with pytest.warns(InputWarning, match="missing values"):
-        np.testing.assert_array_equal(ba.read(tmp_path / "a.npy", transpose=True).to_dense(float), X.T)
-
-
 def test_left_out_columns_may_lack_values(tmp_path):
     path = csv_of(tmp_path, "a,b\n1,\n0,1\n")
     assert ba.read(path, without="b").bits.unknown is None
@@ -287,39 +142,9 @@ def genotypes(values):
     return ba.Table(ba.Table.from_any(values).bits, ["ann", "bob", "cyd"], ["rs1:A", "rs1:AA"])
 
 
-def test_missing_genotypes(tmp_path, chunk_bits):
-    table = genotypes([[1, 0], [np.nan, np.nan], [1, 1]])
-    ba.write(table, tmp_path / "a.bed")
-    with pytest.warns(InputWarning, match="1 missing value is read as an unknown cell"):
-        assert ba.read(tmp_path / "a.bed") == table
-    assert ba.read(tmp_path / "a.bed", missing="zero").to_dense().tolist() == [[1, 0], [0, 0], [1, 1]]
-
-
 def test_half_known_genotypes_are_written_as_missing(tmp_path):
     table = genotypes([[1, np.nan], [np.nan, 1], [0, 0]])
     with pytest.warns(InputWarning, match="a.bed: 2 genotypes are written as missing"):
         ba.write(table, tmp_path / "a.bed")
     with pytest.warns(InputWarning, match="2 missing values"):
         assert ba.read(tmp_path / "a.bed") == genotypes([[np.nan] * 2, [np.nan] * 2, [0, 0]])
-
-
-def test_memory_holds_the_bits_and_the_mask(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.numpy.CHUNK_BITS", 1 << 18)
-    bits = ba.BitMatrix.zeros(50_000, 256)
-    table = ba.Table(bits.with_unknown(ba.BitMatrix.from_dense(np.tile(np.eye(256, dtype=bool), (200, 1))[:50_000])))
-    ba.write(table, tmp_path / "big.npy")
-    with pytest.warns(InputWarning, match="50000 missing values"):
-        read, peak = read_with_peak(tmp_path / "big.npy")
-    assert read == table
-    assert peak < 1.5 * 2 * bits.words.nbytes + (3 << 20)  # a third of the unpacked table
-
-
-def test_absent_columns_are_unknown(tmp_path):
-    path = csv_of(tmp_path, "c,a\n1,0\n0,1\n")
-    learned = Header(3, ("a", "b", "c"))
-    with pytest.warns(InputWarning, match="table.csv: 1 absent column is unknown: 'b'"):
-        table = read_matching(path, learned, "unknown")
-    np.testing.assert_array_equal(table.to_dense(float), [[0, np.nan, 1], [1, np.nan, 0]])
-    (tmp_path / "t.basket").write_text("c\na,c\n")
-    items = read_matching(tmp_path / "t.basket", learned, "unknown")
-    assert items.to_dense().tolist() == [[0, 0, 1], [1, 0, 1]]  # a basket that does not list an item does not have it

@@ -4,7 +4,6 @@ import json
 import math
 import pickle
 import tracemalloc
-import zipfile
 from copy import deepcopy
 from dataclasses import replace
 
@@ -89,23 +88,6 @@ def test_round_trip_with_unknown_cells(how, named, tmp_path):
     assert again.summary_ == model.summary_
     assert "of the known cells are wrong" in again.summary_
     assert model_json(again.as_model())["unknown_cells"] == mask.sum()
-
-
-def test_models_of_unknown_cells_have_a_version_of_their_own(model, named, path, tmp_path, monkeypatch):
-    """An earlier program, which does not know of them, would code new rows at other prices."""
-    mask = ba.BitMatrix.from_dense(random_bits(5, *named.shape, 0.1))
-    fitted = ba.BinaryDictionaryLearning(3, random_state=0).fit(named.bits.with_unknown(mask))
-    fitted.save(tmp_path / "unknown.npz")
-    monkeypatch.setattr(model_file, "VERSION", 1)
-    assert_load_error(tmp_path / "unknown.npz", "written by bitatoms", "which is newer")
-    assert ba.load(path).as_model().known is None
-
-
-@pytest.mark.parametrize("how", [{"search": "paper"}, {"n_components": 3}, {"search": "thorough", "algebra": "or"}])
-def test_round_trip_of_every_coder(how, named, tmp_path):
-    model = ba.BinaryDictionaryLearning(random_state=0, **how).fit(named)
-    model.save(tmp_path / "model.npz")
-    np.testing.assert_array_equal(ba.load(tmp_path / "model.npz").transform(named), model.transform(named))
 
 
 def test_round_trip_of_counts_of_all_rows(tmp_path):
@@ -219,21 +201,22 @@ def rewrite(path, metadata=None, **arrays):
     np.savez(path, **{name: value for name, value in (old | arrays).items() if value is not None})
 
 
+NO_METADATA = "not a model: its metadata is corrupt"
+NO_KNOWN = {"known": np.zeros(36, int)}
+
+
+def bits_of(errors):
+    return {"codelength": {"errors": errors, "codes": 1, "atoms": 1}}
+
+
 CORRUPT = {
     "newer": ({"version": 99, "bitatoms": "9.0"}, {}, "written by bitatoms 9.0, which is newer"),
     "another format": ({"format": "bitatoms table"}, {}, "not a model, but a table"),
     "other arrays": (None, {"bitatoms": None}, "not a model; its arrays are atoms"),
-    "no JSON": (None, {"bitatoms": np.zeros(4, np.uint8)}, "not a model: its metadata is corrupt"),
-    "no object": (
-        None,
-        {"bitatoms": np.frombuffer(b"[1]", np.uint8)},
-        "not a model: its metadata is corrupt",
-    ),
-    "deep JSON": (
-        None,
-        {"bitatoms": np.frombuffer(b"[" * 100000, np.uint8)},
-        "not a model: its metadata is corrupt",
-    ),
+    "no JSON": (None, {"bitatoms": np.zeros(4, np.uint8)}, NO_METADATA),
+    "no object": (None, {"bitatoms": np.frombuffer(b"[1]", np.uint8)}, NO_METADATA),
+    "deep JSON": (None, {"bitatoms": np.frombuffer(b"[" * 100000, np.uint8)}, NO_METADATA),
+    "objects": (None, {"bias": np.array([None, 1], object)}, "contains Python objects, which are never unpickled"),
     "no atoms": (None, {"atoms": None}, "a corrupt model"),
     "atoms of the wrong shape": (None, {"atoms": np.zeros((3, 9), np.uint8)}, "a corrupt model"),
     "one-dimensional atoms": (None, {"atoms": np.zeros(3, np.uint8)}, "its atoms are of type uint8 and shape (3,)"),
@@ -241,39 +224,32 @@ CORRUPT = {
     "bias of the wrong length": (None, {"bias": np.zeros(3, np.uint8)}, "its bias does not fit"),
     "bias of twos": (None, {"bias": np.full(36, 2, np.uint8)}, "its bias does not fit"),
     "more uses than samples": (None, {"uses": np.full(3, 10**6)}, "its uses do not fit"),
-    "more errors than known cells": (None, {"known": np.zeros(36, int)}, "its wrong are more than its known cells"),
-    "more ones than known cells": (
-        None,
-        {"known": np.zeros(36, int), "wrong": np.zeros(36, int)},
-        "its ones are more than its known cells",
-    ),
+    "more errors than known cells": (None, NO_KNOWN, "its wrong are more than its known cells"),
+    "more ones than known cells": (None, NO_KNOWN | {"wrong": np.zeros(36, int)}, "its ones are more than its known"),
     "known cells of other features": (None, {"known": np.zeros(35, int)}, "its known do not fit its atoms"),
     "negative counts": (None, {"wrong": np.full(36, -1)}, "its wrong do not fit"),
     "counts that are not integers": (None, {"wrong": np.full(36, 0.5)}, "a corrupt model"),
     "remembered codes of other atoms": (None, {"remembered": np.full((3, 1), 8, np.uint8)}, "column 3 must be zero"),
     "remembered codes of counts": (None, {"remembered": np.zeros((3, 3), int)}, "its remembered are of type int64"),
-    "too many remembered codes": (
-        None,
-        {"remembered": np.zeros((4097, 1), np.uint8)},
-        "its 4097 remembered codes are too many",
-    ),
+    "too many remembered codes": (None, {"remembered": np.zeros((4097, 1), np.uint8)}, "4097 remembered codes are too"),
+    "a codelength of one number": ({"codelength": 5}, {}, "its errors is not an integer"),
+    "no picture": ({"picture": []}, {}, "a corrupt model"),
+    "blocks of one number": ({"reading": {"blocks": 5}}, {}, "blocks must be a pair (height, width), not 5"),
+    "a threshold of text": ({"reading": {"binarize": "0"}}, {}, "binarize must be None or a finite number, got '0'"),
+    "a choice that does not exist": ({"reading": {"missing": "guess"}}, {}, "missing='guess' is not available"),
+    "options of another type": ({"reading": 7}, {}, "a corrupt model"),
+    "an absurd limit": ({"max_atoms_per_sample": 2**70}, {}, "its max_atoms_per_sample is 1180591620717411303"),
+    "a negative limit": ({"residual_limit": -1}, {}, "its residual_limit is -1"),
+    "negative features": ({"n_features": -3}, {}, "its n_features is -3"),
     "unknown algebra": ({"algebra": "and"}, {}, "its algebra is 'and'"),
     "too few names": ({"columns": ["a"]}, {}, "its names do not match its 36 columns"),
     "a wrong picture": ({"picture": [[5, 5], None]}, {}, "an image of 5 x 5"),
     "another history": ({"history_fields": ["what"]}, {}, "a corrupt model"),
-    "an absurd codelength": (
-        {"codelength": {"errors": 10**400, "codes": 1, "atoms": 1}},
-        {},
-        "its errors is 10000000000000000000",
-    ),
-    "a negative codelength": ({"codelength": {"errors": -1, "codes": 1, "atoms": 1}}, {}, "its errors is -1"),
-    "a codelength that is not a number": (
-        {"codelength": {"errors": math.nan, "codes": 1, "atoms": 1}},
-        {},
-        "its errors is not an integer",
-    ),
+    "an absurd codelength": (bits_of(10**400), {}, "its errors is 10000000000000000000"),
+    "a negative codelength": (bits_of(-1), {}, "its errors is -1"),
+    "a codelength that is not a number": (bits_of(math.nan), {}, "its errors is not an integer"),
     "a codelength without parts": ({"codelength": {}}, {}, "it has no 'errors'"),
-    "a codelength of text": ({"codelength": {"errors": "9", "codes": 1, "atoms": 1}}, {}, "not an integer"),
+    "a codelength of text": (bits_of("9"), {}, "not an integer"),
     "absurd codelengths": ({"codelengths": {"xor": 1e308}}, {}, "its xor is not an integer"),
     "absurd bits without atoms": ({"bits_without": 10**400}, {}, "its bits_without is 1000"),
     "an absurd number of samples": ({"n_samples": 10**400}, {}, "its n_samples is 1000"),
@@ -415,7 +391,7 @@ def peak_of_loading(path):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("value", ["[]", "[1]", '{"a":1}', "{}", "12345", '"ab"'])
+@pytest.mark.parametrize("value", ["[]", '{"a":1}'])
 def test_metadata_that_takes_far_more_memory_than_the_file_is_refused(path, value):
     """A file of 440 kB took 923 MiB."""
     text = (
@@ -429,39 +405,9 @@ def test_metadata_that_takes_far_more_memory_than_the_file_is_refused(path, valu
     assert peak_of_loading(path) < 3 * len(text)
 
 
-def test_loading_takes_the_memory_of_the_packed_atoms(path):
-    n_atoms, n_features = 1000, 80_000
-    with np.load(path) as file:
-        metadata = json.loads(file["bitatoms"].tobytes()) | {"n_features": n_features, "columns": None, "picture": None}
-        arrays = (
-            dict(file)
-            | {
-                "bitatoms": encode_metadata(metadata),
-                "atoms": np.zeros((n_atoms, n_features // 8), np.uint8),
-                "bias": np.zeros(n_features, np.uint8),
-                "uses": np.zeros(n_atoms, np.int64),
-                "saved": np.zeros(n_atoms, np.int64),
-                "complete": np.zeros(n_atoms, np.int64),
-                "lacking": np.zeros(0, np.int64),
-                "remembered": np.zeros((16, n_atoms // 8), np.uint8),
-            }
-            | {name: np.zeros(n_features, np.int64) for name in ("wrong", "ones", "missed")}
-        )
-    write_npz(path, arrays)
-    assert model_file.load(path).model.atoms.shape == (n_atoms, n_features)
-    assert peak_of_loading(path) < 1.6 * n_atoms * n_features / 8
-
-
 def test_a_model_larger_than_memory_is_refused(path, monkeypatch):
     monkeypatch.setattr("bitatoms.io.stream.memory_limit", lambda: 1000)
     assert_load_error(path, "its arrays take 0.0 GiB", "GiB of memory are available")
-
-
-def test_pickles_are_never_loaded(path):
-    with np.load(path) as file:
-        old = dict(file)
-    np.savez(path, **{**old, "bias": np.array([None, 1], object)})
-    assert_load_error(path, "contains Python objects, which are never unpickled")
 
 
 def test_files_that_are_not_models(tmp_path, named):
@@ -479,51 +425,17 @@ def test_files_that_are_not_models(tmp_path, named):
     assert_load_error(tmp_path, "not a model")
 
 
-def test_claimed_sizes_and_duplicate_members(path, tmp_path):
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            if name != "atoms.npy":
-                new.writestr(name, old.read(name))
-        header = (
-            b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000, 1000000), }"
-        )
-        new.writestr("atoms.npy", header.ljust(127) + b"\n" + bytes(10**6))
-    assert_load_error(tmp_path / "bomb.npz", "corrupt")
-    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "a") as file:
-        file.writestr("atoms.npy", b"")
-    assert_load_error(path, "two arrays named 'atoms'")
-
-
-@settings(max_examples=30, deadline=None)
-@given(cut=st.floats(0, 1), position=st.floats(0, 1), byte=st.integers(0, 255), truncate=st.booleans())
-def test_truncated_or_modified_bytes(tmp_path_factory, model, cut, position, byte, truncate):
+@settings(max_examples=30)
+@given(share=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255), truncate=st.booleans())
+def test_a_file_with_changed_bytes_is_an_error_or_the_same_model(tmp_path_factory, model, share, byte, truncate):
     path = tmp_path_factory.mktemp("fuzz") / "model.npz"
     model.save(path)
     data = bytearray(path.read_bytes())
+    index = int(share * len(data))
     if truncate:
-        data = data[: int(cut * len(data))]
+        data = data[:index]
     else:
-        data[int(position * (len(data) - 1))] = byte
+        data[index] = byte
     path.write_bytes(data)
-    outcome(ba.load, path)
-
-
-def test_full_disk_keeps_the_old_file(model, path, monkeypatch):
-    before = path.read_bytes()
-
-    def full(*arguments, **arrays):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("bitatoms.io.model_file.write_npz", full)
-    with pytest.raises(ba.FileError, match="cannot be written: No space left on device"):
-        model.save(path)
-    assert path.read_bytes() == before
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
-
-
-def test_numpy_and_json_can_read_the_file(path):
-    with np.load(path) as file:
-        metadata = json.loads(file["bitatoms"].tobytes())
-        atoms = np.unpackbits(file["atoms"], axis=1, count=metadata["n_features"], bitorder="little")
-    assert metadata["format"] == model_file.MODEL_FORMAT
-    np.testing.assert_array_equal(atoms, ba.load(path).components_)
+    found = outcome(ba.load, path)
+    assert found is None or (not truncate and found.as_model().atoms == model.as_model().atoms)

@@ -1,16 +1,12 @@
 """Rows and columns exchanged while a file is read: bits, names, and the memory that this takes."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.io.formats import FORMATS
 from bitatoms.table import Table
 from support.files import assert_read_error
-from support.memory import read_with_peak
 from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -25,21 +21,6 @@ def with_names(bits):
 
 def transposed(table):
     return Table(table.bits.transpose(), table.columns, table.row_names)
-
-
-@pytest.mark.parametrize("shape", [(1, 130), (63, 2), (65, 64), (200, 7)])
-@pytest.mark.parametrize("format", FORMATS_WITH_NAMES)
-def test_rows_become_columns_with_their_names(tmp_path, monkeypatch, format, shape):
-    library = FORMATS[format].library
-    if library is not None and find_spec(library) is None:
-        pytest.skip(f"{library} is not installed")
-    for module in ("csv", "zarr"):
-        monkeypatch.setattr(f"bitatoms.io.readers.{module}.CHUNK_BITS", 9 * shape[1], raising=False)
-    table = with_names(random_bits(1, *shape, 0.4))
-    path = tmp_path / f"table{FORMATS[format].extensions[0]}"
-    ba.write(table, path)
-    assert ba.read(path, transpose=True) == transposed(table)
-    assert ba.read(path, transpose=False) == table
 
 
 def test_lists_of_items_become_a_table_with_one_row_per_item(tmp_path):
@@ -92,21 +73,6 @@ def test_both_tables_must_fit_into_memory(tmp_path, monkeypatch, name):
     assert store.shape == (64, 1000)
     assert ba.read(store.path) == ba.read(path, transpose=True)
     assert store.about["options"] == {"transpose": True}
-
-
-def test_memory_is_that_of_the_packed_tables(tmp_path):
-    """Sparse cells are never made dense."""
-    n_rows, n_cols = 20_000, 16_000  # 40 MB packed, 320 MB dense
-    rows, columns = np.arange(0, n_rows, 2), np.arange(0, n_rows, 2) % n_cols
-    entries = np.column_stack((rows + 1, columns + 1))
-    path = tmp_path / "table.mtx"
-    header = f"%%MatrixMarket matrix coordinate pattern general\n{n_rows} {n_cols} {len(entries)}"
-    np.savetxt(path, entries, "%d", header=header, comments="")
-    table, peak = read_with_peak(path, transpose=True)
-    assert table.shape == (n_cols, n_rows)
-    assert table.bits.count() == len(entries)
-    assert np.flatnonzero(table.bits[14]).tolist() == [14, 16_014]
-    assert peak < 2.6 * n_rows * n_cols / 8
 
 
 def test_transpose_is_an_option_for_files(tmp_path):

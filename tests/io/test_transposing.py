@@ -17,6 +17,7 @@ from bitatoms.io.scratch import Scratch
 from bitatoms.io.stream import ReadOptions, Source, collect
 from bitatoms.io.transposing import Transposer, transpose
 from bitatoms.sparse_bits import SparseBits, packed
+from support.formats import use_small_chunks
 from support.strategies import random_bits
 
 SHAPES = [(0, 5), (5, 0), (1, 1), (7, 1), (1, 70), (63, 2), (65, 64), (130, 127), (200, 67)]
@@ -37,8 +38,9 @@ def table_of(shape, unknown=0.05):
     return bits.with_unknown(BitMatrix.from_dense(cells))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("step", [1, 3, 40])
+@pytest.mark.parametrize(
+    ("shape", "step"), [*zip(SHAPES, [40, 1, 3] * 3, strict=True), ((200, 67), 1), ((130, 127), 40)]
+)
 def test_columns_become_rows(scratch, shape, step):
     table = table_of(shape)
     columns = table.transpose()
@@ -106,9 +108,19 @@ def test_columns_are_written_to_the_scratch_folder_only_if_they_exceed_the_buffe
 
 
 @pytest.mark.filterwarnings("ignore::bitatoms.errors.InputWarning")  # missing values are read as unknown cells
-@pytest.mark.parametrize("shape", [(1, 1), (7, 1), (65, 64), (130, 127), (900, 67)])
-@pytest.mark.parametrize("binarize", [None, 0.5, 0, -1])
-@pytest.mark.parametrize("missing", ["unknown", "zero"])
+@pytest.mark.parametrize(
+    ("shape", "binarize", "missing"),
+    [
+        ((1, 1), None, "unknown"),
+        ((65, 64), None, "zero"),
+        ((130, 127), 0.5, "unknown"),
+        ((130, 127), -1, "zero"),
+        ((900, 67), None, "unknown"),
+        ((900, 67), 0.5, "zero"),
+        ((900, 67), 0, "unknown"),
+        ((900, 67), -1, "unknown"),
+    ],
+)
 def test_entries_in_any_order(tmp_path, scratch, shape, binarize, missing):
     random = np.random.default_rng(3)
     cells = np.flatnonzero(random.random(shape[0] * shape[1]) < 0.3)
@@ -244,12 +256,13 @@ def genotypes(n_rows, n_snps):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("transpose", [False, True])
-@pytest.mark.parametrize("shape", [(3, 1), (901, 101)])
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize(
+    ("name", "shape", "transpose"),
+    [*((name, (401, 41), index % 2 == 0) for index, name in enumerate(WRITERS)), ("x.mtx", (3, 1), True)],
+)
 def test_files_give_the_table_in_memory(tmp_path, scratch, monkeypatch, name, shape, transpose):
-    monkeypatch.setattr("bitatoms.io.readers.plink._CHUNK_CELLS", 2 * 901 * 7)
-    scratch = replace(scratch, limit=5 * LIMIT)
+    use_small_chunks(monkeypatch, 2 * 401 * 7)
+    scratch = replace(scratch, limit=3 * LIMIT)
     path = tmp_path / name
     format = infer_format(path, FORMATS.get(name))
     WRITERS[name](path, genotypes(*shape))

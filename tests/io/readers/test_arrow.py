@@ -7,15 +7,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pyarrow import feather, ipc, parquet
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
 from bitatoms.io.readers import arrow_chunks
-from support.files import assert_read_error, outcome, tables
-from support.memory import read_with_peak
+from support.files import assert_read_error
+from support.formats import use_small_chunks
 from support.strategies import random_bits
 
 FORMATS = ("parquet", "feather")
@@ -56,47 +54,6 @@ def pandas_frames():
         "categories of numbers": FRAME.astype("category"),
         "mixed types": FRAME.astype({"milk": "Float32", "bread": bool}),
     }
-
-
-@settings(max_examples=25)
-@given(table=tables(), format=st.sampled_from(FORMATS))
-def test_round_trip(tmp_path_factory, table, format):
-    folder = tmp_path_factory.mktemp("columnar")
-    paths = [folder / f"{number}.{format}" for number in range(2)]
-    for path in paths:
-        ba.write(table, path)
-    assert ba.read(paths[0]) == table
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-
-
-@pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("shape", [(0, 3), (20000, 3), (3, 2500), (70, 1100)])
-def test_round_trip_of_any_shape(tmp_path, shape, format, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.arrow.CHUNK_BITS", 1 << 10)
-    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks.CHUNK_BITS", 1 << 10)
-    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._MAX_COLUMNS", 128)
-    bits = ba.BitMatrix.from_dense(random_bits(1, *shape, 0.3))
-    names = [f"r{row}" for row in range(shape[0])] or None
-    table = ba.Table(bits, names, [f"c{column}" for column in range(shape[1])])
-    ba.write(table, tmp_path / f"table.{format}")
-    assert ba.read(tmp_path / f"table.{format}") == table
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_round_trip_of_pictures(tmp_path, format):
-    bits = ba.BitMatrix.from_dense(random_bits(2, 4, 6, 0.5))
-    for picture in (((2, 3), None), ((2, 3), (4, 6))):
-        table = ba.Table(bits, picture=picture)
-        ba.write(table, tmp_path / f"blocks.{format}")
-        assert ba.read(tmp_path / f"blocks.{format}") == table
-
-
-def test_picture_that_no_longer_fits_is_ignored(tmp_path):
-    path = tmp_path / "blocks.parquet"
-    ba.write(ba.Table(ba.BitMatrix.zeros(4, 6), picture=((2, 3), (4, 6))), path)
-    fewer = parquet.read_table(path).slice(1)
-    parquet.write_table(fewer, path)
-    assert ba.read(path) == ba.Table(ba.BitMatrix.zeros(3, 6))
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -161,12 +118,8 @@ def test_column_with_the_name_of_the_index(tmp_path):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_missing_values_are_counted_across_columns_and_chunks(tmp_path, format, monkeypatch):
+def test_missing_words_and_columns_are_counted(tmp_path, format):
     frames = [
-        FRAME.astype("Int8").mask([[False, False], [False, True]]),
-        FRAME.astype("boolean").mask([[False, False], [False, True]]),
-        FRAME.astype(float).mask([[False, False], [False, True]]),
-        pl.DataFrame({"who": ["ann", "bob"], "milk": [1, 1], "bread": [False, None]}),
         pl.DataFrame({"who": ["ann", "bob"], "milk": ["yes", "yes"], "bread": ["no", None]}),
         pl.DataFrame({"who": ["ann", "bob"], "milk": ["yes", "yes"], "bread": ["no", "NA"]}),
         pl.DataFrame({"who": ["ann", "bob"], "milk": ["yes", "yes"], "bread": ["no", " "]}),
@@ -179,13 +132,6 @@ def test_missing_values_are_counted_across_columns_and_chunks(tmp_path, format, 
     empty = write_file(path, pl.DataFrame({"a": [1, 1], "b": [None, None]}))
     problem = "2 values are missing, the first at row 0 (counted from 0), column 'b'"
     assert_read_error(empty, problem, missing="refuse")
-    monkeypatch.setattr("bitatoms.io.readers.arrow.CHUNK_BITS", 64)
-    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._MAX_COLUMNS", 64)
-    wide = np.zeros((9, 200))
-    wide[7, 3] = wide[4, 190] = wide[4, 199] = np.nan
-    path = write_file(path, pd.DataFrame(wide, columns=[f"c{column}" for column in range(200)]))
-    problem = "3 values are missing, the first at row 4 (counted from 0), column 'c190'"
-    assert_read_error(path, problem, missing="refuse")
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -218,7 +164,7 @@ def test_unsupported_columns_are_errors_that_name_the_column(tmp_path, format, c
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_duplicate_columns_are_errors_or_numbered(tmp_path, format, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._MAX_COLUMNS", 64)
+    use_small_chunks(monkeypatch)
     bits = random_bits(3, 5, 200, 0.5)
     names = [f"c{column}" for column in range(200)]
     names[3], names[150], names[5], names[199] = "twice", "twice", "a", "a.b"
@@ -251,42 +197,6 @@ def test_large_compressed_batches_are_decompressed_some_columns_at_a_time(tmp_pa
     frame.write_ipc(tmp_path / "table.feather", compression="zstd")
     assert np.array_equal(ba.read(tmp_path / "table.feather").to_dense(), bits)
     assert max(n_columns) == 64
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_peak_memory(tmp_path, format):
-    path = tmp_path / f"table.{format}"
-    frame = pa.table({f"c{column}": np.zeros(200_000) for column in range(100)})
-    write_file(path, frame)
-    table, peak = read_with_peak(path)
-    assert table.shape == (200_000, 100)
-    assert peak < 40e6  # the numbers take 160e6
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_truncated_files_are_errors(tmp_path, format):
-    content = write_file(tmp_path / f"whole.{format}", FRAME.astype(str)).read_bytes()
-    path = tmp_path / f"cut.{format}"
-    for length in {*range(0, len(content), 97), len(content) - 1, 4, 8}:
-        path.write_bytes(content[:length])
-        assert_read_error(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("empty.parquet", b"", "0 bytes"),
-        ("empty.feather", b"", "corrupt, or not a file of the format 'feather'"),
-        ("noise.parquet", bytes(range(256)) * 4, "corrupt, or not a file of the format 'parquet'"),
-        ("noise.feather", bytes(range(256)) * 4, "corrupt, or not a file of the format 'feather'"),
-        ("feather.parquet", b"ARROW1\0\0", "it looks like 'feather'"),
-        ("parquet.feather", b"PAR1", "it looks like 'parquet'"),
-        ("array.feather", b"\x93NUMPY\x01\0", "it looks like 'npy'"),
-    ],
-)
-def test_files_of_other_formats_are_errors(tmp_path, name, content, message):
-    (tmp_path / name).write_bytes(content)
-    assert_read_error(tmp_path / name, message)
 
 
 def test_corrupt_page_is_an_error(tmp_path):
@@ -340,22 +250,3 @@ def test_writing_a_table_without_columns_is_an_error(tmp_path):
     with pytest.raises(ba.FileError, match="without columns"):
         ba.write(ba.Table(ba.BitMatrix.zeros(3, 0)), tmp_path / "table.parquet")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.fixture(scope="module")
-def samples(tmp_path_factory):
-    """Return small files to corrupt."""
-    folder = tmp_path_factory.mktemp("samples")
-    frame = FRAME.astype({"milk": float}).assign(word=["yes", "no"], kind=pd.Categorical(["no", "yes"]))
-    return {format: write_file(folder / f"table.{format}", frame).read_bytes() for format in FORMATS}
-
-
-@settings(max_examples=60)
-@given(data=st.data(), format=st.sampled_from(FORMATS))
-def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, samples, data, format):
-    content = bytearray(samples[format])
-    for index in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):
-        content[index] = data.draw(st.integers(0, 255))
-    path = tmp_path_factory.mktemp("fuzz") / f"table.{format}"
-    path.write_bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
-    assert isinstance(outcome(lambda path: ba.read(path, duplicates="number"), path), ba.Table | None)

@@ -8,7 +8,6 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
-from support.commands import runner
 from support.files import assert_read_error
 
 COUNTS = np.array([[4, 0], [0, 7], [1, 0]])  # genes x cells
@@ -137,25 +136,3 @@ def test_types_of_features(tmp_path):
         assert table.bits == ba.BitMatrix.from_dense(COUNTS.T[:, columns] > 0)
         assert list(table.column_data["gene_ids"]) == [FIELDS["gene_ids"][column] for column in columns]
     assert_read_error(tmp_path, "no features of the type 'rna' (types: 'Gene Expression'", modality="rna", binarize=0)
-
-
-@pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
-def test_the_command_line_follows_the_note(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("typer")
-    monkeypatch.chdir(tmp_path)
-    write_files(tmp_path)
-    bitatoms = runner(capsys)
-    code, _, stderr = bitatoms("convert", "matrix.mtx.gz", "cells.npz", "--binarize", "0")
-    assert code == 0
-    assert stderr.startswith("Note: matrix.mtx.gz: its rows are features")
-    assert stderr.endswith("pass --no-transpose\n")
-    assert ba.read("cells.npz") == CELLS
-    assert bitatoms("convert", "matrix.mtx.gz", "genes.npz", "--binarize", "0", "--no-transpose")[::2] == (0, "")
-    assert ba.read("genes.npz") == GENES
-    assert bitatoms("convert", ".", "cells.npz", "--binarize", "0")[::2] == (0, "")
-    assert ba.read("cells.npz") == CELLS
-    code, _, stderr = bitatoms("convert", "cells.npz", "cells.csv")
-    assert code == 0
-    lost = "'gene_ids', 'gene_symbols', 'feature_types'"
-    assert stderr == f"Note: cells.csv: the format csv does not store the annotations of columns ({lost})\n"
-    assert_read_error(tmp_path / "matrix.mtx.gz", "4 is neither 0 nor 1", transpose=True)

@@ -5,13 +5,9 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bitatoms as ba
-from bitatoms.errors import InputWarning
-from support.files import assert_read_error, outcome, tables
-from support.memory import read_with_peak
+from support.files import assert_read_error
 
 ANN = ba.Table(ba.BitMatrix.from_dense([[1, 0], [1, 1]]), ["ann", "bob"], ["milk", "bread"])
 
@@ -20,17 +16,6 @@ def write_file(tmp_path, text, name="table.csv"):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
-
-
-@settings(max_examples=25)
-@given(table=tables(), format=st.sampled_from(("csv", "tsv")), compressed=st.booleans())
-def test_round_trip(tmp_path_factory, table, format, compressed):
-    path = tmp_path_factory.mktemp("text") / f"table.{format}{'.gz' if compressed else ''}"
-    ba.write(table, path)
-    read_back = ba.read(path)
-    if table.row_names is not None and table.columns is None:  # a header is written, with scikit-learn's names
-        table = ba.Table(table.bits, table.row_names, table.names_of(range(table.shape[1])))
-    assert read_back == table
 
 
 @pytest.mark.parametrize(
@@ -45,6 +30,12 @@ def test_round_trip(tmp_path_factory, table, format, compressed):
         "who,milk,bread\nann, 1 ,0.0\n\nbob,1.0,1\n",
         b"\xef\xbb\xbfwho,milk,bread\nann,1,0\nbob,1,1\n",
         gzip.compress(b"who,milk,bread\nann,1,0\nbob,1,1\n", mtime=0),
+        "who,milk,bread,\nann,1,0,\nbob,1,1,\n",  # separators at the ends of lines
+        "who,milk,bread\nann,1,0,\nbob,1,1,\n",
+        "who;milk;bread\nann;x;-;\nbob;x;x;\n",
+        "sep=;\nwho;milk;bread\nann;1;0\nbob;1;1\n",  # as Excel writes it
+        "who, milk ,bread \n ann ,1,0\nbob,1,1\n",
+        '"who", "milk",bread \nann,1,0\n "bob",1,1\n',
     ],
 )
 def test_names_separators_and_words_are_detected(tmp_path, text):
@@ -163,8 +154,6 @@ BAD = {
     "zero bytes": (b"a,b\n1,\0\n", "line 2 contains a zero byte"),
     "truncated gzip": (gzip.compress(b"a,b\n" + b"1,0\n" * 100, mtime=0)[:-12], "cannot be read beyond line"),
     "corrupt gzip": (b"\x1f\x8b" + bytes(40), "cannot be read"),
-    "a NumPy file": (b"\x93NUMPY\x01\x00v\x00{}", "it looks like 'npy'; pass format=\"npy\""),
-    "a Parquet file": (b"PAR1\x00\x00\x00", "it looks like 'parquet'"),
     "a huge field": ("a,b\n1," + "9" * 200000 + "\n", "line 2"),
 }
 
@@ -174,19 +163,6 @@ def test_malformed_files_are_errors(tmp_path, case):
     text, *parts = BAD[case]
     options = {"without": ["mlik"]} if case == "unknown column" else {}
     assert_read_error(write_file(tmp_path, text), *parts, **options)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "who,milk,bread,\nann,1,0,\nbob,1,1,\n",  # separators at the ends of lines
-        "who,milk,bread\nann,1,0,\nbob,1,1,\n",
-        "who;milk;bread\nann;x;-;\nbob;x;x;\n",
-        "sep=;\nwho;milk;bread\nann;1;0\nbob;1;1\n",  # as Excel writes it
-    ],
-)
-def test_additions_of_spreadsheets_are_ignored(tmp_path, text):
-    assert ba.read(write_file(tmp_path, text)) == ANN
 
 
 def test_without_takes_escaped_names(tmp_path):
@@ -212,24 +188,9 @@ def test_without_drops_columns(tmp_path):
     assert ba.read(tmp_path / "table.npz", without="bread").columns == ("milk",)
 
 
-def test_options_for_other_formats_are_errors(tmp_path):
-    path = write_file(tmp_path, "1,0\n")
-    assert_read_error(path, "blocks applies to pbm, png, tiff, not to 'csv'; omit it", blocks=(1, 1))
-    assert_read_error(path, "layer applies to h5ad, h5mu, 10x, npz, zarr", layer="counts")
-
-
 def test_duplicate_names_can_be_numbered(tmp_path):
     path = write_file(tmp_path, "a,b,a,a.2\n1,0,1,0\n")
     assert ba.read(path, duplicates="number").columns == ("a", "b", "a.3", "a.2")
-
-
-def test_missing_files_and_unknown_extensions_are_errors(tmp_path):
-    assert_read_error(tmp_path / "none.csv", "there is no such file")
-    assert_read_error(tmp_path / "table.cvs", "unknown extension (did you mean .csv?)", "pass format, one of csv")
-    (tmp_path / "folder.csv").mkdir()
-    assert_read_error(tmp_path / "folder.csv", "this is a folder")
-    with pytest.raises(ba.FileError, match="there is no format 'excel'"):
-        ba.read(tmp_path / "table.csv", format="excel")
 
 
 def test_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
@@ -250,27 +211,6 @@ def test_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
     with pytest.raises(ba.FileError, match="a folder of that name exists"):
         ba.write(ANN, tmp_path / "taken.csv")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["table.csv", "taken.csv"]
-
-
-def test_peak_memory(tmp_path):
-    """The file has 20 MB of text, which take 1.3 MB packed."""
-    rows = np.random.default_rng(0).integers(0, 2, (64, 1000), np.uint8)
-    lines = "".join(",".join(map(str, row)) + "\n" for row in rows.tolist())
-    path = write_file(tmp_path, lines * 160)
-    table, peak = read_with_peak(path)
-    assert table.shape == (10240, 1000)
-    assert peak < 14e6  # of which 8 MB are an unpacked chunk
-
-
-@settings(max_examples=30)
-@given(
-    data=st.binary(max_size=200) | st.text(alphabet='01,;\t\n"xyesno. N', max_size=200).map(str.encode),
-    format=st.sampled_from(("csv", "tsv")),
-)
-def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, data, format):
-    path = write_file(tmp_path_factory.mktemp("fuzz"), data, f"table.{format}")
-    with warnings.catch_warnings(action="ignore", category=InputWarning):  # missing and blank cells
-        assert isinstance(outcome(ba.read, path), ba.Table | None)
 
 
 # Text files of another shape that is not detected: errors name the parameters with which a file is read.

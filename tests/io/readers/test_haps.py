@@ -4,14 +4,11 @@ import gzip
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bitatoms as ba
-from bitatoms import Table
 from bitatoms.annotations import Annotations
 from bitatoms.io.readers import haps
-from support.files import assert_read_error, outcome
+from support.files import assert_read_error
 from support.genotypes import assert_same_genotypes, copies_table, haplotype_table, random_alleles
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -66,30 +63,9 @@ def test_round_trip(tmp_path, monkeypatch, name, n_samples, n_variants, missing)
     assert len(list(tmp_path.iterdir())) == 2
 
 
-@pytest.mark.filterwarnings("ignore:.*missing value")
-def test_selection(tmp_path):
-    alleles = random_alleles(20, 30, missing=0.05)
-    table = haplotype_table(alleles)
-    ba.write(table, tmp_path / "all.haps")
-    some = ba.read(tmp_path / "all.haps", phased=True, region="chrX", keep=["person3", "person11"])
-    assert some == Table(
-        table.bits[[6, 7, 22, 23]].take_columns(range(15, 30)),
-        table.row_names[6:8] + table.row_names[22:24],
-        table.columns[15:],
-    )
-    some = ba.read(tmp_path / "all.haps", extract=["rs2", "rs20"])
-    np.testing.assert_array_equal(some.to_dense(float), copies_table(alleles).to_dense(float)[:, [4, 5, 40, 41]])
-
-
 def test_chromosome_as_bcftools_writes_it(tmp_path):
     path = pair(tmp_path, "20:5_G_A rs1 5 G A 0 1 1 1 0 0\n")
     assert ba.read(path, phased=True).column_data["chromosome"].tolist() == ["20"]
-
-
-def test_blank_lines_and_tabs(tmp_path):
-    text = "\n".join(HAPS.splitlines()[:1] * 2).replace(" ", "\t") + "\n\n"
-    table = ba.read(pair(tmp_path, text.replace("rs1", "rs2", 1).replace("\n", "\r\n")), phased=True)
-    assert table.columns == ("rs2:A", "rs1:A")
 
 
 @pytest.mark.parametrize(
@@ -124,46 +100,3 @@ def test_haplotypes_are_not_written_as_bed(tmp_path):
     pytest.importorskip("bed_reader")
     with pytest.raises(ba.FileError, match=r"a \.bed file cannot store the phase"):
         ba.write(haplotype_table(random_alleles(3, 4)), tmp_path / "a.bed")
-
-
-def test_the_sample_file_is_an_error(tmp_path):
-    path = pair(tmp_path).with_suffix(".sample")
-    assert_read_error(path, "pass the .haps file")
-    assert_read_error(path, "pass the .haps file", format="haps")
-
-
-def test_what_is_not_stored_is_named(tmp_path):
-    table = haplotype_table(random_alleles(2, 3), sample_data=Annotations({"city": ["Rome", "Oslo"]}, 2))
-    table = Table(
-        table.bits,
-        table.row_names,
-        table.columns,
-        row_data=table.row_data,
-        column_data=table.column_data.updated(quality=np.arange(3.0)),
-    )
-    with pytest.warns(UserWarning, match=r"does not store quality of variants, city of samples"):
-        ba.write(table, tmp_path / "a.haps")
-
-
-def test_a_model_remembers_that_rows_are_haplotypes(tmp_path, capsys):
-    pytest.importorskip("typer")
-    from support.commands import runner
-
-    path, run = tmp_path / "x.haps", runner(capsys)
-    ba.write(haplotype_table(random_alleles(20, 12)), path)
-    assert run("fit", path, "--phased", "-o", tmp_path / "m.npz", "-k", "2", "--quiet")[0] == 0
-    assert run("transform", tmp_path / "m.npz", path, "-o", tmp_path / "codes.csv")[0] == 0
-    assert len(ba.read(tmp_path / "codes.csv")) == 40
-
-
-@given(st.data(), st.sampled_from((".haps", ".sample")))
-@settings(max_examples=40)
-def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, data, ending):
-    path = pair(tmp_path_factory.mktemp("fuzzed"))
-    corrupted = path.with_suffix(ending)
-    content = bytearray(corrupted.read_bytes())
-    for index in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=4)):
-        content[index] = data.draw(st.integers(0, 255))
-    corrupted.write_bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
-    table = outcome(lambda path: ba.read(path, missing="zero"), path)
-    assert table is None or isinstance(table, Table)

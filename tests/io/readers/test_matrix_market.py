@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import warnings
 
 import numpy as np
@@ -14,9 +13,8 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.io import text_numbers
 from bitatoms.table import Table
-from support.files import assert_read_error, outcome, tables
+from support.files import assert_read_error
 from support.strategies import matrices, random_bits
 
 SMALL = settings(max_examples=25, deadline=None)
@@ -31,20 +29,6 @@ def folder(tmp_path_factory):
 def mtx_text(size, *entries, kind="coordinate pattern general"):
     """Return the text of a Matrix Market file."""
     return "\n".join((f"%%MatrixMarket matrix {kind}", size, *entries, ""))
-
-
-@SMALL
-@given(tables(), st.sampled_from(("table.mtx", "table.mtx.gz")))
-def test_round_trip(folder, table, name):
-    ba.write(table, folder / name)
-    assert ba.read(folder / name) == table
-
-
-@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0), (1, 1), (70, 130)])
-def test_round_trip_of_any_shape(tmp_path, shape):
-    table = Table(BitMatrix.from_dense(random_bits(1, *shape, 0.5)))
-    ba.write(table, tmp_path / "table.mtx")
-    assert ba.read(tmp_path / "table.mtx") == table
 
 
 def test_scipy_reads_written_files_and_ignores_names(tmp_path):
@@ -68,12 +52,6 @@ def test_round_trip_of_names_with_any_characters(tmp_path):
     table = Table(BitMatrix.from_dense(np.eye(6, dtype=np.uint8)), row_names=names, columns=names)
     ba.write(table, tmp_path / "table.mtx")
     assert ba.read(tmp_path / "table.mtx") == table
-
-
-def test_writing_is_deterministic(tmp_path):
-    for name in ("a.mtx.gz", "b.mtx.gz"):
-        ba.write(random_bits(2, 20, 20, 0.5), tmp_path / name)
-    assert (tmp_path / "a.mtx.gz").read_bytes() == (tmp_path / "b.mtx.gz").read_bytes()
 
 
 @pytest.mark.parametrize("symmetry", ["general", "symmetric"])
@@ -124,31 +102,6 @@ def test_symmetric_array_stores_its_lower_triangle(tmp_path):
     np.testing.assert_array_equal(ba.read(tmp_path / "half.mtx").to_dense(), [[1, 0, 1], [0, 0, 1], [1, 1, 0]])
 
 
-@pytest.mark.parametrize("binarize", [-0.5, 0, 0.5, 2])
-def test_binarize(tmp_path, binarize):
-    X = np.array([[0, 0.25, 3], [-1, 0, 0.5]])
-    for matrix in (sp.coo_array(X), X):
-        scipy.io.mmwrite(tmp_path / "real.mtx", matrix)
-        np.testing.assert_array_equal(ba.read(tmp_path / "real.mtx", binarize=binarize).to_dense(), X > binarize)
-
-
-def test_missing_values_are_counted_or_read_as_zeros(tmp_path):
-    entries = ("1 1 1", "1 2 nan", "2 1 NaN")
-    (tmp_path / "lost.mtx").write_text(mtx_text("2 2 3", *entries, kind="coordinate real general"))
-    problem = "2 values are missing, the first at row 1, column 2"
-    assert_read_error(tmp_path / "lost.mtx", problem, 'missing="zero"', missing="refuse")
-    np.testing.assert_array_equal(ba.read(tmp_path / "lost.mtx", missing="zero").to_dense(), [[1, 0], [0, 0]])
-
-
-@SMALL
-@given(matrices(), st.integers(1, 40))
-def test_reads_text_in_chunks_of_any_size(folder, X, chunk_bytes):
-    ba.write(X, folder / "table.mtx")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_numbers, "_CHUNK_BYTES", chunk_bytes if X.sum() < 500 else 1000)
-        np.testing.assert_array_equal(ba.read(folder / "table.mtx").to_dense(), X)
-
-
 REAL = "coordinate real general"
 BAD = {
     "empty": ("", "empty"),
@@ -166,19 +119,10 @@ BAD = {
     "a size with too many digits": (mtx_text("9" * 5000 + " 2 1", "1 1"), "line 2"),
     "a huge table": (mtx_text("1000000000 1000000000 1", "1 1"), "corrupt or malicious"),
     "many columns without rows": (mtx_text("0 1000000000000000 0"), "GiB"),
-    "more entries claimed than there are": (
-        mtx_text("2 2 1000000000000", "1 1"),
-        "truncated: it ends after 1 of 1000000000000 entries",
-    ),
-    "fewer entries claimed than there are": (
-        mtx_text("2 2 1", "1 1", "2 2"),
-        "line 4",
-        "more entries than the header states (1)",
-    ),
-    "a symmetric table that is not square": (
-        mtx_text("2 3 1", "1 1", kind="coordinate pattern symmetric"),
-        "2 rows and 3",
-    ),
+    "too few entries": (mtx_text("2 2 10000000000", "1 1"), "truncated: it ends after 1 of 10000000000 entries"),
+    "one entry too few": (mtx_text("2 2 2", "1 1"), "truncated: it ends after 1 of 2 entries"),
+    "too many entries": (mtx_text("2 2 1", "1 1", "2 2"), "line 4", "more entries than the header states (1)"),
+    "symmetric, not square": (mtx_text("2 3 1", "1 1", kind="coordinate pattern symmetric"), "2 rows and 3"),
     "row 0": (mtx_text("2 2 1", "0 1"), "row 0, but only 2 rows"),
     "a row index too large": (mtx_text("2 2 1", "3 1"), "row 3, but only 2 rows"),
     "a column index too large": (mtx_text("2 2 1", "1 3"), "column 3, but only 2 columns"),
@@ -198,14 +142,8 @@ BAD = {
     "a zero byte": (mtx_text("2 2 1", "1 1\0"), "line 3", "is not a number"),
     "a two": (mtx_text("2 2 1", "1 2 2", kind="coordinate integer general"), "row 1, column 2: 2", "binarize=0"),
     "a duplicate entry": (mtx_text("2 2 2", "1 2", "1 2"), "row 1, column 2", "has two entries"),
-    "an entry in both triangles": (
-        mtx_text("2 2 2", "1 2", "2 1", kind="coordinate pattern symmetric"),
-        "has two entries",
-    ),
-    "too few values": (
-        mtx_text("2 2", "1", "0", kind="array integer general"),
-        "truncated: it ends after 2 of 4 entries",
-    ),
+    "in both triangles": (mtx_text("2 2 2", "1 2", "2 1", kind="coordinate pattern symmetric"), "has two entries"),
+    "too few values": (mtx_text("2 2", "1", "0", "1", kind="array integer general"), "it ends after 3 of 4"),
     "too many values": (mtx_text("1 1", "1", "0", kind="array integer general"), "line 4", "more entries"),
     "names that are not JSON": (mtx_text("%bitatoms rows [oh", "1 1 1", "1 1"), "line 2", "JSON"),
     "names that are numbers": (mtx_text("%bitatoms columns [1]", "1 1 1", "1 1"), "line 2", "JSON"),
@@ -222,53 +160,3 @@ def test_malformed_files_are_errors(tmp_path, case):
     text, *parts = BAD[case]
     (tmp_path / "bad.mtx").write_text(text)
     assert_read_error(tmp_path / "bad.mtx", *parts)
-
-
-def test_other_formats_are_detected(tmp_path):
-    ba.write(np.eye(2), tmp_path / "array.npy")
-    (tmp_path / "array.npy").rename(tmp_path / "array.mtx")
-    assert_read_error(tmp_path / "array.mtx", "looks like 'npy'")
-
-
-def test_truncated_gzip_files_are_errors(tmp_path):
-    ba.write(random_bits(3, 20, 30, 0.5), tmp_path / "table.mtx.gz")
-    content = (tmp_path / "table.mtx.gz").read_bytes()
-    for length in range(0, len(content) - 1, 13):
-        (tmp_path / "table.mtx.gz").write_bytes(content[:length])
-        assert_read_error(tmp_path / "table.mtx.gz")
-
-
-def test_files_truncated_after_any_line_are_errors(tmp_path):
-    lines = mtx_text("3 3 3", "1 1", "2 2", "3 3").splitlines(keepends=True)
-    for count in range(len(lines)):
-        (tmp_path / "table.mtx").write_text("".join(lines[:count]))
-        assert_read_error(tmp_path / "table.mtx")
-
-
-def test_endless_line_is_an_error_before_all_of_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_numbers, "_LONGEST_LINE", 1 << 20)
-    with gzip.open(tmp_path / "bomb.mtx.gz", "wb", 1) as file:
-        file.write(mtx_text("3 3 3").encode())
-        for _ in range(20):
-            file.write(b"1 " * (1 << 19))
-    assert_read_error(tmp_path / "bomb.mtx.gz", "longer than 1 MiB")
-
-
-@SMALL
-@given(st.data())
-def test_fuzzed_files_give_a_table_or_an_error(folder, data):
-    text = data.draw(
-        st.sampled_from(
-            (
-                mtx_text('%bitatoms rows ["a", "b"]', "2 2 2", "1 1", "2 2"),
-                mtx_text("3 3 3", "1 1 1.0", "2 2 0.5", "3 3 nan", kind="coordinate real symmetric"),
-                mtx_text("2 2", "1", "0", "1", "0", kind="array integer general"),
-            )
-        )
-    )
-    changed = bytearray(text.encode())
-    for index in data.draw(st.lists(st.integers(0, len(changed) - 1), min_size=1, max_size=4)):
-        changed[index] = data.draw(st.one_of(st.sampled_from(b" \n.-e019%"), st.integers(0, 255)))
-    (folder / "changed.mtx").write_bytes(changed)
-    outcome(ba.read, folder / "changed.mtx")
-    outcome(lambda path: ba.read(path, binarize=0, missing="zero"), folder / "changed.mtx")

@@ -11,7 +11,7 @@ import bitatoms as ba
 from bitatoms import BitMatrix, Table
 from bitatoms.io.readers import pbm
 from bitatoms.table import Picture
-from support.files import assert_read_error, outcome, tables
+from support.files import assert_read_error
 from support.memory import read_with_peak
 from support.strategies import random_bits
 
@@ -37,14 +37,6 @@ def raw(bits):
 def plain(bits, separator=""):
     """Return a picture as P1."""
     return f"P1\n{bits.shape[1]} {bits.shape[0]}\n" + "\n".join(separator.join(map(str, row)) for row in bits.tolist())
-
-
-@given(table=tables(rows=st.just(False), columns=st.just(False)))
-@settings(max_examples=25)
-def test_round_trip(path, table):
-    ba.write(table, path)
-    assert ba.read(path) == table
-    assert path.read_bytes() == raw(table.to_dense())
 
 
 @given(st.integers(0, 99), SIDES, SIDES, SIDES, SIDES, st.sampled_from((pbm.CHUNK_BITS, 300)))
@@ -81,18 +73,6 @@ def test_comments_are_ignored(tmp_path, monkeypatch, chunk):
     assert ba.read(path).to_dense().tolist() == [[1, 0, 1], [0, 1, 1]]
     path.write_bytes(b"P4\n# by hand\n3\n# 7\n2#8\n\xbf\x7f")  # padding bits may have any value
     assert ba.read(path).to_dense().tolist() == [[1, 0, 1], [0, 1, 1]]
-
-
-def test_round_trip_of_compressed_pictures_is_deterministic(tmp_path):
-    table = Table(BitMatrix.from_dense(random_bits(0, 20, 30, 0.5)))
-    first, second = tmp_path / "a.pbm.gz", tmp_path / "b.pbm.gz"
-    ba.write(table, first)
-    ba.write(table, second)
-    assert first.read_bytes() == second.read_bytes()
-    assert gzip.decompress(first.read_bytes()) == raw(table.to_dense())
-    assert ba.read(first) == table
-    first.write_bytes(gzip.compress(plain(table.to_dense()).encode()))
-    assert ba.read(first) == table
 
 
 def test_writing_names_warns(tmp_path):
@@ -188,29 +168,6 @@ def test_blocks_must_be_a_pair_of_positive_integers(tmp_path, blocks):
     path.write_bytes(GOOD)
     with pytest.raises(ValueError, match="blocks"):
         ba.read(path, blocks=blocks)
-
-
-@given(st.data(), st.sampled_from(("raw", "plain", "gzip")), st.sampled_from((None, (4, 4), (1, 30))))
-@settings(max_examples=60)
-def test_fuzzed_files_give_a_table_or_an_error(path, data, kind, blocks):
-    good = {"raw": GOOD, "plain": PLAIN, "gzip": gzip.compress(GOOD, mtime=0)}[kind]
-    corrupted = bytearray(good[: data.draw(st.integers(0, len(good)))])
-    for index in data.draw(st.lists(st.integers(0, len(good) - 1), max_size=4)):
-        if index < len(corrupted):
-            corrupted[index] = data.draw(st.integers(0, 255))
-    path.write_bytes(corrupted)
-    table = outcome(lambda path: ba.read(path, blocks=blocks), path)
-    assert table is None or isinstance(table, Table)
-
-
-@pytest.mark.parametrize("blocks", [None, (16, 16), (8000, 100)])
-def test_peak_memory(tmp_path, blocks):
-    """The picture has 64 million pixels, which take 8 MB packed."""
-    path = tmp_path / "large.pbm"
-    path.write_bytes(b"P4\n8000 8000\n" + bytes(range(250)) * 32000)
-    table, peak = read_with_peak(path, blocks=blocks)
-    chunk_bytes = 0 if blocks is None else 42e6  # unpacked, with copies
-    assert peak < 2.1 * table.bits.words.nbytes + chunk_bytes
 
 
 def test_peak_memory_of_a_compressed_file_of_blanks(tmp_path):

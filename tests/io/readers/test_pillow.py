@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.table import Picture
-from support.files import assert_read_error, tables
+from support.files import assert_read_error
 from support.strategies import random_bits
 
 pytest.importorskip("PIL")
@@ -20,17 +18,6 @@ each_extension = pytest.mark.parametrize("extension", EXTENSIONS)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("pictures")
-
-
-@given(table=tables(rows=st.just(False), columns=st.just(False)), extension=st.sampled_from(EXTENSIONS))
-@settings(max_examples=40)
-def test_round_trip(folder, table, extension):
-    path = folder / f"picture.{extension}"
-    ba.write(table, path)
-    assert ba.read(path) == table
-    with Image.open(path) as image:
-        assert image.mode == "1"
-        assert np.array_equal(np.asarray(image), table.to_dense() == 0)  # black is 0 in these formats
 
 
 @each_extension
@@ -63,13 +50,3 @@ def test_gray_images_need_a_threshold(tmp_path, dtype, white):
     where = f"{white - white // 4} of {white} at row 0, column 1"
     assert_read_error(path, "gray or color image", where, f"binarize={white // 2}")
     assert ba.read(path, binarize=white // 2).to_dense().tolist() == [[1, 1, 1], [0, 0, 0]]
-
-
-def test_images_that_are_not_read(tmp_path):
-    path = tmp_path / "picture.png"
-    Image.fromarray(np.zeros((3, 3, 4), np.uint8)).save(path)
-    assert_read_error(path, "transparent pixels")
-    path = tmp_path / "pages.tif"
-    page = Image.fromarray(np.zeros((3, 3), bool))
-    page.save(path, save_all=True, append_images=[page])
-    assert_read_error(path, "contains 2 images")

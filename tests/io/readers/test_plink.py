@@ -9,19 +9,11 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms import BitMatrix, Table
-from bitatoms.errors import InputWarning
-from bitatoms.io.genotypes import FIELD
 from bitatoms.io.readers import plink
-from bitatoms.variants import column_names
-from support.files import COLUMNS, NAMES, ROWS, assert_read_error, outcome
-from support.memory import read_with_peak
-from support.strategies import SEEDS
+from support.files import assert_read_error
 
 bed_reader = pytest.importorskip("bed_reader")
 
-FIELDS = NAMES.filter(lambda name: " " not in name and FIELD.fullmatch(name) and name not in ("0", "."))
-FAMILIES = st.one_of(FIELDS, st.tuples(FIELDS, FIELDS).filter(lambda two: two[0] != two[1]).map(" ".join))
-ALLELES = st.sampled_from(("A", "C", "G", "T", "AT", "<DEL>", "0", "A:B"))
 BIM = "1\trs1\t0\t5\tA\tG\n1\trs2\t0\t7\tC\tT\n"
 FAM = "f1 ann 0 0 2 -9\nf1 bob 0 0 1 -9\n0 cat 0 0 0 -9\ndan dan 0 0 0 -9\n0 eve 0 0 0 0\n"
 # Two bits per individual, from the lowest: 00 two copies, 10 one copy, 11 none, 01 missing. Five individuals, two SNPs.
@@ -44,27 +36,9 @@ def pairs(copies):
     return np.stack([copies >= 1, copies == 2], axis=2).reshape(len(copies), -1).astype(np.uint8)
 
 
-@st.composite
-def genotype_tables(draw):
-    """Tables that a .bed file can store."""
-    n_rows, n_snps = draw(ROWS), draw(COLUMNS)
-    copies = np.random.default_rng(draw(SEEDS)).integers(0, 3, (n_rows, n_snps))
-    rows = draw(st.lists(FAMILIES, min_size=n_rows, max_size=n_rows, unique=True))
-    names = draw(st.lists(FIELDS, min_size=n_snps, max_size=n_snps, unique=True))
-    columns = column_names(names, [draw(ALLELES) for _ in names], 2)
-    return Table(BitMatrix.from_dense(pairs(copies)), rows, columns)
-
-
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     return tmp_path_factory.mktemp("genotypes") / "trio.bed"
-
-
-@given(genotype_tables())
-@settings(max_examples=25)
-def test_round_trip(path, table):
-    ba.write(table, path)
-    assert ba.read(path) == table
 
 
 @given(st.integers(0, 99), st.integers(1, 9), st.integers(1, 9), st.sampled_from((plink.CHUNK_BITS, 10)))
@@ -209,10 +183,7 @@ def test_round_trip_of_empty_tables(tmp_path):
         ({"bed": BED[:2] + b"\2" + BED[3:]}, ["the third byte"]),
         ({"bed": BED[:2] + b"\0" + BED[3:]}, ["individual-major order", "--make-bed"]),
         ({"bed": BED[:-1]}, ["it has 6 bytes; expected 7 for the 2 SNPs", "the 5 individuals", ": truncated"]),
-        (
-            {"bed": BED + b"\0"},
-            ["it has 8 bytes; expected 7", "too long, or its .bim and .fam are those of another file"],
-        ),
+        ({"bed": BED + b"\0"}, ["it has 8 bytes; expected 7", "too long, or its .bim and .fam are those of another"]),
         ({"bim": BIM[: len(BIM) // 2]}, ["it has 7 bytes; expected 5 for the 1 SNPs"]),
         ({"fam": FAM[: len(FAM) // 2]}, ["fields; expected 6"]),
         ({"fam": ""}, ["expected 3 for", "the 0 individuals of its .fam"]),
@@ -222,10 +193,7 @@ def test_round_trip_of_empty_tables(tmp_path):
         ({"bim": BIM + "1 rs3\n"}, ["trio.bim: line 3 has 2 fields"]),
         ({"fam": b"\xff" + FAM.encode()}, ["trio.fam: line 1 is not UTF-8"]),
         ({"bim": b"\0" + BIM.encode()}, ["trio.bim: line 1 contains a zero byte"]),
-        (
-            {"bim": gzip.compress(b"1\trs1\t0\t5\tA\tG\n" * 10**6, mtime=0)},
-            ["trio.bim, which lists the SNPs, is compressed"],
-        ),
+        ({"bim": gzip.compress(BIM.encode(), mtime=0)}, ["trio.bim, which lists the SNPs, is compressed"]),
         ({"fam": gzip.compress(FAM.encode(), mtime=0)}, ["trio.fam, which lists the individuals, is compressed"]),
     ],
 )
@@ -248,11 +216,7 @@ def test_bim_path_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "columns", "message"),
     [
-        (
-            None,
-            None,
-            "has no column names, so it is not a table of genotypes; such a table has two columns per variant",
-        ),
+        (None, None, "has no column names, so it is not a table of genotypes; such a table has two columns per"),
         (None, ("rs1:A", "rs1:AA", "rs2:C"), "has an odd number of columns"),
         (None, ("milk", "bread"), "the columns 'milk' and 'bread' are not those of a variant"),
         (None, ("rs1:A", "rs1:A2"), "are not those of a variant"),
@@ -286,39 +250,3 @@ def test_writing_two_copies_without_one_is_an_error(tmp_path):
 def test_rows_without_names_are_numbered_from_1(tmp_path):
     ba.write(Table(BitMatrix.from_dense([[1, 0], [1, 1]]), columns=("rs1:A", "rs1:AA")), tmp_path / "a.bed")
     assert ba.read(tmp_path / "a.bed").row_names == ("1", "2")
-
-
-def test_round_trip_of_generated_genotypes(tmp_path):
-    table = ba.datasets.genotypes(60, 40)
-    with pytest.warns(InputWarning, match="does not store population of samples"):
-        ba.write(table, tmp_path / "made.bed")
-    assert ba.read(tmp_path / "made.bed") == table
-
-
-def test_peak_memory(tmp_path):
-    """The file has 40 million genotypes, which take 10 MB packed and as much again while they are transposed."""
-    path = tmp_path / "large.bed"
-    snps = "".join(f"1\trs{snp}\t0\t0\tA\tG\n" for snp in range(5000))
-    trio(
-        tmp_path,
-        bed=BED[:3] + bytes([0b11_10_00_10]) * (2000 * 5000),
-        bim=snps,
-        fam="".join(f"0 i{row} 0 0 0 0\n" for row in range(8000)),
-        name="large.bed",
-    )
-    table, peak = read_with_peak(path)
-    assert table.shape == (8000, 10000)
-    assert peak < 2 * table.bits.words.nbytes + 25e6  # a chunk of SNPs, as bytes and as bits
-
-
-@given(st.data(), st.sampled_from((".bed", ".bim", ".fam")))
-@settings(max_examples=40)
-def test_fuzzed_files_give_a_table_or_an_error(path, data, ending):
-    trio(path.parent, name=path.name)
-    corrupted = path.with_suffix(ending)
-    content = bytearray(corrupted.read_bytes())
-    for index in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=4)):
-        content[index] = data.draw(st.integers(0, 255))
-    corrupted.write_bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
-    table = outcome(lambda path: ba.read(path, missing="zero"), path)
-    assert table is None or isinstance(table, Table)

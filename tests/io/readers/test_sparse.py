@@ -7,25 +7,16 @@ import io
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.io import coo
 from bitatoms.io.readers import sparse
-from support.files import assert_read_error, outcome
-from support.memory import read_with_peak
+from support.files import assert_read_error
+from support.formats import sparse as sparse_matrix
 from support.npz import npy, npz
-from support.strategies import matrices, random_bits
+from support.strategies import random_bits
 
-SMALL = settings(max_examples=25, deadline=None)
 FORMATS = ("csr", "csc", "coo", "bsr", "dia")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Return one folder for all examples of hypothesis."""
-    return tmp_path_factory.mktemp("sparse")
 
 
 def csr(indptr=(0, 1, 2), indices=(0, 1), data=(1, 1), shape=(2, 2), **others):
@@ -42,41 +33,13 @@ def csr(indptr=(0, 1, 2), indices=(0, 1), data=(1, 1), shape=(2, 2), **others):
 def sparse_arrays(X, format):
     """Return the arrays that save_npz writes."""
     file = io.BytesIO()
-    sp.save_npz(file, as_format(X, format))
+    sp.save_npz(file, sparse_matrix(ba.Table.from_any(X), format))
     return dict(np.load(io.BytesIO(file.getvalue())))
 
 
-def as_format(X, format):
-    """Return a matrix in one of SciPy's formats."""
-    if format == "bsr":
-        tall = 3 if len(X) % 3 == 0 else 1
-        return sp.bsr_array(X, blocksize=(tall, 2 if X.shape[1] % 2 == 0 else 1))
-    if format == "dia":
-        rows, columns = X.shape
-        offsets = np.arange(-rows + 1, columns)
-        data = np.zeros((len(offsets), columns), X.dtype)
-        for row, column in zip(*np.nonzero(X), strict=True):
-            data[column - row + rows - 1, column] = X[row, column]
-        return sp.dia_array((data, offsets), shape=X.shape)
-    return sp.coo_array(X).asformat(format)
-
-
-@pytest.mark.parametrize("format", FORMATS)
-@SMALL
-@given(
-    X=matrices(n_rows=st.sampled_from((1, 3, 6, 65)), n_cols=st.sampled_from((1, 2, 63, 64, 130))),
-    chunk_entries=st.sampled_from((1, 5, 1000)),
+@pytest.mark.parametrize(
+    ("index", "value"), [("<i4", "?"), (">i4", "u1"), ("<i8", ">i4"), (">i8", "<f8"), ("<u4", ">f4"), ("<u8", "<f4")]
 )
-def test_reads_every_format(folder, format, X, chunk_entries):
-    sp.save_npz(folder / "sparse.npz", as_format(X, format))
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (sparse, coo):
-            patch.setattr(module, "CHUNK_ENTRIES", chunk_entries if X.size < 500 else 1000)
-        np.testing.assert_array_equal(ba.read(folder / "sparse.npz").to_dense(), X)
-
-
-@pytest.mark.parametrize("index", ["<i4", ">i4", "<i8", ">i8", "<u4", "<u8"])
-@pytest.mark.parametrize("value", ["?", "u1", ">i4", "<f8", ">f4"])
 def test_reads_indices_and_values_of_any_type(tmp_path, index, value):
     X = random_bits(10, 20, 70, 0.3)
     for format in FORMATS:
@@ -87,15 +50,6 @@ def test_reads_indices_and_values_of_any_type(tmp_path, index, value):
         parts["data"] = parts["data"].astype(value)
         (tmp_path / "sparse.npz").write_bytes(npz(**parts))
         np.testing.assert_array_equal(ba.read(tmp_path / "sparse.npz").to_dense(), X)
-
-
-@pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("binarize", [-1.5, -0.5, 0, 0.5, 2])
-def test_binarize(tmp_path, format, binarize):
-    rng = np.random.default_rng(11)
-    X = rng.integers(-3, 4, (12, 70)) * (rng.random((12, 70)) < 0.5)
-    sp.save_npz(tmp_path / "sparse.npz", as_format(X, format))
-    np.testing.assert_array_equal(ba.read(tmp_path / "sparse.npz", binarize=binarize).to_dense(), X > binarize)
 
 
 def test_explicit_zeros(tmp_path):
@@ -146,22 +100,10 @@ def test_duplicate_entries_in_different_chunks_are_errors(tmp_path, monkeypatch)
     assert_read_error(tmp_path / "sparse.npz", "row 0, column 1", "has two entries")
 
 
-def test_missing_values_are_counted_or_read_as_zeros(tmp_path):
-    (tmp_path / "sparse.npz").write_bytes(csr(data=(1.0, np.nan)))
-    problem = "1 value is missing, at row 1, column 1 (counted from 0)"
-    assert_read_error(tmp_path / "sparse.npz", problem, missing="refuse")
-    np.testing.assert_array_equal(ba.read(tmp_path / "sparse.npz", missing="zero").to_dense(), [[1, 0], [0, 0]])
-
-
-@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
-def test_peak_memory(tmp_path, monkeypatch, format):
-    X = random_bits(15, 1000, 3000, 0.5)
-    sp.save_npz(tmp_path / "sparse.npz", as_format(X, format), compressed=False)
-    for module in (sparse, coo):
-        monkeypatch.setattr(module, "CHUNK_ENTRIES", 1 << 13)
-    table, peak = read_with_peak(tmp_path / "sparse.npz")
-    assert table.bits.words.nbytes < peak < 2.2 * table.bits.words.nbytes + (3 << 20)
-    np.testing.assert_array_equal(table.to_dense(), X)
+def matrix(format, **parts):
+    """Return the bytes of a 2 x 2 matrix in an .npz file."""
+    arrays = {name: np.asarray(part) for name, part in parts.items()}
+    return npz(format=np.array(format.encode()), shape=np.array([2, 2]), **arrays)
 
 
 MALFORMED = {
@@ -172,7 +114,7 @@ MALFORMED = {
     "a shape of floats": (csr(shape=(2.0, 2.0)), "shape"),
     "a negative shape": (csr(shape=(-2, 2)), "-2 rows"),
     "a huge shape": (csr(shape=(2**31, 2**31)), "corrupt or malicious"),
-    "no indices": (npz(format=np.array(b"csr"), shape=np.array([2, 2]), data=np.ones(2)), "'indices'"),
+    "no indices": (matrix("csr", data=[1, 1]), "'indices'"),
     "too few pointers": (csr(indptr=(0, 2)), "'indptr' has 2 values; expected 3"),
     "decreasing pointers": (csr(indptr=(0, 2, 1)), "increase"),
     "pointers beyond the data": (csr(indptr=(0, 1, 100)), "too early"),
@@ -187,24 +129,12 @@ MALFORMED = {
     "complex values": (csr(data=(1j, 1)), "complex"),
     "objects": (csr(data=npy(np.array([None, 1]))), "never unpickled"),
     "a two": (csr(data=(1, 2)), "row 1, column 1", "binarize=0"),
-    "coo: a row index too large": (
-        npz(format=np.array(b"coo"), shape=np.array([2, 2]), row=np.array([2]), col=np.array([0]), data=np.ones(1)),
-        "row 2",
-    ),
-    "coo: too few row indices": (
-        npz(format=np.array(b"coo"), shape=np.array([2, 2]), row=np.array([1]), col=np.array([0, 1]), data=np.ones(2)),
-        "'row'",
-    ),
+    "coo: a row index too large": (matrix("coo", row=[2], col=[0], data=[1]), "row 2"),
+    "coo: too few row indices": (matrix("coo", row=[1], col=[0, 1], data=[1, 1]), "'row'"),
     "bsr: blocks that do not fit": (csr(format=b"bsr", data=np.ones((2, 3, 1))), "blocks of shape (3, 1)"),
     "bsr: empty blocks": (csr(format=b"bsr", data=np.ones((2, 0, 1))), "blocks of shape (0, 1)"),
-    "bsr: a block index too large": (
-        csr(format=b"bsr", indices=(0, 2), data=np.ones((2, 1, 1))),
-        "values outside 0 to 1",
-    ),
-    "dia: too many offsets": (
-        npz(format=np.array(b"dia"), shape=np.array([2, 2]), offsets=np.arange(3), data=np.ones((2, 2))),
-        "2 diagonals",
-    ),
+    "bsr: an index too large": (csr(format=b"bsr", indices=(0, 2), data=np.ones((2, 1, 1))), "values outside 0 to 1"),
+    "dia: too many offsets": (matrix("dia", offsets=[0, 1, 2], data=np.ones((2, 2))), "2 diagonals"),
 }
 
 
@@ -213,53 +143,3 @@ def test_malformed_files_are_errors(tmp_path, case):
     content, *parts = MALFORMED[case]
     (tmp_path / "bad.npz").write_bytes(content)
     assert_read_error(tmp_path / "bad.npz", *parts)
-
-
-def test_truncated_files_are_errors(tmp_path):
-    sp.save_npz(tmp_path / "sparse.npz", sp.csr_array(np.eye(9)))
-    content = (tmp_path / "sparse.npz").read_bytes()
-    for length in range(0, len(content), max(1, len(content) // 60)):
-        (tmp_path / "sparse.npz").write_bytes(content[:length])
-        assert_read_error(tmp_path / "sparse.npz")
-
-
-@SMALL
-@given(st.sampled_from(FORMATS), st.data())
-def test_fuzzed_files_give_a_table_or_an_error(folder, format, data):
-    content = bytearray(npz(**sparse_arrays(random_bits(13, 6, 10, 0.5), format)))
-    for index in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):
-        content[index] = data.draw(st.integers(0, 255))
-    (folder / "sparse.npz").write_bytes(content)
-    outcome(ba.read, folder / "sparse.npz")
-
-
-@SMALL
-@given(st.sampled_from(FORMATS), st.data())
-def test_fuzzed_arrays_give_a_table_or_an_error(folder, format, data):
-    parts = sparse_arrays(random_bits(14, 6, 10, 0.5), format)
-    name = data.draw(st.sampled_from(sorted(parts)))
-    array = parts[name]
-    values = st.one_of(st.integers(-3, 30), st.sampled_from((2**31, 2**62, -(2**62))))
-    if name == "shape":
-        values = st.integers(-3, 200)
-    match data.draw(st.sampled_from(("values", "type", "shorter", "shape", "gone"))):
-        case "values" if array.dtype.kind in "iu":
-            array = array.astype(np.int64)
-            for index in data.draw(st.lists(st.integers(0, array.size - 1), max_size=5)):
-                array.flat[index] = data.draw(values)
-        case "type":
-            array = (
-                array.astype(data.draw(st.sampled_from(("?", "u1", ">i8", "f8", "S3", "U3"))))
-                if name != "format"
-                else np.array(3)
-            )
-        case "shorter" if array.ndim:
-            array = array[: data.draw(st.integers(0, len(array)))]
-        case "shape":
-            array = array[np.newaxis]
-        case "gone":
-            array = None
-    parts[name] = array
-    (folder / "sparse.npz").write_bytes(npz(**{name: array for name, array in parts.items() if array is not None}))
-    outcome(ba.read, folder / "sparse.npz")
-    outcome(lambda path: ba.read(path, binarize=0), folder / "sparse.npz")

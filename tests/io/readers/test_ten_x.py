@@ -7,7 +7,6 @@ import scipy.sparse as sp
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
-from support.commands import runner
 from support.files import assert_read_error
 from support.strategies import random_bits
 
@@ -86,25 +85,6 @@ def test_types_of_features(tmp_path):
     assert (table.columns, table.shape) == (COLUMNS[100:], (70, 30))
 
 
-@pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
-def test_a_model_of_10x_data_takes_other_genes_as_unknown(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("typer")
-    monkeypatch.chdir(tmp_path)
-    write_v3("counts.h5")
-    ba.write(ba.Table(ba.BitMatrix.from_dense(COUNTS.T[:, 5:] > 0), CELLS, COLUMNS[5:]), "new.npz")
-    bitatoms = runner(capsys)
-    assert bitatoms("fit", "counts.h5", "--binarize", "0", "-k", "2", "-o", "model.npz")[0] == 0
-    code, _, stderr = bitatoms("transform", "model.npz", "new.npz", "-o", "codes.csv")
-    assert code == 0
-    assert "5 absent columns are unknown" in stderr
-
-
-def test_packed_within_a_memory_limit(tmp_path):
-    store = ba.pack(write_v3(tmp_path / "counts.h5"), tmp_path / "counts.zarr", binarize=0)
-    assert ba.read(store.path) == TABLE
-    assert ba.read(store.path).column_data == ba.read(tmp_path / "counts.h5", binarize=0).column_data
-
-
 def test_files_of_other_formats(tmp_path):
     path = write_v3(tmp_path / "counts.h5ad")
     assert_read_error(path, "it looks like '10x'; pass format=\"10x\"")
@@ -115,11 +95,3 @@ def test_files_of_other_formats(tmp_path):
     with h5py.File(tmp_path / "weights.h5", "w") as file:
         file["layer/weights"] = np.zeros(3)
     assert_read_error(tmp_path / "weights.h5", "it has no matrix of 10x Genomics")
-
-
-def test_truncated_files_are_errors(tmp_path):
-    path = write_v3(tmp_path / "counts.h5")
-    content = path.read_bytes()
-    for length in (*range(1, len(content), 4999), len(content) - 1):
-        path.write_bytes(content[:length])
-        assert_read_error(path, binarize=0)

@@ -2,57 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.io import text_numbers
 from bitatoms.io.readers import transactions
 from bitatoms.table import Header, Table
-from support.files import assert_read_error, outcome, tables
-from support.strategies import matrices, random_bits
-
-SMALL = settings(max_examples=25, deadline=None)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Return one folder for all examples of hypothesis."""
-    return tmp_path_factory.mktemp("baskets")
-
-
-def write_ignoring_warnings(table, path):
-    """Write a table without the warnings about what is lost."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ba.write(table, path)
-
-
-def row_sets(table):
-    """Return the rows as sets of names."""
-    names = table.names_of(range(table.shape[1]))
-    return [{name for name, cell in zip(names, row, strict=True) if cell} for row in table.to_dense().tolist()]
-
+from support.files import assert_read_error
+from support.strategies import random_bits
 
 # Item numbers
-
-
-@SMALL
-@given(matrices(), st.sampled_from(("table.dat", "table.fimi.gz")), st.integers(1, 50))
-def test_round_trip_of_item_numbers(folder, X, name, chunk_bytes):
-    X = X[:, X.any(0)]
-    if not len(X):
-        return
-    write_ignoring_warnings(X, folder / name)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_numbers, "_CHUNK_BYTES", chunk_bytes if X.sum() < 500 else 1000)
-        patch.setattr(transactions, "CHUNK_ENTRIES", 3)
-        assert ba.read(folder / name) == Table(BitMatrix.from_dense(X), columns=list(map(str, range(X.shape[1]))))
 
 
 def test_columns_are_the_distinct_numbers_in_increasing_order(tmp_path):
@@ -110,16 +71,6 @@ def test_many_distinct_numbers(tmp_path, monkeypatch):
 # Item names
 
 
-@SMALL
-@given(tables(columns=st.just(True)), st.sampled_from(("table.basket", "table.baskets.gz")))
-def test_round_trip_of_item_names(folder, table, name):
-    write_ignoring_warnings(table, folder / name)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transactions, "CHUNK_ENTRIES", 7)
-        read_back = ba.read(folder / name)
-    assert row_sets(read_back) == row_sets(table)
-
-
 def test_columns_are_in_order_of_first_appearance(tmp_path):
     (tmp_path / "lists.basket").write_text('milk, bread\n\n"a, b",milk,milk,,\n')
     table = ba.read(tmp_path / "lists.basket")
@@ -134,12 +85,6 @@ def test_separator(tmp_path):
     assert ba.read(tmp_path / "lists.basket", separator=" ").columns == ("milk", "bread")
     for separator in ("--", '"', "\n"):
         assert_read_error(tmp_path / "lists.basket", "one character", separator=separator)
-
-
-def test_round_trip_of_columns_in_order(tmp_path):
-    table = Table(BitMatrix.from_dense([[1, 0, 0], [0, 0, 0], [1, 1, 1]]), columns=["Käse", "a,b", 'say "hi"\nthere'])
-    ba.write(table, tmp_path / "lists.basket")
-    assert ba.read(tmp_path / "lists.basket") == table
 
 
 @pytest.mark.parametrize("name", ["", " milk", "milk\t", "a\rb", "a\0b"])
@@ -161,14 +106,6 @@ def test_writing_warns_about_what_is_lost(tmp_path, ending):
     assert "cannot store names of rows" in rows
     assert "columns without ones, here 1 (6)" in columns
     assert {warning.filename for warning in caught} == {__file__}
-
-
-@pytest.mark.parametrize("ending", ["dat.gz", "basket.gz"])
-def test_writing_is_deterministic(tmp_path, ending):
-    X = random_bits(2, 20, 20, 0.5)
-    for name in "ab":
-        ba.write(X, tmp_path / f"{name}.{ending}")
-    assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
 
 
 BAD = {
@@ -211,21 +148,6 @@ def test_file_that_changes_while_it_is_read_is_an_error(tmp_path, ending, monkey
     path.write_text("1\n")
     monkeypatch.setattr("bitatoms.io.stream.Source.check_size", lambda *_, **__: path.write_text("5\n"))
     assert_read_error(path, "changed while it was read")
-
-
-@SMALL
-@given(st.sampled_from(("dat", "basket")), st.binary(max_size=30), st.booleans())
-def test_fuzzed_bytes_give_a_table_or_an_error(folder, ending, content, is_long):
-    (folder / f"any.{ending}").write_bytes(b"1 2\n3,\n"[: 4 + 3 * is_long] + content)
-    outcome(ba.read, folder / f"any.{ending}")
-
-
-@SMALL
-@given(st.text(st.sampled_from('01 9\n\r\t,"a-'), max_size=40))
-def test_fuzzed_lists_give_a_table_or_an_error(folder, text):
-    for name in ("any.dat", "any.basket"):
-        (folder / name).write_text("1" + text, newline="")
-        outcome(ba.read, folder / name)
 
 
 @pytest.mark.parametrize("name", ["sep=;", "\ufeffmilk"])

@@ -15,15 +15,13 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from zarr.codecs import BloscCodec, GzipCodec
 
 import bitatoms as ba
 from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
-from support.files import assert_read_error, outcome, tables
-from support.memory import read_with_peak
+from support.files import assert_read_error
+from support.formats import use_small_chunks
 from support.strategies import random_bits
 
 BITS = random_bits(1, 20, 70, 0.3)
@@ -52,35 +50,16 @@ def edit_json(file, edit):
     file.write_text(json.dumps(metadata))
 
 
-@settings(max_examples=25)
-@given(table=tables())
-def test_round_trip(tmp_path_factory, table):
-    folder = tmp_path_factory.mktemp("store")
-    paths = [folder / f"{number}.zarr" for number in range(2)]
-    for path in paths:
-        ba.write(table, path)
-    assert ba.read(paths[0]) == table
-    contents = [[(file.relative_to(path), file.read_bytes()) for file in files(path)] for path in paths]
-    assert contents[0] == contents[1]
-
-
-def test_round_trip_of_many_chunks_pictures_and_empty_tables(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
-    monkeypatch.setattr("bitatoms.io.packed_store.CHUNK_BITS", 70 * 3)
-    for table in (
-        ba.Table(ba.BitMatrix.zeros(200, 70), [f"{row}" * 3 for row in range(200)]),
-        ba.Table(ba.BitMatrix.from_dense(random_bits(2, 4, 6, 0.5)), picture=((2, 3), (4, 6))),
-        ba.Table(ba.BitMatrix.from_dense(random_bits(2, 90, 6, 0.5)), row_names=[""] * 90),
-        ba.Table(ba.BitMatrix.zeros(0, 5), columns="abcde"),
-        ba.Table(ba.BitMatrix.zeros(5, 0)),
-        ba.Table(ba.BitMatrix.zeros(2, 3), row_names=["lone \ud800", "b"]),
-    ):
+def test_names_of_any_characters_and_empty_names_are_kept(tmp_path, monkeypatch):
+    use_small_chunks(monkeypatch, 64)
+    for names in (["lone \ud800", "b"], [""] * 90, [f"{row}" * 3 for row in range(200)]):
+        table = ba.Table(ba.BitMatrix.zeros(len(names), 3), row_names=names)
         ba.write(table, tmp_path / "table.zarr")
         assert ba.read(tmp_path / "table.zarr") == table
 
 
 def test_append_chunks_of_any_size(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
+    use_small_chunks(monkeypatch, 64)
     path = tmp_path / "table.zarr"
     with PackedStoreWriter(path, 70, TABLE.columns, about={"from": "cells.h5ad"}) as store:
         for start, stop in ((0, 1), (1, 1), (1, 9), (9, 20)):
@@ -109,11 +88,9 @@ def test_incomplete_store_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("kind", ["bool", "uint8", "int64", ">i4", "float16", "float32", "float64"])
+@pytest.mark.parametrize("kind", ["bool", "int64", ">i4", "float16"])
 def test_reads_arrays_of_any_type(tmp_path, version, kind):
-    for chunks in ((20, 70), (3, 11)):
-        path = array(tmp_path / "array.zarr", BITS.astype(kind), chunks=chunks, zarr_format=version)
-        assert ba.read(path) == PLAIN
+    assert ba.read(array(tmp_path / "array.zarr", BITS.astype(kind), chunks=(7, 33), zarr_format=version)) == PLAIN
 
 
 @pytest.mark.parametrize(
@@ -131,12 +108,6 @@ def test_reads_arrays_of_any_type(tmp_path, version, kind):
 )
 def test_reads_common_codecs(tmp_path, options):
     assert ba.read(array(tmp_path / "array.zarr", **{"chunks": (7, 30)} | options)) == PLAIN
-
-
-def test_reads_chunks_of_any_shape(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 128)
-    for chunks in ((20, 1), (1, 70), (20, 70), (7, 33), (20, 9)):
-        assert ba.read(array(tmp_path / "array.zarr", chunks=chunks)) == PLAIN
 
 
 def test_missing_chunks_have_the_fill_value(tmp_path):
@@ -165,18 +136,7 @@ def test_layer_selects_an_array(tmp_path):
     assert_read_error(array(tmp_path / "array.zarr"), "omit layer", layer="x")
 
 
-def test_missing_values_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 64)
-    with_missing = BITS.astype(float)
-    with_missing[9, 1] = with_missing[4, 66] = with_missing[4, 65] = np.nan
-    path = array(tmp_path / "array.zarr", with_missing, chunks=(20, 3))
-    problem = "3 values are missing, the first at row 4, column 65 (counted from 0)"
-    assert_read_error(path, problem, 'missing="zero"', missing="refuse")
-    assert np.array_equal(ba.read(path, missing="zero").to_dense(), with_missing == 1)
-
-
-@pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("to_format", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+@pytest.mark.parametrize(("to_format", "version"), [(np.asarray, 2), (sp.csr_matrix, 3), (sp.csc_matrix, 2)])
 def test_reads_anndata(tmp_path, to_format, version):
     counts = BITS * np.float32(3)
     frames = [
@@ -201,15 +161,6 @@ def test_reads_anndata(tmp_path, to_format, version):
     assert_read_error(path, "there is no layer 'more'", "pass layer", "'counts'", layer="more")
 
 
-def test_peak_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 1 << 19)
-    bits = random_bits(4, 10_000, 500, 0.1)
-    path = array(tmp_path / "array.zarr", bits.astype(np.float64), chunks=(500, 500))
-    table, peak = read_with_peak(path)
-    assert np.array_equal(table.to_dense(), bits)
-    assert peak < 14e6  # as an array it takes 40e6
-
-
 @pytest.mark.parametrize("version", [2, 3])
 def test_error_names_the_corrupt_chunk(tmp_path, version):
     path = array(tmp_path / "array.zarr", random_bits(3, 20, 70, 0.5), chunks=(5, 70), zarr_format=version)
@@ -221,12 +172,12 @@ def test_error_names_the_corrupt_chunk(tmp_path, version):
 
 
 def test_error_names_the_corrupt_or_missing_chunk_of_a_packed_store(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
+    use_small_chunks(monkeypatch, 64)
     path = tmp_path / "table.zarr"
     ba.write(TABLE, path)
     for chunk in ("bits/c/1/0", "name_ends/c/1", "name_bytes/c/0"):
         content = (path / chunk).read_bytes()
-        for index in range(0, len(content), 3):
+        for index in range(0, len(content), 29):
             (path / chunk).write_bytes(content[:index] + bytes([content[index] ^ 4]) + content[index + 1 :])
             message = assert_read_error(path)
             assert "corrupt" in message, message
@@ -406,30 +357,3 @@ def test_folders_that_are_no_store_are_errors(tmp_path):
     assert_read_error(folder, "corrupt")
     (tmp_path / "file.zarr").write_text("text")
     assert_read_error(tmp_path / "file.zarr", "this is a file, but a Zarr store is a folder")
-
-
-@pytest.fixture(scope="module")
-def samples(tmp_path_factory):
-    """Return small stores to corrupt."""
-    folder = tmp_path_factory.mktemp("samples")
-    ba.write(ba.Table(TABLE.bits[:5], TABLE.row_names[:5], TABLE.columns), folder / "packed.zarr")
-    array(folder / "array.zarr", chunks=(10, 70))
-    array(folder / "second.zarr", chunks=(10, 70), zarr_format=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ad.AnnData(sp.csr_matrix(BITS[:5, :3])).write_zarr(folder / "cells.zarr")
-    return folder
-
-
-@pytest.mark.filterwarnings("ignore:Object at .* is not recognized as a component")
-@settings(max_examples=40)
-@given(data=st.data(), kind=st.sampled_from(("packed", "array", "second", "cells")))
-def test_fuzzed_stores_give_a_table_or_an_error(tmp_path_factory, samples, data, kind):
-    path = tmp_path_factory.mktemp("fuzz") / "table.zarr"
-    shutil.copytree(samples / f"{kind}.zarr", path)
-    file = data.draw(st.sampled_from(files(path)))
-    content = bytearray(file.read_bytes())
-    for index in data.draw(st.lists(st.integers(0, max(0, len(content) - 1)), max_size=4)):
-        content[index : index + 1] = data.draw(st.binary(max_size=2))
-    file.write_bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
-    assert isinstance(outcome(lambda path: ba.read(path, duplicates="number"), path), ba.Table | None)
