@@ -1,7 +1,7 @@
 """A fit that is cut at any chunk, pass or write gives a correct result, no worse than before, and can be resumed.
 
-It is cut by its time, by a lack of memory, by Ctrl-C, by a full disk, or by the end of its process. Passes over all rows
-are resumed to the same bits; a search that is resumed ends no worse.
+It is cut by its time, by a lack of memory, by Ctrl-C, by a full disk, or by the end of its process. Passes over all
+rows are resumed to the same bits; a search that is resumed ends no worse.
 """
 
 import json
@@ -70,7 +70,7 @@ def stores(tmp_path_factory):
 
 
 class Fit:
-    """A fit of one source, whose result has the codes of its rows. It keeps the rounds, and the indices of the sample."""
+    """A fit of one source; its result has the codes of the rows. It keeps the rounds and the indices of the sample."""
 
     def __init__(self, source, stores):
         self.source, (self.algebra, self.n_components, self.search_rows) = source, SOURCES[source]
@@ -178,8 +178,8 @@ def cut(fit, folder, at, fault, **how):
         except ba.Interrupted as interrupted:
             assert fault == "ctrl-c"
             return interrupted.result
-        except MemoryError as raised:
-            assert raised is FAULTS[fault]
+        except MemoryError:
+            assert fault == "memory"
             return None
 
 
@@ -318,9 +318,10 @@ def test_a_batch_cut_at_any_chunk_is_not_learned(algebra, n_components, error):
             undisturbed.partial_fit(batch, WORKERS)
         for at in sorted({1, work.n_chunks // 2, work.n_chunks}):
             before = online.state, pickle.dumps(online)
-            with pytest.MonkeyPatch.context() as patch, pytest.raises(type(error)):
+            with pytest.MonkeyPatch.context() as patch:
                 FaultAtChunk(patch, at, error)
-                online.partial_fit(batch, WORKERS)
+                with pytest.raises(type(error)):
+                    online.partial_fit(batch, WORKERS)
             assert (online.state is before[0], pickle.dumps(online)) == (True, before[1])
         online.partial_fit(batch, WORKERS)
         assert_same(online.as_result(), undisturbed.as_result())
