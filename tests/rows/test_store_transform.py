@@ -12,14 +12,12 @@ from bitatoms.rows.store_transform import code_store, codes_in_memory, dense_byt
 from support.sources import write_store
 
 
-@pytest.mark.parametrize("chunk_rows", [None, 192])
-def test_codes_and_scores_equal_those_in_memory(tmp_path, any_bits, row_names, any_stores, model, chunk_rows):
+def test_codes_and_scores_equal_those_in_memory(tmp_path, any_bits, row_names, any_stores, model):
     block = model.code(any_bits, Workers())
     codes = block.factors()[1]
     scores, soft = -model.row_bits(block.data(), codes, Workers()), model.soft_codes(any_bits, codes, Workers())
     named = write_store(tmp_path / "named.zarr", any_bits, row_names, chunk_bytes=500)
-    for store in (*any_stores, named):
-        workers = Workers(2, chunk_rows)
+    for store, workers in ((any_stores[0], Workers(2)), (any_stores[1], Workers(2, 192)), (named, Workers(1, 448))):
         assert codes_in_memory(store, model, workers) == codes
         np.testing.assert_array_equal(score_samples(store, model, workers), scores)
         np.testing.assert_array_equal(soft_codes(store, model, workers), soft)
