@@ -2,7 +2,6 @@
 
 import json
 import os
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -11,18 +10,16 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import bitatoms as ba
-from bitatoms.core.result import Round
 from bitatoms.io.errors import FileError
 from bitatoms.rows import checkpoint as checkpoints
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.checkpoint_steps import StepFiles
-from bitatoms.search.journal import BestState, StepRecord, random_state
-from bitatoms.search.population import CostedState
+from bitatoms.search.journal import StepRecord
 from support.checkpoints import assert_equal, assert_raises, call_of, example_state, load, states, unfinished_fit
 from support.faults import FaultAtChunk
 from support.files import outcome
+from support.plans import use_small_budget
 from support.results import assert_same_search
-from support.strategies import random_bits
 
 START_OVER = "; move this file away, or choose another folder, to start over"
 
@@ -72,7 +69,7 @@ def test_the_file_is_readable_with_numpy_and_json(folder):
     assert (entries["format"], entries["call"]["n_components"]) == (checkpoints.KIND, 20)
 
 
-PCG = random_state(np.random.default_rng(0)).state
+PCG = json.loads(json.dumps(np.random.default_rng(0).bit_generator.state))
 MT = {"bit_generator": "MT19937", "state": {"key": [1] * 624, "pos": 10**9}}
 CORRUPT = [
     ({"/version": 99, "/bitatoms": "9.0"}, "written by bitatoms 9.0, which is newer"),
@@ -155,252 +152,61 @@ def test_a_changed_byte_raises_or_does_not_matter(tmp_path_factory, position, by
 # --- the steps of a search
 
 
-SHAPE = 20, 40
-
-
-def costed_state(seed, n_atoms=3):
-    atoms, codes, bias = (
-        ba.BitMatrix.from_dense(random_bits(seed, *each, 0.4))
-        for each in ((n_atoms, SHAPE[1]), (SHAPE[0], n_atoms), (1, SHAPE[1]))
-    )
-    return CostedState(10**20 + seed, atoms, codes, bias)
-
-
-def record(seed=0, **changes):
-    """Return the record of a step."""
-    rounds = tuple(Round(n, "grow", 5, 1 << 70, 1, 2, 3, 4, 5, 6, 7, 8, 1, "xor", 20, 0.1) for n in (1, 2))
-    given = {
-        "states": (costed_state(seed), costed_state(seed + 1, 0)),
-        "numbers": (seed, -3),
-        "randoms": (random_state(np.random.default_rng(seed)),),
-        "rounds": 7,
-        "history": rounds,
-        "best": BestState(costed_state(seed + 2, 70), (0, 5, 1), True),
-    }
-    return StepRecord(**given | changes)
-
-
-def same(one, other):
-    """Return whether two records are equal."""
-    return vars(one) == vars(other)
-
-
-def opened(folder, resume=True):
-    """Return the steps in a folder, all of which are written at once."""
-    steps = StepFiles(folder)
-    steps.is_due = lambda: True
-    (steps.resume if resume else steps.begin)("a")
-    return steps
-
-
-def loaded(folder, name="one", shape=SHAPE, restore=lambda record: None):
-    """Return a record in a folder."""
-    return opened(folder).load(name, shape, restore)
-
-
-def files(folder):
-    return sorted(path.name for path in folder.glob("*.npz"))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{}, {"best": None, "rounds": 0}, {"best": BestState(costed_state(0), (1, 2, 3), False)}, {"states": ()}],
-    ids=["another best state", "no best state", "a state is the best", "no states"],
-)
-def test_a_record_is_loaded_unchanged(tmp_path, changes):
-    opened(tmp_path, resume=False).save("one", record(**changes))
-    assert same(loaded(tmp_path), record(**changes))
-    assert loaded(tmp_path, "other") is None
-
-
-def test_steps_are_written_together_when_that_is_due(tmp_path, monkeypatch):
-    now, fsync = [100.0], os.fsync
-    monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    steps = StepFiles(tmp_path, min_seconds=3.0)
-    for seconds, n_files in ((1.0, 0), (2.9, 0), (3.0, 1), (5.9, 1), (6.0, 2), (8.9, 2)):
-        now[0] = 100.0 + seconds
-        steps.save(f"after {seconds}", record())
-        assert len(files(tmp_path)) == n_files
-    steps.flush()
-    assert len(files(tmp_path)) == 3
-    again = StepFiles(tmp_path)
-    again.resume("")
-    assert all(same(again.load(f"after {s}", SHAPE, lambda _: None), record()) for s in (1.0, 3.0, 5.9, 8.9))
-    now[0] = 1100.0  # after 1000 seconds, every 20 seconds
-    steps.save("late", record())
-    for seconds, is_due in ((3.0, False), (19.9, False), (21.0, True)):
-        now[0] = 1100.0 + seconds
-        assert steps.is_due() is is_due
-
-    def slow(file):
-        now[0] += 0.5
-        fsync(file)
-
-    steps = StepFiles(tmp_path, min_seconds=0.0)
-    monkeypatch.setattr(os, "fsync", slow)
-    steps.save("slow", record())  # which takes a second, with the sync of the folder
-    now[0] += 49.0
-    assert not steps.is_due()  # slow writes are rare
-    now[0] += 2.0
-    assert steps.is_due()
-
-
-def test_records_are_replaced_and_dropped_with_their_files(tmp_path):
-    steps = opened(tmp_path, resume=False)
-    steps.save("loop", record(1))
-    steps.save("step.1", record(2))
-    steps.save("loop", record(3))
-    assert files(tmp_path) == ["search-2.npz", "search-3.npz"]
-    steps.drop("step.")
-    steps.save("step", record(4))
-    assert files(tmp_path) == ["search-3.npz", "search-4.npz"]
-    assert same(loaded(tmp_path, "loop"), record(3))
-    assert same(loaded(tmp_path, "step"), record(4))
-    again = opened(tmp_path)
-    again.save("step", record(5))  # in a file of its own
-    assert files(tmp_path) == ["search-3.npz", "search-5.npz"]
-    again.clear()
-    assert files(tmp_path) == []
-
-
-CORRUPT_STEPS = [
-    ({"/version": 99, "/bitatoms": "9.0"}, "written by bitatoms 9.0, which is newer"),
-    ({"/format": "bitatoms model"}, "not a search steps, but a model"),
-    ({"/fit": "b"}, "this file belongs to another fit"),
-    ({"/steps": 3}, "corrupt checkpoint"),
-    ({"/steps": [{}]}, "corrupt checkpoint"),
-    ({"0 0 atoms": None}, "corrupt checkpoint"),
-    ({"0 0 atoms": np.zeros((3, 1))}, "corrupt checkpoint"),
-    ({"0 0 atoms": np.full((3, 1), 1 << 40, np.uint64)}, "ones past column 40"),
-    ({"0 0 codes": np.zeros((19, 1), np.uint64)}, "its 0 0 codes has shape (19, 1)"),
-    ({"0 0 bias": np.zeros((2, 1), np.uint64)}, "its 0 0 bias has shape (2, 1)"),
-    ({"/steps/0/states": [{"cost": "1", "n_rows": 20, "n_cols": 40}]}, "corrupt"),
-    ({"/steps/0/states": [{"cost": 1, "n_rows": -1, "n_cols": 40}]}, "its n_rows is -1"),
-    ({"/steps/0/best/state": {"same_as": 2, "cost": 1}}, "corrupt checkpoint"),
-    ({"/steps/0/randoms": [{"state": PCG | {"bit_generator": "os"}, "n_spawned": 0}]}, "invalid state of a random"),
-    ({"/steps/0/randoms": [{"state": PCG, "n_spawned": 1 << 40}]}, "its n_spawned is"),
-    ({"/steps/0/history_fields": ["what"]}, "corrupt checkpoint"),
-    ({"/steps/0/numbers": [0.5]}, "corrupt checkpoint"),
-]
-
-
-def test_a_corrupt_file_of_steps_raises_and_is_named(tmp_path):
-    def fail(record):
-        raise ValueError("3 generators cannot have been spawned")
-
-    def assert_corrupt(part, **how):
-        with pytest.raises(FileError) as caught:
-            loaded(tmp_path, **how)
-        message = str(caught.value)
-        assert message.startswith(str(tmp_path / "search-1.npz: ")), message
-        assert part in message
-        assert message.endswith(START_OVER)
-        assert "\n" not in message
-
-    opened(tmp_path, resume=False).save("one", record())
-    content = (tmp_path / "search-1.npz").read_bytes()
-    assert_corrupt("its step one is not of 21 rows and 40 columns", shape=(21, 40))
-    assert_corrupt("corrupt checkpoint: 3 generators cannot have been spawned", restore=fail)
-    for changes, part in CORRUPT_STEPS:
-        rewrite(tmp_path / "search-1.npz", changes)
-        assert_corrupt(part)
-        (tmp_path / "search-1.npz").write_bytes(content)
-
-
-# --- the steps in the folder of a checkpoint
-
-
-@pytest.fixture
-def killed(tmp_path):
-    """A folder with a search that was killed."""
-    with suppress(KeyboardInterrupt), Checkpoint(tmp_path, call_of(), resume=False) as checkpoint:
-        checkpoint.random(np.random.default_rng(0))
-        checkpoint.steps.save("one", record())
-        raise KeyboardInterrupt
-    return tmp_path
-
-
-def reopened(folder, resume=True, **call):
-    """Return the record in a folder."""
-    with Checkpoint(folder, call_of(**call), resume) as checkpoint:
-        return checkpoint.steps.load("one", SHAPE, lambda record: None)
-
-
-def test_steps_are_saved_when_a_fit_is_interrupted_and_not_overwritten(killed):
-    assert files(killed) == ["search-1.npz", "state.npz"]
-    with pytest.raises(FileError, match=r"contains an unfinished fit; pass resume=True to resume it, or delete state"):
-        reopened(killed, resume=False)
-    with pytest.raises(FileError, match="the fit of a different call: n_components was 20 and is 3"):
-        reopened(killed, n_components=3)
-    assert same(reopened(killed), record())
-
-
-def test_without_its_state_a_search_starts_over(killed):
-    (killed / "state.npz").unlink()
-    assert reopened(killed, resume=False) is None
-    assert files(killed) == []
-
-
-def test_steps_of_another_fit_raise(killed, tmp_path_factory):
-    other = tmp_path_factory.mktemp("other")
-    with Checkpoint(other, call_of(), resume=False) as checkpoint:
-        checkpoint.random(np.random.default_rng(1))
-    (killed / "search-1.npz").rename(other / "search-1.npz")
-    with pytest.raises(FileError, match="this file belongs to another fit; move this file away"):
-        reopened(other)
-
-
-def test_a_finished_search_is_replaced(killed):
-    with Checkpoint(killed, call_of(), resume=True) as checkpoint:
-        checkpoint.end_search(finished=True)
-    assert same(reopened(killed), record())
-    assert reopened(killed, resume=False, n_components=3) is None
-    assert files(killed) == ["state.npz"]
-
-
-def test_passes_replace_the_search(killed):
-    with Checkpoint(killed, call_of(), resume=True) as checkpoint:
-        checkpoint.save(example_state())
-    assert files(killed) == ["state.npz"]
-
-
-def test_a_short_search_leaves_nothing_but_one_that_is_not_finished_can_be_resumed(tmp_path):
-    for finished in (True, False):
-        with Checkpoint(tmp_path, call_of(), resume=True) as checkpoint:
-            checkpoint.random(np.random.default_rng(0))
-            checkpoint.steps.save("one", record())
-            checkpoint.end_search(finished)
-        assert (reopened(tmp_path) is None) is finished
-
-
-# --- searches
-
-
 X = ba.datasets.planted(120, 30, 4, noise=0.03, random_state=0).X
+HOW = {"random_state": 0, "algebra": "or"}
 
 
 @pytest.fixture
-def written_at_once(few_trials_here, monkeypatch):
+def written_at_once(monkeypatch):
     """Write each step."""
+    use_small_budget(monkeypatch)
     monkeypatch.setattr(StepFiles, "is_due", lambda steps: True)
 
 
-def test_an_interrupted_fit_resumes_to_the_same_model(written_at_once, tmp_path):
-    def interrupt(row):
-        if row.round == 5:
-            raise KeyboardInterrupt
+def interrupt(row):
+    if row.round == 12:
+        raise KeyboardInterrupt
 
-    how = {"random_state": None, "algebra": "or", "checkpoint": tmp_path}  # the checkpoint keeps the random numbers
+
+def interrupted(folder, **how):
+    """Interrupt a fit, and return its best result."""
     with pytest.raises(ba.Interrupted) as caught:
-        ba.factorize(X, callbacks=interrupt, **how)
-    with pytest.raises(FileError, match="contains an unfinished fit"):
+        ba.factorize(X, callbacks=interrupt, checkpoint=folder, **HOW | how)
+    return caught.value.result
+
+
+def steps_in(folder):
+    return sorted(path.name for path in folder.glob("search-*.npz"))
+
+
+def test_an_interrupted_search_is_not_overwritten_and_resumes_to_the_same_model(written_at_once, tmp_path):
+    how = HOW | {"random_state": None, "checkpoint": tmp_path}  # the checkpoint keeps the random numbers
+    best = interrupted(tmp_path, random_state=None)
+    assert steps_in(tmp_path)
+    with pytest.raises(FileError, match=r"contains an unfinished fit; pass resume=True to resume it, or delete state"):
         ba.factorize(X, **how)
-    with pytest.raises(FileError, match="the rows differ"):
-        ba.factorize(X[::-1], resume=True, **how)
+    for table, changes, message in ((X[::-1], {}, "the rows differ"), (X, {"patience": 9}, "patience was .* and is 9")):
+        with pytest.raises(FileError, match=f"contains the fit of a different call: {message}"):
+            ba.factorize(table, resume=True, **how, **changes)
     resumed = ba.factorize(X, resume=True, **how)
-    assert resumed.codelength.total <= caught.value.result.codelength.total
-    assert len(files(tmp_path)) == 2  # one start
+    assert resumed.codelength.total <= best.codelength.total
+    assert len(steps_in(tmp_path)) == 1  # one start
     assert_same_search(ba.factorize(X, resume=True, **how), resumed)
+    assert_same_search(ba.factorize(X, **HOW | {"checkpoint": tmp_path}), ba.factorize(X, **HOW))  # replaces it
+
+
+def test_without_its_state_a_search_starts_over(written_at_once, tmp_path):
+    interrupted(tmp_path)
+    (tmp_path / "state.npz").unlink()
+    assert_same_search(ba.factorize(X, checkpoint=tmp_path, **HOW), ba.factorize(X, **HOW))
+
+
+def test_a_short_search_leaves_no_steps_but_one_that_is_not_finished_can_be_resumed(few_trials_here, tmp_path):
+    ba.factorize(X, checkpoint=tmp_path, **HOW)
+    assert steps_in(tmp_path) == []
+    stopped = ba.factorize(X, checkpoint=tmp_path, callbacks=lambda row: row.round == 5, **HOW)
+    assert (stopped.ended, len(steps_in(tmp_path))) == ("callback", 1)
+    assert_same_search(ba.factorize(X, checkpoint=tmp_path, resume=True, **HOW), ba.factorize(X, **HOW))
 
 
 def test_a_search_ended_by_its_time_is_resumed(written_at_once, tmp_path):
@@ -415,3 +221,78 @@ def test_a_search_ended_by_its_time_is_resumed(written_at_once, tmp_path):
     resumed, uninterrupted = fit(resume=True), ba.BinaryDictionaryLearning(random_state=0).fit(X)
     assert resumed.codelength_.total == uninterrupted.codelength_.total < cut.codelength_.total
     np.testing.assert_array_equal(resumed.components_, uninterrupted.components_)
+
+
+STATE = "/steps/0/states/0"
+CORRUPT_STEPS = [
+    ({"/version": 99, "/bitatoms": "9.0"}, "written by bitatoms 9.0, which is newer"),
+    ({"/version": 1}, "written by a version whose searches cannot be resumed"),
+    ({"/format": "bitatoms model"}, "not a search steps, but a model"),
+    ({"/fit": "b"}, "this file belongs to another fit"),
+    ({"/steps": 3}, "corrupt checkpoint"),
+    ({"/steps": [{}]}, "corrupt checkpoint"),
+    ({"0 0 atoms": None}, "corrupt checkpoint"),
+    ({"0 0 atoms": np.zeros((3, 1))}, "corrupt checkpoint"),
+    ({"0 0 atoms": np.full((3, 1), 1 << 30, np.uint64)}, "ones past column 30"),
+    ({"0 0 codes": np.zeros((119, 1), np.uint64)}, "its 0 0 codes has shape (119, 1)"),
+    ({"0 0 bias": np.zeros((2, 1), np.uint64)}, "its 0 0 bias has shape (2, 1)"),
+    ({f"{STATE}/cost": "1"}, "corrupt checkpoint"),
+    ({f"{STATE}/n_rows": -1}, "its n_rows is -1"),
+    ({f"{STATE}/n_rows": 119, "0 0 codes": np.zeros((119, 1), np.uint64)}, "is not of 120 rows and 30 columns"),
+    (
+        {"/steps/0/best": {"state": {"same_as": 1, "cost": 1}, "rank": [1, 2, 3], "by_holdout": False}},
+        "corrupt checkpoint",
+    ),
+    ({"/steps/0/randoms/0/state/bit_generator": "os"}, "invalid state of a random"),
+    ({"/steps/0/randoms/0/n_spawned": 1 << 40}, "its n_spawned is"),
+    ({"/steps/0/history_fields": ["what"]}, "corrupt checkpoint"),
+    ({"/steps/0/numbers": [0.5]}, "corrupt checkpoint"),
+]
+
+
+def test_a_corrupt_file_of_steps_raises_and_is_named(written_at_once, tmp_path):
+    interrupted(tmp_path)
+    path = tmp_path / "search-1.npz"
+    content = path.read_bytes()
+    for changes, part in CORRUPT_STEPS:
+        rewrite(path, changes)
+        with pytest.raises(FileError) as caught:
+            ba.factorize(X, checkpoint=tmp_path, resume=True, **HOW)
+        message = str(caught.value)
+        assert message.startswith(f"{path}: "), message
+        assert part in message
+        assert message.endswith(START_OVER)
+        assert "\n" not in message
+        path.write_bytes(content)
+
+
+def test_steps_are_written_together_when_that_is_due(tmp_path, monkeypatch):
+    now, fsync, record = [100.0], os.fsync, StepRecord((), (), (), 0, (), None)
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    steps = StepFiles(tmp_path, min_seconds=3.0)
+    for seconds, n_files in ((1.0, 0), (2.9, 0), (3.0, 1), (5.9, 1), (6.0, 2), (8.9, 2)):
+        now[0] = 100.0 + seconds
+        steps.save(f"after {seconds}", record)
+        assert len(steps_in(tmp_path)) == n_files
+    steps.flush()
+    assert len(steps_in(tmp_path)) == 3
+    again = StepFiles(tmp_path)
+    again.resume("")
+    assert all(vars(again.load(f"after {s}", None, id)) == vars(record) for s in (1.0, 3.0, 5.9, 8.9))
+    now[0] = 1100.0  # after 1000 seconds, every 20 seconds
+    steps.save("late", record)
+    for seconds, is_due in ((3.0, False), (19.9, False), (21.0, True)):
+        now[0] = 1100.0 + seconds
+        assert steps.is_due() is is_due
+
+    def slow(file):
+        now[0] += 0.5
+        fsync(file)
+
+    steps = StepFiles(tmp_path, min_seconds=0.0)
+    monkeypatch.setattr(os, "fsync", slow)
+    steps.save("slow", record)  # which takes a second, with the sync of the folder
+    now[0] += 49.0
+    assert not steps.is_due()  # slow writes are rare
+    now[0] += 2.0
+    assert steps.is_due()

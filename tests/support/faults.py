@@ -38,7 +38,12 @@ class FullDisk:
         def limited(*arguments, **named):
             self.n_events += 1
             if self.at is not None and self.n_events >= self.at:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                self.fail()
             return function(*arguments, **named)
 
         return limited
+
+    @staticmethod
+    def fail(*arguments, **named):
+        """Raise the error of a full disk."""
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
