@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Interrupted, factorize, pack
-from bitatoms.core.block import Block
 from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.errors import InputWarning
 from bitatoms.estimators.dictionary_learning import SearchLimitWarning
-from bitatoms.mdl import codelength_from_counts
 from bitatoms.parallel import Workers
 from bitatoms.rows.budget import MemoryLimitError
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.subsample import default_search_rows, learn
-from bitatoms.search.holdout import HoldOut
 from support.clock import WorkClock, allowed
 from support.contexts import assert_held_out, context_of_search
 from support.plans import use_budget
@@ -205,33 +202,6 @@ def test_a_sample_of_noise_has_no_atoms(algebra):
     X = random_bits(0, 4000, 60, 0.3)
     result = factorize(X, algebra=algebra, search_rows=200, random_state=0)
     assert {row.atoms for row in result.history if row.rows == 4000} == {0}
-
-
-def test_held_out_rows_separate_noise_from_structure():
-    """Atoms that are rows of the sample shorten its code, and lengthen that of other rows."""
-    rng = np.random.default_rng(0)
-    seen, unseen = ((rng.random((n, 60)) < 0.1).astype(np.uint8) for n in (40, 40))
-    objective, holdout = Objective(True, "xor", share=1e-4), HoldOut(BitMatrix.from_dense(unseen), 400_000, Workers())
-    none, copies = np.zeros((0, 60), np.uint8), seen
-    codes = np.zeros((40, 0), np.uint8), np.eye(40, dtype=np.uint8)
-    blocks = [
-        Block(BitMatrix.from_dense(seen), BitMatrix.from_dense(a), BitMatrix.from_dense(c), None, Workers())
-        for a, c in zip((none, copies), codes, strict=True)
-    ]
-    assert objective.cost(blocks[1]) < objective.cost(blocks[0])
-    assert holdout.cost(blocks[1], objective) > holdout.cost(blocks[0], objective)
-
-
-def test_the_cost_of_held_out_rows_estimates_that_of_all_rows():
-    """If held-out rows are like the others, it is about the codelength of all rows."""
-    data = planted(4000, 80, 5, noise=0.02, random_state=1)
-    X, codes = BitMatrix.from_dense(data.X), BitMatrix.from_dense(data.codes)
-    atoms = BitMatrix.from_dense(data.atoms)
-    block = Block(X[:2000], atoms, codes[:2000], None, Workers())
-    cost = HoldOut(X[2000:], 4000, Workers()).cost(block, Objective(True, "xor", share=0.5))
-    all_rows = Block(X, atoms, codes, None, Workers())
-    length = codelength_from_counts(4000, 80, all_rows.wrong(), all_rows.uses(), atoms.row_weights()).total
-    assert abs(cost / length - 1) < 0.02
 
 
 def test_an_atom_costs_a_sample_its_share():
