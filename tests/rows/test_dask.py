@@ -18,7 +18,6 @@ import scipy.sparse
 import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms import dask as dask_api
-from bitatoms.bits import stack_rows
 from bitatoms.core.coding import coding_rule
 from bitatoms.core.counts import Counts
 from bitatoms.core.model import Model
@@ -71,14 +70,6 @@ def fit(rows, callbacks=None):
 def model():
     """Return a model learned in memory."""
     return Model.from_factorization(in_memory().result)
-
-
-def test_codes_of_a_fit_are_those_of_rows_in_memory():
-    """The estimator, whose fits are compared in test_sources, has none."""
-    expected, found = in_memory(), fit(DaskRows(PARTITIONS["awkward"]))
-    assert_same(found.result, expected.result)
-    n_atoms = expected.spec.atoms.n_rows
-    assert stack_rows(dask.compute(*found.codes), n_atoms) == stack_rows(expected.codes, n_atoms)
 
 
 @pytest.mark.slow  # processes take seconds to start
@@ -257,6 +248,8 @@ def test_values_are_thresholded_on_the_workers():
         DaskRows(PARTITIONS["one"], binarize="high")
     with pytest.raises(TypeError, match="X is of type ndarray, not a Dask array"):
         DaskRows(X)
+    narrow = DaskRows(ZEROS.map_blocks(first_three, chunks=(2, 4)))  # not as wide as the metadata
+    assert (narrow.n_rows, narrow.n_features) == (6, 3)
 
 
 def first_three(block):
@@ -272,7 +265,9 @@ def fail(block):
 
 
 FAILING = PARTITIONS["many"].map_blocks(fail, dtype=np.uint8, meta=np.empty((0, 0), np.uint8))
+INVALID = da.from_array(with_values({(499, 70): 2}), chunks=(100, 50))
 ZEROS = da.zeros((6, 4), chunks=(2, 4))
+NARROWER = ZEROS.map_blocks(narrower_at_the_end, meta=np.empty((0, 0)))
 
 
 @pytest.mark.parametrize(
@@ -281,16 +276,8 @@ ZEROS = da.zeros((6, 4), chunks=(2, 4))
         (da.zeros(5), ValueError, "Expected 2D array, got 1D array"),
         (da.zeros((0, 5)), ValueError, r"Found array with 0 sample\(s\)"),
         (da.zeros((5, 0)), ValueError, r"Found array with 0 feature\(s\)"),
-        (
-            ZEROS.map_blocks(narrower_at_the_end, meta=np.empty((0, 0))),
-            ValueError,
-            "partition 2 of X has 3 columns, but the first has 4",
-        ),
-        (
-            da.from_array(with_values({(499, 70): 2}), chunks=(100, 50)),
-            ValueError,
-            r"\(first: 2 at row 499, column 70\); for counts, pass binarize=0",
-        ),
+        (NARROWER, ValueError, "partition 2 of X has 3 columns, but the first has 4"),
+        (INVALID, ValueError, r"\(first: 2 at row 499, column 70\); for counts, pass binarize=0"),
         (FAILING, OSError, "the disk is gone"),
     ],
 )
@@ -298,22 +285,6 @@ def test_arrays_that_are_not_tables_raise(client, table, kind, message):
     for each in (None, client):
         with pytest.raises(kind, match=message):
             dask_api.fit(ba.BinaryDictionaryLearning(), table, client=each)
-
-
-def test_the_width_is_that_of_the_partitions_not_of_the_metadata():
-    rows = DaskRows(ZEROS.map_blocks(first_three, chunks=(2, 4)))
-    assert (rows.n_rows, rows.n_features) == (6, 3)
-
-
-def test_data_frames_have_column_names():
-    pandas = pytest.importorskip("pandas")
-    import dask.dataframe as dd
-
-    frame = pandas.DataFrame(X[:, :3], columns=["milk", "bread", "eggs"]).assign(eggs=lambda f: f.eggs.astype(bool))
-    table = dd.from_pandas(frame, npartitions=3)
-    assert dask_partitions.column_names(table) == ("milk", "bread", "eggs")
-    assert dask_partitions.column_names(PARTITIONS["one"]) is None
-    assert DaskRows(table).take(np.arange(N)) == BitMatrix.from_dense(X[:, :3])
 
 
 @pytest.mark.parametrize("partitions", ["awkward", "sparse", "sparse matrices", "unknown", "floats"])
@@ -335,14 +306,17 @@ def test_lazy_codes_scores_and_samples_equal_those_in_memory(partitions):
     np.testing.assert_array_equal(samples.compute(), model().reconstruct(expected).to_dense())
 
 
-def test_lazy_codes_check_columns_and_values():
-    with pytest.raises(ValueError, match="X has 129 columns, but the model was learned from 130"):
-        dask_api.transform(model(), PARTITIONS["many"][:, :-1])
-    with pytest.raises(ValueError, match="the codes have 130 columns"):
-        dask_api.inverse_transform(model(), PARTITIONS["one"])
-    wrong = da.from_array(with_values({(499, 70): 2}), chunks=(100, 50))
-    with pytest.raises(ValueError, match="2 at row 499, column 70"):
-        dask_api.transform(model(), wrong).compute()
+@pytest.mark.parametrize(
+    ("call", "table", "message"),
+    [
+        (dask_api.transform, PARTITIONS["many"][:, :-1], "X has 129 columns, but the model was learned from 130"),
+        (dask_api.inverse_transform, PARTITIONS["one"], "the codes have 130 columns"),
+        (dask_api.transform, INVALID, "2 at row 499, column 70"),
+    ],
+)
+def test_lazy_codes_check_columns_and_values(call, table, message):
+    with pytest.raises(ValueError, match=message):
+        call(model(), table).compute()
 
 
 def test_columns_of_data_frames_are_matched_by_name():
@@ -351,8 +325,12 @@ def test_columns_of_data_frames_are_matched_by_name():
 
     names = [f"item {j}" for j in range(M)]
     learned = replace(model(), columns=tuple(names))
-    frame = pandas.DataFrame(X, columns=names)[names[::-1]].assign(day="monday")
-    table = dd.from_pandas(frame, npartitions=3)
+    frame = pandas.DataFrame(X, columns=names)[names[::-1]]
+    table = dd.from_pandas(frame.assign(**{"item 0": frame["item 0"].astype(bool)}), npartitions=3)
+    assert dask_partitions.column_names(table) == tuple(names[::-1])
+    assert dask_partitions.column_names(PARTITIONS["one"]) is None
+    assert DaskRows(table).take(np.arange(N)) == BitMatrix.from_dense(X[:, ::-1])
+    table = table.assign(day="monday")
     with pytest.warns(InputWarning, match="X: ignored 1 column that the model was not fitted on: 'day'"):
         codes, scores = dask_api.transform(learned, table), dask_api.score_samples(learned, table)
     np.testing.assert_array_equal(codes.compute(), dask_api.transform(learned, PARTITIONS["many"]).compute())
@@ -366,14 +344,6 @@ def test_columns_of_data_frames_are_matched_by_name():
     with pytest.warns(InputWarning, match="^X: 5 absent columns are read as 0: 'item 0', 'item 1'"):
         filled = dask_api.transform(learned, fewer, absent="zero")
     np.testing.assert_array_equal(filled.compute(), expected.compute())
-
-
-def test_an_array_of_a_store(tmp_path):
-    array = dask_api.array_of(ba.pack(X, tmp_path / "rows.zarr"), chunk_rows=300)
-    assert array.chunks == ((300, 300, 100), (M,))
-    np.testing.assert_array_equal(array.compute(), X)
-    empty = dask_api.array_of(ba.pack(X[:0], tmp_path / "empty.zarr"))
-    assert empty.compute().shape == (0, M)
 
 
 def test_sizeof_of_packed_rows_and_counts():

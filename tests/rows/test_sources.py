@@ -182,39 +182,26 @@ def test_codes_that_do_not_fit_into_memory_need_an_output(stores, monkeypatch):
         model.transform(TABLES["xor"], output="codes.zarr")
 
 
-@pytest.mark.parametrize("params", [{"search": "paper"}, {"search": "paper", "update": "k-prox"}])
-def test_paper_search_and_k_prox_need_rows_in_memory(stores, params):
-    X = da.from_array(TABLES["xor"], chunks=(100, M))
-    for rows in (stores / "xor-700.zarr", X):
-        with pytest.raises(ValueError, match="needs all rows in memory; pass"):
-            ba.BinaryDictionaryLearning(7, **params).fit(rows)
-
-
-@pytest.mark.parametrize("table", ["or unknown"])
-def test_a_fit_that_a_limit_ended_is_resumed(expected, stores, tmp_path, table):
-    """The callback stands for max_time, which is checked in the same place."""
-    path, folder = stores / f"{table}-700.zarr", tmp_path / "checkpoint"
-    number = next(i for i, call in enumerate(CALLS) if table_name(call) == table and call["n_components"] == 20)
-    stopped = estimator(CALLS[number], checkpoint=folder, callbacks=lambda row: row.rows == N).fit(path)
-    assert stopped.as_model().ended == "callback"
-    again = estimator(CALLS[number], checkpoint=folder, resume=True)
-    assert_same(expected, number, again.fit(path), path)
-    with pytest.raises(ValueError, match="resume=True requires checkpoint, the folder to resume from"):
-        estimator(CALLS[number], resume=True).fit(path)
-
-
-def test_ctrl_c_in_a_pass_keeps_the_model_and_can_be_resumed(expected, stores, tmp_path):
+@pytest.mark.parametrize("is_corrupt", [False, True], ids=["intact codes", "corrupt codes"])
+def test_ctrl_c_in_a_pass_keeps_the_model_and_can_be_resumed(expected, stores, tmp_path, is_corrupt):
+    """Codes of the previous pass that are corrupt are computed again."""
     path, folder, number = stores / "xor-700.zarr", tmp_path / "checkpoint", CALLS.index(XOR_MDL)
 
     def interrupt(row):
-        if row.rows == N:
+        if row.move.startswith("pass 2 "):
             raise KeyboardInterrupt
 
     model = estimator(CALLS[number], checkpoint=folder, callbacks=interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(path)
-    assert model.components_.shape[1] == M
+    assert (model.components_.shape[1], model.as_model().n_samples) == (M, N)
+    if is_corrupt:
+        for codes in folder.glob("codes-*.bin"):
+            content = bytearray(codes.read_bytes())
+            content[-8] ^= 3
+            codes.write_bytes(content)
     assert_same(expected, number, estimator(CALLS[number], checkpoint=folder, resume=True).fit(path), path)
+    assert not list(folder.glob("codes-*.bin"))
 
 
 def test_invalid_calls_with_rows_out_of_core(stores, tmp_path):
@@ -229,6 +216,11 @@ def test_invalid_calls_with_rows_out_of_core(stores, tmp_path):
         estimator(CALLS[0], checkpoint=path).fit(path)
     with pytest.raises(ba.FileError, match=r"there is no folder .* create it first"):
         estimator(CALLS[0], checkpoint=tmp_path / "no" / "there").fit(path)
+    with pytest.raises(ValueError, match="resume=True requires checkpoint, the folder to resume from"):
+        estimator(CALLS[0], resume=True).fit(path)
+    for rows, params in product((path, da.from_array(TABLES["xor"], chunks=(100, M))), ({}, {"update": "k-prox"})):
+        with pytest.raises(ValueError, match="needs all rows in memory; pass"):
+            ba.BinaryDictionaryLearning(7, search="paper", **params).fit(rows)
     with pytest.raises(TypeError, match=r"whose rows are not in memory; pass it to BinaryDictionaryLearning\.fit"):
         ba.factorize(ba.Store(path))
     empty = ba.pack(TABLES["xor"][:0], tmp_path / "empty.zarr")
@@ -264,29 +256,6 @@ def test_other_unknown_cells_are_another_table(stores, tmp_path):
         estimator(OR_7, **stop).fit(table)
         with pytest.raises(ba.FileError, match="contains the fit of a different call: the rows differ"):
             estimator(OR_7, **stop, resume=True).fit(other)
-
-
-@pytest.mark.parametrize("damage", ["a row", "all rows", "the pad bits", "the number of atoms", "the end"])
-def test_corrupt_codes_are_computed_again(expected, stores, tmp_path, damage):
-    path, folder, number = stores / "xor-700.zarr", tmp_path / "checkpoint", CALLS.index(XOR_MDL)
-    estimator(CALLS[number], checkpoint=folder, callbacks=lambda row: row.rows == N).fit(path)
-    (codes,) = folder.glob("codes-*.bin")
-    content = bytearray(codes.read_bytes())
-    header = len(content) - 8 * N  # up to 64 atoms take one word per row
-    if damage == "a row":
-        content[header] ^= 3
-    elif damage == "all rows":
-        content[header::8] = bytes(byte ^ 1 for byte in content[header::8])
-    elif damage == "the pad bits":
-        content[header + 7] ^= 0xFF
-    elif damage == "the number of atoms":
-        content[24] ^= 5
-    else:
-        del content[-8:]
-    codes.write_bytes(content)
-    again = estimator(CALLS[number], checkpoint=folder, resume=True)
-    assert_same(expected, number, again.fit(path), path)
-    assert not list(folder.glob("codes-*.bin"))
 
 
 def test_parameters_are_checked_before_rows_are_read(stores, tmp_path):
