@@ -10,16 +10,20 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import bitatoms as ba
+from bitatoms.bits import BitMatrix
+from bitatoms.core.result import Round
 from bitatoms.io.errors import FileError
 from bitatoms.rows import checkpoint as checkpoints
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.checkpoint_steps import StepFiles
-from bitatoms.search.journal import StepRecord
+from bitatoms.search.journal import BestState, StepRecord, random_state
+from bitatoms.search.population import CostedState
 from support.checkpoints import assert_equal, assert_raises, call_of, example_state, load, states, unfinished_fit
 from support.faults import FaultAtChunk
 from support.files import outcome
 from support.plans import use_small_budget
 from support.results import assert_same_search
+from support.strategies import random_bits
 
 START_OVER = "; move this file away, or choose another folder, to start over"
 
@@ -264,6 +268,26 @@ def test_a_corrupt_file_of_steps_raises_and_is_named(written_at_once, tmp_path):
         assert message.endswith(START_OVER)
         assert "\n" not in message
         path.write_bytes(content)
+
+
+def test_a_step_is_loaded_unchanged(tmp_path):
+    def state(seed, n_atoms):
+        shapes = (n_atoms, 40), (20, n_atoms), (1, 40)
+        return CostedState(10**20 + seed, *(BitMatrix.from_dense(random_bits(seed, *shape, 0.4)) for shape in shapes))
+
+    one, other, random = state(0, 3), state(1, 0), random_state(np.random.default_rng(0))
+    history = (Round(1, "grow", 5, 1 << 70, 1, 2, 3, 4, 5, 6, 7, 8, 1, "xor", 20, 0.1),) * 2
+    bests = BestState(state(2, 70), (0, 5, 1), True), BestState(other._replace(cost=7), (1, 2, 3), False), None
+    for best in bests:
+        record = StepRecord((one, other), (4, -3), (random, random), 7, history, best)
+        steps = StepFiles(tmp_path)
+        steps.begin("a")
+        steps.save("one", record)
+        steps.flush()
+        again = StepFiles(tmp_path)
+        again.resume("a")
+        assert vars(again.load("one", (20, 40), id)) == vars(record)
+        assert again.load("other", (20, 40), id) is None
 
 
 def test_steps_are_written_together_when_that_is_due(tmp_path, monkeypatch):
