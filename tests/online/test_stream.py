@@ -124,16 +124,8 @@ def counts_of(X, atoms, codes, algebra, bias=None):
     free, bad = np.array(votes, np.int64).reshape(len(atoms), 2, X.shape[1]).transpose(1, 0, 2)
     pairs = np.tril(codes.T.astype(int) @ codes)
     n_known = naive.known(X).sum(axis=0)
-    sums = (
-        n_known,
-        codes.sum(axis=0),
-        wrong.sum(axis=0),
-        free,
-        bad,
-        pairs,
-        (X == 1).sum(axis=0),
-        (X & wrong).sum(axis=0),
-    )
+    per_column = wrong.sum(axis=0), (X == 1).sum(axis=0), (X & wrong).sum(axis=0)
+    sums = n_known, codes.sum(axis=0), per_column[0], free, bad, pairs, *per_column[1:]
     return Counts(len(X), *(np.asarray(table, np.int64) for table in sums), codes_changed=0)
 
 

@@ -37,19 +37,13 @@ def least_memory(store, workers, n_searched, n_atoms):
     return bisect_left(range(1 << 30), True, key=accepts)
 
 
-@pytest.mark.parametrize(
-    ("n_features", "expected"), [(0, 32768), (1, 32768), (1000, 32768), (1025, 30784), (10**5, 1024), (10**7, 1024)]
-)
-def test_rows_per_chunk_by_width(n_features, expected):
-    assert chunk_rows(n_features) == expected
-
-
-@pytest.mark.parametrize(("n_threads", "expected"), [(1, 2048), (2, 2048), (8, 512)])
-def test_the_chunks_of_all_threads_fit_into_the_limit_together(n_threads, expected):
-    n_features, limit = 1 << 14, 100 << 20
-    n_rows = MemoryBudget(limit, n_features, n_threads, read_bytes=1 << 20).chunk_rows(n_atoms=4)
-    assert n_rows == expected
-    assert 4.5 * n_threads * n_rows * n_features / 8 <= limit  # a chunk in progress takes 4.5 times its rows under XOR
+def test_rows_per_chunk_by_width_and_by_the_number_of_threads():
+    widths = {0: 32768, 1: 32768, 1000: 32768, 1025: 30784, 10**5: 1024, 10**7: 1024}
+    assert {width: chunk_rows(width) for width in widths} == widths
+    limit, rows = 100 << 20, {1: 2048, 2: 2048, 8: 512}  # a chunk in progress takes 4.5 times its rows under XOR
+    budgets = {n_threads: MemoryBudget(limit, 1 << 14, n_threads, read_bytes=1 << 20) for n_threads in rows}
+    assert {n_threads: budget.chunk_rows(n_atoms=4) for n_threads, budget in budgets.items()} == rows
+    assert all(4.5 * n_threads * n_rows * (1 << 14) / 8 <= limit for n_threads, n_rows in rows.items())
 
 
 def test_the_limit_changes_only_where_codes_are_kept(bits, stores):

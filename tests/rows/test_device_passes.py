@@ -166,22 +166,13 @@ def kernels_of(device, n_rows=64, n_features=65):
 
 
 @needs_compiler
-def test_a_block_is_on_the_device_if_it_fits():
+def test_a_block_is_on_the_device_if_it_fits_and_has_enough_rows():
     n_bytes = 64 * 8 * (10 * 2 + 6 * 1)
     assert kernels_of(EmulatedDevice(free_bytes=2 * n_bytes)) is DeviceKernels
     assert kernels_of(EmulatedDevice(free_bytes=2 * n_bytes - 2)) is HostKernels
-
-
-@needs_compiler
-def test_a_block_of_few_rows_is_on_the_host():
     device = EmulatedDevice()
+    assert kernels_of(device, 2, 64 * 1023) is DeviceKernels
+    assert kernels_of(device, 2, 64 * 1023 + 1) is HostKernels  # too wide for the memory that threads share
     device.min_rows = 65
     assert kernels_of(device) is HostKernels
     assert kernels_of(device, n_rows=65) is DeviceKernels
-
-
-@needs_compiler
-def test_a_block_too_wide_for_the_memory_that_threads_share_is_on_the_host():
-    device = EmulatedDevice()
-    assert kernels_of(device, 2, 64 * 1023) is DeviceKernels
-    assert kernels_of(device, 2, 64 * 1023 + 1) is HostKernels

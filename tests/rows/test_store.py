@@ -142,33 +142,24 @@ def test_the_fingerprint_identifies_the_rows(tmp_path, bits):
     assert len({first, *others}) == 4
 
 
-def test_other_files_raise_errors_with_a_hint(tmp_path, bits):
+def test_other_files_and_incomplete_stores_are_not_opened(tmp_path, bits):
     zarr.create_array(tmp_path / "array.zarr", data=bits.to_dense())
     (tmp_path / "table.csv").write_text("a,b\n0,1\n")
     (tmp_path / "empty").mkdir()
+    PackedStoreWriter(tmp_path / "incomplete.zarr", 70).append(RowChunk(bits))
+    write_store(tmp_path / "cut.zarr", bits, chunk_bytes=9 * 100)
+    (tmp_path / "cut.zarr/bits/c/30/0").unlink()  # the last chunk
     for name, part in (
         ("array.zarr", "bitatoms.pack("),
         ("table.csv", "bitatoms.pack("),
         ("gone.zarr", "there is no such store"),
         ("empty", "this folder is not a Zarr store"),
+        ("incomplete.zarr", "incomplete: writing it was interrupted"),
+        ("cut.zarr", "its chunk 'bits/c/30/0' is missing"),
     ):
         with pytest.raises(ba.FileError, match=name) as caught:
             Store(tmp_path / name)
         assert part in str(caught.value)
-
-
-def test_an_incomplete_store_is_not_opened(tmp_path, bits):
-    writer = PackedStoreWriter(tmp_path / "incomplete.zarr", 70)
-    writer.append(RowChunk(bits))
-    with pytest.raises(ba.FileError, match="incomplete: writing it was interrupted"):
-        Store(tmp_path / "incomplete.zarr")
-
-
-def test_a_store_without_its_last_chunk_is_not_opened(tmp_path, bits):
-    store = write_store(tmp_path / "table.zarr", bits, chunk_bytes=9 * 100)
-    (tmp_path / "table.zarr/bits/c/30/0").unlink()
-    with pytest.raises(ba.FileError, match="its chunk 'bits/c/30/0' is missing"):
-        Store(store.path)
 
 
 def damage_chunk(folder, bits, damage):
