@@ -419,13 +419,19 @@ def test_a_sorted_stream_keeps_the_atoms_of_the_past(n_components, algebra):
     assert all(wrong_share(online, each.X) < 0.022 for each in made)  # 2 % noise
 
 
+@pytest.mark.parametrize("n_components", [6, "mdl"])
 @both_algebras
-def test_useless_atoms_are_replaced(algebra):
-    """Half of a fixed number of atoms are of no use to the rows."""
-    made = planted(1024, 40, 6, algebra=algebra, noise=0.01, random_state=0)
-    init = np.vstack([made.atoms[:3], np.zeros((3, 40), np.uint8)])
-    online = streamed(made.X, 512, n_components=6, algebra=algebra, max_iter=20, init=init)
-    assert found_again(online, made.atoms) == 6
+def test_atoms_are_replaced_between_searches(n_components, algebra):
+    """Atoms grow from the errors of the latest rows: as many as are missing, or as many as save bits."""
+    made = planted(1024, 40, 6, algebra=algebra, atom_density=0.2, noise=0.01, random_state=0)
+    init = np.vstack([made.atoms[:3], np.zeros((3 if n_components == 6 else 0, 40), np.uint8)])
+    tuning = StreamTuning(rows_per_replacement=256, growth_per_search=1e9, growth_per_search_of_all=1e9)
+    params = params_for(n_components=n_components, algebra=algebra, init=init)
+    online = StreamLearner(params, 0.0, as_generator(0), tuning)
+    for start in range(0, 1024, 128):
+        online.partial_fit(BitMatrix.from_dense(made.X[start : start + 128]), ALONE)
+    assert found_again(online, made.atoms) == len(online.state.atoms) == 6
+    assert wrong_share(online, made.X) < 0.0105  # 1 % noise
 
 
 def test_rows_of_a_batch_start_from_codes_of_earlier_rows():
