@@ -35,8 +35,6 @@ def test_a_resumed_fit_has_the_random_numbers_of_the_first_call(kind, tmp_path):
         with Checkpoint(tmp_path / "fit", call_of(), resume=True) as checkpoint:
             assert drawn(checkpoint) == first
             checkpoint.save(example_state())  # which saves the generator too
-            checkpoint.random(generator)
-            assert_equal(checkpoint.load(), example_state())
     with Checkpoint(tmp_path / "other", call_of(), resume=True) as checkpoint:
         assert drawn(checkpoint) != first
 
@@ -67,6 +65,8 @@ def test_the_same_state_gives_the_same_bytes(tmp_path):
     for name in ("one", "other"):
         with Checkpoint(tmp_path / name, call_of(), resume=False) as checkpoint:
             checkpoint.save(example_state())
+            if name == "other":
+                checkpoint.random(np.random.default_rng())  # which keeps the saved state
     assert (tmp_path / "one" / "state.npz").read_bytes() == (tmp_path / "other" / "state.npz").read_bytes()
 
 
