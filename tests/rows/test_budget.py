@@ -22,6 +22,7 @@ from bitatoms.rows.store import StoreRows, check_memory
 from bitatoms.rows.subsample import learn
 from bitatoms.validation import as_generator
 from support.sources import assert_same, assert_same_counts, learned, params_for, write_store
+from support.strategies import random_bits
 
 
 def least_memory(store, workers, n_searched, n_atoms):
@@ -151,8 +152,10 @@ def test_the_chunks_of_a_pass_in_memory_keep_to_the_limit(bits):
     assert 1 < len(codes) <= 3001 // 64 + 1
     assert stack_rows(codes, 5) == stack_rows(expected_codes, 5)
     np.testing.assert_array_equal(counts.free, expected.free)
-    again, _ = rows.run_pass(replace(spec, kept=np.arange(5)), expected_codes)  # of chunks of another size
+    following, before = replace(spec, kept=np.arange(5)), [ba.BitMatrix.from_dense(random_bits(0, 3001, 5, 0.5))]
+    (again, changes), (_, expected) = (each.run_pass(following, before) for each in (rows, MemoryRows(bits, Workers())))
     assert stack_rows(again, 5) == stack_rows(codes, 5)
+    assert_same_counts(changes, expected)  # from codes of a chunk of another size
 
 
 @pytest.mark.parametrize(
