@@ -237,6 +237,8 @@ def test_every_row_is_equally_likely_in_the_sample():
         assert len(kept.rows) == 16
         hits += kept.rows.column_weights()
     assert abs(hits - 150).max() < 5 * np.sqrt(150 * 0.75)
+    only_last = kept.with_batch(rows[:7], BitMatrix.zeros(7, 0), 1.0, 16, random)  # earlier rows have no weight
+    assert only_last.rows == rows[:7]
 
 
 @pytest.mark.parametrize("forget", [0.0, 0.01, 1.0])

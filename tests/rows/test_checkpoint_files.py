@@ -206,8 +206,9 @@ def test_without_its_state_a_search_starts_over(written_at_once, tmp_path):
 
 
 def test_a_short_search_leaves_no_steps_but_one_that_is_not_finished_can_be_resumed(few_trials_here, tmp_path):
-    ba.factorize(X, checkpoint=tmp_path, **HOW)
-    assert steps_in(tmp_path) == []
+    for max_iter in (2, 500):  # a search that ends at its last round is finished, too
+        ba.factorize(X, checkpoint=tmp_path, max_iter=max_iter, **HOW)
+        assert steps_in(tmp_path) == []
     stopped = ba.factorize(X, checkpoint=tmp_path, callbacks=lambda row: row.round == 5, **HOW)
     assert (stopped.ended, len(steps_in(tmp_path))) == ("callback", 1)
     assert_same_search(ba.factorize(X, checkpoint=tmp_path, resume=True, **HOW), ba.factorize(X, **HOW))
