@@ -127,6 +127,13 @@ def test_time_limits_are_kept_by_passes(monkeypatch, tmp_path, n_components, in_
     assert model.transform(X).shape == (len(X), model.n_components_)
 
 
+def test_a_share_of_the_time_is_left_to_passes(monkeypatch):
+    monkeypatch.setattr("bitatoms.rows.memory.chunk_rows", lambda *_: 256)
+    WorkClock(monkeypatch)
+    found = BinaryDictionaryLearning(search="anytime", search_rows=300, max_time=60, random_state=0).fit(SETS["xor"].X)
+    assert (found.as_model().ended, found.as_model().n_samples) == ("max_time", 2000)
+
+
 def test_a_factorization_has_codes_of_all_rows_when_the_time_is_up(monkeypatch):
     X = SETS["xor"].X
     WorkClock(monkeypatch)
