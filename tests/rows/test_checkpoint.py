@@ -1,10 +1,8 @@
-"""Checkpoint: what it saves, when it resumes, locks, and full disks."""
+"""Checkpoint: what its files hold, when it resumes, locks, corrupt files, and full disks."""
 
 import errno
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ import bitatoms as ba
 from bitatoms.rows import checkpoint as checkpoints
 from bitatoms.rows.checkpoint import Checkpoint
 from support.checkpoints import assert_equal, assert_raises, call_of, example_state, load, unfinished_fit
+from support.faults import FullDisk
 
 GENERATORS = [np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64]
 
@@ -21,12 +20,6 @@ GENERATORS = [np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random
 def folder(tmp_path):
     """A folder with an unfinished fit."""
     return unfinished_fit(tmp_path / "fit")
-
-
-def test_an_empty_folder_has_no_state(tmp_path):
-    for resume in (False, True):
-        with Checkpoint(tmp_path / str(resume), call_of(), resume) as checkpoint:
-            assert checkpoint.load() is None
 
 
 @pytest.mark.parametrize("kind", GENERATORS)
@@ -44,13 +37,6 @@ def test_a_resumed_fit_has_the_random_numbers_of_the_first_call(kind, tmp_path):
             checkpoint.save(example_state())  # which saves the generator too
     with Checkpoint(tmp_path / "other", call_of(), resume=True) as checkpoint:
         assert drawn(checkpoint) != first
-
-
-def test_random_keeps_the_saved_state(tmp_path):
-    with Checkpoint(tmp_path / "fit", call_of(), resume=False) as checkpoint:
-        checkpoint.save(example_state())
-        checkpoint.random(np.random.default_rng())
-    assert_equal(load(tmp_path / "fit"), example_state())
 
 
 def test_a_generator_of_unknown_type_raises(tmp_path):
@@ -79,14 +65,15 @@ def test_the_same_state_gives_the_same_bytes(tmp_path):
     for name in ("one", "other"):
         with Checkpoint(tmp_path / name, call_of(), resume=False) as checkpoint:
             checkpoint.save(example_state())
+            if name == "other":
+                checkpoint.random(np.random.default_rng())  # which keeps the saved state
     assert (tmp_path / "one" / "state.npz").read_bytes() == (tmp_path / "other" / "state.npz").read_bytes()
 
 
 def test_an_unfinished_fit_is_not_overwritten(folder):
-    assert_raises(
-        folder, "contains an unfinished fit; pass resume=True to resume it, or delete state.npz", resume=False
-    )
-    assert_raises(folder, "contains an unfinished fit", resume=False, call=call_of(n_components=3))
+    unfinished = "contains an unfinished fit; pass resume=True to resume it, or delete state.npz"
+    for n_components in (20, 3):
+        assert_raises(folder, unfinished, resume=False, call=call_of(n_components=n_components))
     assert_equal(load(folder), example_state())
 
 
@@ -114,7 +101,14 @@ def test_a_finished_fit_is_returned_or_replaced(folder):
         assert checkpoint.load() is None
 
 
-def test_a_fit_without_a_state_starts_again(tmp_path):
+def test_a_fit_without_a_state_starts_again(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        FullDisk(patch, at=1)
+        with (
+            Checkpoint(tmp_path / "fit", call_of(), resume=False) as checkpoint,
+            pytest.raises(ba.FileError, match=r"No space left on device; nothing was changed$"),
+        ):
+            checkpoint.random(np.random.default_rng())
     for n_components, resume in ((3, False), (4, False), (5, True)):
         with Checkpoint(tmp_path / "fit", call_of(n_components=n_components), resume) as checkpoint:
             generator = np.random.default_rng(n_components)
@@ -172,25 +166,6 @@ def test_a_folder_is_locked_until_it_is_closed(folder):
         pass
 
 
-HOLD = """
-import sys
-from bitatoms.rows.checkpoint import Checkpoint
-checkpoint = Checkpoint(sys.argv[1], {"n_samples": 1, "n_features": 1}, resume=False)
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-def test_a_lock_ends_with_its_process(tmp_path):
-    command = [sys.executable, "-c", HOLD, str(tmp_path / "fit")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "held\n"
-        assert_raises(tmp_path / "fit", "another fit is using this folder")
-        process.kill()
-    with Checkpoint(tmp_path / "fit", call_of(), resume=True):
-        pass
-
-
 def test_a_file_system_without_locks_gives_a_warning(folder, monkeypatch, caplog):
     def no_locks(file):
         raise OSError(errno.ENOLCK, "No locks available")
@@ -224,83 +199,26 @@ def test_a_checkpoint_and_its_folder_are_synced(folder, monkeypatch):
     assert events == [f"sync {file}", f"rename {file}", "sync folder"]
 
 
-def no_space(*arguments, **named):
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def no_space_later(function, times):
-    """Return a function that fails after this many calls."""
-    calls = []
-
-    def full(*arguments, **named):
-        calls.append(1)
-        return function(*arguments, **named) if len(calls) <= times else no_space()
-
-    return full
-
-
-POINTS = {
-    "making the temporary folder": ("bitatoms.io.atomic.tempfile.mkdtemp", no_space),
-    "opening": ("bitatoms.rows.checkpoint_file.zipfile.ZipFile", no_space),
-    "the first array": ("bitatoms.rows.checkpoint_file.npy.write_array", no_space),
-    "a later array": ("bitatoms.rows.checkpoint_file.npy.write_array", no_space_later(np.lib.format.write_array, 7)),
-    "the zip directory": ("bitatoms.rows.checkpoint_file.zipfile.ZipFile._write_end_record", no_space),
-    "flushing": ("bitatoms.rows.checkpoint.os.fsync", no_space),
-    "renaming": ("bitatoms.io.atomic.os.replace", no_space),
-}
-
-
-@pytest.mark.parametrize("point", POINTS)
-def test_a_full_disk_leaves_the_previous_checkpoint(point, folder, monkeypatch):
+def test_a_full_disk_leaves_the_previous_checkpoint(folder, monkeypatch):
+    """At any write, sync or rename; at making the temporary folder, and at the end of the file, too."""
     with Checkpoint(folder, call_of(), resume=True) as checkpoint:
-        with monkeypatch.context() as patched:
-            patched.setattr(*POINTS[point])
-            with pytest.raises(ba.FileError, match="No space left on device") as caught:
-                checkpoint.save(example_state(finished=True))
-        message = str(caught.value)
-        assert message.startswith(f"{folder / 'state.npz'}: cannot be written")
-        assert "The previous checkpoint is intact; fix the problem, then pass resume=True" in message
-        assert_equal(checkpoint.load(), example_state())
-        assert sorted(path.name for path in folder.iterdir()) == ["lock", "state.npz"]
+        with monkeypatch.context() as patch:
+            disk = FullDisk(patch)
+            checkpoint.save(example_state(finished=True))
+        checkpoint.save(example_state())
+        assert disk.n_events > 10
+        full = {"mkdtemp": "bitatoms.io.atomic.tempfile.mkdtemp", "zip": "zipfile.ZipFile._write_end_record"}
+        for at in (*range(1, disk.n_events), *full):
+            with monkeypatch.context() as patch:
+                limit = FullDisk(patch, at if isinstance(at, int) else None)
+                if at in full:
+                    patch.setattr(full[at], limit.fail)
+                with pytest.raises(ba.FileError, match="No space left on device") as caught:
+                    checkpoint.save(example_state(finished=True))
+            message = str(caught.value)
+            assert message.startswith(f"{folder / 'state.npz'}: cannot be written")
+            assert "The previous checkpoint is intact; fix the problem, then pass resume=True" in message
+            assert_equal(checkpoint.load(), example_state())
+            assert sorted(path.name for path in folder.iterdir()) == ["lock", "state.npz"]
         checkpoint.save(example_state(finished=True))  # with space again
         assert_equal(checkpoint.load(), example_state(finished=True))
-
-
-def test_a_disk_that_is_full_from_the_start(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.rows.checkpoint.os.fsync", no_space)
-    with Checkpoint(tmp_path / "fit", call_of(), resume=False) as checkpoint, pytest.raises(ba.FileError) as caught:
-        checkpoint.random(np.random.default_rng())
-    assert "No space left on device" in str(caught.value)
-    assert "previous checkpoint" not in str(caught.value)
-
-
-LIMITED = """
-import resource, sys
-sys.path.insert(0, sys.argv[2])
-from bitatoms.rows.checkpoint import Checkpoint
-from support.checkpoints import call_of, example_state
-with Checkpoint(sys.argv[1], call_of(), resume=True) as checkpoint:
-    size = (checkpoint.folder / "state.npz").stat().st_size
-    for share in (0, 0.01, 0.5, 0.9, 1 - 1 / size):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(size * share), resource.RLIM_INFINITY))
-        try:
-            checkpoint.save(example_state())
-        except ValueError as error:
-            print(error)
-"""
-
-
-def test_a_file_size_limit_leaves_the_previous_checkpoint(folder):
-    pytest.importorskip("resource", reason="Windows has no file size limits")
-    before = (folder / "state.npz").read_bytes()
-    command = [sys.executable, "-c", LIMITED, str(folder), str(Path(__file__).parents[1])]
-    process = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert process.stderr == ""
-    assert (
-        process.stdout.count(
-            "cannot be written: File too large; nothing was changed. The previous checkpoint is intact"
-        )
-        == 5
-    )
-    assert (folder / "state.npz").read_bytes() == before
-    assert_equal(load(folder), example_state())

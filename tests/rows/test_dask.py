@@ -1,4 +1,4 @@
-"""Rows on a Dask cluster give the bits of rows in memory, for any partitions and any lost workers."""
+"""Rows of Dask arrays: passes, what a cluster holds, invalid cells, lazy codes. Fits are compared in test_sources."""
 
 import asyncio
 import importlib
@@ -18,7 +18,6 @@ import scipy.sparse
 import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms import dask as dask_api
-from bitatoms.bits import stack_rows
 from bitatoms.core.coding import coding_rule
 from bitatoms.core.counts import Counts
 from bitatoms.core.model import Model
@@ -47,95 +46,34 @@ PARTITIONS["sparse"] = PARTITIONS["awkward"].map_blocks(scipy.sparse.csr_array)
 PARTITIONS["sparse matrices"] = PARTITIONS["many"].map_blocks(scipy.sparse.csr_matrix, dtype=np.float32)
 PARTITIONS["unknown"] = PARTITIONS["awkward"][da.ones(N, dtype=bool, chunks=PARTITIONS["awkward"].chunks[0])]
 PARTITIONS["floats"] = PARTITIONS["many"].astype(float)
-SEARCHES = {
-    "xor 6": {"n_components": 6},
-    "xor 20": {"n_components": 20},
-    "or 6": {"n_components": 6, "algebra": "or"},
-    "xor mdl": {},
-    "or mdl": {"algebra": "or"},
-    "or thorough": {"algebra": "or", "search": "thorough"},
-}
 
 
 @pytest.fixture(scope="module")
 def client():
-    with local_cluster(1) as client:
+    """A cluster of threads, which is made in less time than one of processes."""
+    with local_cluster(1, processes=False, threads_per_worker=2) as client:
         yield client
 
 
-class AfterSearch:
-    """A journal that keeps the state after the search of the sample, so that only the passes run again."""
+@cache
+def in_memory():
+    """Return the result in memory of a sample and passes."""
+    return fit(MemoryRows(BitMatrix.from_dense(X), Workers(1)))
 
-    steps = None
 
-    def __init__(self):
-        self.state = None
-
-    def load(self):
-        return self.state
-
-    def save(self, state):
-        self.state = self.state or state
-
-    def end_search(self, finished):
-        pass
+def fit(rows, callbacks=None):
+    params = params_for(n_components=6, search_rows=300, callbacks=callbacks)
+    return learn(rows, params, Workers(1), as_generator(0))
 
 
 @cache
-def in_memory(name, search_rows=300):
-    """Return the result in memory, and a journal to resume from after the search."""
-    journal = AfterSearch()
-    rows = MemoryRows(BitMatrix.from_dense(X), Workers(1))
-    return fit(rows, name, journal, search_rows), journal
+def model():
+    """Return a model learned in memory."""
+    return Model.from_factorization(in_memory().result)
 
 
-def fit(rows, name, journal=None, search_rows=300, callbacks=None):
-    """Return the result of `learn`."""
-    params = params_for(**SEARCHES[name], search_rows=search_rows, callbacks=callbacks)
-    return learn(rows, params, Workers(1), as_generator(0), journal)
-
-
-def assert_same_bits(rows, name, resume=True, **options):
-    """Assert that atoms, bias, counts, codelength and codes are those in memory; ``resume`` skips the search."""
-    expected, after_search = in_memory(name)
-    found = fit(rows, name, after_search if resume else None, **options)
-    assert_same(found.result, expected.result)
-    n_atoms = expected.spec.atoms.n_rows
-    assert stack_rows(rows._tasks.fetch(found.codes), n_atoms) == stack_rows(expected.codes, n_atoms)
-
-
-@pytest.mark.parametrize(("partitions", "name"), [*zip(PARTITIONS, [*SEARCHES, "xor 20"], strict=True)])
-def test_the_local_scheduler_gives_the_bits_of_rows_in_memory(partitions, name):
-    assert_same_bits(DaskRows(PARTITIONS[partitions]), name)
-
-
-@pytest.mark.parametrize(
-    ("n_workers", "names"),
-    [(1, ["xor 6", "or mdl", "or thorough"]), (3, [*SEARCHES])],
-)
-def test_any_number_of_workers_gives_the_bits_of_rows_in_memory(client, n_workers, names):
-    client.cluster.scale(n_workers)
-    client.wait_for_workers(n_workers)
-    for partitions, name in zip(["awkward", "sparse", "unknown"] * 2, names, strict=False):
-        assert_same_bits(DaskRows(PARTITIONS[partitions], client=client), name)
-
-
-def test_search_and_passes_give_the_bits_of_rows_in_memory(client):
-    with client.as_current():
-        rows = DaskRows(PARTITIONS["unknown"])
-    assert rows._tasks._client is client
-    assert_same_bits(rows, "or mdl", resume=False)
-
-
-def test_a_search_of_all_rows_fetches_them_from_the_workers(client):
-    expected, _ = in_memory("xor 6", N)
-    found = fit(DaskRows(PARTITIONS["sparse"], client=client), "xor 6", search_rows=N)
-    assert_same(found, expected)
-    assert found.codes == expected.codes
-
-
-def test_a_killed_worker_does_not_change_the_result(client):
-    rows = DaskRows(PARTITIONS["many"], client=client)
+@pytest.mark.slow  # processes take seconds to start
+def test_a_killed_worker_does_not_change_the_result():
     killed, moves = [], []
 
     def kill_one(row):
@@ -144,20 +82,18 @@ def test_a_killed_worker_does_not_change_the_result(client):
             has = client.has_what()
             killed.append(kill(client, max(has, key=lambda worker: len(has[worker]))))
 
-    assert_same_bits(rows, "xor 6", callbacks=kill_one)
+    with local_cluster(2) as client:
+        found = fit(DaskRows(PARTITIONS["many"], client=client), kill_one)
+        assert killed[0] not in client.run(os.getpid).values()
+    assert_same(found.result, in_memory().result)
     assert moves[-1].startswith("pass 3 ")
     assert len(killed) == 1
-    assert killed[0] not in client.run(os.getpid).values()
 
 
+@pytest.mark.slow  # each process of the command line loads the library
 def test_workers_of_the_command_line_give_the_bits_of_rows_in_memory(tmp_path):
     with command_line_cluster(tmp_path, 1) as client:
-        assert_same_bits(DaskRows(PARTITIONS["awkward"], client=client), "or mdl")
-
-
-def test_threads_as_workers_give_the_bits_of_rows_in_memory():
-    with local_cluster(1, processes=False, threads_per_worker=2) as client:
-        assert_same_bits(DaskRows(PARTITIONS["awkward"], client=client), "xor mdl")
+        assert_same(fit(DaskRows(PARTITIONS["awkward"], client=client)).result, in_memory().result)
 
 
 def spec_of(atoms, algebra="xor"):
@@ -267,8 +203,7 @@ def with_values(cells):
 
 
 @pytest.mark.parametrize(
-    "cells",
-    [{(499, 70): 2}, {(0, 0): -1, (699, 129): 7}, {(650, 3): np.inf}, {(3, 3): 2, (250, 7): -np.inf, (600, 9): np.inf}],
+    "cells", [{(499, 70): 2}, {(0, 0): -1, (699, 129): 7}, {(3, 3): 2, (250, 7): -np.inf, (600, 9): np.inf}]
 )
 @pytest.mark.parametrize("sparse", [False, True])
 def test_invalid_cells_raise_the_error_of_rows_in_memory(cells, sparse):
@@ -306,99 +241,56 @@ def test_missing_values_are_unknown_cells_whatever_the_partitions(kind):
         assert f"all rows:{hashed.astype('>u8').tobytes().hex()}" not in fingerprints
 
 
-def test_invalid_cells_on_a_worker_raise_here(client):
-    with pytest.raises(ValueError, match=r"\(first: 2 at row 499, column 70\); for counts, pass binarize=0"):
-        DaskRows(da.from_array(with_values({(499, 70): 2}), chunks=(100, 50)), client=client)
-
-
 def test_values_are_thresholded_on_the_workers():
     rows = DaskRows(da.from_array(X * 3 - 1.5, chunks=(200, 100)), binarize=0.5)
     assert rows.take(np.arange(N)) == BitMatrix.from_dense(X)
     with pytest.raises(ValueError, match="binarize must be None or a finite number"):
         DaskRows(PARTITIONS["one"], binarize="high")
-
-
-def fail(block):
-    raise OSError("the disk is gone")
-
-
-@pytest.mark.parametrize("on_cluster", [False, True])
-def test_errors_of_computing_the_table_are_raised_unchanged(on_cluster, request):
-    client = request.getfixturevalue("client") if on_cluster else None
-    table = PARTITIONS["many"].map_blocks(fail, dtype=np.uint8, meta=np.empty((0, 0), np.uint8))
-    with pytest.raises(OSError, match="the disk is gone"):
-        DaskRows(table, client=client)
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (da.zeros(5), "Expected 2D array, got 1D array"),
-        (da.zeros((0, 5)), r"Found array with 0 sample\(s\)"),
-        (da.zeros((5, 0)), r"Found array with 0 feature\(s\)"),
-    ],
-)
-def test_arrays_that_are_not_tables_raise(table, message):
-    with pytest.raises(ValueError, match=message):
-        ba.BinaryDictionaryLearning().fit(table)
+    with pytest.raises(TypeError, match="X is of type ndarray, not a Dask array"):
+        DaskRows(X)
+    narrow = DaskRows(ZEROS.map_blocks(first_three, chunks=(2, 4)))  # not as wide as the metadata
+    assert (narrow.n_rows, narrow.n_features) == (6, 3)
 
 
 def first_three(block):
     return block[:, :3]
 
 
-def test_the_width_is_that_of_the_partitions_not_of_the_metadata():
-    rows = DaskRows(da.zeros((6, 4), chunks=(2, 4)).map_blocks(first_three, chunks=(2, 4)))
-    assert (rows.n_rows, rows.n_features) == (6, 3)
-
-
 def narrower_at_the_end(block, block_info=None):
     return block[:, : 4 - block_info[0]["chunk-location"][0] // 2]
 
 
-def test_partitions_of_different_widths_raise():
-    table = da.zeros((6, 4), chunks=(2, 4)).map_blocks(narrower_at_the_end, meta=np.empty((0, 0)))
-    with pytest.raises(ValueError, match="partition 2 of X has 3 columns, but the first has 4"):
-        DaskRows(table)
+def fail(block):
+    raise OSError("the disk is gone")
 
 
-def test_arrays_in_memory_raise():
-    with pytest.raises(TypeError, match="X is of type ndarray, not a Dask array"):
-        DaskRows(X)
+FAILING = PARTITIONS["many"].map_blocks(fail, dtype=np.uint8, meta=np.empty((0, 0), np.uint8))
+INVALID = da.from_array(with_values({(499, 70): 2}), chunks=(100, 50))
+ZEROS = da.zeros((6, 4), chunks=(2, 4))
+NARROWER = ZEROS.map_blocks(narrower_at_the_end, meta=np.empty((0, 0)))
 
 
-def test_data_frames_have_column_names():
-    pandas = pytest.importorskip("pandas")
-    import dask.dataframe as dd
-
-    frame = pandas.DataFrame(X[:, :3], columns=["milk", "bread", "eggs"]).assign(eggs=lambda f: f.eggs.astype(bool))
-    table = dd.from_pandas(frame, npartitions=3)
-    assert dask_partitions.column_names(table) == ("milk", "bread", "eggs")
-    assert dask_partitions.column_names(PARTITIONS["one"]) is None
-    assert DaskRows(table).take(np.arange(N)) == BitMatrix.from_dense(X[:, :3])
-
-
-def test_a_model_fitted_on_a_cluster_equals_one_fitted_in_memory(client):
-    params = {"n_components": 6, "search_rows": 300, "random_state": 0}
-    expected = ba.BinaryDictionaryLearning(**params).fit(X)
-    table = PARTITIONS["awkward"]
-    by_client = dask_api.fit(ba.BinaryDictionaryLearning(**params), table, client=client)
-    by_threads = ba.BinaryDictionaryLearning(**params).fit(table)
-    for fitted in (by_client, by_threads):
-        np.testing.assert_array_equal(fitted.components_, expected.components_)
-        assert fitted.codelength_ == expected.codelength_
-        np.testing.assert_array_equal(fitted.transform(table).compute(), expected.transform(X))
+@pytest.mark.parametrize(
+    ("table", "kind", "message"),
+    [
+        (da.zeros(5), ValueError, "Expected 2D array, got 1D array"),
+        (da.zeros((0, 5)), ValueError, r"Found array with 0 sample\(s\)"),
+        (da.zeros((5, 0)), ValueError, r"Found array with 0 feature\(s\)"),
+        (NARROWER, ValueError, "partition 2 of X has 3 columns, but the first has 4"),
+        (INVALID, ValueError, r"\(first: 2 at row 499, column 70\); for counts, pass binarize=0"),
+        (FAILING, OSError, "the disk is gone"),
+    ],
+)
+def test_arrays_that_are_not_tables_raise(client, table, kind, message):
+    for each in (None, client):
+        with pytest.raises(kind, match=message):
+            dask_api.fit(ba.BinaryDictionaryLearning(), table, client=each)
 
 
-@cache
-def model():
-    """Return a model learned in memory."""
-    return Model.from_factorization(in_memory("xor mdl")[0].result)
-
-
-@pytest.mark.parametrize("partitions", PARTITIONS)
+@pytest.mark.parametrize("partitions", ["awkward", "sparse", "sparse matrices", "unknown", "floats"])
 def test_lazy_codes_scores_and_samples_equal_those_in_memory(partitions):
     table = PARTITIONS[partitions]
+    assert dask_api.transform(model(), FAILING).shape == (N, 6)  # nothing is computed
     block = model().code(BitMatrix.from_dense(X), Workers(1))
     expected = block.factors()[1]
     codes = dask_api.transform(model(), table)
@@ -414,28 +306,17 @@ def test_lazy_codes_scores_and_samples_equal_those_in_memory(partitions):
     np.testing.assert_array_equal(samples.compute(), model().reconstruct(expected).to_dense())
 
 
-def test_codes_are_computed_on_the_workers(client):
-    codes = dask_api.transform(model(), PARTITIONS["awkward"])
-    assert codes.shape == (N, len(model().atoms))
-    expected = model().code(BitMatrix.from_dense(X), Workers(1)).factors()[1].to_dense()
-    np.testing.assert_array_equal(client.compute(codes[150:160]).result(), expected[150:160])
-
-
-def test_codes_are_lazy():
-    table = PARTITIONS["many"].map_blocks(fail, dtype=np.uint8, meta=np.empty((0, 0), np.uint8))
-    codes = dask_api.transform(model(), table)
-    with pytest.raises(OSError, match="the disk is gone"):
-        codes.compute()
-
-
-def test_lazy_codes_check_columns_and_values():
-    with pytest.raises(ValueError, match="X has 129 columns, but the model was learned from 130"):
-        dask_api.transform(model(), PARTITIONS["many"][:, :-1])
-    with pytest.raises(ValueError, match="the codes have 130 columns"):
-        dask_api.inverse_transform(model(), PARTITIONS["one"])
-    wrong = da.from_array(with_values({(499, 70): 2}), chunks=(100, 50))
-    with pytest.raises(ValueError, match="2 at row 499, column 70"):
-        dask_api.transform(model(), wrong).compute()
+@pytest.mark.parametrize(
+    ("call", "table", "message"),
+    [
+        (dask_api.transform, PARTITIONS["many"][:, :-1], "X has 129 columns, but the model was learned from 130"),
+        (dask_api.inverse_transform, PARTITIONS["one"], "the codes have 130 columns"),
+        (dask_api.transform, INVALID, "2 at row 499, column 70"),
+    ],
+)
+def test_lazy_codes_check_columns_and_values(call, table, message):
+    with pytest.raises(ValueError, match=message):
+        call(model(), table).compute()
 
 
 def test_columns_of_data_frames_are_matched_by_name():
@@ -444,8 +325,12 @@ def test_columns_of_data_frames_are_matched_by_name():
 
     names = [f"item {j}" for j in range(M)]
     learned = replace(model(), columns=tuple(names))
-    frame = pandas.DataFrame(X, columns=names)[names[::-1]].assign(day="monday")
-    table = dd.from_pandas(frame, npartitions=3)
+    frame = pandas.DataFrame(X, columns=names)[names[::-1]]
+    table = dd.from_pandas(frame.assign(**{"item 0": frame["item 0"].astype(bool)}), npartitions=3)
+    assert dask_partitions.column_names(table) == tuple(names[::-1])
+    assert dask_partitions.column_names(PARTITIONS["one"]) is None
+    assert DaskRows(table).take(np.arange(N)) == BitMatrix.from_dense(X[:, ::-1])
+    table = table.assign(day="monday")
     with pytest.warns(InputWarning, match="X: ignored 1 column that the model was not fitted on: 'day'"):
         codes, scores = dask_api.transform(learned, table), dask_api.score_samples(learned, table)
     np.testing.assert_array_equal(codes.compute(), dask_api.transform(learned, PARTITIONS["many"]).compute())
@@ -466,15 +351,6 @@ def test_sizeof_of_packed_rows_and_counts():
     assert dask.sizeof.sizeof(Counts.none(5, 130)) > 2 * 5 * 130 * 8
     voted = SparseBits.from_bits(BitMatrix.from_dense(np.eye(5, 130)))
     assert 4 * 130 * 8 < dask.sizeof.sizeof(Counts.none(5, 130, voted)) < 5 * 130 * 8
-
-
-def test_workers_read_a_store(client, tmp_path):
-    store = ba.pack(X, tmp_path / "rows.zarr")
-    array = dask_api.array_of(store, chunk_rows=300)
-    assert array.chunks == ((300, 300, 100), (M,))
-    assert_same_bits(DaskRows(array, client=client), "xor 20")
-    empty = dask_api.array_of(ba.pack(X[:0], tmp_path / "empty.zarr"))
-    assert empty.compute().shape == (0, M)
 
 
 def test_scale_dask_is_a_deprecated_name(monkeypatch):

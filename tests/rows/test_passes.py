@@ -1,4 +1,4 @@
-"""Passes over all rows: a stopped fit resumes to the same bits."""
+"""Passes over all rows: what they improve, when they end, and what identifies the rows."""
 
 import itertools
 from dataclasses import astuple, replace
@@ -24,38 +24,9 @@ from support.sources import assert_same, assert_same_counts, learned, params_for
 from support.strategies import random_bits
 
 
-class Stopped(Exception):
-    """Raised by a callback in the middle of a fit."""
-
-
-@pytest.mark.parametrize("algebra", ["xor", "or"])
-@pytest.mark.parametrize("n_components", [6, "mdl"])
-def test_a_fit_stopped_at_every_pass_gives_the_bits_of_one_that_is_not(algebra, n_components, tmp_path):
-    data = ba.datasets.planted(N_ROWS, 65, 6, algebra=algebra, code_density=0.3, noise=0.03, random_state=1)
-    workers = Workers(1, chunk_rows=320)
-    rows = MemoryRows(BitMatrix.from_dense(data.X), workers)
-    how = {"n_components": n_components, "algebra": algebra, "search_rows": 200, "workers": workers}
-    uninterrupted = learned(rows, seed=3, **how)
-    passes = [row.round for row in uninterrupted.history if "pass" in row.move]
-    assert len(passes) > 1
-    stops = [1, *passes]  # the rounds in which it is stopped: in the sample, then at the end of each pass
-    for number, stop in enumerate(stops):
-
-        def raise_at_stop(row, stop=stop):
-            if row.round == stop:
-                raise Stopped
-
-        with Checkpoint(tmp_path / "fit", call_of(65), resume=number > 0) as checkpoint:
-            assert (checkpoint.load() is None) == (number < 2)
-            with pytest.raises(Stopped):
-                fit(rows, checkpoint, how, raise_at_stop, seed=3 + number)
-    with Checkpoint(tmp_path / "fit", call_of(65), resume=True) as checkpoint:
-        resumed = fit(rows, checkpoint, how, None, seed=9)
-        assert checkpoint.load().finished
-    assert_same(resumed, uninterrupted)
-    assert [row[:-2] for row in resumed.history] == [row[:-2] for row in uninterrupted.history]  # all but the seconds
-    with Checkpoint(tmp_path / "fit", call_of(65), resume=True) as checkpoint:
-        assert_same(fit(rows, checkpoint, how, None, seed=9), uninterrupted)
+def after_the_first_pass(row):
+    """A callback that ends a fit."""
+    return "pass" in row.move
 
 
 @pytest.fixture
@@ -70,7 +41,7 @@ def few_votes(monkeypatch):
 def test_votes_on_few_bits_improve_the_model_of_a_sample_wherever_the_rows_are(algebra, n_components, tmp_path):
     X = ba.datasets.planted(N_ROWS, 65, 6, algebra=algebra, code_density=0.3, noise=0.1, random_state=1).X
     bits, how = BitMatrix.from_dense(X), {"algebra": algebra, "n_components": n_components, "search_rows": 50}
-    found = learned(MemoryRows(bits, Workers(1, 320)), **how)
+    found = learned(MemoryRows(bits, Workers(3)), **how)
     costs = [row.bits if n_components == "mdl" else row.wrong_bits for row in found.history if "pass" in row.move]
     assert min(costs) < costs[0]
     store = ba.pack(X, tmp_path / "rows.zarr")
@@ -108,20 +79,16 @@ def test_passes_by_groups_of_atoms_improve_the_model_of_a_sample_wherever_the_ro
     codes = stack_rows(found.codes, found.spec.atoms.n_rows).to_dense()[:, found.indices]
     atoms, bias = found.result.atoms.to_dense(), found.result.bias
     assert astuple(found.result.codelength) == naive.codelength(X, atoms, codes, algebra, bias)
-    for rows in (
+    others = (
         MemoryRows(bits, Workers(3)),
         StoreRows(store, Workers(2, 192)),
         DaskRows(da.from_array(X, chunks=(300, 98))),
-    ):
+    )
+    for rows in others:
         assert_same(run_passes(rows, start, params).result, found.result)
-
-    def stop_after_the_first_pass(row):
-        return "pass" in row.move
-
-    for callback, resume in ((stop_after_the_first_pass, False), (None, True)):
+    for callbacks, resume in (((after_the_first_pass,), False), ((), True)):
         with Checkpoint(tmp_path / "fit", call_of(98), resume=resume) as checkpoint:
-            own = replace(params, callbacks=() if callback is None else (callback,))
-            state = checkpoint.load() or start
+            own, state = replace(params, callbacks=callbacks), checkpoint.load() or start
             last = run_passes(MemoryRows(bits, Workers()), state, own, journal=checkpoint)
     assert_same(last.result, found.result)
 
@@ -129,16 +96,12 @@ def test_passes_by_groups_of_atoms_improve_the_model_of_a_sample_wherever_the_ro
 def test_a_checkpoint_with_votes_on_all_bits_is_resumed_with_votes_on_few(tmp_path, request):
     """As those written before have them; and one with votes on few bits is read as it was saved."""
     X = BitMatrix.from_dense(ba.datasets.planted(N_ROWS, 65, 6, code_density=0.3, noise=0.05, random_state=1).X)
-    how = {"n_components": 6, "search_rows": 60, "workers": Workers()}
-
-    def stop_after_the_first_pass(row):
-        return "pass" in row.move
-
-    for name, votes in (("all", None), ("few", "few_votes")):
-        if votes:
-            request.getfixturevalue(votes)
+    how = {"n_components": 6, "search_rows": 60, "callbacks": after_the_first_pass}
+    for name in ("all", "few"):
+        if name == "few":
+            request.getfixturevalue("few_votes")
         with Checkpoint(tmp_path / name, call_of(65), resume=False) as checkpoint:
-            fit(MemoryRows(X, Workers()), checkpoint, how, stop_after_the_first_pass, seed=0)
+            learned(MemoryRows(X, Workers()), checkpoint.random(np.random.default_rng(0)), checkpoint, **how)
     states = []
     for name in ("all", "few"):
         with Checkpoint(tmp_path / name, call_of(65), resume=True) as checkpoint:
@@ -146,12 +109,6 @@ def test_a_checkpoint_with_votes_on_all_bits_is_resumed_with_votes_on_few(tmp_pa
             assert states[-1].specs[0].voted == states[-1].counts.voted is not None
     assert_same_counts(states[0].counts, states[1].counts)
     assert states[0].counts.free.shape == (states[0].counts.voted.count(),)
-
-
-def fit(rows, checkpoint, how, callback, seed):
-    """Fit with the random generator of the checkpoint; the seed matters only in the first call."""
-    random = checkpoint.random(np.random.default_rng(seed))
-    return learned(rows, seed=random, journal=checkpoint, callbacks=callback, **how)
 
 
 def test_the_fingerprint_changes_with_any_row(tmp_path):

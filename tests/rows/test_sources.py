@@ -8,13 +8,9 @@ import scipy.sparse
 
 import bitatoms as ba
 from bitatoms import dask as on_dask
-from bitatoms.estimators.dictionary_learning import TrainingRows
-from bitatoms.io.packed_store import PackedStoreWriter
-from bitatoms.io.stream import RowChunk
-from bitatoms.parallel import Workers
-from bitatoms.rows.memory import MemoryRows
-from bitatoms.table import Header
+from support.chaos import chaos
 from support.cluster import local_cluster
+from support.sources import write_store
 
 da = pytest.importorskip("dask.array")
 pytest.importorskip("zarr")
@@ -28,30 +24,19 @@ UNKNOWN = np.random.default_rng(1).random((N, M)) < 0.2
 UNKNOWN[130:430] = False  # all of a partition, and of chunks of a store, is known
 TABLES |= {f"{algebra} unknown": np.where(UNKNOWN, np.nan, TABLES[algebra]) for algebra in ("xor", "or")}
 CALLS = [
-    {"algebra": algebra, "n_components": k, "search": search}
-    for algebra, k, search in (
-        ("xor", 7, "fast"),
-        ("xor", 20, "thorough"),
-        ("xor", "mdl", "fast"),
-        ("xor", "mdl", "thorough"),
-        ("or", 7, "thorough"),
-        ("or", 20, "fast"),
-        ("or", "mdl", "fast"),
-        ("or", "mdl", "thorough"),
-    )
+    {"algebra": "xor", "n_components": 7},
+    {"algebra": "xor", "n_components": 20, "search": "thorough"},
+    {"algebra": "xor", "n_components": "mdl"},
+    {"algebra": "or", "n_components": 7, "search": "thorough"},
+    {"algebra": "or", "n_components": 20},
+    {"algebra": "or", "n_components": "mdl"},
+    {"algebra": "xor", "n_components": 7, "unknown": True},
+    {"algebra": "or", "n_components": 20, "unknown": True},
+    {"algebra": "or", "n_components": "mdl", "search": "thorough", "unknown": True},
+    # Single toggles miss codes that the search found: such models remember them.
+    {"algebra": "xor", "n_components": "mdl", "coder": "mdl", "unknown": True},
 ]
-CALLS += [
-    {"algebra": algebra, "n_components": k, "search": search, "unknown": True}
-    for algebra, k, search in (
-        ("xor", 7, "fast"),
-        ("or", 20, "fast"),
-        ("xor", "mdl", "thorough"),
-        ("or", "mdl", "fast"),
-    )
-]
-# Single toggles miss codes that the search found: such models remember them.
-CALLS += [{"algebra": "xor", "n_components": "mdl", "search": "fast", "coder": "mdl", "unknown": True}]
-XOR_MDL, OR_7 = CALLS[2], CALLS[4]
+XOR_MDL, OR_7 = CALLS[2], CALLS[3]
 AWKWARD = (0, 1, 129, 0, 300, 1, 69, 0)  # rows per partition
 
 
@@ -105,40 +90,18 @@ def assert_same(expected, number, model, rows):
         np.testing.assert_array_equal(mine, other)
 
 
-NUMBERED = pytest.mark.parametrize("number", range(len(CALLS)), ids=[str(list(call.values())) for call in CALLS])
-
-
-@NUMBERED
-def test_rows_in_memory(expected, number):
-    """Two or seven chunks; two threads; sparse."""
-    call = CALLS[number]
-    X = table_of(call)
-    assert expected[number][0][0].shape[0] > 4
-    n_chunks = 2 if number % 2 else 7
-    rows = MemoryRows(ba.BitMatrix.from_any(X, missing="unknown"), Workers(1, -(-N // n_chunks)))
-    model = estimator(call)
-    model._set_features(Header(rows.n_features))
-    model._learn(TrainingRows(rows, Workers(), None))
-    assert_same(expected, number, model, X)
-    assert_same(expected, number, estimator(call, n_jobs=2).fit(scipy.sparse.csr_array(X)), scipy.sparse.csc_array(X))
+SIZES = {None: None, 700: 700, "ones": 2000}  # of chunks, in bytes
 
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory):
-    """The tables in stores with large and with small chunks."""
+    """The tables in stores with large and with small chunks, and by their ones."""
     folder = tmp_path_factory.mktemp("stores")
-    for (name, X), size in product(TABLES.items(), (None, 700)):
-        with PackedStoreWriter(folder / f"{name}-{size}.zarr", M, chunk_bytes=size) as store:
-            store.append(RowChunk(ba.BitMatrix.from_any(X, missing="unknown")))
+    for (name, X), (size, chunk_bytes) in product(TABLES.items(), SIZES.items()):
+        bits = ba.BitMatrix.from_any(X, missing="unknown")
+        by_ones = size == "ones" and not bits.n_unknown
+        write_store(folder / f"{name}-{size}.zarr", bits, chunk_bytes=chunk_bytes, by_ones=by_ones)
     return folder
-
-
-@NUMBERED
-def test_rows_in_a_store(expected, stores, number):
-    """Large or small chunks, each with one thread and with two."""
-    call, size = CALLS[number], None if number // 2 % 2 else 700
-    path = stores / f"{table_name(call)}-{size}.zarr"
-    assert_same(expected, number, estimator(call, n_jobs=number % 2 + 1).fit(path), ba.Store(path))
 
 
 def partitioned(number):
@@ -153,23 +116,40 @@ def partitioned(number):
     return X
 
 
-@NUMBERED
-def test_rows_of_dask_without_a_cluster(expected, number):
-    X = partitioned(number)
-    assert_same(expected, number, estimator(CALLS[number]).fit(X), X)
+@pytest.mark.parametrize("source", ["memory", "store", "dask"])
+@pytest.mark.parametrize("number", range(len(CALLS)), ids=[str(list(call.values())) for call in CALLS])
+def test_rows_of_any_source_give_the_same_bits_however_work_is_divided(expected, stores, number, source):
+    call = CALLS[number]
+    name, X = table_name(call), table_of(call)
+    assert expected[number][0][0].shape[0] > 4
+    if source == "memory":
+        rows, coded = scipy.sparse.csr_array(X), scipy.sparse.csc_array(X)
+    elif source == "store":
+        rows = stores / f"{name}-{[*SIZES][number % 3]}.zarr"
+        coded = ba.Store(rows)
+    else:
+        rows = coded = partitioned(number)
+    with chaos(number) as n_jobs, pytest.MonkeyPatch.context() as patch:
+        for module in ("memory", "budget", "dask"):
+            patch.setattr(f"bitatoms.rows.{module}.chunk_rows", lambda *_: 64 * (1 + number))
+        assert_same(expected, number, estimator(call, n_jobs=n_jobs).fit(rows), coded)
 
 
-@pytest.fixture(scope="module")
-def client():
-    """A cluster of two workers; tests/rows/test_dask.py has other numbers of them."""
+def test_rows_on_a_cluster_of_threads_give_the_same_bits(expected):
+    with local_cluster(2, processes=False, threads_per_worker=2) as client:
+        for number in (1, 5, 6):
+            X, call = partitioned(number), CALLS[number]
+            assert_same(expected, number, on_dask.fit(estimator(call), X, client), table_of(call))
+        with client.as_current():
+            assert_same(expected, number, estimator(CALLS[number]).fit(X), X)
+
+
+@pytest.mark.slow  # processes take seconds to start
+def test_rows_on_a_cluster_of_processes_give_the_same_bits(expected):
     with local_cluster(2) as client:
-        yield client
-
-
-def test_rows_on_a_cluster(expected, client):
-    for number, call in [*enumerate(CALLS)][::2]:  # the others are fitted without a cluster, above
-        X = partitioned(number)
-        assert_same(expected, number, on_dask.fit(estimator(call), X, client), table_of(call))
+        for number in range(0, len(CALLS), 2):
+            X, call = partitioned(number), CALLS[number]
+            assert_same(expected, number, on_dask.fit(estimator(call), X, client), table_of(call))
 
 
 def test_a_store_is_accepted_as_path_text_store_and_zarr_group(expected, stores):
@@ -202,39 +182,26 @@ def test_codes_that_do_not_fit_into_memory_need_an_output(stores, monkeypatch):
         model.transform(TABLES["xor"], output="codes.zarr")
 
 
-@pytest.mark.parametrize("params", [{"search": "paper"}, {"search": "paper", "update": "k-prox"}])
-def test_paper_search_and_k_prox_need_rows_in_memory(stores, params):
-    X = da.from_array(TABLES["xor"], chunks=(100, M))
-    for rows in (stores / "xor-700.zarr", X):
-        with pytest.raises(ValueError, match="needs all rows in memory; pass"):
-            ba.BinaryDictionaryLearning(7, **params).fit(rows)
-
-
-@pytest.mark.parametrize("table", ["or", "or unknown"])
-def test_a_fit_that_a_limit_ended_is_resumed(expected, stores, tmp_path, table):
-    """The callback stands for max_time, which is checked in the same place."""
-    path, folder = stores / f"{table}-700.zarr", tmp_path / "checkpoint"
-    number = next(i for i, call in enumerate(CALLS) if table_name(call) == table and call["n_components"] == 20)
-    stopped = estimator(CALLS[number], checkpoint=folder, callbacks=lambda row: row.rows == N).fit(path)
-    assert stopped.as_model().ended == "callback"
-    again = estimator(CALLS[number], checkpoint=folder, resume=True)
-    assert_same(expected, number, again.fit(path), path)
-    with pytest.raises(ValueError, match="resume=True requires checkpoint, the folder to resume from"):
-        estimator(CALLS[number], resume=True).fit(path)
-
-
-def test_ctrl_c_in_a_pass_keeps_the_model_and_can_be_resumed(expected, stores, tmp_path):
+@pytest.mark.parametrize("is_corrupt", [False, True], ids=["intact codes", "corrupt codes"])
+def test_ctrl_c_in_a_pass_keeps_the_model_and_can_be_resumed(expected, stores, tmp_path, is_corrupt):
+    """Codes of the previous pass that are corrupt are computed again."""
     path, folder, number = stores / "xor-700.zarr", tmp_path / "checkpoint", CALLS.index(XOR_MDL)
 
     def interrupt(row):
-        if row.rows == N:
+        if row.move.startswith("pass 2 "):
             raise KeyboardInterrupt
 
     model = estimator(CALLS[number], checkpoint=folder, callbacks=interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(path)
-    assert model.components_.shape[1] == M
+    assert (model.components_.shape[1], model.as_model().n_samples) == (M, N)
+    if is_corrupt:
+        for codes in folder.glob("codes-*.bin"):
+            content = bytearray(codes.read_bytes())
+            content[-8] ^= 3
+            codes.write_bytes(content)
     assert_same(expected, number, estimator(CALLS[number], checkpoint=folder, resume=True).fit(path), path)
+    assert not list(folder.glob("codes-*.bin"))
 
 
 def test_invalid_calls_with_rows_out_of_core(stores, tmp_path):
@@ -249,6 +216,11 @@ def test_invalid_calls_with_rows_out_of_core(stores, tmp_path):
         estimator(CALLS[0], checkpoint=path).fit(path)
     with pytest.raises(ba.FileError, match=r"there is no folder .* create it first"):
         estimator(CALLS[0], checkpoint=tmp_path / "no" / "there").fit(path)
+    with pytest.raises(ValueError, match="resume=True requires checkpoint, the folder to resume from"):
+        estimator(CALLS[0], resume=True).fit(path)
+    for rows, params in product((path, da.from_array(TABLES["xor"], chunks=(100, M))), ({}, {"update": "k-prox"})):
+        with pytest.raises(ValueError, match="needs all rows in memory; pass"):
+            ba.BinaryDictionaryLearning(7, search="paper", **params).fit(rows)
     with pytest.raises(TypeError, match=r"whose rows are not in memory; pass it to BinaryDictionaryLearning\.fit"):
         ba.factorize(ba.Store(path))
     empty = ba.pack(TABLES["xor"][:0], tmp_path / "empty.zarr")
@@ -263,7 +235,6 @@ def test_invalid_calls_with_rows_out_of_core(stores, tmp_path):
         ({"random_state": np.int64(0)}, {"random_state": np.int64(7)}),
         ({"random_state": [1, 2]}, {"random_state": [3, 4]}),
         ({"patience": "auto"}, {"patience": 2}),
-        ({"start_components": "auto"}, {"start_components": 64}),
         ({"init": "auto"}, {"init": "spread"}),
     ],
 )
@@ -285,29 +256,6 @@ def test_other_unknown_cells_are_another_table(stores, tmp_path):
         estimator(OR_7, **stop).fit(table)
         with pytest.raises(ba.FileError, match="contains the fit of a different call: the rows differ"):
             estimator(OR_7, **stop, resume=True).fit(other)
-
-
-@pytest.mark.parametrize("damage", ["a row", "all rows", "the pad bits", "the number of atoms", "the end"])
-def test_corrupt_codes_are_computed_again(expected, stores, tmp_path, damage):
-    path, folder, number = stores / "xor-700.zarr", tmp_path / "checkpoint", CALLS.index(XOR_MDL)
-    estimator(CALLS[number], checkpoint=folder, callbacks=lambda row: row.rows == N).fit(path)
-    (codes,) = folder.glob("codes-*.bin")
-    content = bytearray(codes.read_bytes())
-    header = len(content) - 8 * N  # up to 64 atoms take one word per row
-    if damage == "a row":
-        content[header] ^= 3
-    elif damage == "all rows":
-        content[header::8] = bytes(byte ^ 1 for byte in content[header::8])
-    elif damage == "the pad bits":
-        content[header + 7] ^= 0xFF
-    elif damage == "the number of atoms":
-        content[24] ^= 5
-    else:
-        del content[-8:]
-    codes.write_bytes(content)
-    again = estimator(CALLS[number], checkpoint=folder, resume=True)
-    assert_same(expected, number, again.fit(path), path)
-    assert not list(folder.glob("codes-*.bin"))
 
 
 def test_parameters_are_checked_before_rows_are_read(stores, tmp_path):

@@ -34,8 +34,9 @@ def test_opening_a_store_does_not_read_its_rows(tmp_path, bits, row_names):
     assert pickle.loads(pickle.dumps(store)).shape == store.shape
 
 
-@pytest.mark.parametrize("n_rows", [None, 1, 64, 100, 640, 5000])
-@pytest.mark.parametrize("start", [0, 64, 1000, 3000, 3001])
+@pytest.mark.parametrize(
+    ("n_rows", "start"), [(None, 64), (1, 3000), (64, 1000), (100, 0), (640, 3001), (640, 1), (5000, 1000)]
+)
 def test_chunks_do_not_depend_on_the_chunks_of_the_zarr_store(any_bits, any_stores, n_rows, start):
     size = 5056 if n_rows is None else -(-n_rows // 64) * 64
     for store in any_stores:
@@ -45,23 +46,27 @@ def test_chunks_do_not_depend_on_the_chunks_of_the_zarr_store(any_bits, any_stor
         assert stack_rows(chunks, 70) == any_bits[start:]
 
 
-@pytest.mark.parametrize("n_cols", [0, 1, 7, 8, 63, 64, 65, 128, 130])
-@pytest.mark.parametrize("n_rows", [0, 1, 200])
-@pytest.mark.parametrize("form", ["all known", "some unknown", "by ones"])
+WIDTHS = (0, 1, 7, 8, 63, 64, 65, 128, 130)
+FORMS = ("all known", "some unknown", "by ones")
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_cols", "form"),
+    [(200, n_cols, FORMS[number % 3]) for number, n_cols in enumerate(WIDTHS)]
+    + [(n_rows, n_cols, form) for n_rows, n_cols in ((0, 65), (1, 64)) for form in FORMS]
+    + [(200, 65, "some unknown"), (200, 65, "all known")],
+)
 def test_chunks_of_any_width_are_the_rows(tmp_path, n_rows, n_cols, form):
-    bits = ba.BitMatrix.from_dense(random_bits(n_rows, n_rows, n_cols, 0.5))
+    bits, by_ones = ba.BitMatrix.from_dense(random_bits(n_rows, n_rows, n_cols, 0.5)), form == "by ones"
     if form == "some unknown":
         bits = bits.with_unknown(ba.BitMatrix.from_dense(random_bits(n_cols, n_rows, n_cols, 0.5)))
-    store = write_store(
-        tmp_path / "table.zarr", bits, chunk_bytes=2000 if form == "by ones" else 70, by_ones=form == "by ones"
-    )
-    assert store.n_ones == (bits.count() if form == "by ones" else None)
+    store = write_store(tmp_path / "table.zarr", bits, chunk_bytes=2000 if by_ones else 70, by_ones=by_ones)
+    assert store.n_ones == (bits.count() if by_ones else None)
     assert stack_rows(list(store.chunks(64)), n_cols) == bits
-    assert (
-        stack_rows([packed(rows) for rows in store.stored_chunks(64, start=n_rows // 3)], n_cols) == bits[n_rows // 3 :]
-    )
-    assert store.take(np.arange(0, n_rows, 3)) == bits[::3]
-    assert store.take(np.repeat(np.arange(n_rows), 2)) == bits[np.repeat(np.arange(n_rows), 2)]
+    stored = [packed(rows) for rows in store.stored_chunks(64, start=n_rows // 3)]
+    assert stack_rows(stored, n_cols) == bits[n_rows // 3 :]
+    for chosen in (np.arange(0, n_rows, 3), np.repeat(np.arange(n_rows), 2)):
+        assert store.take(chosen) == bits[chosen]
 
 
 def test_pieces_is_a_deprecated_name_of_chunks(stores):
@@ -137,33 +142,24 @@ def test_the_fingerprint_identifies_the_rows(tmp_path, bits):
     assert len({first, *others}) == 4
 
 
-def test_other_files_raise_errors_with_a_hint(tmp_path, bits):
+def test_other_files_and_incomplete_stores_are_not_opened(tmp_path, bits):
     zarr.create_array(tmp_path / "array.zarr", data=bits.to_dense())
     (tmp_path / "table.csv").write_text("a,b\n0,1\n")
     (tmp_path / "empty").mkdir()
+    PackedStoreWriter(tmp_path / "incomplete.zarr", 70).append(RowChunk(bits))
+    write_store(tmp_path / "cut.zarr", bits, chunk_bytes=9 * 100)
+    (tmp_path / "cut.zarr/bits/c/30/0").unlink()  # the last chunk
     for name, part in (
         ("array.zarr", "bitatoms.pack("),
         ("table.csv", "bitatoms.pack("),
         ("gone.zarr", "there is no such store"),
         ("empty", "this folder is not a Zarr store"),
+        ("incomplete.zarr", "incomplete: writing it was interrupted"),
+        ("cut.zarr", "its chunk 'bits/c/30/0' is missing"),
     ):
         with pytest.raises(ba.FileError, match=name) as caught:
             Store(tmp_path / name)
         assert part in str(caught.value)
-
-
-def test_an_incomplete_store_is_not_opened(tmp_path, bits):
-    writer = PackedStoreWriter(tmp_path / "incomplete.zarr", 70)
-    writer.append(RowChunk(bits))
-    with pytest.raises(ba.FileError, match="incomplete: writing it was interrupted"):
-        Store(tmp_path / "incomplete.zarr")
-
-
-def test_a_store_without_its_last_chunk_is_not_opened(tmp_path, bits):
-    store = write_store(tmp_path / "table.zarr", bits, chunk_bytes=9 * 100)
-    (tmp_path / "table.zarr/bits/c/30/0").unlink()
-    with pytest.raises(ba.FileError, match="its chunk 'bits/c/30/0' is missing"):
-        Store(store.path)
 
 
 def damage_chunk(folder, bits, damage):

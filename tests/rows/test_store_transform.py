@@ -12,14 +12,12 @@ from bitatoms.rows.store_transform import code_store, codes_in_memory, dense_byt
 from support.sources import write_store
 
 
-@pytest.mark.parametrize("chunk_rows", [None, 192])
-def test_codes_and_scores_equal_those_in_memory(tmp_path, any_bits, row_names, any_stores, model, chunk_rows):
+def test_codes_and_scores_equal_those_in_memory(tmp_path, any_bits, row_names, any_stores, model):
     block = model.code(any_bits, Workers())
     codes = block.factors()[1]
     scores, soft = -model.row_bits(block.data(), codes, Workers()), model.soft_codes(any_bits, codes, Workers())
     named = write_store(tmp_path / "named.zarr", any_bits, row_names, chunk_bytes=500)
-    for store in (*any_stores, named):
-        workers = Workers(2, chunk_rows)
+    for store, workers in ((any_stores[0], Workers(2)), (any_stores[1], Workers(2, 192)), (named, Workers(1, 448))):
         assert codes_in_memory(store, model, workers) == codes
         np.testing.assert_array_equal(score_samples(store, model, workers), scores)
         np.testing.assert_array_equal(soft_codes(store, model, workers), soft)
@@ -28,13 +26,15 @@ def test_codes_and_scores_equal_those_in_memory(tmp_path, any_bits, row_names, a
         assert dense_bytes(store, model) == codes.to_dense().nbytes
 
 
-def test_a_dask_array_of_a_store_has_nan_in_unknown_cells(any_bits, any_stores):
+def test_a_dask_array_of_a_store_has_nan_in_unknown_cells(tmp_path, any_bits, any_stores):
     pytest.importorskip("dask")
     from bitatoms.dask import array_of
 
     array = array_of(any_stores[0], chunk_rows=1000)
+    assert array.chunks == ((1000, 1000, 1000, 1), (70,))
     assert array.dtype == (np.float32 if any_bits.n_unknown else np.uint8)
     np.testing.assert_array_equal(array.compute(), any_bits.to_dense(array.dtype))
+    assert array_of(ba.pack(any_bits[:0], tmp_path / "empty.zarr")).compute().shape == (0, 70)
 
 
 def test_soft_codes_that_do_not_fit_into_memory_are_reported(any_stores, model):

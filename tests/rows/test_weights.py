@@ -21,14 +21,8 @@ FIELDS = ("wrong", "uses", "bias", "saved", "ones", "missed", "known", "complete
 
 def assert_same_result(weighted, repeated, weights):
     """Assert that all but the codes is equal to the bit, and that rows have the codes of their first repetitions."""
-    assert weighted.atoms == repeated.atoms
-    assert weighted.codelength == repeated.codelength
-    assert (weighted.n_samples, weighted.algebra, weighted.coder) == (
-        repeated.n_samples,
-        repeated.algebra,
-        repeated.coder,
-    )
-    assert weighted.rows_hash == repeated.rows_hash
+    for name in ("atoms", "codelength", "n_samples", "algebra", "coder", "rows_hash"):
+        assert getattr(weighted, name) == getattr(repeated, name), name
     assert weighted.summary() == repeated.summary()
     assert [row[:-1] for row in weighted.history] == [row[:-1] for row in repeated.history]
     for name in FIELDS:
@@ -173,9 +167,6 @@ def test_too_many_repetitions_are_an_error(table, weight, how, limit):
     weights, message = np.full(200, weight), f"sum of sample_weight is .*{limit}.* divide all weights"
     with pytest.raises(MemoryLimitError, match=message):
         ba.factorize(table, sample_weight=weights, **how)
-
-
-def test_score_checks_the_number_of_repetitions():
     model = ba.BinaryDictionaryLearning(3, search="paper", random_state=0).fit(np.eye(20, dtype=np.uint8))
     with pytest.raises(MemoryLimitError, match=r"sum of sample_weight is 2e\+13"):
         model.score(np.eye(20, dtype=np.uint8), sample_weight=np.full(20, 10**12))

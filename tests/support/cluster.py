@@ -9,6 +9,7 @@ import tempfile
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from multiprocessing import forkserver
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 
 import dask
@@ -39,6 +40,10 @@ def _start_server():
     """Start a process that loads Dask, the library and its kernels once; workers are forked from it."""
     get_mp_context()  # sets what Dask loads
     multiprocessing.set_forkserver_preload(["distributed", "support.loaded_kernels"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("TMPDIR", raising=False)
+        patch.setattr(tempfile, "tempdir", None)
+        get_temp_dir()  # of its socket, until this process ends: not in the folder for temporary files of the tests
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
         forkserver.ensure_running()

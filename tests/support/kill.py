@@ -28,12 +28,18 @@ WORKERS = Workers(1, chunk_rows=320)  # several chunks per pass
 MAX_KILLS = 4  # of one fit, before it may finish
 
 
-def main(store, folder, params, seed, n_kills):
-    """Fit without a kill, then with at least ``n_kills``, and print what happened as JSON."""
+def main(folder, cases):
+    """Kill the fits of each case: store, parameters, and number of kills. Print what happened as JSON."""
     use_small_budget(pytest.MonkeyPatch())
     use_windows(pytest.MonkeyPatch(), min_features=100, width=44)  # of a table searched for the shortest codelength
+    print(json.dumps([kill_again(f"{folder}/case {i}", *case) for i, case in enumerate(cases)]))
+
+
+def kill_again(folder, store, params, n_kills):
+    """Fit without a kill, then with at least ``n_kills``, and return what happened."""
+    os.mkdir(folder)
     warm_up(store, params)
-    random = Random(seed)
+    random = Random(n_kills)
     uninterrupted, events = attempt(store, f"{folder}/uninterrupted", params)
     kills: list[list[str]] = []  # for each fit, the event of each kill
     results = []
@@ -46,7 +52,7 @@ def main(store, folder, params, seed, n_kills):
             if result is None:
                 kills[-1].append(seen[-1])
         results.append(result)
-    print(json.dumps({"uninterrupted": uninterrupted, "events": events, "kills": kills, "results": results}))
+    return {"uninterrupted": uninterrupted, "events": events, "kills": kills, "results": results}
 
 
 def warm_up(store, params):
@@ -151,4 +157,4 @@ def digest(found, state):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))
+    main(sys.argv[1], json.loads(sys.argv[2]))

@@ -1,0 +1,49 @@
+"""Faults at a chosen event of a fit: at the n-th chunk of rows that a kernel processes, or at the n-th write."""
+
+import errno
+import os
+
+import numpy as np
+
+from support.clock import WorkClock
+
+
+class FaultAtChunk(WorkClock):
+    """Lets a fit fail at the n-th chunk of rows: an error is raised, or, without one, its time is over.
+
+    The clock stands still until then. ``n_chunks`` counts the chunks of a fit without a fault.
+    """
+
+    def __init__(self, monkeypatch, at=None, error=None):
+        super().__init__(monkeypatch)
+        self.at, self.error = at, error
+
+    def advance(self):
+        self.n_chunks += 1
+        if self.n_chunks == self.at:
+            if self.error is not None:
+                raise self.error
+            self.now += 1e6
+
+
+class FullDisk:
+    """Lets the n-th write, sync or rename of a file fail, and all later ones; ``n_events`` counts those before."""
+
+    def __init__(self, monkeypatch, at=None):
+        self.at, self.n_events = at, 0
+        for module, name in ((os, "write"), (os, "fsync"), (os, "replace"), (np.lib.format, "write_array")):
+            monkeypatch.setattr(module, name, self._limited(getattr(module, name)))
+
+    def _limited(self, function):
+        def limited(*arguments, **named):
+            self.n_events += 1
+            if self.at is not None and self.n_events >= self.at:
+                self.fail()
+            return function(*arguments, **named)
+
+        return limited
+
+    @staticmethod
+    def fail(*arguments, **named):
+        """Raise the error of a full disk."""
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
