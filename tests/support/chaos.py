@@ -96,10 +96,10 @@ class Kind:
         """Return the result for its table, or another form of it."""
         X = self.table if X is None else X
         weights = {"sample_weight": np.arange(len(X)) % 3} if self.weighted else {}
-        parameters = {"algebra": self.algebra, "random_state": 3, **self.parameters, **weights}
+        how = {"algebra": self.algebra, "random_state": 3, **self.parameters, **weights, **how}
         with pytest.MonkeyPatch.context() as patch:
             use_windows(patch, **self.windows)
-            return factorize(X, self.n_components, **parameters, **how)
+            return factorize(X, self.n_components, **how)
 
 
 FIXED = np.eye(1, 30, 3, dtype=np.uint8) | np.eye(1, 30, 4, dtype=np.uint8)
