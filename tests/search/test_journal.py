@@ -32,16 +32,11 @@ for rows, columns in zip(np.arange(300).reshape(6, 50), np.arange(120).reshape(6
 SEARCHES = {
     "mdl xor": (SMALL, {}),
     "both algebras, two starts each": (OVERLAID, {"algebra": "prefer-or", "n_init": 2}),
-    "thorough": (SMALL, {"search": "thorough"}),
+    "thorough": (SMALL[:60], {"search": "thorough"}),
     "anytime": (SMALL, {"search": "anytime", "max_iter": 25}),
     "anytime k": (NOISE, {"search": "anytime", "n_components": 4, "max_iter": 80}),
-    "anytime k codelength": (
-        OVERLAID,
-        {"search": "anytime", "n_components": 3, "objective": "codelength", "algebra": "or", "max_iter": 30},
-    ),
     "k": (SMALL, {"n_components": 3}),
     "k codelength": (OVERLAID, {"n_components": 18, "objective": "codelength", "algebra": "or"}),
-    "init": (SMALL, {"init": SMALL[:4]}),
     "sparse": (SPARSE, {"algebra": "or"}),
     "paper": (SMALL, {"search": "paper", "start_components": 1, "patience": 2}),
     "paper k": (SMALL, {"search": "paper", "n_components": 4}),
@@ -164,17 +159,16 @@ def test_windows_that_were_cut_short_are_searched_again_and_do_not_become_worse(
     assert complete.codelength.total <= fit(table).codelength.total
 
 
-@pytest.mark.parametrize("n_joins", [1, 2])
-def test_windows_that_were_joined_are_restored_with_their_columns(n_joins):
+def test_windows_that_were_joined_are_restored_with_their_columns():
     journal, joins = MemoryJournal(), []
 
     def stop(row):
         joins.extend([row] * (row.move == "join"))
-        return len(joins) == n_joins
+        return len(joins) == 2
 
     first = fit(SCATTERED, journal, algebra="or", callbacks=stop)
     again = fit(SCATTERED, journal, algebra="or", callbacks=lambda row: True)
-    assert len(joins) == n_joins
+    assert len(joins) == 2
     assert (first.ended, again.ended) == ("callback", "callback")
     assert first.codelength == again.codelength
     for result in (first, again):
