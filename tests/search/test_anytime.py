@@ -36,7 +36,7 @@ def short_epochs(monkeypatch):
 
 @pytest.fixture(scope="module")
 def noisy():
-    return planted(90, 30, 5, algebra="or", noise=0.08, random_state=1).X
+    return planted(70, 24, 4, algebra="or", noise=0.08, random_state=1).X
 
 
 class FakeBreeder:
@@ -109,7 +109,7 @@ def test_a_minute_unless_time_or_rounds_are_limited():
     assert resolve().plan.max_rounds == default
 
 
-@GOALS
+@pytest.mark.parametrize("how", [{"n_components": 5, "algebra": "or"}, {}])
 def test_reaching_its_limit_of_rounds_is_no_reason_to_warn(noisy, how):
     how = {**how, "search": "anytime", "max_iter": 12, "random_state": 3}
     result = factorize(noisy, **how)
@@ -157,7 +157,7 @@ def test_large_tables_are_searched_by_sample(monkeypatch, how):
 @pytest.mark.usefixtures("short_epochs")
 @pytest.mark.parametrize("how", [{"n_components": 4, "algebra": "or"}, {"algebra": "auto"}])
 def test_the_start_may_be_given(noisy, how):
-    init = (noisy[:4], random_bits(2, 90, 4, 0.3))
+    init = (noisy[:4], random_bits(2, 70, 4, 0.3))
     result = factorize(noisy, search="anytime", init=init, random_state=0, **how)
     assert_matches_oracle(result, noisy)
     start = next(row for row in result.history if row.move == "start")

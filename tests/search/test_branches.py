@@ -12,7 +12,7 @@ from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.search import branches
-from bitatoms.search.branches import Branches, places
+from bitatoms.search.branches import places
 from bitatoms.search.context import SearchContext
 from bitatoms.search.mdl_rounds import MdlSearch
 from bitatoms.search.monitor import SearchMonitor
@@ -56,7 +56,7 @@ def test_a_search_ends_at_the_same_round_with_any_number_of_threads(X, how):
     ba.factorize(X, random_state=0, callbacks=rounds.append, **how)
     n_rounds = len(rounds)
     assert n_rounds > 30
-    for last, n_jobs in ((6, 2), (17, 3), (n_rounds // 2, 2), (n_rounds, 3)):
+    for last, n_jobs in ((6, 2), (n_rounds // 2, 3), (n_rounds, 2)):
         outcomes = []
         with chaos(3 * last + n_jobs - 1):
             for n_threads in (1, n_jobs):
@@ -71,7 +71,7 @@ def test_a_search_ends_at_the_same_round_with_any_number_of_threads(X, how):
                 assert len(seen) == last
                 outcomes.append(outcome(found, seen))
         assert outcomes[0] == outcomes[1]
-    for max_iter in (1, 6, 17):
+    for max_iter in (6, 17):
         found = [ba.factorize(X, random_state=0, n_jobs=n_jobs, max_iter=max_iter, **how) for n_jobs in (1, 3)]
         assert outcome(found[0], None) == outcome(found[1], None)
 
@@ -165,17 +165,3 @@ def test_steps_after_one_that_ends_the_search_return_nothing(search):
 
         assert [len(states) for states in made.steps([one] * 4)] == [1, 1, 0, 0]
         assert len(made.context.monitor.history) == 2
-
-
-def test_with_a_journal_branches_are_made_one_after_the_other(search):
-    made = search(5)
-    context, running = made.context, []
-    journal = type(context.journal)(object(), "name", context)
-    steps = Branches(
-        type(context)(**{**vars(context), "journal": journal}),
-        made.stopping,
-        places(context, 4),
-        [lambda branch: running.append(threading.get_ident()) or [state(1)]] * 4,
-    )
-    assert len([*steps.run()]) == 4
-    assert set(running) == {threading.get_ident()}

@@ -48,7 +48,7 @@ def check(X, model, fixed, limits):
 
 
 @pytest.mark.filterwarnings("ignore:6 atoms were requested")
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(
     st.integers(0, 30),
     st.sampled_from(["xor", "or", "auto"]),

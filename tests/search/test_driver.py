@@ -154,13 +154,6 @@ def test_of_algebras_and_starts_that_are_as_short_the_first_is_kept():
     assert {row.start for row in result.history} == {1}
 
 
-def test_an_estimator_has_the_codelengths_of_both_algebras(small):
-    model = BinaryDictionaryLearning(algebra="auto", random_state=0).fit(small)
-    result = factorize(small, algebra="auto", random_state=0)
-    assert (model.codelengths_, model.summary_) == (result.codelengths, result.summary())
-    assert model.algebra_ == result.algebra
-
-
 def bits_of(rows, shares):
     """Return the bits of each row when its ones have these shares."""
     return [

@@ -15,7 +15,7 @@ from bitatoms.sparse_bits import SparseBits
 from support.clock import WorkClock
 from support.journals import Killed, MemoryJournal
 from support.plans import use_small_budget, use_windows
-from support.results import assert_matches_oracle, assert_same_search, planted_in
+from support.results import assert_same_search, planted_in
 from support.sources import learned
 
 SMALL = planted(100, 30, 4, noise=0.04, random_state=0).X
@@ -157,22 +157,6 @@ def test_windows_that_were_cut_short_are_searched_again_and_do_not_become_worse(
             patch.setattr(WindowSearch, step, original)
     complete = fit(table, journal)
     assert complete.codelength.total <= fit(table).codelength.total
-
-
-def test_windows_that_were_joined_are_restored_with_their_columns():
-    journal, joins = MemoryJournal(), []
-
-    def stop(row):
-        joins.extend([row] * (row.move == "join"))
-        return len(joins) == 2
-
-    first = fit(SCATTERED, journal, algebra="or", callbacks=stop)
-    again = fit(SCATTERED, journal, algebra="or", callbacks=lambda row: True)
-    assert len(joins) == 2
-    assert (first.ended, again.ended) == ("callback", "callback")
-    assert first.codelength == again.codelength
-    for result in (first, again):
-        assert_matches_oracle(result, SCATTERED)
 
 
 @pytest.mark.parametrize("change", [lambda states: states[1:], lambda states: (*states, states[0])])

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from bitatoms import codelength, factorize
 from bitatoms.datasets import planted
-from bitatoms.search.plan import PLANS
 from support.results import (
     ALGEBRAS,
     AWKWARD,
@@ -114,14 +113,12 @@ def test_the_search_starts_from_start_components_atoms(table, start):
     assert result.codelength.total < bits_without_atoms(table)
 
 
-def test_patience_is_the_number_of_rounds_without_a_gain(table):
-    short, long = (factorize(table, patience=patience, random_state=0) for patience in (1, 6))
+def test_patience_is_the_number_of_rounds_without_a_gain(small):
+    short, long, auto = (factorize(small, patience=patience, random_state=0) for patience in (1, 6, "auto"))
     assert len(short.history) < len(long.history)
     assert (short.converged, long.converged) == (True, True)
-    endless = factorize(table, patience=None, max_iter=40, random_state=0)
-    assert endless.ended == "max_iter"
-    default, auto = (factorize(table, patience=each, random_state=0) for each in (PLANS["fast"].patience, "auto"))
-    assert_same_search(default, auto)
+    assert_same_search(short, auto)  # the plan of these tests
+    assert factorize(small, patience=None, max_iter=40, random_state=0).ended == "max_iter"
 
 
 def test_a_default_fit_compiles_no_kernel_for_coding_without_prices(monkeypatch):

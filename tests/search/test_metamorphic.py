@@ -20,12 +20,12 @@ LISTED = (
 )
 
 
-@settings(max_examples=6)
+@settings(max_examples=5)
 @given(SEEDS, st.sampled_from((*LISTED, "4 atoms, codelength", "costs of errors")), st.sampled_from((0.05, 0.5)))
 @pytest.mark.filterwarnings("ignore:.* were requested")
 def test_values_of_unknown_cells_change_nothing(seed, name, share):
     kind = KINDS[name]
-    X = kind.table[:140]
+    X = kind.table[:90]
     mask = random_bits(seed, *X.shape, share) == 1
     other = X ^ (mask & (random_bits(seed + 1, *X.shape, 0.5) == 1))
     assert_same_search(kind.fit(np.ma.array(X, mask=mask)), kind.fit(other, mask=mask))
@@ -39,7 +39,7 @@ def test_values_of_unknown_cells_change_nothing_in_windows_and_within_constraint
     assert_same_search(zeros, others)
 
 
-@pytest.mark.parametrize("name", [*LISTED, "unknown cells", "limits of rows", "costs of errors"])
+@pytest.mark.parametrize("name", [*LISTED, "unknown cells", "limits of rows"])
 def test_a_column_without_known_cells_changes_nothing_else(name):
     kind = KINDS[name]
     X = kind.table
@@ -53,8 +53,8 @@ def test_a_column_without_known_cells_changes_nothing_else(name):
 @pytest.mark.parametrize("name", ["paper", "thorough or", "constraints", "windows xor", "costs of errors"])
 def test_a_weight_is_a_number_of_equal_rows(name):
     kind = KINDS[name]
-    X = kind.table[:120]
-    weights = 1 + np.arange(120) % 2
+    X = kind.table[:80]
+    weights = 1 + np.arange(80) % 2
     weighted, repeated = kind.fit(X, sample_weight=weights), kind.fit(np.repeat(X, weights, axis=0))
     assert (weighted.atoms, weighted.codelength) == (repeated.atoms, repeated.codelength)
     np.testing.assert_array_equal(weighted.bias, repeated.bias)

@@ -218,20 +218,6 @@ def test_trials_end_early_without_another_result(algebra, monkeypatch):
     assert found[0][1] < found[1][1] / 2
 
 
-def test_rows_of_a_dropped_atom_find_another():
-    """Two halves replace their sum, at a lower cost than all three atoms."""
-    full = random_bits(0, 1, 64, 0.5)
-    halves = np.vstack([full & (np.arange(64) < 32), full & (np.arange(64) >= 32)]).astype(np.uint8)
-    codes = np.repeat([[0, 1, 0], [0, 0, 1], [1, 0, 0]], [60, 60, 3], axis=0).astype(np.uint8)
-    X = naive.product(codes, np.vstack([full, halves]), "xor")
-    for algebra in ALGEBRAS:
-        block, _ = state((X, np.vstack([full, halves]), codes), Objective(True, algebra), Workers())
-        assert eliminate(block, Objective(True, algebra)) == 1
-        atoms, found = factors(block)
-        np.testing.assert_array_equal(atoms, halves)
-        np.testing.assert_array_equal(naive.errors(X, atoms, found, algebra), 0)
-
-
 @every_algebra
 def test_an_atom_that_saves_as_many_bits_as_it_costs_is_dropped(algebra):
     atoms, codes, objective = np.eye(1, 24, dtype=np.uint8), np.zeros((64, 1), np.uint8), Objective(True, algebra)

@@ -48,7 +48,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def many_rows():
-    return haplotypes(240, np.random.default_rng(1))
+    return haplotypes(120, np.random.default_rng(1))
 
 
 @pytest.fixture(scope="module")
@@ -171,13 +171,13 @@ def test_spans_in_tables_of_patterns(model, tmp_path):
 
 def test_a_sample_and_passes_in_memory_and_in_a_store(many_rows, tmp_path):
     table, order = many_rows
-    result = ba.factorize(table, algebra="or", random_state=0, search_rows=100)
+    result = ba.factorize(table, algebra="or", random_state=0, search_rows=60)
     assert_matches_oracle(result, cells(table), order)
     assert result.history[-1].move.startswith("pass")
     best = min(row.bits for row in result.history if row.move.startswith("pass"))
     assert result.codelength.total <= best
     ba.pack(table, tmp_path / "rows.zarr")
-    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0, search_rows=100).fit(tmp_path / "rows.zarr")
+    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0, search_rows=60).fit(tmp_path / "rows.zarr")
     assert model.codelength_ == result.codelength
 
 
