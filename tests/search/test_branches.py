@@ -1,6 +1,7 @@
 """Steps that are made at once: the result is that of making one after the other, whatever ends the search."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.search import branches
-from bitatoms.search.branches import places
+from bitatoms.search.branches import Branches, places
 from bitatoms.search.context import SearchContext
 from bitatoms.search.mdl_rounds import MdlSearch
 from bitatoms.search.monitor import SearchMonitor
@@ -118,6 +119,12 @@ def test_repeated_steps_start_from_the_best_state_so_far(search, n_threads):
         assert begun == sorted(expected)
 
 
+def test_a_step_that_gains_nothing_leaves_the_state(search):
+    first = state(100)
+    for n_threads in THREADS:
+        assert search(n_threads).repeated(lambda own, before: state(before.cost), first, 3) is first
+
+
 def random_of(seed):
     return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)).integers(2**62)
 
@@ -165,3 +172,13 @@ def test_steps_after_one_that_ends_the_search_return_nothing(search):
 
         assert [len(states) for states in made.steps([one] * 4)] == [1, 1, 0, 0]
         assert len(made.context.monitor.history) == 2
+
+
+def test_with_a_journal_branches_are_made_one_after_the_other(search):
+    made = search(5)
+    context, running = made.context, []
+    journal = type(context.journal)(object(), "name", context)
+    makes = [lambda branch: running.append(threading.get_ident()) or [state(1)]] * 4
+    steps = Branches(replace(context, journal=journal), made.stopping, places(context, 4), makes)
+    assert len([*steps.run()]) == 4
+    assert set(running) == {threading.get_ident()}

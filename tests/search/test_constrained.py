@@ -12,6 +12,7 @@ import naive
 from bitatoms.core.atom_limits import AtomLimits
 from bitatoms.errors import InputError
 from support.strategies import random_bits
+from support.ways import WAYS
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 M = 24
@@ -169,30 +170,6 @@ def test_no_bias_is_learned_if_none_is_wanted(algebra, tmp_path):
     assert not beside.has_bias
 
 
-def fit_in_memory(parameters, X, folder):
-    return ba.factorize(X, **parameters)
-
-
-def fit_with_weights(parameters, X, folder):
-    return ba.factorize(X, sample_weight=np.arange(len(X)) % 3, **parameters)
-
-
-def fit_a_store(parameters, X, folder):
-    return ba.BinaryDictionaryLearning(**parameters).fit(ba.pack(X, folder / "rows.zarr")).as_model()
-
-
-def fit_by_passes(parameters, X, folder):
-    return fit_a_store(parameters | {"search_rows": len(X) // 2}, X, folder)
-
-
-def fit_in_batches(parameters, X, folder):
-    model = ba.BinaryDictionaryLearning(**parameters)
-    for batch in np.array_split(X, 3):
-        model.partial_fit(batch)
-    return model.as_model()
-
-
-WAYS = [fit_in_memory, fit_with_weights, fit_a_store, fit_by_passes, fit_in_batches]
 CONSTRAINTS = [
     {"max_features_per_atom": 2},
     {"min_samples_per_atom": 3},
@@ -207,7 +184,7 @@ CONSTRAINTS = [
 @pytest.mark.parametrize("number", range(5))
 def test_a_given_number_of_atoms_within_constraints_has_no_bias(algebra, offset, number, tmp_path):
     """The fewest wrong cells are codes times atoms, whether a bias is allowed or not."""
-    constraint, fit = CONSTRAINTS[number], WAYS[(number + offset) % 5]
+    constraint, fit = CONSTRAINTS[number], WAYS[(number + offset) % 6]
     X, parameters = np.ones((48, 6), int), {"n_components": 2, "algebra": algebra, "random_state": 0, **constraint}
     without, default = (fit(parameters | {"bias": bias}, X, tmp_path) for bias in (False, True))
     assert not without.bias.any()

@@ -12,11 +12,7 @@ from bitatoms.datasets import planted
 from bitatoms.formatting import percent
 from bitatoms.search.params import resolve
 from support.clock import WorkClock
-from support.results import (
-    assert_matches_oracle,
-    dense,
-    planted_in,
-)
+from support.results import assert_matches_oracle, dense, planted_in
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 

@@ -16,15 +16,7 @@ from bitatoms.parallel import Workers
 from bitatoms.search.fixed_rank import nearest_sampled
 from bitatoms.search.plan import NmfBudget
 from support.plans import use_budget
-from support.results import (
-    ALGEBRAS,
-    AWKWARD,
-    SEARCHES,
-    assert_matches_oracle,
-    dense,
-    every_algebra,
-    planted_in,
-)
+from support.results import ALGEBRAS, AWKWARD, SEARCHES, assert_matches_oracle, dense, every_algebra, planted_in
 from support.strategies import SEEDS, matrices, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")

@@ -6,7 +6,7 @@ import pytest
 import naive
 from bitatoms import BinaryDictionaryLearning, factorize
 from support.plans import use_budget
-from support.results import assert_matches_oracle, every_algebra, every_fit
+from support.results import assert_matches_oracle, every_algebra, every_fit, every_search
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 LIMITS = {"fast": {"max_atoms_per_sample": 1}, "thorough": {"max_atoms_per_sample": 2, "residual_limit": 9}}
@@ -33,6 +33,12 @@ def test_samples_are_coded_within_the_limits(small, how):
     model = BinaryDictionaryLearning(**how, **limits).fit(small[:110])
     np.testing.assert_array_equal(model.components_, result.atoms.to_dense())
     assert_within(limits, model.transform(small[110:]), small[110:], result.bias)
+
+
+@every_search
+def test_no_sample_uses_more_atoms_than_allowed_after_a_basis_move(table, search):
+    result = factorize(table, search=search, max_atoms_per_sample=1, random_state=0)
+    assert result.codes.row_weights().max() == 1
 
 
 @every_algebra

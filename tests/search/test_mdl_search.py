@@ -62,6 +62,12 @@ def test_awkward_tables_take_no_more_bits_than_without_atoms(name, search, algeb
         assert (result.wrong_bits, 1 <= result.atoms.n_rows <= 4) == (0, True)
 
 
+@pytest.mark.parametrize("shape", [(5, 0), (0, 0)])
+def test_tables_without_columns_have_no_atoms(shape):
+    result = factorize(np.zeros(shape, np.uint8), random_state=0)
+    assert (result.atoms.shape, result.codelength.total) == ((0, 0), 0)
+
+
 @settings(max_examples=8)
 @given(matrices(), st.sampled_from((*ALGEBRAS, "auto")), st.sampled_from(SEARCHES), SEEDS)
 def test_no_table_takes_more_bits_than_without_atoms(X, algebra, search, seed):

@@ -34,12 +34,7 @@ from bitatoms.search.moves.sweep import (
 from bitatoms.search.moves.trim import trim
 from bitatoms.search.plan import PLANS
 from support.blocks import assert_consistent, bits_of, block_of, factors, table_of, within
-from support.results import (
-    ALGEBRAS,
-    atom_in_two_parts,
-    every_algebra,
-    planted_in,
-)
+from support.results import ALGEBRAS, atom_in_two_parts, every_algebra, planted_in
 from support.strategies import SEEDS, factorisations, random_bits
 
 MAX_ATOMS = st.sampled_from((None, 1, 2))

@@ -85,17 +85,6 @@ def test_one_round_flips_the_bits_that_the_votes_of_the_oracle_find_wrong(n_cols
     np.testing.assert_array_equal(bits[clear], votes[clear] < 0)
 
 
-def test_further_rounds_start_from_the_bits_so_far_and_the_original_ones(noisy):
-    checks = true_checks(noisy.codes, 0, 300)
-    first, _ = remove_noise(noisy.X, checks, replace(BUDGET, rounds=1))
-    second, _ = remove_noise(noisy.X, checks, replace(BUDGET, rounds=2))
-    votes = naive.votes_of_checks(first, noisy.X, *checks)
-    clear = abs(votes) > 1e-2
-    assert clear.mean() > 0.95
-    assert (second != first).any()
-    np.testing.assert_array_equal(second[clear], votes[clear] < 0)
-
-
 def test_true_checks_remove_all_noise(noisy):
     checks = true_checks(noisy.codes, 0, 2000)
     before = noisy.X.copy()

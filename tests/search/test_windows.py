@@ -11,12 +11,7 @@ from bitatoms.search.column_groups import runs_of_regions
 from support.blocks import bits_of
 from support.clock import WorkClock, allowed
 from support.plans import use_small_budget, use_windows
-from support.results import (
-    assert_matches_oracle,
-    bits_without_atoms,
-    every_algebra,
-    planted_in,
-)
+from support.results import assert_matches_oracle, bits_without_atoms, every_algebra, planted_in
 from support.strategies import random_bits
 
 N_BLOCKS, WIDTH = 4, 40
@@ -245,12 +240,6 @@ def test_memory_that_runs_out(table, monkeypatch):
     assert result.ended == "max_memory"
     assert_matches_oracle(result, table)
     assert result.atoms.n_rows > 0
-
-
-def test_both_algebras_are_compared(table):
-    result = ba.factorize(table, algebra="auto", random_state=0)
-    assert set(result.codelengths) == {"xor", "or"}
-    assert result.codelength.total == min(result.codelengths.values())
 
 
 def test_windows_follow_the_positions_of_columns(monkeypatch):
