@@ -153,6 +153,24 @@ def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X
     assert made.context.monitor.best.atoms.n_rows == 4
 
 
+@pytest.mark.parametrize("seed", [1, 4, 7, 10])
+def test_the_best_state_of_all_branches_is_kept_in_whatever_order_they_are_made(search, seed):
+    def good(own):
+        block = own.context.block(BitMatrix.from_dense(factors().atoms))
+        own.run_flat_sweeps(block)
+        return [own.state_of(block)]
+
+    def poor(own):
+        own.record(own.context.block(BitMatrix.zeros(0, M)), Change(), "start")
+        return [state(9)]
+
+    with chaos(seed):
+        made = search(2)
+        made.steps([poor, good])
+    assert made.context.monitor.best.atoms.n_rows == 4
+    assert [row.round for row in made.context.monitor.history] == [*range(1, len(made.context.monitor.history) + 1)]
+
+
 def test_branches_have_random_numbers_of_their_own(search):
     draws = [
         search(n_threads).steps([lambda own: [state(int(own.random.integers(10**9)))]] * 6) for n_threads in THREADS
