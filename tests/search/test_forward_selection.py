@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from bitatoms.core.block import Block
 from bitatoms.core.coding import coding_rule
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
+from bitatoms.search import forward_selection as module
 from bitatoms.search.forward_selection import SelectionLimits, forward_selection
 from bitatoms.search.learning import LearningMethod
 from bitatoms.search.monitor import SearchMonitor
@@ -118,6 +120,20 @@ def test_every_round_starts_from_the_previous_one(X, how, seed):
     monitor, _ = select(X, 1, how, SelectionLimits(None, 8), seed)
     wrong = [row.wrong_bits for row in monitor.history]
     assert all(after < before for before, after in pairwise(wrong))
+
+
+def test_a_round_that_is_as_short_as_the_shortest_is_a_failure(monkeypatch):
+    bits, monitor = iter([9, 8, 8, 8, 1]), SimpleNamespace(history=[], stop_reason=None, should_stop=lambda: False)
+
+    def learn(*block, **how):
+        monitor.history.append(SimpleNamespace(bits=next(bits)))
+        return "converged"
+
+    monkeypatch.setattr(module, "learn", learn)
+    monkeypatch.setattr(module, "append_rank_one", lambda *block: True)
+    block, method = SimpleNamespace(n_atoms=0), SimpleNamespace(rule=None)
+    forward_selection(block, method, SelectionLimits(2, None), monitor, None)
+    assert [row.bits for row in monitor.history] == [9, 8, 8, 8]
 
 
 # --- what users see

@@ -112,6 +112,9 @@ def test_windows_get_enough_time_or_none(monkeypatch):
     assert 0.4 < first < 1
     first, *_ = search._map(seconds, range(10**4), lambda item: item in (0, 99), 1.0)
     assert first > 400  # the others take no time
+    search.workers = Workers(2)
+    first, *_ = search._map(seconds, range(10**4), lambda item: item in (0, 99), 1.0)
+    assert first > 900  # both at once
     search.monitor.deadline = now  # the time is up
     assert max(search._map(lambda item, share: share.deadline - now, range(5), all_of_them, 1.0)) <= 0
 
