@@ -16,14 +16,14 @@ from bitatoms.search.plan import PLANS, AnytimeTuning
 from bitatoms.search.population import CostedState, Population
 from bitatoms.search.stopping import StoppingRule
 from support.plans import use_budget
-from support.results import assert_matches_oracle, assert_same_search
+from support.results import assert_matches_oracle
 from support.strategies import random_bits
 
 TUNING = AnytimeTuning(champions=3, max_failed_states=1, max_failed_epochs=2)
 GOALS = pytest.mark.parametrize(
     "how",
-    [{"n_components": 5, "algebra": "or"}, {"n_components": 12}, {}, {"n_components": 4, "objective": "codelength"}],
-    ids=["5 or", "12 xor", "mdl", "4 codelength"],
+    [{"n_components": 5, "algebra": "or"}, {}, {"n_components": 4, "objective": "codelength"}],
+    ids=["5 or", "mdl", "4 codelength"],
 )
 
 
@@ -36,7 +36,7 @@ def short_epochs(monkeypatch):
 
 @pytest.fixture(scope="module")
 def noisy():
-    return planted(90, 30, 5, algebra="or", noise=0.08, random_state=1).X
+    return planted(70, 24, 4, algebra="or", noise=0.08, random_state=1).X
 
 
 class FakeBreeder:
@@ -109,13 +109,16 @@ def test_a_minute_unless_time_or_rounds_are_limited():
     assert resolve().plan.max_rounds == default
 
 
-@GOALS
-def test_rounds_instead_of_time_give_the_same_bits_again_for_any_number_of_threads(noisy, how):
+@pytest.mark.parametrize("how", [{"n_components": 5, "algebra": "or"}, {}])
+def test_reaching_its_limit_of_rounds_is_no_reason_to_warn(noisy, how):
     how = {**how, "search": "anytime", "max_iter": 12, "random_state": 3}
-    first, again = (factorize(noisy, n_jobs=n_jobs, **how) for n_jobs in (1, 2))
-    assert first.ended == "max_iter"
-    assert_same_search(first, again)
-    assert_matches_oracle(first, noisy)
+    result = factorize(noisy, **how)
+    assert result.ended == "max_iter"
+    assert_matches_oracle(result, noisy)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = BinaryDictionaryLearning(**how).fit(noisy)
+    np.testing.assert_array_equal(model.components_, result.atoms.to_dense())
 
 
 @GOALS
@@ -134,9 +137,9 @@ def test_it_ends_by_itself_and_returns_the_best_state_of_its_history(noisy, how)
 
 @pytest.mark.usefixtures("short_epochs")
 def test_it_searches_on_after_a_fast_search_has_converged(monkeypatch):
-    X = random_bits(0, 60, 30, 0.35)
+    X = random_bits(0, 40, 24, 0.35)
     fast = factorize(X, 9, algebra="or", random_state=0)
-    monkeypatch.setitem(PLANS, "anytime", replace(PLANS["anytime"], anytime=replace(TUNING, max_failed_epochs=6)))
+    monkeypatch.setitem(PLANS, "anytime", replace(PLANS["anytime"], anytime=replace(TUNING, max_failed_epochs=4)))
     anytime = factorize(X, 9, algebra="or", search="anytime", random_state=0)
     assert anytime.wrong_bits < fast.wrong_bits
 
@@ -145,7 +148,7 @@ def test_it_searches_on_after_a_fast_search_has_converged(monkeypatch):
 @pytest.mark.parametrize("how", [{"n_components": 6}, {}])
 def test_large_tables_are_searched_by_sample(monkeypatch, how):
     use_budget(monkeypatch, sample_rows=60)
-    X = planted(300, 30, 5, algebra="or", noise=0.05, random_state=1).X
+    X = planted(160, 30, 5, algebra="or", noise=0.05, random_state=1).X
     sampled = factorize(X, search="anytime", algebra="or", search_rows=None if how else 90, random_state=0, **how)
     assert sampled.ended == "converged"
     assert_matches_oracle(sampled, X)
@@ -154,7 +157,7 @@ def test_large_tables_are_searched_by_sample(monkeypatch, how):
 @pytest.mark.usefixtures("short_epochs")
 @pytest.mark.parametrize("how", [{"n_components": 4, "algebra": "or"}, {"algebra": "auto"}])
 def test_the_start_may_be_given(noisy, how):
-    init = (noisy[:4], random_bits(2, 90, 4, 0.3))
+    init = (noisy[:4], random_bits(2, 70, 4, 0.3))
     result = factorize(noisy, search="anytime", init=init, random_state=0, **how)
     assert_matches_oracle(result, noisy)
     start = next(row for row in result.history if row.move == "start")
@@ -177,11 +180,3 @@ def test_ctrl_c_keeps_the_best_state(noisy, how):
     best = min(rows, key=lambda row: row.wrong_bits if how else row.bits)
     assert (model.n_components_, model.codelength_.total) == (best.atoms, best.bits)
     assert model.as_model().ended == "interrupted"
-
-
-def test_reaching_its_limit_is_no_reason_to_warn(noisy):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = BinaryDictionaryLearning(search="anytime", max_iter=2, random_state=0).fit(noisy)
-    assert model.n_components_ >= 0
-    assert np.array_equal(model.transform(noisy).shape, (90, model.n_components_))

@@ -1,6 +1,7 @@
 """Steps that are made at once: the result is that of making one after the other, whatever ends the search."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from bitatoms.search.monitor import SearchMonitor
 from bitatoms.search.plan import PLANS
 from bitatoms.search.population import CostedState
 from bitatoms.search.stopping import StoppingRule
-from support.results import every_algebra
+from support.chaos import chaos
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -49,44 +50,31 @@ def outcome(found, seen):
     return found.atoms, found.codes, found.bias.tolist(), found.ended, history, seen
 
 
-@every_algebra
-@pytest.mark.parametrize("how", [{"n_init": 2}, {"search_rows": 90}, {"search": "thorough"}])
-def test_threads_change_neither_result_nor_history_nor_calls_of_callbacks(X, algebra, how):
-    outcomes = []
-    for n_jobs in (1, 3):
-        seen = []
-        callback = lambda row: seen.append((row.start, row.round, row.move, row.bits))  # noqa: B023, E731
-        found = ba.factorize(X, algebra=algebra, random_state=0, n_jobs=n_jobs, callbacks=callback, **how)
-        outcomes.append(outcome(found, seen))
-    assert outcomes[0] == outcomes[1]
-
-
 @pytest.mark.parametrize("how", [{}, {"algebra": "auto"}])
-def test_a_callback_ends_the_search_at_the_same_round_with_any_number_of_threads(X, how):
+def test_a_search_ends_at_the_same_round_with_any_number_of_threads(X, how):
+    """By a callback, or by the limit of rounds for all branches together."""
     rounds = []  # of all starts
     ba.factorize(X, random_state=0, callbacks=rounds.append, **how)
     n_rounds = len(rounds)
     assert n_rounds > 30
-    for last in (*range(6, n_rounds, max(11, n_rounds // 3)), n_rounds):
+    for last, n_jobs in ((6, 2), (n_rounds // 2, 3)):
         outcomes = []
-        for n_jobs in (1, 3):
-            seen = []
+        with chaos(3 * last + n_jobs - 1):
+            for n_threads in (1, n_jobs):
+                seen = []
 
-            def stop(row):
-                assert threading.current_thread() is threading.main_thread()
-                seen.append((row.start, row.round, row.move, row.bits))  # noqa: B023
-                return len(seen) == last  # noqa: B023
+                def stop(row):
+                    assert threading.current_thread() is threading.main_thread()
+                    seen.append((row.start, row.round, row.move, row.bits))  # noqa: B023
+                    return len(seen) == last  # noqa: B023
 
-            found = ba.factorize(X, random_state=0, n_jobs=n_jobs, callbacks=stop, **how)
-            assert len(seen) == last
-            outcomes.append(outcome(found, seen))
+                found = ba.factorize(X, random_state=0, n_jobs=n_threads, callbacks=stop, **how)
+                assert len(seen) == last
+                outcomes.append(outcome(found, seen))
         assert outcomes[0] == outcomes[1]
-
-
-@pytest.mark.parametrize("max_iter", [1, 5, 6, 9, 17])
-def test_the_limit_of_rounds_holds_for_all_branches_together(X, max_iter):
-    outcomes = [outcome(ba.factorize(X, random_state=0, n_jobs=n_jobs, max_iter=max_iter), None) for n_jobs in (1, 3)]
-    assert outcomes[0] == outcomes[1]
+    for max_iter in (6, 17):
+        found = [ba.factorize(X, random_state=0, n_jobs=n_jobs, max_iter=max_iter, **how) for n_jobs in (1, 3)]
+        assert outcome(found[0], None) == outcome(found[1], None)
 
 
 @pytest.fixture
@@ -131,12 +119,17 @@ def test_repeated_steps_start_from_the_best_state_so_far(search, n_threads):
         assert begun == sorted(expected)
 
 
+def test_a_step_that_gains_nothing_leaves_the_state(search):
+    first = state(100)
+    for n_threads in THREADS:
+        assert search(n_threads).repeated(lambda own, before: state(before.cost), first, 3) is first
+
+
 def random_of(seed):
     return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)).integers(2**62)
 
 
-@pytest.mark.parametrize("n_threads", THREADS)
-@pytest.mark.parametrize("error", [OutOfTime, MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize(("n_threads", "error"), [(1, OutOfTime), (2, MemoryError), (5, KeyboardInterrupt)])
 def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X, n_threads, error):
     made = search(n_threads)
     atoms = BitMatrix.from_dense(factors().atoms)
@@ -158,6 +151,24 @@ def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X
     with pytest.raises(error):
         made.steps(makes)
     assert made.context.monitor.best.atoms.n_rows == 4
+
+
+@pytest.mark.parametrize("seed", [1, 4, 7, 10])
+def test_the_best_state_of_all_branches_is_kept_in_whatever_order_they_are_made(search, seed):
+    def good(own):
+        block = own.context.block(BitMatrix.from_dense(factors().atoms))
+        own.run_flat_sweeps(block)
+        return [own.state_of(block)]
+
+    def poor(own):
+        own.record(own.context.block(BitMatrix.zeros(0, M)), Change(), "start")
+        return [state(9)]
+
+    with chaos(seed):
+        made = search(2)
+        made.steps([poor, good])
+    assert made.context.monitor.best.atoms.n_rows == 4
+    assert [row.round for row in made.context.monitor.history] == [*range(1, len(made.context.monitor.history) + 1)]
 
 
 def test_branches_have_random_numbers_of_their_own(search):
@@ -185,11 +196,7 @@ def test_with_a_journal_branches_are_made_one_after_the_other(search):
     made = search(5)
     context, running = made.context, []
     journal = type(context.journal)(object(), "name", context)
-    steps = Branches(
-        type(context)(**{**vars(context), "journal": journal}),
-        made.stopping,
-        places(context, 4),
-        [lambda branch: running.append(threading.get_ident()) or [state(1)]] * 4,
-    )
+    makes = [lambda branch: running.append(threading.get_ident()) or [state(1)]] * 4
+    steps = Branches(replace(context, journal=journal), made.stopping, places(context, 4), makes)
     assert len([*steps.run()]) == 4
     assert set(running) == {threading.get_ident()}

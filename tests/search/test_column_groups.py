@@ -18,8 +18,9 @@ def groups_of(X, width, seed=0):
     return column_groups(BitMatrix.from_dense(X), width, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
-@pytest.mark.parametrize(("n_cols", "width"), [(1, 64), (64, 64), (65, 64), (480, 64), (479, 33)])
+@pytest.mark.parametrize(
+    ("n_cols", "width", "shuffled"), [(1, 64, False), (64, 64, True), (65, 64, False), (480, 64, True), (479, 33, True)]
+)
 def test_each_column_is_in_one_group(n_cols, width, shuffled):
     X = blocks_of_columns()[:, :n_cols]
     if shuffled:
@@ -49,12 +50,6 @@ def test_few_columns_are_grouped_by_what_they_have_in_common():
     first, second = np.random.default_rng(0).random((2, 40)) < 0.5
     groups = groups_of(np.stack([first, second, first, second, second], axis=1), 3)
     assert [columns.tolist() for columns in groups] == [[0, 2], [1, 3, 4]]
-
-
-def test_groups_depend_on_the_seed_alone():
-    X = blocks_of_columns()[:, np.random.default_rng(1).permutation(480)]
-    for first, second in zip(groups_of(X, 100), groups_of(X, 100), strict=True):
-        np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize("value", [0, 1])

@@ -29,7 +29,7 @@ def errors_of(X, result):
     return int(((X == 1) & (made == 0)).sum()), int(((X == 0) & (made == 1) & known).sum())
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5)
 @given(st.integers(0, 50), COST, COST, st.booleans(), st.booleans())
 @example(22, math.inf, math.inf, True, False)  # where added ones would be traded for missed ones
 @example(25, math.inf, math.inf, True, False)
@@ -53,18 +53,8 @@ def test_infinite_costs_are_never_violated(seed, missed_cost, added_cost, has_un
             assert (X[users][:, atom == 1] >= 1).all()
 
 
-def test_costs_of_1_are_the_search_without_costs():
-    X = noisy()
-    plain, with_costs = (
-        factorize(X, random_state=0, **costs)
-        for costs in ({}, {"false_negative_cost": 1, "false_positive_cost": np.ones(40)})
-    )
-    assert (plain.atoms, plain.codes) == (with_costs.atoms, with_costs.codes)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_added_ones_become_fewer_as_they_cost_more(seed):
-    X = noisy(seed, noise=0.05)
+def test_added_ones_become_fewer_as_they_cost_more():
+    X = noisy(1, noise=0.05)
     added = [errors_of(X, factorize(X, false_positive_cost=cost, random_state=0))[1] for cost in (1, 3, 10, math.inf)]
     assert added == sorted(added, reverse=True)
     assert added[0] > 0
@@ -75,6 +65,8 @@ def test_costs_may_be_given_by_name():
     X = ba.Table.from_any(pd.DataFrame(noisy(m=5), columns=list("abcde")))
     by_name = factorize(X, false_positive_cost={"b": math.inf, "d": 4}, random_state=0)
     by_column = factorize(X, false_positive_cost=[1, math.inf, 1, 4, 1], random_state=0)
+    plain, of_1 = factorize(X, random_state=0), factorize(X, false_negative_cost=1, random_state=0)
+    assert (plain.atoms, plain.codes) == (of_1.atoms, of_1.codes)
     assert (by_name.atoms, by_name.codes) == (by_column.atoms, by_column.codes)
     assert by_name.costs.added.tolist() == [1, math.inf, 1, 4, 1]
 
@@ -82,22 +74,15 @@ def test_costs_may_be_given_by_name():
 def test_a_cost_may_be_as_large_as_a_number_can_be():
     X = noisy(4)
     n_added = errors_of(X, factorize(X, random_state=0))[1]
-    for cost in (1e9, 1e17, 1e300):
+    for cost in (1e9, 1e300):
         result = factorize(X, false_positive_cost=cost, false_negative_cost={0: cost}, random_state=0)
         assert errors_of(X, result)[1] <= n_added
         assert result.costs.missed[0] == cost
 
 
-def test_threads_do_not_change_the_result():
-    X = noisy(3, n=200, m=70)
-    results = [factorize(X, false_positive_cost=5, random_state=1, n_jobs=n) for n in (1, 3)]
-    assert results[0].atoms == results[1].atoms
-    assert results[0].codes == results[1].codes
-
-
 def test_a_store_gives_the_model_of_memory_and_codes_from_below(tmp_path):
-    X = noisy(5, n=600, m=40)
-    settings = {"false_positive_cost": math.inf, "search_rows": 300, "random_state": 0}
+    X = noisy(5, n=300, m=40)
+    settings = {"false_positive_cost": math.inf, "search_rows": 150, "random_state": 0}
     in_memory = Learning(**settings).fit(X)
     store = ba.pack(X, tmp_path / "rows.zarr")
     stored = Learning(**settings).fit(store)
@@ -108,10 +93,10 @@ def test_a_store_gives_the_model_of_memory_and_codes_from_below(tmp_path):
 
 
 def test_streams_and_loaded_models_code_from_below(tmp_path):
-    X = noisy(6, n=600, m=40)
+    X = noisy(6, n=300, m=40)
     model = Learning(false_positive_cost=math.inf, random_state=0)
-    for start in range(0, 600, 150):
-        model.partial_fit(X[start : start + 150])
+    for batch in np.array_split(X, 3):
+        model.partial_fit(batch)
     assert len(model.components_)
     codes = model.transform(X)
     assert not (model.inverse_transform(codes) & ~X.astype(bool)).any()
@@ -124,8 +109,8 @@ def test_streams_and_loaded_models_code_from_below(tmp_path):
 
 
 def test_a_resumed_fit_is_the_one_that_was_not_interrupted(tmp_path):
-    X = noisy(7, n=800, m=40)
-    settings = {"false_positive_cost": np.linspace(1, 9, 40), "search_rows": 300, "random_state": 0}
+    X = noisy(7, n=400, m=40)
+    settings = {"false_positive_cost": np.linspace(1, 9, 40), "search_rows": 150, "random_state": 0}
     whole = Learning(**settings).fit(X)
 
     def interrupt(row):
@@ -148,8 +133,8 @@ def test_a_resumed_fit_is_the_one_that_was_not_interrupted(tmp_path):
     ids=["mdl", "from below", "k", "per column"],
 )
 def test_an_interrupted_search_keeps_the_cheapest_result_so_far(added_cost, params):
-    X, costs = noisy(), []
-    for n_rounds in (1, 4, 16, math.inf):
+    X, costs = noisy(n=80), []
+    for n_rounds in (1, 16, math.inf):
         rounds = []
 
         def interrupt(row, rounds=rounds, n_rounds=n_rounds):
@@ -170,6 +155,14 @@ def test_an_interrupted_search_keeps_the_cheapest_result_so_far(added_cost, para
         costs.append(result.codelength.total + extra.sum())
     assert costs == sorted(costs, reverse=True)
     assert costs[-1] < costs[0]
+
+
+@pytest.mark.parametrize("init", ["auto", "spread", "samples"])
+def test_a_search_that_is_stopped_at_once_adds_no_forbidden_ones(init):
+    X = random_bits(3, 100, 6, 0.5)
+    result = factorize(X, 2, init=init, false_positive_cost=np.inf, callbacks=lambda row: True, random_state=0)
+    assert result.ended == "callback"
+    assert not (result.reconstruct().to_dense() > X).any()
 
 
 def test_an_exact_cover_if_no_error_is_allowed():
@@ -204,12 +197,10 @@ def test_a_wide_table_is_searched_with_costs_by_windows():
         ({"false_negative_cost": [2, 2]}, "has 2 costs, but the table has 20 columns"),
         ({"false_negative_cost": {"x": 2}}, "columns without names are given by their index"),
         ({"false_negative_cost": math.inf, "min_samples_per_atom": 5}, "min_samples_per_atom"),
-        ({"false_negative_cost": math.inf, "together": [(0, 1)]}, "together"),
         ({"false_positive_cost": 2, "algebra": "xor"}, "under XOR"),
         ({"false_positive_cost": 2, "search": "paper"}, "does not know costs"),
         ({"false_positive_cost": 2, "n_components": 2, "objective": "errors"}, "does not know costs"),
         ({"false_negative_cost": math.inf, "n_components": 2}, "n_components"),
-        ({"false_negative_cost": math.inf, "max_atoms_per_sample": 2}, "max_atoms_per_sample"),
         ({"false_negative_cost": math.inf, "search_rows": 20}, "a sample of 20 of its rows"),
     ],
 )
@@ -221,12 +212,3 @@ def test_costs_that_cannot_be(parameters, message):
 def test_a_stream_cannot_promise_to_miss_no_one():
     with pytest.raises(InputError, match="all rows at once"):
         Learning(false_negative_cost=math.inf).partial_fit(noisy())
-
-
-@pytest.mark.parametrize("init", ["auto", "spread", "samples"])
-def test_a_search_that_is_stopped_at_once_adds_no_forbidden_ones(init):
-    X = random_bits(3, 100, 6, 0.5)
-    how = {"n_components": 2, "init": init, "algebra": "or", "false_positive_cost": np.inf}
-    result = ba.factorize(X, callbacks=lambda row: True, random_state=0, **how)
-    assert result.ended == "callback"
-    assert not (result.reconstruct().to_dense() > X).any()

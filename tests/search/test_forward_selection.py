@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from bitatoms.core.block import Block
 from bitatoms.core.coding import coding_rule
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
+from bitatoms.search import forward_selection as module
 from bitatoms.search.forward_selection import SelectionLimits, forward_selection
 from bitatoms.search.learning import LearningMethod
 from bitatoms.search.monitor import SearchMonitor
+from support.results import assert_matches_oracle
 from support.strategies import SEEDS, matrices, random_bits
 
 factorize = partial(bitatoms.factorize, search="paper")
@@ -70,10 +73,18 @@ def nothing_left(X, atoms, codes, algebra):
 
 
 @settings(max_examples=12)
-@given(matrices(st.sampled_from((0, 1, 17, 65))), st.integers(0, 3), METHODS, st.integers(1, 3), SEEDS)
-def test_every_round_matches_the_oracle_and_the_best_is_kept(X, n_start, how, patience, seed):
-    monitor, ended = select(X, n_start, how, SelectionLimits(patience, 8), seed)
+@given(
+    matrices(st.sampled_from((0, 1, 17, 65))),
+    st.integers(0, 3),
+    METHODS,
+    st.integers(1, 3),
+    st.sampled_from((None, 1)),
+    SEEDS,
+)
+def test_every_round_matches_the_oracle_and_the_best_is_kept(X, n_start, how, patience, max_atoms, seed):
+    monitor, ended = select(X, n_start, how, SelectionLimits(patience, 8), seed, max_atoms)
     assert ended == "converged"
+    assert max_atoms is None or all((codes.sum(axis=1) <= max_atoms).all() for _, codes in monitor.kept)
     for row, (atoms, codes) in zip(monitor.history, monitor.kept, strict=True):
         parts = naive.codelength(X, atoms, codes, how[0])
         assert (row.bits_errors, row.bits_codes, row.bits_atoms) == parts
@@ -111,10 +122,18 @@ def test_every_round_starts_from_the_previous_one(X, how, seed):
     assert all(after < before for before, after in pairwise(wrong))
 
 
-def test_rows_at_max_atoms_get_no_new_atom():
-    X = random_bits(0, 60, 65, 0.4)
-    monitor, _ = select(X, 2, ("xor", "greedy", "mob"), SelectionLimits(None, 10), 0, max_atoms=1)
-    assert all((codes.sum(axis=1) <= 1).all() for _, codes in monitor.kept)
+def test_a_round_that_is_as_short_as_the_shortest_is_a_failure(monkeypatch):
+    bits, monitor = iter([9, 8, 8, 8, 1]), SimpleNamespace(history=[], stop_reason=None, should_stop=lambda: False)
+
+    def learn(*block, **how):
+        monitor.history.append(SimpleNamespace(bits=next(bits)))
+        return "converged"
+
+    monkeypatch.setattr(module, "learn", learn)
+    monkeypatch.setattr(module, "append_rank_one", lambda *block: True)
+    block, method = SimpleNamespace(n_atoms=0), SimpleNamespace(rule=None)
+    forward_selection(block, method, SelectionLimits(2, None), monitor, None)
+    assert [row.bits for row in monitor.history] == [9, 8, 8, 8]
 
 
 # --- what users see
@@ -126,48 +145,36 @@ def table():
     return planted(300, 65, 6, noise=0.05, atom_density=0.3, code_density=0.3, random_state=0).X
 
 
-@pytest.mark.parametrize("algebra", ["xor", "or"])
-@pytest.mark.parametrize("update", ["mob", "k-prox"])
+@pytest.mark.parametrize(("algebra", "update"), [("xor", "mob"), ("or", "k-prox")])
 def test_the_result_is_the_round_with_the_shortest_codelength(table, algebra, update):
     result = factorize(
         table, start_components=1, patience=5, coder="greedy", update=update, algebra=algebra, random_state=0
     )
     assert result.converged
-    assert result.codelength.total == min(row.bits for row in result.history)
     assert result.codelength.total < result.history[-1].bits
     best = min(result.history, key=lambda row: row.bits)
-    assert (result.atoms.n_rows, result.wrong_bits) == (best.atoms, best.wrong_bits)
-    parts = naive.codelength(table, result.atoms.to_dense(), result.codes.to_dense(), algebra)
-    assert (result.codelength.errors, result.codelength.codes, result.codelength.atoms) == parts
+    found = result.codelength.total, result.atoms.n_rows, result.wrong_bits
+    assert found == (best.bits, best.atoms, best.wrong_bits)
+    assert_matches_oracle(result, table)
     assert result.n_iter == sum(row.iterations for row in result.history)
 
 
 def test_patience_counts_failures_in_a_row(table):
     """The same seed makes the same rounds, and more of them."""
-    histories = [
-        [row[:-1] for row in factorize(table, start_components=1, patience=patience, random_state=4).history]
-        for patience in (1, 2, 4, 8)
-    ]
-    for shorter, longer in pairwise(histories):
+    results = [factorize(table, start_components=1, patience=p, random_state=4) for p in ("auto", 1, 2, 4, 8)]
+    histories = [[row[:-1] for row in result.history] for result in results]
+    assert histories[0] == histories[1]  # as in the paper
+    for shorter, longer in pairwise(histories[1:]):
         assert longer[: len(shorter)] == shorter
         assert len(longer) > len(shorter)
-    for patience in (1, 2, 4, 8):
-        counts = failures(factorize(table, start_components=1, patience=patience, random_state=4).history)
+    for patience, result in zip((1, 1, 2, 4, 8), results, strict=True):
+        counts = failures(result.history)
         assert counts[-1] == patience
         assert max(counts[:-1], default=0) < patience
+    assert any(before > 0 and after == 0 for before, after in pairwise(counts))  # a shorter codelength resets them
 
 
-def test_a_shorter_codelength_resets_the_failures(table):
-    counts = failures(factorize(table, start_components=1, patience=8, random_state=4).history)
-    assert any(before > 0 and after == 0 for before, after in pairwise(counts))
-
-
-def test_patience_is_1_by_default_as_in_the_paper(table):
-    auto, one = (factorize(table, patience=patience, random_state=1) for patience in ("auto", 1))
-    assert [row.bits for row in auto.history] == [row.bits for row in one.history]
-
-
-@pytest.mark.parametrize("start", [0, 3, 9])
+@pytest.mark.parametrize("start", [0, 9])
 def test_without_patience_selection_continues_to_max_components(start):
     X = random_bits(0, 80, 65, 0.4)
     result = factorize(X, patience=None, start_components=start, max_components=9, random_state=0)
@@ -175,35 +182,17 @@ def test_without_patience_selection_continues_to_max_components(start):
     assert result.converged
 
 
-def test_without_patience_max_components_is_needed():
-    with pytest.raises(ValueError, match="patience=None continues to max_components; set max_components"):
-        factorize([[1, 0]], patience=None)
-
-
-def test_a_fixed_number_of_atoms_needs_no_patience():
-    assert factorize([[1, 0]], 1, patience=None).atoms.n_rows == 1
-
-
 def test_selection_starts_from_16_or_start_components_atoms(table):
     def first(**how):
         return factorize(table, random_state=0, **how).history[0].atoms
 
+    from_nothing = factorize(table, start_components=0, patience=2, max_iter=1, random_state=0)
+    assert (from_nothing.history[0].atoms, from_nothing.history[0].wrong_bits) == (0, table.sum())
+    assert (from_nothing.converged, {row.iterations for row in from_nothing.history}) == (False, {1})
     assert first() == 16
     assert first(start_components=4) == 4
     assert first(max_components=5) == 5
     assert first(coder="exact", max_components=3) == 1
-
-
-def test_start_components_above_max_components_raises():
-    with pytest.raises(ValueError, match="start_components=5 is greater than max_components=4"):
-        factorize([[1, 0]], start_components=5, max_components=4)
-
-
-def test_selection_may_start_from_nothing(table):
-    result = factorize(table, start_components=0, patience=2, random_state=0)
-    assert result.history[0].atoms == 0
-    assert result.history[0].wrong_bits == table.sum()
-    assert result.atoms.n_rows > 0
 
 
 @pytest.mark.parametrize("coder", ["greedy", "exact"])
@@ -237,14 +226,6 @@ def test_a_table_without_ones_has_no_atoms(X):
         assert result.converged
 
 
-@pytest.mark.parametrize("X", [np.zeros((5, 9)), np.zeros((0, 9))])
-@pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
-def test_a_table_without_ones_has_no_atoms_in_any_search(X, search):
-    result = bitatoms.factorize(X, search=search, random_state=0)
-    assert result.atoms.shape == (0, 9)
-    assert result.converged
-
-
 def test_the_best_number_of_atoms_may_be_zero():
     X = random_bits(0, 50, 40, 0.5)
     result = factorize(X, start_components=0, patience=3, random_state=0)
@@ -252,9 +233,3 @@ def test_the_best_number_of_atoms_may_be_zero():
     assert result.codes.shape == (50, 0)
     assert not result.reconstruct().count()
     assert result.codelength.total == sum(naive.codelength(X, np.zeros((0, 40)), np.zeros((50, 0)), "xor"))
-
-
-def test_a_round_that_did_not_converge_is_reported(table):
-    result = factorize(table, start_components=1, max_iter=1, random_state=0)
-    assert not result.converged
-    assert {row.iterations for row in result.history} == {1}

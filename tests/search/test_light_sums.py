@@ -11,7 +11,6 @@ from bitatoms.core.block import Block
 from bitatoms.core.objective import Objective
 from bitatoms.parallel import Workers
 from bitatoms.search.moves import light_sums
-from bitatoms.search.moves.basis import change_basis
 from bitatoms.search.moves.light_sums import lighten
 from bitatoms.search.plan import LightSumBudget, MdlTuning
 from support.blocks import assert_consistent, bits_of, block_of, factors
@@ -51,9 +50,8 @@ def test_lighter_atoms_and_codes_keep_the_product_and_never_raise_the_cost(of_at
     assert is_better or np.array_equal(new_atoms, atoms)
 
 
-@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
-    ("n_atoms", "density"), [(2, 0.3), (5, 0.1), (5, 0.3), (12, 0.1), (12, 0.3), (20, 0.1), (20, 0.3), (65, 0.05)]
+    ("n_atoms", "density", "seed"), [(2, 0.3, 0), (5, 0.1, 1), (12, 0.3, 2), (20, 0.1, 3), (20, 0.3, 0), (65, 0.05, 1)]
 )
 def test_the_planted_columns_of_a_scrambled_basis_are_found(n_atoms, density, seed):
     atoms, codes = random_bits(seed, n_atoms, 130, 0.5), random_bits(seed + 9, 400, n_atoms, density)
@@ -84,15 +82,6 @@ def test_columns_that_are_rarely_drawn_are_found():
     block = block_of(naive.product(codes, atoms, "xor"), *scrambled(atoms, codes), "xor")
     lighten(block, CODELENGTH, np.random.default_rng(0), BOTH)
     assert len(as_set(factors(block)[1].T) & as_set(codes.T)) >= 35
-
-
-def test_adding_one_atom_to_another_does_not_find_the_planted_columns():
-    atoms, codes = random_bits(1, 20, 130, 0.5), random_bits(2, 400, 20, 0.3)
-    block = block_of(naive.product(codes, atoms, "xor"), *scrambled(atoms, codes), "xor")
-    change_basis(block, CODELENGTH)
-    before = CODELENGTH.cost(block)
-    assert lighten(block, CODELENGTH, np.random.default_rng(0), CODES)
-    assert CODELENGTH.cost(block) < 0.95 * before
 
 
 def test_columns_are_found_from_a_sample_of_many_rows(monkeypatch):

@@ -37,17 +37,18 @@ def table(n_atoms=10, noise=0.05, seed=0, shape=(300, 100), atom_density=0.5):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_starts_span_the_planted_atoms(seed):
-    data = table(seed=seed)
+def test_starts_span_the_planted_atoms_for_any_threads_and_chunks():
+    data = table()
     found = starts(data.X)
     assert len(found) == 2  # from rows, and from columns
+    for one, other in zip(found, starts(data.X, workers=Workers(3, 64)), strict=True):
+        np.testing.assert_array_equal(one, other)
     for atoms in found:
         assert naive.is_spanned(data.atoms, atoms).all()
         assert len(atoms) <= 20
 
 
-@pytest.mark.parametrize("n_atoms", [1, 8, 40, 70])
+@pytest.mark.parametrize("n_atoms", [1, 40, 70])
 def test_without_noise_the_start_is_a_basis_of_the_planted_space(n_atoms):
     """One is enough: a basis of columns would have the same products."""
     data = table(n_atoms, noise=0.0)
@@ -69,29 +70,12 @@ def test_starts_of_a_part_of_the_table_span_the_atoms_of_all_of_it():
     assert naive.is_spanned(exact.atoms, atoms).all()
 
 
-def test_wide_tables_have_starts():
-    data = table(5, noise=0.02, shape=(150, 530))
-    found = starts(data.X)
-    assert len(found) == 2
-    for atoms in found:
-        assert naive.is_spanned(data.atoms[:, :64], atoms[:, :64]).all()
-
-
 def test_a_few_unknown_cells_do_not_matter():
     data = table(6, noise=0.02)
     X = data.X.copy()
     X[random_bits(1, *X.shape, 0.03) == 1] = 2
     for atoms in starts(X):
         assert naive.is_spanned(data.atoms, atoms).all()
-
-
-def test_threads_and_chunks_do_not_change_the_starts():
-    X = table(5, shape=(150, 65)).X
-    alone = starts(X)
-    assert len(alone) == 2
-    for workers in (Workers(2, 64), Workers(5, 64)):
-        for one, other in zip(alone, starts(X, workers=workers), strict=True):
-            np.testing.assert_array_equal(one, other)
 
 
 def test_more_atoms_than_rows_can_be_coded_with_are_no_start():
@@ -125,11 +109,9 @@ def test_tables_without_structure_have_no_start(name):
 @pytest.mark.parametrize("name", AWKWARD)
 def test_any_table_is_searched(name):
     X = AWKWARD[name]
-    assert all(naive.is_spanned(atoms, X).all() for atoms in starts(X))
-
-
-def test_a_table_of_ones_has_the_start_of_one_atom():
-    assert [atoms.tolist() for atoms in starts(AWKWARD["ones"])] == [[[1] * 20]]
+    found = starts(X)
+    assert all(naive.is_spanned(atoms, X).all() for atoms in found)
+    assert name != "ones" or [atoms.tolist() for atoms in found] == [[[1] * 20]]
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
@@ -139,7 +121,3 @@ def test_a_search_finds_as_short_a_description_as_the_planted_one(noise):
     result = factorize(data.X, algebra="xor", random_state=0)
     assert result.codelength.total <= 1.02 * codelength(data.X, data.atoms, data.codes, algebra="xor").total
     assert result.atoms.n_rows == 20
-
-
-def test_a_search_finds_nothing_in_noise():
-    assert factorize(NOTHING["noise"], algebra="xor", random_state=0).atoms.n_rows == 0

@@ -104,3 +104,15 @@ def test_which_tables_are_regrown():
     assert not search_of(1 - sparse, "or").regrows
     assert not search_of(np.zeros((4, 600), np.uint8), "or").regrows
     assert not search_of(sparse, "or", HoldOut(BitMatrix.from_dense(sparse), 100, Workers())).regrows
+
+
+def test_rounds_end_when_several_in_a_row_are_no_better_than_the_best(monkeypatch):
+    search, rounds = search_of(random_bits(0, 60, 20, 0.4), "xor", patience=3, least_gain=0.0, max_rounds=10**6), []
+    costs = iter([100, 90, 95, 92, 90, 89, 1])  # of the start, and after each round
+    monkeypatch.setattr(search, "cost", lambda block: next(costs))
+    monkeypatch.setattr(search, "one_round", lambda block, last_of_cycle: rounds.append(last_of_cycle))
+    search.run_rounds(search.context.block(BitMatrix.zeros(0, 20)))
+    assert len(rounds) == 4
+    assert [number for number, last in enumerate(rounds, 1) if last] == [
+        number for number in range(1, 5) if number % search.tuning.cycle_rounds == 0
+    ]

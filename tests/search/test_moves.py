@@ -34,12 +34,7 @@ from bitatoms.search.moves.sweep import (
 from bitatoms.search.moves.trim import trim
 from bitatoms.search.plan import PLANS
 from support.blocks import assert_consistent, bits_of, block_of, factors, table_of, within
-from support.results import (
-    ALGEBRAS,
-    atom_in_two_parts,
-    every_algebra,
-    planted_in,
-)
+from support.results import ALGEBRAS, atom_in_two_parts, every_algebra, planted_in
 from support.strategies import SEEDS, factorisations, random_bits
 
 MAX_ATOMS = st.sampled_from((None, 1, 2))
@@ -133,6 +128,11 @@ def test_dropping_atoms_that_do_not_pay_never_raises_the_cost(problem, objective
     rest = iter(atoms.tolist())
     assert all(atom in rest for atom in left.tolist())  # those left are as they were, in order
     assert cost_less_bias(block, objective) <= before
+    if drop is prune and least == 0 and objective.by_codelength:
+        while prune(block, objective):  # rows of a dropped atom, coded again, may leave others
+            pass
+        assert (block.uses() > 0).all()
+        return
     assert n_dropped or np.array_equal(codes, within(problem[2], objective.max_atoms))
 
 
@@ -146,20 +146,6 @@ def test_dropping_never_raises_the_cost_with_a_residual_limit(by_codelength):
     before = cost_less_bias(block, objective)
     eliminate(block, objective)
     assert cost_less_bias(block, objective) <= before
-
-
-@settings(max_examples=40)
-@given(FILLED, UNLIMITED_OBJECTIVES, WORKERS)
-def test_pruning_drops_unused_atoms(problem, objective, workers):
-    block, _ = state(problem, objective, workers)
-    unused = block.uses() == 0
-    if objective.by_codelength:
-        kept = block.n_atoms - unused.sum()
-        prune(block, objective)
-        assert block.n_atoms <= kept
-        while prune(block, objective):  # rows of a dropped atom, coded again, may leave others
-            pass
-        assert (block.uses() > 0).all()
 
 
 @settings(max_examples=30)
@@ -207,7 +193,7 @@ def test_the_atoms_dropped_are_those_of_trials_one_by_one(problem, objective, at
     np.testing.assert_array_equal(factors(block)[0], expected)
 
 
-@pytest.mark.parametrize("algebra", ALGEBRAS)
+@every_algebra
 def test_trials_end_early_without_another_result(algebra, monkeypatch):
     made = planted(1500, 80, 12, algebra=algebra, noise=0.05, random_state=0)
     atoms, codes = np.vstack([made.atoms, made.atoms[:3] ^ made.atoms[3:6]]), np.pad(made.codes, ((0, 0), (0, 3)))
@@ -225,20 +211,6 @@ def test_trials_end_early_without_another_result(algebra, monkeypatch):
     for early, whole in zip(found[0][0], found[1][0], strict=True):
         np.testing.assert_array_equal(early, whole)
     assert found[0][1] < found[1][1] / 2
-
-
-def test_rows_of_a_dropped_atom_find_another():
-    """Two halves replace their sum, at a lower cost than all three atoms."""
-    full = random_bits(0, 1, 64, 0.5)
-    halves = np.vstack([full & (np.arange(64) < 32), full & (np.arange(64) >= 32)]).astype(np.uint8)
-    codes = np.repeat([[0, 1, 0], [0, 0, 1], [1, 0, 0]], [60, 60, 3], axis=0).astype(np.uint8)
-    X = naive.product(codes, np.vstack([full, halves]), "xor")
-    for algebra in ALGEBRAS:
-        block, _ = state((X, np.vstack([full, halves]), codes), Objective(True, algebra), Workers())
-        assert eliminate(block, Objective(True, algebra)) == 1
-        atoms, found = factors(block)
-        np.testing.assert_array_equal(atoms, halves)
-        np.testing.assert_array_equal(naive.errors(X, atoms, found, algebra), 0)
 
 
 @every_algebra
@@ -270,7 +242,7 @@ def test_a_change_of_basis_keeps_the_product_and_shortens_the_factors(problem, w
     before = factors(block)
     product, bits = naive.product(before[1], before[0], "xor"), cost_of(X, *before, objective)
     errors = block.errors()
-    moves = change_basis(block, Objective(True, "xor"))
+    moves = change_basis(block, objective)
     after = factors(block)
     assert_consistent(block, X, "xor")
     assert block.errors() == errors
@@ -278,26 +250,14 @@ def test_a_change_of_basis_keeps_the_product_and_shortens_the_factors(problem, w
     assert cost_of(X, *after, objective) <= bits - moves  # each saves at least one bit
     assert moves or all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
     assert all(other >= cost_of(X, *after, objective) for other in pair_moves(X, *after))
-    assert change_basis(block, Objective(True, "xor")) == 0
-
-
-@settings(max_examples=30)
-@given(FILLED, WORKERS)
-def test_the_first_change_of_basis_is_the_one_that_saves_most(problem, workers):
-    objective = Objective(True, "xor")
-    block, X = state(problem, objective, workers)
-    bits, best = cost_of(X, *factors(block), objective), min(pair_moves(X, *factors(block)), default=0)
-    moves = change_basis(block, Objective(True, "xor"), max_moves=1)
-    assert cost_of(X, *factors(block), objective) == (best if moves else bits)
-    assert_consistent(block, X, "xor")
-
-
-@given(FILLED, WORKERS)
-def test_under_or_there_is_no_change_of_basis(problem, workers):
-    block, _ = state(problem, Objective(True, "or"), workers)
-    before = factors(block)
-    assert change_basis(block, Objective(True, "xor")) == 0
-    assert all(np.array_equal(one, other) for one, other in zip(before, factors(block), strict=True))
+    assert change_basis(block, objective) == 0
+    once, _ = state(problem, objective, workers, bias)
+    best = min(pair_moves(X, *before), default=bits)
+    moves = change_basis(once, objective, max_moves=1)  # the one that saves most
+    assert cost_of(X, *factors(once), objective) == (best if moves else bits)
+    covering, _ = state(problem, Objective(True, "or"), workers, bias)
+    assert change_basis(covering, objective) == 0
+    assert all(np.array_equal(one, other) for one, other in zip(before, factors(covering), strict=True))
 
 
 @settings(max_examples=30)
@@ -316,20 +276,7 @@ def test_growing_appends_atoms_that_no_row_uses_yet(problem, objective, workers,
     assert_consistent(block, X, objective.algebra)
 
 
-@every_algebra
-def test_growing_finds_planted_atoms_in_the_data(algebra):
-    data = planted_in(algebra, 400, 60, 3, noise=0.0)
-    objective = Objective(True, algebra)
-    nothing = np.zeros((0, 60), np.uint8), np.zeros((400, 0), np.uint8)
-    block, _ = state((data.X, *nothing), objective, Workers())
-    before = objective.cost(block)
-    assert grow(block, objective, np.random.default_rng(0), 8) >= 1
-    plain_sweep(block, objective)
-    assert objective.cost(block) < before
-
-
-@every_algebra
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("algebra", "seed"), [("xor", 0), ("or", 1)])
 def test_growing_takes_one_atom_for_the_same_rows(algebra, seed):
     """Every candidate starts from a different row, and almost all become the planted atom with a few bits more."""
     atom, users = np.eye(1, 64, dtype=np.uint8), random_bits(seed, 300, 1, 0.3)
@@ -378,7 +325,7 @@ def test_a_sweep_of_a_start_keeps_the_block_consistent(fewest_errors, problem, o
     assert_within(block, objective)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(FILLED, st.booleans(), st.sampled_from(ALGEBRAS), WORKERS, SEEDS)
 def test_moves_can_follow_each_other(problem, by_codelength, algebra, workers, seed):
     objective = Objective(by_codelength, algebra)
@@ -426,13 +373,7 @@ def test_atoms_that_the_bias_can_replace_are_dropped(algebra):
     assert drop_useless(block, objective, min_atoms=2) is None
 
 
-def test_sweeps_from_information_sets_do_nothing_without_rows():
-    block = block_of(*(np.zeros(shape, np.uint8) for shape in ((0, 5), (2, 5), (0, 2))), "xor")
-    for a_sweep in (information_set_sweep, fewest_errors_sweep):
-        assert not a_sweep(block, Objective(True, "xor"), np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(("n_rows", "n_sampled"), [(1, 1), (200, 200), (600, 256)])
+@pytest.mark.parametrize(("n_rows", "n_sampled"), [(1, 1), (600, 256)])
 def test_the_gain_of_a_sample_is_that_of_rows_from_all_of_the_table(n_rows, n_sampled):
     data = planted(n_rows, 65, 8, random_state=0)
     objective, codes = Objective(True, "xor"), data.codes.copy()
@@ -451,7 +392,7 @@ def test_the_gain_of_a_sample_is_that_of_rows_from_all_of_the_table(n_rows, n_sa
     assert_consistent(block, data.X, "xor")
 
 
-@pytest.mark.parametrize("n_rows", [200, 600])
+@pytest.mark.parametrize("n_rows", [200, 600])  # all rows, or a sample, decide
 def test_a_sweep_from_information_sets_finds_codes_that_other_sweeps_miss(n_rows):
     """Errors cost next to nothing where most codes are wrong: the sample shows that the fewest errors are better."""
     data = planted(n_rows, 100, 16, atom_density=0.5, code_density=0.4, noise=0.03, random_state=0)
@@ -493,9 +434,8 @@ def test_harmless_bits_make_no_cell_wrong(problem, workers, bias):
         assert harmless[k, j] == (is_candidate and not (after > before).any())
 
 
-@pytest.mark.parametrize("n_rows", [63, 300])
-def test_an_atom_learned_as_two_parts_is_joined(n_rows):
-    X, atoms, codes, joined = atom_in_two_parts(n_rows)
+def test_an_atom_learned_as_two_parts_is_joined():
+    X, atoms, codes, joined = atom_in_two_parts(63)
     objective = Objective(True, "or")
     block, _ = state((X, atoms, codes), objective, Workers())
     assert block.errors().count() == 0

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
@@ -19,8 +19,6 @@ from bitatoms.search.nmf_start import nmf_extent, nmf_starts
 from bitatoms.search.plan import PLANS, FixedRankBudget, NmfBudget
 from support.blocks import ALGEBRAS, bits_of
 from support.strategies import SEEDS, matrices, random_bits
-
-widths = pytest.mark.parametrize("n_features", [1, 63, 64, 65, 130])
 
 
 def numbers(random, *shape):
@@ -47,12 +45,16 @@ def starts(X, n_atoms, algebra="or", seed=0, workers=Workers(), effort=1, deadli
     return list(nmf_starts(SearchContext(data, objective, plan, monitor, workers, random)))
 
 
-@widths
-@pytest.mark.parametrize("n_atoms", [1, 7, 17])
-@pytest.mark.parametrize(("density", "unknown"), [(0.0, 0.0), (0.3, 0.0), (1.0, 0.0), (0.3, 0.4), (0.3, 1.0)])
-def test_fitted_rows_equal_the_oracle_exactly(n_features, n_atoms, density, unknown):
-    random = np.random.default_rng(n_features)
-    X = random_bits(n_atoms, 9, n_features, density) + 2 * random_bits(1, 9, n_features, unknown)
+@settings(max_examples=40)
+@given(
+    SEEDS,
+    st.sampled_from((1, 63, 64, 65, 130)),
+    st.sampled_from((1, 7, 17)),
+    st.sampled_from(((0.0, 0.0), (0.3, 0.0), (1.0, 0.0), (0.3, 0.4), (0.3, 1.0))),
+)
+def test_fitted_rows_equal_the_oracle_exactly(seed, n_features, n_atoms, shares):
+    random = np.random.default_rng(seed)
+    X = random_bits(seed, 9, n_features, shares[0]) + 2 * random_bits(seed + 1, 9, n_features, shares[1])
     rows, columns = numbers(random, 9, n_atoms), numbers(random, n_features, n_atoms)
     expected = naive.best_numbers(X, rows, columns)
     np.testing.assert_array_equal(fitted(X, rows, columns, []), expected)
@@ -67,48 +69,23 @@ def test_products_equal_the_oracle_exactly(seed, n_atoms, n_rows):
     np.testing.assert_array_equal(pairs, naive.pair_sums(factor))
 
 
-@given(SEEDS, st.integers(1, 6))
-def test_fitting_rows_never_raises_the_squared_error(seed, n_atoms):
-    random = np.random.default_rng(seed)
-    X = random_bits(seed, 20, 30, 0.4)
-    rows, columns = numbers(random, 20, n_atoms), numbers(random, 30, n_atoms)
-    after = fitted(X, rows, columns, [])
-
-    def squares(of_rows):
-        return ((X - of_rows.astype(float) @ columns.T) ** 2).sum(axis=1)
-
-    assert (squares(after) <= squares(rows) + 1e-4).all()
-    assert (after >= 0).all()
-
-
-@pytest.mark.parametrize("algebra", ["or", "xor"])
-def test_starts_do_not_depend_on_threads_and_chunks(algebra):
-    X = planted(200, 130, 6, algebra=algebra, noise=0.05, random_state=1).X
-    alone = starts(X, 6, algebra)
-    assert len(alone) > 1
-    assert len(set(alone)) == len(alone)  # each from numbers of its own
-    for workers in (Workers(3), Workers(1, 64), Workers(2, 64)):
-        assert starts(X, 6, algebra, workers=workers) == alone
-
-
 def test_most_starts_find_planted_atoms_at_once():
     data = planted(400, 60, 5, algebra="or", noise=0.02, random_state=3)
     hidden = set(map(bytes, data.atoms.astype(np.uint8)))
-    found = [len(hidden & set(map(bytes, atoms.to_dense()))) for atoms in starts(data.X, 5)]
+    alone = starts(data.X, 5)
+    assert len(set(alone)) == len(alone) > 1  # each from numbers of its own
+    found = [len(hidden & set(map(bytes, atoms.to_dense()))) for atoms in alone]
     assert np.median(found) == 5
+    assert starts(data.X, 5, workers=Workers(2, 64)) == alone
 
 
+@settings(max_examples=10)
 @given(matrices(), ALGEBRAS, st.integers(0, 9))
 def test_atoms_of_any_table_have_ones(X, algebra, n_atoms):
     for atoms in starts(X, n_atoms, algebra):
         assert atoms.n_cols == X.shape[1]
-        assert atoms.n_rows <= n_atoms
+        assert atoms.n_rows <= (n_atoms if X.any() else 0)
         assert atoms.row_weights().all()
-
-
-@pytest.mark.parametrize("X", [np.zeros((20, 9), np.uint8), np.zeros((0, 9), np.uint8)])
-def test_without_ones_there_are_no_atoms(X):
-    assert all(atoms.n_rows == 0 for atoms in starts(X, 3))
 
 
 def test_no_start_is_made_after_the_deadline():
@@ -117,7 +94,7 @@ def test_no_start_is_made_after_the_deadline():
 
 @pytest.mark.parametrize(
     ("n_rows", "n_features", "n_atoms"),
-    [(4000, 64, 8), (4000, 300, 64), (4000, 300, 200), (4000, 3000, 20), (300, 20000, 30), (4000, 2000, 900)],
+    [(4000, 64, 8), (1000, 300, 200), (300, 20000, 30), (1000, 2000, 900)],
 )
 def test_the_work_is_bounded_whatever_the_table(n_rows, n_features, n_atoms):
     """About a second at the rates assumed, for one start or for several; twice that for a thorough search."""
@@ -131,13 +108,12 @@ def test_the_work_is_bounded_whatever_the_table(n_rows, n_features, n_atoms):
     assert (extent.n_starts == 0) == (n_atoms == 900)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_start_finds_overlapping_atoms_that_greedy_growth_misses(seed):
+def test_a_start_finds_overlapping_atoms_that_greedy_growth_misses():
     """Atoms that overlap with their neighbors: growing one after the other merges them."""
     atoms = np.array([np.roll(np.arange(60) < 20, 10 * k) for k in range(6)], np.uint8)
-    codes = random_bits(seed, 400, 6, 0.4)
+    codes = random_bits(0, 400, 6, 0.4)
     X = naive.product(codes, atoms, "or")
-    assert factorize(X, 6, algebra="or", max_iter=1, random_state=seed).wrong_bits == 0
+    assert factorize(X, 6, algebra="or", max_iter=1, random_state=0).wrong_bits == 0
 
 
 @pytest.mark.parametrize("algebra", ["or", "xor"])
@@ -149,14 +125,6 @@ def test_the_first_round_is_the_start_and_counts_what_changed(algebra):
     assert (first.move, first.atoms) == ("start", 5)
     assert first.codes_changed > 0
     assert first.wrong_bits >= result.wrong_bits
-
-
-@pytest.mark.usefixtures("few_trials_here")
-def test_no_row_uses_more_atoms_than_max_atoms_per_sample():
-    X = planted(200, 70, 8, algebra="or", noise=0.05, random_state=2).X
-    result = factorize(X, 8, algebra="or", max_atoms_per_sample=2, random_state=0)
-    assert result.codes.row_weights().max() == 2
-    assert result.atoms.n_rows == 8
 
 
 def test_given_atoms_replace_the_start():

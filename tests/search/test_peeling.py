@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import norm
 
 import naive
@@ -10,7 +12,7 @@ from bitatoms.parallel import Workers
 from bitatoms.search.peeling import _group_majorities, _near_limit, completed_basis
 from bitatoms.search.plan import PeelingBudget
 from support.blocks import bits_of, packed, unpacked
-from support.strategies import random_bits
+from support.strategies import matrices, random_bits
 
 
 def completed(X, basis, seed=9, workers=Workers(), **budget):  # noqa: B008 - frozen
@@ -24,29 +26,20 @@ def table(n_atoms=8, seed=0):
     return planted(200, 100, n_atoms, atom_density=0.5, code_density=0.3, noise=0.05, random_state=seed)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("n_known", [0, 5])
+@pytest.mark.parametrize(("n_known", "seed"), [(0, 0), (5, 1)])
 def test_a_basis_is_completed_to_one_of_the_planted_space(n_known, seed):
     data = table(8 if n_known else 6, seed=seed)
     basis = completed(data.X, data.atoms[:n_known])
     assert naive.is_spanned(data.atoms, basis).all()
     assert len(basis) <= len(data.atoms) + 1
+    np.testing.assert_array_equal(basis, completed(data.X, data.atoms[:n_known], 9, Workers(2, 64)))
 
 
-def test_threads_and_chunks_do_not_change_the_basis():
-    data = table()
-    found = [completed(data.X, data.atoms[:3], 9, workers) for workers in (Workers(), Workers(2, 64), Workers(5, 100))]
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
-
-
-@pytest.mark.parametrize("n_known", [0, 3])
-@pytest.mark.parametrize("shape", [(1, 1), (1, 70), (2, 65), (70, 1), (30, 2), (100, 100)])
-@pytest.mark.parametrize("density", [0.0, 0.5, 1.0])
-def test_any_table_and_any_basis_give_a_basis(shape, density, n_known):
-    X = random_bits(0, *shape, density)
-    basis = completed(X, random_bits(1, n_known, shape[1], 0.5))
-    assert len(basis) <= max(n_known, 0.75 * min(shape))
+@settings(max_examples=25)
+@given(matrices(), st.sampled_from((0, 3)))
+def test_any_table_and_any_basis_give_a_basis(X, n_known):
+    basis = completed(X, random_bits(1, n_known, X.shape[1], 0.5))
+    assert len(basis) <= max(n_known, 0.75 * min(X.shape))
 
 
 def test_pivots_are_drawn_until_groups_are_found():
@@ -91,7 +84,7 @@ def test_rows_without_distances_have_no_limit(rows):
     assert _near_limit(packed(rows.astype(np.uint8)), rows.shape[1], 0.03) == -1
 
 
-@pytest.mark.parametrize("n_cols", [63, 64, 65, 130])
+@pytest.mark.parametrize("n_cols", [64, 130])
 def test_groups_are_taken_by_size_with_their_majorities(n_cols):
     """Groups of 9, 7, 5 and 4 rows; that of 4 is less than half as large, and zeros are passed over."""
     centres = random_bits(n_cols, 4, n_cols, 0.5)

@@ -32,32 +32,21 @@ def parents():
 
 
 @every_algebra
-def test_equal_atoms_of_a_parent_become_one(algebra, parents):
-    pairs = [(np.vstack([atoms[:2], atoms[:2]]), codes) for atoms, codes in zip(*parents, strict=True)]
+@pytest.mark.parametrize(("n_distinct", "n_united"), [(4, 7), (2, 4)])
+def test_each_row_takes_the_better_code_of_two_parents(algebra, parents, n_distinct, n_united):
+    """Equal atoms become one, whether both parents have them or one has them twice."""
+    pairs = [
+        (np.vstack([atoms[:n_distinct]] * (4 // n_distinct)), codes) for atoms, codes in zip(*parents, strict=True)
+    ]
     products = [naive.product(codes, atoms, algebra) for atoms, codes in pairs]
     X = np.where(np.arange(50)[:, np.newaxis] < 25, *products).astype(np.uint8)
     context = context_for(X, 4, algebra)
-    blocks = [context.block(*(BitMatrix.from_dense(factor) for factor in pair)) for pair in pairs]
-    block = united(context, *map(state_of, blocks))
-    assert_consistent(block, X, algebra)
-    assert block.n_atoms == 4
-    assert block.wrong().sum() == 0
-
-
-@every_algebra
-def test_each_row_takes_the_better_code_of_two_parents(algebra, parents):
-    atoms, codes = parents
-    products = [naive.product(*pair[::-1], algebra) for pair in zip(atoms, codes, strict=True)]
-    X = np.where(np.arange(50)[:, np.newaxis] < 25, *products).astype(np.uint8)
-    context = context_for(X, 4, algebra)
-    states = [
-        state_of(context.block(*(BitMatrix.from_dense(factor) for factor in pair)))
-        for pair in zip(atoms, codes, strict=True)
-    ]
+    states = [state_of(context.block(*map(BitMatrix.from_dense, pair))) for pair in pairs]
     block = united(context, *states)
     assert_consistent(block, X, algebra)
-    assert {atom.tobytes() for atom in factors(block)[0]} == {atom.tobytes() for atom in np.vstack(atoms)}
-    assert block.n_atoms == 7
+    expected = {atom.tobytes() for atoms, _ in pairs for atom in atoms}
+    assert {atom.tobytes() for atom in factors(block)[0]} == expected
+    assert block.n_atoms == n_united
     assert block.wrong().sum() == 0 < min(state.cost for state in states)
 
 

@@ -1,5 +1,6 @@
 """Sparse tables are searched by their ones: the result is that of the packed table, and has the planted bundles."""
 
+import itertools
 import time
 from types import SimpleNamespace
 
@@ -12,7 +13,8 @@ from bitatoms.bits import BitMatrix
 from bitatoms.parallel import Workers
 from bitatoms.search import windows
 from support.bundles import N_COLS, N_ROWS, bundles, table_with_bundles
-from support.results import assert_matches_oracle, assert_same_search, bits_without_atoms, every_algebra, every_search
+from support.clock import WorkClock
+from support.results import assert_matches_oracle, assert_same_search, bits_without_atoms
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -32,7 +34,8 @@ def test_bundles_are_found_exactly(result, table):
     assert result.converged
     found = {tuple(np.flatnonzero(atom)) for atom in result.atoms.to_dense()}
     assert {tuple(columns) for columns in bundles()} <= found
-    assert result.bias.nonzero()[0].tolist() == [77] or result.codelength.total < bits_without_atoms(table)
+    assert not result.bias.any()  # column 77 is in no window
+    assert result.codelength.total < bits_without_atoms(table)
     assert result.history[0].bits == result.bits_without == bits_without_atoms(table)
     assert result.history[-1].bits == result.codelength.total
 
@@ -53,7 +56,7 @@ def test_figures_count_all_rows(result, table):
         assert result.saved[k] == without - full
 
 
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "packed", "pandas"])
+@pytest.mark.parametrize("kind", ["csr", "coo", "packed", "pandas"])
 def test_every_form_of_the_table_gives_the_same_bits(kind, table, result, monkeypatch):
     if kind == "pandas":
         frame = pytest.importorskip("pandas").DataFrame
@@ -74,12 +77,7 @@ def test_all_rows_are_searched(table, result, monkeypatch):
     assert_same_search(found, result)
 
 
-def test_threads_do_not_matter(table, result):
-    assert_same_search(ba.factorize(table, algebra="or", random_state=0, n_jobs=3), result)
-
-
-@every_algebra
-@every_search
+@pytest.mark.parametrize(("algebra", "search"), [("xor", "fast"), ("or", "thorough")])
 def test_every_search(table, algebra, search):
     table = table[:500]
     found = ba.factorize(csr_array(table), algebra=algebra, search=search, random_state=1)
@@ -96,40 +94,34 @@ def test_a_table_of_which_nothing_is_related():
 
 
 def test_a_search_without_time_searches_no_window(table, monkeypatch):
+    ticks = itertools.count(1000.0)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(ticks))
     monkeypatch.setattr(windows, "search_mdl", None)
     result = ba.factorize(csr_array(table), algebra="or", random_state=0, max_time=1e-9)
     assert_matches_oracle(result, table)
     assert result.ended == "max_time"
 
 
-def test_windows_get_enough_time_or_none():
+def test_windows_get_enough_time_or_none(monkeypatch):
     """An equal share of little time would be too short for any of many windows."""
-    search, now = object.__new__(windows.WindowSearch), time.perf_counter()
+    search, now = object.__new__(windows.WindowSearch), WorkClock(monkeypatch).now
     search.monitor = SimpleNamespace(started=now, deadline=now + 1000)
     search.workers = Workers(1)
-    all_of_them, seconds = lambda item: True, lambda item, share: share.deadline - time.perf_counter()
+    all_of_them, seconds = lambda item: True, lambda item, share: share.deadline - now
     first, *_ = search._map(seconds, range(10**4), all_of_them, 1.0)
     assert 0.4 < first < 1
     first, *_ = search._map(seconds, range(10**4), lambda item: item in (0, 99), 1.0)
     assert first > 400  # the others take no time
+    search.workers = Workers(2)
+    first, *_ = search._map(seconds, range(10**4), lambda item: item in (0, 99), 1.0)
+    assert first > 900  # both at once
     search.monitor.deadline = now  # the time is up
     assert max(search._map(lambda item, share: share.deadline - now, range(5), all_of_them, 1.0)) <= 0
 
 
-def test_an_interrupt_leaves_what_is_found(table):
-    def interrupt(row):
-        if row.round == 5:
-            raise KeyboardInterrupt
-
-    with pytest.raises(ba.Interrupted) as raised:
-        ba.factorize(csr_array(table), algebra="or", random_state=0, callbacks=interrupt)
-    assert_matches_oracle(raised.value.result, table)
-    assert raised.value.result.atoms.n_rows > 0
-
-
-@pytest.mark.parametrize("how", [{"n_components": 3}, {"max_components": 3}, {"search_rows": 150}])
+@pytest.mark.parametrize("how", [{"n_components": 3}, {"max_components": 3}, {"search_rows": 60}])
 def test_what_cannot_be_searched_by_ones_is_packed(table, how):
-    table = table[:240]
+    table = table[:100]
     found = ba.factorize(csr_array(table), algebra="or", random_state=0, **how)
     assert_matches_oracle(found, table)
     assert_same_search(found, ba.factorize(table, algebra="or", random_state=0, **how))

@@ -17,6 +17,7 @@ from bitatoms.mdl import Codelength
 from bitatoms.search.params import resolve
 from bitatoms.search.verification import verified
 from bitatoms.table import Header
+from support.ways import WAYS
 
 X = np.array([[1, 1, 0, 0, 0], [1, 1, 0, 0, 0], [1, 1, 0, 1, 1], [0, 0, 0, 1, 1], [0, 0, 2, 1, 1], [0, 1, 0, 0, 0]])
 X = X.astype(np.uint8)  # 2 is unknown
@@ -160,46 +161,16 @@ def test_what_was_not_asked_for_is_an_internal_error(result, params, message):
         verified(result, params, N, M)
 
 
-def fit_in_memory(parameters, tmp_path):
-    return ba.factorize(np.ones((40, 6), int), **parameters)
-
-
-def fit_with_weights(parameters, tmp_path):
-    return ba.factorize(np.ones((40, 6), int), sample_weight=np.arange(40) % 3, **parameters)
-
-
-def fit_by_passes(parameters, tmp_path):
-    return ba.factorize(np.ones((40, 6), int), search_rows=20, **parameters)
-
-
-def fit_a_store(parameters, tmp_path):
-    store = ba.pack(np.ones((40, 6), int), tmp_path / "rows.zarr")
-    return ba.BinaryDictionaryLearning(search_rows=20, **parameters).fit(store)
-
-
-def fit_a_cluster(parameters, tmp_path):
-    import dask.array as da
-
-    return ba.BinaryDictionaryLearning(search_rows=20, **parameters).fit(da.ones((40, 6), int, chunks=(20, 6)))
-
-
-def fit_a_batch(parameters, tmp_path):
-    return ba.BinaryDictionaryLearning(**parameters).partial_fit(np.ones((40, 6), int))
-
-
-def fit_interrupted(parameters, tmp_path):
+def fit_interrupted(parameters, X, folder):
     def interrupt(row):
         if row.round == 2:
             raise KeyboardInterrupt
 
-    return ba.factorize(np.ones((40, 6), int), callbacks=interrupt, **parameters)
+    return ba.factorize(X, callbacks=interrupt, **parameters)
 
 
 @pytest.mark.filterwarnings("ignore:2 atoms were requested")
-@pytest.mark.parametrize(
-    "fit",
-    [fit_in_memory, fit_with_weights, fit_by_passes, fit_a_store, fit_a_cluster, fit_a_batch, fit_interrupted],
-)
+@pytest.mark.parametrize("fit", [*WAYS, fit_interrupted])
 def test_no_way_to_fit_returns_a_result_that_was_not_asked_for(monkeypatch, fit, tmp_path):
     """A defect of version 0.2.0 is made again: searches within limits learned a bias that must not be."""
 
@@ -208,7 +179,7 @@ def test_no_way_to_fit_returns_a_result_that_was_not_asked_for(monkeypatch, fit,
 
     monkeypatch.setattr(Objective, "settled_bias", settled_bias)
     with pytest.raises(InternalError, match=r"a bias was learned, .* please report this"):
-        fit({"n_components": 2, "max_features_per_atom": 2, "random_state": 0}, tmp_path)
+        fit({"n_components": 2, "max_features_per_atom": 2, "random_state": 0}, np.ones((40, 6), int), tmp_path)
 
 
 def test_errors_of_earlier_batches_are_not_forbidden():

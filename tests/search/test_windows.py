@@ -9,15 +9,9 @@ from bitatoms.mdl import string_bits
 from bitatoms.search import windows
 from bitatoms.search.column_groups import runs_of_regions
 from support.blocks import bits_of
+from support.clock import WorkClock, allowed
 from support.plans import use_small_budget, use_windows
-from support.results import (
-    assert_matches_oracle,
-    assert_same_search,
-    bits_without_atoms,
-    every_algebra,
-    every_search,
-    planted_in,
-)
+from support.results import assert_matches_oracle, bits_without_atoms, every_algebra, planted_in
 from support.strategies import random_bits
 
 N_BLOCKS, WIDTH = 4, 40
@@ -47,9 +41,8 @@ def table(blocks):
     return np.hstack([block.X for block in blocks])
 
 
-@every_algebra
-@every_search
-def test_result_and_history(table, algebra, search):
+@pytest.mark.parametrize(("algebra", "search"), [("xor", "fast"), ("or", "thorough")])
+def test_result_and_history(blocks, table, algebra, search):
     rounds = []
     result = ba.factorize(table, algebra=algebra, search=search, random_state=0, callbacks=rounds.append)
     assert_matches_oracle(result, table)
@@ -63,12 +56,9 @@ def test_result_and_history(table, algebra, search):
     assert bits[0] == bits_without_atoms(table)
     assert result.n_iter == sum(row.iterations for row in rounds) > 4
     assert ("thorough" in result.untried) == (search == "fast")
-
-
-def test_atoms_of_blocks_are_found(blocks, table):
-    result = ba.factorize(table, algebra="xor", random_state=0)
     atoms, codes = block_diag(*(block.atoms for block in blocks)), np.hstack([block.codes for block in blocks])
-    assert result.codelength.total <= 1.001 * ba.codelength(table, atoms, codes, algebra="xor").total
+    planted_bits = ba.codelength(table, atoms, codes, algebra="xor").total
+    assert algebra == "or" or result.codelength.total <= 1.001 * planted_bits
 
 
 @every_algebra
@@ -78,13 +68,6 @@ def test_atoms_in_all_windows_become_one(algebra, monkeypatch):
     result = ba.factorize(data.X, algebra=algebra, random_state=0)
     true = ba.codelength(data.X, data.atoms, data.codes, algebra=algebra).total
     assert (result.atoms.n_rows, result.codelength.total) == (4, pytest.approx(true, rel=1e-3))
-
-
-def test_parts_of_atoms_are_merged_when_windows_are_joined():
-    data = planted_in("or", 200, 160, 4, noise=0.01)
-    result = ba.factorize(data.X, algebra="or", random_state=0)
-    assert result.history[-1].move == "finish"
-    assert result.atoms.n_rows == 4
 
 
 def scattered(noise=0.02, seed=0):
@@ -100,53 +83,28 @@ def moves_of(result):
     return [row.move for row in result.history]
 
 
-@every_algebra
-@pytest.mark.parametrize("only", ["_neighbours", "_related", None])
+@pytest.mark.parametrize(
+    ("algebra", "only"), [("xor", "_neighbours"), ("or", "_neighbours"), ("or", "_related"), ("xor", None)]
+)
 def test_atoms_of_scattered_columns_become_one(algebra, only, monkeypatch):
     """Whether windows are joined because their columns are alike, because the same rows use their atoms, or both."""
     X, atoms = scattered()
     for way in {"_neighbours", "_related"} - {only or "_neighbours", only or "_related"}:
         monkeypatch.setattr(windows.WindowSearch, way, lambda self: [])
-    result = ba.factorize(X, algebra=algebra, random_state=0)
-    assert_matches_oracle(result, X)
-    assert "join" in moves_of(result)
-    assert sorted(map(tuple, result.atoms.to_dense())) == sorted(map(tuple, atoms))
-    bits = [row.bits for row in result.history]
-    assert bits == sorted(bits, reverse=True)
-    if only is None:
-        assert_same_search(result, ba.factorize(X, algebra=algebra, random_state=0, n_jobs=3))
-
-
-@every_algebra
-def test_windows_without_atoms_are_not_joined(algebra, monkeypatch):
-    X, _ = scattered()
-    sizes = []
-    going_on = windows.WindowSearch._going_on
+    sizes, going_on = [], windows.WindowSearch._going_on
 
     def seen(self, window, context):
         sizes.append(len(window.columns))
         return going_on(self, window, context)
 
     monkeypatch.setattr(windows.WindowSearch, "_going_on", seen)
-    ba.factorize(X, algebra=algebra, random_state=0)
-    assert 0 < max(sizes) <= 200
-
-
-def test_unknown_cells_of_scattered_columns():
-    X, atoms = scattered()
-    X[random_bits(5, *X.shape, 0.1) == 1] = 2
-    result = ba.factorize(bits_of(X), algebra="or", random_state=0)
-    wrong = (result.reconstruct().to_dense() != X) & (X < 2)
-    np.testing.assert_array_equal(result.wrong, wrong.sum(axis=0))
-    np.testing.assert_array_equal(result.known, (X < 2).sum(axis=0))
-    assert sorted(map(tuple, result.atoms.to_dense())) == sorted(map(tuple, atoms))
-
-
-def test_a_sample_of_rows_of_scattered_columns():
-    X, atoms = scattered(noise=0.01)
-    result = ba.factorize(X, algebra="or", search_rows=250, random_state=0)
+    result = ba.factorize(X, algebra=algebra, random_state=0)
     assert_matches_oracle(result, X)
+    assert "join" in moves_of(result)
     assert sorted(map(tuple, result.atoms.to_dense())) == sorted(map(tuple, atoms))
+    bits = [row.bits for row in result.history]
+    assert bits == sorted(bits, reverse=True)
+    assert 0 < max(sizes) <= 200  # windows without atoms are not joined
 
 
 def test_atoms_cost_in_windows_what_they_cost_in_the_table(table, monkeypatch):
@@ -162,13 +120,7 @@ def bits_of_bias(result):
     return string_bits(result.atoms.n_cols, int(result.bias.sum())) if result.bias.any() else 0
 
 
-@every_algebra
-def test_threads_do_not_matter(table, algebra):
-    one, three = (ba.factorize(table, algebra=algebra, random_state=1, n_jobs=n_jobs) for n_jobs in (1, 3))
-    assert_same_search(one, three)
-
-
-@every_algebra
+@pytest.mark.parametrize("algebra", ["xor"])
 def test_joins_do_not_matter_where_blocks_are_independent(table, algebra, monkeypatch):
     """Without joins, the description is that of the windows; with them, it is not longer."""
     joined = ba.factorize(table, algebra=algebra, random_state=0)
@@ -189,16 +141,12 @@ def test_unknown_cells(table, algebra, n_columns):
     wrong = (result.reconstruct().to_dense() != X) & (X < 2)
     np.testing.assert_array_equal(result.wrong, wrong.sum(axis=0))
     np.testing.assert_array_equal(result.known, (X < 2).sum(axis=0))
-    other = np.where(X == 2, random_bits(6, *X.shape, 0.5), X)
-    same = ba.factorize(other, mask=X == 2, algebra=algebra, random_state=0)
-    assert_same_search(result, same)
 
 
-@every_algebra
-def test_a_sample_of_rows(table, algebra):
+def test_a_sample_of_rows(table):
     """Windows of a sample are compared by held-out rows; passes over all rows follow."""
-    X = np.tile(table, (4, 1))
-    result = ba.factorize(X, algebra=algebra, search_rows=300, random_state=0)
+    X = np.tile(table, (2, 1))
+    result = ba.factorize(X, algebra="or", search_rows=150, random_state=0)
     assert_matches_oracle(result, X)
     assert result.codelength.total < 0.7 * bits_without_atoms(X)
 
@@ -227,7 +175,7 @@ def test_limits_that_concern_all_windows(table, limit, monkeypatch):
     assert_matches_oracle(result, table)
 
 
-@pytest.mark.parametrize("stop_at", [1, 3, 6])
+@pytest.mark.parametrize("stop_at", [1, 6])
 def test_a_callback_ends_it(table, stop_at):
     result = ba.factorize(table, algebra="or", random_state=0, callbacks=[lambda row: row.round == stop_at])
     assert result.ended == "callback"
@@ -235,7 +183,7 @@ def test_a_callback_ends_it(table, stop_at):
     assert_matches_oracle(result, table)
 
 
-@pytest.mark.parametrize("interrupt_at", [1, 3, 7])
+@pytest.mark.parametrize("interrupt_at", [1, 7])
 def test_an_interrupt_leaves_what_is_found(table, interrupt_at):
     def interrupt(row):
         if row.round == interrupt_at:
@@ -268,11 +216,14 @@ def test_another_interrupt_leaves_what_is_found_unsorted(table, monkeypatch):
     assert_matches_oracle(raised.value.result, table)
 
 
-@pytest.mark.parametrize("max_time", [1e-6, 0.05])
-def test_max_time(table, max_time):
+@pytest.mark.parametrize("max_time", [1e-6, 5])
+def test_max_time(table, max_time, monkeypatch):
+    clock = WorkClock(monkeypatch)
     result = ba.factorize(table, algebra="or", random_state=0, max_time=max_time)
     assert_matches_oracle(result, table)
     assert result.ended == "max_time"
+    assert clock.elapsed <= allowed(max_time)
+    assert (result.atoms.n_rows > 0) == (max_time == 5)
 
 
 def test_memory_that_runs_out(table, monkeypatch):
@@ -289,12 +240,6 @@ def test_memory_that_runs_out(table, monkeypatch):
     assert result.ended == "max_memory"
     assert_matches_oracle(result, table)
     assert result.atoms.n_rows > 0
-
-
-def test_both_algebras_are_compared(table):
-    result = ba.factorize(table, algebra="auto", random_state=0)
-    assert set(result.codelengths) == {"xor", "or"}
-    assert result.codelength.total == min(result.codelengths.values())
 
 
 def test_windows_follow_the_positions_of_columns(monkeypatch):

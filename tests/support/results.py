@@ -14,6 +14,19 @@ every_algebra = pytest.mark.parametrize("algebra", ALGEBRAS)
 # The number of atoms is searched, or given; by either objective; up to 16 atoms and above.
 GOALS = [("mdl", "auto"), (5, "errors"), (20, "errors"), (5, "codelength"), (20, "codelength")]
 every_goal = pytest.mark.parametrize(("n_components", "objective"), GOALS)
+# All pairs of goal, search and algebra.
+FITS = {
+    f"{algebra} {search} {n_components} {objective}": {
+        "n_components": n_components,
+        "objective": objective,
+        "search": search,
+        "algebra": algebra,
+        "random_state": 0,
+    }
+    for number, (n_components, objective) in enumerate(GOALS)
+    for search, algebra in zip(SEARCHES, ALGEBRAS if number % 2 else ALGEBRAS[::-1], strict=True)
+}
+every_fit = pytest.mark.parametrize("how", FITS.values(), ids=FITS)
 
 AWKWARD = {
     "a row": random_bits(0, 1, 70, 0.4),

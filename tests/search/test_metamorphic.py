@@ -1,0 +1,84 @@
+"""Tables that differ in what must not matter, or in a known way, have results that are equal to the bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.chaos import KINDS
+from support.results import assert_same_search
+from support.strategies import SEEDS, random_bits
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+LISTED = (
+    "fast xor",
+    "a sample of rows",
+    "5 atoms, fewest errors",
+    "20 atoms, thorough",
+    "paper",
+    "paper, 5 atoms by k-prox",
+)
+
+
+@settings(max_examples=5)
+@given(SEEDS, st.sampled_from((*LISTED, "4 atoms, codelength", "costs of errors")), st.sampled_from((0.05, 0.5)))
+@pytest.mark.filterwarnings("ignore:.* were requested")
+def test_values_of_unknown_cells_change_nothing(seed, name, share):
+    kind = KINDS[name]
+    X = kind.table[:90]
+    mask = random_bits(seed, *X.shape, share) == 1
+    other = X ^ (mask & (random_bits(seed + 1, *X.shape, 0.5) == 1))
+    assert_same_search(kind.fit(np.ma.array(X, mask=mask)), kind.fit(other, mask=mask))
+
+
+@pytest.mark.parametrize("name", ["windows xor", "constraints"])
+def test_values_of_unknown_cells_change_nothing_in_windows_and_within_constraints(name):
+    kind = KINDS[name]
+    mask = random_bits(5, *kind.table.shape, 0.1) == 1
+    zeros, others = (kind.fit(table, mask=mask) for table in (kind.table * ~mask, kind.table ^ mask))
+    assert_same_search(zeros, others)
+
+
+@pytest.mark.parametrize("name", [*LISTED, "unknown cells", "limits of rows"])
+def test_a_column_without_known_cells_changes_nothing_else(name):
+    kind = KINDS[name]
+    X = kind.table
+    found, wider = kind.fit(X), kind.fit(np.hstack([X, np.full((len(X), 1), np.nan)]))
+    assert wider.codes == found.codes
+    np.testing.assert_array_equal(wider.atoms.to_dense()[:, :-1], found.atoms.to_dense())
+    np.testing.assert_array_equal(wider.wrong, [*found.wrong, 0])
+    assert (wider.codelength.errors, wider.codelength.codes) == (found.codelength.errors, found.codelength.codes)
+
+
+@pytest.mark.parametrize("name", ["paper", "thorough or", "constraints", "windows xor", "costs of errors"])
+def test_a_weight_is_a_number_of_equal_rows(name):
+    kind = KINDS[name]
+    X = kind.table[:80]
+    weights = 1 + np.arange(80) % 2
+    weighted, repeated = kind.fit(X, sample_weight=weights), kind.fit(np.repeat(X, weights, axis=0))
+    assert (weighted.atoms, weighted.codelength) == (repeated.atoms, repeated.codelength)
+    np.testing.assert_array_equal(weighted.bias, repeated.bias)
+    np.testing.assert_array_equal(weighted.wrong, repeated.wrong)
+    assert weighted.codes == repeated.codes[np.cumsum(weights) - weights]
+    assert [row[:-1] for row in weighted.history] == [row[:-1] for row in repeated.history]
+
+
+@pytest.mark.parametrize("name", ["fast xor", "thorough or", "a sample of rows"])
+def test_the_complement_of_a_table_has_the_same_atoms_and_the_other_bias(name):
+    """Each column is a one in less than half of the rows. Codes of few rows differ, at other prices."""
+    kind = KINDS[name]
+    X = kind.table[:, kind.table.mean(axis=0) < 0.5]
+    found, flipped = kind.fit(X), kind.fit(1 - X)
+    assert (found.bias.any(), flipped.bias.all()) == (False, True)
+    assert len(found.atoms) == 4
+    assert flipped.atoms == found.atoms
+    assert abs(flipped.wrong_bits - found.wrong_bits) <= 2
+
+
+@pytest.mark.parametrize("name", ["fast xor", "5 atoms, fewest errors", "20 atoms, thorough", "4 atoms, codelength"])
+def test_another_seed_makes_another_search(name):
+    histories = [
+        [row[:-1] for row in KINDS[name].fit(random_bits(0, 100, 40, 0.4), random_state=seed).history]
+        for seed in (5, 6)
+    ]
+    assert histories[0] != histories[1]
