@@ -38,7 +38,9 @@ def test_a_table_of_categories_from_fit_to_completion(bitatoms, tmp_path):
     assert "Encoded: age (4 bins), household (4 values)" in stdout
     assert stdout.splitlines()[-1] == "Next: bitatoms report m.npz table.csv -o report.html"
     assert bitatoms(*shlex.split(stdout.splitlines()[-1])[2:], "-q")[:2] == (0, "")
-    (tmp_path / "new.csv").write_text("household,age,channel,payment,income,orders,newsletter\n,22,app,wallet,12,2,no\n")
+    (tmp_path / "new.csv").write_text(
+        "household,age,channel,payment,income,orders,newsletter\n,22,app,wallet,12,2,no\n"
+    )
     code, stdout, _ = bitatoms("complete", "m.npz", "new.csv", "--decode", "-o", "filled.csv")
     assert (code, stdout) == (0, "filled.csv: 1 row of 7 columns, 1 missing value filled in\n")
     header, values = rows_of("filled.csv")
@@ -101,7 +103,9 @@ def test_a_store_of_categories(bitatoms):
 
 
 def test_exports_of_shops(bitatoms, tmp_path):
-    (tmp_path / "orders.csv").write_text("order,item,price\n" + "".join(f"{n // 2},{'ab'[n % 2]},3\n" for n in range(40)))
+    (tmp_path / "orders.csv").write_text(
+        "order,item,price\n" + "".join(f"{n // 2},{'ab'[n % 2]},3\n" for n in range(40))
+    )
     code, stdout, stderr = bitatoms("fit", "orders.csv", "-k", "1", "-o", "orders.npz")
     assert code == 0
     assert "--long chooses other columns, and --categories reads a table of categories" in stderr

@@ -11,7 +11,9 @@ import pytest
 import bitatoms as ba
 
 pytest.importorskip("typer")
-zarr = pytest.importorskip("zarr")
+pytest.importorskip("zarr")
+
+import zarr
 
 from support import zoo
 
@@ -108,7 +110,10 @@ ERRORS = [
     ("transform model.npz table.csv -o table.csv", f"table.csv: {USED}"),
     ("transform model.npz table.csv --json", JSON),
     ("transform model.npz table.csv --soft --json", JSON),
-    ("transform model.npz table.csv --soft -o s.npz", "soft codes are numbers, which are written as .csv, .tsv or .npy"),
+    (
+        "transform model.npz table.csv --soft -o s.npz",
+        "soft codes are numbers, which are written as .csv, .tsv or .npy",
+    ),
     ("transform model.npz table.csv --soft -o model.npz", "soft codes are numbers"),
     ("transform categories.npz wrong.csv", "wrong.csv: the column 'age' contains text, such as 'old'"),
     ("reconstruct model.npz", "pass either a table or --codes"),

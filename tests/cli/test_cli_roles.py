@@ -71,8 +71,8 @@ def test_an_interrupt_writes_the_best_roles(bitatoms, monkeypatch, users):
 
 def test_known_roles_keep_their_names_and_limits_are_kept(bitatoms, tmp_path):
     (tmp_path / "fixed.csv").write_text(",mail,intranet,wiki\nonline,1,1,0\nrole 3,0,0,1\n")
-    how = "--fixed fixed.csv -o named.csv --report named.html --max-iter 1 --top 99 --max-features-per-atom 3".split()
-    how += ["--apart", "mail,calendar", "--apart", "wiki, source code"]
+    how = ["--fixed", "fixed.csv", "-o", "named.csv", "--report", "named.html", "--max-iter", 1, "--top", 99]
+    how += ["--max-features-per-atom", 3, "--apart", "mail,calendar", "--apart", "wiki, source code"]
     code, out, _ = bitatoms("roles", "users.csv", *how)
     assert code == 0
     table = ba.read("named.csv")
@@ -114,7 +114,7 @@ def test_names_with_commas_are_quoted(bitatoms, tmp_path):
 
 @pytest.fixture
 def known(tmp_path):
-    """Write old.csv, roles of other users, and known.csv: without one role and one permission, with one more of each."""
+    """Write old.csv, roles of other users, and known.csv, with another role and permission in place of one of each."""
     table = ba.datasets.permissions(60, 3)
     roles = ba.Table(ba.cover(table, random_state=0, max_iter=1).atoms, None, table.columns)
     ba.write(roles, tmp_path / "old.csv")

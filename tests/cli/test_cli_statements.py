@@ -7,8 +7,6 @@ import re
 import numpy as np
 import pytest
 
-import bitatoms as ba
-
 pytest.importorskip("typer")
 
 

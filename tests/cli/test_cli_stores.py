@@ -10,7 +10,9 @@ import pytest
 import bitatoms as ba
 
 pytest.importorskip("typer")
-zarr = pytest.importorskip("zarr")
+pytest.importorskip("zarr")
+
+import zarr
 
 from bitatoms.cli.progress import SearchProgress
 from bitatoms.core.result import Round

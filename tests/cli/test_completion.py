@@ -41,7 +41,9 @@ def test_missing_values_are_filled_in(bitatoms, answers, tmp_path):
     assert filled.bits == expected.bits
     assert (filled.row_names, filled.columns) == (table.row_names, table.columns)
     assert bitatoms("complete", "model.npz", "table.csv")[1] == (tmp_path / "filled.csv").read_text()
-    assert bitatoms("complete", "model.npz", "filled.csv", "-o", "same.csv")[1].endswith(", 0 missing values filled in\n")
+    assert bitatoms("complete", "model.npz", "filled.csv", "-o", "same.csv")[1].endswith(
+        ", 0 missing values filled in\n"
+    )
     assert (tmp_path / "same.csv").read_text() == (tmp_path / "filled.csv").read_text()
     only = ("complete", "model.npz", "filled.csv", "--only-missing", "-q")
     assert bitatoms(*only) == (0, "row,column,value,probability\n", "")

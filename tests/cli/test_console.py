@@ -9,7 +9,6 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.verbosity import escape_controls, escape_name, log_to_stderr
-from support.commands import runner
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -18,12 +17,6 @@ pytest.importorskip("typer")
 CONTROLS = ["\x1b[31mred", "\x07bell", "\x9b2J", "\x7fdelete", "\u202eturned", "\u2066isolated", "\x00nul", "a\rb"]
 RAW = {char for text in CONTROLS for char in text if not char.isprintable()}
 NAMES = [*CONTROLS, "two\nlines", "tab\there", "plain, simple", "Käse", "牛乳", "نان"]
-
-
-@pytest.fixture
-def bitatoms(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return runner(capsys)
 
 
 @pytest.fixture
