@@ -199,6 +199,11 @@ def test_the_patterns(case):
     assert numbers_of(shown["coded"]) == page.codes.sum(axis=0).tolist()
     assert numbers_of(shown["complete"]) == numbers.complete.tolist()
     assert shown["saved"] == [training.saved(atom) for atom in range(page.n_atoms)]
+    sorted_by = Outline(page.source("patterns")).find_all("li", class_="card")  # what the script sorts cards by
+    counted = zip(numbers.uses, numbers.complete, numbers.atoms.sum(axis=1), shown["saved"], strict=True)
+    assert [
+        [int(card[f"data-{name}"]) for name in ("rows", "complete", "features", "saved")] for card in sorted_by
+    ] == [[*map(int, counts)] for counts in counted]
     for atom, (facts, members) in enumerate(cards):
         expected, lift, lifts = numbers.lifts(atom)
         n_features, saved = int(numbers.atoms[atom].sum()), training.saved(atom)
