@@ -169,3 +169,13 @@ def test_the_difference_of_two_sets_of_roles(bitatoms, users, known, tmp_path):
     assert json.loads(out) == json.loads(json.dumps(expected.to_dict()))
     code, out, _ = bitatoms("roles-diff", "old.csv", "old.csv")
     assert (code, len(out.splitlines())) == (0, 1)
+
+
+def test_a_role_in_two_parts_changes_roles_and_not_permissions(bitatoms, tmp_path):
+    (tmp_path / "one.csv").write_text(",read,write\nboth,1,1\n")
+    (tmp_path / "two.csv").write_text(",read,write\nfirst,1,0\nsecond,0,1\n")
+    (tmp_path / "users.csv").write_text(",read,write\nann,1,1\n")
+    code, out, _ = bitatoms("roles-diff", "one.csv", "two.csv", "--users", "users.csv")
+    assert code == 0
+    assert out.splitlines()[-2:] == ["Users:", "  ann: +second"]
+    assert "  first, formerly both (1 -> 1 users): -write" in out
