@@ -319,7 +319,7 @@ def test_full_temporary_folder_is_named(bitatoms, monkeypatch, tmp_path, command
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     monkeypatch.setattr("shutil.copyfileobj", full)
-    monkeypatch.setattr("bitatoms.io.atomic._move", full)
+    monkeypatch.setattr("os.replace", full)
     code, stdout, stderr = bitatoms(*command)
     assert (code, stdout, list((tmp_path / "temporary").iterdir())) == (2, "", [])
     assert stderr.startswith(f"bitatoms: {stream}: cannot be copied to the temporary folder {tmp_path / 'temporary'}")

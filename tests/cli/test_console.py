@@ -115,9 +115,6 @@ def test_styles_of_a_terminal_are_kept():
     from rich.console import Console
     from rich.text import Text
 
-    from bitatoms.cli import console
-
-    assert Console.render is console._render_escaped
     terminal = Console(file=StringIO(), force_terminal=True, color_system="standard")
     terminal.print(Text("name \x1b[2J", style="red"))
     assert terminal.file.getvalue() == "\x1b[31mname \\x1b[2J\x1b[0m\n"

@@ -10,7 +10,9 @@ import bitatoms as ba
 
 pytest.importorskip("typer")
 
-from bitatoms.cli.app import _command
+import typer
+
+from bitatoms.cli.app import app
 from bitatoms.parameters import ReadKwargs, with_defaults
 
 LIBRARY = {  # what is recorded, for each command
@@ -180,7 +182,7 @@ def test_options_arrive_with_their_values(bitatoms, put, monkeypatch, command, e
 
 
 def test_every_command_has_json_and_options_with_names_of_their_own():
-    for name, command in _command().commands.items():
+    for name, command in typer.main.get_command(app).commands.items():
         flags = [flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)]
         assert "--json" in flags, name
         assert len(flags) == len(set(flags)), name
@@ -189,7 +191,7 @@ def test_every_command_has_json_and_options_with_names_of_their_own():
 
 def test_help_has_examples_and_choices(bitatoms, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    for name, command in _command().commands.items():
+    for name, command in typer.main.get_command(app).commands.items():
         assert f"`bitatoms {name}" in command.epilog.removeprefix("Examples:")
     code, stdout, _ = bitatoms("transform", "--help")
     assert code == 0

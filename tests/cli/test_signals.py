@@ -1,5 +1,6 @@
 """Ctrl-C and SIGTERM: what is saved, what is kept, and the exit codes."""
 
+import os
 import signal
 
 import pytest
@@ -9,7 +10,7 @@ import bitatoms as ba
 pytest.importorskip("typer")
 
 from bitatoms.cli.progress import SearchProgress
-from bitatoms.io import atomic, model_file
+from bitatoms.io import model_file
 from bitatoms.parallel import Workers
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -89,7 +90,7 @@ def test_second_sigterm_does_not_stop_saving(bitatoms, interrupt_search, monkeyp
 
 @both_signals
 def test_signal_while_a_model_is_saved_keeps_it(bitatoms, monkeypatch, tmp_path, number):
-    move, sent = atomic._move, []
+    move, sent = os.replace, []
 
     def interrupted(*arguments):
         if not sent:
@@ -97,7 +98,7 @@ def test_signal_while_a_model_is_saved_keeps_it(bitatoms, monkeypatch, tmp_path,
             send(number)
         move(*arguments)
 
-    monkeypatch.setattr(atomic, "_move", interrupted)
+    monkeypatch.setattr("os.replace", interrupted)
     code, _, stderr = bitatoms("fit", "table.csv", "-o", "a.npz", "--patterns", "p.md")
     assert (code, stderr) == (CODES[number], f"bitatoms: {WORDS[number]}; only a.npz was written\n")
     assert listed(tmp_path) == ["a.npz", "table.csv"]
@@ -115,7 +116,7 @@ def test_signal_while_a_model_is_saved_keeps_it(bitatoms, monkeypatch, tmp_path,
 def test_signal_while_a_file_is_written_leaves_nothing(bitatoms, put, monkeypatch, tmp_path, command, number):
     put("or")
     before = listed(tmp_path)
-    monkeypatch.setattr(atomic, "_move", lambda *arguments: send(number))
+    monkeypatch.setattr("os.replace", lambda *arguments: send(number))
     code, _, stderr = bitatoms(*command.split())
     assert (code, stderr) == (CODES[number], f"bitatoms: {WORDS[number]}; nothing was written\n")
     assert listed(tmp_path) == before

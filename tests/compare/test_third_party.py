@@ -144,9 +144,7 @@ def test_errors_become_one_line(programs):
     ("change", "match"),
     [
         ("Model.fit = lambda self, X, **kw: setattr(self, 'U', X) or setattr(self, 'V', X)", "factors of shape"),
-        ("Model.fit = lambda self, X, **kw: setattr(self, 'U', X * 2) or setattr(self, 'V', X.T @ X)", "0 and 1"),
         ("del GreConD", "AttributeError: module 'PyBMF.models' has no attribute 'GreConD'"),
-        ("import nowhere_to_be_found", "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
     ],
 )
 def test_incompatible_version_raises(programs, tmp_path, change, match):
