@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -19,6 +18,7 @@ from bitatoms.compare.methods import default_ranks
 from bitatoms.compare.rankings import escape_markdown, overview, rank_by_bits, rank_by_wrong_cells
 from bitatoms.compare.runner import score_factors
 from bitatoms.compare.summary import summarize
+from support.pages import Outline
 
 HOSTILE = "<script>window.hurt=1</script>|*b* `c` [d](e) &amp; _f_"
 SECONDS = slice(COLUMNS.index("CPU seconds"), COLUMNS.index("wall seconds") + 1)
@@ -194,9 +194,9 @@ def test_tables_not_reached_before_ctrl_c_are_named(n_done):
     result = compare({"a": table(), HOSTILE: table()}, [1], only=[fake_method(first_rows)], callback=stop)
     assert [each.name for each in result.tables] == ["a"][:n_done]
     assert result.not_reached == ("a", HOSTILE)[n_done:]
-    text, page = result.to_markdown(), Texts(result.to_html([()] * n_done))
+    text, page = result.to_markdown(), Outline(result.to_html([()] * n_done))
     assert f"Not reached: {escape_markdown(', '.join(result.not_reached))}." in text
-    assert f"Not reached: {', '.join(result.not_reached)}." in "".join(page.text)
+    assert f"Not reached: {', '.join(result.not_reached)}." in page.text
     assert text.count("\n## ") == 1 + n_done
 
 
@@ -373,21 +373,6 @@ def test_markdown_escapes_hostile_names(found):
         assert fence not in command
 
 
-class Texts(HTMLParser):
-    """Collect the tags and the text of a page."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.text = [], []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
 @pytest.fixture(scope="module")
 def small():
     """Compare two methods on two tables."""
@@ -403,15 +388,15 @@ def written(small, tmp_path_factory):
 
 def test_page_escapes_hostile_names_and_is_self_contained(written):
     (path,) = [path for path in written if path.name == "index.html"]
-    page = Texts(path.read_text(encoding="utf-8"))
-    assert "script" not in {tag for tag, _ in page.tags}
+    page = Outline(path.read_text(encoding="utf-8"))
+    assert not page.find_all("script")
     assert HOSTILE in page.text
-    images = [attributes for tag, attributes in page.tags if tag == "img"]
+    images = page.find_all("img")
     assert len(images) == 8
     assert all(image["src"].startswith("data:image/png") and image["alt"] for image in images)
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
-    links = {attributes["href"][1:] for tag, attributes in page.tags if tag == "a"}
+    links = {attributes["href"][1:] for attributes in page.find_all("a")}
     assert links <= set(ids)
 
 
