@@ -126,6 +126,18 @@ def test_show_prints_and_writes_atoms(bitatoms, tmp_path):
     assert ba.read("a.csv").shape == (5, 40)
 
 
+def test_show_draws_pictures_in_half_blocks(bitatoms, put):
+    model = put("xor").model
+    code, stdout, _ = bitatoms("show", "model.npz", "--top", "1")
+    assert code == 0
+    picture = (model.components_[0] ^ model.bias_).reshape(4, 2, 8)
+    blocks = {(0, 0): " ", (1, 0): "▀", (0, 1): "▄", (1, 1): "█"}
+    drawn = ["".join(blocks[tuple(pair.tolist())] for pair in line.T).rstrip() for line in picture]
+    pattern = model.patterns()[0]
+    captions = [f"1: used by {pattern.rows}", f"complete in {pattern.complete}"]
+    assert "\n".join([*drawn, *captions]) in stdout
+
+
 def test_transform_and_reconstruct(bitatoms, baskets):
     model, table = baskets
     code, stdout, _ = bitatoms("transform", "model.npz", "table.csv", "-o", "codes.npz")

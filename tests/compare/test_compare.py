@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -466,3 +467,17 @@ def test_bundled_tables_are_reproducible(name):
 )
 def test_default_ranks_depend_on_the_shape(shape, ranks):
     assert default_ranks(shape) == ranks
+
+
+def test_old_names_warn():
+    module = sys.modules["bitatoms.compare"]
+    with pytest.warns(FutureWarning, match="bitatoms.compare.Contender is deprecated .* use bitatoms.compare.Method$"):
+        contender = module.Contender
+    method = contender("mine", "Mine", "or", small="bits", about="a test", run=first_rows, ours=True, either=True)
+    found = compare(table(), 1, only=method)
+    (run,), (result,) = found.runs, found.results(found.tables[0])
+    old = [(method, "small", "bits"), (method, "chooses", False), (run, "contender", method)]
+    old += [(result, "contender", method), (result.wrong, "middle", result.wrong.median), (found, "ended", "")]
+    for holder, name, value in old:
+        with pytest.warns(FutureWarning, match=f"^{name} is deprecated"):
+            assert getattr(holder, name) == value

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bitatoms.baselines.baseline import Factors
-from bitatoms.compare.third_party import ThirdPartyError, installed
+from bitatoms.compare.third_party import ThirdPartyError, installed, versions
 
 PYBMF = '''
 import sys, warnings
@@ -114,6 +114,7 @@ def test_programs_are_found_without_importing_them(programs):
     assert {program.algebra for program in programs.values()} == {"or"}
     assert "PyBMF" not in sys.modules
     assert "nimfa" not in sys.modules
+    assert versions() == {"PyBMF": "unknown", "nimfa": "unknown"}  # the fakes are not installed
 
 
 @pytest.mark.parametrize("name", WORKING)

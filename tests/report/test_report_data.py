@@ -187,3 +187,12 @@ def test_unknown_pixels():
     html = report_html(model, Table(table.bits.with_unknown(hidden), picture=table.picture))
     assert "nan" not in Outline(html).text.lower()
     assert '<section id="unknown">' in html
+
+
+def test_old_names_warn(baskets):
+    with pytest.warns(FutureWarning, match="renamed to report_data"):
+        assert ba.report.findings is report_data
+    with pytest.warns(FutureWarning, match="renamed to report_html"):
+        assert ba.report.page(*baskets, title="old") == report_html(*baskets, title="old")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        ba.report.nothing  # noqa: B018

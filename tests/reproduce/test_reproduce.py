@@ -89,6 +89,8 @@ def test_verdicts_are_summarized_in_a_sentence():
     claims = [Claim("a", "b", verdict) for verdict in (Verdict.AGREES, Verdict.AGREES, Verdict.DIFFERS)]
     claims.append(Claim("ours", "b", Verdict.AGREES, in_paper=False))
     assert summarize_verdicts(claims) == "3 claims of the paper were checked: 2 agree with the results, 1 differ."
+    with pytest.warns(FutureWarning, match="Claim.says was renamed to statement"):
+        assert claims[0].says == "a"
 
 
 @pytest.mark.parametrize(
