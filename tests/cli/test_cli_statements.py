@@ -130,3 +130,17 @@ def test_commands_that_write_files_print_what_they_wrote_as_json(bitatoms, baske
         code, out, err = bitatoms(*command, output, "--json")
         assert (code, err) == (0, "")
         assert json.loads(out).items() >= (expected | {"written": output}).items()
+
+
+QUIET = [
+    "show model.npz", "show model.npz --patterns p.csv", "rules model.npz", "rules model.npz table.csv -o r.csv",
+    "recommend model.npz table.csv", "recommend model.npz table.csv -o r.csv", "score model.npz table.csv",
+    "score model.npz table.csv -o s.csv", "convert table.csv x.npz", "report model.npz table.csv",
+    "transform model.npz table.csv -o c.csv", "reconstruct model.npz table.csv -o x.csv",
+    "complete model.npz table.csv -o x.csv", "roles table.csv --max-iter 1 -o r.csv", "roles-diff table.csv table.csv",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", QUIET)
+def test_quiet_prints_nothing(bitatoms, command):
+    assert bitatoms(*command.split(), "--quiet") == (0, "", "")
