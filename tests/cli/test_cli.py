@@ -21,6 +21,7 @@ import bitatoms as ba
 pytest.importorskip("typer")
 
 from bitatoms.__main__ import main
+from bitatoms.cli.console import print_line
 from bitatoms.io import model_file
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -310,6 +311,7 @@ def test_closed_or_full_output(bitatoms, fail_output, command, error):
     code, _, stderr = bitatoms(*command.split())
     message = f"bitatoms: standard output: cannot be written: {os.strerror(error)}\n"
     assert (code, stderr) == ((0, "") if error == errno.EPIPE else (2, message))
+    print_line("")  # the console does not keep what it could not write for the next test
     sys.stdout.flush()  # nothing is left that Python could not write when it exits
 
 

@@ -85,6 +85,7 @@ def test_counts_of_the_training_table_are_those_of_the_fit(both):
     older = report_data(replace(learned, complete=None, rows_hash=None), table)
     assert older.is_training_table
     assert older.uses.tolist() == model.transform(table).sum(axis=0).tolist()
+    assert not report_data(replace(learned, complete=None, rows_hash=None), 1 - X).is_training_table
     shuffled = np.random.default_rng(0).permuted(X, axis=0)  # the same ones in each column
     assert not report_data(model, shuffled).is_training_table
     edited = ba.BinaryDictionaryLearning(random_state=0).fit(X)
