@@ -14,7 +14,6 @@ import sklearn.model_selection
 import sklearn.utils
 
 import bitatoms as ba
-from bitatoms import reproduce
 from support.documentation import ROOT, code_of
 from support.plans import use_one_start
 
@@ -22,64 +21,25 @@ pytestmark = pytest.mark.usefixtures("few_trials", "few_exchanges")
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = ["README.md", *(page.relative_to(ROOT).as_posix() for page in sorted((ROOT / "docs").rglob("*.md")))]
-WITH_CODE = [
-    "README.md",
-    "docs/how-it-works/atoms-and-codelengths.md",
-    "docs/how-it-works/same-bits.md",
-    "docs/how-it-works/search.md",
-    "docs/index.md",
-    "docs/reference/files.md",
-    "docs/start.md",
-    "docs/tutorials/baskets.md",
-    "docs/tutorials/cells.md",
-    "docs/tutorials/classification.md",
-    "docs/tutorials/genomes.md",
-    "docs/tutorials/given-atoms.md",
-    "docs/tutorials/gpu.md",
-    "docs/tutorials/images.md",
-    "docs/tutorials/missing.md",
-    "docs/tutorials/number-of-atoms.md",
-    "docs/tutorials/pipelines.md",
-    "docs/tutorials/report.md",
-    "docs/tutorials/roles.md",
-    "docs/tutorials/scale.md",
-    "docs/tutorials/sets.md",
-    "docs/tutorials/stability.md",
-    "docs/tutorials/streams.md",
-    "docs/tutorials/survey.md",
-    "docs/tutorials/tables-of-categories.md",
-    "docs/which-tool.md",
-]
-WITH_COMMANDS = [
-    "README.md",
-    "docs/how-good/comparison.md",
-    "docs/how-good/reproduction.md",
-    "docs/index.md",
-    "docs/reference/files.md",
-    "docs/start.md",
-    "docs/tutorials/baskets.md",
-    "docs/tutorials/genomes.md",
-    "docs/tutorials/given-atoms.md",
-    "docs/tutorials/gpu.md",
-    "docs/tutorials/images.md",
-    "docs/tutorials/missing.md",
-    "docs/tutorials/report.md",
-    "docs/tutorials/roles.md",
-    "docs/tutorials/scale.md",
-    "docs/tutorials/stability.md",
-    "docs/tutorials/tables-of-categories.md",
-]
+FIRST = ("README.md", "docs/index.md", "docs/start.md")
+
+
+def pages_with(language):
+    """Return the pages that have code in a language; those that a user does not read first run in the second tier."""
+    pages = [page for page in PAGES if code_of(page, language)]
+    return [page if page in FIRST else pytest.param(page, marks=pytest.mark.slow) for page in pages]
+
+
 TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
 COMMAND_LINE = ROOT / "docs/reference/command-line.md"  # its headings are made when the site is built
 LONG_COMMAND = "bitatoms compare digits planted-or planted-xor planted-dense halftone baskets -o comparison"
 
 
 @pytest.mark.filterwarnings("ignore:.* atoms were requested:bitatoms.errors.InputWarning")  # of tables with fewer rows
-@pytest.mark.parametrize("page", WITH_CODE)
+@pytest.mark.parametrize("page", pages_with("python"))
 def test_the_code_runs(page, monkeypatch, tmp_path):
     """Run the code with smaller tables, and with workers of a cluster as threads (tests/rows/ has processes)."""
     blocks = code_of(page)
-    assert blocks
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
@@ -165,6 +125,13 @@ def test_tutorials_that_show_output_are_run_in_full(run_pages):
     assert shown == {picture.name for picture in (ROOT / "docs/tutorials/pictures").iterdir()}
 
 
+def test_the_pages_that_users_read_first_have_code():
+    assert {*FIRST} <= {*PAGES}
+    assert all(code_of(page) and code_of(page, "sh") for page in FIRST)
+    assert len(pages_with("python")) > 20
+    assert len(pages_with("sh")) > 15
+
+
 def test_the_code_for_scanpy_runs(monkeypatch, tmp_path):
     """In `make test-formats`, which installs scanpy."""
     pytest.importorskip("scanpy", reason="make test-formats installs scanpy")
@@ -175,18 +142,12 @@ def test_the_code_for_scanpy_runs(monkeypatch, tmp_path):
     assert names["adata"].obs["atoms"].nunique() > 2
 
 
-def test_all_pages_with_code_are_tested():
-    assert [page for page in PAGES if code_of(page)] == WITH_CODE
-
-
 @pytest.fixture
 def small_tables(monkeypatch):
-    """Let commands use smaller generated tables, parts of the bundled pictures, and some of the experiments."""
+    """Let commands use smaller generated tables, and parts of the bundled pictures."""
     pytest.importorskip("typer")
     from bitatoms.cli import demo
 
-    experiments = [*reproduce._EXPERIMENTS.items()]  # test_reproduce.py runs all of them
-    monkeypatch.setattr(reproduce, "_EXPERIMENTS", dict(experiments[:1] + experiments[-1:]))
     tables = {
         "baskets": ba.datasets.baskets(300),
         "customers": ba.datasets.customers(100),
@@ -250,7 +211,7 @@ FILES = {  # what the commands of a page find in their folder
 
 @pytest.mark.usefixtures("small_tables")
 @pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
-@pytest.mark.parametrize("page", WITH_COMMANDS)
+@pytest.mark.parametrize("page", pages_with("sh"))
 def test_the_commands_run(page, monkeypatch, tmp_path, capsys):
     """Run the commands of a page in order in an empty folder."""
     from bitatoms.cli.app import run
@@ -258,16 +219,11 @@ def test_the_commands_run(page, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     FILES.get(page, lambda: None)()
     commands = [line.partition("#")[0].split() for block in code_of(page, "sh") for line in block.splitlines()]
-    assert commands
     for name, *arguments in commands:
         assert name == "bitatoms"
         with pytest.raises(SystemExit) as ended:
             run(arguments)
         assert not ended.value.code, f"bitatoms {' '.join(arguments)}\n{capsys.readouterr().err}"
-
-
-def test_all_pages_with_commands_are_tested():
-    assert [page for page in PAGES if code_of(page, "sh")] == WITH_COMMANDS
 
 
 @pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])

@@ -12,21 +12,17 @@ import bitatoms as ba
 pytest.importorskip("typer")
 pytest.importorskip("zarr")
 
-from support.commands import runner
-
 pytestmark = pytest.mark.usefixtures("few_trials")
 
 COMMAND = re.compile(r"\bbitatoms (?:fit|transform|reconstruct|show|report|convert|compare|pack) [^\n]*")
 
 
-@pytest.fixture
-def bitatoms(capsys, monkeypatch, tmp_path):
-    """Return a function that runs a command in a folder with tables, and returns exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-    data = ba.datasets.planted(600, 36, 4, noise=0.02, random_state=0).X
-    ba.write(data, "-a table's.csv")
-    np.savetxt("counts.txt", 3 * data, "%d", ";", header=";".join(f"item {j}" for j in range(36)), comments="")
-    return runner(capsys)
+@pytest.fixture(autouse=True)
+def tables(tmp_path):
+    data = ba.datasets.planted(200, 36, 4, noise=0.02, random_state=0).X
+    ba.write(data, tmp_path / "-a table's.csv")
+    header = ";".join(f"item {j}" for j in range(36))
+    np.savetxt(tmp_path / "counts.txt", 3 * data, "%d", ";", header=header, comments="")
 
 
 def follow(bitatoms, *printed):
@@ -54,38 +50,30 @@ def test_fit_of_a_table_suggests_a_report(bitatoms, table, tmp_path):
 
 
 @pytest.mark.parametrize("default_limit", [None, 1 << 20])
-def test_pack_and_fit_of_a_store_suggest_the_next_command(bitatoms, monkeypatch, tmp_path, default_limit):
+def test_pack_and_fit_of_a_store_suggest_the_next_command(bitatoms, monkeypatch, default_limit):
     """Also where the search of the rows takes more than the default limit, or the user sets one."""
     if default_limit is not None:
         monkeypatch.setattr("bitatoms.rows.budget.DEFAULT_LIMIT", default_limit)
     enough = () if default_limit is None else ("--max-memory", "64MB")  # packing takes more than that limit
     code, stdout, _ = bitatoms("pack", *COUNTS, "-o", "my rows.zarr", *enough)
     assert code == 0
-    commands, output = follow(bitatoms, stdout)
-    assert [(command.split()[1], "--max-memory" in command) for command in commands] == [("fit", bool(default_limit))]
-    commands, _ = follow(bitatoms, *output)
-    assert [(command.split()[1], "--max-memory" in command) for command in commands] == [
-        ("transform", bool(default_limit))
-    ]
-    assert ba.read(tmp_path / "codes.zarr").shape[0] == 600
-
-
-def test_show_of_a_store_suggests_a_fit(bitatoms, tmp_path):
-    assert bitatoms("pack", *COUNTS, "-o", "my rows.zarr", "-q")[0] == 0
-    code, _, stderr = bitatoms("show", "my rows.zarr", "--patterns", "p.md")
-    assert code == 2
-    assert len(follow(bitatoms, stderr)[0]) == 1
-    assert (tmp_path / "model.npz").exists()
+    for command in ("fit", "transform"):
+        (advised,), (stdout,) = follow(bitatoms, stdout)
+        assert (advised.split()[1], "--max-memory" in advised) == (command, bool(default_limit))
+    assert ba.read("codes.zarr").shape[0] == 200
 
 
 def test_errors_about_stores_suggest_commands(bitatoms, tmp_path):
-    assert bitatoms("pack", *COUNTS, "-o", "rows.zarr", "-q")[0] == 0
-    table = ba.read(tmp_path / "rows.zarr")
-    assert table.shape == (600, 35)
-    code, _, stderr = bitatoms("fit", "rows.zarr", "--search", "paper")
-    assert code == 2
-    assert [command.split()[1] for command in follow(bitatoms, stderr)[0]] == ["convert"]
-    assert ba.read(tmp_path / "table.npz") == table
+    assert bitatoms("pack", *COUNTS, "-o", "my rows.zarr", "-q")[0] == 0
+    for command, advised, written in (
+        (("show", "my rows.zarr", "--patterns", "p.md"), "fit", "model.npz"),
+        (("fit", "my rows.zarr", "--search", "paper"), "convert", "table.npz"),
+    ):
+        code, _, stderr = bitatoms(*command)
+        assert code == 2
+        assert [each.split()[1] for each in follow(bitatoms, stderr)[0]] == [advised]
+        assert (tmp_path / written).exists()
+    assert ba.read("table.npz") == ba.read("my rows.zarr")
 
 
 OPTION = re.compile(r"--[a-z-]+ [^ ;]+")
@@ -110,9 +98,17 @@ def test_the_options_that_an_error_names_read_lists_of_items(bitatoms, tmp_path,
     assert len(table) == n_rows
 
 
-@pytest.mark.parametrize("ending", [".csv", ".parquet"])
 @pytest.mark.parametrize(
-    "name", ["\x1b[31mred", "\x07 bell", "two\nlines", "tab\t", "\u202eturned", "back\\slash", "it's"]
+    ("name", "ending"),
+    [
+        ("\x1b[31mred", ".csv"),
+        ("\x07 bell", ".parquet"),
+        ("two\nlines", ".csv"),
+        ("tab\t", ".parquet"),
+        ("\u202eturned", ".csv"),
+        ("back\\slash", ".csv"),
+        ("it's", ".parquet"),
+    ],
 )
 def test_a_column_with_control_characters_is_dropped_as_advised(bitatoms, name, ending):
     pandas = pytest.importorskip("pandas")

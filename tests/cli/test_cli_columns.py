@@ -1,7 +1,6 @@
-"""Commands match the columns of a table to those of the model by name."""
+"""Commands match the columns of a table to those of the model by name, and note missing values."""
 
-from io import BytesIO
-from types import SimpleNamespace
+import io
 
 import numpy as np
 import pytest
@@ -10,144 +9,162 @@ import bitatoms as ba
 
 pytest.importorskip("typer")
 
-from support.commands import runner
-
 pytestmark = [
     pytest.mark.usefixtures("few_trials"),
     pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning"),  # the command line prints them
 ]
-BASKETS = ba.datasets.baskets(400, random_state=0)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Create a folder with baskets, a model of them, and the first baskets, which lack items."""
-    folder = tmp_path_factory.mktemp("columns")
-    ba.write(ba.Table(BASKETS.bits, None, BASKETS.columns), folder / "all.basket")
-    ba.BinaryDictionaryLearning(random_state=0).fit(folder / "all.basket").save(folder / "model.npz")
-    lines = (folder / "all.basket").read_text().splitlines()
-    (folder / "first.basket").write_text("\n".join(lines[:20]) + "\n")
-    assert ba.read(folder / "first.basket").shape[1] < len(BASKETS.columns)
-    return folder
+@pytest.fixture(autouse=True)
+def baskets(put):
+    """The model and the table of the files model.npz and table.csv."""
+    return put("or")
 
 
 @pytest.fixture
-def bitatoms(capsys, monkeypatch, folder):
-    """Return a function that runs a command in the folder and returns exit code, stdout and stderr."""
-    monkeypatch.chdir(folder)
-    return runner(capsys)
+def first(baskets, tmp_path):
+    """The first baskets, also as lists of items, which lack some."""
+    table = ba.Table(baskets.table.bits[:6], None, baskets.table.columns)
+    lines = [",".join(table.names_of(np.flatnonzero(row))) for row in table.to_dense()]
+    (tmp_path / "first.basket").write_text("".join(f"{line}\n" for line in lines))
+    assert ba.read(tmp_path / "first.basket").shape[1] < 40
+    return table
 
 
-@pytest.fixture(scope="module")
-def codes(folder):
-    """Return the codes of the first baskets as CSV."""
-    model = ba.load(folder / "model.npz")
-    bits = ba.BitMatrix.from_dense(model.transform(folder / "all.basket")[:20])
-    table = ba.Table(bits, None, model.as_model().atom_names)
-    ba.write(table, folder / "expected.csv")
-    return (folder / "expected.csv").read_text()
+@pytest.fixture
+def codes(baskets, first, tmp_path):
+    """The codes of the first baskets as CSV, and what is printed beside them."""
+    bits = ba.BitMatrix.from_dense(baskets.model.transform(first))
+    ba.write(ba.Table(bits, None, baskets.model.as_model().atom_names), tmp_path / "expected.csv")
+    status = f"standard output: codes of 6 rows by 5 atoms, {bits.count() / 6:.1f} atoms per row\n"
+    return (tmp_path / "expected.csv").read_text(), status
 
 
-STATUS = "standard output: codes of 20 rows by 12 atoms, 0.8 atoms per row\n"  # beside the codes
-
-
-def test_fewer_items(bitatoms, codes):
-    assert bitatoms("transform", "model.npz", "first.basket") == (0, codes, STATUS)
+def test_lists_of_items_lack_those_that_are_zero(bitatoms, codes):
+    pytest.importorskip("zarr")
+    text, status = codes
     assert bitatoms("pack", "first.basket", "-o", "first.zarr")[0] == 0
-    assert bitatoms("transform", "model.npz", "first.zarr") == (0, codes, STATUS)
     assert bitatoms("convert", "first.basket", "first.npz")[0] == 0
-    assert bitatoms("transform", "model.npz", "first.npz") == (0, codes, STATUS)
+    for name in ("first.basket", "first.zarr", "first.npz"):
+        assert bitatoms("transform", "model.npz", name) == (0, text, status)
     assert bitatoms("report", "model.npz", "first.basket", "-o", "report.html")[0] == 0
 
 
-def test_items_that_the_model_does_not_know(bitatoms, folder, codes):
-    text = (folder / "first.basket").read_text().replace("\n", ",caviar\n")
-    (folder / "new.basket").write_text(text)
+def test_items_that_the_model_does_not_know(bitatoms, monkeypatch, tmp_path, first, codes):
+    (tmp_path / "new.basket").write_text((tmp_path / "first.basket").read_text().replace("\n", ",caviar\n"))
     code, stdout, stderr = bitatoms("transform", "model.npz", "new.basket")
-    assert (code, stdout) == (0, codes)
-    assert "Note: new.basket: ignored 1 column that the model was not fitted on: 'caviar'" in stderr
-    assert bitatoms("transform", "model.npz", "new.basket", "--quiet") == (0, codes, "")
-    (folder / "other.basket").write_text("caviar,oysters\n")
-    code, stdout, stderr = bitatoms("transform", "model.npz", "other.basket")
+    assert (code, stdout) == (0, codes[0])
+    assert stderr.startswith("Note: new.basket: ignored 1 column that the model was not fitted on: 'caviar'; ")
+    assert bitatoms("transform", "model.npz", "new.basket", "--quiet") == (0, codes[0], "")
+    message = "bitatoms: standard input has no column that the model was fitted on: it has 'caviar', 'oysters', and the"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"caviar,oysters\n")))
+    code, stdout, stderr = bitatoms("transform", "model.npz", "-", "--format", "baskets")
     assert (code, stdout) == (2, "")
-    assert "other.basket has no column that the model was fitted on: it has 'caviar', 'oysters', and the" in stderr
-    ba.write(ba.Table(BASKETS.bits[:5].T, BASKETS.columns, list("abcde")), "exchanged.csv")
+    assert stderr.startswith(message)
+    ba.write(ba.Table(first.bits.T, first.columns, list("abcdef")), "exchanged.csv")
     stderr = bitatoms("transform", "model.npz", "exchanged.csv")[2]
     assert stderr.startswith("bitatoms: exchanged.csv: its rows are the columns of the model, such as '")
     assert stderr.endswith("'; read it with --transpose\n")
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "zarr"])
-def test_tables(bitatoms, folder, codes, ending):
-    bits, names = BASKETS.bits[:20], BASKETS.columns
-    name = f"turned.{ending}"
-    turned = ba.Table(bits.T[::-1].T, None, names[::-1])
-    ba.write(ba.Table(bits.take_columns([*range(len(names))[::-1], -1]), None, [*names[::-1], "caviar"]), folder / name)
-    code, stdout, stderr = bitatoms("transform", "model.npz", name)
-    assert (code, stdout) == (0, codes)
-    assert stderr == f"Note: {name}: ignored 1 column that the model was not fitted on: 'caviar'\n{STATUS}"
-    empty = [j for j, weight in enumerate(turned.bits.column_weights()) if not weight]
-    kept = [j for j in range(len(names)) if j not in empty]
-    ba.write(ba.Table(turned.bits.take_columns(kept), None, [names[::-1][j] for j in kept]), folder / name)
+@pytest.mark.parametrize("ending", ["csv", "zarr"])
+def test_columns_in_another_order_and_absent_ones(bitatoms, first, codes, ending):
+    if ending == "zarr":
+        pytest.importorskip("zarr")
+    name, order = f"turned.{ending}", [*range(40)][::-1]
+    ba.write(ba.Table(first.bits.take_columns([*order, 0]), None, [*first.columns[::-1], "caviar"]), name)
+    note = f"Note: {name}: ignored 1 column that the model was not fitted on: 'caviar'\n"
+    assert bitatoms("transform", "model.npz", name) == (0, codes[0], note + codes[1])
+    weights = first.bits.column_weights()
+    kept, absent = [j for j in order if weights[j]], [f"item {j}" for j in range(40) if not weights[j]]
+    listed = f"{str(absent[:5])[1:-1]} and {len(absent) - 5} more"
+    ba.write(ba.Table(first.bits.take_columns(kept), None, [first.columns[j] for j in kept]), name)
     code, stdout, stderr = bitatoms("transform", "model.npz", name)
     assert (code, stdout) == (2, "")
-    absent = [item for item in ba.load("model.npz").feature_names_in_ if names[::-1].index(item) in empty]
-    listed = f"{str(absent[:5])[1:-1]} and {len(absent) - 5} more"
     assert f"{name} lacks columns that the model was fitted on: {listed}; add them" in stderr
-    assert "add them, or pass --absent zero to read them as 0" in stderr
+    assert "add them, or pass --absent zero to read them as 0, or --absent unknown" in stderr
     code, stdout, stderr = bitatoms("transform", "model.npz", name, "--absent", "zero")
-    assert (code, stdout) == (0, codes)
-    note = f"Note: {name}: {len(absent)} absent columns are read as 0: {listed}\n{STATUS}"
+    assert (code, stdout) == (0, codes[0])
+    note = f"Note: {name}: {len(absent)} absent columns are read as 0: {listed}\n{codes[1]}"
     assert " ".join(stderr.split()) == " ".join(note.split())
+    note = f"Note: {name}: {len(absent)} absent columns are unknown: "
+    assert note in bitatoms("transform", "model.npz", name, "--absent", "unknown")[2]
     assert bitatoms("reconstruct", "model.npz", name, "--absent", "zero", "-o", "clean.npz")[0] == 0
-    assert ba.read(folder / "clean.npz").columns == ba.read(folder / "all.basket").columns
+    assert ba.read("clean.npz").columns == first.columns
     assert bitatoms("report", "model.npz", name, "--absent", "zero", "-o", "report.html")[0] == 0
 
 
-def test_h5ad(bitatoms, folder):
+def test_atoms_in_an_annotated_file_follow_its_columns(bitatoms, baskets):
     anndata = pytest.importorskip("anndata")
-    table = ba.read(folder / "all.basket")
-    bits = table.bits.take_columns([-1, *range(table.shape[1])[:2:-1]])
-    ba.write(ba.Table(bits, None, ["caviar", *table.columns[:2:-1]]), folder / "cells.h5ad")
+    bits = baskets.table.bits.take_columns([-1, *range(40)[:2:-1]])
+    ba.write(ba.Table(bits, None, ["caviar", *baskets.table.columns[:2:-1]]), "cells.h5ad")
     assert bitatoms("transform", "model.npz", "cells.h5ad", "-o", "coded.h5ad")[0] == 2
     assert bitatoms("transform", "model.npz", "cells.h5ad", "-o", "coded.h5ad", "--absent", "zero")[0] == 0
-    coded, atoms = anndata.read_h5ad(folder / "coded.h5ad"), ba.load(folder / "model.npz").components_
-    np.testing.assert_array_equal(coded.varm["bitatoms_atoms"][1:].T, atoms[:, :2:-1])
+    atoms = anndata.read_h5ad("coded.h5ad").varm["bitatoms_atoms"]
+    np.testing.assert_array_equal(atoms[1:].T, baskets.model.components_[:, :2:-1])
 
 
-def test_codes_are_matched_to_atoms_by_name(bitatoms, folder, codes):
-    header, *lines = (line.split(",") for line in codes.splitlines())
-    assert len(header) > 1
-    turned = "".join(",".join(cells[::-1]) + "\n" for cells in (header, *lines))
-    (folder / "turned-codes.csv").write_text(turned)
-    (folder / "codes.csv").write_text(codes)
-    (folder / "own-names.csv").write_text(codes.replace("atom", "pattern "))
-    rows = {
-        name: bitatoms("reconstruct", "model.npz", "--codes", name)[1]
-        for name in ("codes.csv", "turned-codes.csv", "own-names.csv")
-    }
-    assert len(set(rows.values())) == 1
-    (folder / "few.csv").write_text("atom1\n1\n")
-    assert (
-        "few.csv lacks columns that the model was fitted on: 'atom2'"
-        in bitatoms("reconstruct", "model.npz", "--codes", "few.csv")[2]
-    )
+def test_codes_are_matched_to_atoms_by_name(bitatoms, tmp_path, codes):
+    lines = [line.split(",") for line in codes[0].splitlines()]
+    (tmp_path / "codes.csv").write_text(codes[0])
+    (tmp_path / "turned.csv").write_text("".join(",".join(cells[::-1]) + "\n" for cells in lines))
+    (tmp_path / "own-names.csv").write_text(codes[0].replace("atom", "pattern "))
+    names = ("codes.csv", "turned.csv", "own-names.csv")
+    assert len({bitatoms("reconstruct", "model.npz", "--codes", name)[1] for name in names}) == 1
 
 
-def test_numbers_that_are_read_as_row_names_are_noted_once(bitatoms, folder):
+def test_numbers_that_are_read_as_row_names_are_noted_once(bitatoms, tmp_path):
     model = ba.BinaryDictionaryLearning(1, search="paper", random_state=0)
-    model.fit(ba.Table(ba.BitMatrix.from_dense([[1, 0], [0, 1]]), None, ["b", "c"])).save(folder / "two.npz")
-    (folder / "counts.csv").write_text("a,b,c,d\n1e400,1,0,0\n1,,1,0\n")
-    note = "Note: {}: column 'a' is read as row names, because its cells differ and one of them is '1e400'; "
+    model.fit(ba.Table(ba.BitMatrix.from_dense([[1, 0], [0, 1]]), None, ["b", "c"])).save("two.npz")
+    (tmp_path / "counts.csv").write_text("a,b,c,d\n1e400,1,0,0\n1,,1,0\n")
+    note = "Note: counts.csv: column 'a' is read as row names, because its cells differ and one of them is '1e400'; "
     note += "--no-row-names reads it as a column of the table, and --row-names confirms that it names the rows\n"
     for command in (("convert", "counts.csv", "-"), ("transform", "two.npz", "counts.csv", "--binarize", "0")):
         code, _, stderr = bitatoms(*command)
         assert code == 0
-        assert stderr.count(note.format("counts.csv")) == stderr.count("row names") == 1
+        assert stderr.count(note) == stderr.count("row names") == 1
 
 
-def test_standard_input_is_named_in_errors(bitatoms, monkeypatch):
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=BytesIO(b"caviar,oysters\n")))
-    code, _, stderr = bitatoms("transform", "model.npz", "-", "--format", "baskets")
+# --- missing values
+
+NOTE = "Note: missing.csv: 10 missing values are read as unknown cells\n"
+WHERE = "Most unknown cells are in the columns b (22.5%), a (2.5%), and in the rows row 3 (66.7%), row 0 (33.3%), row 5"
+
+
+@pytest.fixture
+def missing():
+    """Write a table; cells of column b and row 3 are missing. Return what is printed about it with zeros for them."""
+    values = np.tile([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]], (20, 1))
+    values[::5, 1] = values[3, :2] = np.nan
+    ba.write(ba.Table(ba.Table.from_any(values).bits, None, ["a", "b", "c"]), "missing.csv")
+    return f"40 rows of 3 columns, {100 * np.nansum(values) / 120:.1f}% ones\n"
+
+
+def test_missing_values_are_noted_and_described(bitatoms, missing):
+    code, out, err = bitatoms("fit", "missing.csv", "-o", "m.npz", "--search", "paper", "--atoms", "1")
+    assert (code, NOTE in err) == (0, True)
+    shape, where, *_ = (out + err).replace(NOTE, "").splitlines()
+    assert shape.startswith("missing.csv: 40 rows of 3 columns, ")
+    assert " ones among the known cells, 8.3% unknown, columns have names" in shape
+    assert where.startswith(WHERE)
+    code, out, err = bitatoms("convert", "missing.csv", "copy.npz")
+    assert (code, err) == (0, NOTE)
+    assert WHERE in out
+    assert bitatoms("convert", "copy.npz", "copy.pairs", "--missing", "zero")[:2] == (0, f"copy.pairs: {missing}")
+    code, out, err = bitatoms("convert", "copy.npz", "copy.basket")
     assert code == 2
-    assert stderr.startswith("bitatoms: standard input has no column that the model was fitted on: it has 'caviar'")
+    assert "copy.basket: 10 cells are unknown, which this format cannot store; read the table with --missing z" in err
+    code, out, err = bitatoms("convert", "missing.csv", "copy.csv", "--missing", "refuse")
+    assert (code, out) == (2, "")
+    assert "10 values are missing, the first at line 2, column 'b'; fill them in, or pass --missing zero" in err
+
+
+def test_the_cells_of_a_store_are_set_when_it_is_packed(bitatoms, missing):
+    pytest.importorskip("zarr")
+    assert bitatoms("pack", "missing.csv", "-o", "rows.zarr")[0] == 0
+    assert "40 rows of 3 columns, packed, some cells unknown, columns have names" in bitatoms("show", "rows.zarr")[1]
+    code, out, err = bitatoms("fit", "rows.zarr", "--missing", "zero")
+    assert (code, out) == (2, "")
+    assert "rows.zarr: some of its cells are unknown, which only bitatoms pack can change; omit --missing zero" in err
+    assert bitatoms("pack", "missing.csv", "-o", "rows.zarr", "--missing", "zero")[0] == 0
+    assert ba.read("rows.zarr").bits == ba.read("missing.csv", missing="zero").bits

@@ -1,4 +1,4 @@
-"""`bitatoms compare`: its output and files, and one-line errors before any work."""
+"""`bitatoms compare`: its output and files, and what an interrupt keeps."""
 
 import csv
 import json
@@ -14,30 +14,16 @@ pytest.importorskip("typer")
 pytest.importorskip("matplotlib")
 
 from bitatoms.compare import all_methods
-from support.commands import runner
+
+pytestmark = pytest.mark.usefixtures("few_trials")
 
 FEW = ("--only", "bitatoms-or,mob,grecond", "-k", "1,2")
 
 
-pytestmark = pytest.mark.usefixtures("few_trials")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Create a folder with a table."""
-    folder = tmp_path_factory.mktemp("compare")
-    data = ba.datasets.planted(90, 20, 2, algebra="or", noise=0.05, random_state=1)
-    columns = [f"item {number}" for number in range(20)]
-    ba.write(ba.Table(ba.BitMatrix.from_dense(data.X), columns=columns), folder / "table.csv")
-    (folder / "digits").write_text("no table at all")
-    return folder
-
-
-@pytest.fixture
-def bitatoms(capsys, monkeypatch, folder):
-    """Return a function that runs a command in the folder and returns exit code, stdout and stderr."""
-    monkeypatch.chdir(folder)
-    return runner(capsys)
+@pytest.fixture(autouse=True)
+def table(tmp_path):
+    X = ba.datasets.planted(90, 20, 2, algebra="or", noise=0.05, random_state=1).X
+    ba.write(ba.Table(ba.BitMatrix.from_dense(X), columns=[f"item {n}" for n in range(20)]), tmp_path / "table.csv")
 
 
 @pytest.fixture
@@ -46,24 +32,22 @@ def no_figures(monkeypatch):
     monkeypatch.setattr("bitatoms.compare.comparison.draw_figures", lambda comparison, table: [])
 
 
+def runs_in(folder):
+    with (folder / "compare.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def test_comparison_on_a_file_writes_all_outputs(bitatoms, tmp_path):
-    code, stdout, _ = bitatoms("compare", "table.csv", *FEW, "-o", tmp_path / "out", "--seed", 5)
+    code, stdout, _ = bitatoms("compare", "table.csv", "--only", "grecond,mob", "-k", "1,2", "-o", "out", "--seed", 5)
     assert code == 0  # progress is printed if it takes long, as where kernels are compiled
     assert "table.csv: 90 rows of 20 columns" in stdout
     assert "Wrong cells in percent" in stdout
-    assert "With 2 atoms, bitatoms gets " in stdout
     assert "The shortest description is that of " in stdout
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "compare.md",
-        "compare.csv",
-        "index.html",
-        "figures",
-    }
-    with (tmp_path / "out" / "compare.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    asked = [(row["contender"], row["atoms asked"], row["seed"]) for row in rows]
-    assert asked == [(key, rank, "" if key == "grecond" else "5") for key in FEW[1].split(",") for rank in "12"]
-    command = f"bitatoms compare table.csv --atoms 1,2 --only {FEW[1]} --seed 5 -o {tmp_path / 'out'}"
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"compare.md", "compare.csv", "index.html", "figures"}
+    asked = [(row["contender"], row["atoms asked"], row["seed"]) for row in runs_in(tmp_path / "out")]
+    assert asked == [("grecond", "1", ""), ("grecond", "2", ""), ("mob", "1", "5"), ("mob", "2", "5")]
+    command = "bitatoms compare table.csv --atoms 1,2 --only grecond,mob --seed 5 -o out"
     assert command in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
 
@@ -71,13 +55,12 @@ def test_comparison_on_a_file_writes_all_outputs(bitatoms, tmp_path):
 def test_no_figure_is_lost_in_a_narrow_terminal(bitatoms, monkeypatch, tmp_path):
     from bitatoms.cli import compare as command
 
-    wanted = ("--only", "mob,k-prox", "-k", "1,2,3,4,5,6", "--seeds", 3, "-o", tmp_path)
     monkeypatch.setattr(command.out, "width", 60)
+    wanted = ("--only", "mob,k-prox", "-k", "1,2,3,4,5,6", "--seeds", 3, "-o", ".")
     _, stdout, _ = bitatoms("compare", "table.csv", *wanted)
     assert "…" not in stdout
-    lines = stdout.splitlines()
-    tables = [line for line in lines if line.startswith(("method", "MOB ", "K-PROX ", "     "))]
-    assert max(map(len, tables)) <= 60
+    lines = [line for line in stdout.splitlines() if line.startswith(("method", "MOB ", "K-PROX ", "     "))]
+    assert max(map(len, lines)) <= 60
     cells = re.findall(r"^\| (.*) \|$", (tmp_path / "compare.md").read_text(encoding="utf-8"), re.MULTILINE)
     figures = {word for row in cells for word in re.findall(r"\(?\d[\d.,–]*\)?", row)}
     assert any(figure.startswith("(") for figure in figures)
@@ -85,53 +68,26 @@ def test_no_figure_is_lost_in_a_narrow_terminal(bitatoms, monkeypatch, tmp_path)
 
 
 @pytest.mark.usefixtures("no_figures")
-def test_figures_of_an_earlier_comparison_are_kept_and_reported(bitatoms, tmp_path):
-    older = tmp_path / "figures" / "other-csv-or-bits-by-atoms.png"
-    older.parent.mkdir()
+def test_json_output_of_tables_of_the_same_name(bitatoms, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "table.csv").write_bytes((tmp_path / "table.csv").read_bytes())
+    older = tmp_path / "out" / "figures" / "other-csv-or-bits-by-atoms.png"
+    older.parent.mkdir(parents=True)
     older.write_bytes(b"older")
-    _, stdout, _ = bitatoms("compare", "table.csv", "--only", "grecond", "-k", "1", "-o", tmp_path)
-    assert f"Left in {older.parent}: 1 file of figures of an earlier comparison" in stdout
-    assert older.read_bytes() == b"older"
-
-
-def test_help_groups_options(bitatoms, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
-    _, stdout, _ = bitatoms("compare", "--help")
-    running = stdout[stdout.index("Comparison options") : stdout.index("General options")]
-    assert "--list" in running
-    assert "--jobs" in running
-    assert "--quiet" not in running
-
-
-@pytest.mark.usefixtures("no_figures")
-def test_json_output(bitatoms, tmp_path):
-    wanted = ("--only", "bitatoms-or,grecond", "-k", "1,2")
-    code, stdout, stderr = bitatoms("compare", "table.csv", *wanted, "--json", "-o", tmp_path)
+    wanted = ("compare", "table.csv", "other/table.csv", "--only", "grecond", "-k", "1", "-o", "out")
+    code, stdout, stderr = bitatoms(*wanted, "--json")
     assert (code, stderr) == (0, "")
     found = json.loads(stdout)
-    assert found["data"][0] | {"bits_without": 0} == {"name": "table.csv", "rows": 90, "columns": 20, "bits_without": 0}
-    assert [run["contender"] for run in found["runs"][::2]] == ["bitatoms-or", "grecond"]
+    without = ba.codelength(ba.read("table.csv")).total
+    size = {"rows": 90, "columns": 20, "bits_without": without}
+    assert found["data"] == [{"name": "table.csv"} | size, {"name": "other/table.csv"} | size]
+    assert [run["contender"] for run in found["runs"]] == ["grecond"] * 2
     assert found["runs"][0]["wrong_cells"] > 0
-    assert not found["interrupted"]
-    assert found["not_reached"] == found["older_figures"] == []
-    assert str(tmp_path / "index.html") in found["written"]
-
-
-@pytest.mark.usefixtures("no_figures")
-def test_a_file_takes_precedence_over_bundled_data(bitatoms, tmp_path):
-    wanted = ("--only", "grecond", "-k", "1", "-o", tmp_path, "--quiet")
-    assert bitatoms("compare", "planted-or", *wanted) == (0, "", "")
-    code, _, stderr = bitatoms("compare", "digits", *wanted)  # the folder has a file of that name
-    assert code == 2
-    assert "digits" in stderr
-
-
-@pytest.mark.usefixtures("no_figures")
-def test_tables_of_the_same_name_are_distinguished(bitatoms, folder, tmp_path):
-    (tmp_path / "table.csv").write_bytes((folder / "table.csv").read_bytes())
-    wanted = ("--only", "grecond", "-k", "1", "-o", tmp_path / "out", "--json")
-    _, stdout, _ = bitatoms("compare", "table.csv", tmp_path / "table.csv", *wanted)
-    assert [table["name"] for table in json.loads(stdout)["data"]] == ["table.csv", str(tmp_path / "table.csv")]
+    assert (found["interrupted"], found["not_reached"]) == (False, [])
+    assert found["older_figures"] == ["out/figures/other-csv-or-bits-by-atoms.png"]
+    assert "out/index.html" in found["written"]
+    assert "Left in out/figures: 1 file of figures of an earlier comparison" in bitatoms(*wanted)[1]
+    assert older.read_bytes() == b"older"
 
 
 def test_list_names_methods_and_data(bitatoms):
@@ -139,118 +95,63 @@ def test_list_names_methods_and_data(bitatoms):
     assert code == 0
     for name in ("bitatoms-xor-mdl", "k-prox", "message-passing", "asso", "planted-dense"):
         assert name in stdout
-    _, stdout, _ = bitatoms("compare", "--list", "--json")
-    found = json.loads(stdout)
+    found = json.loads(bitatoms("compare", "--list", "--json")[1])
     assert "grecond" in [each["key"] for each in found["contenders"]]
     assert "halftone" in found["data"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "no data to compare; pass a file, or one of digits, halftone"),
-        (("planted",), "planted: there is no such file or bundled data set; choose from digits"),
-        (("nowhere.csv",), "nowhere.csv"),
-        (("table.csv", "table.csv"), "table.csv: passed twice"),
-        (("table.csv", "-k", "2,x"), "--atoms is '2,x'; pass positive integers separated by commas"),
-        (("table.csv", "-k", "0,2"), "--atoms is '0,2'; pass positive integers"),
-        (("table.csv", "-k", ","), "--atoms is ','; pass positive integers"),
-        (("table.csv", "--only", "aso"), "there is no method 'aso'; choose from bitatoms-or"),
-        (("table.csv", "--leave-out", "aso"), "there is no method 'aso'"),
-        (("table.csv", "--max-time", "0"), "--max-time must be a number of seconds greater than 0, not 0.0"),
-        (("table.csv", "--only", "mob", "--jobs", "0"), "--jobs must not be 0"),
-        (("table.csv", "-o", "table.csv"), "table.csv is a file, but a comparison is written to a folder"),
-        (("table.csv", "-o", "table.csv/below"), "table.csv is a file, but a comparison is written to a folder"),
-    ],
-)
-def test_invalid_input_is_reported_in_one_line_and_nothing_is_written(bitatoms, folder, arguments, message):
-    before = sorted(folder.rglob("*"))
-    code, stdout, stderr = bitatoms("compare", *arguments)
-    assert (code, stdout) == (2, "")
-    assert message in stderr
-    assert stderr.count("\n") == 1
-    assert sorted(folder.rglob("*")) == before
-
-
-def test_unwritable_folder_is_reported_before_any_work(bitatoms, monkeypatch, tmp_path):
+def test_unwritable_folder_is_reported_before_any_work(bitatoms, monkeypatch):
     def refuse(*given, **more):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("bitatoms.cli.files.tempfile.TemporaryDirectory", refuse)
     monkeypatch.setattr("bitatoms.cli.compare.run_comparison", None)
-    code, _, stderr = bitatoms("compare", "table.csv", "-o", tmp_path)
-    assert code == 2
-    assert stderr == f"bitatoms: {tmp_path}: cannot be written: Permission denied; nothing was changed\n"
+    code, _, stderr = bitatoms("compare", "table.csv", "-o", ".")
+    assert (code, stderr) == (2, "bitatoms: .: cannot be written: Permission denied; nothing was changed\n")
 
 
-def test_missing_matplotlib_is_reported_before_any_work(bitatoms, monkeypatch, tmp_path):
-    monkeypatch.setattr("bitatoms.html.figures.find_spec", lambda name: None)
-    monkeypatch.setattr("bitatoms.cli.compare.run_comparison", None)
-    code, _, stderr = bitatoms("compare", "table.csv", "-o", tmp_path)
-    assert code == 2
-    assert 'install it with pip install "bitatoms[plot]"' in stderr
+@pytest.fixture
+def stop_at(monkeypatch, no_figures):
+    """Return a function that makes a method raise an exception."""
+
+    def stop(key, error):
+        def run(task):
+            raise error
+
+        methods = [replace(each, run=run) if each.key == key else each for each in all_methods()]
+        monkeypatch.setattr(sys.modules["bitatoms.compare.methods"], "all_methods", lambda: methods)
+
+    return stop
 
 
-def replace_method(monkeypatch, key, run):
-    """Replace what a method runs."""
-    methods = [replace(each, run=run) if each.key == key else each for each in all_methods()]
-    monkeypatch.setattr(sys.modules["bitatoms.compare.methods"], "all_methods", lambda: methods)
-
-
-@pytest.mark.usefixtures("no_figures")
-def test_a_method_that_fails_does_not_end_the_others(bitatoms, monkeypatch, tmp_path):
-    def fail(task):
-        raise RuntimeError("out of luck")
-
-    replace_method(monkeypatch, "mob", fail)
-    code, stdout, _ = bitatoms("compare", "table.csv", *FEW, "-o", tmp_path)
+def test_a_method_that_fails_does_not_end_the_others(bitatoms, stop_at):
+    stop_at("mob", RuntimeError("out of luck"))
+    code, stdout, _ = bitatoms("compare", "table.csv", *FEW, "-o", ".")
     assert code == 0
     assert "MOB (XOR), 1 atom: failed: out of luck." in stdout
     assert "GreConD" in stdout
 
 
-@pytest.mark.usefixtures("no_figures")
-@pytest.mark.parametrize(("key", "n_runs"), [("bitatoms-or", 0), ("grecond", 4)])
-def test_interrupt_keeps_completed_runs(bitatoms, monkeypatch, tmp_path, key, n_runs):
-    def stop(task):
-        raise KeyboardInterrupt
-
-    replace_method(monkeypatch, key, stop)
-    code, _, stderr = bitatoms("compare", "table.csv", *FEW, "-o", tmp_path / "out")
-    assert code == 130
-    if n_runs:
-        assert stderr == f"bitatoms: interrupted; the {n_runs} runs that were done are in {tmp_path / 'out'}\n"
-        with (tmp_path / "out" / "compare.csv").open(encoding="utf-8") as file:
-            assert len(list(csv.reader(file))) == 1 + n_runs
-    else:
-        assert stderr == "bitatoms: interrupted; nothing was written\n"
-        assert not (tmp_path / "out").exists()
+def test_interrupt_keeps_completed_runs_and_an_earlier_comparison(bitatoms, stop_at, tmp_path):
+    command = ("compare", "table.csv", *FEW, "-o", "out", "-q")
+    stop_at("bitatoms-or", KeyboardInterrupt())
+    assert bitatoms(*command)[::2] == (130, "bitatoms: interrupted; nothing was written\n")
+    assert not (tmp_path / "out").exists()
+    stop_at("grecond", KeyboardInterrupt())
+    earlier = None
+    for folder in ("out", "out/interrupted", "out/interrupted-2"):
+        code, _, stderr = bitatoms(*command)
+        assert (code, stderr) == (130, f"bitatoms: interrupted; the 4 runs that were done are in {folder}\n")
+        assert len(runs_in(tmp_path / folder)) == 4
+        files = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir() if path.is_file()}
+        earlier = earlier or files
+        assert files == earlier
 
 
-@pytest.mark.usefixtures("no_figures")
-def test_interrupt_keeps_an_earlier_comparison(bitatoms, monkeypatch, tmp_path):
-    def stop(task):
-        raise KeyboardInterrupt
-
-    arguments = "compare", "table.csv", *FEW, "-o", tmp_path, "-q"
-    assert bitatoms(*arguments)[0] == 0
-    earlier = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    replace_method(monkeypatch, "grecond", stop)
-    for name in ("interrupted", "interrupted-2"):
-        code, _, stderr = bitatoms(*arguments)
-        assert (code, stderr) == (130, f"bitatoms: interrupted; the 4 runs that were done are in {tmp_path / name}\n")
-        assert {path.name for path in (tmp_path / name).iterdir()} == set(earlier)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == earlier
-
-
-@pytest.mark.usefixtures("no_figures")
-def test_interrupt_names_tables_that_were_not_reached(bitatoms, folder, monkeypatch, tmp_path):
-    def stop(task):
-        raise KeyboardInterrupt
-
-    (tmp_path / "other.csv").write_bytes((folder / "table.csv").read_bytes())
-    replace_method(monkeypatch, "mob", stop)
-    code, stdout, stderr = bitatoms("compare", "table.csv", tmp_path / "other.csv", *FEW, "-o", tmp_path / "out")
+def test_interrupt_names_tables_that_were_not_reached(bitatoms, stop_at, tmp_path):
+    (tmp_path / "other.csv").write_bytes((tmp_path / "table.csv").read_bytes())
+    stop_at("mob", KeyboardInterrupt())
+    code, stdout, stderr = bitatoms("compare", "table.csv", "other.csv", *FEW, "-o", "out")
     assert code == 130
     assert stderr.endswith("; not reached: other.csv\n")
     assert "other.csv" not in stdout

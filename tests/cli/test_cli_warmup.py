@@ -1,5 +1,6 @@
-"""`bitatoms warmup`: progress, where the kernels are, and errors."""
+"""`bitatoms warmup` and `bitatoms reproduce`: progress, what is printed, and errors before any work."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,16 +9,11 @@ pytest.importorskip("typer")
 
 from bitatoms import FileError
 from bitatoms.cli import progress, warmup
-from support.commands import runner
-
-
-@pytest.fixture
-def bitatoms(capsys):
-    return runner(capsys)
+from bitatoms.reproduce import Claim, Experiment, Panel, Verdict
 
 
 @pytest.mark.parametrize("options", [["--jobs", "3"], ["--jobs", "3", "--quiet"], ["--jobs", "3", "--device", "cuda"]])
-def test_progress_and_folder(bitatoms, monkeypatch, options):
+def test_warmup_prints_progress_and_the_folder(bitatoms, monkeypatch, options):
     asked = []
 
     def warm_up(n_jobs, callback, device):
@@ -39,7 +35,7 @@ def test_progress_and_folder(bitatoms, monkeypatch, options):
         assert err.splitlines() == ["compiling kernels: 1 of 2, 0 s", "compiling kernels: 2 of 2, 0 s"]
 
 
-def test_errors_are_one_line(bitatoms, monkeypatch):
+def test_warmup_without_a_folder_is_an_error(bitatoms, monkeypatch):
     def warm_up(n_jobs, callback, device):
         raise FileError("no folder for compiled kernels is writable")
 
@@ -49,7 +45,36 @@ def test_errors_are_one_line(bitatoms, monkeypatch):
     assert err.splitlines()[-1] == "bitatoms: no folder for compiled kernels is writable"
 
 
-def test_zero_jobs(bitatoms):
-    code, _, err = bitatoms("warmup", "--jobs", "0")
+def test_reproduce_prints_claims(bitatoms, monkeypatch):
+    pytest.importorskip("matplotlib")
+    claims = (
+        Claim("It converges", "it does", Verdict.AGREES),
+        Claim("It is [bold]fast[/bold]", "it is slow", Verdict.PARTLY, "because"),
+        Claim("It is smooth", "it is", Verdict.AGREES, in_paper=False),
+    )
+    found = [Experiment("here", "Here", "How it converges", "", (Panel("digits", "", (), claims),))]
+    monkeypatch.setattr("bitatoms.cli.reproduce.run_experiments", lambda folder, callback, **how: found)
+    code, stdout, _ = bitatoms("reproduce", "-o", "paper")
+    assert code == 0
+    assert stdout.split("\n")[1:6] == [
+        "How it converges: digits",
+        "  agrees: It converges",
+        "  agrees in part: It is [bold]fast[/bold]",
+        "    it is slow because",
+        "  agrees: It is smooth (not in the paper)",
+    ]
+    assert "2 claims of the paper were checked: 1 agree with the results, 1 agree in part." in stdout
+    printed = json.loads(bitatoms("reproduce", "--json", "-o", "paper")[1])
+    assert printed["claims"][0] == {
+        "experiment": "Here", "data": "digits", "says": "It converges", "found": "it does", "verdict": "agrees",
+        "why": "", "of_paper": True,
+    }  # fmt: skip
+    assert bitatoms("reproduce", "-q", "-o", "paper") == (0, "", "")
+
+
+@pytest.mark.parametrize("command", [("reproduce",), ("compare", "planted-or")])
+def test_missing_matplotlib_is_reported_before_any_work(bitatoms, monkeypatch, command):
+    monkeypatch.setattr("bitatoms.html.figures.find_spec", lambda name: None)
+    code, _, stderr = bitatoms(*command)
     assert code == 2
-    assert "--jobs must not be 0" in err
+    assert 'install it with pip install "bitatoms[plot]"' in stderr

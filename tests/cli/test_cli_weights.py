@@ -1,137 +1,94 @@
 """`bitatoms fit --weight-column`: a column of a file with the weights of its rows."""
 
+import base64
+
 import numpy as np
 import pytest
 
 import bitatoms as ba
-import naive
 
 pytest.importorskip("typer")
 
 from bitatoms.cli.files import read_with_weights
-from bitatoms.cli.options import Input, Reading
-from bitatoms.parameters import ReadKwargs, with_defaults
-from support.commands import runner
+from bitatoms.cli.options import PLAIN, Input
+from support.scripts import data_of
+from support.zoo import WEIGHTS
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
-NAMES = [f"item{number}" for number in range(12)]
-X = ba.datasets.planted(60, 12, 3, code_density=0.4, noise=0.02, random_state=0).X
-WEIGHTS = np.random.default_rng(0).permutation(60)
-LINE = f"line {np.argmin(WEIGHTS) + 2}"
+
+@pytest.fixture(autouse=True)
+def counted(put):
+    """The model and the table of the files model.npz and table.csv, whose last column has the weights."""
+    return put("weights")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Create a folder with counted rows in several formats, and a model of the repeated rows."""
-    folder = tmp_path_factory.mktemp("weights")
-    lines = [",".join(map(str, row)) for row in X.tolist()]
-    write = {
-        "first.csv": [f"count,{','.join(NAMES)}", *(f"{w},{line}" for w, line in zip(WEIGHTS, lines, strict=True))],
-        "last.csv": [
-            f"who,{','.join(NAMES)},count",
-            *(f"p{k},{line},{w}.0" for k, (w, line) in enumerate(zip(WEIGHTS, lines, strict=True))),
-        ],
-        "r.csv": [
-            f"{','.join(NAMES)},count",
-            *(f"p{k},{line},{w}" for k, (w, line) in enumerate(zip(WEIGHTS, lines, strict=True))),
-        ],
-        "repeated.csv": [",".join(NAMES), *(naive.repeat_rows(np.array(lines, object), WEIGHTS))],
-    }
-    for name, text in write.items():
-        (folder / name).write_text("\n".join(text) + "\n\n", encoding="utf-8")
-    return folder
-
-
-@pytest.fixture
-def bitatoms(capsys, monkeypatch, folder):
-    """Return a function that runs a command in the folder and returns exit code, stdout and stderr."""
-    monkeypatch.chdir(folder)
-    return runner(capsys)
-
-
-@pytest.fixture(scope="module")
-def plain(folder):
-    """Return the model of the repeated rows."""
-    return ba.BinaryDictionaryLearning(algebra="prefer-or", random_state=0).fit(folder / "repeated.csv")
-
-
-def test_a_weight_column_equals_repeated_rows(bitatoms, folder, plain):
-    code, printed, _ = bitatoms(
-        *("fit", "last.csv", "--weight-column", "count", "-o", "m.npz", "--codes", "codes.csv", "--report", "r.html")
-    )
+def test_a_weight_column_gives_the_model_of_the_weights(bitatoms, counted, tmp_path):
+    outputs = ("-o", "m.npz", "--codes", "codes.csv", "--report", "r.html")
+    code, printed, _ = bitatoms("fit", "table.csv", "--weight-column", "count", *outputs)
     assert code == 0
-    assert "last.csv: 60 rows of 12 columns" in printed
+    assert "table.csv: 60 rows of 12 columns" in printed
     assert f"Weights: column 'count', {WEIGHTS.sum()} rows in all" in printed
-    model = ba.load(folder / "m.npz")
-    np.testing.assert_array_equal(model.components_, plain.components_)
-    assert model.codelength_ == plain.codelength_
-    codes = ba.read(folder / "codes.csv")
-    assert codes.row_names == tuple(f"p{k}" for k in range(60))
-    assert codes.bits == ba.factorize(X, sample_weight=WEIGHTS, algebra="prefer-or", random_state=0).codes
-    assert "may be new to them" not in (folder / "r.html").read_text(encoding="utf-8")
+    assert "Next:" not in bitatoms("fit", "table.csv", "--weight-column", "count", "-k", "1", "-o", "one.npz")[1]
+    assert ba.load("m.npz").components_.tolist() == counted.model.components_.tolist()
+    assert ba.load("m.npz").codelength_ == counted.model.codelength_
+    codes = ba.read("codes.csv")
+    assert codes.row_names == counted.table.row_names
+    expected = ba.factorize(counted.table, sample_weight=WEIGHTS, algebra="prefer-or", random_state=0).codes
+    assert codes.bits == expected
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "may be new to them" not in page
+    shown = base64.b64decode(data_of(page)["rows"]["codes"])  # each row as often as it counts
+    repeated = ba.BitMatrix.from_bytes(shown, int(WEIGHTS.sum()), len(codes.columns))
+    np.testing.assert_array_equal(repeated.to_dense(), np.repeat(codes.to_dense(), WEIGHTS, axis=0))
 
 
-def read_counted(path):
-    return read_with_weights(Input(path, Reading(None, with_defaults(ReadKwargs, {}), None)), "count", quiet=True)
-
-
-@pytest.mark.parametrize("name", ["first.csv", "last.csv", "r.csv"])
-def test_text_files(folder, name):
-    """Different weights in the first column are not taken for names; R writes no cell above the names of rows."""
-    table, weights = read_counted(folder / name)
-    assert table.columns == tuple(NAMES)
-    assert table.row_names == (None if name == "first.csv" else tuple(f"p{k}" for k in range(60)))
-    np.testing.assert_array_equal(table.to_dense(), X)
+def assert_is_read(path, counted, row_names):
+    table, weights = read_with_weights(Input(path, PLAIN), "count", quiet=True)
+    assert (table.columns, table.row_names) == (counted.table.columns, row_names)
+    np.testing.assert_array_equal(table.to_dense(), counted.table.to_dense())
     np.testing.assert_array_equal(weights, WEIGHTS)
+
+
+def test_text_files(counted, tmp_path):
+    """Different weights in the first column are not taken for names; R writes no cell above the names of rows."""
+    rows = [line.split(",") for line in (tmp_path / "table.csv").read_text().splitlines()]
+    first = [[row[-1], *row[1:-1]] for row in rows]
+    r = [rows[0][1:], *rows[1:]]
+    for name, cells in (("first.csv", first), ("r.csv", r), ("last.csv", rows)):
+        (tmp_path / name).write_text("".join(f"{','.join(row)}\n" for row in cells) + "\n")
+        assert_is_read(tmp_path / name, counted, None if name == "first.csv" else counted.table.row_names)
 
 
 @pytest.mark.parametrize("extension", ["parquet", "feather", "xlsx"])
-def test_other_formats(folder, extension):
+def test_other_formats(counted, tmp_path, extension):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("openpyxl" if extension == "xlsx" else "pyarrow")
-    frame = pandas.DataFrame(X, columns=NAMES)
+    frame = pandas.DataFrame(counted.table.to_dense(), columns=counted.table.columns)
     frame.insert(3, "count", WEIGHTS)
     save = {"index": False} if extension == "xlsx" else {}
-    getattr(frame, f"to_{'excel' if extension == 'xlsx' else extension}")(folder / f"rows.{extension}", **save)
-    table, weights = read_counted(folder / f"rows.{extension}")
-    assert table.columns == tuple(NAMES)
-    np.testing.assert_array_equal(table.to_dense(), X)
-    np.testing.assert_array_equal(weights, WEIGHTS)
+    path = tmp_path / f"rows.{extension}"
+    getattr(frame, f"to_{'excel' if extension == 'xlsx' else extension}")(path, **save)
+    assert_is_read(path, counted, None)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (",0.0\n", ",2.5\n", f"bad.csv: {LINE}, column 'count': '2.5' is not a whole number from 0 up; multiply all"),
-        (",0.0\n", ",-1\n", f"{LINE}, column 'count': '-1' is not a whole number from 0 up; pass 0 to leave a row out"),
-        (
-            ",0.0\n",
-            ",1e300\n",
-            f"{LINE}, column 'count': '1e300' is not a whole number from 0 up; a weight is how often",
-        ),
-        (",0.0\n", ",inf\n", f"{LINE}, column 'count': 'inf' is not a "),
-        ("item3", "count", "columns 5 and 14 have the same name 'count'; rename one"),
-        (",0.0\n", ",many\n", ", column 'count': 'many' is not a number; a weight is a whole number from 0 up"),
-        (",0.0\n", ",\n", ", column 'count': '' is not a number"),
-        (",count\n", ",n\n", "there is no column 'count'"),
+        (",0\n", ",2.5\n", "bad.csv: LINE, column 'count': '2.5' is not a whole number from 0 up; multiply all"),
+        (",0\n", ",-1\n", "LINE, column 'count': '-1' is not a whole number from 0 up; pass 0 to leave a row out"),
+        (",0\n", ",1e300\n", "LINE, column 'count': '1e300' is not a whole number from 0 up; a weight is how often"),
+        (",0\n", ",inf\n", "LINE, column 'count': 'inf' is not a "),
+        (",0\n", ",many\n", "LINE, column 'count': 'many' is not a number; a weight is a whole number from 0 up"),
+        (",0\n", ",\n", "LINE, column 'count': '' is not a number"),
+        ("item 3", "count", "columns 5 and 14 have the same name 'count'; rename one"),
     ],
 )
-def test_invalid_weights(bitatoms, folder, old, new, message):
-    (folder / "bad.csv").write_text((folder / "last.csv").read_text().replace(old, new))
+def test_invalid_weights(bitatoms, tmp_path, old, new, message):
+    lines = (tmp_path / "table.csv").read_text().splitlines(keepends=True)
+    row = 0 if old == "item 3" else int(np.argmin(WEIGHTS)) + 1
+    assert old in lines[row]
+    lines[row] = lines[row][::-1].replace(old[::-1], new[::-1], 1)[::-1]  # the last one
+    (tmp_path / "bad.csv").write_text("".join(lines))
     code, _, error = bitatoms("fit", "bad.csv", "--weight-column", "count")
-    assert (code, message in error) == (2, True), error
-
-
-def test_where_there_is_no_column_of_weights(bitatoms, folder):
-    pytest.importorskip("zarr")
-    ba.pack(X, folder / "rows.zarr")
-    ba.write(X, folder / "rows.npy")
-    for path, more, message in (
-        ("rows.zarr", (), "rows.zarr: --weight-column count does not apply to packed stores"),
-        ("rows.npy", (), "--weight-column count applies to csv, tsv, xlsx, parquet, feather, not to 'npy'; omit it"),
-        ("last.csv", ("--transpose",), "--weight-column count cannot be combined with --transpose"),
-        ("none.csv", (), "none.csv: there is no such file"),
-    ):
-        code, _, error = bitatoms("fit", path, "--weight-column", "count", *more)
-        assert (code, message in error) == (2, True), error
+    assert (code, message.replace("LINE", f"line {row + 1}") in error) == (2, True), error

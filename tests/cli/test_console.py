@@ -9,7 +9,6 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.verbosity import escape_controls, escape_name, log_to_stderr
-from support.commands import runner
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -18,12 +17,6 @@ pytest.importorskip("typer")
 CONTROLS = ["\x1b[31mred", "\x07bell", "\x9b2J", "\x7fdelete", "\u202eturned", "\u2066isolated", "\x00nul", "a\rb"]
 RAW = {char for text in CONTROLS for char in text if not char.isprintable()}
 NAMES = [*CONTROLS, "two\nlines", "tab\there", "plain, simple", "Käse", "牛乳", "نان"]
-
-
-@pytest.fixture
-def bitatoms(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return runner(capsys)
 
 
 @pytest.fixture
@@ -70,28 +63,15 @@ def test_names_in_patterns(bitatoms, table):
         assert_safe(stdout, stderr)
         assert not {"two", "lines"} & set(stdout.split())
         assert '"plain, simple"' in stdout or command[0] == "score"
-
-
-def test_names_in_markdown(bitatoms, table):
-    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
-    model.save("model.npz")
-    assert bitatoms("show", "model.npz", "--patterns", "patterns.md")[0] == 0
-    text = Path("patterns.md").read_text(encoding="utf-8")
-    assert_safe(text)
-    names = {name for pattern in model.patterns() for name in pattern.features}
-    assert {"\x1b[31mred", "two\nlines"} <= names
-    assert "\\\\x1b\\[31mred; " in text  # shown as \x1b[31mred
-    assert len(text.splitlines()) == 2 + len(model.patterns())
-
-
-def test_json_is_safe_and_exact(bitatoms, table):
-    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
-    model.save("model.npz")
-    code, stdout, _ = bitatoms("show", "model.npz", "--json")
+    code, stdout, _ = bitatoms("show", "model.npz", "--json", "--patterns", "patterns.md")
     assert code == 0
     assert_safe(stdout.replace("\n", ""))
-    found = [tuple(pattern["features"]) for pattern in json.loads(stdout)["patterns"]]
-    assert found == [pattern.features for pattern in model.patterns()]
+    patterns = [pattern.features for pattern in ba.load("model.npz").patterns()]
+    assert [tuple(pattern["features"]) for pattern in json.loads(stdout)["patterns"]] == patterns
+    text = Path("patterns.md").read_text(encoding="utf-8")
+    assert_safe(text)
+    assert "\\\\x1b\\[31mred; " in text  # shown as \x1b[31mred
+    assert len(text.splitlines()) == 2 + len(patterns)
 
 
 @pytest.mark.parametrize("name", ["\x1b[31mred", "\x9b2J", "\u202eturned"])
@@ -105,20 +85,13 @@ def test_file_names_in_errors_and_lines(bitatoms, name, table):
     assert code == 0
     assert_safe(stdout, stderr)
     assert escape_controls(name) in stdout
-
-
-def test_usage_errors(bitatoms):
-    code, stdout, stderr = bitatoms("show", "model.npz", "\x1b[31mextra")
+    code, stdout, stderr = bitatoms("show", "model.npz", f"{name} extra")
     assert code == 2
     assert_safe(stdout, stderr)
-    assert "\\x1b[31mextra" in stderr
-
-
-def test_layer_names(bitatoms, table):
-    np.savez("arrays.npz", **{"\x1b[31mlayer": np.eye(3)})
-    for layer in ("\x1b[31mother", "\x1b[31mlayer"):
-        _, stdout, stderr = bitatoms("convert", "arrays.npz", "out.csv", "--layer", layer)
-        assert_safe(stdout, stderr)
+    assert f"{escape_controls(name)} extra" in stderr
+    np.savez("arrays.npz", **{name: np.eye(3)})
+    for layer in (f"{name} other", name):
+        assert_safe(*bitatoms("convert", "arrays.npz", "out.csv", "--layer", layer)[1:])
 
 
 def test_notes_progress_and_logs(capsys, monkeypatch):
@@ -142,9 +115,6 @@ def test_styles_of_a_terminal_are_kept():
     from rich.console import Console
     from rich.text import Text
 
-    from bitatoms.cli import console
-
-    assert Console.render is console._render_escaped
     terminal = Console(file=StringIO(), force_terminal=True, color_system="standard")
     terminal.print(Text("name \x1b[2J", style="red"))
     assert terminal.file.getvalue() == "\x1b[31mname \\x1b[2J\x1b[0m\n"

@@ -7,7 +7,6 @@ import bitatoms as ba
 pytest.importorskip("typer")
 
 from bitatoms.cli import options
-from bitatoms.cli.app import _command
 from bitatoms.cli.spelling import as_arguments, as_option, describe
 from bitatoms.errors import InputError, Parameter
 
@@ -46,13 +45,6 @@ def test_message_text_is_never_parsed():
 def test_arguments_of_several_options():
     options = {"binarize": 2.0, "header": True, "without": ("a", "b c"), "blocks": (8, 8)}
     assert as_arguments(options) == " --binarize 2.0 --header --without a --without 'b c' --blocks 8x8"
-
-
-def test_options_have_names_of_their_own():
-    for name, command in _command().commands.items():
-        flags = [flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)]
-        assert len(flags) == len(set(flags)), name
-        assert not [flag for flag in flags if "none" in flag.lower()], name
 
 
 def test_a_parameter_without_an_option_gets_none():

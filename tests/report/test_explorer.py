@@ -8,59 +8,28 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.core.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.report import report_data, report_html
-from bitatoms.report.cells import count_cells
 from bitatoms.report.explorer import embedding as embedding_module
 from bitatoms.report.explorer.embedding import contents_of
 from bitatoms.report.explorer.ordering import block_orders, shared_ones
 from bitatoms.report.explorer.packing import base64_numbers
-from bitatoms.sparse_bits import SparseBits
-from bitatoms.table import Table
 from support.pages import Outline
-from support.reports import fitted_baskets, fitted_digits
 from support.scripts import bits_of, data_of, numbers_of
 from support.strategies import random_bits
+from support.zoo import specimen
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
 
-@pytest.fixture(params=[fitted_baskets, fitted_digits])
+@pytest.fixture(params=["or", "xor"])
 def both(request):
-    return request.param()
-
-
-@pytest.fixture(scope="module")
-def incomplete():
-    """A fitted estimator and its table with unknown cells."""
-    _, table = fitted_baskets()
-    hidden = BitMatrix.from_dense(random_bits(0, *table.shape, 0.1))
-    table = Table(table.bits.with_unknown(hidden), table.row_names, table.columns)
-    return ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table), table
+    return specimen(request.param)
 
 
 @pytest.mark.parametrize("numbers", [[], [0], [127, 128, 0, 16383, 16384, 2**40], range(300)])
 def test_numbers_are_packed(numbers):
     assert numbers_of(base64_numbers(numbers)) == [*numbers]
-
-
-def test_the_page_contains_the_table_the_model_and_the_codes_of_the_fit(both):
-    model, table = both
-    data = data_of(report_html(model, table))
-    n_rows, n_features, n_atoms = data["shape"]
-    assert (n_rows, n_features, n_atoms) == (*table.shape, model.n_components_)
-    assert np.array_equal(bits_of(data["atoms"]["bits"], n_atoms, n_features), model.components_)
-    assert np.array_equal(bits_of(data["rows"]["bits"], n_rows, n_features), table.to_dense())
-    codes = bits_of(data["rows"]["codes"], n_rows, n_atoms)
-    assert codes.sum(axis=0).tolist() == numbers_of(data["atoms"]["coded"]) == model.as_model().uses.tolist()
-    made = model.inverse_transform(codes)
-    assert (made != table.to_dense()).sum(axis=0).tolist() == model.as_model().wrong.tolist()
-    assert (made != table.to_dense()).sum(axis=1).tolist() == numbers_of(data["rows"]["wrong"])
-    together = codes.T.astype(int) @ codes
-    assert numbers_of(data["together"]) == together[np.triu_indices(n_atoms, 1)].tolist()
-    assert data["rows"]["unknown"] is None
-    assert "with the patterns that the fit gave them" in Outline(report_html(model, table)).text
 
 
 def test_codes_of_the_fit_are_shown_only_for_its_rows_in_their_order():
@@ -84,47 +53,6 @@ def test_codes_of_the_fit_are_shown_only_for_its_rows_in_their_order():
     assert not report_data(model, X).has_codes_of_fit
     model.fit(X[:60])
     assert report_data(model, X).codes == model.as_model().codes(BitMatrix.from_dense(X), Workers())
-
-
-def test_errors_are_computed_once_if_the_codes_are_known(monkeypatch):
-    model, table = fitted_baskets()
-    codes, counted, errors = report_data(model, table).codes, [], Model.errors
-
-    def count(self, *arguments):
-        counted.append(self.atoms.n_rows)
-        return errors(self, *arguments)
-
-    monkeypatch.setattr(Model, "errors", count)
-    for known in ({}, {"codes": codes}):
-        counted.clear()
-        assert report_data(model, table, **known).has_codes_of_fit
-        assert counted.count(model.n_components_) == 1  # others are those of the curve, with fewer atoms
-
-
-def test_unknown_cells_are_in_the_page(incomplete):
-    model, table = incomplete
-    data = data_of(report_html(model, table))
-    unknown = bits_of(data["rows"]["unknown"], *table.shape)
-    assert np.array_equal(unknown == 1, np.isnan(table.to_dense(float)))
-    codes = bits_of(data["rows"]["codes"], len(table), model.n_components_)
-    cells = [unknown[codes[:, atom] == 1][:, bits == 1].sum(axis=0) for atom, bits in enumerate(model.components_)]
-    assert numbers_of(data["cells"]["unknown"]) == np.concatenate(cells).tolist()
-
-
-@pytest.mark.parametrize("is_sparse", [False, True])
-def test_cells_of_atoms_are_counted(both, is_sparse):
-    model, table = both
-    data = report_data(model, table)
-    atoms, codes, X = model.components_, data.codes.to_dense(), table.to_dense()
-    bits, errors = data.table.data, data.errors
-    if is_sparse:
-        bits, errors = SparseBits.from_bits(bits), SparseBits.from_bits(errors)
-    counts = count_cells(data.model.atoms, data.codes, bits, errors)
-    wrong = X != model.inverse_transform(codes)
-    for found, cells in ((counts.wrong, wrong), (counts.missed, wrong & (X == 1))):
-        expected = [cells[codes[:, atom] == 1][:, atoms[atom] == 1].sum(axis=0) for atom in range(len(atoms))]
-        assert found.tolist() == np.concatenate(expected).tolist()
-    assert counts.unknown is None
 
 
 def test_overlapping_atoms_are_contiguous_blocks():
@@ -191,10 +119,10 @@ def test_rows_are_drawn_at_random_besides_those_that_are_named(both):
     assert "drawn at random" not in report_html(model, table, max_rows=300)
 
 
-def test_a_page_without_rows_names_none_of_them(incomplete):
-    model, table = incomplete
+def test_a_page_without_rows_names_none_of_them():
+    model, table = specimen("unknown")
     page = report_html(model, table, max_rows=0)
-    assert "basket" not in page.replace("baskets", "")
+    assert "person" not in page
     assert "The page contains no single rows, only counts." in page
     for section in ("rows", "worst", "picture"):
         assert f'id="{section}"' not in page
@@ -208,7 +136,7 @@ def test_a_page_without_rows_names_none_of_them(incomplete):
 
 
 def test_a_page_of_pictures_without_rows_draws_none_of_them():
-    model, table = fitted_digits()
+    model, table = specimen("xor")
     outline = Outline(report_html(model, table, max_rows=0))
     assert not [image for image in outline.find_all("img") if image["alt"].startswith("row") or not image["alt"]]
 
@@ -218,12 +146,12 @@ def test_a_page_of_pictures_without_rows_draws_none_of_them():
 )
 def test_an_invalid_number_of_rows_is_reported(value, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        report_data(*fitted_baskets(), max_rows=value)
+        report_data(*specimen("or"), max_rows=value)
 
 
 def test_a_wide_table_shows_all_features_of_patterns_and_the_most_frequent_others(monkeypatch):
     monkeypatch.setattr(embedding_module, "MAX_FEATURES", 30)
-    model, table = fitted_baskets()
+    model, table = specimen("or")
     data = report_data(model, table)
     features = contents_of(data).features
     in_use = np.flatnonzero(model.components_.any(axis=0))
@@ -238,7 +166,7 @@ def test_a_wide_table_shows_all_features_of_patterns_and_the_most_frequent_other
 
 def test_a_wide_table_shows_all_features_of_the_bias(monkeypatch):
     monkeypatch.setattr(embedding_module, "MAX_FEATURES", 1)
-    model, table = fitted_digits()
+    model, table = specimen("xor")
     learned = replace(model.as_model(), bias=np.ones(64, np.uint8), rows_hash=None, remembered=None)
     assert not learned.atoms.column_weights().all()
     assert contents_of(report_data(learned, table)).features.tolist() == [*range(64)]
@@ -246,7 +174,7 @@ def test_a_wide_table_shows_all_features_of_the_bias(monkeypatch):
 
 def test_a_model_that_is_too_large_is_not_explored(monkeypatch):
     monkeypatch.setattr(embedding_module, "_MAX_MODEL_SIZE", 1)
-    model, table = fitted_baskets()
+    model, table = specimen("or")
     page = report_html(model, table)
     assert "is too large to be explored in a page" in " ".join(page.split())
     assert 'id="data"' not in page
@@ -254,14 +182,13 @@ def test_a_model_that_is_too_large_is_not_explored(monkeypatch):
 
 def test_wide_rows_are_fewer(monkeypatch):
     monkeypatch.setattr(embedding_module, "_MAX_ROWS_SIZE", 5000)
-    model, table = fitted_baskets()
+    model, table = specimen("or")
     assert 200 < len(contents_of(report_data(model, table)).rows) < 300
     assert len(contents_of(report_data(model, table, max_rows=300)).rows) == 300  # as asked for
 
 
 def test_groups_and_positions_are_in_the_page():
-    table = ba.datasets.genotypes(40, 30, random_state=0)
-    model = ba.BinaryDictionaryLearning(4, random_state=0).fit(table)
+    model, table = specimen("genotypes")
     data = data_of(report_html(model, table, groups="population"))
     populations = np.asarray(table.row_data["population"])
     names = np.array(data["rows"]["groupNames"], object)
@@ -271,7 +198,7 @@ def test_groups_and_positions_are_in_the_page():
     places = numbers_of(data["genome"]["places"])
     assert min(places) == 0
     assert max(places) <= 1_000_000
-    assert data_of(report_html(*fitted_baskets()))["genome"] is None
+    assert data_of(report_html(*specimen("or")))["genome"] is None
 
 
 def test_a_single_row_and_no_atoms_can_be_explored():
@@ -284,7 +211,7 @@ def test_a_single_row_and_no_atoms_can_be_explored():
 
 def test_coded_rows_need_not_be_those_of_the_counts():
     """The counts of the training table are those of the fit, and ``coded`` those of the rows shown."""
-    model, table = fitted_baskets()
+    model, table = specimen("or")
     learned = model.as_model()
     data = data_of(report_html(model, table, codes=BitMatrix.zeros(300, model.n_components_)))
     assert numbers_of(data["atoms"]["uses"]) == learned.uses.tolist()

@@ -8,26 +8,25 @@ from sklearn.exceptions import NotFittedError
 
 import bitatoms as ba
 import naive
-from bitatoms.core.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.report import report_data, report_html
 from bitatoms.report.curve import codelength_curve, curve_sizes
 from bitatoms.report.page import render
 from bitatoms.table import Table
 from support.pages import Outline
-from support.reports import fitted_baskets, fitted_digits
+from support.zoo import specimen
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
 
 @pytest.fixture
 def baskets():
-    return fitted_baskets()
+    return specimen("or")
 
 
-@pytest.fixture(params=[fitted_baskets, fitted_digits])
+@pytest.fixture(params=["or", "xor"])
 def both(request):
-    return request.param()
+    return specimen(request.param)
 
 
 def test_counts_of_another_table_are_those_of_its_reconstruction(both):
@@ -83,19 +82,15 @@ def test_counts_of_the_training_table_are_those_of_the_fit(both):
         assert [pattern.complete for pattern in model.patterns()] == data.complete.tolist()
         assert np.array_equal(data.missed + data.invented, learned.wrong)
     assert np.array_equal(learned.complete, naive.complete(X, model.components_, model.bias_).sum(axis=0))
+    older = report_data(replace(learned, complete=None, rows_hash=None), table)
+    assert older.is_training_table
+    assert older.uses.tolist() == model.transform(table).sum(axis=0).tolist()
+    assert not report_data(replace(learned, complete=None, rows_hash=None), 1 - X).is_training_table
     shuffled = np.random.default_rng(0).permuted(X, axis=0)  # the same ones in each column
     assert not report_data(model, shuffled).is_training_table
     edited = ba.BinaryDictionaryLearning(random_state=0).fit(X)
     edited.components_ = edited.components_[::-1].copy()
     assert report_data(edited, X).uses.tolist() == edited.transform(X).sum(axis=0).tolist()
-
-
-def test_counts_of_an_older_model_are_those_of_the_codes(both):
-    model, table = both
-    older = replace(model.as_model(), complete=None, rows_hash=None)
-    data = report_data(older, table)
-    assert data.is_training_table
-    assert data.uses.tolist() == model.transform(table).sum(axis=0).tolist()
 
 
 @pytest.mark.parametrize("n_atoms", [0, 1, 2, 20, 21, 68, 500, 5000])
@@ -171,71 +166,34 @@ def test_raw_table_is_binarized_as_in_fit():
     assert report_data(model, X).ones.tolist() == (X > 2.5).sum(axis=0).tolist()
 
 
-def test_renamed_functions_still_work_with_a_warning(baskets):
-    from bitatoms import report
-
-    with pytest.warns(FutureWarning, match="renamed to report_data"):
-        assert report.findings is report_data
-    with pytest.warns(FutureWarning, match="renamed to ReportData"):
-        assert report.Findings is report.ReportData
-    with pytest.warns(FutureWarning, match="renamed to report_html"):
-        assert report.page(*baskets, title="old") == report_html(*baskets, title="old")
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        report.nothing  # noqa: B018
-
-
-@pytest.fixture(scope="module")
-def incomplete():
-    """A model of a table with unknown cells, most of them in its column 3 and its row 7, and the table."""
-    _, table = fitted_baskets()
-    hidden = np.random.default_rng(0).random(table.shape) < 0.1
-    hidden[:, 3] |= np.arange(len(table)) % 2 == 0
-    hidden[7, :30] = True
-    bits = table.bits.with_unknown(ba.BitMatrix.from_dense(hidden))
-    table = Table(bits, table.row_names, table.columns)
-    result = ba.factorize(bits, algebra="or", random_state=0)
-    return Model.from_factorization(result, header=table.header), table
-
-
-def test_unknown_cells_are_neither_wrong_nor_counted(incomplete):
-    model, table = incomplete
-    data = report_data(model, table)
-    dense = table.to_dense(float)
-    assert data.n_known_cells == (~np.isnan(dense)).sum()
-    assert data.n_known.tolist() == (~np.isnan(dense)).sum(axis=0).tolist()
-    assert data.bits_without == ba.codelength(table).total
-    made = model.reconstruct(data.codes).to_dense()
-    assert data.codelength == ba.codelength(table, model.atoms, data.codes, model.bias, "or")
-    assert data.missed.tolist() == ((dense == 1) & (made == 0)).sum(axis=0).tolist()
-    assert data.invented.tolist() == ((dense == 0) & (made == 1)).sum(axis=0).tolist()
-    row = data.row(7)
-    assert row.unknown.tolist() == np.isnan(dense[7]).tolist()
-    assert row.reconstruction.tolist() == made[7].astype(bool).tolist()
-    assert row.missed.tolist() == np.flatnonzero((dense[7] == 1) & (made[7] == 0)).tolist()
-    assert row.invented.tolist() == np.flatnonzero((dense[7] == 0) & (made[7] == 1)).tolist()
-    assert (
-        data.curve[0].bits_errors
-        == ba.codelength(table, model.atoms[:0], data.codes.take_columns([]), model.bias).errors
-    )
-
-
-def test_the_report_shows_where_cells_are_unknown(incomplete):
-    model, table = incomplete
-    html = report_html(model, table, rows=["basket 7"])
-    section = html[html.index('<section id="unknown">') :]
-    n_unknown = table.bits.n_unknown
-    assert f"{n_unknown:,} cells (" in section
-    assert section.index("item 3<") < section.index("basket 7<")
-    column, row = table.bits.unknown.column_weights().max(), table.bits.unknown.row_weights().max()
-    assert f">{column}<" in section
-    assert f">{row}<" in section
-    assert f"{row} cells unknown" in html
-    assert 'id="unknown"' not in report_html(*fitted_baskets())
+def test_unknown_cells_of_a_row_are_neither_wrong_nor_missed():
+    model, table = specimen("unknown")
+    data, dense = report_data(model, table), table.to_dense(float)
+    made = model.inverse_transform(data.codes.to_dense())
+    number = int(np.isnan(dense).sum(axis=1).argmax())
+    row, cells = data.row(number), dense[number]
+    assert row.unknown.tolist() == np.isnan(cells).tolist()
+    assert row.reconstruction.tolist() == made[number].astype(bool).tolist()
+    assert row.missed.tolist() == np.flatnonzero((cells == 1) & (made[number] == 0)).tolist()
+    assert row.invented.tolist() == np.flatnonzero((cells == 0) & (made[number] == 1)).tolist()
+    assert f"{row.unknown.sum()} cells unknown" in report_html(model, table, rows=[number])
+    learned = model.as_model()
+    empty = ba.codelength(table, learned.atoms[:0], data.codes.take_columns([]), learned.bias)
+    assert data.curve[0].bits_errors == empty.errors
 
 
 def test_unknown_pixels():
-    model, table = fitted_digits()
+    model, table = specimen("xor")
     hidden = ba.BitMatrix.from_dense(np.random.default_rng(0).random(table.shape) < 0.2)
     html = report_html(model, Table(table.bits.with_unknown(hidden), picture=table.picture))
     assert "nan" not in Outline(html).text.lower()
     assert '<section id="unknown">' in html
+
+
+def test_old_names_warn(baskets):
+    with pytest.warns(FutureWarning, match="renamed to report_data"):
+        assert ba.report.findings is report_data
+    with pytest.warns(FutureWarning, match="renamed to report_html"):
+        assert ba.report.page(*baskets, title="old") == report_html(*baskets, title="old")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        ba.report.nothing  # noqa: B018

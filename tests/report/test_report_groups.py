@@ -8,16 +8,17 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.report import report_data, report_html
+from support.zoo import specimen
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def genotypes():
-    return ba.datasets.genotypes(120, 60, random_state=0)
+    return specimen("genotypes").table
 
 
-@pytest.fixture(scope="module")
-def model(genotypes):
-    return ba.BinaryDictionaryLearning(8, algebra="or", random_state=0).fit(genotypes)
+@pytest.fixture
+def model():
+    return specimen("genotypes").model
 
 
 def section(html, name):
@@ -54,17 +55,16 @@ def test_the_genome_has_a_line_per_pattern_in_the_order_of_positions(genotypes, 
     html = section(report_html(model, genotypes), "genome")
     atoms = [int(atom) - 1 for atom in re.findall(r'<a href="#atom-(\d+)"', html)]
     position = np.asarray(genotypes.column_data["position"])
-    first = [int(position[model.components_[atom] > 0].min()) for atom in range(8)]
-    assert atoms == sorted(range(8), key=first.__getitem__)
-    last = [int(position[model.components_[atom] > 0].max()) for atom in range(8)]
+    first = [int(position[model.components_[atom] > 0].min()) for atom in range(6)]
+    assert atoms == sorted(range(6), key=first.__getitem__)
+    last = [int(position[model.components_[atom] > 0].max()) for atom in range(6)]
     spans = re.findall(r'title="[0-9,]+ columns?, 1:([0-9,]+) to 1:([0-9,]+)"', html)
     numbers = [tuple(int(each.replace(",", "")) for each in span) for span in spans]
     assert numbers == [(first[atom], last[atom]) for atom in atoms]
 
 
 def test_other_tables_have_neither_section():
-    X = ba.datasets.planted(100, 20, 3, random_state=0).X
-    html = report_html(ba.BinaryDictionaryLearning(3, random_state=0).fit(X), X)
+    html = report_html(*specimen("or"))
     assert section(html, "genome") is section(html, "groups") is None
 
 
@@ -74,5 +74,5 @@ def test_groups_are_checked(genotypes, model):
         report_data(model, genotypes, groups="country")
     with pytest.raises(ba.FileError, match=r"country.csv: there is no such file"):
         report_data(model, genotypes, groups=Path("country.csv"))
-    with pytest.raises(ValueError, match="there are 2 groups for 120 rows"):
+    with pytest.raises(ValueError, match="there are 2 groups for 60 rows"):
         report_data(model, genotypes, groups=["a", "b"])

@@ -1,6 +1,8 @@
 """The numbers that a page shows, parsed from it, against those recomputed from the table, the atoms and the codes."""
 
 import re
+import tempfile
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -63,25 +65,26 @@ def fitted(X, n_components="mdl", sample_weight=None, **params):
     return Case(model, X, None, tuple(np.repeat(rows, repeats, axis=0) for rows in (dense(X), found.codes.to_dense())))
 
 
-def loaded(folder):
+def loaded():
     """Return a model read from a file, without the codes of the fit: the page shows rows that are coded again."""
     case = fitted(ba.datasets.planted(300, 40, 12, code_density=0.3, noise=0.15, random_state=2).X, algebra="xor")
-    case.model.save(folder / "model.npz")
-    return case._replace(model=ba.load(folder / "model.npz"), codes=case.training[1])
+    with tempfile.TemporaryDirectory() as folder:
+        case.model.save(f"{folder}/model.npz")
+        return case._replace(model=ba.load(f"{folder}/model.npz"), codes=case.training[1])
 
 
 CASES = {
-    "or": lambda folder: fitted(planted("or"), algebra="or"),
-    "xor": lambda folder: fitted(planted("xor", 1), algebra="xor"),
-    "bias": lambda folder: fitted(1 - planted("or"), algebra="or"),
-    "unknown": lambda folder: fitted(with_unknown(planted("or")), algebra="or"),
-    "unknown and bias": lambda folder: fitted(with_unknown(1 - planted("or")), algebra="or"),
-    "too many atoms": lambda folder: fitted(planted("or", 2), 9, algebra="or"),
-    "costs": lambda folder: fitted(planted("or"), algebra="or", false_positive_cost=4.0),
-    "weights": lambda folder: fitted(planted("or"), algebra="or", sample_weight=np.arange(90) % 3),
-    "categories": lambda folder: fitted(categories()),
+    "or": lambda: fitted(planted("or"), algebra="or"),
+    "xor": lambda: fitted(planted("xor", 1), algebra="xor"),
+    "bias": lambda: fitted(1 - planted("or"), algebra="or"),
+    "unknown": lambda: fitted(with_unknown(planted("or")), algebra="or"),
+    "unknown and bias": lambda: fitted(with_unknown(1 - planted("or")), algebra="or"),
+    "too many atoms": lambda: fitted(planted("or", 2), 9, algebra="or"),
+    "costs": lambda: fitted(planted("or"), algebra="or", false_positive_cost=4.0),
+    "weights": lambda: fitted(planted("or"), algebra="or", sample_weight=np.arange(90) % 3),
+    "categories": lambda: fitted(categories()),
     "from a file": loaded,
-    "other rows": lambda folder: fitted(planted("or"), algebra="or")._replace(table=planted("or")[20:50]),
+    "other rows": lambda: fitted(planted("or"), algebra="or")._replace(table=planted("or")[20:50]),
 }
 
 
@@ -160,14 +163,19 @@ def rows_of(number):
     return "1 row" if number == 1 else f"{number:,} rows"
 
 
-@pytest.fixture(scope="module", params=CASES)
-def case(request, tmp_path_factory):
-    """A model and a table, their page, and its numbers recomputed."""
-    model, table, codes_of_fit, (rows, codes) = CASES[request.param](tmp_path_factory.mktemp("model"))
+@cache
+def page_and_numbers(name):
+    """Return the page of a model and a table, and its numbers recomputed; once, in any order of the tests."""
+    model, table, codes_of_fit, (rows, codes) = CASES[name]()
     page = Page(report_html(model, table))
     np.testing.assert_array_equal(page.X, dense(table))
     numbers = Numbers(page.X, model, page.codes if codes_of_fit is None else codes_of_fit)
     return page, numbers, Numbers(rows, model, codes)
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    return page_and_numbers(request.param)
 
 
 def test_the_summary(case):
@@ -199,6 +207,11 @@ def test_the_patterns(case):
     assert numbers_of(shown["coded"]) == page.codes.sum(axis=0).tolist()
     assert numbers_of(shown["complete"]) == numbers.complete.tolist()
     assert shown["saved"] == [training.saved(atom) for atom in range(page.n_atoms)]
+    sorted_by = Outline(page.source("patterns")).find_all("li", class_="card")  # what the script sorts cards by
+    counted = zip(numbers.uses, numbers.complete, numbers.atoms.sum(axis=1), shown["saved"], strict=True)
+    assert [
+        [int(card[f"data-{name}"]) for name in ("rows", "complete", "features", "saved")] for card in sorted_by
+    ] == [[*map(int, counts)] for counts in counted]
     for atom, (facts, members) in enumerate(cards):
         expected, lift, lifts = numbers.lifts(atom)
         n_features, saved = int(numbers.atoms[atom].sum()), training.saved(atom)

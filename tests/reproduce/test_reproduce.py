@@ -1,16 +1,25 @@
-"""The full reproduction on small data: experiments, figures, page and files."""
+"""The reproduction of the paper on small data. The package is to move to the benchmarks: this shows that it works."""
 
 import csv
+import gzip
 import re
-import struct
 
+import numpy as np
 import pytest
 
 import bitatoms as ba
 from bitatoms import BitMatrix, datasets
+from bitatoms.core.result import Round
 from bitatoms.reproduce import Claim, Experiment, Panel, Verdict, reproduce, write_results
-from bitatoms.reproduce.datasets import load_digits, load_halftone
-from bitatoms.table import Table
+from bitatoms.reproduce.datasets import PaperDataset, load_digits, load_halftone
+from bitatoms.reproduce.experiment import summarize_verdicts
+from bitatoms.reproduce.experiments.model_claims import model_claims
+from bitatoms.reproduce.mosaics import GAP, mosaic
+from bitatoms.reproduce.runs import run_learning, run_selection, starting_atoms, stopping_round
+from bitatoms.reproduce.selection_curve import count_minima, running_median
+from bitatoms.table import Picture, Table
+from support.mnist import idx
+from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -27,87 +36,45 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def reproduced(files, tmp_path_factory):
     """The full reproduction on small data: its folder, its experiments and the steps reported."""
-    folder = tmp_path_factory.mktemp("paper") / "new" / "folder"
-    steps = []
-    experiments = reproduce(
-        folder, einstein=files / "picture.pbm", mnist=files / "digits.npz", random_state=3, callback=steps.append
-    )
-    return folder, experiments, steps
+    folder, steps = tmp_path_factory.mktemp("paper") / "new" / "folder", []
+    given = {"einstein": files / "picture.pbm", "mnist": files / "digits.npz", "random_state": 3}
+    return folder, reproduce(folder, **given, callback=steps.append), steps
 
 
 def test_all_experiments_are_run(reproduced):
     _, experiments, steps = reproduced
-    assert [experiment.anchor for experiment in experiments] == [
-        "data", "models", "start", "selection", "convergence", "today",
-    ]  # fmt: skip
+    anchors = [experiment.anchor for experiment in experiments]
+    assert anchors == ["data", "models", "start", "selection", "convergence", "today"]
     titles = [panel.title for panel in experiments[1].panels]
     assert titles == ["digits by MOB", "digits by K-PROX", "halftone by K-PROX", "halftone by MOB"]
     assert [len(panel.figures) for panel in experiments[2].panels] == [6, 6]
-    assert steps[0] == "Reading the data"
-    assert steps[-1] == "Writing the page"
-
-
-def test_every_figure_is_written_as_png_and_csv(reproduced):
-    folder, experiments, _ = reproduced
-    figures = [figure for each in experiments for panel in each.panels for figure in panel.figures]
-    assert len({figure.name for figure in figures}) == len(figures)
-    for figure in figures:
-        png = (folder / "figures" / f"{figure.name}.png").read_bytes()
-        assert png == figure.png
-        width, height = struct.unpack(">II", png[16:24])
-        assert width / height == pytest.approx(figure.size[1] / figure.size[0], rel=0.02)
-    tables = {figure.name: figure.table for figure in figures if figure.table is not None}
-    assert {figure.name for figure in figures} - set(tables) == {"picture", "blocks"}
-    for each in experiments:
-        tables |= {f"{each.anchor}-{panel.title}-runs": panel.runs for panel in each.panels if panel.runs}
-    for name, numbers in tables.items():
-        text = (folder / "figures" / f"{name}.csv").read_text(encoding="utf-8")
-        rows = list(csv.reader(text.splitlines()))
-        assert tuple(rows[0]) == numbers.columns
-        assert len(rows) == len(numbers.rows) + 1
-    written = {path.stem for path in (folder / "figures").iterdir()}
-    assert written == {figure.name for figure in figures} | set(tables)
-
-
-def test_tables_of_mosaics_contain_the_atoms(reproduced):
-    panel = reproduced[1][1].panels[0]
-    rows = panel.figures[0].table.rows
+    assert (steps[0], steps[-1]) == ("Reading the data", "Writing the page")
+    (exact,) = [claim for claim in experiments[4].claims if claim.statement.startswith("Convergence is exact")]
+    assert exact.verdict is Verdict.AGREES
+    assert exact.finding.startswith("In 24 of 24 runs")
+    rows = experiments[1].panels[0].figures[0].table.rows
     assert all(len(row[-1]) == 64 and row[-1].count("1") == row[1] for row in rows)
 
 
-def test_page_has_all_figures_and_claims_and_makes_no_requests(reproduced):
+def test_figures_tables_and_claims_are_in_files_and_in_the_page(reproduced):
     folder, experiments, _ = reproduced
     page = (folder / "index.html").read_text(encoding="utf-8")
-    for experiment in experiments:
-        assert f'<section id="{experiment.anchor}">' in page
-        for panel in experiment.panels:
-            assert all(f'<figure id="{figure.name}">' in page for figure in panel.figures)
+    panels = [(each, panel) for each in experiments for panel in each.panels]
+    figures = {figure.name: figure for _, panel in panels for figure in panel.figures}
+    assert all(f'<figure id="{name}">' in page for name in figures)
+    assert all((folder / "figures" / f"{name}.png").read_bytes() == figure.png for name, figure in figures.items())
+    tables = {name: figure.table for name, figure in figures.items() if figure.table is not None}
+    tables |= {f"{each.anchor}-{panel.title}-runs": panel.runs for each, panel in panels if panel.runs}
+    for name, numbers in tables.items():
+        rows = list(csv.reader((folder / "figures" / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
+        assert (tuple(rows[0]), len(rows)) == (numbers.columns, len(numbers.rows) + 1)
+    assert {path.stem for path in (folder / "figures").iterdir()} == {*figures, *tables}
     claims = [claim for experiment in experiments for claim in experiment.claims]
-    assert page.count('class="verdict') == len(claims) + sum(claim.in_paper for claim in claims)
     rows = list(csv.reader((folder / "claims.csv").read_text(encoding="utf-8").splitlines()))
-    assert [(row[2], row[3]) for row in rows[1:]] == [
-        ("yes" if each.in_paper else "no", each.statement) for each in claims
-    ]
-    assert len({(row[1], row[3]) for row in rows[1:]}) == len(claims)  # statements are unique per panel
+    assert [(row[2] == "yes", row[3]) for row in rows[1:]] == [(each.in_paper, each.statement) for each in claims]
+    assert page.count('class="verdict') == len(claims) + sum(claim.in_paper for claim in claims)
     assert not re.findall(r"(?:src|href)=\"(?!#|data:)", page)
     assert "<script" not in page
-
-
-def test_convergence_is_exact_in_all_runs(reproduced):
-    claims = [claim for claim in reproduced[1][4].claims if claim.statement.startswith("Convergence is exact")]
-    assert [claim.verdict for claim in claims] == [Verdict.AGREES]
-    assert claims[0].finding.startswith("In 24 of 24 runs")
-
-
-def test_equal_seeds_give_equal_figures(reproduced, files):
-    from bitatoms.reproduce.experiments.models import models
-
-    paper_data = load_digits(files / "digits.npz"), load_halftone(files / "picture.pbm")
-    again = models(*paper_data, 3)
-    for panel, other in zip(reproduced[1][1].panels, again.panels, strict=True):
-        assert panel.description == other.description
-        assert panel.claims == other.claims
-        assert [figure.png for figure in panel.figures] == [figure.png for figure in other.figures]
 
 
 def test_texts_are_escaped(tmp_path):
@@ -118,11 +85,82 @@ def test_texts_are_escaped(tmp_path):
     assert "<script" not in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
-def test_interrupted_run_writes_nothing(tmp_path, files, monkeypatch):
-    def stop(*_):
-        raise KeyboardInterrupt
+def test_verdicts_are_summarized_in_a_sentence():
+    claims = [Claim("a", "b", verdict) for verdict in (Verdict.AGREES, Verdict.AGREES, Verdict.DIFFERS)]
+    claims.append(Claim("ours", "b", Verdict.AGREES, in_paper=False))
+    assert summarize_verdicts(claims) == "3 claims of the paper were checked: 2 agree with the results, 1 differ."
+    with pytest.warns(FutureWarning, match="Claim.says was renamed to statement"):
+        assert claims[0].says == "a"
 
-    monkeypatch.setitem(reproduce.__globals__["_EXPERIMENTS"], "Learning the four models", stop)
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(tmp_path / "paper", einstein=files / "picture.pbm", mnist=files / "digits.npz")
-    assert not (tmp_path / "paper").exists()
+
+@pytest.mark.parametrize(
+    ("n_digits", "kind", "verdict"),
+    [
+        (6, "true", Verdict.AGREES),  # clear for some atoms, not for all
+        (3, "true", Verdict.PARTLY),  # clear for all
+        (3, "shuffled", Verdict.DIFFERS),
+        (3, "unknown", Verdict.NOT_SEEN),
+    ],
+)
+def test_codes_are_compared_with_the_labels(n_digits, kind, verdict):
+    X, y = datasets.digits()
+    chosen = np.flatnonzero(y < n_digits)
+    labels = {"true": y[chosen], "shuffled": np.random.default_rng(0).permutation(y[chosen]), "unknown": None}[kind]
+    dataset = PaperDataset("digits", "MNIST", "", True, BitMatrix.from_dense(X[chosen]), (8, 8), labels=labels)
+    run = run_selection(dataset.data, "mob", 0, patience=2)
+    claim = model_claims(dataset, run, run, 0)[-1]
+    assert "correspondence" in claim.statement
+    assert claim.verdict is verdict
+
+
+def test_data_are_read_from_files(tmp_path):
+    picture = datasets.halftone()[:150, :170]
+    cut = Table(BitMatrix.from_dense(datasets.cut_blocks(picture)), picture=Picture((16, 16), picture.shape))
+    ba.write(Table(BitMatrix.from_dense(picture)), tmp_path / "whole.pbm")
+    ba.write(cut, tmp_path / "blocks.npz")
+    whole, blocks = (load_halftone(tmp_path / name) for name in ("whole.pbm", "blocks.npz"))
+    assert (whole.picture == picture).all()
+    assert whole.data == blocks.data
+    assert (whole.name, whole.is_substitute) == ("halftone", True)  # not the size of the paper's picture
+    pictures = np.tile(np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8), (25, 1, 1))
+    (tmp_path / "t10k").write_bytes(gzip.compress(idx(pictures), mtime=0))
+    digits = load_digits(tmp_path / "t10k")
+    assert (digits.data.to_dense() == datasets.mnist(tmp_path / "t10k").X).all()
+    assert (digits.data.shape, digits.is_substitute) == ((75, 289), False)
+    for shape, message in (((100, 300), "are not square"), ((63, 289), "63 samples are too few")):
+        ba.write(Table(BitMatrix.from_dense(random_bits(0, *shape, 0.4))), tmp_path / "table.npz")
+        with pytest.raises(ba.FileError, match=f"table.npz.*{message}"):
+            load_digits(tmp_path / "table.npz")
+
+
+@pytest.mark.parametrize(("update", "start"), [("mob", "samples"), ("k-prox", "bernoulli")])
+def test_learning_equals_the_public_function(update, start):
+    blocks = BitMatrix.from_dense(datasets.cut_blocks(datasets.halftone()[:160, :160]))
+    atoms = starting_atoms(start, blocks, 9, 0)
+    run = run_learning(blocks, atoms, update)
+    public = ba.factorize(blocks, 9, search="paper", update=update, init=atoms)
+    assert [row[1:-1] for row in run.history] == [row[1:-1] for row in public.history]
+    assert sorted(map(bytes, run.atoms.words)) == sorted(map(bytes, public.atoms.words))
+    product = run.codes.to_dense() @ run.atoms.to_dense() % 2
+    assert (run.errors.to_dense() == blocks.to_dense() ^ product).all()
+
+
+def test_a_mosaic_is_filled_row_by_row():
+    atoms = random_bits(5, 5, 12, 0.4)
+    sheet = mosaic(BitMatrix.from_dense(atoms), (3, 4), 2)
+    assert sheet.shape == (3 * 4 + 1, 2 * 5 + 1)
+    for atom in range(5):
+        top, left = 1 + atom // 2 * 4, 1 + atom % 2 * 5
+        assert (sheet[top : top + 3, left : left + 4] == atoms[atom].reshape(3, 4)).all()
+    assert (sheet == GAP).sum() == sheet.size - atoms.size
+
+
+def test_the_curve_of_selection():
+    costs = [9, 7, 8, 7, 6, 6, 7, 5]
+    rounds = [Round(*([0] * 16))._replace(round=number, bits=bits) for number, bits in enumerate(costs)]
+    assert [stopping_round(rounds, patience).round for patience in (1, 2, 3)] == [1, 1, 7]
+    minima = {(10.0,): 1, (10, 8, 9, 7, 9): 2, (10, 8, 8.01, 7.99, 9): 1, (5, 6, 7, 6, 5, 9): 2, (9, 8, 7): 1}
+    assert {curve: count_minima(np.array(curve, float)) for curve in minima} == minima
+    values = np.random.default_rng(0).random(30)
+    expected = [np.median(values[max(0, at - 2) : at + 3]) for at in range(30)]
+    assert (running_median(values, reach=2) == expected).all()

@@ -1,0 +1,199 @@
+"""Every option of a command arrives, with its value and its default, at the function of the library that it is for."""
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+
+pytest.importorskip("typer")
+
+import typer
+
+from bitatoms.cli.app import app
+from bitatoms.parameters import ReadKwargs, with_defaults
+
+LIBRARY = {  # what is recorded, for each command
+    "fit": "bitatoms.estimators.BinaryDictionaryLearning.fit",
+    "convert": "bitatoms.cli.files.read",
+    "pack": "bitatoms.cli.stores.pack",
+    "crossvalidate": "bitatoms.estimators.cell_validation.cross_validate_cells",
+    "stability": "bitatoms.cli.stability.stability",
+    "roles": "bitatoms.cli.roles.cover",
+    "roles-diff": "bitatoms.cli.roles_diff.role_diff",
+    "rules": "bitatoms.cli.rules.RuleLimits",
+    "report": "bitatoms.cli.commands.write_report",
+    "denoise": "bitatoms.cli.images.denoise",
+    "inpaint": "bitatoms.cli.images.inpaint",
+    "compare": "bitatoms.cli.compare.run_comparison",
+    "reproduce": "bitatoms.cli.reproduce.run_experiments",
+}
+READING = with_defaults(ReadKwargs, {})
+DEVICE = {"n_jobs": -1, "device": "cpu"}
+SEARCH = {"algebra": "prefer-or", "search": "fast", "max_time": None}
+PICTURES = {"block_sizes": (6, 8), "stride": 2, "algebra": "xor", "search": "fast", "max_time": None, "random_state": 0}
+COVER = {
+    "objective": "roles", "weights": (1, 1, 1), "direct_weight": None, "fixed_atoms": None,
+    "max_features_per_atom": None, "apart": None, "together": None, "max_iter": 100, "max_time": None,
+    "random_state": 0,
+}  # fmt: skip
+RESAMPLING = {"n_resamples": 20, "share": 0.5, "threshold": 0.8, "random_state": 0, "max_memory": None}
+COMPARISON = {
+    "ranks": None, "only": None, "leave_out": [], "seeds": 1, "random_state": 0, "max_time": 60.0, "n_jobs": 1
+}  # fmt: skip
+REPORT = {"title": "table.csv", "rows": (), "groups": None, "codes": None, "max_rows": None} | DEVICE
+FIT = SEARCH | DEVICE | {
+    "n_components": "mdl", "max_components": None, "false_negative_cost": 1.0, "false_positive_cost": 1.0,
+    "fixed_atoms": None, "bias": True, "max_features_per_atom": None, "min_samples_per_atom": None, "apart": None,
+    "together": None, "random_state": 0, "search_rows": "auto", "checkpoint": None, "resume": False,
+    "max_memory": None,
+}  # fmt: skip
+
+# The command with its arguments and options, and what the library gets of them: keyword arguments, or parameters.
+CALLS = [
+    ("fit table.csv", FIT),
+    (
+        "fit table.csv -k 3 --algebra or --search thorough --max-atoms 9 --false-negative-cost 1.5 "
+        "--false-positive-cost inf --no-bias --max-features-per-atom 4 --min-samples-per-atom 2 --max-time 7 --seed 5 "
+        "--search-rows 100 --checkpoint kept --resume --max-memory 2GB --jobs 2 --device auto "
+        "--apart 'item 1,item 2' --together 'item 3, \"item 4\"' --together 'item 5,item 6'",
+        FIT | {
+            "n_components": 3, "algebra": "or", "search": "thorough", "max_components": 9, "false_negative_cost": 1.5,
+            "false_positive_cost": np.inf, "bias": False, "max_features_per_atom": 4, "min_samples_per_atom": 2,
+            "max_time": 7.0, "random_state": 5, "search_rows": 100, "checkpoint": Path("kept"), "resume": True,
+            "max_memory": "2GB", "n_jobs": 2, "device": "auto", "apart": [("item 1", "item 2")],
+            "together": [("item 3", "item 4"), ("item 5", "item 6")],
+        },
+    ),
+    ("fit table.csv --search-rows all", FIT | {"search_rows": None}),
+    ("convert table.csv x.npz", READING | {"format": None}),
+    (
+        "convert table.csv x.npz --format tsv --binarize 2 --missing zero --duplicates number --no-header --row-names "
+        "--separator '\\t' --sheet s --long a,b --categories --as-category a --as-category b --as-number c --bins 3 "
+        "--names n.txt --layer l --modality rna --blocks 16x8 --transpose --without x --without y --dosage --phased "
+        "--region 1:2-3 --maf 0.1 --keep k.txt --extract e.txt",
+        {
+            "format": "tsv", "binarize": 2.0, "missing": "zero", "duplicates": "number", "header": False,
+            "row_names": True, "separator": "\t", "sheet": "s", "long": "a,b", "categories": True,
+            "as_category": ("a", "b"), "as_number": ("c",), "bins": 3, "names": "n.txt", "layer": "l",
+            "modality": "rna", "blocks": (16, 8), "transpose": True, "without": ("x", "y"), "dosage": True,
+            "phased": True, "region": "1:2-3", "maf": 0.1, "keep": "k.txt", "extract": "e.txt",
+        },
+    ),
+    ("pack table.csv -o x.zarr", READING | {"format": None, "max_memory": None}),
+    ("pack table.csv -o x.zarr --max-memory 1GB -f csv", READING | {"format": "csv", "max_memory": "1GB"}),
+    ("crossvalidate table.csv", SEARCH | DEVICE | {"n_folds": 5, "share": 0.1, "random_state": 0}),
+    (
+        "crossvalidate table.csv --algebra or --search paper --max-time 3 --seed 4 --folds 2 --share 0.3 -j 2",
+        DEVICE | {
+            "algebra": "or", "search": "paper", "max_time": 3.0, "n_folds": 2, "share": 0.3, "random_state": 4,
+            "n_jobs": 2,
+        },
+    ),
+    ("stability table.csv", RESAMPLING | SEARCH | DEVICE | {"n_components": "mdl"}),
+    (
+        "stability table.csv -k 2 --algebra or --search paper --max-time 3 --seed 4 --resamples 5 --share 0.7 "
+        "--threshold 0.6 --max-memory 1GB -j 2",
+        DEVICE | {
+            "n_components": 2, "algebra": "or", "search": "paper", "max_time": 3.0, "random_state": 4, "share": 0.7,
+            "n_resamples": 5, "threshold": 0.6, "max_memory": "1GB", "n_jobs": 2,
+        },
+    ),
+    ("stability table.csv model.npz", RESAMPLING | DEVICE),
+    ("roles table.csv", COVER),
+    (
+        "roles table.csv --objective assignments --weights 2,1,0.5 --direct-weight 1.5 --max-features-per-atom 3 "
+        "--apart 'item 1,item 2' --together 'item 3,item 4' --max-iter 7 --max-time 9 --random-state 4",
+        COVER | {
+            "objective": "assignments", "weights": (2, 1, 0.5), "direct_weight": 1.5, "max_features_per_atom": 3,
+            "apart": [("item 1", "item 2")], "together": [("item 3", "item 4")], "max_iter": 7, "max_time": 9.0,
+            "random_state": 4,
+        },
+    ),
+    ("roles-diff table.csv table.csv", {"threshold": 0.5}),
+    ("roles-diff table.csv table.csv --threshold 0.7", {"threshold": 0.7}),
+    ("rules model.npz", {"min_support": 0.001, "min_confidence": 0.2, "min_lift": 1.5}),
+    (
+        "rules model.npz --min-support 0.1 --min-confidence 0.5 --min-lift 2",
+        {"min_support": 0.1, "min_confidence": 0.5, "min_lift": 2.0},
+    ),
+    ("report model.npz table.csv", REPORT),
+    (
+        "report model.npz table.csv --title T --row a --row 3 --groups g --max-rows 7 -j 2",
+        REPORT | {"title": "T", "rows": ("a", "3"), "groups": "g", "max_rows": 7, "n_jobs": 2},
+    ),
+    ("denoise picture.pbm -o x.pbm", PICTURES | DEVICE | {"noise": None}),
+    (
+        "denoise picture.pbm -o x.pbm --noise 0.1 --block-sizes 4,5 --stride 3 --algebra or --search paper "
+        "--max-time 3 --seed 4 -j 2",
+        DEVICE | {
+            "noise": 0.1, "block_sizes": (4, 5), "stride": 3, "algebra": "or", "search": "paper", "max_time": 3.0,
+            "random_state": 4, "n_jobs": 2,
+        },
+    ),
+    ("inpaint picture.pbm --mask picture.pbm -o x.pbm", PICTURES | DEVICE),
+    (
+        "inpaint picture.pbm --mask picture.pbm -o x.pbm --block-sizes 4 --stride 3 --algebra or --search paper "
+        "--max-time 3 --seed 4 -j 2",
+        DEVICE | {
+            "block_sizes": (4,), "stride": 3, "algebra": "or", "search": "paper", "max_time": 3.0, "random_state": 4,
+            "n_jobs": 2,
+        },
+    ),
+    ("compare table.csv", COMPARISON),
+    (
+        "compare table.csv --atoms 2,4 --only mob,asso --leave-out asso --seeds 3 --seed 4 --max-time 5 -j 2",
+        {
+            "ranks": [2, 4], "only": ["mob", "asso"], "leave_out": ["asso"], "seeds": 3, "random_state": 4,
+            "max_time": 5.0, "n_jobs": 2,
+        },
+    ),
+    ("reproduce", {"einstein": None, "mnist": None, "random_state": 0}),
+    (
+        "reproduce --einstein picture.pbm --mnist openml --seed 7",
+        {"einstein": Path("picture.pbm"), "mnist": "openml", "random_state": 7},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "expected"), CALLS, ids=[command[:60] for command, _ in CALLS])
+def test_options_arrive_with_their_values(bitatoms, put, monkeypatch, command, expected):
+    put("or")
+    ba.write(np.eye(8, dtype=np.uint8), "picture.pbm")
+    name, *arguments = shlex.split(command)
+    if name in ("compare", "reproduce"):
+        pytest.importorskip("matplotlib")
+    found = []
+
+    def record(*given, **more):
+        if name == "convert":
+            more["format"] = given[1]
+        found.append(given[0].get_params() if name == "fit" else more)
+        raise ba.InputError("recorded")
+
+    monkeypatch.setattr(LIBRARY[name], record)
+    code, _, stderr = bitatoms(name, *arguments)
+    assert (code, stderr.splitlines()[-1]) == (2, "bitatoms: recorded")
+    (given,) = found
+    assert {key: value for key, value in given.items() if key in expected} == expected
+    assert name == "fit" or given.keys() - expected.keys() <= {"callback", "callbacks", "command"}
+
+
+def test_every_command_has_json_and_options_with_names_of_their_own():
+    for name, command in typer.main.get_command(app).commands.items():
+        flags = [flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)]
+        assert "--json" in flags, name
+        assert len(flags) == len(set(flags)), name
+        assert not [flag for flag in flags if "none" in flag.lower()], name
+
+
+def test_help_has_examples_and_choices(bitatoms, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    for name, command in typer.main.get_command(app).commands.items():
+        assert f"`bitatoms {name}" in command.epilog.removeprefix("Examples:")
+    code, stdout, _ = bitatoms("transform", "--help")
+    assert code == 0
+    assert "bitatoms transform model.npz new.csv -o codes.csv" in stdout
+    assert "cpu|cuda|auto" in stdout
