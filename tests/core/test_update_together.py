@@ -1,16 +1,14 @@
 """All atoms from one pass of counts: bit for bit against the rule, and the claims that the rule rests on."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
 from bitatoms.core.atoms import update_together
-from support.blocks import ALGEBRAS, WORKERS, assert_step, block_of, factors, packed
-from support.strategies import SEEDS, factorisations, planted, random_bits
+from support.blocks import ALGEBRAS, block_of, factors
+from support.strategies import SEEDS, factorisations
 
-both_algebras = pytest.mark.parametrize("algebra", ["xor", "or"])
 small = factorisations(n_rows=st.sampled_from((1, 2, 5, 17, 40)), n_cols=st.integers(1, 9), n_atoms=st.integers(1, 6))
 
 
@@ -28,30 +26,6 @@ def with_flips(atoms, chosen, i):
     flipped = atoms.copy()
     flipped[chosen, i] ^= 1
     return flipped
-
-
-@given(factorisations(), ALGEBRAS, WORKERS)
-def test_updating_together_matches_the_oracle(problem, algebra, workers):
-    X, atoms, codes = problem
-    block = block_of(X, atoms, codes, algebra, workers)
-    change = update_together(block)
-    assert_step(block, change, X, problem[1:], (naive.update_together(X, atoms, codes, algebra), codes), algebra)
-    assert block.wrong().sum() <= total_wrong(X, atoms, codes, algebra)
-
-
-@both_algebras
-@pytest.mark.parametrize("density", [0.1, 0.5])
-@pytest.mark.parametrize(
-    ("n_atoms", "n_features"),
-    [(p, 130) for p in (1, 15, 16, 17, 63, 64, 65, 130)] + [(17, m) for m in (1, 63, 64, 65)],
-)
-def test_updating_together_matches_the_oracle_at_awkward_sizes(algebra, density, n_atoms, n_features):
-    """Atoms with few or many wrong bits, so that few or many flips of a column are candidates."""
-    X, atoms, codes = planted(n_atoms, 70, n_features, n_atoms, algebra)
-    atoms ^= random_bits(6, n_atoms, n_features, density)
-    block = block_of(X, atoms, codes, algebra)
-    change = update_together(block)
-    assert_step(block, change, X, (atoms, codes), (naive.update_together(X, atoms, codes, algebra), codes), algebra)
 
 
 @given(small, ALGEBRAS)
@@ -91,30 +65,3 @@ def test_updating_stops_only_where_no_flip_helps(problem, algebra):
     best = gains_of(X, atoms, codes, algebra)
     assert best.max() <= 0
     assert not ((best == 0) & (free > 0) & (atoms == 1)).any()
-
-
-@given(factorisations(), ALGEBRAS, WORKERS)
-def test_pairs_are_rows_that_use_both_atoms(problem, algebra, workers):
-    X, atoms, codes = problem
-    block = block_of(X, atoms, codes, algebra, workers)
-    np.testing.assert_array_equal(block.pairs(), np.tril(codes.T.astype(int) @ codes))
-
-
-@pytest.mark.parametrize("n_atoms", [63, 64, 65, 130])
-def test_pairs_of_many_atoms(n_atoms):
-    X, atoms, codes = planted(0, 130, 9, n_atoms, "xor")
-    expected = np.tril(codes.T.astype(int) @ codes)
-    np.testing.assert_array_equal(block_of(X, atoms, codes, "xor").pairs(), expected)
-
-
-@given(factorisations(), ALGEBRAS, WORKERS, SEEDS, st.sampled_from((0, 1, 3)))
-def test_votes_on_new_atoms(problem, algebra, workers, seed, n_new):
-    X, atoms, codes = problem
-    users = random_bits(seed, n_new, len(X), 0.4)
-    free, wrong = block_of(X, atoms, codes, algebra, workers).votes_of(packed(users))
-    assert free.shape == wrong.shape == (n_new, X.shape[1])
-    nothing = np.zeros((1, X.shape[1]), np.uint8)
-    for a in range(n_new):
-        larger, used = np.vstack([atoms, nothing]), np.hstack([codes, users[a][:, np.newaxis]])
-        expected = naive.free_and_wrong(X, larger, used, len(atoms), algebra)
-        np.testing.assert_array_equal((free[a], wrong[a]), expected)
