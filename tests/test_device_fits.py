@@ -11,6 +11,7 @@ from bitatoms.parallel import Workers
 from support.emulated_device import COMPILER, EmulatedDevice
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.usefixtures("few_trials"),
     pytest.mark.skipif(COMPILER is None, reason="the emulated device needs a C++ compiler"),
 ]

@@ -46,10 +46,18 @@ TABLES = {
     "or": ("or", 64, 65, 31, False),
     "or, unknown": ("or", 70, 130, 65, True),
 }
-every_table = pytest.mark.parametrize("table", TABLES)
-tables_of_xor = pytest.mark.parametrize("table", ["one row", "xor", "xor, unknown"])
-tables_without_prices = pytest.mark.parametrize("table", ["one row", "xor", "or, unknown"])
-tables_of_few_variants = pytest.mark.parametrize("table", ["xor", "or, unknown"])
+
+
+def tables(*names):
+    """Parametrize a test; only the last table is in the first tier, because each has kernels that are compiled."""
+    slow = [pytest.param(name, marks=pytest.mark.slow) for name in names[:-1]]
+    return pytest.mark.parametrize("table", [*slow, names[-1]])
+
+
+every_table = tables(*TABLES)
+tables_of_xor = tables("one row", "xor, unknown", "xor")
+tables_without_prices = tables("one row", "xor", "or, unknown")
+tables_of_few_variants = tables("xor", "or, unknown")
 
 
 def blocks_of(table, n_atoms=None):
@@ -118,8 +126,9 @@ def test_stale_rows_are_coded(table, limits):
 
 @every_table
 @pytest.mark.parametrize("operation", [code, code_from_scratch])
-@pytest.mark.parametrize("most", [(1, 0), (255, 300)], ids=str)
-@pytest.mark.parametrize("limits", [{}, {"max_atoms": 2, "residual_limit": 9}], ids=str)
+@pytest.mark.parametrize(
+    ("most", "limits"), [((1, 0), {}), ((255, 300), {"max_atoms": 2, "residual_limit": 9})], ids=["ties", "limits"]
+)
 def test_rows_are_coded_at_prices(table, operation, most, limits):
     blocks, rule = blocks_of(table), rule_of(table, most=most, **limits)
     assert assert_both(blocks, lambda block: operation(block, rule)).codes > 0 or limits or table == "one row"
@@ -144,12 +153,14 @@ def test_rows_are_coded_where_missed_and_added_ones_have_prices(operation, forbi
 
 
 @tables_of_xor
-def test_rows_are_coded_by_a_beam(table):
-    blocks, rule = blocks_of(table), rule_of(table)
+@pytest.mark.parametrize(("width", "patience", "max_atoms"), [(4, 2, None), (1, 1, 2), (40, 3, None)])
+def test_rows_are_coded_by_a_beam(table, width, patience, max_atoms):
+    blocks, rule = blocks_of(table), rule_of(table, max_atoms=max_atoms)
 
     def code_some(block):
         block._rows.stale[::2] = 0
-        return block.kernels.code_by_beam(block.kernels.priced(block._atoms.words, rule.prices), rule, 4, 2)
+        tables = block.kernels.priced(block._atoms.words, rule.prices)
+        return block.kernels.code_by_beam(tables, rule, width, patience)
 
     assert_both(blocks, code_some)
 
@@ -175,7 +186,7 @@ def test_rows_are_coded_exactly(table):
     assert min(assert_both(blocks, lambda block: block.kernels.code_exactly(rule))) > 0
 
 
-@pytest.mark.parametrize("table", ["or", "or, unknown"])
+@tables("or", "or, unknown")
 def test_rows_are_coded_from_subsets(table):
     blocks, rule = blocks_of(table), rule_of(table)
     atoms = blocks[0]._atoms.words
@@ -212,6 +223,7 @@ def test_the_nearest_pattern_is_found(table):
     assert (found[0] >= 0).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 def test_sums_that_may_not_be_exact_are_not_computed_as_products(algebra):
     """Those of very wide tables at the highest price of an error."""
@@ -383,7 +395,7 @@ def test_a_block_moves_to_the_host_for_what_no_device_has(table, operation):
     assert_both(blocks, lambda block: code(block, rule))
 
 
-@pytest.mark.parametrize("table", ["xor", "or, unknown"])
+@tables_of_few_variants
 def test_a_block_that_moved_to_the_host_is_coded_as_one_that_was_there(table):
     blocks, rule = blocks_of(table), coding_rule("greedy", TABLES[table][0])
     assert_both(blocks, lambda block: code(block, rule))

@@ -79,11 +79,12 @@ class FakeHelper:
     """Stands for a process that compiles until it is told that it is done."""
 
     def __init__(self, variants, done, ended):
-        self.keys, self.ended = {variant[:2] for variant in variants}, ended
+        self.keys, self.is_busy, self.ended = {variant[:2] for variant in variants}, True, ended
         self.has = self.keys.__contains__
 
     def end(self):
         self.keys.clear()
+        self.is_busy = False
         self.ended()
 
 
