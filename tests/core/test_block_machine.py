@@ -21,10 +21,13 @@ from bitatoms.bits import BitMatrix
 from bitatoms.core.atoms import fit_each, update_each, update_together
 from bitatoms.core.block import Block, Change, uncode_within_limit
 from bitatoms.core.coding import code, code_from_scratch, code_from_subsets, coding_rule, pursue, would_use
+from bitatoms.core.device_kernels import DeviceKernels
 from bitatoms.core.exact import code_exactly, update_exactly
+from bitatoms.core.host_kernels import HostKernels
 from bitatoms.core.information_sets import code_from_information_sets
 from bitatoms.core.remembered import code_from_nearest
 from bitatoms.core.removal import AtomRemoval
+from bitatoms.parallel import Workers
 from support.blocks import (
     LIMITS,
     WORKERS,
@@ -38,6 +41,7 @@ from support.blocks import (
     unpacked,
 )
 from support.devices import DEVICE
+from support.emulated_device import COMPILER, EmulatedDevice
 from support.strategies import SEEDS, factorisations, random_bits, random_prices
 
 # Rows, features and atoms: none, one, and around the sizes of words, bytes and lanes. Many atoms with few rows, because
@@ -53,13 +57,6 @@ HIGHEST = st.sampled_from(((1, 0), (1, 2), (3, 5), (255, 300), (255, 20000)))  #
 REFUSED = 1 << 27  # the price of a use that no row pays
 
 
-@st.composite
-def problems(draw):
-    """Draw data, atoms and codes of one of the sizes."""
-    n, m, p = draw(st.sampled_from(SHAPES if DEVICE is None else DEVICE_SHAPES))
-    return draw(factorisations(st.just(n), st.just(m), st.just(p)))
-
-
 def without_bias(X, bias):
     """Return the data less the bias; unknown cells stay unknown."""
     return np.where(X > 1, X, X ^ bias).astype(np.uint8)
@@ -68,11 +65,14 @@ def without_bias(X, bias):
 class BlockMachine(RuleBasedStateMachine):
     """A block, and the atoms and codes that the oracles lead to; ``X`` is the data less the bias."""
 
-    algebra = "xor"
+    algebra, shapes, workers = "xor", SHAPES, WORKERS
+    max_atoms = 140
 
-    @initialize(problem=problems(), workers=WORKERS, seed=SEEDS, bias=DENSITIES)
-    def make(self, problem, workers, seed, bias):
-        X, self.atoms, self.codes = problem
+    @initialize(data=st.data(), seed=SEEDS, bias=DENSITIES)
+    def make(self, data, seed, bias):
+        n, m, p = data.draw(st.sampled_from(self.shapes))
+        problem = data.draw(factorisations(st.just(n), st.just(m), st.just(p)))
+        workers, (X, self.atoms, self.codes) = data.draw(self.workers), problem
         bias = random_bits(seed, 1, X.shape[1], bias)
         tables = [bits_of(table) for table in problem]
         self.block = Block(*tables, self.algebra == "or", workers, BitMatrix.from_dense(bias))
@@ -125,7 +125,7 @@ class BlockMachine(RuleBasedStateMachine):
             expected = naive.priced_code(self.X, self.atoms, self.codes, self.algebra, prices, *limits, swaps)
         self.after(change, codes=expected)
 
-    @precondition(lambda self: self.algebra == "or" and DEVICE is None)
+    @precondition(lambda self: self.algebra == "or")
     @rule(seed=SEEDS, max_atoms=LIMITS, share=st.sampled_from((0, 0.1, 1)), afresh=st.booleans())
     def code_at_prices_of_missed_and_added_ones(self, seed, max_atoms, share, afresh):
         random, m = np.random.default_rng(seed), self.X.shape[1]
@@ -255,7 +255,7 @@ class BlockMachine(RuleBasedStateMachine):
     @rule(seed=SEEDS, n=st.sampled_from((1, 2, 15, 60)), density=DENSITIES)
     def append(self, seed, n, density):
         assume(len(self.X) <= 9 or len(self.atoms) + n <= 20)
-        assume(len(self.atoms) + n <= 140)
+        assume(len(self.atoms) + n <= self.max_atoms)
         new = random_bits(seed, n, self.X.shape[1], density)
         self.block.append(packed(new))
         self.atoms = np.vstack([self.atoms, new])
@@ -264,7 +264,7 @@ class BlockMachine(RuleBasedStateMachine):
 
     @rule(seed=SEEDS)
     def append_a_row(self, seed):
-        assume(len(self.X))
+        assume(len(self.X) and len(self.atoms) < self.max_atoms)
         row = seed % len(self.X)
         self.block.append_row_as_atom(row)
         self.atoms = np.vstack([self.atoms, self.X[row] == 1]).astype(np.uint8)
@@ -387,7 +387,36 @@ class OrMachine(BlockMachine):
     algebra = "or"
 
 
+class DeviceMachine(BlockMachine):
+    """The same on a device, which processes few rows at a time; the next step after one on the host is there again."""
+
+    shapes, workers, max_atoms = DEVICE_SHAPES, st.just(Workers(device=DEVICE or EmulatedDevice())), 30
+
+    @invariant()
+    def the_rows_are_on_the_device(self):
+        if isinstance(self.block.kernels, HostKernels):
+            self.block = self.block.with_factors(*self.block.factors())
+            self.saved = None
+        assert isinstance(self.block.kernels, DeviceKernels)
+
+
+class OrDeviceMachine(DeviceMachine):
+    """The same on a device under OR."""
+
+    algebra = "or"
+
+
 @pytest.mark.parametrize("machine", [BlockMachine, OrMachine], ids=["xor", "or"])
 def test_any_sequence_of_operations_equals_the_oracles(machine):
     how = settings(stateful_step_count=30, max_examples=max(40, settings.default.max_examples))
     run_state_machine_as_test(machine, settings=how)
+
+
+@pytest.mark.skipif(COMPILER is None and DEVICE is None, reason="the emulated device needs a C++ compiler")
+@pytest.mark.parametrize("n_examples", [6, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("machine", [DeviceMachine, OrDeviceMachine], ids=["xor", "or"])
+def test_any_sequence_of_operations_on_a_device_equals_the_oracles(machine, n_examples, monkeypatch):
+    monkeypatch.setattr(EmulatedDevice, "work_bytes", 1)
+    monkeypatch.setattr(DeviceKernels, "min_chunk_rows", 48)
+    monkeypatch.setattr("bitatoms.kernels.gpu.beam._ROWS_PER_LAUNCH", 40)
+    run_state_machine_as_test(machine, settings=settings(stateful_step_count=20, max_examples=n_examples))
