@@ -611,25 +611,6 @@ def bucketed_pairs(hashes, n_buckets):
     return buckets
 
 
-def light_fours(rows, buckets, limit, max_compared, max_per_bucket, start, most):
-    """List four different rows with at most ``limit`` ones in their sum, from two pairs of a bucket.
-
-    Buckets are visited from ``start`` on, up to the one in which ``max_compared`` comparisons are reached.
-    """
-    found, n_compared = [], 0
-    for bucket in buckets[start:] + buckets[:start]:
-        for a, pair in enumerate(bucket[:max_per_bucket]):
-            for other in bucket[:a]:
-                if set(pair) & set(other):
-                    continue
-                n_compared += 1
-                if np.bitwise_xor.reduce(rows[[*pair, *other]]).sum() <= limit:
-                    found.append([*pair, *other])
-        if n_compared >= max_compared:
-            break
-    return found[:most]
-
-
 def distances(rows):
     """Return in how many columns each pair of rows differs."""
     return (rows[:, np.newaxis] != rows).sum(axis=2)

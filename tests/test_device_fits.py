@@ -104,20 +104,6 @@ def test_methods_of_a_model_return_what_they_do_on_the_cpu(device, algebra):
         np.testing.assert_array_equal(own, other, name)
 
 
-def test_a_store_is_fitted_and_coded_as_on_the_cpu(device, tmp_path):
-    pytest.importorskip("zarr")
-    store = ba.pack(table("xor"), tmp_path / "rows.zarr")
-
-    def run(on):
-        model = ba.BinaryDictionaryLearning(3, search_rows=40, device=on, random_state=0).fit(store)
-        codes = model.transform(store, output=tmp_path / f"{on}.zarr")
-        return model, codes.take(np.arange(len(codes)))
-
-    (expected, expected_codes), (found, codes) = on_both(device, run)
-    assert_same_models(found, expected)
-    assert codes == expected_codes
-
-
 def test_a_stream_is_learned_as_on_the_cpu(device):
     X = table("xor")
 

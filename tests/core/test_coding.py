@@ -15,7 +15,6 @@ from bitatoms.core.coding import (
     coding_rule,
     pursue,
 )
-from bitatoms.core.exact import code_exactly
 from bitatoms.core.objective import unit_prices
 from bitatoms.parallel import Workers
 from support.blocks import (
@@ -102,14 +101,6 @@ def test_a_swap_gains_where_no_toggle_does():
         assert not code(block, rule._replace(swaps=False))
         assert code(block, rule).codes == 2
         assert factors(block)[1].tolist() == [[0, 1]]
-
-
-def test_exact_coding_finds_what_greedy_coding_does_not():
-    x, atoms = np.array([[1, 1, 1, 0, 0, 0]], np.uint8), np.array([[1, 1, 0, 1, 1, 0], [0, 0, 1, 1, 1, 0]], np.uint8)
-    block = block_of(x, atoms, np.zeros((1, 2), np.uint8), "xor")
-    assert not code(block, coding_rule("greedy", "xor"))
-    assert code_exactly(block, coding_rule("exact", "xor")).codes == 2
-    assert not block.wrong().any()
 
 
 @pytest.mark.parametrize("seed", range(4))

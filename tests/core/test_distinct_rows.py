@@ -139,13 +139,3 @@ def test_rows_with_equal_hashes_are_compared(monkeypatch):
     monkeypatch.setattr(distinct_rows, "row_hashes", lambda table: np.zeros(len(table), np.uint64))
     assert find_distinct(data) is None
     assert find_distinct(data[:1][np.zeros(100, int)]) is not None
-
-
-def test_rows_with_other_unknown_cells_or_codes_are_distinct():
-    data = BitMatrix.zeros(100, 20)
-    codes = BitMatrix.from_dense(np.arange(100)[:, np.newaxis] % 2)
-    assert len(find_distinct(data).rows) == 1
-    assert len(find_distinct(data, codes).rows) == 2
-    assert (
-        len(find_distinct(data.with_unknown(BitMatrix.from_dense(np.repeat(codes.to_dense(), 20, axis=1)))).rows) == 2
-    )

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import naive
-from bitatoms import BitMatrix
 from bitatoms.core import information_sets
 from bitatoms.core.coding import code, code_by_beam, coding_rule
 from bitatoms.core.information_sets import (
@@ -13,7 +12,6 @@ from bitatoms.core.information_sets import (
     code_hard_rows,
     draw_columns,
     find_hard_rows,
-    identity,
     supports,
 )
 from bitatoms.core.objective import Objective, unit_prices
@@ -140,35 +138,9 @@ def test_rows_that_are_hard_for_another_reason_take_few_draws(drawn):
     assert len(drawn) == N_DRAWS < found.n_draws
 
 
-def test_rows_and_atoms_are_stale_after_hard_rows_are_coded():
-    block, _, _ = with_hard_rows(0.2)
-    rule = Objective(True, "xor").rule(block)
-    for stale in (block._read_rows.stale, block._atoms.stale):
-        stale[:] = 0
-    code_hard_rows(block, rule, find_hard_rows(block, rule), np.random.default_rng(0))
-    assert block._read_rows.stale.all()
-    assert block._atoms.stale.all()
-
-
 @pytest.mark.parametrize(
     ("noise", "n_atoms", "algebra"), [(0.05, 30, "xor"), (0.35, 30, "xor"), (0.2, 129, "xor"), (0.2, 30, "or")]
 )
 def test_no_row_is_hard_if_the_usual_draws_are_enough_or_too_many_are_needed(noise, n_atoms, algebra):
     block, _, _ = with_hard_rows(noise, n_atoms, algebra=algebra)
     assert find_hard_rows(block, Objective(True, algebra).rule(block)) is None
-
-
-@pytest.mark.parametrize("n", [1, 63, 64, 65, 130])
-def test_the_identity(n):
-    np.testing.assert_array_equal(BitMatrix.from_words(identity(n), n).to_dense(), np.eye(n))
-
-
-def test_draws_differ_and_depend_on_the_generator_only():
-    block = block_of(*planted(0, 9, 65, 12, "xor"), "xor")
-    random = np.random.default_rng(0)
-    first, second = draw_columns(block, random), draw_columns(block, random)
-    assert sorted(first.pivots) != sorted(second.pivots)
-    again = draw_columns(block, np.random.default_rng(0))
-    for one, other in zip(first, again, strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert len(first.pivots) == naive.rank(factors(block)[0])

@@ -66,12 +66,6 @@ def test_known_cells_stay_and_values_under_the_mask_have_no_influence(X, share, 
     assert ((probabilities > 0) & (probabilities < 1)).all()
 
 
-def test_a_table_without_unknown_cells_is_returned_as_it_is(hidden):
-    factors, _, _, model = hidden
-    data = BitMatrix.from_dense(factors.X)
-    assert model.completed(data, SINGLE) is data
-
-
 @settings(max_examples=30)
 @given(
     st.sampled_from(("xor", "or")), st.sampled_from((65, 200)), st.sampled_from((0.0, 0.1)), st.integers(1, 4),

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,35 +14,20 @@ from bitatoms.core.remembered import (
     frequent_codes,
     hard_codes,
     max_remembered,
-    start_from_nearest,
 )
 from bitatoms.parallel import Workers
 from support.blocks import (
     ALGEBRAS,
     LIMITS,
     WORKERS,
-    assert_consistent,
     bits_of,
     block_of,
-    factors,
     priced_rule,
     within,
 )
-from support.strategies import SEEDS, priced_factorisations, random_bits
+from support.strategies import priced_factorisations, random_bits
 
 RESIDUAL_LIMITS = st.sampled_from((0, 3))
-
-
-@given(priced_factorisations(), st.integers(0, 20), SEEDS, ALGEBRAS, WORKERS, LIMITS, RESIDUAL_LIMITS)
-def test_the_nearest_code_is_that_of_the_oracle(problem, n, seed, algebra, workers, max_atoms, residual_limit):
-    X, atoms, codes, prices = problem
-    remembered = random_bits(seed, n, len(atoms), 0.4)
-    block = block_of(X, atoms, np.zeros_like(codes), algebra, workers)
-    start_from_nearest(block, priced_rule(algebra, prices, max_atoms, residual_limit), BitMatrix.from_dense(remembered))
-    least = residual_limit if residual_limit > 0 else -1
-    expected = naive.nearest_code(X, atoms, remembered, algebra, prices, max_atoms, least)
-    np.testing.assert_array_equal(factors(block)[1], expected)
-    assert_consistent(block, X, algebra)
 
 
 @given(priced_factorisations(n_rows=st.sampled_from((1, 17, 65))), ALGEBRAS, st.sampled_from((1, 7, 64)))
@@ -90,11 +74,6 @@ def test_of_codes_as_frequent_some_are_remembered_whatever_the_order_of_the_rows
     assert found == frequent_codes(BitMatrix.from_dense(np.random.default_rng(0).permutation(codes)), n_features)
     ordered = frequent_codes(BitMatrix.from_dense(seldom), 100).to_dense().tolist()  # all of them
     assert np.ptp(np.diff([ordered.index(row) for row in found.to_dense()[5:].tolist()])) <= 1
-
-
-@pytest.mark.parametrize(("n_rows", "n_atoms"), [(0, 0), (3, 0), (0, 70), (3, 70)])
-def test_no_code_is_remembered_where_there_is_none(n_rows, n_atoms):
-    assert frequent_codes(BitMatrix.zeros(n_rows, n_atoms), 10).shape == (0, n_atoms)
 
 
 def test_rows_find_the_codes_of_the_fit_again():

@@ -148,17 +148,6 @@ def test_the_bound_of_roles_counts_the_permissions_of_limited_roles(n_fixed):
     assert (found.cost, found.lower_bound, found.is_optimal) == (3, 3, True)
 
 
-def test_without_limits_nothing_changes():
-    X = ba.datasets.permissions(60)
-    plain, limited = (
-        ba.cover(X, max_iter=1, random_state=0, **limits)
-        for limits in ({}, {"fixed_atoms": [], "apart": [], "together": None})
-    )
-    assert (plain.atoms, plain.codes) == (limited.atoms, limited.codes)
-    assert (plain.is_limited, limited.is_limited) == (False, False)
-    assert ba.factorize(X, 2, fixed_atoms=[], max_iter=1).atoms.n_rows == 2
-
-
 def test_the_summary_qualifies_the_lowest_cost():
     X = [[1, 1, 0], [0, 0, 1]]
     assert "is 2, the lowest possible.\n" in ba.cover(X, fixed_atoms=np.zeros((0, 3))).summary() + "\n"

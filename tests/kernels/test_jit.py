@@ -1,7 +1,6 @@
 """The cache of compiled kernels: it saves time, and whatever is wrong with its files, kernels work."""
 
 import errno
-import gc
 import multiprocessing
 import os
 import pickle
@@ -67,29 +66,6 @@ def test_the_number_of_compiled_kernels_is_logged_now_and_then(folder, caplog, m
         "compiling kernels (first run only): 1 so far; a first fit takes 5 to 30 seconds longer",
         "compiling kernels (first run only): 3 so far",
     ]
-
-
-def test_the_log_names_the_reason_if_kernels_are_compiled_in_every_process(caplog, monkeypatch):
-    caplog.set_level("INFO", "bitatoms")
-    monkeypatch.setattr(jit, "_progress", jit._Progress())
-
-    def no_cache(function):
-        raise RuntimeError("no locator available")
-
-    monkeypatch.setattr(jit, "KernelCache", no_cache)
-    kernel(twice)(1)
-    (message,) = caplog.messages
-    assert message.startswith(
-        "compiling kernels (in every process, because no folder for compiled kernels is writable): 1 so far"
-    )
-
-
-def test_the_garbage_collector_is_suspended_while_a_kernel_is_compiled(folder, monkeypatch):
-    seen, thresholds = [], gc.get_threshold()
-    monkeypatch.setattr(KernelCache, "save_overload", lambda *_: seen.append((gc.isenabled(), gc.get_threshold())))
-    kernel(twice)(1)
-    assert seen == [(True, (0, *thresholds[1:]))]
-    assert gc.get_threshold() == thresholds
 
 
 class Killed(BaseException):
