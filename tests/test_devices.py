@@ -135,14 +135,6 @@ def test_an_estimator_is_unpickled_without_a_device():
 # --- where it goes
 
 
-def test_copies_of_workers_keep_it():
-    workers = Workers(2, device=FOUND)
-    assert [own.device for own in workers.map_tasks(lambda own, _: own, range(3))] == [FOUND] * 3
-    assert [own.device for own in workers.map_stream(lambda own, _: own, range(3))] == [FOUND] * 3
-    assert repr(workers) == repr(Workers(2))
-    assert workers == Workers(2)
-
-
 def transformed(method, data=X):
     """Return a call of a method of a fitted estimator."""
     return lambda model: getattr(model.set_params(device="cuda"), method)(data)

@@ -162,14 +162,6 @@ def test_no_rows_are_one_empty_chunk(workers):
     assert workers.is_one_chunk(0, HEAVY)
 
 
-def test_small_jobs_and_jobs_of_one_thread_are_one_chunk():
-    assert Workers(4).is_one_chunk(1000, 1.0)
-    assert not Workers(4).is_one_chunk(1000, 1e3)
-    assert Workers(1).is_one_chunk(10**6, 100.0)
-    assert Workers(4).is_one_chunk(64, HEAVY)  # a word of rows is never split
-    assert not Workers(1, 64).is_one_chunk(65, 0.0)
-
-
 def test_large_jobs_have_more_chunks_than_threads():
     """A thread with slow rows must not keep the others waiting."""
     assert len(Workers(2).map_rows(span, 64 * 100, 1e2)) == 2
@@ -516,26 +508,3 @@ def test_tasks_need_no_threads(few_threads, caplog, monkeypatch, map_items):
 
     assert list(map_items(Workers(6), square, range(40))) == [item * item for item in range(40)]
     assert caplog.messages == [NO_MORE_THREADS]
-
-
-@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
-def test_errors_propagate_from_few_threads(few_threads, error):
-    running = []
-
-    def task(item, stop=None):
-        running.append(item)
-        try:
-            if item >= 512:
-                raise error
-        finally:
-            running.remove(item)
-
-    with pytest.raises(error):
-        Workers(6, 64).map_rows(task, 1024, HEAVY)
-    assert running == []
-    with pytest.raises(error):
-        list(Workers(6).map_stream(lambda workers, item: task(item), [1, 2, 600, 3]))
-    assert running == []
-    with pytest.raises(error):
-        list(Workers(6).map_tasks(lambda workers, item: task(item), [1, 2, 600, 3]))
-    assert running == []

@@ -52,6 +52,13 @@ def test_the_number_of_profiles_follows_the_rows(n_rows, n_profiles):
     assert [mixture.shares.shape for mixture in profiles.mixtures] == [(n_profiles, 3)]
 
 
+def test_many_rows_are_sampled(grouped):
+    X, clean, mask = grouped
+    data = incomplete(X, mask)
+    profiles = fit_profiles(data, 6, np.random.default_rng(0), ProfilePlan(most_rows=100))
+    assert ((profiles.cell_probabilities(data) > 0.5) == clean)[mask].mean() > 0.99
+
+
 @pytest.mark.parametrize("n_profiles", [1, 20])
 def test_bits_do_not_depend_on_the_threads_of_blas(n_profiles):
     data = BitMatrix.from_dense(np.random.default_rng(0).random((1000, 400)) < 0.4)

@@ -137,14 +137,6 @@ def test_planted_covers_are_found_and_proved_to_be_the_smallest(k, seed):
     assert result.is_optimal
 
 
-@every_objective
-def test_the_same_seed_gives_the_same_cover(objective):
-    X = ba.datasets.permissions(120)
-    first, second = (ba.cover(X, objective=objective, max_iter=2, random_state=3) for _ in range(2))
-    assert (first.atoms, first.codes, first.cost) == (second.atoms, second.codes, second.cost)
-    assert [row[:4] for row in first.history] == [row[:4] for row in second.history]
-
-
 def test_equal_users_and_permissions_count_each():
     X = ba.datasets.permissions(40).to_dense()
     repeated = np.repeat(np.repeat(X, 3, axis=0), 2, axis=1)

@@ -92,21 +92,6 @@ def test_fixed_roles_with_some_of_equal_columns_and_one_without_ones(objective, 
     assert (found.cost, found.n_direct, found.codelength.total) == (cost, 0, 9)
 
 
-@given(X=tables, seed=SEEDS, direct=st.sampled_from((0, 1, 3)))
-def test_all_limits_with_direct_grants(X, seed, direct):
-    pair, apart = [0, 1], drawn_sets(seed, X.shape[1])
-    apart = [columns for columns in apart if not {0, 1} <= set(columns)]
-    X[:, 1] = X[:, 0]
-    fixed = np.eye(X.shape[1], dtype=np.uint8)[2:4]
-    found = ba.cover(
-        X, objective="assignments", direct_weight=direct, fixed_atoms=fixed, max_features_per_atom=2, apart=apart,
-        together=[pair], max_iter=1, random_state=seed,
-    )  # fmt: skip
-    check_limits(found, X, fixed, 2, apart, [pair])
-    n_assignments = found.n_user_assignments + found.n_permission_assignments
-    assert found.cost == found.n_roles + n_assignments + direct * found.n_direct
-
-
 @given(
     X=matrices(st.integers(1, 3), st.integers(2, 4)), seed=SEEDS, limit=st.sampled_from(("apart", "max", "both")),
 )  # fmt: skip

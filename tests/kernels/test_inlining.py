@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from bitatoms.kernels import inlining, jit
+from bitatoms.kernels import jit
 from bitatoms.kernels.jit import inline, kernel, subroutine
 
 
@@ -50,36 +50,6 @@ def functions(no_cache):
 def test_a_function_is_compiled_once_for_all_constants(functions):
     assert functions.largest(np.array([3, 5, 4]), 2) == 4
     assert [len(function.signatures) for function in vars(functions).values()] == [1, 1, 1]
-
-
-@pytest.mark.usefixtures("no_cache")
-@pytest.mark.parametrize("is_small", [False, True])
-def test_a_subroutine_is_part_of_the_kernel(monkeypatch, is_small):
-    if not is_small:
-        monkeypatch.setattr(inlining, "_SMALL", 0)
-
-    @inline
-    def shifted(values, i, by):
-        return values[i] + by
-
-    @kernel
-    def filled(values, by):
-        for i in range(values.shape[0]):
-            values[i] = shifted(values, i, by) if values[i] > 0 else by // (values[i] - 1)
-        return shifted(values, 0, by)
-
-    part = subroutine(filled)
-
-    @inline
-    def filled_twice(values, by):
-        return part(values, by) + part(values, 2 * by)
-
-    @kernel
-    def combined(values):
-        return filled_twice(values, 1) + 1000 * shifted(values, 1, 0)  # needs a function that its parts need, too
-
-    assert combined(np.array([3, 5, 4])) == (5 + 8) + 1000 * 8
-    assert filled.signatures == []
 
 
 class Options(NamedTuple):
