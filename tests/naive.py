@@ -300,17 +300,21 @@ def mob_sweep(X, atoms, codes, algebra):
     return atoms
 
 
-def use_where_it_pays(X, atoms, codes, k, algebra, max_atoms=None):
-    """Return the users of atom k: rows in which more than half of the bits that it decides are wrong without it."""
+def use_where_it_pays(X, atoms, codes, k, algebra, max_atoms=None, residual_limit=0):
+    """Return the users of atom k: rows in which more than half of the bits that it decides are wrong without it.
+
+    A row with as many atoms as it may use, or with at most ``residual_limit`` errors, does not begin to use it.
+    """
     wanted, is_open = wanted_and_open(X, atoms, codes, k, algebra)
     decided = is_open & (atoms[k] == 1)
     uses = 2 * (decided & (wanted == 1)).sum(axis=1) > decided.sum(axis=1)
+    may_begin = errors(X, atoms, codes, algebra).sum(axis=1) > residual_limit
     if max_atoms is not None:
-        uses &= (codes.sum(axis=1) < max_atoms) | (codes[:, k] == 1)
-    return uses.astype(np.uint8)
+        may_begin &= codes.sum(axis=1) < max_atoms
+    return (uses & (may_begin | (codes[:, k] == 1))).astype(np.uint8)
 
 
-def kprox_sweep(X, atoms, codes, algebra, max_atoms=None):
+def kprox_sweep(X, atoms, codes, algebra, max_atoms=None, residual_limit=0):
     """K-PROX: for every used atom in index order, update its bits and its users alternately until neither changes."""
     atoms, codes = np.array(atoms, np.uint8), np.array(codes, np.uint8)
     for k in range(len(atoms)):
@@ -318,7 +322,7 @@ def kprox_sweep(X, atoms, codes, algebra, max_atoms=None):
             atom = vote(X, atoms, codes, k, algebra)
             same_atom = np.array_equal(atom, atoms[k])
             atoms[k] = atom
-            uses = use_where_it_pays(X, atoms, codes, k, algebra, max_atoms)
+            uses = use_where_it_pays(X, atoms, codes, k, algebra, max_atoms, residual_limit)
             same_uses = np.array_equal(uses, codes[:, k])
             codes[:, k] = uses
             if same_atom and same_uses:
@@ -1046,38 +1050,6 @@ def hidden_cells(X, variables, numbers, fold, share):
             for j in columns:
                 hidden[i, j] = is_hidden and X[i, j] <= 1
     return hidden
-
-
-def rectangles_of_ones(X):
-    """Return all rectangles (rows, columns) of ones of a tiny table, as tuples of indices."""
-    n, m = X.shape
-    some_rows = [rows for size in range(1, n + 1) for rows in combinations(range(n), size)]
-    some_columns = [columns for size in range(1, m + 1) for columns in combinations(range(m), size)]
-    return [(rows, columns) for rows in some_rows for columns in some_columns if X[np.ix_(rows, columns)].all()]
-
-
-def cheapest_cover(X, role_cost, direct_cost=None, allowed=lambda columns: True):
-    """Return the lowest cost of an exact cover of a tiny table, over all sets of rectangles of ones.
-
-    ``role_cost`` is a function of the numbers of rows and columns of a rectangle, ``direct_cost`` that of a single one.
-    ``allowed`` returns whether a role may have these columns.
-    """
-    n, m = X.shape
-    options = {}  # the ones that each rectangle covers, as a set of bits, and its cost
-    for rows, columns in rectangles_of_ones(X):
-        if not allowed(columns):
-            continue
-        cells = sum(1 << (row * m + column) for row in rows for column in columns)
-        options[cells] = role_cost(len(rows), len(columns))
-        if direct_cost is not None and len(rows) == len(columns) == 1:
-            options[cells] = min(options[cells], direct_cost)
-    costs = {0: 0}
-    target = sum(1 << (row * m + column) for row in range(n) for column in range(m) if X[row, column])
-    for covered in range(target + 1):  # a union is never smaller than its parts
-        if covered in costs:
-            for cells, cost in options.items():
-                costs[covered | cells] = min(costs.get(covered | cells, math.inf), costs[covered] + cost)
-    return costs[target]
 
 
 def fit_into_one_role(X, one, other):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.core.coding import CODERS, code, code_and_repair, code_by_beam, code_from_scratch
+from bitatoms.core.host_kernels import HostKernels
 from support.blocks import ALGEBRAS, LIMITS, WORKERS, assert_step, block_of, factors, priced_rule, within
 from support.strategies import planted, priced_factorisations, random_bits, random_prices
 
@@ -29,26 +30,47 @@ def test_a_beam_matches_the_oracle_at_awkward_sizes(most, n_atoms, n_features):
     np.testing.assert_array_equal(factors(block)[1], naive.beam_pass(X, atoms, codes, prices, 5, 2))
 
 
+@pytest.fixture
+def beams(monkeypatch):
+    """Return a list of the width and patience of each beam, and of the rows that it codes."""
+    found, code_by_beam = [], HostKernels.code_by_beam
+
+    def recorded(kernels, tables, rule, width, patience):
+        found.append((width, patience, np.flatnonzero(kernels._block._read_rows.stale).tolist()))
+        return code_by_beam(kernels, tables, rule, width, patience)
+
+    monkeypatch.setattr(HostKernels, "code_by_beam", recorded)
+    return found
+
+
+def random_rows(n_atoms):
+    """Return 20 rows of a random code, of which most cost more than three times the mean, 50 of zeros, and prices."""
+    atoms, true = random_bits(0, n_atoms, 64, 0.4), random_bits(1, 20, n_atoms, 8 / n_atoms)
+    X = np.vstack([naive.product(true, atoms, "xor"), np.zeros((50, 64), np.uint8)])
+    return X, atoms, np.zeros((70, n_atoms), np.uint8), (np.full(64, 60), np.full(n_atoms, 25))
+
+
 @pytest.mark.parametrize(
     ("n_atoms", "widths", "patience"), [(20, (32, 256), 3), (40, (25, 200), 3), (128, (8, 64), 3), (129, (4,), 2)]
 )
-def test_rows_that_stay_expensive_get_a_wider_beam(n_atoms, widths, patience):
-    """Rows of a random code, which cost more than three times the mean, among rows of zeros that cost nothing."""
-    atoms, true = random_bits(0, n_atoms, 64, 0.4), random_bits(1, 9, n_atoms, 8 / n_atoms)
-    X = np.vstack([naive.product(true, atoms, "xor"), np.zeros((60, 64), np.uint8)])
-    prices, none = (np.full(64, 60), np.full(n_atoms, 25)), np.zeros((69, n_atoms), np.uint8)
-    rule, blocks = beam_rule(prices), [block_of(X, atoms, none, "xor") for _ in range(2)]
-    found, expected = blocks
-    change = code_by_beam(found, rule)
-    tables = expected.kernels.priced(expected.atoms().words, rule.prices)
-    for width in widths:
-        costs = expected.row_costs(rule.prices)
-        rows = np.flatnonzero((costs > 3 * costs.mean()) | (width == widths[0]))
-        sample = expected.sample(rows)
-        sample.kernels.code_by_beam(tables, rule, width, patience)
-        expected.take_codes(rows, sample)
-    assert found.codes() == expected.codes()
-    assert change.codes == found.codes().count() > 0
+def test_rows_that_stay_expensive_get_a_wider_beam(beams, n_atoms, widths, patience):
+    X, atoms, none, prices = random_rows(n_atoms)
+    block = block_of(X, atoms, none, "xor")
+    change = code_by_beam(block, beam_rule(prices))
+    costs = np.array(naive.costs(X, atoms, naive.beam_pass(X, atoms, none, prices, *beams[0][:2]), "xor", prices))
+    rows = [list(range(70)), np.flatnonzero(costs > 3 * costs.mean()).tolist()]
+    assert beams == [(width, patience, own) for width, own in zip(widths, rows, strict=False)]
+    assert 0 < len(rows[1]) < 20
+    assert change.codes == block.codes().count() > 0
+
+
+@pytest.mark.parametrize(
+    ("n_atoms", "expected"), [(20, [(8, 2), (32, 3), (256, 3)]), (128, [(8, 2), (8, 3), (64, 3)]), (129, [(4, 2)])]
+)
+def test_beams_after_greedy_coding(beams, n_atoms, expected):
+    X, atoms, none, prices = random_rows(n_atoms)
+    CODERS["beam"](block_of(X, atoms, none, "xor"), beam_rule(prices))
+    assert [beam[:2] for beam in beams] == expected
 
 
 @given(priced_factorisations(), ALGEBRAS, WORKERS, LIMITS)

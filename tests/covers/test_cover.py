@@ -17,7 +17,6 @@ from bitatoms.covers.graph import cover_by_cliques
 from bitatoms.covers.monitor import CoverMonitor
 from bitatoms.covers.problem import Problem
 from bitatoms.covers.search import CoverPlan, find_cover
-from bitatoms.mdl import string_bits
 from support.strategies import SEEDS, matrices, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_exchanges")
@@ -25,7 +24,6 @@ pytestmark = pytest.mark.usefixtures("few_exchanges")
 OBJECTIVES = ("roles", "assignments", "codelength")
 every_objective = pytest.mark.parametrize("objective", OBJECTIVES)
 tables = matrices(st.sampled_from((0, 1, 2, 5, 17, 30)), st.sampled_from((1, 2, 8, 31, 64, 65)))
-tiny = matrices(st.integers(1, 3), st.integers(1, 4))
 
 
 def check_exact(result, X):
@@ -95,35 +93,6 @@ def test_one_role_less_outweighs_all_assignments_and_these_count_equally(n_rows,
     cost = fewest_roles(n_rows, n_columns, most)
     assert (most - 1) * cost.of(n_rows, n_columns) < most * cost.of(1, 1)
     assert cost.of(2, 1) - cost.of(1, 1) == cost.of(1, 2) - cost.of(1, 1) == 1
-
-
-@given(X=tiny, seed=SEEDS)
-def test_tiny_tables_are_covered_by_the_fewest_roles(X, seed):
-    result = ba.cover(X, max_iter=1, random_state=seed)
-    assert result.lower_bound <= naive.cheapest_cover(X, lambda n_users, n_permissions: 1) == result.cost
-
-
-@given(X=tiny, seed=SEEDS, weights=st.sampled_from(((1, 1, 1), (3, 1, 1), (1, 0, 2))))
-def test_tiny_tables_are_covered_with_the_fewest_assignments(X, seed, weights):
-    def cost(n_users, n_permissions):
-        return weights[0] + weights[1] * n_users + weights[2] * n_permissions
-
-    result = ba.cover(X, objective="assignments", weights=weights, max_iter=2, random_state=seed)
-    assert result.lower_bound <= naive.cheapest_cover(X, cost) == result.cost
-    granted = ba.cover(X, objective="assignments", weights=weights, direct_weight=1.5, max_iter=2, random_state=seed)
-    assert granted.lower_bound <= naive.cheapest_cover(X, cost, 1.5) <= granted.cost <= result.cost
-
-
-@given(X=tiny, seed=SEEDS)
-def test_tiny_tables_are_covered_with_few_bits(X, seed):
-    n, m = X.shape
-
-    def cost(n_users, n_permissions):
-        return int(string_bits(n, [n_users])[0] + string_bits(m, [n_permissions])[0])
-
-    result = ba.cover(X, objective="codelength", max_iter=2, random_state=seed)
-    errors = m * math.ceil(math.log2(n))
-    assert result.lower_bound <= naive.cheapest_cover(X, cost) + errors <= result.cost
 
 
 @pytest.mark.parametrize(("k", "seed"), [(30, 0), (30, 1), (60, 0)])
