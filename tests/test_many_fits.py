@@ -79,7 +79,7 @@ def test_calls_at_once_give_the_bits_of_one_call_with_the_threads_they_ask_for(p
     assert_same_bits(names, [results[number] for number in range(n_calls)])
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", [pytest.param("loky", marks=pytest.mark.slow), "threading"])
 def test_joblib_gives_the_bits_of_one_call(backend):
     calls = [
         delayed(factorize)(table, **how, n_jobs=n_jobs, random_state=0)
@@ -88,6 +88,7 @@ def test_joblib_gives_the_bits_of_one_call(backend):
     assert_same_bits(FITS, Parallel(2, backend=backend, timeout=100)(calls))
 
 
+@pytest.mark.slow
 def test_threads_of_a_dask_worker_give_the_bits_of_one_call():
     pytest.importorskip("distributed", reason="distributed is not installed")
     from support.cluster import local_cluster

@@ -152,7 +152,9 @@ class CallClock:
         return self._seconds
 
 
-@pytest.mark.parametrize("limits", [{"max_features_per_atom": 10}, {"fixed_atoms": np.eye(5, 100)}])
+@pytest.mark.parametrize(
+    "limits", [{}, {"fixed_atoms": np.eye(5, 100)}, pytest.param({"max_features_per_atom": 10}, marks=pytest.mark.slow)]
+)
 def test_the_time_limit_is_kept_on_tables_that_are_too_large_for_it(limits, monkeypatch):
     X = ba.datasets.planted(600, 100, 30, algebra="or", noise=0.05, random_state=0).X
     ba.cover(X[:20], **limits)  # modules are imported
