@@ -95,6 +95,16 @@ def test_array_protocol():
         np.array(bits, copy=False)
 
 
+@pytest.mark.parametrize("n_cols", [64, 100])
+def test_bits_are_copied_from_their_source(n_cols):
+    dense, buffer = np.zeros((2, n_cols), np.uint8), bytearray(2 * -(-n_cols // 8))
+    for bits in (BitMatrix.from_dense(dense), BitMatrix.from_bytes(buffer, 2, n_cols)):
+        dense[:], buffer[:] = 1, b"\xff" * len(buffer)
+        bits.to_dense()[:] = 1
+        assert bits.count() == 0
+        dense[:], buffer[:] = 0, bytes(len(buffer))
+
+
 # --- thresholds
 
 
