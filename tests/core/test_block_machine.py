@@ -173,10 +173,13 @@ class BlockMachine(RuleBasedStateMachine):
         self.after(change, codes=codes)
 
     @precondition(lambda self: self.algebra == "or")
-    @rule(seed=SEEDS, highest=HIGHEST, max_atoms=LIMITS, chunk_rows=st.sampled_from((1, 7, 8192)))
-    def code_from_subsets(self, seed, highest, max_atoms, chunk_rows):
+    @rule(seed=SEEDS, highest=HIGHEST, max_atoms=LIMITS, residual=RESIDUALS, chunk_rows=st.sampled_from((1, 9)))
+    def code_from_subsets(self, seed, highest, max_atoms, residual, chunk_rows):
         prices = self.prices(seed, highest)
-        change = code_from_subsets(self.block, priced_rule("or", prices, max_atoms), chunk_rows)
+        change = code_from_subsets(self.block, priced_rule("or", prices, max_atoms, residual), chunk_rows)
+        if residual:
+            assert not change
+            return
         subsets = np.array([[not (a & (x == 0)).any() for a in self.atoms] for x in self.X], np.uint8)
         subsets = subsets.reshape(self.codes.shape)
         subsets[subsets.sum(axis=1) > (len(self.atoms) if max_atoms is None else max_atoms)] = 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bitatoms.bits import BitMatrix
 from bitatoms.core.atoms import fit_each, update_each, update_together
-from bitatoms.core.block import Block
+from bitatoms.core.block import Block, Rest
 from bitatoms.core.coding import code, code_by_beam, code_from_scratch, code_from_subsets, coding_rule
 from bitatoms.core.pass_spec import PassSpec
 from bitatoms.core.row_pass import run_pass
@@ -91,6 +91,24 @@ def test_columns_and_rows_that_are_unknown_are_not_there(problem, algebra, seed)
     assert whole[2].sum() == part[2].sum()
     np.testing.assert_array_equal(whole[1][rows], part[1])
     np.testing.assert_array_equal(whole[0][:, columns], part[0])
+
+
+@given(problems, ALGEBRAS, SEEDS, st.sampled_from((0.0, 0.4)))
+def test_rows_that_use_no_atom_may_be_counted_only(problem, algebra, seed, bias):
+    X, atoms, codes, _ = problem
+    n, m = X.shape
+    others = np.eye(m, dtype=np.uint8)[np.random.default_rng(seed).integers(m, size=9)]
+    others[::4] = 0
+    bias, covers = BitMatrix.from_dense(random_bits(seed, 1, m, bias)), algebra == "or"
+    every = np.vstack([X, others]), atoms, np.vstack([codes, np.zeros((9, len(atoms)), np.uint8)])
+    whole = Block(*map(bits_of, every), covers, Workers(), bias)
+    some = Block(*map(bits_of, problem[:3]), covers, Workers(), bias, Rest(9, others.sum(axis=0, dtype=np.int64)))
+    assert (some.n_rows, some.n_samples) == (n, whole.n_samples) == (n, n + 9)
+    for count in ("wrong", "uses", *(["added"] if covers else [])):
+        np.testing.assert_array_equal(getattr(some, count)(), getattr(whole, count)(), count)
+    np.testing.assert_array_equal(some.missed(some.data()), whole.missed(whole.data()))
+    np.testing.assert_array_equal(np.broadcast_to(some.n_known, m), np.broadcast_to(whole.n_known, m))
+    assert some.codelength(some.wrong()) == whole.codelength(whole.wrong())
 
 
 @pytest.mark.parametrize("times", [2, 5])
