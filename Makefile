@@ -57,7 +57,7 @@ check: .venv/.dev  ## check style, format, types and import order
 	$(BIN)/lint-imports
 
 kernels: .venv/.dev  ## record which kernels the common calls need, after a change of a kernel or of how it is called
-	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m support.record_kernels
+	OMP_NUM_THREADS=1 $(BIN)/python packaging/record_kernels.py
 
 bench: .venv/.dev  ## measure time, memory and codelength; DATA=folder for the tables of the paper, BENCH=... for options
 	$(BIN)/python benchmarks/bench.py $(BENCH) $(if $(DATA),"$(DATA)")

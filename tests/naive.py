@@ -17,19 +17,13 @@ import numpy as np
 
 def combine_row(code, atoms, algebra):
     """Return the XOR or the OR of the atoms that a code uses."""
-    row = np.zeros(atoms.shape[1], np.uint8)
-    for k, used in enumerate(code):
-        if used:
-            row = row ^ atoms[k] if algebra == "xor" else row | atoms[k]
-    return row
+    return product(np.asarray(code)[np.newaxis], atoms, algebra)[0]
 
 
 def product(codes, atoms, algebra):
-    """Return codes · atoms in the algebra."""
-    out = np.zeros((codes.shape[0], atoms.shape[1]), np.uint8)
-    for j in range(codes.shape[0]):
-        out[j] = combine_row(codes[j], atoms, algebra)
-    return out
+    """Return codes · atoms in the algebra: a bit is one if an odd number of used atoms has it (XOR), or any (OR)."""
+    n_having = codes.astype(np.int64) @ atoms.astype(np.int64)
+    return (n_having % 2 if algebra == "xor" else n_having > 0).astype(np.uint8)
 
 
 def errors(X, atoms, codes, algebra, bias=None):
@@ -165,20 +159,19 @@ def toggled(code, k):
 
 def code_row(x, atoms, code, rule, algebra, max_atoms=None, residual_limit=0):
     """Toggle the best atom while this reduces the errors: best by gain ("greedy") or by gain / |atom| ("bmp")."""
-    code = np.array(code, np.uint8)
+    code, weights = np.array(code, np.uint8), [int(atom.sum()) for atom in atoms]
     while True:
         before = wrong_bits(x, atoms, code, algebra)
         if before <= residual_limit:
             return code
+        after = costs_after(x, atoms, code, algebra, (np.ones(len(x), int), np.zeros(len(atoms), int)))
         best = None
-        for k in range(len(atoms)):
+        for k, gain in enumerate((before - after).tolist()):
             if max_atoms is not None and code.sum() >= max_atoms and not code[k]:
                 continue
-            gain = before - wrong_bits(x, atoms, toggled(code, k), algebra)
-            weight = int(atoms[k].sum())
-            if gain <= 0 or weight == 0:
+            if gain <= 0 or weights[k] == 0:
                 continue
-            merit = gain if rule == "greedy" else Fraction(gain, weight)
+            merit = gain if rule == "greedy" else Fraction(gain, weights[k])
             if best is None or merit > best[0]:
                 best = merit, k
         if best is None:
@@ -235,9 +228,8 @@ def learn_by_bmp(X, atoms, codes, algebra):
 
 
 def in_number_order(length):
-    """Yield all binary strings in numerical order; the first bit is the lowest."""
-    for bits in all_choices((0, 1), repeat=length):
-        yield np.array(bits[::-1], np.uint8)
+    """Return all binary strings in numerical order; the first bit is the lowest."""
+    return np.array([bits[::-1] for bits in all_choices((0, 1), repeat=length)], np.uint8)
 
 
 def exact_code_row(x, atoms, code, algebra, max_atoms=None, residual_limit=0):
@@ -246,12 +238,10 @@ def exact_code_row(x, atoms, code, algebra, max_atoms=None, residual_limit=0):
     fewest = wrong_bits(x, atoms, best, algebra)
     if fewest <= residual_limit:
         return best
-    for candidate in in_number_order(len(atoms)):
-        if max_atoms is not None and candidate.sum() > max_atoms:
-            continue
-        wrong = wrong_bits(x, atoms, candidate, algebra)
-        if wrong < fewest:
-            best, fewest = candidate, wrong
+    candidates = in_number_order(len(atoms))
+    for candidate, wrong in zip(candidates, known(x) * (x ^ product(candidates, atoms, algebra)), strict=True):
+        if wrong.sum() < fewest and (max_atoms is None or candidate.sum() <= max_atoms):
+            best, fewest = candidate, int(wrong.sum())
     return best
 
 
@@ -265,14 +255,13 @@ def exact_code(X, atoms, codes, algebra, max_atoms=None, residual_limit=0):
 
 def exact_atoms(X, atoms, codes, algebra):
     """Set each column of the atoms to the best: the given one, or the lowest of the strictly better ones."""
-    out = np.array(atoms, np.uint8)
+    out, candidates = np.array(atoms, np.uint8), in_number_order(len(atoms))
     for i in range(X.shape[1]):
         wanted = X[:, i : i + 1]
         fewest = int(errors(wanted, out[:, i : i + 1], codes, algebra).sum())
-        for candidate in in_number_order(len(atoms)):
-            wrong = int(errors(wanted, candidate[:, np.newaxis], codes, algebra).sum())
-            if wrong < fewest:
-                out[:, i], fewest = candidate, wrong
+        wrong = (known(wanted) * (wanted ^ product(codes, candidates.T, algebra))).sum(axis=0, dtype=int)
+        if len(wrong) and wrong.min() < fewest:
+            out[:, i] = candidates[np.argmin(wrong)]  # the first of equals
     return out
 
 
@@ -288,26 +277,18 @@ def wanted_and_open(X, atoms, codes, k, algebra):
 
     It decides known bits, under OR only where no other used atom covers them.
     """
-    wanted = np.zeros_like(X)
-    is_open = X <= 1
-    for j in range(len(X)):
-        others = combine_row(without(k, codes[j]), atoms, algebra)
-        wanted[j] = X[j] ^ others if algebra == "xor" else X[j]
-        if algebra == "or":
-            is_open[j] &= others == 0
-    return wanted, is_open
+    others = product(np.array([without(k, code) for code in codes], np.uint8).reshape(codes.shape), atoms, algebra)
+    if algebra == "xor":
+        return X ^ others, X <= 1
+    return X, (X <= 1) & (others == 0)
 
 
 def vote(X, atoms, codes, k, algebra):
     """Return atom k by majority of its users, bit by bit; a tie gives 0, a bit without a voter is unchanged."""
     wanted, is_open = wanted_and_open(X, atoms, codes, k, algebra)
-    atom = atoms[k].copy()
-    for i in range(X.shape[1]):
-        voters = [j for j in range(len(X)) if codes[j, k] and is_open[j, i]]
-        if voters:
-            yes = sum(int(wanted[j, i]) for j in voters)
-            atom[i] = 2 * yes > len(voters)
-    return atom
+    votes = is_open & (codes[:, k, np.newaxis] == 1)
+    n_voters, n_yes = votes.sum(axis=0), (votes & (wanted == 1)).sum(axis=0)
+    return np.where(n_voters > 0, 2 * n_yes > n_voters, atoms[k]).astype(np.uint8)
 
 
 def mob_sweep(X, atoms, codes, algebra):
@@ -319,19 +300,21 @@ def mob_sweep(X, atoms, codes, algebra):
     return atoms
 
 
-def use_where_it_pays(X, atoms, codes, k, algebra, max_atoms=None):
-    """Return the users of atom k: rows in which more than half of the bits that it decides are wrong without it."""
+def use_where_it_pays(X, atoms, codes, k, algebra, max_atoms=None, residual_limit=0):
+    """Return the users of atom k: rows in which more than half of the bits that it decides are wrong without it.
+
+    A row with as many atoms as it may use, or with at most ``residual_limit`` errors, does not begin to use it.
+    """
     wanted, is_open = wanted_and_open(X, atoms, codes, k, algebra)
-    uses = np.zeros(len(X), np.uint8)
-    for j in range(len(X)):
-        if max_atoms is not None and codes[j].sum() >= max_atoms and not codes[j, k]:
-            continue
-        decided = [i for i in range(X.shape[1]) if atoms[k, i] and is_open[j, i]]
-        uses[j] = 2 * sum(int(wanted[j, i]) for i in decided) > len(decided)
-    return uses
+    decided = is_open & (atoms[k] == 1)
+    uses = 2 * (decided & (wanted == 1)).sum(axis=1) > decided.sum(axis=1)
+    may_begin = errors(X, atoms, codes, algebra).sum(axis=1) > residual_limit
+    if max_atoms is not None:
+        may_begin &= codes.sum(axis=1) < max_atoms
+    return (uses & (may_begin | (codes[:, k] == 1))).astype(np.uint8)
 
 
-def kprox_sweep(X, atoms, codes, algebra, max_atoms=None):
+def kprox_sweep(X, atoms, codes, algebra, max_atoms=None, residual_limit=0):
     """K-PROX: for every used atom in index order, update its bits and its users alternately until neither changes."""
     atoms, codes = np.array(atoms, np.uint8), np.array(codes, np.uint8)
     for k in range(len(atoms)):
@@ -339,7 +322,7 @@ def kprox_sweep(X, atoms, codes, algebra, max_atoms=None):
             atom = vote(X, atoms, codes, k, algebra)
             same_atom = np.array_equal(atom, atoms[k])
             atoms[k] = atom
-            uses = use_where_it_pays(X, atoms, codes, k, algebra, max_atoms)
+            uses = use_where_it_pays(X, atoms, codes, k, algebra, max_atoms, residual_limit)
             same_uses = np.array_equal(uses, codes[:, k])
             codes[:, k] = uses
             if same_atom and same_uses:
@@ -475,10 +458,12 @@ def nearest_code(X, atoms, remembered, algebra, prices, max_atoms=None, residual
     """Return for every row the first remembered code that costs least, or no atoms if none costs less than that."""
     out = np.zeros((len(X), len(atoms)), np.uint8)
     allowed = [code for code in remembered if max_atoms is None or code.sum() <= max_atoms]
+    candidates = np.array([np.zeros(len(atoms)), *allowed], np.uint8)
+    products = product(candidates, atoms, algebra)
     for x, own in zip(X, out, strict=True):
         if np.count_nonzero(x == 1) > residual_limit:
-            candidates = [own.copy(), *allowed]  # of equals the first
-            own[:] = min(candidates, key=lambda code: row_cost(x, atoms, code, algebra, prices))
+            paid = (known(x) * (x ^ products)) @ prices[0] + candidates @ prices[1]
+            own[:] = candidates[np.argmin(paid)]  # the first of equals
     return out
 
 
@@ -490,45 +475,34 @@ def code_from_remembered(X, atoms, remembered, algebra, prices, max_atoms=None, 
     return cheaper(X, atoms, fresh, priced_code(X, atoms, nearest, algebra, prices, *limits), algebra, prices)
 
 
-def fingerprint(wrong):
-    """Return the 64-bit fingerprint of a row of errors: bit i of word w toggles bit i + 23 w (mod 64).
-
-    Up to 64 columns it equals the row. The fingerprint of the XOR of two rows is the XOR of their fingerprints.
-    """
-    number = 0
-    for i in np.flatnonzero(wrong == 1):
-        number ^= 1 << int((i + 23 * (i // 64)) % 64)
-    return number
-
-
 def beam_row(x, atoms, prices, width, patience, max_atoms=None):
     """Return the cheapest code found by a beam search of this width under XOR, which adds one atom per level.
 
-    Of partial codes with the same errors the cheapest is kept, of equal ones the first. The search ends after
+    Of partial codes with the same product the cheapest is kept, of equal ones the first. The search ends after
     ``patience`` levels without a cheaper code.
     """
-    prints = [fingerprint(atom) for atom in atoms]
     none = np.zeros(len(atoms), np.uint8)
     best, lowest, idle = none, row_cost(x, atoms, none, "xor", prices), 0
-    beam = [(none, fingerprint(x))]
+    beam = [none]
     while idle < patience:
         longer = {}
-        for partial, mark in beam:
+        for partial in beam:
             if max_atoms is not None and partial.sum() >= max_atoms:
                 continue
             after = costs_after(x, atoms, partial, "xor", prices)
             for k in np.flatnonzero(partial == 0):
-                same = longer.get(mark ^ prints[k])
+                product = combine_row(toggled(partial, k), atoms, "xor").tobytes()
+                same = longer.get(product)
                 if same is None or after[k] < same[0]:
-                    longer.pop(mark ^ prints[k], None)  # insert again at the end
-                    longer[mark ^ prints[k]] = after[k], partial, k
+                    longer.pop(product, None)  # insert again at the end
+                    longer[product] = after[k], toggled(partial, k)
         if not longer:
             break
-        chosen = sorted(longer.items(), key=lambda item: item[1][0])[:width]  # stable
-        beam = [(toggled(partial, k), mark) for mark, (_, partial, k) in chosen]
+        chosen = sorted(longer.values(), key=lambda item: item[0])[:width]  # stable
+        beam = [code for _, code in chosen]
         idle += 1
-        if chosen[0][1][0] < lowest:
-            best, lowest, idle = beam[0][0], chosen[0][1][0], 0
+        if chosen[0][0] < lowest:
+            best, lowest, idle = beam[0], chosen[0][0], 0
     return best
 
 
@@ -539,40 +513,6 @@ def beam_pass(X, atoms, codes, prices, width, patience, max_atoms=None, residual
         if wrong_bits(X[j], atoms, codes[j], "xor") > residual_limit:
             found[j] = beam_row(X[j], atoms, prices, width, patience, max_atoms)
     return cheaper(X, atoms, codes, found, "xor", prices)
-
-
-def beam_code(X, atoms, codes, prices, max_atoms=None, residual_limit=-1):
-    """Beam coding: a narrow beam for many atoms; for few a wider one, and a very wide one for expensive rows."""
-    limits = max_atoms, residual_limit
-    if len(atoms) > 128:
-        return beam_pass(X, atoms, codes, prices, 4, 2, *limits)
-    width = min(32, max(8, 1024 // max(1, len(atoms))))
-    found = beam_pass(X, atoms, codes, prices, width, 3, *limits)
-    paid = np.array(costs(X, atoms, found, "xor", prices))
-    expensive = paid * len(X) > 3 * paid.sum()
-    found[expensive] = beam_pass(X[expensive], atoms, found[expensive], prices, 8 * width, 3, *limits)
-    return found
-
-
-def beam_where_it_matters(X, atoms, prices, typical, every, max_atoms=None, residual_limit=-1):
-    """Code rows greedily from scratch, then with a narrow beam (all rows or the expensive ones), then with wider beams
-    those that improved or are still expensive."""
-    limits = max_atoms, residual_limit
-
-    def again(codes, rows, width, patience):
-        out = codes.copy()
-        out[rows] = beam_pass(X[rows], atoms, codes[rows], prices, width, patience, *limits)
-        return out, np.array(costs(X, atoms, out, "xor", prices), int)
-
-    codes = priced_code(X, atoms, np.zeros((len(X), len(atoms)), np.uint8), "xor", prices, *limits)
-    before = np.array(costs(X, atoms, codes, "xor", prices), int)
-    narrow, patience = (8, 2) if len(atoms) <= 128 else (4, 2)
-    codes, now = again(codes, (before > 1.5 * typical) | every, narrow, patience)
-    if len(atoms) <= 128:
-        width = min(32, max(8, 1024 // max(1, len(atoms))))
-        codes, now = again(codes, (now < before) | (now > 1.5 * typical), width, 3)
-        codes, now = again(codes, now > 3 * typical, 8 * width, 3)
-    return codes
 
 
 def reduced_rows(rows, columns):
@@ -675,25 +615,6 @@ def bucketed_pairs(hashes, n_buckets):
     return buckets
 
 
-def light_fours(rows, buckets, limit, max_compared, max_per_bucket, start, most):
-    """List four different rows with at most ``limit`` ones in their sum, from two pairs of a bucket.
-
-    Buckets are visited from ``start`` on, up to the one in which ``max_compared`` comparisons are reached.
-    """
-    found, n_compared = [], 0
-    for bucket in buckets[start:] + buckets[:start]:
-        for a, pair in enumerate(bucket[:max_per_bucket]):
-            for other in bucket[:a]:
-                if set(pair) & set(other):
-                    continue
-                n_compared += 1
-                if np.bitwise_xor.reduce(rows[[*pair, *other]]).sum() <= limit:
-                    found.append([*pair, *other])
-        if n_compared >= max_compared:
-            break
-    return found[:most]
-
-
 def distances(rows):
     """Return in how many columns each pair of rows differs."""
     return (rows[:, np.newaxis] != rows).sum(axis=2)
@@ -734,12 +655,21 @@ def who_gains(X, atoms, codes, offered, algebra, prices):
     bits, uses = prices
     out = np.zeros((len(offered), len(X)), np.uint8)
     for a, atom in enumerate(offered):
-        larger, its_prices = np.vstack([atoms, atom]), (bits, np.append(np.zeros(len(atoms), int), uses[a]))
-        for j, x in enumerate(X):
-            off, on = (np.append(codes[j], np.uint8(use)) for use in (0, 1))
-            gain = row_cost(x, larger, off, algebra, its_prices) - row_cost(x, larger, on, algebra, its_prices)
-            out[a, j] = gain > 0
+        off, on = errors_without_and_with(atom, X, atoms, codes, algebra)
+        out[a] = off @ bits > on @ bits + uses[a]
     return out
+
+
+def errors_without_and_with(atom, X, atoms, codes, algebra):
+    """Return the errors of all rows without an additional atom, and with it."""
+    larger, ones = np.vstack([atoms, atom]), np.ones((len(X), 1), np.uint8)
+    return [errors(X, larger, np.hstack([codes, ones * use]), algebra).astype(int) for use in (0, 1)]
+
+
+def errors_fixed_by(atom, X, atoms, codes, algebra):
+    """Return how many errors an additional atom fixes if the rows that have fewer errors with it use it."""
+    off, on = errors_without_and_with(atom, X, atoms, codes, algebra)
+    return int(np.maximum(0, off.sum(axis=1) - on.sum(axis=1)).sum())
 
 
 def free_and_wrong(X, atoms, codes, k, algebra):
@@ -1120,38 +1050,6 @@ def hidden_cells(X, variables, numbers, fold, share):
             for j in columns:
                 hidden[i, j] = is_hidden and X[i, j] <= 1
     return hidden
-
-
-def rectangles_of_ones(X):
-    """Return all rectangles (rows, columns) of ones of a tiny table, as tuples of indices."""
-    n, m = X.shape
-    some_rows = [rows for size in range(1, n + 1) for rows in combinations(range(n), size)]
-    some_columns = [columns for size in range(1, m + 1) for columns in combinations(range(m), size)]
-    return [(rows, columns) for rows in some_rows for columns in some_columns if X[np.ix_(rows, columns)].all()]
-
-
-def cheapest_cover(X, role_cost, direct_cost=None, allowed=lambda columns: True):
-    """Return the lowest cost of an exact cover of a tiny table, over all sets of rectangles of ones.
-
-    ``role_cost`` is a function of the numbers of rows and columns of a rectangle, ``direct_cost`` that of a single one.
-    ``allowed`` returns whether a role may have these columns.
-    """
-    n, m = X.shape
-    options = {}  # the ones that each rectangle covers, as a set of bits, and its cost
-    for rows, columns in rectangles_of_ones(X):
-        if not allowed(columns):
-            continue
-        cells = sum(1 << (row * m + column) for row in rows for column in columns)
-        options[cells] = role_cost(len(rows), len(columns))
-        if direct_cost is not None and len(rows) == len(columns) == 1:
-            options[cells] = min(options[cells], direct_cost)
-    costs = {0: 0}
-    target = sum(1 << (row * m + column) for row in range(n) for column in range(m) if X[row, column])
-    for covered in range(target + 1):  # a union is never smaller than its parts
-        if covered in costs:
-            for cells, cost in options.items():
-                costs[covered | cells] = min(costs.get(covered | cells, math.inf), costs[covered] + cost)
-    return costs[target]
 
 
 def fit_into_one_role(X, one, other):

@@ -110,27 +110,6 @@ def test_estimators_and_functions_take_them(kind):
     assert (image == ba.denoise(picture, block_sizes=4, stride=4, random_state=0).image).all()
 
 
-def test_sparse_matrices_are_completed_as_sparse_ones():
-    model = ba.BinaryDictionaryLearning(3, random_state=0).fit(CupySparse(csr_array(X)))
-    completed = model.complete(CupySparse(csr_array(X.astype(float))))
-    assert (completed != csr_array(X)).nnz == 0
-
-
-def test_an_anndata_may_hold_them():
-    anndata = pytest.importorskip("anndata")
-    adata = anndata.AnnData(X.astype(np.float32))
-    adata._X = CupyArray(X.astype(np.float32))
-    assert ba.Table.from_any(adata).bits == BITS
-
-
-def test_partitions_of_dask_may_be_arrays_of_cupy():
-    da = pytest.importorskip("dask.array")
-    rows = da.from_array(X, chunks=(30, 20)).map_blocks(CupyArray, dtype=X.dtype, meta=np.empty((0, 0), X.dtype))
-    model = ba.BinaryDictionaryLearning(3, random_state=0).fit(rows)
-    np.testing.assert_array_equal(model.components_, ba.BinaryDictionaryLearning(3, random_state=0).fit(X).components_)
-    np.testing.assert_array_equal(model.transform(rows).compute(), model.transform(X))
-
-
 @pytest.mark.usefixtures("cupy")
 @pytest.mark.parametrize("kind", [CupyArray, Tensor, DeviceTensor])
 def test_cells_are_checked(kind):

@@ -11,6 +11,7 @@ from bitatoms.parallel import Workers
 from support.emulated_device import COMPILER, EmulatedDevice
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.usefixtures("few_trials"),
     pytest.mark.skipif(COMPILER is None, reason="the emulated device needs a C++ compiler"),
 ]
@@ -74,11 +75,6 @@ def assert_same_result(found, expected):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
 
 
-def assert_same_models(found, expected):
-    for name in ("components_", "bias_", "codelength_", "n_components_"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
-
-
 @pytest.mark.parametrize(
     ("algebra", "data", "how"),
     [
@@ -101,34 +97,6 @@ def test_methods_of_a_model_return_what_they_do_on_the_cpu(device, algebra):
     expected, found = on_both(device, lambda on: [getattr(model.set_params(device=on), name)(X) for name in METHODS])
     for name, own, other in zip(METHODS, found, expected, strict=True):
         np.testing.assert_array_equal(own, other, name)
-
-
-def test_a_store_is_fitted_and_coded_as_on_the_cpu(device, tmp_path):
-    pytest.importorskip("zarr")
-    store = ba.pack(table("xor"), tmp_path / "rows.zarr")
-
-    def run(on):
-        model = ba.BinaryDictionaryLearning(3, search_rows=40, device=on, random_state=0).fit(store)
-        codes = model.transform(store, output=tmp_path / f"{on}.zarr")
-        return model, codes.take(np.arange(len(codes)))
-
-    (expected, expected_codes), (found, codes) = on_both(device, run)
-    assert_same_models(found, expected)
-    assert codes == expected_codes
-
-
-def test_a_stream_is_learned_as_on_the_cpu(device):
-    X = table("xor")
-
-    def run(on):
-        model = ba.BinaryDictionaryLearning(3, device=on, random_state=0)
-        for start in range(0, len(X), 32):
-            model.partial_fit(X[start : start + 32])
-        return model
-
-    expected, found = on_both(device, run)
-    assert_same_models(found, expected)
-    np.testing.assert_array_equal(found.transform(X), expected.transform(X))
 
 
 def test_an_interrupted_search_has_the_best_result_so_far(device, monkeypatch):

@@ -69,19 +69,6 @@ def test_auto_takes_a_device_for_large_tables(log):
     ]
 
 
-def test_auto_falls_back_to_the_cpu(log):
-    with installed_cupy(None):
-        assert workers_for(1, "auto").device is None
-    assert len(log.messages) == 1
-    assert log.messages[0].startswith("computing on the CPU: CuPy is not installed; install it with")
-
-
-def test_the_reason_is_shown_if_verbose(capsys):
-    with installed_cupy(None):
-        ba.BinaryDictionaryLearning(2, device="auto", verbose=1, random_state=0).fit(X)
-    assert capsys.readouterr().err.count("computing on the CPU: a table of 2160 cells is too small to gain") == 1
-
-
 @pytest.mark.parametrize("device", ["gpu", None, 0, "CUDA"])
 def test_other_choices_are_errors(device):
     message = f"device={device!r} is not available; choose from 'cpu', 'cuda', 'auto'"
@@ -148,14 +135,6 @@ def test_an_estimator_is_unpickled_without_a_device():
 # --- where it goes
 
 
-def test_copies_of_workers_keep_it():
-    workers = Workers(2, device=FOUND)
-    assert [own.device for own in workers.map_tasks(lambda own, _: own, range(3))] == [FOUND] * 3
-    assert [own.device for own in workers.map_stream(lambda own, _: own, range(3))] == [FOUND] * 3
-    assert repr(workers) == repr(Workers(2))
-    assert workers == Workers(2)
-
-
 def transformed(method, data=X):
     """Return a call of a method of a fitted estimator."""
     return lambda model: getattr(model.set_params(device="cuda"), method)(data)
@@ -204,23 +183,6 @@ def test_cells_are_predicted_on_it(method):
     model = ba.BinaryDictionaryLearning(12, random_state=0).fit(planted)
     with found_device() as devices:
         transformed(method, np.where(planted[:5] > 0, np.nan, 0))(model)
-    assert FOUND in devices
-
-
-def test_a_stream_is_learned_on_it():
-    model = ba.BinaryDictionaryLearning(3, **ON_DEVICE)
-    with found_device() as devices:
-        model.partial_fit(X[:50])
-        assert set(devices) >= {FOUND}
-        devices.clear()
-        model.partial_fit(X[50:])
-        assert set(devices) >= {FOUND}
-
-
-def test_annotate_codes_on_it(model):
-    anndata = pytest.importorskip("anndata")
-    with found_device() as devices:
-        ba.annotate(anndata.AnnData(X.astype(np.float32)), copy(model).set_params(device="cuda"))
     assert FOUND in devices
 
 

@@ -31,7 +31,7 @@ except KeyboardInterrupt:
     [
         ("1", {"search": "paper", "coder": "greedy", "patience": None, "max_components": 2000}, 3),
         ("2", {"search": "fast", "patience": None}, 12),
-        ("2", {"search": "fast", "n_components": 30, "n_init": 20}, 1),
+        pytest.param("2", {"search": "fast", "n_components": 30, "n_init": 20}, 1, marks=pytest.mark.slow),
     ],
 )
 def test_interrupt_stops_a_fit_soon_and_leaves_the_best_model(n_jobs, how, n_rounds):

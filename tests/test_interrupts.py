@@ -2,7 +2,7 @@
 
 import signal
 import threading
-import time
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -95,7 +95,13 @@ def test_compilation_is_not_interrupted(tmp_path, monkeypatch):
 
 
 def test_threads_that_were_started_are_awaited(monkeypatch):
-    start, begun, chunks = parallel._Crew.start, threading.Event(), []
+    """The chunk that has begun ends only after the main thread has told the others to stop."""
+    start, begun, stopping, chunks = parallel._Crew.start, threading.Event(), threading.Event(), []
+
+    class Event(threading.Event):
+        def set(self):
+            super().set()
+            stopping.set()
 
     def interrupted_start(*arguments, **options):
         n_started = start(*arguments, **options)
@@ -105,9 +111,10 @@ def test_threads_that_were_started_are_awaited(monkeypatch):
 
     def task(start, stop):
         begun.set()
-        time.sleep(0.2)  # the interrupt comes meanwhile
+        assert stopping.wait(30)
         chunks.append(start)
 
+    monkeypatch.setattr(parallel, "threading", SimpleNamespace(**vars(threading) | {"Event": Event}))
     monkeypatch.setattr(parallel._Crew, "start", interrupted_start)
     with pytest.raises(KeyboardInterrupt):
         Workers(2, chunk_rows=64).map_rows(task, 640, 1.0)

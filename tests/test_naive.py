@@ -98,15 +98,6 @@ def test_a_beam_by_hand():
     assert naive.beam_row(x, atoms, without_gain, 4, 2).tolist() == [0, 0, 0]
 
 
-def test_fingerprint_by_hand():
-    one, other = np.zeros(130, np.uint8), np.zeros(130, np.uint8)
-    one[[0, 63]] = 1
-    assert naive.fingerprint(one) == 1 + (1 << 63)
-    other[[64, 65, 128]] = 1
-    assert naive.fingerprint(other) == (1 << 23) + (1 << 24) + (1 << 46)
-    assert naive.fingerprint(one ^ other) == naive.fingerprint(one) ^ naive.fingerprint(other)
-
-
 def test_an_update_together_by_hand():
     """Every user votes for the bit in both atoms; if both had it, rows with both would lack it."""
     X, codes = bits("1", "1", "1"), bits("11", "11", "10")

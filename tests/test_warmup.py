@@ -2,7 +2,6 @@
 
 import re
 from contextlib import nullcontext
-from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
@@ -10,9 +9,6 @@ import numba
 import pytest
 
 from bitatoms import FileError, InputError, warmup
-from bitatoms.core import coding as core_coding
-from bitatoms.kernels.gpu import beam as gpu_beam
-from bitatoms.kernels.gpu import coding as gpu_coding
 from bitatoms.kernels.gpu.device import find_device
 from bitatoms.kernels.gpu.variants import common_variants
 from bitatoms.kernels.jit import NoKernelCache
@@ -90,17 +86,6 @@ def test_kernels_of_a_device_are_compiled_after_those_of_the_processor(stored):
         warm_up(device="cuda")
 
 
-def test_beams_of_up_to_256_atoms_are_compiled_ahead():
-    common = [dict(macros) for _, kernel, macros in common_variants() if kernel == "beam_rows"]
-    expected = set()
-    for n_atoms in range(1, 257):
-        is_wide = n_atoms <= core_coding.MAX_WIDE_BEAM_ATOMS
-        width = core_coding._width(n_atoms) if is_wide else core_coding._NARROW
-        widths = [width, core_coding._WIDER * width] if is_wide else [width]
-        expected |= {(gpu_coding._gains(n_atoms), gpu_beam._entries(width)) for width in widths}
-    assert {(macros["GAINS"], macros["ENTRIES"]) for macros in common} == expected
-
-
 def test_kernels_in_the_cache_are_not_compiled_again(stored):
     stored += SMALL
     told = []
@@ -131,21 +116,10 @@ def test_a_process_that_ends_early_is_an_error(stored, monkeypatch):
         warm_up(1)
 
 
-def test_kernels_that_cannot_be_stored_are_an_error(stored):
-    with pytest.raises(FileError, match=r"compiled kernels cannot be stored in .*; is its disk full"):
-        warm_up(2)
-
-
 def test_without_a_folder_for_the_cache_it_fails_at_once(monkeypatch):
     monkeypatch.setattr(warmup.column_weights, "_cache", NoKernelCache())
     with pytest.raises(FileError, match=r"no folder for compiled kernels is writable; set .*NUMBA_CACHE_DIR"):
         warm_up()
-
-
-def test_the_folder_is_that_of_numba(monkeypatch, tmp_path):
-    assert warmup._cache_folder() == Path(numba.config.CACHE_DIR or warmup.column_weights._cache.cache_path)
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    assert warmup._cache_folder() == tmp_path
 
 
 def test_processes_that_cannot_be_started_are_an_error(stored, monkeypatch):

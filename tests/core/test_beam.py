@@ -1,4 +1,4 @@
-"""Beam coding, bit for bit against the oracle, and what it is for."""
+"""Beam coding: its stages, and what it is for. `test_block_machine.py` compares single beams with the oracle."""
 
 from unittest.mock import patch
 
@@ -9,49 +9,70 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.core.coding import CODERS, code, code_and_repair, code_by_beam, code_from_scratch
+from bitatoms.core.host_kernels import HostKernels
 from support.blocks import ALGEBRAS, LIMITS, WORKERS, assert_step, block_of, factors, priced_rule, within
 from support.strategies import planted, priced_factorisations, random_bits, random_prices
 
 
-def beam_rule(prices, max_atoms=None, residual_limit=0, algebra="xor"):
-    return priced_rule(algebra, prices, max_atoms, residual_limit, "beam")
+def beam_rule(prices, max_atoms=None, algebra="xor"):
+    return priced_rule(algebra, prices, max_atoms, 0, "beam")
 
 
-@given(priced_factorisations(n_atoms=st.integers(0, 9)), WORKERS, LIMITS, st.sampled_from((0, 3)))
-def test_beam_coding_matches_the_oracle(problem, workers, max_atoms, residual_limit):
-    X, atoms, codes, prices = problem
-    X, codes = X[:70], within(codes, max_atoms)[:70]
-    block = block_of(X, atoms, codes, "xor", workers)
-    change = code_by_beam(block, beam_rule(prices, max_atoms, residual_limit))
-    least = residual_limit if residual_limit > 0 else -1
-    expected = naive.beam_code(X, atoms, codes, prices, max_atoms, least)
-    assert_step(block, change, X, (atoms, codes), (atoms, expected), "xor")
-
-
-@pytest.mark.parametrize("most", [(1, 1), (3, 2), (255, 300)])
 @pytest.mark.parametrize(
-    ("n_atoms", "n_features"),
-    [(p, 130) for p in (1, 15, 16, 17, 63, 64, 65, 130)] + [(17, m) for m in (1, 63, 64, 65)],
+    ("n_atoms", "n_features"), [(p, 130) for p in (1, 16, 17, 63, 65)] + [(17, m) for m in (1, 64)]
 )
-def test_beam_coding_matches_the_oracle_at_awkward_sizes(most, n_atoms, n_features):
+@pytest.mark.parametrize("most", [(3, 2), (255, 300)])
+def test_a_beam_matches_the_oracle_at_awkward_sizes(most, n_atoms, n_features):
     X, atoms, codes = planted(n_atoms, 4, n_features, n_atoms, "xor")
     prices = random_prices(4, n_features, n_atoms, most)
-    block = block_of(X, atoms, codes, "xor")
-    change = code_by_beam(block, beam_rule(prices))
-    expected = naive.beam_code(X, atoms, codes, prices)
-    assert_step(block, change, X, (atoms, codes), (atoms, expected), "xor")
+    block, rule = block_of(X, atoms, codes, "xor"), beam_rule(prices)
+    block.kernels.code_by_beam(block.kernels.priced(block.atoms().words, rule.prices), rule, 5, 2)
+    np.testing.assert_array_equal(factors(block)[1], naive.beam_pass(X, atoms, codes, prices, 5, 2))
 
 
-def test_rows_that_stay_expensive_get_a_wider_beam():
-    """Rows of a random code, among rows of zeros that cost next to nothing."""
-    atoms, true = random_bits(0, 40, 64, 0.4), random_bits(1, 6, 40, 0.2)
-    X = np.vstack([naive.product(true, atoms, "xor"), np.zeros((60, 64), np.uint8)])
-    prices, none = (np.full(64, 60), np.full(40, 25)), np.zeros((66, 40), np.uint8)
-    block = block_of(X, atoms, none, "xor")
-    code_by_beam(block, beam_rule(prices))
-    expected = naive.beam_code(X, atoms, none, prices)
-    np.testing.assert_array_equal(factors(block)[1], expected)
-    assert (expected != naive.beam_pass(X, atoms, none, prices, 25, 3)).any()
+@pytest.fixture
+def beams(monkeypatch):
+    """Return a list of the width and patience of each beam, and of the rows that it codes."""
+    found, code_by_beam = [], HostKernels.code_by_beam
+
+    def recorded(kernels, tables, rule, width, patience):
+        found.append((width, patience, np.flatnonzero(kernels._block._read_rows.stale).tolist()))
+        return code_by_beam(kernels, tables, rule, width, patience)
+
+    monkeypatch.setattr(HostKernels, "code_by_beam", recorded)
+    return found
+
+
+def random_rows(n_atoms):
+    """Return 20 rows of a random code, of which most cost more than three times the mean, 50 of zeros, and prices."""
+    atoms, true = random_bits(0, n_atoms, 64, 0.4), random_bits(1, 20, n_atoms, 8 / n_atoms)
+    X = np.vstack([naive.product(true, atoms, "xor"), np.zeros((50, 64), np.uint8)])
+    return X, atoms, np.zeros((70, n_atoms), np.uint8), (np.full(64, 60), np.full(n_atoms, 25))
+
+
+@pytest.mark.parametrize(
+    ("n_atoms", "widths", "patience"), [(20, (32, 256), 3), (40, (25, 200), 3), (128, (8, 64), 3), (129, (4,), 2)]
+)
+def test_rows_that_stay_expensive_get_a_wider_beam(beams, n_atoms, widths, patience):
+    X, atoms, none, prices = random_rows(n_atoms)
+    block, first, rule = block_of(X, atoms, none, "xor"), block_of(X, atoms, none, "xor"), beam_rule(prices)
+    first.kernels.code_by_beam(first.kernels.priced(first.atoms().words, rule.prices), rule, widths[0], patience)
+    costs = first.row_costs(rule.prices)
+    rows = [list(range(70)), np.flatnonzero(costs > 3 * costs.mean()).tolist()]
+    beams.clear()
+    change = code_by_beam(block, rule)
+    assert beams == [(width, patience, own) for width, own in zip(widths, rows, strict=False)]
+    assert 0 < len(rows[1])
+    assert change.codes == block.codes().count() > 0
+
+
+@pytest.mark.parametrize(
+    ("n_atoms", "expected"), [(20, [(8, 2), (32, 3), (256, 3)]), (128, [(8, 2), (8, 3), (64, 3)]), (129, [(4, 2)])]
+)
+def test_beams_after_greedy_coding(beams, n_atoms, expected):
+    X, atoms, none, prices = random_rows(n_atoms)
+    CODERS["beam"](block_of(X, atoms, none, "xor"), beam_rule(prices))
+    assert [beam[:2] for beam in beams] == expected
 
 
 @given(priced_factorisations(), ALGEBRAS, WORKERS, LIMITS)
@@ -59,21 +80,17 @@ def test_no_row_costs_more_after_beam_coding(problem, algebra, workers, max_atom
     X, atoms, codes, prices = problem
     codes = within(codes, max_atoms)
     block = block_of(X, atoms, codes, algebra, workers)
-    code_by_beam(block, beam_rule(prices, max_atoms, 0, algebra))
+    change = code_by_beam(block, beam_rule(prices, max_atoms, algebra))
     found = factors(block)[1]
+    assert_step(block, change, X, (atoms, codes), (atoms, found), algebra)
     before, after = (naive.costs(X, atoms, table, algebra, prices) for table in (codes, found))
     changed = (found != codes).any(axis=1)
     assert all(now < then if new else now == then for now, then, new in zip(after, before, changed, strict=True))
     assert max_atoms is None or found.sum(axis=1).max(initial=0) <= max_atoms
-
-
-@given(priced_factorisations())
-def test_under_or_beam_coding_is_coding_from_scratch(problem):
-    X, atoms, codes, prices = problem
-    one, other = (block_of(X, atoms, codes, "or") for _ in range(2))
-    rule = beam_rule(prices, algebra="or")
-    assert code_by_beam(one, rule) == code_from_scratch(other, rule)
-    np.testing.assert_array_equal(factors(one)[1], factors(other)[1])
+    if algebra == "or":
+        other = block_of(X, atoms, codes, "or")
+        assert code_from_scratch(other, beam_rule(prices, max_atoms, "or")) == change
+        assert other.codes() == block.codes()
 
 
 @pytest.mark.parametrize(("n_features", "density"), [(64, 0.15), (200, 0.2)])
@@ -93,16 +110,28 @@ def test_beam_coding_finds_more_true_codes_than_greedy_coding(n_features, densit
 
 
 @given(priced_factorisations(n_atoms=st.integers(0, 9)), WORKERS, LIMITS, st.booleans(), st.sampled_from((0.5, 1, 3)))
-def test_greedy_then_beam_coding_matches_the_oracle(problem, workers, max_atoms, every, times):
+def test_after_greedy_coding_rows_that_cost_more_than_typical_ones_get_ever_wider_beams(
+    problem, workers, max_atoms, every, times
+):
     X, atoms, _, prices = problem
-    X, none = X[:70], np.zeros((min(70, len(X)), len(atoms)), np.uint8)
+    X, none = X[:40], np.zeros((min(40, len(X)), len(atoms)), np.uint8)
     typical = 1 + times * float(np.mean(naive.costs(X, atoms, none, "xor", prices) or [0.0])) / 4
     block = block_of(X, atoms, none, "xor", workers)
     rule = beam_rule(prices, max_atoms)._replace(typical=typical)
     with patch("bitatoms.core.coding.code_from_information_sets"):  # which finds better codes of a few rows
         change = (CODERS["beam"] if every else code_and_repair)(block, rule)
-    expected = naive.beam_where_it_matters(X, atoms, prices, typical, every, max_atoms)
-    assert_step(block, change, X, (atoms, none), (atoms, expected), "xor")
+
+    def again(codes, rows, width, patience):
+        out = codes.copy()
+        out[rows] = naive.beam_pass(X[rows], atoms, codes[rows], prices, width, patience, max_atoms)
+        return out, np.array(naive.costs(X, atoms, out, "xor", prices), int)
+
+    codes = naive.priced_code(X, atoms, none, "xor", prices, max_atoms)
+    greedy = np.array(naive.costs(X, atoms, codes, "xor", prices), int)
+    codes, costs = again(codes, (greedy > 1.5 * typical) | every, 8, 2)
+    codes, costs = again(codes, (costs < greedy) | (costs > 1.5 * typical), 32, 3)
+    codes, _ = again(codes, costs > 3 * typical, 256, 3)
+    assert_step(block, change, X, (atoms, none), (atoms, codes), "xor")
 
 
 @given(priced_factorisations(n_atoms=st.integers(1, 9)), st.booleans())

@@ -17,7 +17,7 @@ from support.strategies import SEEDS, random_bits
 def coded(data, atoms, algebra, coder, seed):
     prices = codelength_prices(len(data), data.n_known, np.arange(data.n_cols) % 9, np.arange(len(atoms)) % 7)
     block = Block(data, BitMatrix.from_dense(atoms), None, covering(algebra), Workers())
-    tables = block.kernels.priced(block._atoms.words, prices)
+    tables = block.kernels.priced(block.atoms().words, prices)
     rule = coding.coding_rule("mdl", algebra, None, 0, prices)
     coding.CODERS[coder](block, rule)
     return block.codes(), tables

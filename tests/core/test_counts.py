@@ -137,11 +137,3 @@ def test_a_pass_can_be_pickled(algebra):
     here, away = run_pass(data, codes, spec, Workers()), run_pass(*there, Workers())
     assert here[0] == away[0]
     assert same(here[1], pickle.loads(pickle.dumps(away[1])))
-
-
-def test_rows_in_memory_are_taken_by_index():
-    X = random_bits(0, 130, 65, 0.3)
-    rows = MemoryRows(bits_of(X), Workers())
-    np.testing.assert_array_equal(rows.take(np.array([0, 64, 129])).to_dense(), X[[0, 64, 129]])
-    assert rows.in_memory is not None
-    assert (rows.n_rows, rows.n_features) == (130, 65)

@@ -86,15 +86,6 @@ def test_equal_rows_are_coded_once(algebra, monkeypatch):
     assert len(coded) == 2
 
 
-def test_rows_whose_code_depends_on_others_are_all_coded(monkeypatch):
-    """Without the cost of a typical row, it is the mean of the rows."""
-    data = BitMatrix.from_dense(np.repeat(random_bits(0, 2, 20, 0.5), 50, axis=0))
-    atoms, bias = BitMatrix.from_dense(random_bits(1, 3, 20, 0.4)), BitMatrix.zeros(1, 20)
-    monkeypatch.setattr(pass_spec, "_coded_once", None)
-    for coder in ("mend", "beam"):
-        row_codes(data, PassSpec(atoms, bias, coder, priced_rule("xor", (np.ones(20), np.zeros(3)))), Workers())
-
-
 # --- find_distinct
 
 
@@ -139,13 +130,3 @@ def test_rows_with_equal_hashes_are_compared(monkeypatch):
     monkeypatch.setattr(distinct_rows, "row_hashes", lambda table: np.zeros(len(table), np.uint64))
     assert find_distinct(data) is None
     assert find_distinct(data[:1][np.zeros(100, int)]) is not None
-
-
-def test_rows_with_other_unknown_cells_or_codes_are_distinct():
-    data = BitMatrix.zeros(100, 20)
-    codes = BitMatrix.from_dense(np.arange(100)[:, np.newaxis] % 2)
-    assert len(find_distinct(data).rows) == 1
-    assert len(find_distinct(data, codes).rows) == 2
-    assert (
-        len(find_distinct(data.with_unknown(BitMatrix.from_dense(np.repeat(codes.to_dense(), 20, axis=1)))).rows) == 2
-    )

@@ -1,18 +1,16 @@
 """Costs of missed and added ones: coding, update and counts, against the oracles."""
 
 import numpy as np
-import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
 from bitatoms.core.atoms import flips_by_column, update_together
-from bitatoms.core.coding import code, code_from_scratch, would_use
+from bitatoms.core.coding import would_use
 from bitatoms.core.error_costs import ERROR_BITS, ErrorCosts
 from bitatoms.core.objective import Objective
 from bitatoms.core.removal import AtomRemoval
 from bitatoms.core.voted_bits import are_ones
-from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
 from support.blocks import bits_of, block_of, factors, priced_rule
 from support.costs import random_costs
@@ -25,27 +23,6 @@ def own_prices(seed, n_atoms, n_features):
     missed, added = 2 * random.integers(1, 12, (2, n_features))
     forbidden = random.random(n_features) < random.choice([0, 0.1, 1])
     return missed, random.integers(0, 20, n_atoms), added, forbidden
-
-
-@settings(max_examples=60)
-@given(factorisations(n_atoms=st.integers(0, 20)), SEEDS, st.sampled_from([None, 1, 3]))
-@example((np.ones((3, 65), np.uint8), np.ones((2, 65), np.uint8), np.zeros((3, 2), np.uint8)), 0, None)
-def test_rows_are_coded_at_the_prices_of_missed_and_added_ones(problem, seed, max_atoms):
-    X, atoms, codes = problem
-    prices = own_prices(seed, *atoms.shape)
-    codes = codes if max_atoms is None else codes * (np.cumsum(codes, axis=1) <= max_atoms).astype(np.uint8)
-    rule = priced_rule("or", prices, max_atoms)
-    block = block_of(X, atoms, codes, "or")
-    code(block, rule)
-    expected = naive.priced_code(X, atoms, codes, "or", prices, max_atoms)
-    np.testing.assert_array_equal(factors(block)[1], expected)
-    assert block.row_costs(rule.prices).tolist() == naive.costs(X, atoms, expected, "or", prices)
-    fresh = block_of(X, atoms, codes, "or")
-    code_from_scratch(fresh, rule)
-    allowed = [code * ~naive.forbidden_atoms(x, atoms, prices) for x, code in zip(X, codes, strict=True)]
-    allowed = np.array(allowed, np.uint8).reshape(codes.shape)
-    expected = naive.code_from_scratch(X, atoms, allowed, "or", prices, max_atoms)
-    np.testing.assert_array_equal(factors(fresh)[1], expected)
 
 
 @settings(max_examples=30)
@@ -147,13 +124,3 @@ def test_costs_of_1_are_none():
     assert costs.added_bits.tolist() == [0, 8, 1 << 32]
     assert costs.forbidden.tolist() == [4]
     assert costs.take_columns(np.array([2, 0])).added.tolist() == [np.inf, 1]
-
-
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_coding_with_costs_does_not_depend_on_threads(n_threads):
-    X, atoms = random_bits(0, 3000, 70, 0.3), random_bits(1, 20, 70, 0.1)
-    rule = priced_rule("or", own_prices(2, 20, 70))
-    blocks = [block_of(X, atoms, np.zeros((3000, 20), np.uint8), "or", Workers(n)) for n in (1, n_threads)]
-    for block in blocks:
-        code_from_scratch(block, rule)
-    assert blocks[0].factors() == blocks[1].factors()

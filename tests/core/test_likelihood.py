@@ -119,29 +119,6 @@ def test_results_without_counts_of_ones_have_one_frequency_of_errors_per_column(
     np.testing.assert_allclose(probabilities[0], 1 - probabilities[1])
 
 
-def test_probabilities_of_ones_depend_on_the_prediction(learned):
-    model, X, result = learned
-    predicted = result.reconstruct().to_dense()
-    probabilities = Frequencies.of_result(model).probabilities_of_ones()
-    assert probabilities.shape == (2, 70)
-    for i in (0, 33, 69):
-        for u in (0, 1):
-            cells = X[predicted[:, i] == u, i]
-            assert probabilities[u, i] == pytest.approx((cells.sum() + 0.5) / (len(cells) + 1))
-
-
-def test_bits_do_not_depend_on_chunks_and_threads(learned):
-    model, X, _ = learned
-    coder, data = RowCoder(model, Frequencies.of_result(model)), BitMatrix.from_dense(X)
-    expected = coder.describe(data, SINGLE)
-    for workers in (Workers(1, chunk_rows=64), Workers(3, chunk_rows=64)):
-        described = coder.describe(data, workers)
-        assert described.codes == expected.codes
-        np.testing.assert_array_equal(described.bits, expected.bits)
-    # At most the bits of the codes of the search, which are not chosen at these frequencies.
-    assert (expected.bits <= coder.row_bits(data, model.code(data, SINGLE).codes(), SINGLE) + 1e-9).all()
-
-
 @settings(max_examples=30)
 @given(
     factorisations(st.sampled_from((1, 5, 17)), st.sampled_from((1, 8, 65)), st.integers(0, 4)),
@@ -193,12 +170,3 @@ def test_cell_probabilities_do_not_depend_on_other_rows_chunks_and_threads(incom
     expected = coder.cell_probabilities(data, SINGLE)
     np.testing.assert_array_equal(coder.cell_probabilities(data, Workers(3, chunk_rows=64)), expected)
     np.testing.assert_array_equal(coder.cell_probabilities(data[100:101], SINGLE), expected[100:101])
-
-
-def test_sampled_codes_use_at_most_the_largest_number_of_atoms(incomplete):
-    model, data = incomplete[0], incomplete[1][:80]
-    limited = replace(model, max_atoms_per_sample=1)
-    exact = RowCoder(limited, Frequencies.of_result(model))
-    sampled = replace(exact, averaging=Averaging(most_atoms=0, sampling=Sampling(skipped=10, kept=2000)))
-    expected = exact.cell_probabilities(data, SINGLE)
-    np.testing.assert_allclose(sampled.cell_probabilities(data, SINGLE), expected, atol=0.06)

@@ -112,16 +112,6 @@ def test_all_of_some_columns_are_compared_with_the_bits_to_choose_them(table):
     assert found == {(True, False), (True, True)}
 
 
-def test_two_columns_that_never_occur_together(table):
-    """Where 11 rows are expected, none surprises by 16 bits, and one by 11; it takes 13 to choose a pair and a way."""
-    X = table.astype(np.int64)
-    X[:, :2] = 0
-    X[::8, 0] = X[1::8, 1] = 1
-    assert 10 < rows_by_chance(margins_of(X), [0, 1])[2] < 12
-    assert not is_explained(X, [0, 1], either_way=True)
-    assert is_explained(X, [0, 1])
-
-
 def test_one_column_is_explained(table):
     assert is_explained(table, [0])
     assert is_explained(table, [])
@@ -184,57 +174,12 @@ def test_empty_tables():
     assert is_explained(np.zeros((4, 5), np.uint8), [0, 1])
 
 
-def test_chance_explains_all_pairs_of_columns_although_rows_with_many_ones_have_many_of_them(table):
-    n, frequent = len(table), range(12)
-    pairs = [[i, j] for i in frequent for j in range(i)]
-    assert all(is_explained(table, pair) for pair in pairs)
-    together = sum((table[:, i] & table[:, j]).sum() for i, j in pairs)
-    ones = table.sum(axis=0)
-    assert together > 2 * sum(ones[i] * ones[j] / n for i, j in pairs)
-    assert is_explained(table, list(frequent))
-
-
-def test_columns_that_occur_together_are_not_explained(table):
-    X = table.copy()
-    X[:15, [70, 80, 90]] = 1
-    assert not is_explained(X, [70, 80])
-    assert not is_explained(X, [3, 70, 80, 90])
-    assert is_explained(X, [70, 50])
-
-
-def test_columns_that_occur_together_too_rarely_for_any_two_of_them_are_not_explained_if_they_are_many(table):
-    X = table.copy()
-    columns = list(range(60, 70))
-    X[:, columns] = 0
-    X[:2, columns] = 1
-    assert is_explained(X, columns[:2])
-    assert not is_explained(X, columns)
-
-
 def test_most_columns_of_a_dense_table():
     """The factors that make a row with all its ones in these columns likely exceed the largest number."""
     X, columns = random_bits(0, 60, 80, 0.5), range(64)
     assert is_explained(X, columns)
     X[:5, columns] = 1
     assert not is_explained(X, columns)
-
-
-def test_a_copy_of_a_row_is_explained(table):
-    longest = np.flatnonzero(table[table.sum(axis=1).argmax()])
-    assert is_explained(table, longest, is_copy=True)
-    X = table.copy()
-    X[:, longest] = 0
-    X[:2, longest] = 1
-    assert not is_explained(X, longest)
-    X[1] = 0
-    assert is_explained(X, longest, is_copy=True)
-
-
-def test_columns_that_exclude_each_other_are_explained_unless_either_way(table):
-    X = table.copy()
-    X[::2, 0], X[1::2, 0], X[::2, 1], X[1::2, 1] = 1, 0, 0, 1
-    assert is_explained(X, [0, 1])
-    assert not is_explained(X, [0, 1], either_way=True)
 
 
 @pytest.mark.parametrize(("one", "other", "expected"), [(0, 2, 10 * 1.5 / 3), (1, 2, 10 * 0.15 / 1.15)])

@@ -51,21 +51,3 @@ def test_rows_with_at_most_one_feature_are_counted_from_their_ones(has_bias):
     bias = np.array([[1, 0, 0, 1, 0, 0]], np.uint8) * has_bias
     counts = count_members_in_rest(Rest(40, X.sum(axis=0)), BitMatrix.from_dense(atoms), BitMatrix.from_dense(bias))
     assert_members(counts, X, atoms, bias[0])
-
-
-@pytest.mark.parametrize("search", ["fast", "paper"])
-@pytest.mark.parametrize("unknown", [0.0, 0.1])
-@pytest.mark.usefixtures("few_trials_here")
-def test_a_fit_counts_its_training_table(search, unknown):
-    X = ba.datasets.planted(200, 40, 4, algebra="or", code_density=0.4, noise=0.02, random_state=0).X
-    X = np.where(np.random.default_rng(0).random(X.shape) < unknown, np.nan, X.astype(float))
-    model = ba.BinaryDictionaryLearning(algebra="or", search=search, random_state=0, n_components=4).fit(X).as_model()
-    cells = np.where(np.isnan(X), 2, X).astype(np.uint8)
-    atoms = model.atoms.to_dense()
-    np.testing.assert_array_equal(model.lacking, naive.lacking(cells, atoms, model.bias))
-    np.testing.assert_array_equal(model.complete, naive.complete(cells, atoms, model.bias).sum(axis=0))
-    if unknown:
-        known = [naive.known(cells)[:, atom > 0].all(axis=1).sum() for atom in atoms]
-        np.testing.assert_array_equal(model.atom_known, known)
-    else:
-        assert model.atom_known is None

@@ -40,16 +40,6 @@ def test_hidden_cells_are_completed_up_to_the_noise(hidden):
     assert wrong.mean() < noise.mean() + 0.005
 
 
-def test_probabilities_of_hidden_cells_are_calibrated(hidden):
-    """Among cells with about the same probability, the share of ones is that probability."""
-    factors, mask, data, model = hidden
-    probabilities, truth = model.cell_probabilities(data, SINGLE)[mask], factors.X[mask]
-    for low, high in ((0, 0.1), (0.9, 1)):
-        cells = (probabilities >= low) & (probabilities < high)
-        assert cells.sum() > 500
-        assert truth[cells].mean() == pytest.approx(probabilities[cells].mean(), abs=0.01)
-
-
 @settings(max_examples=12)
 @given(matrices(n_rows=st.sampled_from((1, 5, 65))), st.sampled_from((0.0, 0.3, 1.0)), SEEDS)
 def test_known_cells_stay_and_values_under_the_mask_have_no_influence(X, share, seed):
@@ -64,12 +54,6 @@ def test_known_cells_stay_and_values_under_the_mask_have_no_influence(X, share, 
     np.testing.assert_array_equal(probabilities, others)
     np.testing.assert_array_equal(completed.to_dense()[mask == 0], X[mask == 0])
     assert ((probabilities > 0) & (probabilities < 1)).all()
-
-
-def test_a_table_without_unknown_cells_is_returned_as_it_is(hidden):
-    factors, _, _, model = hidden
-    data = BitMatrix.from_dense(factors.X)
-    assert model.completed(data, SINGLE) is data
 
 
 @settings(max_examples=30)

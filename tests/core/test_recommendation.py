@@ -116,21 +116,6 @@ def test_a_row_that_has_everything_gets_nothing():
     assert np.isnan(probabilities[0]).all()
 
 
-def test_hidden_items_of_baskets_are_recommended_more_often_than_popular_ones():
-    """Leave one out, as in docs/tutorials/baskets.md: one item of each basket is hidden, and five are recommended."""
-    table = ba.datasets.baskets(1600)
-    X, random = table.bits.to_dense(), np.random.default_rng(0)
-    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(X[:1200])
-    baskets = X[1200:][X[1200:].sum(axis=1) > 1]
-    hidden = np.array([random.choice(np.flatnonzero(basket)) for basket in baskets])
-    visible = baskets.copy()
-    visible[np.arange(len(baskets)), hidden] = 0
-    found = recommend(model.as_model(), BitMatrix.from_dense(visible), 5, SINGLE).features
-    popular = largest(np.where(visible == 1, -1, X[:1200].mean(axis=0)), 5)
-    hits, popular_hits = ((each == hidden[:, np.newaxis]).any(axis=1).mean() for each in (found, popular))
-    assert hits > popular_hits + 0.3
-
-
 def test_a_model_without_atoms_recommends_what_is_popular():
     X = np.random.default_rng(0).random((60, 5)) < np.array([0.1, 0.5, 0.3, 0.45, 0.2])
     model = replace(ba.BinaryDictionaryLearning(random_state=0).fit(X).as_model())

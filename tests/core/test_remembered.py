@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,68 +11,23 @@ from bitatoms import BitMatrix, factorize
 from bitatoms.core.model import Model
 from bitatoms.core.pass_spec import PassSpec, coded_block
 from bitatoms.core.remembered import (
-    code_from_nearest,
     frequent_codes,
     hard_codes,
     max_remembered,
-    start_from_nearest,
 )
 from bitatoms.parallel import Workers
 from support.blocks import (
     ALGEBRAS,
     LIMITS,
     WORKERS,
-    assert_consistent,
-    assert_step,
     bits_of,
     block_of,
-    factors,
     priced_rule,
     within,
 )
-from support.strategies import SEEDS, planted, priced_factorisations, random_bits, random_prices
+from support.strategies import priced_factorisations, random_bits
 
 RESIDUAL_LIMITS = st.sampled_from((0, 3))
-
-
-@given(priced_factorisations(), st.integers(0, 20), SEEDS, ALGEBRAS, WORKERS, LIMITS, RESIDUAL_LIMITS)
-def test_the_nearest_code_is_that_of_the_oracle(problem, n, seed, algebra, workers, max_atoms, residual_limit):
-    X, atoms, codes, prices = problem
-    remembered = random_bits(seed, n, len(atoms), 0.4)
-    block = block_of(X, atoms, np.zeros_like(codes), algebra, workers)
-    start_from_nearest(block, priced_rule(algebra, prices, max_atoms, residual_limit), BitMatrix.from_dense(remembered))
-    least = residual_limit if residual_limit > 0 else -1
-    expected = naive.nearest_code(X, atoms, remembered, algebra, prices, max_atoms, least)
-    np.testing.assert_array_equal(factors(block)[1], expected)
-    assert_consistent(block, X, algebra)
-
-
-@pytest.mark.parametrize("algebra", ["xor", "or"])
-@pytest.mark.parametrize(
-    ("n_remembered", "n_atoms", "n_features"),
-    [(n, 5, 65) for n in (1, 15, 16, 17, 63, 64, 65, 130)] + [(40, p, m) for p, m in ((64, 300), (65, 64), (2, 1))],
-)
-def test_the_nearest_code_at_awkward_sizes(algebra, n_remembered, n_atoms, n_features):
-    X, atoms, codes = planted(n_atoms, 30, n_features, n_atoms, algebra)
-    X[10:][random_bits(6, 20, n_features, 0.2) == 1] = 2
-    remembered = np.vstack([codes[::2], random_bits(7, n_remembered, n_atoms, 0.3)])[-n_remembered:]
-    prices = random_prices(4, n_features, n_atoms, (3, 2))  # many ties
-    block = block_of(X, atoms, np.zeros_like(codes), algebra)
-    start_from_nearest(block, priced_rule(algebra, prices), BitMatrix.from_dense(remembered))
-    np.testing.assert_array_equal(factors(block)[1], naive.nearest_code(X, atoms, remembered, algebra, prices))
-
-
-@given(priced_factorisations(n_rows=st.sampled_from((1, 17, 65))), ALGEBRAS, WORKERS, LIMITS)
-def test_a_row_takes_a_remembered_code_where_it_costs_less(problem, algebra, workers, max_atoms):
-    X, atoms, codes, prices = problem
-    codes = within(codes, max_atoms)
-    block = block_of(X, atoms, codes, algebra, workers)
-    remembered = codes[::3]
-    change = code_from_nearest(block, priced_rule(algebra, prices, max_atoms), BitMatrix.from_dense(remembered))
-    nearest = naive.nearest_code(X, atoms, remembered, algebra, prices, max_atoms)
-    coded = naive.priced_code(X, atoms, nearest, algebra, prices, max_atoms)
-    expected = naive.cheaper(X, atoms, codes, coded, algebra, prices)
-    assert_step(block, change, X, (atoms, codes), (atoms, expected), algebra)
 
 
 @given(priced_factorisations(n_rows=st.sampled_from((1, 17, 65))), ALGEBRAS, st.sampled_from((1, 7, 64)))
@@ -120,11 +74,6 @@ def test_of_codes_as_frequent_some_are_remembered_whatever_the_order_of_the_rows
     assert found == frequent_codes(BitMatrix.from_dense(np.random.default_rng(0).permutation(codes)), n_features)
     ordered = frequent_codes(BitMatrix.from_dense(seldom), 100).to_dense().tolist()  # all of them
     assert np.ptp(np.diff([ordered.index(row) for row in found.to_dense()[5:].tolist()])) <= 1
-
-
-@pytest.mark.parametrize(("n_rows", "n_atoms"), [(0, 0), (3, 0), (0, 70), (3, 70)])
-def test_no_code_is_remembered_where_there_is_none(n_rows, n_atoms):
-    assert frequent_codes(BitMatrix.zeros(n_rows, n_atoms), 10).shape == (0, n_atoms)
 
 
 def test_rows_find_the_codes_of_the_fit_again():

@@ -7,31 +7,8 @@ from hypothesis import assume, given, settings
 import naive
 from bitatoms.core.removal import AtomRemoval
 from bitatoms.parallel import Workers
-from support.blocks import ALGEBRAS, WORKERS, assert_consistent, block_of, factors, priced_rule
-from support.strategies import SEEDS, factorisations, priced_factorisations
-
-
-@settings(max_examples=30)
-@given(priced_factorisations(), ALGEBRAS, WORKERS)
-def test_changes_are_those_of_a_removal_and_leave_the_block_as_it_is(problem, algebra, workers):
-    X, atoms, codes, prices = problem
-    assume(len(atoms))
-    block = block_of(X, atoms, codes, algebra, workers)
-    removal = AtomRemoval(block, priced_rule(algebra, prices))
-    wrong, uses = block.wrong(), block.uses()
-    all_atoms = np.arange(len(atoms))
-    more_wrong, _, more_uses = removal.changes(all_atoms, removal.users_of(all_atoms))
-    assert_consistent(block, X, algebra)
-    np.testing.assert_array_equal(factors(block)[1], codes)
-    for k in all_atoms:
-        block = block_of(X, atoms, codes, algebra, workers)
-        AtomRemoval(block, priced_rule(algebra, prices)).remove(k)
-        recoded = factors(block)[1]
-        assert_consistent(block, X, algebra)
-        assert not recoded[:, k].any()
-        np.testing.assert_array_equal(recoded[codes[:, k] == 0], codes[codes[:, k] == 0])
-        np.testing.assert_array_equal(more_wrong[k], block.wrong() - wrong)
-        np.testing.assert_array_equal(more_uses[k], block.uses() - uses)
+from support.blocks import ALGEBRAS, WORKERS, block_of, factors, priced_rule
+from support.strategies import priced_factorisations
 
 
 @settings(max_examples=20)
@@ -58,18 +35,6 @@ def test_users_are_each_listed_once_the_first_ones_from_all_parts(n_users):
     if n_users >= 64:
         first = np.sort(users[:16])
         assert np.diff(first, prepend=0, append=n_users).max() <= n_users / 4
-
-
-@given(factorisations(), SEEDS)
-def test_users_of_several_atoms_are_those_of_each(problem, seed):
-    X, atoms, codes = problem
-    removal = AtomRemoval(
-        block_of(X, atoms, codes, "xor"), priced_rule("xor", (np.ones(X.shape[1], int), np.ones(len(atoms), int)))
-    )
-    some = np.random.default_rng(seed).permutation(len(atoms))[: len(atoms) // 2 + 1]
-    for k, users in zip(some, removal.users_of(some), strict=True):
-        np.testing.assert_array_equal(users, removal.users_of(np.array([k]))[0])
-        np.testing.assert_array_equal(np.sort(users), np.flatnonzero(codes[:, k]))
 
 
 @pytest.mark.parametrize("workers", [Workers(), Workers(2, 64)])

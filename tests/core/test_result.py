@@ -76,10 +76,3 @@ def test_what_a_small_saving_means(result, n_atoms, beyond, ended, verdict):
     some = replace(some, bits_without=int(1.01 * result.codelength.total), codelengths={"or": 1})
     assert some.saves_little
     assert verdict in some.summary()
-
-
-@pytest.mark.parametrize("ended", ["max_iter", "max_time", "callback", "interrupted", "max_memory"])
-def test_it_says_why_a_search_was_cut_short(result, ended):
-    words = {"max_iter": "limit of rounds", "max_time": "time limit", "callback": "by a callback"}
-    assert words.get(ended, ended.removeprefix("max_")) in replace(result, ended=ended).summary()
-    assert "not known" not in replace(result, ended=ended).summary()

@@ -76,25 +76,6 @@ def test_windows_are_narrow_where_rows_are_alike_only_in_parts(mosaic):
     assert (everything.completed(data, WORKERS).to_dense() == X)[mask].mean() < 0.9
 
 
-def test_windows_are_wide_where_rows_are_alike_everywhere():
-    random = np.random.default_rng(0)
-    shares = np.clip(random.random((3, 640)) * 0.6 + 0.2, 0, 1)
-    X = (random.random((300, 640)) < shares[random.integers(3, size=300)]).astype(np.uint8)
-    mask = random.random(X.shape) < 0.05
-    rows = fit_similar_rows(as_bits(np.where(mask, np.uint8(2), X)), random, WORKERS)
-    assert rows.settings.radius >= 3
-
-
-def test_the_result_does_not_depend_on_threads(mosaic):
-    X, mask = mosaic
-    data = as_bits(np.where(mask, np.uint8(2), X))
-    one, four = (
-        fit_similar_rows(data, np.random.default_rng(0), workers).cell_probabilities(data, workers)
-        for workers in (Workers(1), Workers(4))
-    )
-    np.testing.assert_array_equal(one, four)
-
-
 def test_many_rows_are_sampled(mosaic):
     X, mask = mosaic
     data = as_bits(np.where(mask, np.uint8(2), X))

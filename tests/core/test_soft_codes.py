@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, factorize
 from bitatoms.core.model import Model
-from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
 from support.blocks import bits_of
@@ -88,39 +87,3 @@ def test_an_atom_without_ones_costs_its_use(has_ones):
         found = model.soft_codes(BitMatrix.zeros(3, 65), BitMatrix.zeros(3, 2), SINGLE)
     unused, used = counts[1][:, 0] + 0.5
     np.testing.assert_allclose(found[:, 0], np.log2(used / unused))
-
-
-@pytest.fixture(scope="module", params=["xor", "or"])
-def learned(request):
-    """Return a model of a table with unknown cells, and the table."""
-    X = planted(300, 70, 5, algebra=request.param, noise=0.05, random_state=0).X
-    X[random_bits(1, *X.shape, 0.05) == 1] = 2
-    data = bits_of(X)
-    return Model.from_factorization(factorize(data, algebra=request.param, random_state=0)), data
-
-
-def test_soft_codes_do_not_depend_on_other_rows_chunks_and_threads(learned, monkeypatch):
-    model, data = learned
-    codes = model.codes(data, SINGLE)
-    expected = model.soft_codes(data, codes, SINGLE)
-    np.testing.assert_array_equal(model.soft_codes(data, codes, Workers(3, chunk_rows=64), max_rows=7), expected)
-    np.testing.assert_array_equal(model.soft_codes(data[100:101], codes[100:101], SINGLE), expected[100:101])
-    monkeypatch.setattr("bitatoms.core.model._CHUNK_CELLS", 1)
-    np.testing.assert_array_equal(model.soft_codes(data, codes, SINGLE), expected)
-
-
-def test_a_soft_code_is_the_difference_of_row_bits(learned):
-    model, data = learned
-    codes = model.codes(data, SINGLE).to_dense()
-    soft = model.soft_codes(data, BitMatrix.from_dense(codes), SINGLE)
-    for k in range(codes.shape[1]):
-        without, having = codes.copy(), codes.copy()
-        without[:, k], having[:, k] = 0, 1
-        bits = [model.row_bits(data, BitMatrix.from_dense(each), SINGLE) for each in (without, having)]
-        np.testing.assert_allclose(soft[:, k], bits[0] - bits[1], atol=1e-9)
-
-
-def test_rows_use_the_atoms_that_save_bits(learned):
-    model, data = learned
-    codes = model.codes(data, SINGLE)
-    assert ((model.soft_codes(data, codes, SINGLE) > 0) == codes.to_dense()).mean() > 0.99

@@ -154,11 +154,3 @@ def test_columns_without_known_rows_are_not_tied():
             np.column_stack([np.full((100, 2), np.nan), X])
         )
     assert not filled[:, :2].any()
-
-
-def test_how_a_row_is_filled_in_depends_on_no_other_row():
-    X, unknown = table([("one-hot", 3)] * 4, 150, 1)
-    incomplete = np.where(unknown, np.nan, X)
-    model = ba.BinaryDictionaryLearning(4, random_state=0).fit(incomplete)
-    parts = [model.complete(incomplete[start : start + 30]) for start in range(0, 150, 30)]
-    np.testing.assert_array_equal(np.vstack(parts), model.complete(incomplete))

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 import naive
 from bitatoms.core.coding import coding_rule
 from bitatoms.core.trials import run_trials
-from bitatoms.kernels.cpu import exchange
 from bitatoms.kernels.structs import TrialPlan
 from support.blocks import assert_consistent, block_of, factors, packed, within
 from support.results import ALGEBRAS
@@ -60,18 +59,6 @@ def test_atoms_come_from_the_pool_too():
         tried(block_of(X, *start, "or"), "or", n_trials=400, pool=pool) for pool in (None, packed(atoms))
     )
     assert with_pool.wrong < without.wrong
-
-
-def test_the_kernel_is_not_compiled_again_for_a_pool_that_is_read_only_or_for_exhaustive_steps():
-    start = random_bits(5, 12, 60, 0.3), np.zeros((90, 12), np.uint8)
-    pool = packed(random_bits(3, 12, 60, 0.3))
-    pool.flags.writeable = False
-    counts = []
-    for offered, exactly in ((None, False), (pool, False), (pool, True)):
-        block = block_of(random_bits(4, 90, 60, 0.4), *start, "or")
-        tried(block, "or", n_trials=1, pool=offered, exactly=exactly)
-        counts.append(len(exchange.run_trials.signatures))
-    assert counts == counts[:1] * 3
 
 
 def test_trials_end_when_asked_to():

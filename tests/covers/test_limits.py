@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 import naive
-from support.strategies import SEEDS, matrices, random_bits
+from support.strategies import SEEDS, matrices
 
 pytestmark = pytest.mark.usefixtures("few_exchanges")
 
@@ -64,24 +64,6 @@ def test_limits_are_never_violated(X, seed, max_features, with_apart, objective)
         assert found.cost == found.n_roles
 
 
-@given(X=tables, seed=SEEDS, n_fixed=st.integers(0, 4), objective=st.sampled_from(OBJECTIVES))
-def test_fixed_roles_are_kept_and_counted(X, seed, n_fixed, objective):
-    fixed = random_bits(seed, n_fixed, X.shape[1], 0.4)
-    if len(X):  # some of them are roles of users
-        fixed[::2] &= X[np.arange(len(fixed[::2])) % len(X)]
-    found = ba.cover(X, objective=objective, fixed_atoms=fixed, max_iter=1, random_state=seed)
-    check_limits(found, X, fixed)
-    if objective == "assignments":
-        assert found.cost == found.n_roles + found.n_user_assignments + found.n_permission_assignments
-    elif objective == "codelength":
-        assert found.cost == found.codelength.total
-    history = found.history[-1]
-    assert (history.roles, history.assignments) == (
-        found.n_roles,
-        found.n_user_assignments + found.n_permission_assignments,
-    )
-
-
 @pytest.mark.parametrize(("objective", "cost"), [("roles", 2), ("assignments", 8), ("codelength", 9)])
 def test_fixed_roles_with_some_of_equal_columns_and_one_without_ones(objective, cost):
     """No row can have the fixed role, although it distinguishes columns that are equal in the table."""
@@ -90,35 +72,6 @@ def test_fixed_roles_with_some_of_equal_columns_and_one_without_ones(objective, 
     assert found.atoms.to_dense().tolist() == [[0, 0, 1, 1], [1, 1, 1, 0]]
     assert found.codes.to_dense().tolist() == [[0, 1]]
     assert (found.cost, found.n_direct, found.codelength.total) == (cost, 0, 9)
-
-
-@given(X=tables, seed=SEEDS, direct=st.sampled_from((0, 1, 3)))
-def test_all_limits_with_direct_grants(X, seed, direct):
-    pair, apart = [0, 1], drawn_sets(seed, X.shape[1])
-    apart = [columns for columns in apart if not {0, 1} <= set(columns)]
-    X[:, 1] = X[:, 0]
-    fixed = np.eye(X.shape[1], dtype=np.uint8)[2:4]
-    found = ba.cover(
-        X, objective="assignments", direct_weight=direct, fixed_atoms=fixed, max_features_per_atom=2, apart=apart,
-        together=[pair], max_iter=1, random_state=seed,
-    )  # fmt: skip
-    check_limits(found, X, fixed, 2, apart, [pair])
-    n_assignments = found.n_user_assignments + found.n_permission_assignments
-    assert found.cost == found.n_roles + n_assignments + direct * found.n_direct
-
-
-@given(
-    X=matrices(st.integers(1, 3), st.integers(2, 4)), seed=SEEDS, limit=st.sampled_from(("apart", "max", "both")),
-)  # fmt: skip
-def test_tiny_tables_are_covered_by_the_fewest_allowed_roles(X, seed, limit):
-    limits = {"apart": [{0, 1}]} if limit != "max" else {}
-    limits |= {"max_features_per_atom": 2} if limit != "apart" else {}
-
-    def allowed(columns):
-        return not (("apart" in limits and {0, 1} <= set(columns)) or (limit != "apart" and len(columns) > 2))
-
-    found = ba.cover(X, max_iter=2, random_state=seed, **limits)
-    assert found.lower_bound <= naive.cheapest_cover(X, lambda *_: 1, allowed=allowed) == found.cost
 
 
 FIRST_TWO = np.array([[1, 1, 0, 0]])
@@ -146,17 +99,6 @@ def test_the_bound_of_roles_counts_the_permissions_of_limited_roles(n_fixed):
     fixed = np.array([[1, 1, 0, 0, 0]])[:n_fixed]
     found = ba.cover(np.ones((2, 5), int), max_features_per_atom=2, fixed_atoms=fixed, random_state=0)
     assert (found.cost, found.lower_bound, found.is_optimal) == (3, 3, True)
-
-
-def test_without_limits_nothing_changes():
-    X = ba.datasets.permissions(60)
-    plain, limited = (
-        ba.cover(X, max_iter=1, random_state=0, **limits)
-        for limits in ({}, {"fixed_atoms": [], "apart": [], "together": None})
-    )
-    assert (plain.atoms, plain.codes) == (limited.atoms, limited.codes)
-    assert (plain.is_limited, limited.is_limited) == (False, False)
-    assert ba.factorize(X, 2, fixed_atoms=[], max_iter=1).atoms.n_rows == 2
 
 
 def test_the_summary_qualifies_the_lowest_cost():

@@ -71,57 +71,6 @@ def test_methods_of_an_estimator(algebra):
     assert first == second
 
 
-def test_a_stream():
-    def learned(device):
-        model = ba.BinaryDictionaryLearning(device=device, random_state=0)
-        for start in range(0, 700, 140):
-            model.partial_fit(X[start : start + 140])
-        return hash_of_model(model)
-
-    first, second = both(learned)
-    assert first == second
-
-
-def test_a_store(tmp_path):
-    pytest.importorskip("zarr")
-    store = ba.pack(X, tmp_path / "rows.zarr")
-
-    def results(device):
-        model = ba.BinaryDictionaryLearning(search_rows=256, device=device, random_state=0).fit(store)
-        codes = model.transform(store, output=tmp_path / f"{device}.zarr")
-        return hash_of_model(model), hash_of(codes.take(np.arange(len(codes))).words)
-
-    first, second = both(results)
-    assert first == second
-
-
-def test_workers_of_dask():
-    da = pytest.importorskip("dask.array")
-    rows = da.from_array(X, chunks=(200, 130))
-
-    def results(device):
-        model = ba.BinaryDictionaryLearning(search_rows=256, device=device, random_state=0).fit(rows)
-        return hash_of_model(model), hash_of(model.transform(rows).compute())
-
-    first, second = both(results)
-    assert first == second
-
-
-def test_commands(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("typer")
-    from support.commands import runner
-
-    monkeypatch.chdir(tmp_path)
-    bitatoms = runner(capsys)
-    ba.write(ba.BitMatrix.from_dense(X), "table.csv")
-    for device in ("cpu", "cuda"):
-        how = "--device", device, "--quiet"
-        assert bitatoms("fit", "table.csv", "-k", "6", "-o", f"{device}.npz", *how)[0] == 0
-        assert bitatoms("transform", f"{device}.npz", "table.csv", "-o", f"{device}.csv", *how)[0] == 0
-    assert hash_of_model(ba.load("cpu.npz")) == hash_of_model(ba.load("cuda.npz"))
-    assert (tmp_path / "cpu.csv").read_bytes() == (tmp_path / "cuda.csv").read_bytes()
-
-
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.float32])
 def test_arrays_of_cupy_are_read(cupy, dtype):
     assert ba.BitMatrix.from_any(cupy.asarray(X.astype(dtype))) == ba.BitMatrix.from_dense(X)

@@ -5,10 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numba.core.types.functions import BaseFunction
 
-from bitatoms.kernels import inlining, jit
-from bitatoms.kernels.inlining import PartLibrary
+from bitatoms.kernels import jit
 from bitatoms.kernels.jit import inline, kernel, subroutine
 
 
@@ -54,81 +52,6 @@ def test_a_function_is_compiled_once_for_all_constants(functions):
     assert [len(function.signatures) for function in vars(functions).values()] == [1, 1, 1]
 
 
-def test_inlined_functions_have_no_machine_code(functions):
-    (helper,), (whole,) = (list(function.overloads.values()) for function in (functions.shifted, functions.combined))
-    assert isinstance(helper.library, PartLibrary)
-    assert helper.fndesc.inline
-    names = helper.fndesc.llvm_func_name, whole.fndesc.llvm_func_name
-    assert helper.library.get_pointer_to_function(names[0]) == 0 != whole.library.get_pointer_to_function(names[1])
-    assert names[0] not in [function.name for function in whole.library.get_defined_functions()]
-
-
-def test_a_kernel_is_not_inlined_because_an_inlined_function_calls_it(functions):
-    (compiled,) = functions.largest.overloads.values()
-    assert not compiled.fndesc.inline
-
-
-@pytest.mark.parametrize("is_small", [False, True])
-def test_only_small_functions_are_optimized_by_themselves(monkeypatch, is_small):
-    @inline
-    def total(values):
-        largest = 0
-        for i in range(values.shape[0]):
-            largest = max(largest, values[i])
-        return largest
-
-    if not is_small:
-        monkeypatch.setattr(inlining, "_SMALL", 0)
-    total.compile("(int64[::1],)")
-    (compiled,) = total.overloads.values()
-    assert ("alloca" in compiled.library.get_llvm_str()) != is_small  # variables are on the stack until optimized
-
-
-@pytest.mark.usefixtures("no_cache")
-@pytest.mark.parametrize("is_small", [False, True])
-def test_a_subroutine_is_part_of_the_kernel_and_has_no_machine_code_of_its_own(monkeypatch, is_small):
-    if not is_small:
-        monkeypatch.setattr(inlining, "_SMALL", 0)
-
-    @inline
-    def shifted(values, i, by):
-        return values[i] + by
-
-    @kernel
-    def filled(values, by):
-        for i in range(values.shape[0]):
-            values[i] = shifted(values, i, by) if values[i] > 0 else by // (values[i] - 1)
-        return shifted(values, 0, by)
-
-    part = subroutine(filled)
-
-    @inline
-    def filled_twice(values, by):
-        return part(values, by) + part(values, 2 * by)
-
-    @kernel
-    def combined(values):
-        return filled_twice(values, 1) + 1000 * shifted(values, 1, 0)  # needs a function that its parts need, too
-
-    assert combined(np.array([3, 5, 4])) == (5 + 8) + 1000 * 8
-    (compiled,) = part.overloads.values()
-    assert filled.signatures == []
-    assert isinstance(compiled.library, PartLibrary)
-    assert not compiled.fndesc.inline
-
-
-def test_the_conversion_of_arguments_is_not_optimized(functions):
-    (compiled,) = functions.combined.overloads.values()
-    code = compiled.library.get_llvm_str()
-    unoptimized = [line for line in code.splitlines() if line.startswith("attributes") and "optnone" in line]
-    (group,) = (line.split()[1] for line in unoptimized)
-    defined = {
-        line.split("@")[1].split("(")[0]: group in line.split() for line in code.splitlines() if "define" in line
-    }
-    assert defined[compiled.fndesc.llvm_cpython_wrapper_name]
-    assert not defined[compiled.fndesc.llvm_func_name]
-
-
 class Options(NamedTuple):
     """Fields that may be None."""
 
@@ -153,23 +76,3 @@ def test_branches_for_what_is_none_are_not_compiled():
     assert (of_argument(None, 3), of_field(Options(4, None))) == (3, 4)
     assert only_with_extra.signatures == []
     assert (of_argument(True, 3), of_field(Options(4, 1))) == (30, 10)
-
-
-@pytest.mark.usefixtures("no_cache")
-def test_signatures_are_remembered_while_kernels_are_compiled_only(monkeypatch):
-    find, searched = BaseFunction.get_call_type, []
-
-    def counted(function, context, args, keywords):
-        searched.append((function, tuple(args)))
-        return find(function, context, args, keywords)
-
-    monkeypatch.setattr(BaseFunction, "get_call_type", counted)
-    monkeypatch.setattr(inlining, "_signatures", {})
-
-    @kernel
-    def powers(x, y):
-        return x + y + (x + y) * (x + y)
-
-    assert powers(2, 3) == 30
-    assert len(searched) == len(set(searched))
-    assert BaseFunction.get_call_type is counted

@@ -1,5 +1,7 @@
 """Near pairs of rows and light sums of four rows, against the oracles."""
 
+from itertools import chain, combinations, product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -54,26 +56,31 @@ def test_buckets_hold_the_pairs_whose_hashes_add_up_to_their_number(n_rows, n_bi
 
 
 @pytest.mark.parametrize("n_cols", [1, 63, 64, 65, 130])
-@pytest.mark.parametrize(
-    ("max_compared", "max_per_bucket", "start", "most"),
-    [
-        (10**6, 10**6, 0, 10**4),
-        (10**6, 10**6, 5, 10**4),
-        (100, 10**6, 7, 10**4),
-        (10**6, 5, 3, 10**4),
-        (10**6, 9, 2, 4),
-    ],
-)
-def test_light_sums_of_four_match_the_oracle(n_cols, max_compared, max_per_bucket, start, most):
+def test_light_sums_of_four_are_those_of_two_pairs_in_a_bucket(n_cols):
     rows, hashes = random_bits(n_cols, 14, n_cols, 0.2), np.random.default_rng(1).integers(8, size=14)
     rows[7:] = rows[:7]
-    buckets, arrays = bucketed(hashes, 8)
-    limit = n_cols // 4
-    found = np.empty((most, 4), np.int64)
-    count = row_sums.list_light_fours(packed(rows), *arrays, limit, max_compared, max_per_bucket, start, found)
-    expected = naive.light_fours(rows, buckets, limit, max_compared, max_per_bucket, start, most)
-    assert expected
-    assert found[:count].tolist() == expected
+    (buckets, arrays), limit = bucketed(hashes, 8), n_cols // 4
+
+    def found(max_compared=10**6, max_per_bucket=10**6, start=0, most=10**4):
+        fours = np.empty((most, 4), np.int64)
+        count = row_sums.list_light_fours(packed(rows), *arrays, limit, max_compared, max_per_bucket, start, fours)
+        return [tuple(four) for four in fours[:count].tolist()]
+
+    pairs, expected = list(combinations(range(13, -1, -1), 2)), set()
+    for one, other in product(pairs, pairs):
+        same_bucket = hashes[one[0]] ^ hashes[one[1]] == hashes[other[0]] ^ hashes[other[1]]
+        is_light = np.bitwise_xor.reduce(rows[[*one, *other]]).sum() <= limit
+        if one > other and same_bucket and is_light and not set(one) & set(other):
+            expected.add((*one, *other))
+    every = found()
+    assert len(every) == len(set(every)) > 5
+    assert set(every) == expected
+    assert found(most=4) == every[:4]
+    by_bucket = [[four for four in every if hashes[four[0]] ^ hashes[four[1]] == value] for value in range(8)]
+    assert found(start=5) == list(chain(*by_bucket[5:], *by_bucket[:5]))
+    assert found(max_compared=1, start=2) == next(each for value in range(8) if (each := by_bucket[(2 + value) % 8]))
+    first = {pair for bucket in buckets for pair in bucket[:5]}
+    assert found(max_per_bucket=5) == [four for four in every if {four[:2], four[2:]} <= first]
 
 
 def test_few_rows_have_no_sum_of_four():

@@ -8,12 +8,13 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
+from kernel_jobs import JOBS
+
 from bitatoms.kernels import cpu
 from bitatoms.kernels.ahead import ahead
 from bitatoms.kernels.jit import KernelCache
 from bitatoms.kernels.signatures import FILE, Variant, all_variants, encoded, write_list
 from bitatoms.parameters import Algebra
-from support.kernel_jobs import JOBS
 
 ALGEBRAS: tuple[Algebra, ...] = ("xor", "or")
 
