@@ -213,7 +213,7 @@ CALLS = [
         for search, choices in (("fast", "'mdl' or 'beam'"), ("thorough", "'beam' or 'mdl'"))
         for coder in ("bmp", "greedy", "exact")
     ],
-    ({"coder": "mdl", **PAPER}, InputError, f'search="paper"{CODED_BY}\'bmp\' or \'greedy\' or \'exact\'; coder="mdl"'),
+    ({"coder": "mdl", **PAPER}, InputError, f"{CODED_BY}'bmp' or 'greedy' or 'exact'; coder=\"mdl\" requires search=\"f"),
     ({"n_components": 3, "coder": "beam", **PAPER}, InputError, 'search="paper" for the fewest errors of 3 atoms uses'),
     ({"n_components": 5, "coder": "greedy"}, InputError, "for the fewest errors of 5 atoms uses the coder 'exact'; co"),
     ({"n_components": 17, "coder": "exact"}, InputError, "for the fewest errors of 17 atoms uses the coder 'greedy'"),

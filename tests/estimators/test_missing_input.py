@@ -72,15 +72,39 @@ def test_missing_values_of_any_type_are_unknown_cells(expected, kind):
 @pytest.mark.parametrize("name", ["table", "table.npz", "table.csv", "table.zarr", "packed.zarr"])
 @pytest.mark.filterwarnings("ignore:.* missing values are read as unknown cells")
 def test_tables_and_files_with_unknown_cells(expected, tmp_path, name):
-    table = tmp_path / name
+    """Methods take the path of a file, too."""
+    table, names = tmp_path / name, [f"x{j}" for j in range(20)]
     if name == "table":
-        table = Table(BITS)
+        table = Table(BITS, columns=names)
     elif name == "packed.zarr":
         table = ba.pack((INCOMPLETE[start : start + 50] for start in range(0, 160, 50)), table)
         assert table.has_unknown
     else:
-        ba.write(Table(BITS, columns=[f"x{j}" for j in range(20)]), table)
-    assert_same(results(BinaryDictionaryLearning(4, random_state=0).fit(table), table), expected)
+        ba.write(Table(BITS, columns=names), table)
+        table = str(table) if name == "table.csv" else table
+    model = BinaryDictionaryLearning(4, random_state=0).fit(table)
+    assert_same(results(model, table), expected)
+    assert name == "packed.zarr" or model.feature_names_in_.tolist() == names
+    if name in ("table.npz", "table.csv"):
+        first, second = (BinaryDictionaryLearning(4, random_state=0).partial_fit(each) for each in (BITS, table))
+        np.testing.assert_array_equal(second.components_, first.components_)
+
+
+def test_a_threshold_applies_once_to_a_file(tmp_path):
+    counts = np.random.default_rng(0).poisson(2, (60, 8))
+    np.save(tmp_path / "counts.npy", counts)
+    model, expected = (BinaryDictionaryLearning(2, binarize=2, random_state=0) for _ in range(2))
+    np.testing.assert_array_equal(model.fit(tmp_path / "counts.npy").components_, expected.fit(counts).components_)
+    for name in ("none.csv", "none.zarr"):
+        with pytest.raises(ba.FileError, match=name):
+            model.fit(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.zarr"])
+def test_baselines_take_a_path(tmp_path, name):
+    (ba.pack if name == "table.zarr" else ba.write)(Table(BitMatrix.from_dense(X)), tmp_path / name)
+    expected = baselines.Asso(2).fit_transform(X)
+    np.testing.assert_array_equal(baselines.Asso(2).fit_transform(tmp_path / name), expected)
 
 
 def test_missing_values_in_an_anndata(expected):
