@@ -132,23 +132,16 @@ def test_pipeline_and_grid_search_route_weights(table):
     assert_same_model(grid.best_estimator_, expected.best_estimator_)
 
 
-def test_stores_and_dask_collections_take_no_weights(table, tmp_path):
+def test_files_take_weights_but_stores_and_dask_collections_do_not(table, tmp_path):
     import dask.array
 
-    X, weights, _ = table
+    X, weights = np.nan_to_num(table[0]), table[1]
     store = ba.pack(X, tmp_path / "rows.zarr")
-    model = BinaryDictionaryLearning(3, search="paper", random_state=0).fit(X)
+    ba.write(X, tmp_path / "rows.npz")
+    model, plain = (BinaryDictionaryLearning(3, search="paper", random_state=0) for _ in range(2))
+    model.fit(tmp_path / "rows.npz", sample_weight=weights)
+    assert_same_model(model, plain.fit(naive.repeat_rows(X, weights)))
     for rows in (store, tmp_path / "rows.zarr", dask.array.from_array(X, chunks=(50, 30))):
         with pytest.raises(ValueError, match="sample_weight is for tables in memory, not for a "):
             BinaryDictionaryLearning().fit(rows, sample_weight=weights)
         assert model.score(rows, sample_weight=weights) == model.score(X, sample_weight=weights)
-
-
-def test_files_take_weights(table, tmp_path):
-    X, weights, _ = table
-    X = np.nan_to_num(X)
-    ba.write(X, tmp_path / "rows.npz")
-    weighted = BinaryDictionaryLearning(3, search="paper", random_state=0)
-    weighted.fit(tmp_path / "rows.npz", sample_weight=weights)
-    plain = BinaryDictionaryLearning(3, search="paper", random_state=0).fit(naive.repeat_rows(X, weights))
-    assert_same_model(weighted, plain)
