@@ -84,14 +84,8 @@ def test_pandas_round_trip():
 
 
 def test_types_of_pandas_that_become_text_or_numbers():
-    frame = pd.DataFrame(
-        {
-            "date": pd.to_datetime(["2020-01-02", None]),
-            "sparse": pd.arrays.SparseArray([0, 1]),
-            "objects": [None, ("a", 1)],
-        }
-    )
-    about = Annotations.from_pandas(frame)
+    dates, numbers = pd.to_datetime(["2020-01-02", None]), pd.arrays.SparseArray([0, 1])
+    about = Annotations.from_pandas(pd.DataFrame({"date": dates, "sparse": numbers, "objects": [None, ("a", 1)]}))
     assert about["date"].tolist() == ["2020-01-02 00:00:00", None]
     assert about["sparse"].tolist() == [0, 1]
     assert about["objects"].tolist() == [None, "('a', 1)"]

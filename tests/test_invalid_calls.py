@@ -25,16 +25,9 @@ PAPER = {"search": "paper"}
 OR = {"algebra": "or"}
 BASELINES = (Asso, GreConD, MessagePassing, PandaPlus, PenalizedNMF, Proximus, ThresholdedNMF)
 INTEGERS = {  # the smallest value of each
-    "n_components": 1,
-    "max_features_per_atom": 1,
-    "min_samples_per_atom": 1,
-    "n_init": 1,
-    "start_components": 0,
-    "max_components": 0,
-    "patience": 1,
-    "max_atoms_per_sample": 1,
-    "residual_limit": 0,
-    "max_iter": 1,
+    **dict.fromkeys(("n_components", "max_features_per_atom", "min_samples_per_atom", "n_init", "patience"), 1),
+    **dict.fromkeys(("max_atoms_per_sample", "max_iter"), 1),
+    **dict.fromkeys(("start_components", "max_components", "residual_limit"), 0),
     "search_rows": 2,
 }
 CHOICES = {
@@ -46,10 +39,7 @@ CHOICES = {
     "init": "'auto', 'samples', 'bernoulli', 'spread', 'greedy' or atoms, or a pair (atoms, codes)",
     "device": "'cpu', 'cuda', 'auto'",
     "n_components": "'mdl' or an integer",
-    "n_init": "'auto' or an integer",
-    "start_components": "'auto' or an integer",
-    "patience": "'auto' or an integer",
-    "search_rows": "'auto' or an integer",
+    **dict.fromkeys(("n_init", "start_components", "patience", "search_rows"), "'auto' or an integer"),
 }
 SEED = "random_state must be None, a non-negative integer, a Generator or a RandomState, not "
 COSTS = " must be 1 or more (inf forbids such errors), a number or one per feature, not "
@@ -213,7 +203,7 @@ CALLS = [
         for search, choices in (("fast", "'mdl' or 'beam'"), ("thorough", "'beam' or 'mdl'"))
         for coder in ("bmp", "greedy", "exact")
     ],
-    ({"coder": "mdl", **PAPER}, InputError, f"{CODED_BY}'bmp' or 'greedy' or 'exact'; coder=\"mdl\" requires search=\"f"),
+    ({"coder": "mdl", **PAPER}, InputError, f"{CODED_BY}'bmp' or 'greedy' or 'exact'; coder=\"mdl\" requires"),
     ({"n_components": 3, "coder": "beam", **PAPER}, InputError, 'search="paper" for the fewest errors of 3 atoms uses'),
     ({"n_components": 5, "coder": "greedy"}, InputError, "for the fewest errors of 5 atoms uses the coder 'exact'; co"),
     ({"n_components": 17, "coder": "exact"}, InputError, "for the fewest errors of 17 atoms uses the coder 'greedy'"),
@@ -277,14 +267,15 @@ def test_the_nearest_valid_call_is_accepted(parameters):
 @pytest.mark.parametrize("search", ["fast", "thorough"])
 def test_coders_that_a_search_can_use_are_used(search):
     X = np.random.default_rng(0).integers(0, 2, (30, 20))
-    for how in (
-        {"coder": "beam", "objective": "codelength"},
-        {"coder": "mdl", "objective": "codelength"},
-        {"coder": "exact"},
+    how = {"search": search, "max_iter": 1, "random_state": 0}
+    for coder, n, objective in (
+        ("beam", 3, "codelength"),
+        ("mdl", 3, "codelength"),
+        ("exact", 3, "auto"),
+        ("greedy", 17, "auto"),
     ):
-        assert factorize(X, 3, search=search, max_iter=1, random_state=0, **how).coder == how["coder"]
-    assert factorize(X, 17, search=search, coder="greedy", max_iter=1, random_state=0).coder == "greedy"
-    assert factorize(X, search=search, patience=None, max_iter=8, random_state=0).ended == "max_iter"
+        assert factorize(X, n, coder=coder, objective=objective, **how).coder == coder
+    assert factorize(X, patience=None, **{**how, "max_iter": 8}).ended == "max_iter"
 
 
 # --- what other functions and estimators check beside the parameters of `factorize`
@@ -538,12 +529,6 @@ def test_every_method_checks_its_table(method):
             getattr(ba.BinaryDictionaryLearning(), method)(TINY)
 
 
-@pytest.mark.parametrize("estimator", [ba.BinaryDictionaryLearning, ba.CoverMiner, ba.BinaryDictionaryClassifier])
-def test_without_a_fit_there_is_no_frame(estimator):
-    with pytest.raises(NotFittedError, match="is not fitted yet"):
-        estimator().to_frame()
-
-
 @pytest.mark.parametrize("kind", [np.asarray, csr_array, ba.BitMatrix.from_dense])
 def test_tables_without_columns_or_rows_are_not_fitted(kind):
     for shape, fragment in (((5, 0), "0 feature"), ((0, 5), "0 sample")):
@@ -553,6 +538,8 @@ def test_tables_without_columns_or_rows_are_not_fitted(kind):
 
 @pytest.mark.parametrize("estimator", [ba.BinaryDictionaryLearning, ba.CoverMiner])
 def test_invalid_codes_are_reported(estimator):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        estimator().to_frame()
     model = estimator(random_state=0).fit([[1, 1, 0, 0], [0, 0, 1, 1]] * 20)
     assert model.n_components_ == 2
     calls = [
