@@ -318,7 +318,43 @@ def partial_fit(**parameters):
 
 PICTURE = np.zeros((72, 72), np.uint8)
 TWO_VALUES = " contains values other than 0 and 1 (first: "
+LEAST = [  # integers of each function, and their smallest value
+    (classify, ["n_models"], 1),
+    (recommend, ["n"], 1),
+    (fit(ba.BinaryImputer), ["n_profiles"], 1),
+    (ba.stability, ["n_resamples"], 1),
+    (ba.cross_validate_cells, ["n_folds"], 1),
+    (ba.denoise, ["stride"], 1),
+    (planted, ["n_samples", "n_features", "n_components"], 0),
+    (ba.datasets.baskets, ["n_samples"], 0),
+    (ba.datasets.genotypes, ["n_samples", "n_snps"], 0),
+    (ba.datasets.halftone, ["enlarge"], 1),
+    (fit(Proximus), ["radius"], 0),
+    (fit(MessagePassing), ["n_init", "max_iter"], 1),
+    (fit(ThresholdedNMF), ["n_init", "max_iter"], 1),
+    (fit(PenalizedNMF), ["n_init", "n_updates"], 1),
+    (fit(PandaPlus), ["n_orders"], 1),
+    *[(fit(method), ["n_components"], 1) for method in BASELINES],
+]
+SHARES = [  # numbers between 0 and 1
+    (partial_fit, ["forget"]),
+    (rules, ["min_support", "min_confidence"]),
+    (ba.stability, ["share", "threshold"]),
+    (planted, ["noise", "atom_density", "code_density"]),
+    (fit(Asso), ["threshold"]),
+    (fit(MessagePassing), ["code_prior", "tol"]),
+    (fit(PandaPlus), ["row_tolerance", "column_tolerance"]),
+]
 OTHER_CALLS = [
+    *[
+        (function, {name: value}, error, f"{name} must be {rule}, not {value}")
+        for function, names, least in LEAST for name in names
+        for value, error, rule in ((least - 1, InputError, f"at least {least}"), (2.5, TypeError, "an integer"))
+    ],
+    *[
+        (function, {name: value}, InputError, f"{name} must be between 0 and 1, not {value}")
+        for function, names in SHARES for name in names for value in (1.5, -0.1, NAN)
+    ],
     (of_codes, {"algebra": "auto"}, InputError, "algebra='auto' is not available; choose from 'xor', 'or'"),
     (of_codes, {"atoms": [[1, 0]]}, ValueError, "atoms have 2 features, but X has 3"),
     (of_codes, {"codes": [[1]]}, ValueError, "codes have shape (1, 1), but 2 samples and 1 atoms need (2, 1)"),
@@ -330,41 +366,31 @@ OTHER_CALLS = [
     (of_codes, {"X": [[1, 0, 1], [0, 3, 1]]}, ValueError, f"X{TWO_VALUES}3 at row 1, column 1)"),
     (of_codes, {"atoms": [[1, 0, 5]]}, ValueError, f"atoms{TWO_VALUES}5 at row 0, column 2)"),
     (of_codes, {"codes": [[1], [-1]]}, ValueError, f"codes{TWO_VALUES}-1 at row 1, column 0)"),
-    (classify, {"n_models": 0}, InputError, "n_models must be at least 1, not 0"),
     (classify, {"absent": "one"}, InputError, "absent='one' is not available; choose from 'auto', 'refuse', 'zero', '"),
     (classify, {"forget": 0.1}, TypeError, "unexpected keyword argument 'forget'"),
     *[
         (classify, {"priors": priors}, InputError, f"3 probabilities that sum to 1, one per class, not {priors!r}")
         for priors in ([0.5, 0.5], [0.5, 0.6, 0.2], [1.2, -0.1, -0.1], [NAN, 0.5, 0.5])
     ],
-    (partial_fit, {"forget": 2}, InputError, "forget must be between 0 and 1, not 2"),
     (fit(ba.BinaryDictionaryLearning), {"absent": "nothing"}, InputError, "absent='nothing' is not available"),
-    (rules, {"min_support": 2}, InputError, "min_support must be between 0 and 1, not 2"),
-    (rules, {"min_confidence": -0.1}, InputError, "min_confidence must be between 0 and 1, not -0.1"),
     (rules, {"min_lift": NAN}, InputError, "min_lift must be a finite number of at least 0, not nan"),
     (rules, {"min_left": 1}, TypeError, "min_left"),
-    (recommend, {"n": 0}, InputError, "n must be at least 1, not 0"),
     (fit(ba.BinaryImputer), {"method": "mean"}, InputError, "choose from 'auto', 'atoms', 'neighbours', 'profiles'"),
-    (fit(ba.BinaryImputer), {"n_profiles": 0}, InputError, "n_profiles must be at least 1, not 0"),
     (fit(ba.CoverMiner), {"objective": "errors"}, InputError, "objective='errors' is not available; choose from 'role"),
     (fit(ba.CoverMiner), {"X": [[1, NAN]]}, ValueError, "contains a missing value (NaN) at row 0, column 1"),
     (fit(ba.CategoryEncoder), {"bin": 3}, TypeError, "unexpected keyword argument 'bin'"),
-    (ba.stability, {"n_resamples": 0}, InputError, "n_resamples must be at least 1, not 0"),
     (ba.stability, {"share": 0}, InputError, "share must be above 0, not 0"),
-    (ba.stability, {"share": 1.2}, InputError, "share must be between 0 and 1, not 1.2"),
     (ba.stability, {"threshold": 0}, InputError, "threshold must be above 0, not 0"),
     (ba.stability, {"model": 3}, TypeError, "model must be a fitted BinaryDictionaryLearning, a Model"),
     (ba.stability, {"model": ba.BinaryDictionaryLearning()}, NotFittedError, "not fitted"),
     (ba.stability, {"model": "none.npz"}, ba.FileError, "there is no such file"),
     (ba.stability, {"rows": 3}, TypeError, "unexpected keyword argument 'rows'"),
     *[(ba.cross_validate_cells, {"share": share}, ValueError, "share must be above 0 and below 1") for share in (0, 1)],
-    (ba.cross_validate_cells, {"n_folds": 0}, InputError, "n_folds must be at least 1, not 0"),
     (ba.cross_validate_cells, {"models": [2, 2]}, ValueError, "two models have the name '2'"),
     (ba.cross_validate_cells, {"models": [None]}, TypeError, "a model is a number of atoms"),
     (ba.cross_validate_cells, {"X": [[NAN] * 3] * 3}, ValueError, "no cell was hidden: X has 0 known cells; raise sha"),
     (ba.denoise, {"block_sizes": ()}, InputError, "block_sizes is empty; pass at least one size"),
     (ba.denoise, {"block_sizes": (1,)}, InputError, "block_sizes must be at least 2, not 1"),
-    (ba.denoise, {"stride": 0}, InputError, "stride must be at least 1, not 0"),
     (ba.denoise, {"noise": 1}, InputError, "noise must be at least 0 and below 0.5, not 1"),
     (ba.denoise, {"image": np.zeros((3, 3, 3))}, ValueError, "convert a color image to gray first"),
     (ba.denoise, {"blocks": 3}, TypeError, "unexpected keyword argument 'blocks'"),
@@ -379,18 +405,11 @@ OTHER_CALLS = [
     (ba.baselines.dude, {"image": PICTURE[:0]}, ValueError, "image has shape (0, 72), and so no pixels"),
     (ba.baselines.dude, {"image": PICTURE + 2}, ValueError, f"image{TWO_VALUES}2 at row 0, column 0)"),
     (planted, {"algebra": "and"}, InputError, "algebra='and' is not available; choose from 'xor', 'or'"),
-    (planted, {"n_samples": -1}, InputError, "n_samples must be at least 0, not -1"),
     (planted, {"n_features": 2.5}, TypeError, "n_features must be an integer, not 2.5"),
-    (planted, {"noise": 1.5}, InputError, "noise must be between 0 and 1, not 1.5"),
-    (planted, {"atom_density": NAN}, InputError, "atom_density must be between 0 and 1, not nan"),
-    (planted, {"code_density": -0.1}, InputError, "code_density must be between 0 and 1, not -0.1"),
     (planted, {"random_state": -1}, ValueError, f"{SEED}-1"),
-    (ba.datasets.baskets, {"n_samples": -1}, InputError, "n_samples must be at least 0, not -1"),
-    (ba.datasets.genotypes, {"n_samples": -1}, InputError, "n_samples must be at least 0, not -1"),
     *[(ba.datasets.mnist, {"side": side}, ValueError, "side must be ") for side in (0, 29)],
     (ba.datasets.mnist, {"side": 2.5}, TypeError, "side must be an integer, not 2.5"),
     (ba.datasets.mnist, {"labels": "t10k-labels-idx1-ubyte"}, ValueError, "pass both or neither"),
-    (ba.datasets.halftone, {"enlarge": 0}, InputError, "enlarge must be at least 1, not 0"),
     (ba.datasets.dither, {"gray": np.zeros((4, 4, 3))}, ValueError, "gray has 3 dimensions; pass a 2-D array (convert"),
     (ba.datasets.dither, {"gray": [[0, 300]]}, ValueError, "outside 0 to 255 (first: 300 at row 0, column 1)"),
     (ba.datasets.dither, {"gray": [[0.5], [NAN]]}, ValueError, "outside 0 to 1 (first: nan at row 1, column 0)"),
@@ -410,7 +429,6 @@ OTHER_CALLS = [
     ),
     (ba.datasets.stitch_blocks, {"X": np.zeros((1, 4)), "shape": (2, -2), "block": (2, 2)}, ValueError, "shape width"),
     (fit(Asso), {"threshold": 0}, ValueError, "threshold must be greater than 0 and at most 1"),
-    (fit(Asso), {"threshold": 1.5}, InputError, "threshold must be between 0 and 1, not 1.5"),
     (fit(Asso), {"threshold": [0.5, NAN]}, InputError, "threshold must be between 0 and 1, not nan"),
     (fit(Asso), {"threshold": []}, ValueError, "threshold must be greater than 0"),
     *[
@@ -421,37 +439,20 @@ OTHER_CALLS = [
     (fit(Asso), {"penalty": INF}, ValueError, "penalty must be a number greater than 0, not inf"),
     (fit(Asso), {"penalty": "high"}, ValueError, "penalty must be a number greater than 0, not 'high'"),
     (fit(Asso), {"reward": 1e9}, ValueError, "reward=1000000000.0 and penalty=1.0 must differ by a factor of at most"),
-    (fit(Proximus), {"radius": -1}, InputError, "radius must be at least 0, not -1"),
     (fit(Proximus), {"radius": "small"}, InputError, "radius='small' is not available; choose from 'auto' or an integ"),
     (fit(Proximus), {"radius": 1.5}, TypeError, "radius must be an integer, not 1.5"),
     (fit(MessagePassing), {"flip": 0.5}, ValueError, "flip must be less than 0.5, not 0.5"),
     (fit(MessagePassing), {"flip": 0}, ValueError, "flip must be greater than 0 and less than 1, not 0"),
     (fit(MessagePassing), {"atom_prior": 1.0}, ValueError, "atom_prior must be greater than 0 and less than 1"),
-    (fit(MessagePassing), {"code_prior": "even"}, InputError, "code_prior must be between 0 and 1, not 'even'"),
     (fit(MessagePassing), {"damping": 1}, ValueError, "damping must be less than 1; at 1 no message changes"),
-    (fit(MessagePassing), {"tol": -1}, InputError, "tol must be between 0 and 1"),
-    (fit(MessagePassing), {"n_init": 0}, InputError, "n_init must be at least 1"),
-    (fit(MessagePassing), {"max_iter": 0}, InputError, "max_iter must be at least 1"),
     (fit(MessagePassing), {"max_memory": "100 B"}, ValueError, "3 samples, 2 features and 8 atoms take "),
-    (fit(ThresholdedNMF), {"n_init": 0}, InputError, "n_init must be at least 1, not 0"),
-    (fit(ThresholdedNMF), {"max_iter": 0}, InputError, "max_iter must be at least 1, not 0"),
-    (fit(PenalizedNMF), {"n_init": -1}, InputError, "n_init must be at least 1, not -1"),
-    (fit(PenalizedNMF), {"n_updates": 0}, InputError, "n_updates must be at least 1, not 0"),
     (fit(PandaPlus), {"cost": "bits"}, InputError, "cost='bits' is not available; choose from 'mdl', 'patterns'"),
     (fit(PandaPlus), {"order": "size"}, InputError, "order='size' is not available"),
     (fit(PandaPlus), {"pattern_weight": -1}, ValueError, "pattern_weight must be a non-negative number, not -1"),
     (fit(PandaPlus), {"pattern_weight": "1"}, ValueError, "pattern_weight must be a non-negative number, not '1'"),
-    (fit(PandaPlus), {"row_tolerance": 1.5}, InputError, "row_tolerance must be between 0 and 1, not 1.5"),
-    (fit(PandaPlus), {"column_tolerance": None}, InputError, "column_tolerance must be between 0 and 1, not None"),
-    (fit(PandaPlus), {"n_orders": 0}, InputError, "n_orders must be at least 1, not 0"),
     *[
         (fit(method), {"n_components": None}, ValueError, "n_components is None, but ")
         for method in (MessagePassing, ThresholdedNMF, PenalizedNMF)
-    ],
-    *[
-        (fit(method), {"n_components": value}, error, f"n_components must be {rule}")
-        for method in BASELINES
-        for value, error, rule in ((0, InputError, "at least 1, not 0"), (2.5, TypeError, "an integer, not 2.5"))
     ],
     *[
         (fit(method), {"X": [[0, 2]], "n_components": 1}, ValueError, f"X{TWO_VALUES}2 at row 0, column 1)")
