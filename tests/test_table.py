@@ -52,19 +52,6 @@ def test_from_any_keeps_bits_and_names(kind):
     assert (table.row_names, table.columns) == (row_names, columns)
 
 
-@pytest.mark.parametrize("kind", ["sparse", "Table", "pandas", "polars", "pyarrow", "AnnData"])
-def test_the_estimator_and_the_functions_accept_all_types(kind):
-    make, _, columns = FRAMES[kind]
-    model = ba.BinaryDictionaryLearning(1, search="paper", random_state=0).fit(make())
-    assert getattr(model, "feature_names_in_", np.array(())).tolist() == list(columns or ())
-    assert model.transform(make()).shape == (2, 1)
-    assert (
-        ba.factorize(make(), 1, search="paper", random_state=0).atoms.to_dense().tolist() == model.components_.tolist()
-    )
-    assert ba.codelength(make()).total == ba.codelength(BITS).total
-    assert model.patterns()[0].features[0] in (columns or ("x0", "x1", "x2"))
-
-
 MISSING = {
     "array": lambda: np.array([[1, np.nan, 1], [0, 1, 1]]),
     "masked": lambda: np.ma.masked_array(BITS, [[0, 1, 0], [0, 0, 0]]),

@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-import bitatoms as ba
 import naive
 from bitatoms import BitMatrix
 from bitatoms.datasets import baskets, cut_blocks, digits, dither, genotypes, halftone, planted, stitch_blocks
-from bitatoms.datasets.market_baskets import HABITS
 from bitatoms.datasets.synthetic_genotypes import POPULATIONS
 
 sides = st.integers(0, 40)
@@ -113,14 +111,6 @@ def test_rows_are_blocks_padded_with_zeros_and_are_stitched_again(data, height, 
         assert np.array_equal(stitched, picture)
         stitched[:] = 2
     assert np.array_equal(cut_blocks(picture, (tall, wide)), blocks)  # nothing was shared
-
-
-def test_default_search_finds_the_shopping_habits():
-    table = baskets(random_state=1)
-    atoms = ba.factorize(table, algebra="or", random_state=0).atoms.to_dense()
-    found = [frozenset(table.names_of(np.flatnonzero(atom))) for atom in atoms]
-    assert {frozenset(habit.items) for habit in HABITS.values()} <= set(found)
-    assert len(found) <= len(HABITS) + 3
 
 
 def test_two_copies_of_an_allele_imply_one():

@@ -39,6 +39,7 @@ KINDS = {
     "polars": polars_frame,
     "sparse": lambda: csr_array(INCOMPLETE),
     "coo": lambda: coo_array(INCOMPLETE),
+    "AnnData": lambda: pytest.importorskip("anndata").AnnData(INCOMPLETE.astype(np.float32)),
 }
 
 
@@ -105,17 +106,6 @@ def test_baselines_take_a_path(tmp_path, name):
     (ba.pack if name == "table.zarr" else ba.write)(Table(BitMatrix.from_dense(X)), tmp_path / name)
     expected = baselines.Asso(2).fit_transform(X)
     np.testing.assert_array_equal(baselines.Asso(2).fit_transform(tmp_path / name), expected)
-
-
-def test_missing_values_in_an_anndata(expected):
-    anndata = pytest.importorskip("anndata")
-    adata = anndata.AnnData(INCOMPLETE.astype(np.float32))
-    model = BinaryDictionaryLearning(4, random_state=0).fit(adata)
-    assert_same(results(model, adata), expected)
-    ba.annotate(adata, model)
-    np.testing.assert_array_equal(adata.obsm["X_bitatoms"], model.transform(adata))
-    np.testing.assert_array_equal(adata.varm["bitatoms_atoms"].T != 0, model.components_ == 1)
-    assert np.isnan(adata.X).sum() == MASK.sum()  # X is left as it is
 
 
 @pytest.mark.parametrize("kind", ["masked", "sparse"])

@@ -57,17 +57,17 @@ def test_figures_of_rules_by_hand(antecedent, figures):
     np.testing.assert_allclose(row[COLUMNS[2:]].astype(float), figures, atol=1e-15)
 
 
-def test_mlxtend_finds_the_same_figures_in_the_itemsets(fitted):
+def test_itemsets_are_the_parts_of_rules_with_their_supports(fitted):
+    """As mlxtend's `association_rules` takes them."""
     pytest.importorskip("pandas")
-    patterns = pytest.importorskip("mlxtend.frequent_patterns", reason="mlxtend is not installed")
     model, table = fitted
     rules, itemsets = model.to_rules(table), model.to_itemsets(table)
-    found = patterns.association_rules(itemsets, metric="support", min_threshold=0)
-    assert list(found.columns) == list(rules.columns)
-    both = rules.merge(found, on=["antecedents", "consequents"], suffixes=("", " of mlxtend"))
-    assert len(both) == len(rules) > 10
-    for name in COLUMNS[2:]:
-        np.testing.assert_allclose(both[name], both[f"{name} of mlxtend"], atol=1e-12)
+    X = dict(zip(table.columns, table.to_dense().T, strict=True))
+    parts = {part for a, c in zip(rules["antecedents"], rules["consequents"], strict=True) for part in (a, c, a | c)}
+    assert set(itemsets["itemsets"]) == parts
+    assert len(itemsets) == len(parts) > 10
+    expected = [np.all([X[name] for name in items], axis=0).mean() for items in itemsets["itemsets"]]
+    np.testing.assert_allclose(itemsets["support"], expected)
 
 
 def test_a_store_and_columns_in_another_order_give_what_the_table_gives(fitted, tmp_path):
