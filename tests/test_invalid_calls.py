@@ -55,11 +55,30 @@ def shown(value):
     return value.__qualname__.partition(".")[0] if callable(value) else value[:12]
 
 
+NEEDS_PAPER = '; coder="{value}" requires search="paper"'
+BMP_ETC = ["bmp", "greedy", "exact"]
+PER_FEATURE = ("false_negative_cost", "false_positive_cost")
+EACH = [  # parameters, values that each of them refuses, other parameters, exception, message
+    (INTEGERS, [2.0, True, [2]], {}, TypeError, "{name} must be an integer, not "),
+    (["n_init"], [np.True_], {}, TypeError, "{name} must be an integer, not "),
+    (["max_time"], [0, -1.5, NAN, "1"], {}, InputError, "must be a positive number of seconds or None, not {value!r}"),
+    (["init_density"], [1.5, -0.1, NAN, None, "half"], {}, InputError, "{name} must be between 0 and 1, not {value!r}"),
+    (["binarize"], ["yes", NAN], {}, InputError, "{name} must be None or a finite number, got {value!r}"),
+    (["bias"], ["no", 1], {}, InputError, "{name} must be True or False, not {value!r}"),
+    (["callbacks"], [3, "abc"], {}, TypeError, "{name} must be callable, or a list of callables, not {value!r}"),
+    (["random_state"], [-1, 1.5, "seed", {}], {}, ValueError, SEED + "{value!r}"),
+    (["apart", "together"], ["a", 3, [[0, 1], 2.5]], {}, InputError, "{name}" + SETS + "{value!r}"),
+    (PER_FEATURE, [0.5, "high", True, NAN, [[1, 1, 1]]], OR, InputError, "{name}" + COSTS + "{value!r}"),
+    (PER_FEATURE, [2], {}, InputError, '{name} requires algebra="or"'),
+    (["search"], ["fast", "thorough", "anytime"], {"update": "k-prox"}, InputError, 'search="paper"; search="{value}"'),
+    (["coder"], BMP_ETC, {"search": "fast"}, InputError, CODED_BY + "'mdl' or 'beam'" + NEEDS_PAPER),
+    (["coder"], BMP_ETC, {"search": "thorough"}, InputError, CODED_BY + "'beam' or 'mdl'" + NEEDS_PAPER),
+]  # fmt: skip
 CALLS = [
     # one parameter: its type and its limits
     *[
-        ({name: value}, TypeError, f"{name} must be an integer, not ") for name in INTEGERS
-        for value in (2.0, True, [2])
+        ({name: value, **others}, error, message.format(name=name, value=value))
+        for names, values, others, error, message in EACH for name in names for value in values
     ],
     *[
         ({name: least - 1}, InputError, f"{name} must be at least {least}, not {least - 1}")
@@ -73,31 +92,10 @@ CALLS = [
     ({"coder": ["bmp"]}, InputError, "coder=['bmp'] is not available"),
     ({"update": "exact"}, InputError, "update='exact' is not available"),
     ({"max_iter": None}, TypeError, "max_iter must be an integer, not None"),
-    ({"n_init": np.True_}, TypeError, "n_init must be an integer, not "),
-    *[
-        ({"max_time": value}, InputError, f"max_time must be a positive number of seconds or None, not {value!r}")
-        for value in (0, -1.5, NAN, "1")
-    ],
-    *[
-        ({"init_density": value}, InputError, f"init_density must be between 0 and 1, not {value!r}")
-        for value in (1.5, -0.1, NAN, None, "half")
-    ],
-    *[
-        ({"binarize": value}, InputError, f"binarize must be None or a finite number, got {value!r}")
-        for value in ("yes", NAN)
-    ],
-    ({"bias": "no"}, InputError, "bias must be True or False, not 'no'"),
-    ({"bias": 1}, InputError, "bias must be True or False, not 1"),
-    *[
-        ({"callbacks": value}, TypeError, f"callbacks must be callable, or a list of callables, not {shown!r}")
-        for value, shown in ((3, 3), ("abc", "abc"), ([print, 3], 3), ([None], None))
-    ],
+    ({"callbacks": [print, 3]}, TypeError, "callbacks must be callable, or a list of callables, not 3"),
+    ({"callbacks": [None]}, TypeError, "callbacks must be callable, or a list of callables, not None"),
     ({"n_jobs": 0}, InputError, "n_jobs must not be 0; pass 1 for one thread, -1 for all processors"),
     ({"n_jobs": "2"}, TypeError, "n_jobs must be an integer or None, not '2'"),
-    ({"random_state": -1}, ValueError, f"{SEED}-1"),
-    ({"random_state": 1.5}, ValueError, f"{SEED}1.5"),
-    ({"random_state": "seed"}, ValueError, f"{SEED}'seed'"),
-    ({"random_state": {}}, ValueError, SEED + "{}"),
     ({"max_memory": 0}, InputError, "max_memory must be a positive number of bytes, not 0"),
     ({"max_memory": "much"}, InputError, "max_memory must be an amount such as '500 MB', '2 GiB'"),
     ({"max_memory": []}, TypeError, "max_memory must be a number of bytes, text such as '500 MB', or None, not []"),
@@ -149,10 +147,6 @@ CALLS = [
     ({"fixed_atoms": [[1, 0]]}, InputError, "fixed_atoms have 2 columns, and the table 3; pass tables whose columns h"),
     ({"fixed_atoms": TINY, "n_components": 1}, InputError, "fixed_atoms are 2 atoms, more than n_components=1"),
     ({"fixed_atoms": TINY, "init": TINY, "max_components": 3}, InputError, "fixed_atoms are 2 atoms and init 2, more"),
-    *[
-        ({name: value}, InputError, f"{name}{SETS}{value!r}")
-        for name in ("apart", "together") for value in ("a", 3, [[0, 1], 2.5])
-    ],
     ({"apart": [[0, 1.5]]}, InputError, "apart has 1.5, which is neither a name nor an index"),
     ({"apart": [[0, True]]}, InputError, "apart has True, which is neither a name nor an index"),
     ({"together": [[1, 1]]}, InputError, "together has the set [1]; a set needs at least two features"),
@@ -163,14 +157,7 @@ CALLS = [
     ({"together": [[0, 1], [1, 2]], "max_features_per_atom": 2}, InputError, "together has 3 features that belong tog"),
     ({"X": NAMED, "together": ["a", "b"], "apart": ["b", "a"]}, InputError, "are in a set of apart and belong togethe"),
     # costs of errors
-    *[
-        ({name: value, **OR}, InputError, f"{name}{COSTS}{value!r}")
-        for name in ("false_negative_cost", "false_positive_cost")
-        for value in (0.5, "high", True, NAN, [[1, 1, 1]])
-    ],
     ({"false_negative_cost": {0: 0.5}, **OR}, InputError, "false_negative_cost" + COSTS),
-    ({"false_negative_cost": 2}, InputError, 'false_negative_cost requires algebra="or"'),
-    ({"false_positive_cost": 2}, InputError, 'false_positive_cost requires algebra="or"'),
     ({"false_positive_cost": 2, **OR, **PAPER}, InputError, 'requires the codelength as objective; search="paper" doe'),
     ({"false_positive_cost": 2, **OR, "n_components": 2, "objective": "errors"}, InputError, 'objective="errors" does'),
     ({"false_positive_cost": [2, 2], **OR}, InputError, "false_positive_cost has 2 costs, but the table has 3 columns"),
@@ -194,15 +181,6 @@ CALLS = [
     ({"patience": None, **PAPER}, InputError, "patience=None continues to max_components; set max_components"),
     ({"start_components": 3, "max_components": 2}, InputError, "start_components=3 is greater than max_components=2"),
     ({"start_components": 17, "coder": "exact", **PAPER}, InputError, "start_components=17 is greater than max_compon"),
-    *[
-        ({"update": "k-prox", "search": search}, InputError, f'requires search="paper"; search="{search}" updates')
-        for search in ("fast", "thorough", "anytime")
-    ],
-    *[
-        ({"search": search, "coder": coder}, InputError, f'{CODED_BY}{choices}; coder="{coder}" requires search="p')
-        for search, choices in (("fast", "'mdl' or 'beam'"), ("thorough", "'beam' or 'mdl'"))
-        for coder in ("bmp", "greedy", "exact")
-    ],
     ({"coder": "mdl", **PAPER}, InputError, f"{CODED_BY}'bmp' or 'greedy' or 'exact'; coder=\"mdl\" requires"),
     ({"n_components": 3, "coder": "beam", **PAPER}, InputError, 'search="paper" for the fewest errors of 3 atoms uses'),
     ({"n_components": 5, "coder": "greedy"}, InputError, "for the fewest errors of 5 atoms uses the coder 'exact'; co"),
@@ -319,9 +297,14 @@ def partial_fit(**parameters):
 PICTURE = np.zeros((72, 72), np.uint8)
 TWO_VALUES = " contains values other than 0 and 1 (first: "
 LEAST = [  # integers of each function, and their smallest value
+    *[(fit(method), ["n_components"], 1) for method in BASELINES],
+    *[(fit(method), ["n_init", "max_iter"], 1) for method in (MessagePassing, ThresholdedNMF)],
+    (fit(PenalizedNMF), ["n_init", "n_updates"], 1),
+    (fit(PandaPlus), ["n_orders"], 1),
+    (fit(Proximus), ["radius"], 0),
+    (fit(ba.BinaryImputer), ["n_profiles"], 1),
     (classify, ["n_models"], 1),
     (recommend, ["n"], 1),
-    (fit(ba.BinaryImputer), ["n_profiles"], 1),
     (ba.stability, ["n_resamples"], 1),
     (ba.cross_validate_cells, ["n_folds"], 1),
     (ba.denoise, ["stride"], 1),
@@ -329,12 +312,6 @@ LEAST = [  # integers of each function, and their smallest value
     (ba.datasets.baskets, ["n_samples"], 0),
     (ba.datasets.genotypes, ["n_samples", "n_snps"], 0),
     (ba.datasets.halftone, ["enlarge"], 1),
-    (fit(Proximus), ["radius"], 0),
-    (fit(MessagePassing), ["n_init", "max_iter"], 1),
-    (fit(ThresholdedNMF), ["n_init", "max_iter"], 1),
-    (fit(PenalizedNMF), ["n_init", "n_updates"], 1),
-    (fit(PandaPlus), ["n_orders"], 1),
-    *[(fit(method), ["n_components"], 1) for method in BASELINES],
 ]
 SHARES = [  # numbers between 0 and 1
     (partial_fit, ["forget"]),

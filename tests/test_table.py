@@ -176,6 +176,8 @@ def test_columns_are_matched_by_name(given, absent, indices, unknown, lacking):
     inverse = match.inverse(given.n_cols)
     assert [COLUMNS[i] for i in inverse if i >= 0] == [name for name in given.names if name in COLUMNS]
     assert [name for name, i in zip(given.names, inverse, strict=True) if i < 0] == list(unknown)
+    items = match_columns(Header(3), header("2", "5", items=True))  # numbers of columns that have no names
+    assert (items.indices.tolist(), items.unknown, items.absent) == ([-1, -1, 0], ("5",), ("0", "1"))
 
 
 @pytest.mark.parametrize(
@@ -185,22 +187,14 @@ def test_columns_are_matched_by_name(given, absent, indices, unknown, lacking):
         (header("a", "a", "b"), header("a", "a", "b")),  # scikit-learn allows duplicate names
         (header(*COLUMNS), Header(3)),
         (Header(3), header(*COLUMNS)),
-        (Header(3), Header(3)),
         (Header(3), header("0", "1", "2", items=True)),
     ],
 )
 def test_same_columns_or_columns_without_names_stay_in_place(learned, given):
-    match = match_columns(learned, given)
-    bits = ba.BitMatrix.from_dense(BITS)
-    assert match.gather(bits) is bits
-    table = ba.Table(bits)
+    match, table = match_columns(learned, given), ba.Table(ba.BitMatrix.from_dense(BITS))
+    assert match.gather(table.bits) is table.bits
     assert match.gather_table(table) is table
     assert match.inverse(3).tolist() == [0, 1, 2]
-
-
-def test_items_are_the_numbers_of_columns_that_have_no_names():
-    match = match_columns(Header(3), header("2", "5", items=True))
-    assert (match.indices.tolist(), match.unknown, match.absent) == ([-1, -1, 0], ("5",), ("0", "1"))
 
 
 OTHER = "no column that the model was fitted on"
@@ -249,11 +243,6 @@ def test_a_note_names_the_columns_that_are_ignored_or_filled(learned, given, abs
     assert seen[0].filename == __file__
 
 
-def test_items_that_transactions_lack_are_zeros_without_a_note():
-    items = Header(1, ("tea",), absent_is_zero=True)
-    match_columns(header(*COLUMNS), items).warn_differences("X")  # warnings are errors in tests
-
-
 def test_whether_absent_columns_are_zeros_is_kept():
     table = ba.Table(ba.BitMatrix.from_dense(BITS), ROWS, COLUMNS, absent_is_zero=True)
     assert ba.Table.from_any(table).header == Header(3, COLUMNS, True)
@@ -278,7 +267,7 @@ def test_absent_columns_are_unknown():
     with pytest.warns(InputWarning, match="^X: 1 absent column is unknown: 'bread'$"):
         table = matched_table(frame, Header(3, ("milk", "bread", "tea")), "unknown")
     np.testing.assert_array_equal(table.to_dense(float), [[0, np.nan, 1], [1, np.nan, 0]])
-    items = ba.Table(ba.BitMatrix.from_dense([[1, 1]]), None, ["tea", "milk"], absent_is_zero=True)
+    items = ba.Table(ba.BitMatrix.from_dense([[1, 1]]), None, ["tea", "milk"], absent_is_zero=True)  # without a note
     assert matched_table(items, Header(3, ("milk", "bread", "tea")), "unknown").to_dense().tolist() == [[1, 0, 1]]
 
 

@@ -51,14 +51,13 @@ def test_same_seed_gives_same_data():
 
 
 def test_chunks_of_rows_do_not_change_planted_data(monkeypatch):
+    def chunks_of_seven(n_rows, width):
+        return [slice(start, start + 7) for start in range(0, n_rows, 7)]
+
     whole = planted(100, 33, 4, random_state=1)
-    monkeypatch.setattr(
-        "bitatoms.datasets.planted_factors._row_chunks",
-        lambda n_rows, width: [slice(i, i + 7) for i in range(0, n_rows, 7)],
-    )
+    monkeypatch.setattr("bitatoms.datasets.planted_factors._row_chunks", chunks_of_seven)
     chunked = planted(100, 33, 4, random_state=1)
-    assert np.array_equal(whole.X, chunked.X)
-    assert np.array_equal(whole.clean, chunked.clean)
+    assert np.array_equal([whole.X, whole.clean], [chunked.X, chunked.clean])
 
 
 def test_digits():

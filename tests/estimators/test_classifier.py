@@ -200,21 +200,18 @@ def test_a_limit_warns_once(split):
 
 
 def test_the_time_is_divided_among_the_classes(monkeypatch, split):
-    X, y, _, _ = split
-    rows, limits = [], []
+    searches, clock, learn_from = [], [100.0], classifier.learn_from
 
     def learn(source, params, *how, **more):
-        rows.append(source.n_rows)
-        limits.append(params.max_time)
+        searches.append((source.n_rows, params.max_time))
         clock[0] += params.max_time
         return learn_from(source, replace(params, max_time=None), *how, **more)
 
-    clock = [100.0]
-    learn_from = classifier.learn_from
     monkeypatch.setattr(classifier, "learn_from", learn)
     monkeypatch.setattr(classifier.time, "perf_counter", lambda: clock[0])
-    quick(max_time=24.0).fit(X, y)
-    np.testing.assert_allclose(limits, 24.0 * np.array(rows) / 160)
+    quick(max_time=24.0).fit(*split[:2])
+    rows, limits = np.transpose(searches)
+    np.testing.assert_allclose(limits, 24.0 * rows / 160)
 
 
 def test_an_interrupt_leaves_no_model(split):

@@ -83,13 +83,9 @@ def test_polars_frames_stay_polars_frames(hidden, expected):
     np.testing.assert_array_equal(completed.to_numpy(), expected)
 
 
-def test_with_a_threshold_the_result_is_0_and_1(hidden):
+def test_a_threshold_gives_0_and_1_and_lazy_collections_are_refused(hidden):
     truth, mask, X, _ = hidden
     model = BinaryDictionaryLearning(binarize=0.5, random_state=0).fit(3 * X)
     np.testing.assert_array_equal(model.complete(3 * X)[~mask], truth[~mask])
-
-
-def test_lazy_collections_are_refused(hidden):
-    da = pytest.importorskip("dask.array")
     with pytest.raises(TypeError, match="read its rows into memory first"):
-        hidden[3].complete(da.from_array(hidden[0]))
+        model.complete(pytest.importorskip("dask.array").from_array(truth))
