@@ -153,16 +153,13 @@ def test_initial_atoms_are_matched_to_the_columns_of_the_table(model, as_pair):
         ba.factorize(FRAME, init=turned.drop(columns="item 0"), **params)
 
 
-def test_positions_without_names(model):
+def test_positions_without_names_report_and_baselines(model):
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         model.transform(X)
     with pytest.warns(InputWarning, match="the columns of X have no names, but .* was fitted with names"):
         model.transform(ba.Table(ba.BitMatrix.from_dense(X)))
     with pytest.raises(ValueError, match="X has 3 columns, but the model was learned from 20"):
         model.transform(ba.Table(ba.BitMatrix.from_dense(X[:, :3])))
-
-
-def test_report_and_baselines(model):
     with pytest.warns(InputWarning, match=f"the table: {IGNORED}"):
         assert report_data(model, MORE).codes == report_data(model, FRAME).codes
     asso = ba.baselines.Asso(2).fit(FRAME)

@@ -119,11 +119,8 @@ def fitted_section():
         ba.CoverMiner(random_state=0).fit(table),
         *(getattr(ba.baselines, name)(2).fit(table) for name in ba.baselines.__all__ if name != "dude"),
     ]
-    names = {type(fit).__name__: [name for name in dir(fit) if re.fullmatch("[a-z].*_", name)] for fit in fits}
-    return [
-        f"{type(fit).__name__}: {', '.join(name for name in names[type(fit).__name__] if hasattr(fit, name))}"
-        for fit in fits
-    ]
+    names = [[name for name in dir(fit) if re.fullmatch("[a-z].*_", name) and hasattr(fit, name)] for fit in fits]
+    return [f"{type(fit).__name__}: {', '.join(own)}" for fit, own in zip(fits, names, strict=True)]
 
 
 def leaves(kind):
