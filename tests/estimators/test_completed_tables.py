@@ -50,6 +50,7 @@ def test_the_kind_of_table_is_kept(hidden, expected, tmp_path):
         completed = model.complete(given)
         assert completed.dtype == dtype
         np.testing.assert_array_equal(completed.toarray() if issparse(given) else completed, expected)
+        assert not issparse(given) or completed.nnz == expected.sum()  # no zero is stored
     table = model.complete(Table(data, row_names=[f"r{j}" for j in range(len(X))]))
     assert table.row_names[0] == "r0"
     np.testing.assert_array_equal(table.to_dense(), expected)
