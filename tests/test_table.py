@@ -232,6 +232,7 @@ NOTES = [  # learned names, given names, absent, and the note
     (COLUMNS, ("gin", "tea"), "zero", "ignored 1 column .*: 'gin'; 2 absent columns are read as 0: 'milk', 'bread'"),
     (("tea", *"abcdefg"), ("tea",), "zero", f"7 absent columns are read as 0: {MANY}"),
     (COLUMNS, ("tea", "bread"), "zero", "1 absent column is read as 0: 'milk'"),
+    (("tea", *"abcde"), ("tea",), "zero", "5 absent columns are read as 0: 'a', 'b', 'c', 'd', 'e'"),
 ]
 
 

@@ -322,21 +322,20 @@ def test_partial_fit():
 @pytest.mark.parametrize("random_state", [int, np.random.RandomState, np.random.default_rng])
 def test_partial_fit_that_raises_leaves_the_estimator_as_it_was(random_state):
     X = planted(300, 30, 4, code_density=0.4, noise=0.02, random_state=0).X
-    error = None
+    errors = []
 
     def callback(row):
-        if error is not None:
-            raise error
+        if errors:
+            raise errors[0]
 
-    model, undisturbed = (
-        BinaryDictionaryLearning(4, random_state=random_state(7), callbacks=callback) for _ in range(2)
-    )
-    for start, each_error in zip((0, 100, 200), (KeyboardInterrupt(), MemoryError(), ValueError()), strict=True):
+    how = {"n_components": 4, "callbacks": callback}
+    model, undisturbed = (BinaryDictionaryLearning(random_state=random_state(7), **how) for _ in range(2))
+    for start, error in zip((0, 100, 200), (KeyboardInterrupt(), MemoryError(), ValueError()), strict=True):
         batch, attributes = X[start : start + 100], dict(vars(model))
-        error = each_error
+        errors[:] = [error]
         with pytest.raises(type(error)):
             model.partial_fit(batch)
-        error = None
+        errors.clear()
         assert vars(model).keys() == attributes.keys()
         assert all(vars(model)[name] is attributes[name] for name in attributes)
         for each in (model, undisturbed):
