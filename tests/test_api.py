@@ -354,8 +354,8 @@ def test_a_second_interrupt_loses_only_the_order_of_atoms(table, monkeypatch, ho
     assert caught.value.result.ended == "interrupted"
 
 
-HIDDEN = np.random.default_rng(1).random((60, 20)) < 0.2
-PLANTED = planted(60, 20, 2, code_density=0.4, noise=0.02, random_state=0).X
+HIDDEN = np.random.default_rng(1).random((60, 70)) < 0.2
+PLANTED = planted(60, 70, 2, code_density=0.4, noise=0.02, random_state=0).X
 SEVENS = np.where(HIDDEN, 7, PLANTED)
 
 
