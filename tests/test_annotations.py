@@ -8,34 +8,24 @@ import bitatoms as ba
 from bitatoms.annotations import Annotations, Labels
 from support.annotations import FRAME
 
+FIELDS = {  # values, the kind of their dtype, and the values that are kept
+    "small": (np.int8([1, 2]), "i", [1, 2]),
+    "real": ([0.5, 1.5], "f", [0.5, 1.5]),
+    "flag": ([True, False], "b", [True, False]),
+    "name": (["a", None], "O", ["a", None]),
+    "mixed": ([1, "x"], "O", ["1", "x"]),
+    "bytes": (np.array([b"x", b"y"]), "O", ["x", "y"]),
+    "date": (np.array(["2020-01-02", "NaT"], "datetime64[D]"), "O", ["2020-01-02", None]),
+    "masked": (np.ma.array([1, 2], mask=[False, True]), "i", [1, None]),
+    "masked text": (np.ma.array(["p", "q"], mask=[True, False]), "O", [None, "q"]),
+}
+
 
 def test_numbers_keep_their_type_and_other_values_are_text():
-    about = Annotations(
-        {
-            "small": np.int8([1, 2]),
-            "real": [0.5, np.nan],
-            "flag": [True, False],
-            "name": ["a", None],
-            "mixed": [1, "x"],
-            "bytes": np.array([b"x", b"y"]),
-            "date": np.array(["2020-01-02", "NaT"], "datetime64[D]"),
-            "masked": np.ma.array([1, 2], mask=[False, True]),
-            "masked text": np.ma.array(["p", "q"], mask=[True, False]),
-        },
-        2,
-    )
-    kinds = {name: values.dtype.kind for name, values in about.items()}
-    assert kinds == dict(zip(about, "ifbOOOOiO", strict=True))
+    about = Annotations({name: values for name, (values, _, _) in FIELDS.items()}, 2)
+    for name, (_, kind, kept) in FIELDS.items():
+        assert (about[name].dtype.kind, about[name].tolist()) == (kind, kept)
     assert about["small"].dtype == np.int8
-    texts = {name: about[name].tolist() for name in ("name", "mixed", "bytes", "date", "masked", "masked text")}
-    assert texts == {
-        "name": ["a", None],
-        "mixed": ["1", "x"],
-        "bytes": ["x", "y"],
-        "date": ["2020-01-02", None],
-        "masked": [1, None],
-        "masked text": [None, "q"],
-    }
     assert repr(about).startswith("Annotations of 2: small, real")
     assert repr(Annotations({}, 3)) == "Annotations of 3: no fields"
 
@@ -84,14 +74,8 @@ def test_pandas_round_trip():
 
 
 def test_types_of_pandas_that_become_text_or_numbers():
-    frame = pd.DataFrame(
-        {
-            "date": pd.to_datetime(["2020-01-02", None]),
-            "sparse": pd.arrays.SparseArray([0, 1]),
-            "objects": [None, ("a", 1)],
-        }
-    )
-    about = Annotations.from_pandas(frame)
+    dates, numbers = pd.to_datetime(["2020-01-02", None]), pd.arrays.SparseArray([0, 1])
+    about = Annotations.from_pandas(pd.DataFrame({"date": dates, "sparse": numbers, "objects": [None, ("a", 1)]}))
     assert about["date"].tolist() == ["2020-01-02 00:00:00", None]
     assert about["sparse"].tolist() == [0, 1]
     assert about["objects"].tolist() == [None, "('a', 1)"]

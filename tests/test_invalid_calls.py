@@ -25,16 +25,9 @@ PAPER = {"search": "paper"}
 OR = {"algebra": "or"}
 BASELINES = (Asso, GreConD, MessagePassing, PandaPlus, PenalizedNMF, Proximus, ThresholdedNMF)
 INTEGERS = {  # the smallest value of each
-    "n_components": 1,
-    "max_features_per_atom": 1,
-    "min_samples_per_atom": 1,
-    "n_init": 1,
-    "start_components": 0,
-    "max_components": 0,
-    "patience": 1,
-    "max_atoms_per_sample": 1,
-    "residual_limit": 0,
-    "max_iter": 1,
+    **dict.fromkeys(("n_components", "max_features_per_atom", "min_samples_per_atom", "n_init", "patience"), 1),
+    **dict.fromkeys(("max_atoms_per_sample", "max_iter"), 1),
+    **dict.fromkeys(("start_components", "max_components", "residual_limit"), 0),
     "search_rows": 2,
 }
 CHOICES = {
@@ -46,10 +39,7 @@ CHOICES = {
     "init": "'auto', 'samples', 'bernoulli', 'spread', 'greedy' or atoms, or a pair (atoms, codes)",
     "device": "'cpu', 'cuda', 'auto'",
     "n_components": "'mdl' or an integer",
-    "n_init": "'auto' or an integer",
-    "start_components": "'auto' or an integer",
-    "patience": "'auto' or an integer",
-    "search_rows": "'auto' or an integer",
+    **dict.fromkeys(("n_init", "start_components", "patience", "search_rows"), "'auto' or an integer"),
 }
 SEED = "random_state must be None, a non-negative integer, a Generator or a RandomState, not "
 COSTS = " must be 1 or more (inf forbids such errors), a number or one per feature, not "
@@ -65,11 +55,30 @@ def shown(value):
     return value.__qualname__.partition(".")[0] if callable(value) else value[:12]
 
 
+NEEDS_PAPER = '; coder="{value}" requires search="paper"'
+BMP_ETC = ["bmp", "greedy", "exact"]
+PER_FEATURE = ("false_negative_cost", "false_positive_cost")
+EACH = [  # parameters, values that each of them refuses, other parameters, exception, message
+    (INTEGERS, [2.0, True, [2]], {}, TypeError, "{name} must be an integer, not "),
+    (["n_init"], [np.True_], {}, TypeError, "{name} must be an integer, not "),
+    (["max_time"], [0, -1.5, NAN, "1"], {}, InputError, "must be a positive number of seconds or None, not {value!r}"),
+    (["init_density"], [1.5, -0.1, NAN, None, "half"], {}, InputError, "{name} must be between 0 and 1, not {value!r}"),
+    (["binarize"], ["yes", NAN], {}, InputError, "{name} must be None or a finite number, got {value!r}"),
+    (["bias"], ["no", 1], {}, InputError, "{name} must be True or False, not {value!r}"),
+    (["callbacks"], [3, "abc"], {}, TypeError, "{name} must be callable, or a list of callables, not {value!r}"),
+    (["random_state"], [-1, 1.5, "seed", {}], {}, ValueError, SEED + "{value!r}"),
+    (["apart", "together"], ["a", 3, [[0, 1], 2.5]], {}, InputError, "{name}" + SETS + "{value!r}"),
+    (PER_FEATURE, [0.5, "high", True, NAN, [[1, 1, 1]]], OR, InputError, "{name}" + COSTS + "{value!r}"),
+    (PER_FEATURE, [2], {}, InputError, '{name} requires algebra="or"'),
+    (["search"], ["fast", "thorough", "anytime"], {"update": "k-prox"}, InputError, 'search="paper"; search="{value}"'),
+    (["coder"], BMP_ETC, {"search": "fast"}, InputError, CODED_BY + "'mdl' or 'beam'" + NEEDS_PAPER),
+    (["coder"], BMP_ETC, {"search": "thorough"}, InputError, CODED_BY + "'beam' or 'mdl'" + NEEDS_PAPER),
+]  # fmt: skip
 CALLS = [
     # one parameter: its type and its limits
     *[
-        ({name: value}, TypeError, f"{name} must be an integer, not ") for name in INTEGERS
-        for value in (2.0, True, [2])
+        ({name: value, **others}, error, message.format(name=name, value=value))
+        for names, values, others, error, message in EACH for name in names for value in values
     ],
     *[
         ({name: least - 1}, InputError, f"{name} must be at least {least}, not {least - 1}")
@@ -83,31 +92,10 @@ CALLS = [
     ({"coder": ["bmp"]}, InputError, "coder=['bmp'] is not available"),
     ({"update": "exact"}, InputError, "update='exact' is not available"),
     ({"max_iter": None}, TypeError, "max_iter must be an integer, not None"),
-    ({"n_init": np.True_}, TypeError, "n_init must be an integer, not "),
-    *[
-        ({"max_time": value}, InputError, f"max_time must be a positive number of seconds or None, not {value!r}")
-        for value in (0, -1.5, NAN, "1")
-    ],
-    *[
-        ({"init_density": value}, InputError, f"init_density must be between 0 and 1, not {value!r}")
-        for value in (1.5, -0.1, NAN, None, "half")
-    ],
-    *[
-        ({"binarize": value}, InputError, f"binarize must be None or a finite number, got {value!r}")
-        for value in ("yes", NAN)
-    ],
-    ({"bias": "no"}, InputError, "bias must be True or False, not 'no'"),
-    ({"bias": 1}, InputError, "bias must be True or False, not 1"),
-    *[
-        ({"callbacks": value}, TypeError, f"callbacks must be callable, or a list of callables, not {shown!r}")
-        for value, shown in ((3, 3), ("abc", "abc"), ([print, 3], 3), ([None], None))
-    ],
+    ({"callbacks": [print, 3]}, TypeError, "callbacks must be callable, or a list of callables, not 3"),
+    ({"callbacks": [None]}, TypeError, "callbacks must be callable, or a list of callables, not None"),
     ({"n_jobs": 0}, InputError, "n_jobs must not be 0; pass 1 for one thread, -1 for all processors"),
     ({"n_jobs": "2"}, TypeError, "n_jobs must be an integer or None, not '2'"),
-    ({"random_state": -1}, ValueError, f"{SEED}-1"),
-    ({"random_state": 1.5}, ValueError, f"{SEED}1.5"),
-    ({"random_state": "seed"}, ValueError, f"{SEED}'seed'"),
-    ({"random_state": {}}, ValueError, SEED + "{}"),
     ({"max_memory": 0}, InputError, "max_memory must be a positive number of bytes, not 0"),
     ({"max_memory": "much"}, InputError, "max_memory must be an amount such as '500 MB', '2 GiB'"),
     ({"max_memory": []}, TypeError, "max_memory must be a number of bytes, text such as '500 MB', or None, not []"),
@@ -159,10 +147,6 @@ CALLS = [
     ({"fixed_atoms": [[1, 0]]}, InputError, "fixed_atoms have 2 columns, and the table 3; pass tables whose columns h"),
     ({"fixed_atoms": TINY, "n_components": 1}, InputError, "fixed_atoms are 2 atoms, more than n_components=1"),
     ({"fixed_atoms": TINY, "init": TINY, "max_components": 3}, InputError, "fixed_atoms are 2 atoms and init 2, more"),
-    *[
-        ({name: value}, InputError, f"{name}{SETS}{value!r}")
-        for name in ("apart", "together") for value in ("a", 3, [[0, 1], 2.5])
-    ],
     ({"apart": [[0, 1.5]]}, InputError, "apart has 1.5, which is neither a name nor an index"),
     ({"apart": [[0, True]]}, InputError, "apart has True, which is neither a name nor an index"),
     ({"together": [[1, 1]]}, InputError, "together has the set [1]; a set needs at least two features"),
@@ -173,14 +157,7 @@ CALLS = [
     ({"together": [[0, 1], [1, 2]], "max_features_per_atom": 2}, InputError, "together has 3 features that belong tog"),
     ({"X": NAMED, "together": ["a", "b"], "apart": ["b", "a"]}, InputError, "are in a set of apart and belong togethe"),
     # costs of errors
-    *[
-        ({name: value, **OR}, InputError, f"{name}{COSTS}{value!r}")
-        for name in ("false_negative_cost", "false_positive_cost")
-        for value in (0.5, "high", True, NAN, [[1, 1, 1]])
-    ],
     ({"false_negative_cost": {0: 0.5}, **OR}, InputError, "false_negative_cost" + COSTS),
-    ({"false_negative_cost": 2}, InputError, 'false_negative_cost requires algebra="or"'),
-    ({"false_positive_cost": 2}, InputError, 'false_positive_cost requires algebra="or"'),
     ({"false_positive_cost": 2, **OR, **PAPER}, InputError, 'requires the codelength as objective; search="paper" doe'),
     ({"false_positive_cost": 2, **OR, "n_components": 2, "objective": "errors"}, InputError, 'objective="errors" does'),
     ({"false_positive_cost": [2, 2], **OR}, InputError, "false_positive_cost has 2 costs, but the table has 3 columns"),
@@ -204,16 +181,7 @@ CALLS = [
     ({"patience": None, **PAPER}, InputError, "patience=None continues to max_components; set max_components"),
     ({"start_components": 3, "max_components": 2}, InputError, "start_components=3 is greater than max_components=2"),
     ({"start_components": 17, "coder": "exact", **PAPER}, InputError, "start_components=17 is greater than max_compon"),
-    *[
-        ({"update": "k-prox", "search": search}, InputError, f'requires search="paper"; search="{search}" updates')
-        for search in ("fast", "thorough", "anytime")
-    ],
-    *[
-        ({"search": search, "coder": coder}, InputError, f'{CODED_BY}{choices}; coder="{coder}" requires search="p')
-        for search, choices in (("fast", "'mdl' or 'beam'"), ("thorough", "'beam' or 'mdl'"))
-        for coder in ("bmp", "greedy", "exact")
-    ],
-    ({"coder": "mdl", **PAPER}, InputError, f'search="paper"{CODED_BY}\'bmp\' or \'greedy\' or \'exact\'; coder="mdl"'),
+    ({"coder": "mdl", **PAPER}, InputError, f"{CODED_BY}'bmp' or 'greedy' or 'exact'; coder=\"mdl\" requires"),
     ({"n_components": 3, "coder": "beam", **PAPER}, InputError, 'search="paper" for the fewest errors of 3 atoms uses'),
     ({"n_components": 5, "coder": "greedy"}, InputError, "for the fewest errors of 5 atoms uses the coder 'exact'; co"),
     ({"n_components": 17, "coder": "exact"}, InputError, "for the fewest errors of 17 atoms uses the coder 'greedy'"),
@@ -277,14 +245,15 @@ def test_the_nearest_valid_call_is_accepted(parameters):
 @pytest.mark.parametrize("search", ["fast", "thorough"])
 def test_coders_that_a_search_can_use_are_used(search):
     X = np.random.default_rng(0).integers(0, 2, (30, 20))
-    for how in (
-        {"coder": "beam", "objective": "codelength"},
-        {"coder": "mdl", "objective": "codelength"},
-        {"coder": "exact"},
+    how = {"search": search, "max_iter": 1, "random_state": 0}
+    for coder, n, objective in (
+        ("beam", 3, "codelength"),
+        ("mdl", 3, "codelength"),
+        ("exact", 3, "auto"),
+        ("greedy", 17, "auto"),
     ):
-        assert factorize(X, 3, search=search, max_iter=1, random_state=0, **how).coder == how["coder"]
-    assert factorize(X, 17, search=search, coder="greedy", max_iter=1, random_state=0).coder == "greedy"
-    assert factorize(X, search=search, patience=None, max_iter=8, random_state=0).ended == "max_iter"
+        assert factorize(X, n, coder=coder, objective=objective, **how).coder == coder
+    assert factorize(X, patience=None, **{**how, "max_iter": 8}).ended == "max_iter"
 
 
 # --- what other functions and estimators check beside the parameters of `factorize`
@@ -327,7 +296,42 @@ def partial_fit(**parameters):
 
 PICTURE = np.zeros((72, 72), np.uint8)
 TWO_VALUES = " contains values other than 0 and 1 (first: "
+LEAST = [  # integers of each function, and their smallest value
+    *[(fit(method), ["n_components"], 1) for method in BASELINES],
+    *[(fit(method), ["n_init", "max_iter"], 1) for method in (MessagePassing, ThresholdedNMF)],
+    (fit(PenalizedNMF), ["n_init", "n_updates"], 1),
+    (fit(PandaPlus), ["n_orders"], 1),
+    (fit(Proximus), ["radius"], 0),
+    (fit(ba.BinaryImputer), ["n_profiles"], 1),
+    (classify, ["n_models"], 1),
+    (recommend, ["n"], 1),
+    (ba.stability, ["n_resamples"], 1),
+    (ba.cross_validate_cells, ["n_folds"], 1),
+    (ba.denoise, ["stride"], 1),
+    (planted, ["n_samples", "n_features", "n_components"], 0),
+    (ba.datasets.baskets, ["n_samples"], 0),
+    (ba.datasets.genotypes, ["n_samples", "n_snps"], 0),
+    (ba.datasets.halftone, ["enlarge"], 1),
+]
+SHARES = [  # numbers between 0 and 1
+    (partial_fit, ["forget"]),
+    (rules, ["min_support", "min_confidence"]),
+    (ba.stability, ["share", "threshold"]),
+    (planted, ["noise", "atom_density", "code_density"]),
+    (fit(Asso), ["threshold"]),
+    (fit(MessagePassing), ["code_prior", "tol"]),
+    (fit(PandaPlus), ["row_tolerance", "column_tolerance"]),
+]
 OTHER_CALLS = [
+    *[
+        (function, {name: value}, error, f"{name} must be {rule}, not {value}")
+        for function, names, least in LEAST for name in names
+        for value, error, rule in ((least - 1, InputError, f"at least {least}"), (2.5, TypeError, "an integer"))
+    ],
+    *[
+        (function, {name: value}, InputError, f"{name} must be between 0 and 1, not {value}")
+        for function, names in SHARES for name in names for value in (1.5, -0.1, NAN)
+    ],
     (of_codes, {"algebra": "auto"}, InputError, "algebra='auto' is not available; choose from 'xor', 'or'"),
     (of_codes, {"atoms": [[1, 0]]}, ValueError, "atoms have 2 features, but X has 3"),
     (of_codes, {"codes": [[1]]}, ValueError, "codes have shape (1, 1), but 2 samples and 1 atoms need (2, 1)"),
@@ -339,41 +343,31 @@ OTHER_CALLS = [
     (of_codes, {"X": [[1, 0, 1], [0, 3, 1]]}, ValueError, f"X{TWO_VALUES}3 at row 1, column 1)"),
     (of_codes, {"atoms": [[1, 0, 5]]}, ValueError, f"atoms{TWO_VALUES}5 at row 0, column 2)"),
     (of_codes, {"codes": [[1], [-1]]}, ValueError, f"codes{TWO_VALUES}-1 at row 1, column 0)"),
-    (classify, {"n_models": 0}, InputError, "n_models must be at least 1, not 0"),
     (classify, {"absent": "one"}, InputError, "absent='one' is not available; choose from 'auto', 'refuse', 'zero', '"),
     (classify, {"forget": 0.1}, TypeError, "unexpected keyword argument 'forget'"),
     *[
         (classify, {"priors": priors}, InputError, f"3 probabilities that sum to 1, one per class, not {priors!r}")
         for priors in ([0.5, 0.5], [0.5, 0.6, 0.2], [1.2, -0.1, -0.1], [NAN, 0.5, 0.5])
     ],
-    (partial_fit, {"forget": 2}, InputError, "forget must be between 0 and 1, not 2"),
     (fit(ba.BinaryDictionaryLearning), {"absent": "nothing"}, InputError, "absent='nothing' is not available"),
-    (rules, {"min_support": 2}, InputError, "min_support must be between 0 and 1, not 2"),
-    (rules, {"min_confidence": -0.1}, InputError, "min_confidence must be between 0 and 1, not -0.1"),
     (rules, {"min_lift": NAN}, InputError, "min_lift must be a finite number of at least 0, not nan"),
     (rules, {"min_left": 1}, TypeError, "min_left"),
-    (recommend, {"n": 0}, InputError, "n must be at least 1, not 0"),
     (fit(ba.BinaryImputer), {"method": "mean"}, InputError, "choose from 'auto', 'atoms', 'neighbours', 'profiles'"),
-    (fit(ba.BinaryImputer), {"n_profiles": 0}, InputError, "n_profiles must be at least 1, not 0"),
     (fit(ba.CoverMiner), {"objective": "errors"}, InputError, "objective='errors' is not available; choose from 'role"),
     (fit(ba.CoverMiner), {"X": [[1, NAN]]}, ValueError, "contains a missing value (NaN) at row 0, column 1"),
     (fit(ba.CategoryEncoder), {"bin": 3}, TypeError, "unexpected keyword argument 'bin'"),
-    (ba.stability, {"n_resamples": 0}, InputError, "n_resamples must be at least 1, not 0"),
     (ba.stability, {"share": 0}, InputError, "share must be above 0, not 0"),
-    (ba.stability, {"share": 1.2}, InputError, "share must be between 0 and 1, not 1.2"),
     (ba.stability, {"threshold": 0}, InputError, "threshold must be above 0, not 0"),
     (ba.stability, {"model": 3}, TypeError, "model must be a fitted BinaryDictionaryLearning, a Model"),
     (ba.stability, {"model": ba.BinaryDictionaryLearning()}, NotFittedError, "not fitted"),
     (ba.stability, {"model": "none.npz"}, ba.FileError, "there is no such file"),
     (ba.stability, {"rows": 3}, TypeError, "unexpected keyword argument 'rows'"),
     *[(ba.cross_validate_cells, {"share": share}, ValueError, "share must be above 0 and below 1") for share in (0, 1)],
-    (ba.cross_validate_cells, {"n_folds": 0}, InputError, "n_folds must be at least 1, not 0"),
     (ba.cross_validate_cells, {"models": [2, 2]}, ValueError, "two models have the name '2'"),
     (ba.cross_validate_cells, {"models": [None]}, TypeError, "a model is a number of atoms"),
     (ba.cross_validate_cells, {"X": [[NAN] * 3] * 3}, ValueError, "no cell was hidden: X has 0 known cells; raise sha"),
     (ba.denoise, {"block_sizes": ()}, InputError, "block_sizes is empty; pass at least one size"),
     (ba.denoise, {"block_sizes": (1,)}, InputError, "block_sizes must be at least 2, not 1"),
-    (ba.denoise, {"stride": 0}, InputError, "stride must be at least 1, not 0"),
     (ba.denoise, {"noise": 1}, InputError, "noise must be at least 0 and below 0.5, not 1"),
     (ba.denoise, {"image": np.zeros((3, 3, 3))}, ValueError, "convert a color image to gray first"),
     (ba.denoise, {"blocks": 3}, TypeError, "unexpected keyword argument 'blocks'"),
@@ -388,18 +382,10 @@ OTHER_CALLS = [
     (ba.baselines.dude, {"image": PICTURE[:0]}, ValueError, "image has shape (0, 72), and so no pixels"),
     (ba.baselines.dude, {"image": PICTURE + 2}, ValueError, f"image{TWO_VALUES}2 at row 0, column 0)"),
     (planted, {"algebra": "and"}, InputError, "algebra='and' is not available; choose from 'xor', 'or'"),
-    (planted, {"n_samples": -1}, InputError, "n_samples must be at least 0, not -1"),
-    (planted, {"n_features": 2.5}, TypeError, "n_features must be an integer, not 2.5"),
-    (planted, {"noise": 1.5}, InputError, "noise must be between 0 and 1, not 1.5"),
-    (planted, {"atom_density": NAN}, InputError, "atom_density must be between 0 and 1, not nan"),
-    (planted, {"code_density": -0.1}, InputError, "code_density must be between 0 and 1, not -0.1"),
     (planted, {"random_state": -1}, ValueError, f"{SEED}-1"),
-    (ba.datasets.baskets, {"n_samples": -1}, InputError, "n_samples must be at least 0, not -1"),
-    (ba.datasets.genotypes, {"n_samples": -1}, InputError, "n_samples must be at least 0, not -1"),
     *[(ba.datasets.mnist, {"side": side}, ValueError, "side must be ") for side in (0, 29)],
     (ba.datasets.mnist, {"side": 2.5}, TypeError, "side must be an integer, not 2.5"),
     (ba.datasets.mnist, {"labels": "t10k-labels-idx1-ubyte"}, ValueError, "pass both or neither"),
-    (ba.datasets.halftone, {"enlarge": 0}, InputError, "enlarge must be at least 1, not 0"),
     (ba.datasets.dither, {"gray": np.zeros((4, 4, 3))}, ValueError, "gray has 3 dimensions; pass a 2-D array (convert"),
     (ba.datasets.dither, {"gray": [[0, 300]]}, ValueError, "outside 0 to 255 (first: 300 at row 0, column 1)"),
     (ba.datasets.dither, {"gray": [[0.5], [NAN]]}, ValueError, "outside 0 to 1 (first: nan at row 1, column 0)"),
@@ -419,7 +405,6 @@ OTHER_CALLS = [
     ),
     (ba.datasets.stitch_blocks, {"X": np.zeros((1, 4)), "shape": (2, -2), "block": (2, 2)}, ValueError, "shape width"),
     (fit(Asso), {"threshold": 0}, ValueError, "threshold must be greater than 0 and at most 1"),
-    (fit(Asso), {"threshold": 1.5}, InputError, "threshold must be between 0 and 1, not 1.5"),
     (fit(Asso), {"threshold": [0.5, NAN]}, InputError, "threshold must be between 0 and 1, not nan"),
     (fit(Asso), {"threshold": []}, ValueError, "threshold must be greater than 0"),
     *[
@@ -430,37 +415,19 @@ OTHER_CALLS = [
     (fit(Asso), {"penalty": INF}, ValueError, "penalty must be a number greater than 0, not inf"),
     (fit(Asso), {"penalty": "high"}, ValueError, "penalty must be a number greater than 0, not 'high'"),
     (fit(Asso), {"reward": 1e9}, ValueError, "reward=1000000000.0 and penalty=1.0 must differ by a factor of at most"),
-    (fit(Proximus), {"radius": -1}, InputError, "radius must be at least 0, not -1"),
     (fit(Proximus), {"radius": "small"}, InputError, "radius='small' is not available; choose from 'auto' or an integ"),
-    (fit(Proximus), {"radius": 1.5}, TypeError, "radius must be an integer, not 1.5"),
     (fit(MessagePassing), {"flip": 0.5}, ValueError, "flip must be less than 0.5, not 0.5"),
     (fit(MessagePassing), {"flip": 0}, ValueError, "flip must be greater than 0 and less than 1, not 0"),
     (fit(MessagePassing), {"atom_prior": 1.0}, ValueError, "atom_prior must be greater than 0 and less than 1"),
-    (fit(MessagePassing), {"code_prior": "even"}, InputError, "code_prior must be between 0 and 1, not 'even'"),
     (fit(MessagePassing), {"damping": 1}, ValueError, "damping must be less than 1; at 1 no message changes"),
-    (fit(MessagePassing), {"tol": -1}, InputError, "tol must be between 0 and 1"),
-    (fit(MessagePassing), {"n_init": 0}, InputError, "n_init must be at least 1"),
-    (fit(MessagePassing), {"max_iter": 0}, InputError, "max_iter must be at least 1"),
     (fit(MessagePassing), {"max_memory": "100 B"}, ValueError, "3 samples, 2 features and 8 atoms take "),
-    (fit(ThresholdedNMF), {"n_init": 0}, InputError, "n_init must be at least 1, not 0"),
-    (fit(ThresholdedNMF), {"max_iter": 0}, InputError, "max_iter must be at least 1, not 0"),
-    (fit(PenalizedNMF), {"n_init": -1}, InputError, "n_init must be at least 1, not -1"),
-    (fit(PenalizedNMF), {"n_updates": 0}, InputError, "n_updates must be at least 1, not 0"),
     (fit(PandaPlus), {"cost": "bits"}, InputError, "cost='bits' is not available; choose from 'mdl', 'patterns'"),
     (fit(PandaPlus), {"order": "size"}, InputError, "order='size' is not available"),
     (fit(PandaPlus), {"pattern_weight": -1}, ValueError, "pattern_weight must be a non-negative number, not -1"),
     (fit(PandaPlus), {"pattern_weight": "1"}, ValueError, "pattern_weight must be a non-negative number, not '1'"),
-    (fit(PandaPlus), {"row_tolerance": 1.5}, InputError, "row_tolerance must be between 0 and 1, not 1.5"),
-    (fit(PandaPlus), {"column_tolerance": None}, InputError, "column_tolerance must be between 0 and 1, not None"),
-    (fit(PandaPlus), {"n_orders": 0}, InputError, "n_orders must be at least 1, not 0"),
     *[
         (fit(method), {"n_components": None}, ValueError, "n_components is None, but ")
         for method in (MessagePassing, ThresholdedNMF, PenalizedNMF)
-    ],
-    *[
-        (fit(method), {"n_components": value}, error, f"n_components must be {rule}")
-        for method in BASELINES
-        for value, error, rule in ((0, InputError, "at least 1, not 0"), (2.5, TypeError, "an integer, not 2.5"))
     ],
     *[
         (fit(method), {"X": [[0, 2]], "n_components": 1}, ValueError, f"X{TWO_VALUES}2 at row 0, column 1)")
@@ -538,12 +505,6 @@ def test_every_method_checks_its_table(method):
             getattr(ba.BinaryDictionaryLearning(), method)(TINY)
 
 
-@pytest.mark.parametrize("estimator", [ba.BinaryDictionaryLearning, ba.CoverMiner, ba.BinaryDictionaryClassifier])
-def test_without_a_fit_there_is_no_frame(estimator):
-    with pytest.raises(NotFittedError, match="is not fitted yet"):
-        estimator().to_frame()
-
-
 @pytest.mark.parametrize("kind", [np.asarray, csr_array, ba.BitMatrix.from_dense])
 def test_tables_without_columns_or_rows_are_not_fitted(kind):
     for shape, fragment in (((5, 0), "0 feature"), ((0, 5), "0 sample")):
@@ -553,6 +514,8 @@ def test_tables_without_columns_or_rows_are_not_fitted(kind):
 
 @pytest.mark.parametrize("estimator", [ba.BinaryDictionaryLearning, ba.CoverMiner])
 def test_invalid_codes_are_reported(estimator):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        estimator().to_frame()
     model = estimator(random_state=0).fit([[1, 1, 0, 0], [0, 0, 1, 1]] * 20)
     assert model.n_components_ == 2
     calls = [

@@ -20,12 +20,16 @@ def modules_loaded_by(code):
     return set(run.stdout.split())
 
 
-def test_import_is_light():
-    assert not modules_loaded_by("import bitatoms; dir(bitatoms)") & HEAVY
-
-
-def test_bits_need_neither_scikit_learn_nor_matplotlib():
-    assert not modules_loaded_by("import bitatoms; bitatoms.BitMatrix") & {"sklearn", "matplotlib"}
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        ("import bitatoms; dir(bitatoms)", HEAVY),
+        ("import bitatoms; bitatoms.BitMatrix", {"sklearn", "matplotlib"}),
+        ("import bitatoms.cli.commands, bitatoms.cli.completion", {"sklearn", "pandas"}),  # only commands that fit do
+    ],
+)
+def test_imports_are_light(code, heavy):
+    assert not modules_loaded_by(code) & heavy
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
@@ -37,10 +41,6 @@ def test_help_and_version_need_no_numpy(option):
     assert option == "--help" or "pydantic" not in loaded  # with which typer parses other options
 
 
-def test_commands_import_scikit_learn_only_where_they_fit():
-    assert not modules_loaded_by("import bitatoms.cli.commands, bitatoms.cli.completion") & {"sklearn", "pandas"}
-
-
 def test_public_names_exist_and_are_documented():
     """The names themselves are in the recorded surface."""
     values = {name: getattr(bitatoms, name) for name in bitatoms.__all__}
@@ -49,13 +49,10 @@ def test_public_names_exist_and_are_documented():
     assert all(value is getattr(bitatoms, name) for name, value in values.items())
 
 
-def test_no_module_shadows_a_public_name():
+def test_no_module_shadows_a_public_name_and_unknown_ones_raise():
     import_module("bitatoms.estimators.dictionary_learning")  # imports all lower layers
     modules = {name for name in bitatoms.__all__ if isinstance(getattr(bitatoms, name), ModuleType)}
     assert modules == {"baselines", "datasets", "plots"}
-
-
-def test_public_names_are_sorted_and_unknown_ones_raise():
     assert list(bitatoms.__all__) == sorted(bitatoms.__all__)
     with pytest.raises(AttributeError, match="module 'bitatoms' has no attribute 'factorise'"):
         bitatoms.factorise  # noqa: B018

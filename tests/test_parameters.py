@@ -13,19 +13,10 @@ def test_the_coders_are_those_of_the_algorithms():
     assert choices(declaration("coder")[0]) == ("auto", *CODERS)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        ba.factorize,
-        ba.cover,
-        ba.read,
-        ba.encode,
-        ba.BinaryDictionaryLearning,
-        ba.BinaryDictionaryClassifier,
-        ba.BinaryImputer,
-        ba.CoverMiner,
-    ],
-)
+ESTIMATORS = ba.BinaryDictionaryLearning, ba.BinaryDictionaryClassifier, ba.BinaryImputer, ba.CoverMiner
+
+
+@pytest.mark.parametrize("function", [ba.factorize, ba.cover, ba.read, ba.encode, *ESTIMATORS])
 def test_every_parameter_is_documented(function):
     described = function.__doc__.split("Attributes\n")[0]
     for name, parameter in inspect.signature(function).parameters.items():

@@ -35,12 +35,9 @@ FRAMES = {
     "pandas, booleans": (lambda: pd.DataFrame(BITS.astype(bool), ROWS, COLUMNS), ROWS, COLUMNS),
     "polars": (lambda: pl.DataFrame(BITS, schema=list(COLUMNS)), None, COLUMNS),
     "polars, booleans": (lambda: pl.DataFrame(BITS.astype(bool), schema=list(COLUMNS)), None, COLUMNS),
-    "pyarrow": (lambda: pa.table({name: BITS[:, j] for j, name in enumerate(COLUMNS)}), None, COLUMNS),
-    "pyarrow, booleans": (
-        lambda: pa.table({name: BITS[:, j].astype(bool) for j, name in enumerate(COLUMNS)}),
-        None,
-        COLUMNS,
-    ),
+    "pyarrow": (lambda: pa.table(dict(zip(COLUMNS, BITS.T, strict=True))), None, COLUMNS),
+    "pyarrow, booleans": (lambda: pa.table(dict(zip(COLUMNS, BITS.T == 1, strict=True))), None, COLUMNS),
+    "pyarrow, a batch": (lambda: pa.table(dict(zip(COLUMNS, BITS.T, strict=True))).to_batches()[0], None, COLUMNS),
     "pyarrow, of pandas": (lambda: pa.Table.from_pandas(pd.DataFrame(BITS, ROWS, COLUMNS)), ROWS, COLUMNS),
     "AnnData": (lambda: anndata_of(BITS.astype(np.float32)), ROWS, COLUMNS),
     "AnnData, sparse": (lambda: anndata_of(csr_array(BITS.astype(np.float32))), ROWS, COLUMNS),
@@ -53,18 +50,6 @@ def test_from_any_keeps_bits_and_names(kind):
     table = ba.Table.from_any(make())
     np.testing.assert_array_equal(table.to_dense(), BITS)
     assert (table.row_names, table.columns) == (row_names, columns)
-
-
-@pytest.mark.parametrize("kind", ["sparse", "Table", "pandas", "polars", "pyarrow", "AnnData"])
-def test_the_estimator_and_the_functions_accept_all_types(kind):
-    make, _, columns = FRAMES[kind]
-    X = make()
-    model = ba.BinaryDictionaryLearning(1, search="paper", random_state=0).fit(X)
-    assert getattr(model, "feature_names_in_", np.array(())).tolist() == list(columns or ())
-    assert model.transform(X).shape == (2, 1)
-    assert ba.factorize(X, 1, search="paper", random_state=0).atoms.n_cols == 3
-    assert ba.codelength(X).total == ba.codelength(BITS).total
-    assert model.patterns()[0].features[0] in (columns or ("x0", "x1", "x2"))
 
 
 MISSING = {
@@ -191,6 +176,8 @@ def test_columns_are_matched_by_name(given, absent, indices, unknown, lacking):
     inverse = match.inverse(given.n_cols)
     assert [COLUMNS[i] for i in inverse if i >= 0] == [name for name in given.names if name in COLUMNS]
     assert [name for name, i in zip(given.names, inverse, strict=True) if i < 0] == list(unknown)
+    items = match_columns(Header(3), header("2", "5", items=True))  # numbers of columns that have no names
+    assert (items.indices.tolist(), items.unknown, items.absent) == ([-1, -1, 0], ("5",), ("0", "1"))
 
 
 @pytest.mark.parametrize(
@@ -200,94 +187,69 @@ def test_columns_are_matched_by_name(given, absent, indices, unknown, lacking):
         (header("a", "a", "b"), header("a", "a", "b")),  # scikit-learn allows duplicate names
         (header(*COLUMNS), Header(3)),
         (Header(3), header(*COLUMNS)),
-        (Header(3), Header(3)),
         (Header(3), header("0", "1", "2", items=True)),
     ],
 )
 def test_same_columns_or_columns_without_names_stay_in_place(learned, given):
-    match = match_columns(learned, given)
-    bits = ba.BitMatrix.from_dense(BITS)
-    assert match.gather(bits) is bits
-    table = ba.Table(bits)
+    match, table = match_columns(learned, given), ba.Table(ba.BitMatrix.from_dense(BITS))
+    assert match.gather(table.bits) is table.bits
     assert match.gather_table(table) is table
     assert match.inverse(3).tolist() == [0, 1, 2]
 
 
-def test_items_are_the_numbers_of_columns_that_have_no_names():
-    match = match_columns(Header(3), header("2", "5", items=True))
-    assert (match.indices.tolist(), match.unknown, match.absent) == ([-1, -1, 0], ("5",), ("0", "1"))
+OTHER = "no column that the model was fitted on"
+MISMATCHES = [
+    (header(*COLUMNS), header("milk", "bread"), None, "the table lacks columns .* was fitted on: 'tea'; add them$"),
+    (
+        header(*COLUMNS),
+        header("milk", "bread", "gin"),
+        "refuse",
+        r"'tea' \(it has other columns: 'gin'\); add them, or",
+    ),
+    (header(*COLUMNS), header("milk"), "refuse", 'add them, or pass absent="zero" to read them as 0'),
+    (header(*COLUMNS), header("gin"), "zero", f"{OTHER}: it has 'gin', and the model 'milk', 'bread', 'tea'; pass"),
+    (Header(5), header("5", "6", "7", "8", "9", items=True), "refuse", OTHER),
+    (Header(2), header("gin", "rum", items=True), "refuse", OTHER),
+    (header(*COLUMNS), header(), "zero", f"{OTHER}: it has none"),
+    (header(*COLUMNS), header("milk", "tea", "tea", "bread"), "zero", "two columns have the name 'tea'"),
+    (header("a", "b", "a"), header("a", "b"), "zero", "two columns have the name 'a'"),
+    (header(*COLUMNS), Header(4), "zero", "the table has 4 columns, but the model was learned from 3"),
+    (header(*"abcdefgh"), header("a"), "refuse", "'b', 'c', 'd', 'e', 'f' and 2 more; add"),
+    (header(*COLUMNS), header(*COLUMNS), "gin", "absent='gin' is not available; choose from 'auto', 'refuse', 'zero'"),
+]
 
 
-@pytest.mark.parametrize(
-    ("learned", "given", "absent", "message"),
-    [
-        (header(*COLUMNS), header("milk", "bread"), None, "the table lacks columns .* was fitted on: 'tea'; add them$"),
-        (
-            header(*COLUMNS),
-            header("milk", "bread", "gin"),
-            "refuse",
-            r"'tea' \(it has other columns: 'gin'\); add them, or pass absent=\"zero\" to read them as 0",
-        ),
-        (
-            header(*COLUMNS),
-            header("gin", "rum"),
-            "zero",
-            "no column that the model was fitted on: it has 'gin', 'rum', and the model 'milk', 'bread', 'tea'; pass",
-        ),
-        (Header(5), header("5", "6", "7", "8", "9", items=True), "refuse", "no column that the model was fitted on"),
-        (Header(2), header("gin", "rum", items=True), "refuse", "no column that the model was fitted on"),
-        (header(*COLUMNS), header(), "zero", "no column that the model was fitted on: it has none"),
-        (header(*COLUMNS), header("milk", "tea", "tea", "bread"), "zero", "two columns have the name 'tea'"),
-        (header("a", "b", "a"), header("a", "b"), "zero", "two columns have the name 'a'"),
-        (header(*COLUMNS), Header(4), "zero", "the table has 4 columns, but the model was learned from 3"),
-        (header(*"abcdefgh"), header("a"), "refuse", "'b', 'c', 'd', 'e', 'f' and 2 more; add"),
-        (
-            header(*COLUMNS),
-            header(*COLUMNS),
-            "gin",
-            "absent='gin' is not available; choose from 'auto', 'refuse', 'zero'",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("learned", "given", "absent", "message"), MISMATCHES)
 def test_columns_that_do_not_match(learned, given, absent, message):
     with pytest.raises(ValueError, match=message):
         match_columns(learned, given, absent)
 
 
-def test_a_note_names_the_columns_that_are_ignored():
-    one = match_columns(header(*COLUMNS), header("gin", *COLUMNS))
-    with pytest.warns(
-        InputWarning, match="^new.csv: ignored 1 column that the model was not fitted on: 'gin'$"
-    ) as seen:
-        one.warn_differences("new.csv")
-    assert seen[0].filename == __file__
-    many = match_columns(header(*COLUMNS), header("gin", *"abcdefg", "tea"), "zero")
-    with pytest.warns(InputWarning, match="8 columns .*: 'gin', 'a', 'b', 'c', 'd' and 3 more; .* 0: 'milk', 'bread'"):
-        many.warn_differences("X")
+MANY = "'a', 'b', 'c', 'd', 'e' and 2 more"
+NOTES = [  # learned names, given names, absent, and the note
+    (COLUMNS, ("gin", *COLUMNS), None, "ignored 1 column that the model was not fitted on: 'gin'"),
+    (("tea",), (*"abcdefg", "tea"), None, f"ignored 7 columns that the model was not fitted on: {MANY}"),
+    (COLUMNS, ("gin", "tea"), "zero", "ignored 1 column .*: 'gin'; 2 absent columns are read as 0: 'milk', 'bread'"),
+    (("tea", *"abcdefg"), ("tea",), "zero", f"7 absent columns are read as 0: {MANY}"),
+    (COLUMNS, ("tea", "bread"), "zero", "1 absent column is read as 0: 'milk'"),
+    (("tea", *"abcde"), ("tea",), "zero", "5 absent columns are read as 0: 'a', 'b', 'c', 'd', 'e'"),
+]
 
 
-def test_a_note_names_the_columns_that_are_filled():
-    """Those that the user asked for; items that transactions lack are zeros anyway."""
-    filled = match_columns(header(*COLUMNS), header("tea"), "zero")
-    with pytest.warns(InputWarning, match="^X: 2 absent columns are read as 0: 'milk', 'bread'$"):
-        filled.warn_differences("X")
-    many = match_columns(header("tea", *"abcdefg"), header("tea"), "zero")
-    with pytest.warns(InputWarning, match="^X: 7 absent columns are read as 0: 'a', 'b', 'c', 'd', 'e' and 2 more$"):
-        many.warn_differences("X")
-    with pytest.warns(InputWarning, match="1 absent column is read as 0: 'milk'") as seen:
-        matched_table(pd.DataFrame({"tea": [1], "bread": [0]}), header(*COLUMNS), "zero")
+@pytest.mark.parametrize(("learned", "given", "absent", "note"), NOTES)
+def test_a_note_names_the_columns_that_are_ignored_or_filled(learned, given, absent, note):
+    with pytest.warns(InputWarning, match=f"^new.csv: {note}$") as seen:
+        match_columns(header(*learned), header(*given), absent).warn_differences("new.csv")
     assert len(seen) == 1
-    items = Header(1, ("tea",), absent_is_zero=True)
-    match_columns(header(*COLUMNS), items).warn_differences("X")  # warnings are errors in tests
+    assert seen[0].filename == __file__
 
 
 def test_whether_absent_columns_are_zeros_is_kept():
     table = ba.Table(ba.BitMatrix.from_dense(BITS), ROWS, COLUMNS, absent_is_zero=True)
     assert ba.Table.from_any(table).header == Header(3, COLUMNS, True)
     assert table == ba.Table(table.bits, ROWS, COLUMNS)
-    assert match_columns(header("tea", "ale"), table.header).gather_table(table).header == Header(
-        2, ("tea", "ale"), True
-    )
+    gathered = match_columns(header("tea", "ale"), table.header).gather_table(table)
+    assert gathered.header == Header(2, ("tea", "ale"), True)
 
 
 def test_equality_and_conversion_to_pandas_and_numpy():
@@ -301,38 +263,20 @@ def test_equality_and_conversion_to_pandas_and_numpy():
     assert len(table) == 2
 
 
-def test_pyarrow_record_batches():
-    (batch,) = pa.table({"milk": [True, False, True], "bread": [1, 0, 0]}).to_batches()
-    bits = ba.BitMatrix.from_dense([[1, 1], [0, 0], [1, 0]])
-    assert ba.Table.from_any(batch) == ba.Table(bits, columns=("milk", "bread"))
-
-
-def test_rows_is_a_deprecated_name_of_row_names():
-    bits = ba.BitMatrix.from_dense(BITS)
-    with pytest.warns(FutureWarning, match="use row_names"):
-        table = ba.Table(bits, rows=ROWS)
-    assert table == ba.Table(bits, row_names=ROWS)
-    with pytest.warns(FutureWarning, match="use row_names"):
-        assert table.rows == ROWS
-
-
 def test_absent_columns_are_unknown():
     frame = pd.DataFrame({"tea": [1, 0], "milk": [0, 1]})
     with pytest.warns(InputWarning, match="^X: 1 absent column is unknown: 'bread'$"):
         table = matched_table(frame, Header(3, ("milk", "bread", "tea")), "unknown")
     np.testing.assert_array_equal(table.to_dense(float), [[0, np.nan, 1], [1, np.nan, 0]])
-    items = ba.Table(ba.BitMatrix.from_dense([[1, 1]]), None, ["tea", "milk"], absent_is_zero=True)
+    items = ba.Table(ba.BitMatrix.from_dense([[1, 1]]), None, ["tea", "milk"], absent_is_zero=True)  # without a note
     assert matched_table(items, Header(3, ("milk", "bread", "tea")), "unknown").to_dense().tolist() == [[1, 0, 1]]
 
 
-def test_unknown_cells_in_pandas():
+def test_unknown_cells_in_pandas_and_in_the_representation():
     table = ba.Table(ba.Table.from_any([[1, np.nan, 1], [0, 1, 1]]).bits, ROWS, COLUMNS)
     frame = table.to_pandas()
     assert frame.dtypes.astype(str).tolist() == ["uint8", "UInt8", "uint8"]
     assert frame.iloc[0, 1] is pd.NA
     assert frame.iloc[1].tolist() == [0, 1, 1]
     assert ba.Table.from_any(frame) == table
-
-
-def test_repr_counts_unknown_cells():
     assert repr(ba.Table.from_any([[1, None], [0, None]])) == "Table(2 x 2, density 0.5, 2 cells unknown)"

@@ -44,12 +44,6 @@ def test_an_edge_has_the_fewest_digits(first, second):
         assert shortest_between(lower, upper) == naive.shortest_between(lower, upper)
 
 
-def test_equal_values_are_never_divided():
-    values, counts = np.array([0.0, 1.0, 2.0, 3.0]), np.array([60, 15, 15, 10])
-    assert quantile_edges(values, counts, 4) == (1, 2)
-    assert quantile_edges(values[:1], counts[:1], 4) == ()
-
-
 CASES = {  # values and how they are to be taken, and the names of the columns
     "text": (["red", "blue", "red"], "auto", ("v=blue", "v=red")),
     "text with blanks": (["a ", "a", " ", None], "auto", ("v=a",)),

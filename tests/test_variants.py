@@ -83,6 +83,9 @@ def test_regions_are_chromosomes_in_the_order_of_positions():
     data = column_data(variants(rows), 2)
     assert [columns.tolist() for columns in regions(data)] == [[4, 5, 2, 3], [0, 1, 6, 7]]
     assert regions(None) is regions(Annotations({}, 3)) is regions(column_data(variants([]), 2)) is None
+    animals = [("a", "23", 5, "A", "C"), ("b", "X", 5, "A", "C"), ("c", "29", 5, "A", "C")]
+    assert len(regions(column_data(variants(animals), 2))) == 3  # 23 is X only if there are no more than 26
+    assert len(regions(column_data(variants(animals[:2]), 2))) == 1
     for unknown in (("e", None, 7, "A", "C"), ("e", "1", 0, "A", "C")):
         assert regions(column_data(variants([*rows, unknown]), 2)) is None
 
@@ -148,60 +151,64 @@ def test_variants_are_matched_by_id_or_position_and_alleles(lists, seed):
             assert sum(each[4] == given_rows[found[0]][4] for each in given_rows) > 1
 
 
-def test_alleles_that_are_unknown():
+A_G, A_C = ("rs1", "1", 5, "A", "G"), ("rs1", "1", 5, "A", "C")
+MATCHES = {  # learned variants and copies, given ones, expected columns, which of them are swapped, and other alleles
+    "the exact one, and none of two that are possible": (
+        [A_G, ("rs2", "1", 7, None, "G")], 2,
+        [("rs1", "1", 5, None, "G"), A_G, ("rs2", "1", 7, "A", "G"), ("rs2", "1", 7, "T", "G")], 2,
+        [2, 3, -1, -1], [], 1,
+    ),
+    "three alleles are not turned around": (
+        [A_G], 2, [("rs1", "1", 5, "G", "A"), ("rs1", "1", 5, "T", "A")], 2, [-1, -1], [], 1,
+    ),
+    "chromosomes with and without prefix": (
+        [(None, "chr20", 5, "A", "C"), (None, "23", 7, "A", "C"), (None, "chrM", 9, "G", "T")], 2,
+        [(None, "MT", 9, "G", "T"), (None, "20", 5, "A", "C"), (None, "X", 7, "C", "A")], 2,
+        [2, 3, 5, 4, 0, 1], [2, 3], 0,
+    ),
+    "haplotypes with swapped alleles": ([A_C], 1, [("rs1", "1", 5, "C", "A")], 1, [0], [0], 0),
+    "a haplotype does not show whether there are two copies": (
+        [A_C], 2, [("rs1", "1", 5, "C", "A")], 1, [0, -1], [0], 0,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MATCHES)
+def test_matches_of_few_variants(case):
+    own, n_own, given_rows, n_given, indices, swapped, n_other = MATCHES[case]
+    match = match_variants(column_data(variants(own), n_own), column_data(variants(given_rows), n_given))
+    assert match.indices.tolist() == indices
+    assert np.flatnonzero(match.swapped).tolist() == swapped
+    assert match.n_other_alleles == n_other
+
+
+def test_names_of_variants_without_and_with_alleles():
+    """Equal names with other alleles are not the same variant."""
     dosages = Table.from_any(pd.DataFrame([[0, 2], [1, 1]], columns=["rs1", "rs2"]), dosage=True)
     turned = Table.from_any(pd.DataFrame([[2, 0], [1, 1]], columns=["rs2", "rs1"]), dosage=True)
     assert match_columns(dosages.header, turned.header).indices.tolist() == [2, 3, 0, 1]
-    own = column_data(variants([("rs1", "1", 5, "A", "G"), ("rs2", "1", 7, None, "G")]), 2)
-    alleles = [
-        ("rs1", "1", 5, None, "G"),
-        ("rs1", "1", 5, "A", "G"),
-        ("rs2", "1", 7, "A", "G"),
-        ("rs2", "1", 7, "T", "G"),
-    ]
-    match = match_variants(own, column_data(variants(alleles), 2))
-    assert match.indices.tolist() == [2, 3, -1, -1]  # the exact one; none of two that are possible
-    assert match.n_other_alleles == 1
-
-
-def test_equal_names_with_other_alleles_are_not_the_same_variant():
     one, other = (table_of([[0, 1]], [("rs1", "1", 5, "A", base), ("rs2", "1", 6, "A", "C")]) for base in "GT")
     assert one.columns == other.columns
-    match = match_columns(one.header, other.header, "auto")
-    assert match.indices.tolist() == [-1, -1, 2, 3]
-
-
-def test_three_alleles_are_not_turned_around():
-    own = column_data(variants([("rs1", "1", 5, "A", "G")]), 2)
-    three = column_data(variants([("rs1", "1", 5, "G", "A"), ("rs1", "1", 5, "T", "A")]), 2)
-    match = match_variants(own, three)
-    assert (match.indices.tolist(), match.n_other_alleles) == ([-1, -1], 1)
+    assert match_columns(one.header, other.header, "auto").indices.tolist() == [-1, -1, 2, 3]
 
 
 def test_a_column_without_its_partner_is_turned_around_into_the_other_one():
-    own = column_data(variants([("rs1", "1", 5, "A", "G"), ("rs2", "1", 6, "A", "G")]), 2)
-    both = column_data(variants([("rs1", "1", 5, "G", "A"), ("rs2", "1", 6, "G", "A")]), 2)
+    own, both = (column_data(variants([("rs1", "1", 5, *two), ("rs2", "1", 6, *two)]), 2) for two in ("AG", "GA"))
     match = match_variants(own, both.take([0, 2, 3]))  # carries G, but not twice, of rs1
     assert match.indices.tolist() == [-1, 0, 2, 1]
 
 
 def test_haplotypes_and_samples_are_not_mixed():
     samples, haplotypes = (
-        Table(BitMatrix.zeros(2, n), columns=column_names(["rs1"], ["A"], n), column_data=column_data(about, n))
-        for n, about in ((2, variants([("rs1", "1", 5, "A", "G")])), (1, variants([("rs1", "1", 5, "A", "G")])))
+        Table(
+            BitMatrix.zeros(2, n), columns=column_names(["rs1"], ["A"], n), column_data=column_data(variants([A_G]), n)
+        )
+        for n in (2, 1)
     )
-    with pytest.raises(
-        ba.InputError, match=r"learned from haplotypes, but the rows of the table are samples.*phased=True"
-    ):
+    with pytest.raises(ba.InputError, match=r"learned from haplotypes, but the rows of .* are samples.*phased=True"):
         match_columns(haplotypes.header, samples.header)
     with pytest.raises(ba.InputError, match="phased=False"):
         match_columns(samples.header, haplotypes.header)
-
-
-def test_numbers_of_chromosomes_of_animals_are_not_letters():
-    rows = [("a", "23", 5, "A", "C"), ("b", "X", 5, "A", "C"), ("c", "29", 5, "A", "C")]
-    assert len(regions(column_data(variants(rows), 2))) == 3
-    assert len(regions(column_data(variants(rows[:2]), 2))) == 1
 
 
 def test_other_fields_of_these_names_are_no_variants():
@@ -212,25 +219,6 @@ def test_other_fields_of_these_names_are_no_variants():
     anndata = pytest.importorskip("anndata")
     table = Table.from_any(anndata.AnnData(np.array([[0.0, 2.0], [1.0, 1.0]]), var=frame), dosage=True)
     assert pairs(table.column_data).tolist() == [[0, 1], [2, 3]]
-
-
-def test_chromosomes_are_the_same_with_and_without_prefix():
-    own = column_data(
-        variants([(None, "chr20", 5, "A", "C"), (None, "23", 7, "A", "C"), (None, "chrM", 9, "G", "T")]), 2
-    )
-    other = column_data(variants([(None, "MT", 9, "G", "T"), (None, "20", 5, "A", "C"), (None, "X", 7, "C", "A")]), 2)
-    match = match_variants(own, other)
-    assert match.indices.tolist() == [2, 3, 5, 4, 0, 1]
-    assert match.swapped.tolist() == [False, False, True, True, False, False]
-
-
-def test_haplotypes_with_swapped_alleles():
-    own, other = (column_data(variants([("rs1", "1", 5, *two)]), 1) for two in ("AC", "CA"))
-    match = match_variants(own, other)
-    assert (match.indices.tolist(), match.swapped.tolist()) == ([0], [True])
-    # A haplotype does not show whether there are two copies.
-    diploid = match_variants(column_data(variants([("rs1", "1", 5, "A", "C")]), 2), other)
-    assert (diploid.indices.tolist(), diploid.swapped.tolist()) == ([0, -1], [True, False])
 
 
 def test_other_alleles_are_counted_and_not_used():
@@ -259,28 +247,22 @@ def moved(table, rng, n_extra, n_absent, share):
     fields = ("id", "chromosome", "position", "allele", "other")
     rows = list(zip(*(about[name].tolist() for name in fields), strict=True))
     swapped = rng.random(len(columns)) < share
-    made, numbers = [], []
-    for number in kept:
-        row = rows[number]
-        made.append((*row[:3], *(row[:2:-1] if swapped[number] else row[3:])))
-        numbers.append(2 - copies[:, number] if swapped[number] else copies[:, number])
-    for extra in range(n_extra):
-        made.append((f"extra{extra}", "1", 10**6 + extra, "A", "C"))
-        numbers.append(rng.integers(0, 3, len(table)))
-    return table_of(np.stack(numbers, axis=1), made, table.row_names), np.setdiff1d(np.arange(len(columns)), kept)
+    made = [(*rows[n][:3], *(rows[n][:2:-1] if swapped[n] else rows[n][3:])) for n in kept]
+    made += [(f"extra{extra}", "1", 10**6 + extra, "A", "C") for extra in range(n_extra)]
+    numbers = np.where(swapped, 2 - copies, copies)[:, kept]
+    numbers = np.hstack([numbers, rng.integers(0, 3, (len(table), n_extra))])
+    return table_of(numbers, made, table.row_names), np.setdiff1d(np.arange(len(columns)), kept)
 
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 def test_a_model_codes_another_cohort_like_aligned_data(tmp_path, algebra):
-    rng = np.random.default_rng(0)
     genotypes = ba.datasets.genotypes(240, 60, random_state=0)
-    half = [Table(genotypes.bits[rows], column_data=genotypes.column_data, columns=genotypes.columns)
-            for rows in (slice(0, 120), slice(120, 240))]  # fmt: skip
-    other, absent = moved(half[1], rng, n_extra=5, n_absent=9, share=0.2)
-    unknown = np.zeros(half[1].shape, bool)
+    learned, half = genotypes[:120], genotypes[120:]
+    other, absent = moved(half, np.random.default_rng(0), n_extra=5, n_absent=9, share=0.2)
+    unknown = np.zeros(half.shape, bool)
     unknown[:, [2 * number + bit for number in absent for bit in (0, 1)]] = True
-    aligned = half[1].with_bits(half[1].bits.with_unknown(BitMatrix.from_dense(unknown)))
-    model = ba.BinaryDictionaryLearning(8, algebra=algebra, random_state=0, search="fast").fit(half[0])
+    aligned = half.with_bits(half.bits.with_unknown(BitMatrix.from_dense(unknown)))
+    model = ba.BinaryDictionaryLearning(8, algebra=algebra, random_state=0, search="fast").fit(learned)
     expected = model.transform(aligned)
     assert expected.any()
     ba.write(other, tmp_path / "other.bed")
@@ -297,13 +279,8 @@ def test_dosages_become_two_bits(n_rows, n_variants, seed):
     copies = np.random.default_rng(seed).integers(0, 3, (n_rows, n_variants)).astype(float)
     copies[np.random.default_rng(seed + 1).random(copies.shape) < 0.1] = np.nan
     table = Table.from_any(copies, dosage=True)
-    bits, unknown = table.bits.filled().to_dense(), np.zeros((n_rows, 2 * n_variants), bool)
-    if table.bits.unknown is not None:
-        unknown = table.bits.unknown.to_dense(bool)
-    assert bits[:, 0::2].tolist() == (copies >= 1).astype(int).tolist()
-    assert bits[:, 1::2].tolist() == (copies == 2).astype(int).tolist()
-    assert (unknown[:, 0::2] == np.isnan(copies)).all()
-    assert (unknown[:, 1::2] == np.isnan(copies)).all()
+    for start, bits in ((0, copies >= 1), (1, copies == 2)):
+        np.testing.assert_array_equal(table.to_dense(float)[:, start::2], np.where(np.isnan(copies), np.nan, bits))
     assert pairs(table.column_data).tolist() == [[2 * number, 2 * number + 1] for number in range(n_variants)]
 
 

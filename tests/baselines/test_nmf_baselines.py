@@ -6,7 +6,7 @@ import pytest
 import naive
 from bitatoms.baselines.penalized import PenalizedNMF, penalized
 from bitatoms.baselines.thresholded import RealFactors, ThresholdedNMF, best_rounded, best_thresholds, nmf_factors
-from bitatoms.datasets import digits, planted
+from bitatoms.datasets import planted
 
 METHODS = pytest.mark.parametrize("method", [ThresholdedNMF, PenalizedNMF])
 
@@ -35,7 +35,7 @@ def share_wrong(model, X):
     return np.mean(model.inverse_transform(model.codes_) != X)
 
 
-@pytest.mark.parametrize(("n", "m", "k"), [(5, 3, 2), (1, 9, 2), (7, 1, 1), (1, 1, 3), (6, 5, 3)])
+@pytest.mark.parametrize(("n", "m", "k"), [(5, 3, 2), (1, 9, 2), (7, 1, 1), (1, 1, 3), (6, 5, 3), (8, 9, 3)])
 @pytest.mark.parametrize("seed", range(4))
 def test_neither_threshold_can_be_improved_alone(n, m, k, seed):
     X, real = random_case(seed, n, m, k)
@@ -43,13 +43,9 @@ def test_neither_threshold_can_be_improved_alone(n, m, k, seed):
     assert best.wrong == wrong_cells(X, real, best.codes, best.atoms)
     assert best.wrong <= min(wrong_cells(X, real, other, best.atoms) for other in thresholds(real.codes))
     assert best.wrong <= min(wrong_cells(X, real, best.codes, other) for other in thresholds(real.atoms))
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_few_thresholds_are_tried_in_all_pairs(seed):
-    X, real = random_case(seed, 8, 5, 3)  # at most 16 different values in the atoms
-    pairs = [(one, other) for one in thresholds(real.codes) for other in thresholds(real.atoms)]
-    assert best_thresholds(X, real).wrong == min(wrong_cells(X, real, *pair) for pair in pairs)
+    if len(thresholds(real.atoms)) <= 16:  # then all pairs are tried
+        pairs = [(one, other) for one in thresholds(real.codes) for other in thresholds(real.atoms)]
+        assert best.wrong == min(wrong_cells(X, real, *pair) for pair in pairs)
 
 
 def test_many_thresholds_and_rows_are_counted_exactly():
@@ -117,10 +113,9 @@ def test_updates_equal_those_of_the_paper(weight):
 
 
 @METHODS
-@pytest.mark.parametrize("seed", range(2))
-def test_planted_factors_come_back_from_noise(method, seed):
-    data = planted(300, 120, 6, algebra="or", noise=0.05, random_state=seed)
-    model = method(6, n_init=1, random_state=seed).fit(data.X)
+def test_planted_factors_come_back_from_noise(method):
+    data = planted(300, 120, 6, algebra="or", noise=0.05, random_state=0)
+    model = method(6, n_init=1, random_state=0).fit(data.X)
     assert np.mean(model.inverse_transform(model.codes_) != data.clean) < 0.002
     assert share_wrong(model, data.X) <= np.mean(data.clean != data.X) + 0.001
 
@@ -132,9 +127,3 @@ def test_same_seed_gives_same_bits_and_more_starts_are_no_worse(method):
     assert (once.components_ == again.components_).all()
     assert (once.codes_ == again.codes_).all()
     assert share_wrong(method(4, n_init=4, random_state=7).fit(data.X), data.X) <= share_wrong(once, data.X)
-
-
-@METHODS
-def test_wrong_cells_on_digits(method):
-    X = digits()[0][::4]
-    assert share_wrong(method(16, n_init=1, random_state=0).fit(X), X) < 0.0905

@@ -138,48 +138,34 @@ class Oracle:
         return atoms, codes
 
 
-def wrong_share(model, X):
-    return ((model.codes_ @ model.components_ > 0) != X).mean()
-
-
 # --- results
+
+
+def assert_equals_the_oracle(X, n_components, cost, tolerances, order, n_orders, seed):
+    atoms, codes = Oracle(X, *cost, tolerances, order).mine(n_components, n_orders, np.random.default_rng(seed))
+    how = dict(zip(("cost", "pattern_weight", "row_tolerance", "column_tolerance"), (*cost, *tolerances), strict=True))
+    model = PandaPlus(n_components, **how, order=order, n_orders=n_orders, random_state=seed).fit(X)
+    np.testing.assert_array_equal(model.components_, atoms)
+    np.testing.assert_array_equal(model.codes_, codes)
 
 
 @settings(max_examples=40)
 @given(SMALL, st.sampled_from((("mdl", 1.0), ("patterns", 1.0), ("patterns", 0.25))), TOLERANCES, SEEDS)
 def test_equals_the_oracle(X, cost, tolerances, seed):
-    order, n_orders = ORDERS[seed % 3], 1 + seed % 2
-    oracle = Oracle(X, *cost, tolerances, order)
-    atoms, codes = oracle.mine(3, n_orders, np.random.default_rng(seed))
-    model = PandaPlus(
-        3,
-        cost=cost[0],
-        pattern_weight=cost[1],
-        row_tolerance=tolerances[0],
-        column_tolerance=tolerances[1],
-        order=order,
-        n_orders=n_orders,
-        random_state=seed,
-    ).fit(X)
-    np.testing.assert_array_equal(model.components_, atoms)
-    np.testing.assert_array_equal(model.codes_, codes)
+    assert_equals_the_oracle(X, 3, cost, tolerances, ORDERS[seed % 3], 1 + seed % 2, seed)
 
 
 @pytest.mark.parametrize(("order", "cost"), [("pairs", "mdl"), ("frequency", "patterns"), ("correlation", "mdl")])
 def test_equals_the_oracle_on_planted_patterns(order, cost):
     X = planted(66, 65, 3, algebra="or", atom_density=0.3, code_density=0.4, noise=0.05, random_state=1).X
-    oracle = Oracle(X, cost, 1.0, (0.4, 0.4), order)
-    atoms, codes = oracle.mine(2, 2, np.random.default_rng(5))
-    model = PandaPlus(2, cost=cost, order=order, n_orders=2, random_state=5).fit(X)
-    np.testing.assert_array_equal(model.components_, atoms)
-    np.testing.assert_array_equal(model.codes_, codes)
+    assert_equals_the_oracle(X, 2, (cost, 1.0), (0.4, 0.4), order, 2, 5)
 
 
 def test_mdl_finds_the_number_of_planted_patterns():
     truth = planted(300, 100, 5, algebra="or", noise=0.03, random_state=0)
     model = PandaPlus(random_state=0).fit(truth.X)
     assert model.n_components_ == 5
-    assert wrong_share(model, truth.X) <= (truth.clean != truth.X).mean() + 0.001
+    assert (model.inverse_transform(model.codes_) != truth.X).mean() <= (truth.clean != truth.X).mean() + 0.001
 
 
 def test_all_ones_are_one_pattern_only_with_cost_patterns():

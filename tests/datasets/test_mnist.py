@@ -27,43 +27,7 @@ def test_exactly_half_is_a_one():
     assert downsample(half, 14).all()
     half[0, 0, 0] = 254
     assert downsample(half, 14)[0].tolist() == [0] + [1] * 195
-
-
-def test_original_size_is_a_threshold():
     assert (downsample(GRAY, 28) == (GRAY >= 128).reshape(3, -1)).all()
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-def test_file_is_read_compressed_or_not(tmp_path, compressed):
-    path = tmp_path / "t10k-images-idx3-ubyte"
-    path.write_bytes(gzip.compress(idx(GRAY), mtime=0) if compressed else idx(GRAY))
-    X, y = mnist(path)
-    assert is_idx_file(path)
-    assert (X == downsample(GRAY, 17)).all()
-    assert y is None
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "not an image file of MNIST"),
-        (b"0,1\n1,0\n", "not an image file of MNIST"),
-        (bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 2]), "the file contains labels; pass the images"),
-        (idx(GRAY)[:-1], "3 images take 2368 bytes, but the file has 2367"),
-        (idx(GRAY) + b"0", "but the file has 2369"),
-        (idx(GRAY)[:9], "the images have"),
-        (idx(GRAY[:, :20, :20]), "the images have 20 × 20"),
-        (idx(GRAY[:0]), "0 images take 16 bytes"),
-        (gzip.compress(idx(GRAY), mtime=0)[:-20], "truncated or corrupt"),
-        (b"\x1f\x8b" + bytes(50), "truncated or corrupt"),
-    ],
-)
-def test_invalid_files_raise(tmp_path, content, message):
-    path = tmp_path / "digits"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=message) as caught:
-        mnist(path)
-    assert str(path) in str(caught.value)
 
 
 def labels_idx(labels):
@@ -72,33 +36,50 @@ def labels_idx(labels):
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
-def test_labels_are_read_from_their_file(tmp_path, compress):
+def test_files_are_read_compressed_or_not(tmp_path, compress):
     images, labels = tmp_path / "images", tmp_path / "labels"
-    images.write_bytes(idx(GRAY))
+    images.write_bytes(compress(idx(GRAY)))
     labels.write_bytes(compress(labels_idx([7, 2, 9])))
+    assert is_idx_file(images)
+    X, y = mnist(images)
+    assert (X == downsample(GRAY, 17)).all()
+    assert y is None
     X, y = mnist(images, labels=labels, side=28)
     assert X.shape == (3, 784)
     assert y.tolist() == [7, 2, 9]
     assert y.dtype == np.int64
 
 
+LABELS = labels_idx([7, 2, 9])
+
+
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("images", "labels", "message"),
     [
-        (b"", "not a label file of MNIST"),
-        (idx(GRAY), "not a label file of MNIST"),
-        (labels_idx([7, 2, 9])[:6], "truncated or corrupt"),
-        (labels_idx([7, 2, 9])[:-1], "truncated or corrupt"),
-        (labels_idx([7, 2]), "2 labels, but there are 3 images"),
+        (b"", None, "not an image file of MNIST"),
+        (b"0,1\n1,0\n", None, "not an image file of MNIST"),
+        (labels_idx([7, 2]), None, "the file contains labels; pass the images"),
+        (idx(GRAY)[:-1], None, "3 images take 2368 bytes, but the file has 2367"),
+        (idx(GRAY) + b"0", None, "but the file has 2369"),
+        (idx(GRAY)[:9], None, "the images have"),
+        (idx(GRAY[:, :20, :20]), None, "the images have 20 × 20"),
+        (idx(GRAY[:0]), None, "0 images take 16 bytes"),
+        (gzip.compress(idx(GRAY), mtime=0)[:-20], None, "truncated or corrupt"),
+        (b"\x1f\x8b" + bytes(50), None, "truncated or corrupt"),
+        (idx(GRAY), b"", "not a label file of MNIST"),
+        (idx(GRAY), idx(GRAY), "not a label file of MNIST"),
+        (idx(GRAY), LABELS[:6], "truncated or corrupt"),
+        (idx(GRAY), LABELS[:-1], "truncated or corrupt"),
+        (idx(GRAY), labels_idx([7, 2]), "2 labels, but there are 3 images"),
     ],
 )
-def test_invalid_label_files_raise(tmp_path, content, message):
-    images, labels = tmp_path / "images", tmp_path / "labels"
-    images.write_bytes(idx(GRAY))
-    labels.write_bytes(content)
+def test_invalid_files_raise(tmp_path, images, labels, message):
+    paths = [tmp_path / "images", *([] if labels is None else [tmp_path / "labels"])]
+    for path, content in zip(paths, (images, labels), strict=False):
+        path.write_bytes(content)
     with pytest.raises(ValueError, match=message) as caught:
-        mnist(images, labels=labels)
-    assert str(labels) in str(caught.value)
+        mnist(paths[0], labels=paths[1] if paths[1:] else None)
+    assert str(paths[-1]) in str(caught.value)
 
 
 def test_openml_test_set_is_the_last_rows(monkeypatch):

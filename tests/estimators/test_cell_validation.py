@@ -22,7 +22,7 @@ def result(X):
     return cross_validate_cells(X, [1, "mdl", "profiles"], n_folds=2)
 
 
-def test_the_right_number_of_atoms_predicts_best(result):
+def test_the_right_number_of_atoms_predicts_best(X, result):
     columns = result.to_dict()
     assert columns["model"] == ["column majority", "1", "mdl", "profiles"]
     assert columns["n_atoms"] == [None, 1, 3, None]
@@ -32,15 +32,8 @@ def test_the_right_number_of_atoms_predicts_best(result):
     assert mdl == pytest.approx(0.2, abs=0.08)  # the noise of 3 % alone takes 0.19 bits
     assert columns["accuracy"][2] > 0.95
     assert columns["calibration_error"][2] < 0.02
-
-
-def test_noise_has_no_structure():
-    noise = np.random.default_rng(0).integers(0, 2, (150, 30))
-    result = cross_validate_cells(noise, [4], n_folds=2)
-    majority, four = result.to_dict()["log_loss"]
-    assert majority == pytest.approx(1, abs=0.03)
-    assert four > majority
-    assert result.best == "column majority"
+    again = cross_validate_cells(X, [1, "mdl", "profiles"], n_folds=2, n_jobs=2)
+    assert again.to_dict() == columns
 
 
 def colours_and_sizes(n_rows):
@@ -88,14 +81,6 @@ def test_scores_are_those_of_the_hidden_cells(X, kind):
         assert majority[number].scores == expected
 
 
-def test_other_columns_do_not_tell_a_hidden_value():
-    """Values at random: a model that sees the other columns of a variable would predict the hidden one."""
-    table = ba.encode({name: np.random.default_rng(ord(name)).choice(list("uvw"), 200) for name in "abcd"})
-    leaks, fair = (cross_validate_cells(each, ["profiles"], n_folds=1).to_dict() for each in (table.bits, table))
-    assert leaks["log_loss"][1] < 0.8 * leaks["log_loss"][0]
-    assert fair["log_loss"][1] > fair["log_loss"][0]
-
-
 def test_models_by_name(X):
     estimator = BinaryImputer(method="profiles", n_profiles=3, random_state=0)
     result = cross_validate_cells(X, {"few": 2, "groups": estimator}, n_folds=1, search="paper")
@@ -112,11 +97,6 @@ def test_the_table_is_printed_and_converted(result):
     frame = result.to_pandas()
     assert frame.loc["mdl", "n_atoms"] == 3
     pd.testing.assert_frame_equal(frame, pd.DataFrame(result.to_dict()).set_index("model"))
-
-
-def test_the_same_seed_gives_the_same_result(X, result):
-    again = cross_validate_cells(X, [1, "mdl", "profiles"], n_folds=2, n_jobs=2)
-    assert again.to_dict() == result.to_dict()
 
 
 def test_other_folds_end_soon_after_one_that_fails(X, monkeypatch):

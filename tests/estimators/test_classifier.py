@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -51,16 +52,15 @@ def quickly_fitted(split):
 
 
 def test_missing_values_are_unknown_cells(split):
-    X, y, new, truth = split
-    hidden, new_hidden = (np.random.default_rng(1).random(table.shape) < 0.25 for table in (X, new))
+    hidden = [np.random.default_rng(1).random(table.shape) < 0.25 for table in (split[0], split[2])]
     found = []
-    for values, new_values in (
-        (np.ma.masked_array(X ^ hidden, hidden), np.ma.masked_array(new ^ new_hidden, new_hidden)),
-        (np.where(hidden, np.nan, X), np.where(new_hidden, np.nan, new)),
+    for values in (
+        [np.ma.masked_array(table ^ mask, mask) for table, mask in zip((split[0], split[2]), hidden, strict=True)],
+        [np.where(mask, np.nan, table) for table, mask in zip((split[0], split[2]), hidden, strict=True)],
     ):
-        fitted = BinaryDictionaryClassifier(n_models=1, max_components=4, random_state=0).fit(values, y)
-        assert fitted.score(new_values, truth) > 0.85
-        found.append(fitted.codelengths(new_values))
+        fitted = quick().fit(values[0], split[1])
+        assert fitted.score(values[1], split[3]) > 0.8
+        found.append(fitted.codelengths(values[1]))
     np.testing.assert_array_equal(found[0], found[1])  # values under the mask have no influence
     assert get_tags(fitted).input_tags.allow_nan
 
@@ -165,15 +165,11 @@ def test_any_type_of_table_and_number_of_threads_gives_the_same_result(quickly_f
 
 
 def test_columns_are_matched_by_name(quickly_fitted, split):
-    pandas = pytest.importorskip("pandas")
     X, y, new, _ = split
-    names = [f"bit {i}" for i in range(30)]
-    table = pandas.DataFrame(X, columns=names)
+    table, rows = (pd.DataFrame(each).add_prefix("bit ") for each in (X, new))
     model = quick(n_models=2).fit(table, y)
-    assert model.feature_names_in_.tolist() == names
-    assert model.models_[0][0].columns == tuple(names)
-    swapped = pandas.DataFrame(new[:, ::-1], columns=names[::-1])
-    np.testing.assert_array_equal(model.codelengths(swapped), quickly_fitted.codelengths(new))
+    assert model.feature_names_in_.tolist() == list(model.models_[0][0].columns) == list(table.columns)
+    np.testing.assert_array_equal(model.codelengths(rows.iloc[:, ::-1]), quickly_fitted.codelengths(new))
 
 
 @pytest.mark.parametrize(
@@ -190,36 +186,32 @@ def test_labels_of_any_dtype(quickly_fitted, split, labels, dtype):
 
 def test_a_class_of_one_row_and_a_table_of_one_class():
     X = np.eye(6, 9, dtype=np.uint8)
-    model = BinaryDictionaryClassifier(n_models=1, random_state=0).fit(X, [0, 1, 1, 1, 1, 1])
-    assert model.predict(X).tolist() == [1] * 6
-    alone = BinaryDictionaryClassifier(n_models=1, random_state=0).fit(X, ["one"] * 6)
-    assert (alone.predict(X) == "one").all()
-    np.testing.assert_array_equal(alone.predict_proba(X), np.ones((6, 1)))
+    model = BinaryDictionaryClassifier(n_models=1, random_state=0)
+    assert model.fit(X, [0, 1, 1, 1, 1, 1]).predict(X).tolist() == [1] * 6
+    assert model.fit(X, ["one"] * 6).predict(X).tolist() == ["one"] * 6
+    np.testing.assert_array_equal(model.predict_proba(X), np.ones((6, 1)))
 
 
 def test_a_limit_warns_once(split):
     with pytest.warns(ConvergenceWarning, match="max_iter ended the search of a class") as caught:
-        BinaryDictionaryClassifier(n_models=1, max_iter=1, random_state=0).fit(*split[:2])
+        quick(max_iter=1).fit(*split[:2])
     assert len(caught) == 1
     assert caught[0].filename == __file__
 
 
 def test_the_time_is_divided_among_the_classes(monkeypatch, split):
-    X, y, _, _ = split
-    rows, limits = [], []
+    searches, clock, learn_from = [], [100.0], classifier.learn_from
 
     def learn(source, params, *how, **more):
-        rows.append(source.n_rows)
-        limits.append(params.max_time)
+        searches.append((source.n_rows, params.max_time))
         clock[0] += params.max_time
         return learn_from(source, replace(params, max_time=None), *how, **more)
 
-    clock = [100.0]
-    learn_from = classifier.learn_from
     monkeypatch.setattr(classifier, "learn_from", learn)
     monkeypatch.setattr(classifier.time, "perf_counter", lambda: clock[0])
-    quick(max_time=24.0).fit(X, y)
-    np.testing.assert_allclose(limits, 24.0 * np.array(rows) / 160)
+    quick(max_time=24.0).fit(*split[:2])
+    rows, limits = np.transpose(searches)
+    np.testing.assert_allclose(limits, 24.0 * rows / 160)
 
 
 def test_an_interrupt_leaves_no_model(split):
@@ -236,6 +228,5 @@ def test_an_interrupt_leaves_no_model(split):
 
 def test_stores_are_reported(tmp_path, split):
     pytest.importorskip("zarr")
-    store = ba.pack(split[0], tmp_path / "rows.zarr")
     with pytest.raises(TypeError, match="BinaryDictionaryClassifier takes tables in memory, not Store"):
-        BinaryDictionaryClassifier().fit(store, split[1])
+        quick().fit(ba.pack(split[0], tmp_path / "rows.zarr"), split[1])

@@ -27,15 +27,10 @@ def model():
     return ba.BinaryDictionaryLearning(2, search="paper", random_state=0).fit(FRAME)
 
 
-def by_polars(frame):
-    return pytest.importorskip("polars").from_pandas(frame)
-
-
-def by_arrow(frame):
-    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
-
-
-FRAMES = {"pandas": lambda frame: frame, "polars": by_polars, "pyarrow": by_arrow}
+def as_library(frame, library):
+    """Return a data frame of a library."""
+    module = pytest.importorskip(library)
+    return frame if library == "pandas" else getattr(module, "Table", module).from_pandas(frame)
 
 
 def assert_same_codes(model, given, expected):
@@ -47,32 +42,26 @@ def assert_same_codes(model, given, expected):
     assert model.score(given) == model.score(expected)
 
 
-@pytest.mark.parametrize("kind", FRAMES)
-def test_data_frames(model, kind):
-    as_frame = FRAMES[kind]
-    assert_same_codes(model, as_frame(TURNED), FRAME)
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_data_frames(model, library, tmp_path):
+    turned, more, fewer = (as_library(frame, library) for frame in (TURNED, MORE, FEWER))
+    assert_same_codes(model, turned, FRAME)
     with pytest.warns(InputWarning, match=f"X: {IGNORED}") as caught:
-        codes = model.transform(as_frame(MORE))
+        codes = model.transform(more)
     assert caught[0].filename == __file__
     np.testing.assert_array_equal(codes, model.transform(FRAME))
     with pytest.raises(ValueError, match=f"X {LACKS}"):
-        model.transform(as_frame(FEWER))
+        model.transform(fewer)
     with pytest.raises(ValueError, match="no column that the model was fitted on"):
-        model.transform(as_frame(TURNED.rename(columns=str.upper)))
-
-
-@pytest.mark.parametrize("kind", FRAMES)
-def test_absent_columns_as_zeros(tmp_path, kind):
-    lenient = ba.BinaryDictionaryLearning(2, search="paper", random_state=0, absent="zero").fit(FRAME)
-    lenient.save(tmp_path / "model.npz")
-    lenient = ba.load(tmp_path / "model.npz")
+        model.transform(as_library(TURNED.rename(columns=str.upper), library))
+    model.save(tmp_path / "model.npz")
+    lenient = ba.load(tmp_path / "model.npz").set_params(absent="zero")
     with pytest.warns(InputWarning, match="^X: 3 absent columns are read as 0: 'item 0', 'item 1', 'item 2'$"):
-        assert_same_codes(lenient, FRAMES[kind](FEWER), pd.DataFrame(ZEROS, columns=NAMES))
+        assert_same_codes(lenient, fewer, pd.DataFrame(ZEROS, columns=NAMES))
 
 
 def test_tables_and_anndata(model):
-    table = ba.Table.from_any(TURNED)
-    assert_same_codes(model, table, FRAME)
+    assert_same_codes(model, ba.Table.from_any(TURNED), FRAME)
     anndata = pytest.importorskip("anndata")
     cells = MORE.drop(columns="day").astype(np.float32)
     genes = anndata.AnnData(cells.to_numpy(), var=pd.DataFrame(index=cells.columns))
@@ -127,26 +116,20 @@ def test_items_of_transactions(tmp_path):
 
 def test_item_numbers(tmp_path):
     """Transactions of issue 14: no row of b.dat has an item of a.dat."""
-    (tmp_path / "a.dat").write_text("0 1 2\n3 4\n" * 200)
-    (tmp_path / "b.dat").write_text("5 6 7\n8 9\n" * 200)
-    (tmp_path / "c.dat").write_text("3 4 8\n\n0 1 2\n")
-    named = ba.BinaryDictionaryLearning(2, search="paper", random_state=0).fit(tmp_path / "a.dat")
-    unnamed = ba.BinaryDictionaryLearning(2, search="paper", random_state=0).fit(ba.read(tmp_path / "a.dat").to_dense())
-    for model in (named, unnamed):
+    for name, text in {"a": "0 1 2\n3 4\n" * 200, "b": "5 6 7\n8 9\n" * 200, "c": "3 4 8\n\n0 1 2\n"}.items():
+        (tmp_path / f"{name}.dat").write_text(text)
+    for rows in (tmp_path / "a.dat", ba.read(tmp_path / "a.dat").to_dense()):  # with names, and without
+        model = ba.BinaryDictionaryLearning(2, search="paper", random_state=0).fit(rows)
         with pytest.raises(ValueError, match=r"b\.dat has no column that the model was fitted on: it has '5', '6'"):
             model.transform(tmp_path / "b.dat")
         with pytest.warns(InputWarning, match="ignored 1 column .*: '8'"):
             codes = model.transform(tmp_path / "c.dat")
-        np.testing.assert_array_equal(
-            model.inverse_transform(codes), [[0, 0, 0, 1, 1], [0, 0, 0, 0, 0], [1, 1, 1, 0, 0]]
-        )
+        assert model.inverse_transform(codes).tolist() == [[0, 0, 0, 1, 1], [0, 0, 0, 0, 0], [1, 1, 1, 0, 0]]
 
 
-def test_batches_are_matched_to_the_first(model):
-    first, second = (ba.BinaryDictionaryLearning(2, random_state=0) for _ in range(2))
-    for frame in (FRAME[:40], FRAME[40:]):
-        first.partial_fit(frame)
-    second.partial_fit(FRAME[:40])
+def test_batches_are_matched_to_the_first():
+    first, second = (ba.BinaryDictionaryLearning(2, random_state=0).partial_fit(FRAME[:40]) for _ in range(2))
+    first.partial_fit(FRAME[40:])
     with pytest.warns(InputWarning, match=IGNORED):
         second.partial_fit(MORE[40:])
     np.testing.assert_array_equal(second.components_, first.components_)
@@ -156,31 +139,27 @@ def test_batches_are_matched_to_the_first(model):
 
 
 @pytest.mark.parametrize("as_pair", [False, True])
+@pytest.mark.filterwarnings("ignore:max_iter ended")
 def test_initial_atoms_are_matched_to_the_columns_of_the_table(model, as_pair):
-    atoms = pd.DataFrame(model.components_, columns=NAMES)
-    turned = atoms[NAMES[::-1]]
-    params = {"search": "paper", "max_iter": 1, "random_state": 0}
-    with pytest.warns(UserWarning, match="max_iter"):
-        expected = ba.BinaryDictionaryLearning(2, init=model.components_, **params).fit(FRAME)
+    turned = pd.DataFrame(model.components_, columns=NAMES)[NAMES[::-1]]
+    params = {"n_components": 2, "search": "paper", "max_iter": 1, "random_state": 0}
     init = (turned, None) if as_pair else turned
-    with pytest.warns(UserWarning, match="max_iter"):
-        found = ba.BinaryDictionaryLearning(2, init=init, **params).fit(FRAME)
-    np.testing.assert_array_equal(found.components_, expected.components_)
-    np.testing.assert_array_equal(ba.factorize(FRAME, 2, init=init, **params).atoms.to_dense(), expected.components_)
+    expected, found = (
+        ba.BinaryDictionaryLearning(init=each, **params).fit(FRAME).components_ for each in (model.components_, init)
+    )
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(ba.factorize(FRAME, init=init, **params).atoms.to_dense(), expected)
     with pytest.raises(ValueError, match="init lacks columns that the model was fitted on: 'item 0'; add them"):
-        ba.factorize(FRAME, 2, init=turned.drop(columns="item 0"), **params)
+        ba.factorize(FRAME, init=turned.drop(columns="item 0"), **params)
 
 
-def test_positions_without_names(model):
+def test_positions_without_names_report_and_baselines(model):
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         model.transform(X)
     with pytest.warns(InputWarning, match="the columns of X have no names, but .* was fitted with names"):
         model.transform(ba.Table(ba.BitMatrix.from_dense(X)))
     with pytest.raises(ValueError, match="X has 3 columns, but the model was learned from 20"):
         model.transform(ba.Table(ba.BitMatrix.from_dense(X[:, :3])))
-
-
-def test_report_and_baselines(model):
     with pytest.warns(InputWarning, match=f"the table: {IGNORED}"):
         assert report_data(model, MORE).codes == report_data(model, FRAME).codes
     asso = ba.baselines.Asso(2).fit(FRAME)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Table, write
 from bitatoms.datasets import planted
@@ -39,24 +39,25 @@ def test_known_cells_stay_and_hidden_ones_are_predicted(hidden, expected):
     np.testing.assert_array_equal(completed[mask], probabilities[mask] > 0.5)
 
 
-def test_the_kind_of_table_is_kept(hidden, expected):
-    _, mask, X, model = hidden
+def test_the_kind_of_table_is_kept(hidden, expected, tmp_path):
+    truth, mask, X, model = hidden
     data = BitMatrix.from_any(X, missing="unknown")
     assert model.complete(data) == BitMatrix.from_dense(expected)
-    completed = model.complete(csr_array(X))
-    assert completed.dtype == X.dtype
-    np.testing.assert_array_equal(completed.toarray(), expected)
-    np.testing.assert_array_equal(model.complete(X.astype(np.float32)), expected)
-    assert model.complete(X.astype(np.float32)).dtype == np.float32
     masked = np.ma.array(np.nan_to_num(X).astype(np.int16), mask=mask)
-    assert model.complete(masked).dtype == np.int16
-    np.testing.assert_array_equal(model.complete(masked), expected)
-    np.testing.assert_array_equal(model.complete(X.tolist()), expected)
     objects = np.where(mask, None, np.nan_to_num(X))
-    assert model.complete(objects).dtype == np.uint8
+    dtypes = float, np.float32, np.int16, np.uint8, np.uint8
+    for given, dtype in zip((csr_array(X), X.astype(np.float32), masked, X.tolist(), objects), dtypes, strict=True):
+        completed = model.complete(given)
+        assert completed.dtype == dtype
+        np.testing.assert_array_equal(completed.toarray() if issparse(given) else completed, expected)
+        assert not issparse(given) or completed.nnz == expected.sum()  # no zero is stored
     table = model.complete(Table(data, row_names=[f"r{j}" for j in range(len(X))]))
     assert table.row_names[0] == "r0"
     np.testing.assert_array_equal(table.to_dense(), expected)
+    write(truth, tmp_path / "table.npz")
+    completed = model.complete(tmp_path / "table.npz")
+    assert isinstance(completed, Table)
+    np.testing.assert_array_equal(completed.to_dense(), truth)
 
 
 def test_data_frames_keep_index_columns_and_dtypes(hidden, expected):
@@ -83,21 +84,9 @@ def test_polars_frames_stay_polars_frames(hidden, expected):
     np.testing.assert_array_equal(completed.to_numpy(), expected)
 
 
-def test_files_become_tables(hidden, tmp_path):
-    truth, _, _, model = hidden
-    write(truth, tmp_path / "table.npz")
-    completed = model.complete(tmp_path / "table.npz")
-    assert isinstance(completed, Table)
-    np.testing.assert_array_equal(completed.to_dense(), truth)
-
-
-def test_with_a_threshold_the_result_is_0_and_1(hidden):
+def test_a_threshold_gives_0_and_1_and_lazy_collections_are_refused(hidden):
     truth, mask, X, _ = hidden
     model = BinaryDictionaryLearning(binarize=0.5, random_state=0).fit(3 * X)
     np.testing.assert_array_equal(model.complete(3 * X)[~mask], truth[~mask])
-
-
-def test_lazy_collections_are_refused(hidden):
-    da = pytest.importorskip("dask.array")
     with pytest.raises(TypeError, match="read its rows into memory first"):
-        hidden[3].complete(da.from_array(hidden[0]))
+        model.complete(pytest.importorskip("dask.array").from_array(truth))

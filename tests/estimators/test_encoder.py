@@ -53,8 +53,6 @@ def test_parameters_and_clones():
     assert encoder.set_params(bins=5).bins == 5
     with pytest.raises(NotFittedError):
         encoder.transform(FRAME)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'bin'"):
-        ba.CategoryEncoder(bin=3)
 
 
 @pytest.mark.parametrize("container", [dict, "pandas"])

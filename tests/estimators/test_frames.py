@@ -28,28 +28,19 @@ def model():
     return specimen("or").model
 
 
-def test_one_row_per_atom_with_the_values_of_patterns(model):
-    frame, patterns = model.to_frame(), model.patterns()
+def test_one_row_per_atom_with_the_values_of_patterns_and_counts_of_the_table():
+    model, table = specimen("or")
+    frame, patterns, X = model.to_frame(), model.patterns(), table.to_dense().astype(bool)
     assert list(frame.columns) == COLUMNS
     assert len(frame) == len(patterns) == model.n_components_ > 3
-    for row, pattern in zip(frame.itertuples(), patterns, strict=True):
-        for name in COLUMNS[:-2]:
-            assert getattr(row, name) == getattr(pattern, name)
-    assert (frame["size"] == model.components_.sum(axis=1)).all()
+    for row, pattern, atom in zip(frame.itertuples(), patterns, model.components_ == 1, strict=True):
+        assert all(getattr(row, name) == getattr(pattern, name) for name in COLUMNS[:-2])
+        complete, expected = X[:, atom].all(axis=1).sum(), len(X) * X[:, atom].mean(axis=0).prod()
+        assert (row.complete, row.size) == (complete, atom.sum())
+        assert (row.expected, row.lift) == pytest.approx((expected, complete / expected))
     assert frame[["recurs", "span"]].isna().all(axis=None)
     types = {"atom": "int64", "rows": "int64", "complete": "Int64", "lift": "float64", "recurs": "float64"}
     assert {name: str(frame[name].dtype) for name in types} == types
-
-
-def test_counts_are_those_of_the_table():
-    model, table = specimen("or")
-    frame, X = model.to_frame(), table.to_dense().astype(bool)
-    for row in frame.itertuples():
-        own = [table.columns.index(name) for name in row.features]
-        complete, expected = X[:, own].all(axis=1).sum(), len(X) * X[:, own].mean(axis=0).prod()
-        assert row.complete == complete
-        assert row.expected == pytest.approx(expected)
-        assert row.lift == pytest.approx(complete / expected)
 
 
 def test_files_and_json_have_the_same_names(model, tmp_path):
@@ -72,12 +63,9 @@ def test_what_is_unknown_is_missing(model):
     np.testing.assert_array_equal(counted.to_frame()["recurs"], counts / 20)
 
 
-def test_a_model_without_atoms_has_the_columns():
+def test_a_model_without_atoms_has_the_columns_and_genotypes_have_a_span():
     frame = ba.BinaryDictionaryLearning(max_components=0).fit([[1, 0], [0, 1]]).to_frame()
     assert (list(frame.columns), len(frame)) == (COLUMNS, 0)
-
-
-def test_genotypes_have_a_span():
     model = specimen("genotypes").model
     assert model.to_frame()["span"].tolist() == [pattern.span for pattern in model.patterns()]
     assert model.to_frame()["span"].notna().all()
@@ -90,11 +78,12 @@ def test_roles_of_a_cover():
     assert list(frame.columns) == [name for name in COLUMNS if name not in ("bits_saved", "recurs", "span")]
     assert frame["atom"].tolist() == list(range(1, miner.n_components_ + 1))
     for row, role in zip(frame.itertuples(), miner.components_.astype(bool), strict=True):
-        assert row.features == tuple(np.array(users.columns)[role])
+        columns = np.flatnonzero(role)
+        assert row.features == tuple(users.columns[column] for column in columns)
         assert row.complete == X[:, role].all(axis=1).sum() >= row.rows
-        for column, lift in zip(np.flatnonzero(role), row.member_lifts, strict=True):
-            others = np.delete(X[:, role], np.flatnonzero(role).tolist().index(column), axis=1).all(axis=1)
-            assert lift == pytest.approx(X[others, column].mean() / X[:, column].mean())
+        others = [X[:, np.setdiff1d(columns, column)].all(axis=1) for column in columns]
+        lifts = [X[rows, column].mean() / X[:, column].mean() for rows, column in zip(others, columns, strict=True)]
+        assert row.member_lifts == pytest.approx(lifts)
     np.testing.assert_array_equal(frame["rows"], miner.cover_.codes.column_weights())
     plain = ba.CoverMiner(random_state=0, max_iter=1).fit(users.to_dense()).to_frame()
     assert plain["features"][0] == tuple(f"x{column}" for column in np.flatnonzero(miner.components_[0]))
@@ -112,8 +101,10 @@ def test_atoms_of_classes():
     assert all(name.startswith("pixel ") for features in frame["features"] for name in features)
 
 
-def test_without_pandas(model, monkeypatch):
+def test_without_pandas_patterns_and_rules_are_lists(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingLibrary, match=r'pip install "bitatoms\[pandas\]"'):
-        model.to_frame()
+    for method in (model.to_frame, model.to_rules):
+        with pytest.raises(MissingLibrary, match=r'data frames need pandas; .* pip install "bitatoms\[pandas\]"'):
+            method()
     assert model.patterns()
+    assert model.rules()

@@ -16,7 +16,6 @@ X = ba.datasets.planted(160, 20, 4, code_density=0.4, noise=0.02, random_state=0
 MASK = random_bits(3, *X.shape, 0.2) == 1
 INCOMPLETE = np.where(MASK, np.nan, X)
 BITS = BitMatrix.from_dense(X).with_unknown(BitMatrix.from_dense(MASK))
-both_algebras = pytest.mark.parametrize("algebra", ["xor", "or"])
 
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -39,6 +38,7 @@ KINDS = {
     "polars": polars_frame,
     "sparse": lambda: csr_array(INCOMPLETE),
     "coo": lambda: coo_array(INCOMPLETE),
+    "AnnData": lambda: pytest.importorskip("anndata").AnnData(INCOMPLETE.astype(np.float32)),
 }
 
 
@@ -72,26 +72,39 @@ def test_missing_values_of_any_type_are_unknown_cells(expected, kind):
 @pytest.mark.parametrize("name", ["table", "table.npz", "table.csv", "table.zarr", "packed.zarr"])
 @pytest.mark.filterwarnings("ignore:.* missing values are read as unknown cells")
 def test_tables_and_files_with_unknown_cells(expected, tmp_path, name):
-    table = tmp_path / name
+    """Methods take the path of a file, too."""
+    table, names = tmp_path / name, [f"x{j}" for j in range(20)]
     if name == "table":
-        table = Table(BITS)
+        table = Table(BITS, columns=names)
     elif name == "packed.zarr":
         table = ba.pack((INCOMPLETE[start : start + 50] for start in range(0, 160, 50)), table)
         assert table.has_unknown
     else:
-        ba.write(Table(BITS, columns=[f"x{j}" for j in range(20)]), table)
-    assert_same(results(BinaryDictionaryLearning(4, random_state=0).fit(table), table), expected)
+        ba.write(Table(BITS, columns=names), table)
+        table = str(table) if name == "table.csv" else table
+    model = BinaryDictionaryLearning(4, random_state=0).fit(table)
+    assert_same(results(model, table), expected)
+    assert name == "packed.zarr" or model.feature_names_in_.tolist() == names
+    if name in ("table.npz", "table.csv"):
+        first, second = (BinaryDictionaryLearning(4, random_state=0).partial_fit(each) for each in (BITS, table))
+        np.testing.assert_array_equal(second.components_, first.components_)
 
 
-def test_missing_values_in_an_anndata(expected):
-    anndata = pytest.importorskip("anndata")
-    adata = anndata.AnnData(INCOMPLETE.astype(np.float32))
-    model = BinaryDictionaryLearning(4, random_state=0).fit(adata)
-    assert_same(results(model, adata), expected)
-    ba.annotate(adata, model)
-    np.testing.assert_array_equal(adata.obsm["X_bitatoms"], model.transform(adata))
-    np.testing.assert_array_equal(adata.varm["bitatoms_atoms"].T != 0, model.components_ == 1)
-    assert np.isnan(adata.X).sum() == MASK.sum()  # X is left as it is
+def test_a_threshold_applies_once_to_a_file(tmp_path):
+    counts = np.random.default_rng(0).poisson(2, (60, 8))
+    np.save(tmp_path / "counts.npy", counts)
+    model, expected = (BinaryDictionaryLearning(2, binarize=2, random_state=0) for _ in range(2))
+    np.testing.assert_array_equal(model.fit(tmp_path / "counts.npy").components_, expected.fit(counts).components_)
+    for name in ("none.csv", "none.zarr"):
+        with pytest.raises(ba.FileError, match=name):
+            model.fit(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.zarr"])
+def test_baselines_take_a_path(tmp_path, name):
+    (ba.pack if name == "table.zarr" else ba.write)(Table(BitMatrix.from_dense(X)), tmp_path / name)
+    expected = baselines.Asso(2).fit_transform(X)
+    np.testing.assert_array_equal(baselines.Asso(2).fit_transform(tmp_path / name), expected)
 
 
 @pytest.mark.parametrize("kind", ["masked", "sparse"])
@@ -121,7 +134,7 @@ def test_values_under_the_mask_have_no_influence(algebra, method):
         assert_same(other, found[0])
 
 
-@both_algebras
+@pytest.mark.parametrize("algebra", ["xor", "or"])
 def test_unknown_cells_cost_nothing(algebra):
     model = BinaryDictionaryLearning(4, algebra=algebra, random_state=0).fit(INCOMPLETE)
     codes, counts = model.transform(INCOMPLETE), model.as_model()
@@ -160,21 +173,12 @@ def test_scikit_learn_divides_tables_with_names_and_unknown_cells():
     assert all(each.feature_names_in_.tolist() == names for each in found["estimator"])
 
 
-METHODS = [getattr(baselines, name) for name in baselines.__all__ if name != "dude"]
-
-
-def test_the_tag_of_scikit_learn_states_who_accepts_missing_values():
-    assert get_tags(BinaryDictionaryLearning()).input_tags.allow_nan
-    for method in METHODS:
-        assert not get_tags(method(3)).input_tags.allow_nan
-
-
 @pytest.mark.parametrize("kind", ["floats", "masked", "sparse", "bits", "table"])
 def test_baselines_refuse_missing_values(kind):
     table = {"bits": BITS, "table": Table(BITS)}.get(kind) or KINDS[kind]()
-    method = baselines.GreConD(3).fit(X)
-    for use in (baselines.GreConD(3).fit, method.transform):
-        with pytest.raises(
-            ValueError, match=r"contains (a missing|an unknown) value.* at row 0, column \d+ \(\d+ in all"
-        ):
+    for use in (baselines.GreConD(3).fit, baselines.GreConD(3).fit(X).transform):
+        with pytest.raises(ValueError, match=r"(a missing|an unknown) value.* at row 0, column \d+ \(\d+ in all"):
             use(table)
+    assert get_tags(BinaryDictionaryLearning()).input_tags.allow_nan
+    for name in baselines.__all__:
+        assert name == "dude" or not get_tags(getattr(baselines, name)(3)).input_tags.allow_nan

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, save_npz
+from sklearn.base import clone
 
 import bitatoms as ba
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Table
@@ -74,13 +75,11 @@ def test_columns_are_matched_by_name(fitted):
 
 
 @pytest.mark.parametrize("parameters", [{"n_components": 3}, {"max_components": 4}, {"search": "paper"}])
+@pytest.mark.filterwarnings("ignore:max_iter ended")
 def test_searches_that_need_packed_rows(parameters):
-    parameters = {"max_iter": 3} | parameters
     rows = X[:200]
-    with pytest.warns(UserWarning, match="max_iter"):
-        sparse = BinaryDictionaryLearning(random_state=0, **parameters).fit(csr_array(rows))
-    with pytest.warns(UserWarning, match="max_iter"):
-        packed = BinaryDictionaryLearning(random_state=0, **parameters).fit(rows)
+    model = BinaryDictionaryLearning(random_state=0, max_iter=3, **parameters)
+    sparse, packed = (clone(model).fit(table) for table in (csr_array(rows), rows))
     np.testing.assert_array_equal(sparse.components_, packed.components_)
     np.testing.assert_array_equal(sparse.transform(csr_array(rows)), packed.transform(rows))
 

@@ -1,13 +1,9 @@
 """Rules, recommendations and rows that fit badly, as methods of the estimator."""
 
-import re
-import sys
-
 import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.io.errors import MissingLibrary
 from support.zoo import specimen
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -61,33 +57,27 @@ def test_figures_of_rules_by_hand(antecedent, figures):
     np.testing.assert_allclose(row[COLUMNS[2:]].astype(float), figures, atol=1e-15)
 
 
-def test_mlxtend_finds_the_same_figures_in_the_itemsets(fitted):
+def test_itemsets_are_the_parts_of_rules_with_their_supports(fitted):
+    """As mlxtend's `association_rules` takes them."""
     pytest.importorskip("pandas")
-    patterns = pytest.importorskip("mlxtend.frequent_patterns", reason="mlxtend is not installed")
     model, table = fitted
     rules, itemsets = model.to_rules(table), model.to_itemsets(table)
-    found = patterns.association_rules(itemsets, metric="support", min_threshold=0)
-    assert list(found.columns) == list(rules.columns)
-    both = rules.merge(found, on=["antecedents", "consequents"], suffixes=("", " of mlxtend"))
-    assert len(both) == len(rules) > 10
-    for name in COLUMNS[2:]:
-        np.testing.assert_allclose(both[name], both[f"{name} of mlxtend"], atol=1e-12)
+    X = dict(zip(table.columns, table.to_dense().T, strict=True))
+    parts = {part for a, c in zip(rules["antecedents"], rules["consequents"], strict=True) for part in (a, c, a | c)}
+    assert set(itemsets["itemsets"]) == parts
+    assert len(itemsets) == len(parts) > 10
+    expected = [np.all([X[name] for name in items], axis=0).mean() for items in itemsets["itemsets"]]
+    np.testing.assert_allclose(itemsets["support"], expected)
 
 
-def test_without_pandas_rules_are_a_list_and_the_error_says_so(fitted, monkeypatch):
-    model, _ = fitted
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    message = 'data frames need pandas; install it with pip install "bitatoms[pandas]"'
-    with pytest.raises(MissingLibrary, match=re.escape(message)):
-        model.to_rules()
-    assert model.rules()
-
-
-def test_a_store_gives_what_the_table_in_memory_gives(fitted, tmp_path):
+def test_a_store_and_columns_in_another_order_give_what_the_table_gives(fitted, tmp_path):
     pytest.importorskip("zarr")
     model, table = fitted
     store = ba.pack(table, tmp_path / "rows.zarr")
-    assert model.rules(store) == model.rules(table)
+    order = np.random.default_rng(0).permutation(table.shape[1])
+    shuffled = ba.Table(table.bits.take_columns(order), table.row_names, [table.columns[column] for column in order])
+    assert model.rules(store) == model.rules(table) == model.rules(shuffled)
+    np.testing.assert_array_equal(model.recommend(shuffled).items, model.recommend(table).items)
     assert model.worst_rows(store, 5) == model.worst_rows(table, 5)
     assert model.worst_rows(table, 0) == []
     for n in (3, 100):  # of 40 items
@@ -96,15 +86,6 @@ def test_a_store_gives_what_the_table_in_memory_gives(fitted, tmp_path):
         np.testing.assert_array_equal(items, in_memory.items)
         np.testing.assert_array_equal(probabilities, in_memory.probabilities)
         assert items.shape == (300, min(n, 40))
-
-
-def test_columns_are_matched_by_name(fitted):
-    model, table = fitted
-    order = np.random.default_rng(0).permutation(table.shape[1])
-    columns = tuple(table.columns[column] for column in order)
-    shuffled = ba.Table(table.bits.take_columns(order), table.row_names, columns)
-    assert model.rules(shuffled) == model.rules(table)
-    np.testing.assert_array_equal(model.recommend(shuffled).items, model.recommend(table).items)
 
 
 def test_dask_collections_are_refused_with_advice(fitted):

@@ -7,6 +7,7 @@ from threadpoolctl import threadpool_limits
 import bitatoms as ba
 from bitatoms.images.denoising import combine
 from bitatoms.images.neighbors import held_out_share, neighbor_contexts
+from support.strategies import random_bits
 
 NOISE = 0.05
 
@@ -62,15 +63,14 @@ def test_probabilities_do_not_depend_on_the_threads_of_blas():
 
 
 def test_a_given_noise_decides(noisy):
-    part = noisy[:40, :40]
-    assert ba.denoise(part, block_sizes=6, noise=0, random_state=0).n_changed == 0
-    few, many = (ba.denoise(part, block_sizes=6, noise=level, random_state=0).n_changed for level in (0.01, 0.2))
+    results = [ba.denoise(noisy[:40, :40], block_sizes=6, noise=level, random_state=0) for level in (0, 0.01, 0.2)]
+    none, few, many = (result.n_changed for result in results)
+    assert none == 0
     assert few < many
 
 
 def test_random_pixels_have_no_repetition():
-    pixels = np.random.default_rng(0).random((60, 60)) < 0.5
-    assert ba.denoise(pixels, block_sizes=4, random_state=0).repetition < 0.05
+    assert ba.denoise(random_bits(0, 60, 60, 0.5), block_sizes=4, random_state=0).repetition < 0.05
 
 
 @pytest.mark.parametrize(("shape", "value"), [((1, 1), 0), ((1, 9), 1), ((3, 2), 0), ((7, 30), 1)])

@@ -1,14 +1,12 @@
 """The public surface: names, parameters, attributes, options, exit codes and formats, as lines of text.
 
 ``python tests/support/surface.py`` records it in ``tests/data/public_surface.txt``, which
-``tests/test_public_surface.py`` compares. What SIMPLER.md part 3 cuts has a section of its own, "to be removed".
+``tests/test_public_surface.py`` compares. What is deprecated or hidden is marked.
 """
 
 import contextlib
-import dataclasses
 import inspect
 import io
-import os
 import re
 import signal
 import textwrap
@@ -18,113 +16,93 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import NoneType
-from typing import NamedTuple, get_args, get_origin
+from typing import get_args
 from unittest import mock
 
 RECORD = Path(__file__).parents[1] / "data" / "public_surface.txt"
-MODULES = ["", "baselines", "compare", "dask", "datasets", "estimators", "images", "plots", "report"]
-REMOVED_MODULES = ["reproduce"]
-REMOVED_COMMANDS, REMOVED_FORMATS = ["reproduce"], ["haps"]
-OLD_NAMES = {  # module-level names that are imported with a warning
-    "bitatoms.compare": ["Contender", "Tried", "contenders"],
-    "bitatoms.report": ["Findings", "findings", "page"],
+MODULES = ["", "baselines", "compare", "dask", "datasets", "estimators", "images", "plots", "report", "reproduce"]
+OLD_NAMES = {  # names that are imported with a warning
+    "compare": ["Contender", "Tried", "contenders"],
+    "report": ["Findings", "findings", "page"],
+    "scale.dask": ["array_of", "fit", "inverse_transform", "score_samples", "transform"],
 }
-
-
-def spelled(value):
-    """Return a default value as text that no version of Python changes."""
-    if isinstance(value, (list, tuple)):
-        return f"({', '.join(map(spelled, value))})"
-    value = value.value if isinstance(value, Enum) else os.fspath(value) if isinstance(value, Path) else value
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return repr(value)
-    if inspect.isroutine(value) or inspect.isclass(value):
-        return f"<{value.__name__}>"
-    return "<factory>" if "FACTORY" in type(value).__name__ else f"<{type(value).__name__}>"
+SPECIAL = [f"__{name}__" for name in ("add", "array", "call", "eq", "getitem", "iter", "len", "or", "str", "xor")]
 
 
 class Default(str):
-    """The text of a default value, as it stands in a signature."""
+    """A default value as text that no version of Python changes, as it stands in a signature."""
 
     __repr__ = str.__str__
+
+    @classmethod
+    def of(cls, value):
+        if isinstance(value, (list, tuple)):
+            return cls(f"({', '.join(map(cls.of, value))})")
+        value = value.value if isinstance(value, Enum) else value.as_posix() if isinstance(value, Path) else value
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return cls(repr(value))
+        return cls(f"<{getattr(value, '__name__', type(value).__name__).strip('_')}>")
 
 
 def parameters_of(function):
     """Return the parameters of a function or class, as in its signature, without annotations."""
-    shown = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        default = parameter.default if parameter.default is parameter.empty else Default(spelled(parameter.default))
-        if name not in ("self", "cls"):
-            shown.append(parameter.replace(annotation=parameter.empty, default=default))
+    given = [each for each in inspect.signature(function).parameters.values() if each.name not in ("self", "cls")]
+    defaults = [each.default if each.default is each.empty else Default.of(each.default) for each in given]
+    shown = [each.replace(annotation=each.empty, default=own) for each, own in zip(given, defaults, strict=True)]
     return str(inspect.Signature(shown))
 
 
-def is_deprecated(value):
-    """Return whether the first line of the documentation calls something deprecated."""
-    return value is not None and "deprecated" in (value.__doc__ or "").partition("\n")[0].lower()
+def mark(value):
+    """Return a mark if the first line of the documentation calls something deprecated."""
+    return " (deprecated)" if "deprecated" in (value.__doc__ or "").partition("\n")[0].lower() else ""
 
 
-SPECIAL = [f"__{name}__" for name in ("add", "array", "call", "eq", "getitem", "iter", "len", "or", "str", "xor")]
-
-
-def is_written_here(function):
-    """Return whether a function stands in the source of the package; methods of dataclasses are generated."""
-    return hasattr(function, "__code__") and f"{os.sep}bitatoms{os.sep}" in function.__code__.co_filename
-
-
-def members_of(cls):
-    """Yield the public methods, properties and fields of a class: name, value, and parameters if it is a method."""
-    own = [base for base in cls.__mro__ if base.__module__.startswith("bitatoms")]
-    fields = [name for name in fields_of(cls) if not name.startswith("_")]
-    yield from ((name, None, "") for name in fields)
-    for name in sorted({name for base in own for name in vars(base)} - set(fields)):
+def member_lines(cls):
+    """Yield lines for the fields and properties of a class, all in one, and for its public methods."""
+    own = {name for base in cls.__mro__ if base.__module__.startswith("bitatoms") for name in vars(base)}
+    fields = [name for name in getattr(cls, "__dataclass_fields__", getattr(cls, "_fields", ())) if name[0] != "_"]
+    attributes, methods = fields, []
+    for name in sorted(own - set(fields)):
         value = inspect.getattr_static(cls, name)
-        is_special = name in SPECIAL
-        if (name.startswith("_") and not is_special) or re.fullmatch("set_.*_request", name):  # of scikit-learn
+        function = inspect.unwrap(getattr(value, "__func__", getattr(value, "fn", value)))
+        if name in SPECIAL:
+            attributes.append(name)
+        elif name.startswith("_") or re.fullmatch("set_.*_request", name) or inspect.isclass(value):
             continue
-        function = getattr(value, "__func__", getattr(value, "fn", value))
-        if is_written_here(inspect.unwrap(function)):
-            yield name, function, "" if is_special else parameters_of(function)
-        elif not is_special and not inspect.isclass(value):
-            yield name, value, ""
-
-
-def fields_of(cls):
-    """Return the names of the fields of a dataclass or a named tuple."""
-    if dataclasses.is_dataclass(cls):
-        return [field.name for field in dataclasses.fields(cls)]
-    return getattr(cls, "_fields", ())
-
-
-def names_of(module):
-    """Yield lines for the public names of a module, each with the value that it describes."""
-    top = import_module("bitatoms")
-    for name in module.__all__:
-        value = getattr(module, name)
-        if module is not top and getattr(top, name, None) is value:
-            yield value, f"{name}, as in bitatoms"
-        elif inspect.ismodule(value):
-            yield value, f"module {name}"
-        elif inspect.isclass(value):
-            has_own_parameters = not issubclass(value, (BaseException, Enum))
-            yield value, f"class {name}{parameters_of(value) if has_own_parameters else ''}"
-            members = list(members_of(value))
-            attributes = [member for member, one, text in members if not text and not is_deprecated(one)]
-            if attributes:
-                yield value, f"  {name}: {', '.join(attributes)}"
-            yield from (
-                (one, f"  {name}.{member}{text}") for member, one, text in members if text or is_deprecated(one)
-            )
-        elif callable(value):
-            yield value, f"def {name}{parameters_of(value)}"
+        elif inspect.isfunction(function):
+            methods.append(f"  {cls.__name__}.{name}{parameters_of(function)}{mark(function)}")
         else:
-            yield None, f"value {name}"
+            attributes.append(name + (mark(value) if isinstance(value, property) else ""))
+    return ([f"  {cls.__name__}: {', '.join(attributes)}"] if attributes else []) + methods
 
 
-def python_section(name):
-    """Return the lines of a public module."""
-    module = import_module(f"bitatoms.{name}".rstrip("."))
-    return [line for value, line in names_of(module) if not is_deprecated(value)]
+def module_section(name):
+    """Return the lines of the public names of a module."""
+    module, top, lines = import_module(f"bitatoms.{name}".rstrip(".")), import_module("bitatoms"), []
+    for each in module.__all__:
+        value = getattr(module, each)
+        if module is not top and getattr(top, each, None) is value:
+            lines.append(f"{each}, as in bitatoms")
+        elif inspect.isclass(value):
+            has_parameters = not issubclass(value, (BaseException, Enum))
+            lines += [f"class {each}{parameters_of(value) if has_parameters else ''}{mark(value)}"]
+            lines += member_lines(value)
+        elif inspect.isroutine(value):
+            lines.append(f"def {each}{parameters_of(value)}{mark(value)}")
+        else:
+            lines.append(f"{'module' if inspect.ismodule(value) else 'value'} {each}")
+    return lines
+
+
+def old_section():
+    """Return the deprecated names of modules and of parameters, as long as they are there."""
+    from bitatoms.parameters import RENAMED
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        modules = {f"bitatoms.{name}": names for name, names in OLD_NAMES.items()}
+        lines = [f"{name}.{old}" for name in modules for old in modules[name] if hasattr(import_module(name), old)]
+    return [*lines, *(f"parameter {old}, now {new}" for old, new in RENAMED.items())]
 
 
 def fitted_section():
@@ -133,88 +111,62 @@ def fitted_section():
 
     table = ba.Table(ba.BitMatrix.from_dense([[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 1, 1]] * 4), columns=list("abcd"))
     few = {"n_components": 2, "search": "paper", "random_state": 0}
-    baselines = [getattr(ba.baselines, name)(2) for name in ba.baselines.__all__ if name != "dude"]
     fits = [
         ba.BinaryDictionaryLearning(**few).fit(table),
         ba.BinaryDictionaryClassifier(n_models=1, **few).fit(table, ["x", "x", "x", "y", "y", "y"] * 2),
         ba.BinaryImputer(method="atoms", **few).fit(table),
         ba.CategoryEncoder().fit({"color": ["red", "blue"]}),
         ba.CoverMiner(random_state=0).fit(table),
-        *(baseline.fit(table) for baseline in baselines),
+        *(getattr(ba.baselines, name)(2).fit(table) for name in ba.baselines.__all__ if name != "dude"),
     ]
-    lines = []
-    for model in fits:
-        names = [name for name in dir(model) if name.endswith("_") and not name.startswith("_")]
-        lines += [f"{type(model).__name__}: {', '.join(name for name in names if hasattr(model, name))}"]
-    return lines
+    names = [[name for name in dir(fit) if re.fullmatch("[a-z].*_", name) and hasattr(fit, name)] for fit in fits]
+    return [f"{type(fit).__name__}: {', '.join(own)}" for fit, own in zip(fits, names, strict=True)]
 
 
-class Option(NamedTuple):
-    """An argument or an option of a command."""
-
-    line: str
-    is_hidden: bool
+def leaves(kind):
+    """Return the types that an annotation consists of."""
+    return [leaf for each in get_args(kind) for leaf in leaves(each)] or [kind]
 
 
 def spelled_option(parameter):
-    """Return an argument or an option of a command with its flags, kind and default."""
-    kind, declared = get_args(parameter.annotation)[:2]
-    alternatives = [each for each in get_args(kind) if each is not NoneType] or [kind]
-    repeats = get_origin(alternatives[0]) is list or get_origin(kind) is list
-    kind = get_args(alternatives[0])[0] if get_origin(alternatives[0]) is list else alternatives[0]
-    is_argument = type(declared).__name__ == "ArgumentInfo"
+    """Return an argument or an option of a command with its flags, type and default."""
+    annotation, declared = get_args(parameter.annotation)[:2]
+    kind = next(leaf for leaf in leaves(annotation) if leaf is not NoneType)
     flags = [flag for flag in (declared.default, *(declared.param_decls or ())) if isinstance(flag, str)]
-    flags = flags or [f"--{parameter.name.replace('_', '-')}"]
-    words = [f"<{parameter.name}>" if is_argument else "/".join(flags)]
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        words.append("|".join(each.value for each in kind))
-    elif kind is not bool:
-        words.append(kind.__name__)
-    words += ["..."] if repeats else []
-    default = parameter.default
-    if default in (parameter.empty, ...):
+    is_argument = type(declared).__name__ == "ArgumentInfo"
+    words = [f"<{parameter.name}>" if is_argument else "/".join(flags) or f"--{parameter.name.replace('_', '-')}"]
+    if kind is not bool:
+        words.append("|".join(each.value for each in kind) if issubclass(kind, Enum) else kind.__name__)
+    words += ["..."] if "list[" in str(annotation) else []
+    if parameter.default in (parameter.empty, ...):
         words.append("required")
-    elif default is not None and default is not False:
-        words.append(f"default={spelled(default)}")
-    return Option(" ".join(words), bool(declared.hidden))
-
-
-def options_by_command():
-    """Return the options of each command, visible and hidden ones, by its name."""
-    from bitatoms.cli.app import app
-
-    functions = {"bitatoms": app.registered_callback.callback}
-    for command in app.registered_commands:
-        functions[command.name or command.callback.__name__.replace("_", "-")] = command.callback
-    return {
-        name: [spelled_option(each) for each in inspect.signature(function).parameters.values()]
-        for name, function in functions.items()
-    }
+    elif parameter.default is not None and parameter.default is not False:
+        words.append(f"default={Default.of(parameter.default)}")
+    return " ".join([*words, "(hidden)"] if declared.hidden else words)
 
 
 def command_section():
     """Return each option once, with the commands that have it."""
-    kept = {name: options for name, options in options_by_command().items() if name not in REMOVED_COMMANDS}
-    commands = {}
-    for name, options in kept.items():
-        for option in options:
-            if not option.is_hidden:
-                commands.setdefault(option.line, []).append(name)
-    lines = [f"{line}: {', '.join(owners)}" for line, owners in sorted(commands.items())]
-    return [f"commands: {', '.join(kept)}", *lines]
+    from bitatoms.cli.app import app
+
+    functions = {
+        each.name or each.callback.__name__.replace("_", "-"): each.callback for each in app.registered_commands
+    }
+    options = {}
+    for name, function in {"bitatoms": app.registered_callback.callback, **functions}.items():
+        for parameter in inspect.signature(function).parameters.values():
+            options.setdefault(spelled_option(parameter), []).append(name)
+    return [f"commands: {', '.join(functions)}", *(f"{line}: {', '.join(options[line])}" for line in sorted(options))]
 
 
-def exit_code(arguments, fault=None):
-    """Return the exit code of a command; with a fault, the command calls it instead of what it does."""
+def exit_code(*arguments, fault=None):
+    """Return the exit code of a command; with a fault, ``show`` calls it instead of what it does."""
     from bitatoms.cli.app import run
 
-    with contextlib.ExitStack() as stack:
-        for stream in (contextlib.redirect_stdout, contextlib.redirect_stderr):
-            stack.enter_context(stream(io.StringIO()))
-        if fault is not None:
-            stack.enter_context(mock.patch("bitatoms.cli.commands.show", side_effect=fault))
+    patch = mock.patch("bitatoms.cli.commands.show", side_effect=fault) if fault else contextlib.nullcontext()
+    with patch, contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
-            run(arguments)
+            run(list(arguments))
         except SystemExit as ended:
             return ended.code or 0
     return 0
@@ -223,32 +175,23 @@ def exit_code(arguments, fault=None):
 def exit_section():
     """Return the exit codes of the command line."""
     return [
-        f"success: {exit_code(['--version'])}",
-        f"error in the command: {exit_code(['fit', '--no-such-option'])}",
-        f"error in the input: {exit_code(['show', 'no such file.npz'])}",
-        f"Ctrl-C: {exit_code(['show', 'model.npz'], fault=KeyboardInterrupt)}",
-        f"SIGTERM: {exit_code(['show', 'model.npz'], fault=lambda *_: signal.raise_signal(signal.SIGTERM))}",
+        f"success: {exit_code('--version')}",
+        f"error in the command: {exit_code('fit', '--no-such-option')}",
+        f"error in the input: {exit_code('show', 'no such file.npz')}",
+        f"Ctrl-C: {exit_code('show', 'model.npz', fault=KeyboardInterrupt)}",
+        f"SIGTERM: {exit_code('show', 'model.npz', fault=lambda *_: signal.raise_signal(signal.SIGTERM))}",
     ]
 
 
-def spelled_format(name):
-    """Return a file format with its extensions and what it can hold."""
-    from bitatoms.io.formats import FORMATS
-
-    one = FORMATS[name]
-    words = [*one.extensions, *([f"{one.extensions[0]}.gz"] if one.gzip else [])]
-    words += ["read, write" if one.is_writable else "read", f"library {one.library}" if one.library else "no library"]
-    words += ["one file"] if one.is_one_file else ["several files"]
-    words += ["unknown cells"] if one.stores_unknown else []
-    words += ["annotations"] if one.stores_annotations else []
-    return f"{name}: {', '.join(words)}"
-
-
 def format_section():
-    """Return the file formats."""
+    """Return the file formats with what they can hold."""
     from bitatoms.io.formats import FORMATS
 
-    return [spelled_format(name) for name in FORMATS if name not in REMOVED_FORMATS]
+    shown = [name for name in FORMATS["csv"]._fields if name not in ("description", "module")]
+    return [
+        f"{name}: {', '.join(f'{field}={Default.of(getattr(one, field))}' for field in shown)}"
+        for name, one in FORMATS.items()
+    ]
 
 
 def choice_section():
@@ -256,89 +199,43 @@ def choice_section():
     from bitatoms import parameters
 
     kinds = [value for name, value in vars(parameters).items() if name.endswith("Kwargs")]
-    lines = []
-    for kind in kinds:
-        for name, (annotation, _) in parameters.declarations(kind).items():
-            words = parameters.choices(annotation)
-            lines += [f"{name}: {', '.join(words)}"] if words else []
+    declared = [(name, kind) for each in kinds for name, (kind, _) in parameters.declarations(each).items()]
+    lines = [f"{name}: {', '.join(words)}" for name, kind in declared if (words := parameters.choices(kind))]
     return [*dict.fromkeys(lines), f"init: {', '.join(parameters.INITS)}"]
 
 
-def removed_section():
-    """Return what SIMPLER.md part 3 cuts, as long as it is there."""
-    from bitatoms.io.formats import FORMATS
-    from bitatoms.parameters import RENAMED
-
-    lines = [f"format {spelled_format(name)}" for name in REMOVED_FORMATS if name in FORMATS]
-    for name in MODULES:
-        module = import_module(f"bitatoms.{name}".rstrip("."))
-        lines += [f"{module.__name__}: {line}" for value, line in names_of(module) if is_deprecated(value)]
-    for name in REMOVED_MODULES:
-        lines += [f"bitatoms.{name}: {line}" for line in python_section(name)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        for name, old_names in OLD_NAMES.items():
-            module = import_module(name)
-            lines += [f"{name}: {old}" for old in old_names if hasattr(module, old)]
-        lines += [f"bitatoms.scale.dask: {name}" for name in import_module("bitatoms.scale.dask").__all__]
-    lines += [f"parameter {old}, now {new}" for old, new in RENAMED.items()]
-    for name, options in options_by_command().items():
-        shown = [option.line for option in options if option.is_hidden or name in REMOVED_COMMANDS]
-        lines += [f"command {name}: {line}" for line in shown]
-    return lines
-
-
-NEEDS = {
-    "bitatoms.plots": ["matplotlib"],
-    "bitatoms.dask": ["dask"],
-    "command line": ["typer"],
-    "exit codes": ["typer"],
-}
 SECTIONS = {
-    **{f"bitatoms.{name}".rstrip("."): partial(python_section, name) for name in MODULES},
+    **{f"bitatoms.{name}".rstrip("."): partial(module_section, name) for name in MODULES},
+    "old names": old_section,
     "choices of parameters": choice_section,
     "fitted attributes": fitted_section,
     "command line": command_section,
     "exit codes": exit_section,
     "file formats": format_section,
-    "to be removed": removed_section,
 }
-NEEDS["to be removed"] = ["matplotlib", "dask", "typer"]
-
-
-def collected(section):
-    """Return the lines of a section of the surface as it is."""
-    return SECTIONS[section]()
+NEEDS = {
+    "bitatoms.plots": "matplotlib",
+    "bitatoms.dask": "dask",
+    "bitatoms.reproduce": "matplotlib",
+    "old names": "dask",
+    "command line": "typer",
+    "exit codes": "typer",
+}
 
 
 def recorded():
     """Return the lines of each section of the record."""
-    sections, lines = {}, []
-    for line in RECORD.read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            lines = sections[line.strip("[]")] = []
-        elif line.startswith("      "):
-            lines[-1] += f" {line.strip()}"
-        elif line:
-            lines.append(line)
-    return sections
-
-
-def parts(lines):
-    """Return the lines with one parameter or name per line, for a readable difference."""
-    return [part for line in lines for part in line.replace(", ", ",\n    ").split("\n")]
+    text = re.sub("\n {6}", " ", RECORD.read_text(encoding="utf-8")).strip("[\n")
+    return {part.partition("]\n")[0]: part.splitlines()[1:] for part in text.split("\n\n[")}
 
 
 def record():
     """Write the surface as it is."""
-    text = []
-    for section in SECTIONS:
-        wrapped = (
-            textwrap.wrap(line, 118, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
-            for line in collected(section)
-        )
-        text += [f"[{section}]", *(part for lines in wrapped for part in lines), ""]
-    RECORD.write_text("\n".join(text), encoding="utf-8", newline="\n")
+    wrapped = partial(
+        textwrap.wrap, width=118, subsequent_indent=6 * " ", break_long_words=False, break_on_hyphens=False
+    )
+    sections = [[f"[{name}]", *(part for line in of() for part in wrapped(line))] for name, of in SECTIONS.items()]
+    RECORD.write_text("\n\n".join(map("\n".join, sections)) + "\n", encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":
