@@ -14,7 +14,6 @@ from support.files import assert_read_error
 from support.formats import use_small_chunks
 
 
-
 @pytest.fixture(params=[False, True], ids=["one chunk", "several chunks"])
 def chunks(request, monkeypatch):
     """Read in one chunk, or in several."""
