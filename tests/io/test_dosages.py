@@ -14,7 +14,6 @@ from support.files import assert_read_error
 from support.formats import use_small_chunks
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
 pd = pytest.importorskip("pandas")
 
 

@@ -43,15 +43,6 @@ def test_formats_that_cannot_store_unknown_cells(tmp_path, format):
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("unknown", [np.zeros((1, 1), np.uint8), np.zeros((2, 1)), np.full((2, 1), 255, np.uint8)])
-def test_a_corrupt_mask(tmp_path, unknown):
-    ba.write(ba.Table.from_any([[1, np.nan], [0, 1]]), tmp_path / "table.npz")
-    with np.load(tmp_path / "table.npz") as file:
-        arrays = dict(file)
-    np.savez(tmp_path / "table.npz", **arrays | {"unknown": unknown})
-    assert_read_error(tmp_path / "table.npz", "corrupt", "'unknown'")
-
-
 # A blank cell is a zero in a table without other zeros.
 
 

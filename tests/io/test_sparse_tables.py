@@ -16,8 +16,6 @@ X[np.arange(3000) % 60, np.arange(3000)] |= np.random.default_rng(0).random(3000
 X[0, X.sum(axis=0) == 0] = 1  # lists of items cannot store columns without ones
 ROW_NAMES = [f"r{i}" for i in range(60)]
 NAMED = ba.Table(BitMatrix.from_dense(X), ROW_NAMES, [f"c{j}" for j in range(3000)])
-
-
 ROWS, COLUMNS = np.nonzero(X)
 APPEARING = list(dict.fromkeys(COLUMNS.tolist()))  # columns in the order of their first one
 

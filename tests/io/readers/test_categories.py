@@ -10,7 +10,6 @@ from bitatoms.io.readers import categories
 from support.files import assert_read_error
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
 TEXT = "customer,colour,age,member,kids\n" + "".join(
     f"c{row},{('red', 'blue', 'none')[row % 3]},{20 + row},{('yes', 'no')[row % 2]},{row % 4}\n" for row in range(40)
 )

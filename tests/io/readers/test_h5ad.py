@@ -24,7 +24,6 @@ from support.formats import use_small_chunks
 from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
 BITS = random_bits(1, 20, 70, 0.3)
 COUNTS = np.random.default_rng(2).poisson(0.5, BITS.shape).astype(np.float32)
 CELLS = tuple(f"cell{row}" for row in range(20))

@@ -10,7 +10,6 @@ from support.files import assert_read_error
 from support.genotypes import assert_same_genotypes, copies_table, haplotype_table, random_alleles
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
 SAMPLE = "ID_1 ID_2 missing sex\n0 0 0 D\nf1 ann 0 2\nbob bob 0 1\n0 cat 0 1\n"
 HAPS = "20 rs1 5 G A 0 1 1 1 0 0\n20 . 7 T C 1 0 0 0 ? 1\nX rs3 9 A <DEL> 0* 1* 1 - 0 -\n"
 

@@ -13,7 +13,6 @@ from support.files import assert_read_error
 from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
 COUNTS = np.random.default_rng(0).poisson(0.5, (3, 70)).astype(np.float32)
 GENES = [f"gene{number}" for number in range(70)]
 RNA = ad.AnnData(COUNTS, obs=FRAME, var=pd.DataFrame({"length": range(70)}, index=GENES), layers={"counts": COUNTS})

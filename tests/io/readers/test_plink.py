@@ -13,7 +13,6 @@ from bitatoms.io.readers import plink
 from support.files import assert_read_error
 
 bed_reader = pytest.importorskip("bed_reader")
-
 BIM = "1\trs1\t0\t5\tA\tG\n1\trs2\t0\t7\tC\tT\n"
 FAM = "f1 ann 0 0 2 -9\nf1 bob 0 0 1 -9\n0 cat 0 0 0 -9\ndan dan 0 0 0 -9\n0 eve 0 0 0 0\n"
 # Two bits per individual, from the lowest: 00 two copies, 10 one copy, 11 none, 01 missing. Five individuals, two SNPs.

@@ -18,7 +18,6 @@ from support.genotypes import (
 )
 
 zarr = pytest.importorskip("zarr")
-
 pytestmark = pytest.mark.filterwarnings("ignore:.*missing value")
 
 
