@@ -302,8 +302,6 @@ OTHER_CONTENTS = {
     "pickle 5": pickle.dumps(Payload(), 5),
     "noise": bytes(range(256)) * 9,
 }
-
-
 OTHER_LIBRARIES = ("xlsx", "parquet", "feather", "png", "tiff", "zarr")  # whose messages differ
 
 
