@@ -343,8 +343,7 @@ def test_write_annotated_keeps_the_rest_of_the_file(tmp_path, learned):
 @pytest.fixture
 def with_raw():
     """Return an AnnData with scaled values of some genes in X, and counts of all genes in raw."""
-    adata = make_adata(COUNTS.copy())
-    adata = adata[:, [5, 3, 60, 8]].copy()
+    adata = make_adata(COUNTS.copy())[:, [5, 3, 60, 8]].copy()
     adata.X = adata.X - 0.5
     return adata
 
@@ -367,13 +366,6 @@ def test_layer_raw_is_raw_with_its_own_genes(tmp_path, with_raw, to_format):
         assert ba.Table.from_any(several[:7], layer="raw", binarize=0).shape == (7, 70)
 
 
-def test_a_layer_of_the_name_raw_wins(tmp_path, with_raw):
-    with_raw.layers["raw"] = BITS[:, :4]
-    expected = ba.Table(ba.BitMatrix.from_dense(BITS[:, :4]), CELLS, tuple(with_raw.var_names))
-    assert ba.read(write_file(tmp_path / "cells.h5ad", with_raw), layer="raw") == expected
-    assert ba.Table.from_any(with_raw, layer="raw") == expected
-
-
 def test_missing_layers_and_raw(tmp_path, with_raw):
     for layer, listed in (("counts", "'raw'"), ("raw", "none")):
         path = write_file(tmp_path / "cells.h5ad", with_raw)
@@ -381,6 +373,11 @@ def test_missing_layers_and_raw(tmp_path, with_raw):
         with pytest.raises(ValueError, match=f"the AnnData has no layer {layer!r}; it has {listed}"):
             ba.Table.from_any(with_raw, layer=layer)
         del with_raw.raw
+    with_raw.raw = with_raw.copy()
+    with_raw.layers["raw"] = BITS[:, :4]  # a layer of that name wins
+    expected = ba.Table(ba.BitMatrix.from_dense(BITS[:, :4]), CELLS, tuple(with_raw.var_names))
+    assert ba.read(write_file(tmp_path / "cells.h5ad", with_raw), layer="raw") == expected
+    assert ba.Table.from_any(with_raw, layer="raw") == expected
 
 
 def test_estimators_and_functions_take_raw(with_raw):
@@ -425,24 +422,32 @@ def scaled_adata(**kwargs):
     return adata
 
 
-@pytest.mark.parametrize("layer", ["counts", "raw"])
+@pytest.mark.parametrize("layer", ["counts", "raw", "obsm/protein_counts"])
 def test_scaled_values_name_the_counts(tmp_path, layer):
-    adata = scaled_adata(layers={"counts": COUNTS} if layer == "counts" else {})
+    """Also those of an array of obsm, if counts of that array are in obsm."""
+    of_obsm = layer.startswith("obsm")
+    adata, scaled = scaled_adata(layers={"counts": COUNTS} if layer != "raw" else {}), {}
     adata.raw = ad.AnnData(COUNTS, obs=adata.obs, var=adata.var)
+    if of_obsm:
+        adata.obsm["protein"], scaled = np.array([[-1.0], [1]] * 10), {"layer": "obsm/protein"}
+        path = write_file(tmp_path / "cells.h5ad", adata)
+        assert "layer" not in assert_read_error(path, SCALED, **scaled)
+        adata.obsm["protein_counts"] = COUNTS
     path = write_file(tmp_path / "cells.h5ad", adata)
     message = f'{SCALED}, pass layer="{layer}" and binarize=0'
-    assert_read_error(path, message)
+    assert_read_error(path, message, **scaled)
     with pytest.warns(ba.errors.InputWarning) as warned:
-        ba.read(path, binarize=0)
+        ba.read(path, binarize=0, **scaled)
     assert [str(each.message) for each in warned] == [f"{path}: {message}"]
-    assert ba.read(path, layer=layer, binarize=0) == RAW_TABLE
+    assert ba.read(path, layer=layer, binarize=0).bits == RAW_TABLE.bits
 
     message = f'the AnnData: {SCALED}, Table.from_any(adata, layer="{layer}", binarize=0)'
     with pytest.raises(ValueError, match=re.escape(message)):
-        ba.BinaryDictionaryLearning().fit(adata)
-    with pytest.warns(ba.errors.InputWarning, match=re.escape(message)):
-        ba.BinaryDictionaryLearning(2, binarize=0, random_state=0).fit(adata)
-    assert ba.Table.from_any(adata, layer=layer, binarize=0) == RAW_TABLE
+        ba.Table.from_any(adata, **scaled) if of_obsm else ba.BinaryDictionaryLearning().fit(adata)
+    if not of_obsm:
+        with pytest.warns(ba.errors.InputWarning, match=re.escape(message)):
+            ba.BinaryDictionaryLearning(2, binarize=0, random_state=0).fit(adata)
+    assert ba.Table.from_any(adata, layer=layer, binarize=0).bits == RAW_TABLE.bits
 
 
 def test_scaled_values_without_counts(tmp_path):
@@ -503,22 +508,16 @@ def test_obs_and_var_survive_every_format_that_stores_them(tmp_path, annotated_p
 def test_columns_of_other_types_are_ignored_with_a_warning(annotated_path):
     with h5py.File(annotated_path, "a") as file:
         obs = file["obs"]
-        obs["pairs"], obs["complex"] = np.zeros((3, 2)), np.zeros(3, complex)
+        obs["pairs"], obs["complex"], obs["old"] = np.zeros((3, 2)), np.zeros(3, complex), np.int8([1, -1, 0])
+        obs["__categories/old"] = ["x", "y"]  # as AnnData 0.7 stored them
+        obs["__categories/old"].attrs["ordered"] = True
         obs.create_group("group")
-        obs.attrs["column-order"] = ["pairs", "text", "complex", "group"]
+        obs.attrs["column-order"] = ["pairs", "text", "complex", "group", "old"]
     with pytest.warns(ba.errors.InputWarning, match="columns of 'obs' are ignored, .*: 'pairs', 'complex', 'group'$"):
-        assert list(ba.read(annotated_path).row_data) == ["text"]
-
-
-def test_categories_of_anndata_0_7(annotated_path):
-    with h5py.File(annotated_path, "a") as file:
-        file["obs/__categories/old"] = ["x", "y"]
-        file["obs/__categories/old"].attrs["ordered"] = True
-        file["obs/old"] = np.int8([1, -1, 0])
-        file["obs"].attrs["column-order"] = ["old"]
-    found = ba.read(annotated_path).row_data.to_pandas()["old"]
-    assert found.tolist()[::2] == ["y", "x"]
-    assert found.cat.ordered
+        found = ba.read(annotated_path).row_data.to_pandas()
+    assert list(found) == ["text", "old"]
+    assert found["old"].tolist()[::2] == ["y", "x"]
+    assert found["old"].cat.ordered
 
 
 def nest(file):
@@ -573,38 +572,22 @@ OBSM = {
 
 
 @pytest.mark.filterwarnings("ignore:.*1 missing value")
-@pytest.mark.parametrize("key", OBSM)
-def test_arrays_of_obsm_are_tables(annotated_path, key):
-    values, columns = OBSM[key]
-    expected = ba.Table(ba.BitMatrix.from_any(np.array(values), missing="unknown"), list(FRAME.index), columns)
-    for table in (ba.read(annotated_path, layer=f"obsm/{key}"), ba.Table.from_any(annotated(), layer=f"obsm/{key}")):
-        assert table == expected
-        assert list(table.row_data) == list(FRAME)
-        assert list(table.column_data) == []
-
-
-def test_missing_arrays_of_obsm(annotated_path):
+def test_arrays_of_obsm_are_tables(annotated_path):
+    adata = annotated()
+    for key, (values, columns) in OBSM.items():
+        expected = ba.Table(ba.BitMatrix.from_any(np.array(values), missing="unknown"), list(FRAME.index), columns)
+        for table in (ba.read(annotated_path, layer=f"obsm/{key}"), ba.Table.from_any(adata, layer=f"obsm/{key}")):
+            assert table == expected
+            assert list(table.row_data) == list(FRAME)
+            assert list(table.column_data) == []
     listed = "'X_pca', 'frame', 'protein', 'text'"
     assert_read_error(annotated_path, f"there is no obsm/x (obsm: {listed}); pass layer", layer="obsm/x")
     assert_read_error(annotated_path, "the column 'CD3' of 'obsm/text' does not contain numbers", layer="obsm/text")
     with pytest.raises(ValueError, match="the AnnData has no 'obsm/x'; its obsm has 'protein'"):
-        ba.Table.from_any(annotated(), layer="obsm/x")
-    del (adata := annotated()).obsm
+        ba.Table.from_any(adata, layer="obsm/x")
+    del adata.obsm
     with pytest.raises(ValueError, match="its obsm has nothing"):
         ba.Table.from_any(adata, layer="obsm/x")
-
-
-def test_scaled_arrays_of_obsm_name_counts_of_obsm(tmp_path):
-    adata = annotated()
-    adata.layers["counts"] = adata.X
-    adata.obsm["protein"] = np.array([[-1.0], [0], [1]])
-    path = write_annotations(tmp_path / "cells.h5ad", adata)
-    assert "layer" not in assert_read_error(path, SCALED, layer="obsm/protein")
-    adata.obsm["protein_counts"] = np.array([[0.0], [0], [1]])
-    path = write_annotations(tmp_path / "cells.h5ad", adata)
-    assert_read_error(path, f'{SCALED}, pass layer="obsm/protein_counts" and binarize=0', layer="obsm/protein")
-    with pytest.raises(ValueError, match='layer="obsm/protein_counts"'):
-        ba.Table.from_any(adata, layer="obsm/protein")
 
 
 def test_annotations_that_cannot_be_stored(tmp_path):
