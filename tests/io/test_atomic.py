@@ -28,6 +28,8 @@ def test_only_own_and_unused_folders_are_removed(tmp_path):
     for name in kept:
         (tmp_path / name).mkdir()
         (tmp_path / name / "table.csv").write_text("of someone")
+        if "00000000" not in name:  # which nobody has locked
+            (tmp_path / name / ".lock").touch()
     (tmp_path / ".table.csv.empty_01.part").mkdir()  # killed before it was locked
     with atomic_write(tmp_path / "table.csv") as temporary:
         temporary.write_text("first")

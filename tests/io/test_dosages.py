@@ -248,38 +248,31 @@ def learn(table, n_components=3):
 def test_commands_read_copies(tmp_path, capsys, monkeypatch, frame):
     pytest.importorskip("typer")
     monkeypatch.chdir(tmp_path)
-    bitatoms = runner(capsys)
+
+    def bitatoms(command):
+        return runner(capsys)(*command.split())
+
     write_frame(frame, tmp_path / "copies.csv")
-    code, _, stderr = bitatoms("fit", "copies.csv")
-    assert code == 2
-    assert "pass --dosage" in stderr
-    code, stdout, _ = bitatoms("fit", "copies.csv", "--dosage", "-k", "3", "--search", "paper", "-o", "model.npz")
-    assert code == 0
-    assert stdout.splitlines()[-1] == "Next: bitatoms report model.npz copies.csv -o report.html"
-    assert bitatoms("report", "model.npz", "copies.csv", "-q") == (0, "", "")
-    for command in ("transform", "reconstruct", "complete", "score"):
-        assert bitatoms(command, "model.npz", "copies.csv", "-o", f"{command}.csv", "-q") == (0, "", "")
-    np.savetxt("plain.csv", pd.read_csv("complete.csv", index_col=0), fmt="%d", delimiter=",")
-    named = Path("copies.csv").read_text().removeprefix(",")
-    Path("copies.csv").write_text(f"sample,{named}")
-    code, stdout, _ = bitatoms("complete", "model.npz", "copies.csv", "--decode", "-o", "filled.csv")
-    n_rows, n_variants = frame.shape
-    written = f"filled.csv: {n_rows} rows of {n_variants} columns, 1 missing value filled in"
-    assert (code, stdout.splitlines()[0]) == (0, written)
-    filled = pd.read_csv("filled.csv", index_col="sample").rename_axis(None)
-    for other in ("complete.csv", "plain.csv"):  # columns of 0 and 1, with names and without
-        assert bitatoms("complete", "model.npz", other, "--decode", "-o", "again.csv", "-q") == (0, "", "")
-        assert (pd.read_csv("again.csv", index_col=0 if other == "complete.csv" else None).to_numpy() == filled).all(
-            None
-        )
-    pd.testing.assert_frame_equal(frame.fillna(filled).astype(int), filled)
     write_frame(frame.T, tmp_path / "variants.csv")
-    code, _, stderr = bitatoms("complete", "model.npz", "variants.csv", "--decode", "-o", "again.csv")
-    message = "variants.csv: its rows are the variants of the model, such as 'rs0'; read it with --transpose"
-    assert (code, stderr) == (2, f"bitatoms: {message}\n")
-    command = "complete", "model.npz", "variants.csv", "--transpose", "--decode", "-o", "again.csv", "-q"
-    assert bitatoms(*command) == (0, "", "")
-    pd.testing.assert_frame_equal(pd.read_csv("again.csv", index_col=0), filled)
+    code, _, stderr = bitatoms("fit copies.csv")
+    assert (code, "pass --dosage" in stderr) == (2, True)
+    code, stdout, _ = bitatoms("fit copies.csv --dosage -k 3 --search paper -o model.npz")
+    assert (code, stdout.splitlines()[-1]) == (0, "Next: bitatoms report model.npz copies.csv -o report.html")
+    assert bitatoms("report model.npz copies.csv -q") == (0, "", "")
+    for command in ("transform", "reconstruct", "complete", "score"):
+        assert bitatoms(f"{command} model.npz copies.csv -o {command}.csv -q") == (0, "", "")
     with pytest.warns(InputWarning, match="1 missing value"):
         codes = ba.load("model.npz").transform("copies.csv")
     np.testing.assert_array_equal(ba.read("transform.csv").to_dense(), codes)
+    np.savetxt("plain.csv", pd.read_csv("complete.csv", index_col=0), fmt="%d", delimiter=",")
+    named = Path("copies.csv").read_text().removeprefix(",")
+    Path("copies.csv").write_text(f"sample,{named}")
+    code, stdout, _ = bitatoms("complete model.npz copies.csv --decode -o filled.csv")
+    assert (code, stdout.splitlines()[0]) == (0, "filled.csv: 40 rows of 35 columns, 1 missing value filled in")
+    filled = pd.read_csv("filled.csv", index_col="sample").rename_axis(None)
+    pd.testing.assert_frame_equal(frame.fillna(filled).astype(int), filled)
+    for other, index in (("complete.csv", 0), ("plain.csv", None), ("variants.csv --transpose", 0)):
+        assert bitatoms(f"complete model.npz {other} --decode -o again.csv -q") == (0, "", "")
+        np.testing.assert_array_equal(pd.read_csv("again.csv", index_col=index), filled)
+    message = "variants.csv: its rows are the variants of the model, such as 'rs0'; read it with --transpose"
+    assert bitatoms("complete model.npz variants.csv --decode -o again.csv") == (2, "", f"bitatoms: {message}\n")

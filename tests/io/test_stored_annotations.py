@@ -50,7 +50,8 @@ def test_every_type_and_none():
 def test_round_trip_of_files(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("files")
     bits = ba.BitMatrix.from_dense(np.eye(3, 5))
-    table = ba.Table(bits, row_data=data.draw(annotations(3)), column_data=data.draw(annotations(5)))
+    rows, columns = (data.draw(st.none() | annotations(n)) for n in (3, 5))
+    table = ba.Table(bits, row_data=rows, column_data=columns)
     for name in ("a.npz", "b.zarr", "c.h5ad", "d.npz"):
         pytest.importorskip({"zarr": "zarr", "h5ad": "anndata"}.get(name[2:], "numpy"))
         ba.write(table, folder / name)
@@ -58,7 +59,7 @@ def test_round_trip_of_files(tmp_path_factory, data):
         for axis in ("row_data", "column_data"):
             found, expected = getattr(again, axis), getattr(table, axis)
             assert found == expected
-            if name != "c.h5ad":  # where text with missing values is of the nullable type
+            if expected is not None and name != "c.h5ad":  # where text with missing values is of the nullable type
                 pd.testing.assert_frame_equal(found.to_pandas(), expected.to_pandas())
         table = again
 

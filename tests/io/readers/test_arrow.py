@@ -185,11 +185,13 @@ def test_reads_arrow_streams_and_feather_v1(tmp_path):
 
 def test_large_compressed_batches_are_decompressed_some_columns_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.io.readers.arrow_chunks.CHUNK_BITS", 64)
-    n_columns = []
-    loaded_batch = arrow_chunks._loaded_batch
-    monkeypatch.setattr(
-        arrow_chunks, "_loaded_batch", lambda batch: n_columns.append(batch.num_columns) or loaded_batch(batch)
-    )
+    n_columns, loaded_batch = [], arrow_chunks._loaded_batch
+
+    def load(batch):
+        n_columns.append(batch.num_columns)
+        return loaded_batch(batch)
+
+    monkeypatch.setattr(arrow_chunks, "_loaded_batch", load)
     bits = random_bits(4, 100, 300, 0.2)
     frame = pl.DataFrame(bits, [f"c{column}" for column in range(300)], orient="row")
     frame.write_ipc(tmp_path / "table.feather", compression="zstd")
