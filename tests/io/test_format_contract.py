@@ -229,6 +229,16 @@ def test_sizes_of_pictures_are_kept(tmp_path, name):
         assert ba.read(tmp_path / WRITTEN[name].file) == Table(bits, picture=picture)
 
 
+@pytest.mark.parametrize("name", ["npz", "mtx", "zarr"])
+def test_names_of_any_characters_and_empty_names_are_kept(tmp_path, monkeypatch, name):
+    use_small_chunks(monkeypatch)
+    path, any_characters = tmp_path / WRITTEN[name].file, ["", "a\nb", "%", "\ud800", "\0", " c ", "ä"]
+    for rows in (any_characters, [""] * 90, [f"{row}" * 3 for row in range(200)]):
+        table = Table(ba.BitMatrix.zeros(len(rows), 7), rows, any_characters)
+        ba.write(table, path)
+        assert ba.read(path) == table
+
+
 # Files that are not what they should be.
 
 MADE = {**{kind.format: kind for kind in WRITTEN.values()}, "fimi": WRITTEN["fimi"], "mtx": WRITTEN["mtx"]}

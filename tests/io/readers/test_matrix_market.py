@@ -47,13 +47,6 @@ def test_scipy_reads_written_files_and_ignores_names(tmp_path):
     assert max(map(len, text.splitlines())) <= 1024  # the limit of the format
 
 
-def test_round_trip_of_names_with_any_characters(tmp_path):
-    names = ["", "a\nb", "%", "\ud800", "\0", " c "]
-    table = Table(BitMatrix.from_dense(np.eye(6, dtype=np.uint8)), row_names=names, columns=names)
-    ba.write(table, tmp_path / "table.mtx")
-    assert ba.read(tmp_path / "table.mtx") == table
-
-
 @pytest.mark.parametrize("symmetry", ["general", "symmetric"])
 @pytest.mark.parametrize("field", ["pattern", "integer", "real"])
 @SMALL

@@ -11,21 +11,12 @@ import pytest
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.io.npz import METADATA_KEY, TABLE_FORMAT, encode_metadata
-from bitatoms.table import Picture, Table
+from bitatoms.table import Table
 from support.files import assert_read_error
 from support.npz import npy, npy_with_header, npz
 from support.strategies import random_bits
 
 # Packed tables
-
-
-def test_round_trip_of_pictures_and_names_with_any_characters(tmp_path):
-    bits = BitMatrix.from_dense(random_bits(0, 6, 12, 0.5))
-    table = Table(
-        bits, row_names=list("äöü\n\0x"), columns=[f"\ud800{k}" for k in range(12)], picture=Picture((3, 4), (5, 12))
-    )
-    ba.write(table, tmp_path / "table.npz")
-    assert ba.read(tmp_path / "table.npz") == table
 
 
 def test_numpy_loads_written_npy_files(tmp_path):

@@ -45,14 +45,6 @@ def edit_json(file, edit):
     file.write_text(json.dumps(metadata))
 
 
-def test_names_of_any_characters_and_empty_names_are_kept(tmp_path, monkeypatch):
-    use_small_chunks(monkeypatch, 64)
-    for names in (["lone \ud800", "b"], [""] * 90, [f"{row}" * 3 for row in range(200)]):
-        table = ba.Table(ba.BitMatrix.zeros(len(names), 3), row_names=names)
-        ba.write(table, tmp_path / "table.zarr")
-        assert ba.read(tmp_path / "table.zarr") == table
-
-
 def test_append_chunks_of_any_size(tmp_path, monkeypatch):
     use_small_chunks(monkeypatch, 64)
     path = tmp_path / "table.zarr"
