@@ -168,7 +168,9 @@ def test_numbers_are_compared_with_the_threshold(tmp_path, monkeypatch, name):
     for threshold in (-1, 0, 0.5, 2):
         with pytest.warns(InputWarning) if kind.unknown or kind.format == "h5ad" else monkeypatch.context():
             table = ba.read(tmp_path / kind.file, binarize=threshold)
+            filled = ba.read(tmp_path / kind.file, binarize=threshold, missing="zero")
         np.testing.assert_array_equal(table.to_dense(float), np.where(np.isnan(cells), np.nan, cells > threshold))
+        np.testing.assert_array_equal(filled.to_dense(), cells > threshold)  # even if zeros are ones
 
 
 NAMED = {name: kind for name, kind in WRITTEN.items() if kind.columns and kind.format not in (*GENOTYPES, "fimi")}
