@@ -141,7 +141,7 @@ def test_a_packed_file_is_the_table(tmp_path, monkeypatch, name):
     skip_unless_installed(kind.format)
     path, folder = tmp_path / kind.file, tmp_path / "scratch"
     folder.mkdir()
-    given, expected = random_table(kind, (70 if kind.format == "xlsx" else 200, 65))
+    given, expected = random_table(kind, (20 if kind.format == "xlsx" else 200, 65))
     write(kind, path, given)
     use_small_chunks(monkeypatch, 640)
     store = ba.pack(path, tmp_path / "packed.zarr")

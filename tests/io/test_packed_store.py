@@ -97,7 +97,11 @@ MALICIOUS = {  # what replaces the columns of the ones, or the ends of the rows,
     "reversed ends": (lambda indices, ends: {"row_ends": ends[::-1].copy()}, "do not match 'indices'"),
     "ends too large": (lambda indices, ends: {"row_ends": ends + 1}, "corrupt"),
     "negative ends": (lambda indices, ends: {"row_ends": ends - ends[0] - 1}, "do not match 'indices'"),
-    "one long row": (lambda indices, ends: {"row_ends": np.full_like(ends, len(indices))}, "corrupt"),
+    "one long row": (lambda indices, ends: {"row_ends": np.full_like(ends, len(indices))}, "in increasing order"),
+    "a row longer than the table": (
+        lambda indices, ends: {"indices": np.tile(indices, 2), "row_ends": np.full_like(ends, 2 * len(indices))},
+        "do not match 'indices'",
+    ),
     "ends of another type": (lambda indices, ends: {"row_ends": ends.astype(float)}, "no valid array 'row_ends'"),
     "no ends": (lambda indices, ends: {"row_ends": ends[:0]}, "does not match its 2100 columns"),
 }
