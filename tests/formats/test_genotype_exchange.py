@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.annotations import Annotations
-from bitatoms.io.formats import FORMATS, infer_format
 from support.genotypes import IDENTITY, assert_same_genotypes, copies_table, haplotype_table, random_alleles
 
 pytest.importorskip("cyvcf2", reason="cyvcf2 is not installed; make test-formats runs this test")
@@ -97,36 +95,6 @@ def test_haplotypes_packed_within_a_memory_limit(folder, tmp_path, name):
     assert (packed, packed.row_data, packed.column_data) == (table, table.row_data, table.column_data)
 
 
-@pytest.mark.filterwarnings("ignore:.*does not store", "ignore:.*contains a blank")
-@pytest.mark.parametrize("between", ["x.pgen", "x.vcf", "x.vcf.gz", "x.bcf", "y.npz", "y.zarr"])
-def test_bed_there_and_back(tmp_path, between):
-    pedigree = {"family": ["f1", "f1", "0", "0"], "father": ["0", "a", "0", "0"], "mother": ["0"] * 4}
-    pedigree |= {"sex": ["1", "2", "0", "1"], "phenotype": ["-9", "1", "2", "-9"]}
-    alleles = random_alleles(4, 20, missing=0.1)
-    names = ["f1 a", "f1 b", "c", "d"]
-    table = copies_table(alleles, names, Annotations(pedigree, 4))
-    ba.write(table, tmp_path / "first.bed")
-    ba.write(ba.read(tmp_path / "first.bed"), tmp_path / between)
-    ba.write(ba.read(tmp_path / between), tmp_path / "last.bed")
-    for ending in (".bed", ".bim"):
-        first, last = ((tmp_path / f"{name}{ending}").read_bytes() for name in ("first", "last"))
-        assert first == last
-    again = ba.read(tmp_path / "last.bed")
-    assert again.row_names == table.row_names
-    assert again.row_data["family"].tolist() == pedigree["family"]
-    if infer_format(between) not in ("vcf", "bcf"):
-        assert again.row_data == table.row_data
-
-
-@pytest.mark.parametrize("first", PHASED[:-1])
-@pytest.mark.parametrize("second", PHASED[:-1])
-def test_haplotypes_there_and_back(folder, tmp_path, first, second):
-    table = ba.read(folder / first, phased=True)
-    ba.write(table, tmp_path / f"a{FORMATS[infer_format(second)].extensions[0]}")
-    (path,) = [path for path in tmp_path.iterdir() if path.suffix in (".pgen", ".vcf", ".bcf", ".haps")]
-    assert_same_genotypes(ba.read(path, phased=True), table)
-
-
 @needs("bcftools")
 def test_exchange_with_bcftools(folder, tmp_path):
     for ending, kind in ((".vcf", "v"), (".vcf.gz", "z"), (".bcf", "b"), (".bcf", "u")):
@@ -142,24 +110,11 @@ def test_exchange_with_bcftools(folder, tmp_path):
 
 @needs("plink2")
 def test_exchange_with_plink2(folder, tmp_path):
+    made = {"made.pgen": ["--make-pgen"], "made.bed": ["--make-bed"], "made.vcf.gz": ["--export", "vcf", "bgz"]}
     for option, name in (("--vcf", "x.vcf.gz"), ("--bcf", "x.bcf"), ("--pfile", "x"), ("--bfile", "x")):
-        run("plink2", option, folder / name, "--make-pgen", "--out", "made", "--allow-extra-chr", cwd=tmp_path)
-        assert_bits_of_samples(ba.read(tmp_path / "made.pgen"))
-        run("plink2", option, folder / name, "--make-bed", "--out", "made", "--allow-extra-chr", cwd=tmp_path)
-        assert_bits_of_samples(ba.read(tmp_path / "made.bed"))
-        run(
-            "plink2",
-            option,
-            folder / name,
-            "--export",
-            "vcf",
-            "bgz",
-            "--out",
-            "made",
-            "--allow-extra-chr",
-            cwd=tmp_path,
-        )
-        assert_bits_of_samples(ba.read(tmp_path / "made.vcf.gz"))
+        for file, how in made.items():
+            run("plink2", option, folder / name, *how, "--out", "made", "--allow-extra-chr", cwd=tmp_path)
+            assert_bits_of_samples(ba.read(tmp_path / file))
     run("plink2", "--pfile", folder / "x", "--export", "vcf", "--out", "made", cwd=tmp_path)
     assert ba.read(tmp_path / "made.vcf", phased=True).bits == haplotype_table(ALLELES).bits
     alleles = np.maximum(ALLELES, 0)  # PLINK writes no missing haplotypes

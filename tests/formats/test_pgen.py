@@ -11,7 +11,6 @@ from support.files import assert_read_error
 from support.genotypes import assert_same_genotypes, copies_table, haplotype_table, random_alleles
 
 pgenlib = pytest.importorskip("pgenlib", reason="pgenlib is not installed; make test-formats runs this test")
-
 pytestmark = pytest.mark.filterwarnings("ignore:.*missing value")
 PVAR = "##source=x\n#CHROM\tPOS\tID\tREF\tALT\n1\t5\trs1\tG\tA\n1\t7\t.\tT\tC,A\n"
 PSAM = "#FID\tIID\tSEX\tPHENO1\tsize\nf1\tann\t2\tNA\t3\n0\tbob\tNA\t1\t4\n0\tcat\t1\t2\t5\n"

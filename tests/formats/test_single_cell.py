@@ -14,7 +14,6 @@ sc = pytest.importorskip("scanpy", reason="scanpy is not installed; these tests 
 mudata = pytest.importorskip("mudata", reason="mudata is not installed; these tests compare files with it")
 h5py = pytest.importorskip("h5py")
 ad = pytest.importorskip("anndata")
-
 pytestmark = pytest.mark.filterwarnings("ignore")
 COUNTS = np.random.default_rng(0).poisson(0.4, (60, 25))  # genes x cells
 IDS = [f"ENSG{number}" for number in range(60)]

@@ -177,10 +177,12 @@ def test_malformed_records_are_errors(tmp_path, capfd, records, parts):
 
 
 def test_malformed_headers_are_errors(tmp_path):
-    assert_read_error(file(tmp_path, header=""), "not a VCF file: its header has no line of column names")
-    assert_read_error(file(tmp_path, header="##fileformat=VCFv4.2\n"), "not a VCF file: its header has no line")
-    assert_read_error(file(tmp_path, header=HEADER.replace("bob", "ann")), "two samples have the name 'ann'")
-    assert_read_error(file(tmp_path, "", ""), "the file is empty")
+    for header, part in (
+        ("", "not a VCF file: its header has no line of column names"),
+        ("##fileformat=VCFv4.2\n", "not a VCF file: its header has no line"),
+        (HEADER.replace("bob", "ann"), "two samples have the name 'ann'"),
+    ):
+        assert_read_error(file(tmp_path, header=header), part)
     assert_read_error(file(tmp_path), "genotypes cannot be thresholded", binarize=0.5)
 
 

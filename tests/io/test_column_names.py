@@ -7,14 +7,9 @@ from bitatoms.errors import InputWarning
 from support.files import assert_read_error
 
 
-def write(tmp_path, text, name):
-    (tmp_path / name).write_text(text, encoding="utf-8")
-    return tmp_path / name
-
-
 @pytest.fixture
-def items(tmp_path):
-    return write(tmp_path, "1 2 5\n2 5\n1\n", "items.dat")
+def items(file):
+    return file("1 2 5\n2 5\n1\n", "items.dat")
 
 
 @pytest.mark.parametrize(
@@ -24,30 +19,25 @@ def items(tmp_path):
         'id,name,price\n5,tea,2\n1,milk,1\n2,"bread",3\n9,gin,9\n',
         "\ufeffnumber;name\n1; milk \n02;bread\n5;tea\n",
         "1,milk\n1,milk\n2,bread\n5,tea\n",
+        {1: "milk", 2: "bread", 5: "tea"},
     ],
 )
-def test_numbered_items_get_names(tmp_path, items, text):
-    table = ba.read(items, names=write(tmp_path, text, "names.csv"))
+def test_numbered_items_get_names(file, items, text):
+    table = ba.read(items, names=text if isinstance(text, dict) else file(text, "names.csv"))
     assert table.columns == ("milk", "bread", "tea")
     assert table.bits == ba.read(items).bits
 
 
-def test_a_mapping(items):
-    assert ba.read(items, names={1: "milk", 2: "bread", 5: "tea"}).columns == ("milk", "bread", "tea")
-
-
 @pytest.mark.parametrize("start", [0, 1])
-def test_columns_without_names_are_numbered(tmp_path, start):
-    path = write(tmp_path, "1,0\n0,1\n", "table.csv")
-    names = write(tmp_path, f"{start},a\n{start + 1},b\n", "names.csv")
+def test_columns_without_names_are_numbered(file, start):
+    path, names = file("1,0\n0,1\n"), file(f"{start},a\n{start + 1},b\n", "names.csv")
     assert ba.read(path, names=names).columns == ("a", "b")
     assert ba.read(path, names=names, transpose=True).row_names == ("a", "b")
 
 
-def test_numbers_without_a_name_are_kept_with_a_note(tmp_path, items):
+def test_numbers_without_a_name_are_kept_with_a_note(file, items):
     with pytest.warns(InputWarning, match=r"2 columns keep their own name, because .*names\.csv has none: '2', '5'"):
-        table = ba.read(items, names=write(tmp_path, "1,milk\n", "names.csv"))
-    assert table.columns == ("milk", "2", "5")
+        assert ba.read(items, names=file("1,milk\n", "names.csv")).columns == ("milk", "2", "5")
 
 
 BAD = {
@@ -61,13 +51,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_malformed_files_of_names(tmp_path, items, case):
+def test_malformed_files_of_names(file, items, case):
     text, part = BAD[case]
-    path = write(tmp_path, text, "names.csv")
-    with pytest.raises(ba.FileError) as caught:
-        ba.read(items, names=path)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert part in str(caught.value)
+    assert_read_error(file(text, "names.csv"), part, read=lambda path: ba.read(items, names=path))
 
 
 def test_names_that_do_not_fit(tmp_path, items):

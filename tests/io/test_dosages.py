@@ -1,6 +1,5 @@
 """Files of numbers of copies of an allele, 0, 1 and 2, that are not files of genotypes."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +11,9 @@ from bitatoms.errors import InputWarning
 from support.commands import runner
 from support.files import assert_read_error
 from support.formats import use_small_chunks
+from support.genotypes import variants
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
 pd = pytest.importorskip("pandas")
 
 
@@ -40,7 +39,22 @@ def expected(frame):
 
 @pytest.fixture(scope="module")
 def model(expected):
-    return ba.BinaryDictionaryLearning(3, algebra="or", search="paper", random_state=0).fit(expected)
+    return learn(expected)
+
+
+def test_copies_of_known_alleles_and_haplotypes(frame):
+    """A data frame does not state which allele is counted, so that the advice is not to pass one."""
+    table = ba.datasets.genotypes(20, 5)
+    model = learn(table, 1)
+    message = rf"5 features, .* 10 .* copies of '{table.columns[0]}', .*, in this order, pass Table\.from_any.*\.bits$"
+    with pytest.raises(ba.InputError, match=message):
+        model.transform(table.to_dosages())
+    with pytest.raises(ValueError, match="5 features"), pytest.warns(UserWarning, match="feature names"):
+        model.transform(ba.BitMatrix.from_dense(np.eye(5)))
+    about = variants(2).updated(copies=np.array([1, 1]))
+    table = ba.Table(ba.BitMatrix.from_dense(np.eye(2)), columns=["rs0:G", "rs1:T"], column_data=about)
+    with pytest.raises(ba.InputError, match="no column that the model was fitted on"):
+        learn(table, 1).transform(pd.DataFrame({"rs0": [0, 1], "rs1": [1, 0]}))
 
 
 def write_frame(frame, path):
@@ -56,29 +70,17 @@ def write_frame(frame, path):
     return path
 
 
-NEEDED = {".xlsx": "openpyxl", ".parquet": "pyarrow", ".feather": "pyarrow"}
-
-
 @pytest.mark.parametrize("extension", [".csv", ".tsv", ".xlsx", ".parquet", ".feather"])
-def test_files_are_read_as_data_frames_are(tmp_path, frame, expected, extension):
-    if find_spec(NEEDED.get(extension, "numpy")) is None:
-        pytest.skip("a library is not installed")
+@pytest.mark.filterwarnings("ignore:.*1 missing value is read as an unknown cell")
+def test_files_are_read_as_data_frames_are(tmp_path, monkeypatch, frame, expected, extension):
     path = write_frame(frame, tmp_path / f"copies{extension}")
-    with pytest.warns(InputWarning, match="1 missing value is read as an unknown cell"):
-        table = ba.read(path, dosage=True)
+    table = ba.read(path, dosage=True)
     assert table == expected
-    assert dict(table.column_data).keys() == dict(expected.column_data).keys()
-    for field in expected.column_data:
-        assert table.column_data[field].tolist() == expected.column_data[field].tolist()
+    assert table.column_data == expected.column_data
     assert ba.read(path, dosage=True, missing="zero") == ba.Table.from_any(frame, dosage=True, missing="zero")
-
-
-def test_columns_are_read_a_few_at_a_time(tmp_path, monkeypatch):
-    pytest.importorskip("pyarrow")
-    use_small_chunks(monkeypatch)
-    frame = make_frame(5, 130).fillna(1)
-    path = write_frame(frame, tmp_path / "copies.parquet")
-    assert ba.read(path, dosage=True) == ba.Table.from_any(frame, dosage=True)
+    use_small_chunks(monkeypatch)  # a few columns at a time
+    path = write_frame(make_frame(5, 130), tmp_path / f"wide{extension}")
+    assert ba.read(path, dosage=True) == ba.Table.from_any(make_frame(5, 130), dosage=True)
 
 
 def test_variants_may_be_lines(tmp_path, frame, expected):
@@ -87,50 +89,38 @@ def test_variants_may_be_lines(tmp_path, frame, expected):
         assert ba.read(path, dosage=True, transpose=True) == expected
     pytest.importorskip("zarr")
     with pytest.warns(InputWarning, match="1 missing value"):
-        store = ba.pack(path, tmp_path / "rows.zarr", dosage=True, transpose=True)
-    assert store.columns == expected.columns
-    for source in (frame, iter([frame[:30], frame[30:]])):
-        ba.pack(source, tmp_path / "frame.zarr", dosage=True)
-        for packed in (store.path, tmp_path / "frame.zarr"):
-            with pytest.warns(InputWarning, match="2 missing values"):
-                assert ba.read(packed) == expected
+        ba.pack(path, tmp_path / "rows.zarr", dosage=True, transpose=True)
+    ba.pack(frame, tmp_path / "frame.zarr", dosage=True)
+    ba.pack(iter([frame[:30], frame[30:]]), tmp_path / "frames.zarr", dosage=True)
+    for name in ("rows", "frame", "frames"):
+        with pytest.warns(InputWarning, match="2 missing values"):
+            assert ba.read(tmp_path / f"{name}.zarr") == expected
 
 
-def test_numbers_are_rounded_and_others_are_errors(tmp_path):
-    path = tmp_path / "copies.csv"
-    path.write_text("id,a,b\n7001,0.2,1.9\n7002,,0.6\n7003,?,1\n")  # numbers of samples are names
+def test_numbers_are_rounded_and_others_are_errors(file):
+    path = file("id,a,b\n7001,0.2,1.9\n7002,,0.6\n7003,?,1\n")  # numbers of samples are names
     with pytest.warns(InputWarning, match="2 missing values are read as unknown cells"):
         table = ba.read(path, dosage=True)
     assert table.row_names == ("7001", "7002", "7003")
     np.testing.assert_array_equal(table.to_dense(float), [[0, 0, 1, 1], [np.nan, np.nan, 1, 0], [np.nan, np.nan, 1, 0]])
-    path.write_text("a,b\n1,\n2,1\n")  # a blank cell is missing, not 0, even if no cell is 0
-    with pytest.warns(InputWarning, match="1 missing value"):
-        assert ba.read(path, dosage=True).bits.n_unknown == 2
-    path.write_text("id,a,b\n7001,0.2,1.9\n7002,,0.6\n7003,?,1\n")
     missing = "2 values are missing, the first at line 3, column 'a'"
     assert_read_error(path, missing, dosage=True, missing="refuse")
+    with pytest.warns(InputWarning, match="1 missing value"):  # a blank cell is not 0, even if no cell is 0
+        assert ba.read(file("a,b\n1,\n2,1\n"), dosage=True).bits.n_unknown == 2
     for cell in ("3", "-1", "yes", "inf"):
-        path.write_text(f"id,a,b\ns,0,2\nt,1,{cell}\n")
         problem = (
             f"line 3, column 'b': '{cell}' is not a number of copies, 0, 1 or 2; a missing genotype is blank or NA"
         )
-        assert_read_error(path, problem, dosage=True)
+        assert_read_error(file(f"id,a,b\ns,0,2\nt,1,{cell}\n"), problem, dosage=True)
+    path = file("a,b\n0,2\n")
+    for other in ({"binarize": 0}, {"long": "a,b"}, {"categories": True}):
+        assert_read_error(path, "dosage=True", "cannot be combined with", dosage=True, **other)
     advice = "2 is neither 0 nor 1; for counts, pass binarize=0", "allele (0, 1 and 2), pass dosage=True"
     assert_read_error(path, "line 2, column 'b'", *advice)
     with pytest.raises(ba.InputError, match=r"for counts, pass binarize=0 .*pass Table.from_any\(X, dosage=True\)"):
         ba.BinaryDictionaryLearning().fit([[0, 2], [1, 1]])
-
-
-@pytest.mark.parametrize("other", [{"binarize": 0}, {"long": "a,b"}, {"categories": True}])
-def test_other_kinds_of_cells_cannot_be_combined_with_copies(tmp_path, other):
-    path = tmp_path / "copies.csv"
-    path.write_text("a,b\n0,2\n")
-    assert_read_error(path, "dosage=True", "cannot be combined with", dosage=True, **other)
-
-
-def test_copies_are_no_bits(tmp_path):
-    ba.write([[0, 1]], tmp_path / "bits.npz")
-    assert_read_error(tmp_path / "bits.npz", "dosage applies to csv, tsv, xlsx, parquet, feather", dosage=True)
+    path = file(b"", "bits.npz")
+    assert_read_error(path, "dosage applies to csv, tsv, xlsx, parquet, feather", dosage=True)
 
 
 def test_a_model_codes_copies(tmp_path, frame, expected, model):
@@ -144,19 +134,23 @@ def test_a_model_codes_copies(tmp_path, frame, expected, model):
     with pytest.warns(InputWarning, match="2 missing values"):
         np.testing.assert_array_equal(model.transform(tmp_path / "bits.csv"), codes)
     ba.write_report(model, frame, tmp_path / "report.html")
-    with pytest.raises(ba.InputError, match=r"more than 2 at row 0, column 10 \('rs10'\); numbers"):
-        model.transform(frame + 1)
+    problem = r"35 features, .* 70 .*'rs4' and 30 more, .* frame .*dosage=True\)\.bits"
     for X in (frame.to_numpy(), frame.to_numpy().tolist(), frame.set_axis(range(35), axis=1)):
-        with pytest.raises(
-            ba.InputError, match=r"35 features, .* 70 .*'rs4' and 30 more, .* frame .*dosage=True\)\.bits"
-        ):
+        with pytest.raises(ba.InputError, match=problem):
             model.transform(X)
         with pytest.warns(UserWarning, match="does not have valid feature names"):
             np.testing.assert_array_equal(model.transform(ba.Table.from_any(X, dosage=True).bits), codes)
-    with pytest.raises(ba.InputError, match=r"first: 2 at row 0, column 10 \('rs10'\)\); for counts"):
-        ba.BinaryDictionaryLearning().fit(frame)
-    with pytest.raises(ba.InputError, match=r"missing value \(NaN\) at row 1, column 2 \('rs2'\)"):
-        ba.Table.from_any(frame, missing="refuse", dosage=True)
+    for call, message in (
+        (lambda: model.transform(frame + 1), r"more than 2 at row 0, column 10 \('rs10'\); numbers"),
+        (lambda: ba.BinaryDictionaryLearning().fit(frame), r"first: 2 at row 0, column 10 \('rs10'\)\); for counts"),
+        (
+            lambda: ba.Table.from_any(frame, missing="refuse", dosage=True),
+            r"missing value .* row 1, column 2 \('rs2'\)",
+        ),
+        (lambda: ba.Table.from_any([[0, 1]]).to_dosages(), r"no numbers of copies.*dosage=True"),
+    ):
+        with pytest.raises(ba.InputError, match=message):
+            call()
 
 
 def test_columns_of_copies_are_matched_by_name(tmp_path, frame, expected, model):
@@ -164,13 +158,11 @@ def test_columns_of_copies_are_matched_by_name(tmp_path, frame, expected, model)
     with pytest.warns(InputWarning, match="ignored 1 column .*: 'rs1'"):
         np.testing.assert_array_equal(model.transform(both), model.transform(expected))
     other = frame.drop(columns="rs3").assign(ill="yes")
-    with pytest.warns(InputWarning, match="ignored 1 column .*: 'ill'; 1 absent column is unknown: 'rs3'"):
-        codes = model.transform(other)
     other.to_csv(tmp_path / "other.csv")
-    with (
-        pytest.warns(InputWarning, match="1 missing value"),
-        pytest.warns(InputWarning, match="ignored 1 column .*: 'ill'; 1 absent column is unknown: 'rs3'"),
-    ):
+    note = "ignored 1 column .*: 'ill'; 1 absent column is unknown: 'rs3'"
+    with pytest.warns(InputWarning, match=note):
+        codes = model.transform(other)
+    with pytest.warns(InputWarning, match="1 missing value"), pytest.warns(InputWarning, match=note):
         np.testing.assert_array_equal(model.transform(tmp_path / "other.csv"), codes)
 
 
@@ -225,19 +217,14 @@ def test_known_copies_stay_as_they_are(frame, expected, model):
 def test_copies_without_names(tmp_path, frame):
     copies = frame.fillna(0).to_numpy()
     table = ba.Table.from_any(copies, dosage=True)
-    model = ba.BinaryDictionaryLearning(3, algebra="or", search="paper", random_state=0).fit(table)
+    model = learn(table)
     codes = model.transform(table)
     np.testing.assert_array_equal(model.transform(copies), codes)
     incomplete = frame.to_numpy()
     filled = model.complete(ba.Table.from_any(incomplete, dosage=True)).to_dosages()
-    for X in (
-        incomplete,
-        incomplete.astype(np.float32),
-        incomplete.astype(object),
-        csr_array(incomplete),
-        frame.set_axis(range(35), axis=1),
-        np.ma.array(copies.astype(int), mask=np.isnan(incomplete)),
-    ):
+    unnamed, masked = frame.set_axis(range(35), axis=1), np.ma.array(copies.astype(int), mask=np.isnan(incomplete))
+    arrays = [incomplete.astype(kind) for kind in (float, np.float32, object)]
+    for X in (*arrays, csr_array(incomplete), unnamed, masked):
         completed = model.complete(X)
         assert getattr(completed, "dtype", None) == getattr(X, "dtype", None)
         assert isinstance(X, type(completed))
@@ -253,62 +240,39 @@ def test_copies_without_names(tmp_path, frame):
         model.transform(copies[:, 1:])
 
 
-def test_copies_of_known_alleles():
-    """A data frame does not state which allele is counted, so that the advice is not to pass one."""
-    table = ba.datasets.genotypes(20, 5)
-    model = ba.BinaryDictionaryLearning(1, algebra="or", search="paper", random_state=0).fit(table)
-    message = rf"5 features, .* 10 .* copies of '{table.columns[0]}', .*, in this order, pass Table\.from_any.*\.bits$"
-    with pytest.raises(ba.InputError, match=message):
-        model.transform(table.to_dosages())
-    with pytest.raises(ValueError, match="5 features"), pytest.warns(UserWarning, match="feature names"):
-        model.transform(ba.BitMatrix.from_dense(np.eye(5)))
-
-
-def test_haplotypes_are_no_copies(frame):
-    data = {field: ["a", "b"] for field in ("chromosome", "id", "allele", "other")}
-    data |= {"position": np.array([1, 2]), "copies": np.array([1, 1])}
-    table = ba.Table(ba.BitMatrix.from_dense(np.eye(2)), columns=["a:a", "b:b"], column_data=data)
-    model = ba.BinaryDictionaryLearning(1, algebra="or", search="paper", random_state=0).fit(table)
-    with pytest.raises(ba.InputError, match="no column that the model was fitted on"):
-        model.transform(pd.DataFrame({"a": [0, 1], "b": [1, 0]}))
+def learn(table, n_components=3):
+    return ba.BinaryDictionaryLearning(n_components, algebra="or", search="paper", random_state=0).fit(table)
 
 
 @pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
 def test_commands_read_copies(tmp_path, capsys, monkeypatch, frame):
     pytest.importorskip("typer")
     monkeypatch.chdir(tmp_path)
-    bitatoms = runner(capsys)
+
+    def bitatoms(command):
+        return runner(capsys)(*command.split())
+
     write_frame(frame, tmp_path / "copies.csv")
-    code, _, stderr = bitatoms("fit", "copies.csv")
-    assert code == 2
-    assert "pass --dosage" in stderr
-    code, stdout, _ = bitatoms("fit", "copies.csv", "--dosage", "-k", "3", "--search", "paper", "-o", "model.npz")
-    assert code == 0
-    assert stdout.splitlines()[-1] == "Next: bitatoms report model.npz copies.csv -o report.html"
-    assert bitatoms("report", "model.npz", "copies.csv", "-q") == (0, "", "")
-    for command in ("transform", "reconstruct", "complete", "score"):
-        assert bitatoms(command, "model.npz", "copies.csv", "-o", f"{command}.csv", "-q") == (0, "", "")
-    np.savetxt("plain.csv", pd.read_csv("complete.csv", index_col=0), fmt="%d", delimiter=",")
-    named = Path("copies.csv").read_text().removeprefix(",")
-    Path("copies.csv").write_text(f"sample,{named}")
-    code, stdout, _ = bitatoms("complete", "model.npz", "copies.csv", "--decode", "-o", "filled.csv")
-    n_rows, n_variants = frame.shape
-    written = f"filled.csv: {n_rows} rows of {n_variants} columns, 1 missing value filled in"
-    assert (code, stdout.splitlines()[0]) == (0, written)
-    filled = pd.read_csv("filled.csv", index_col="sample").rename_axis(None)
-    for other in ("complete.csv", "plain.csv"):  # columns of 0 and 1, with names and without
-        assert bitatoms("complete", "model.npz", other, "--decode", "-o", "again.csv", "-q") == (0, "", "")
-        assert (pd.read_csv("again.csv", index_col=0 if other == "complete.csv" else None).to_numpy() == filled).all(
-            None
-        )
-    pd.testing.assert_frame_equal(frame.fillna(filled).astype(int), filled)
     write_frame(frame.T, tmp_path / "variants.csv")
-    code, _, stderr = bitatoms("complete", "model.npz", "variants.csv", "--decode", "-o", "again.csv")
-    message = "variants.csv: its rows are the variants of the model, such as 'rs0'; read it with --transpose"
-    assert (code, stderr) == (2, f"bitatoms: {message}\n")
-    command = "complete", "model.npz", "variants.csv", "--transpose", "--decode", "-o", "again.csv", "-q"
-    assert bitatoms(*command) == (0, "", "")
-    pd.testing.assert_frame_equal(pd.read_csv("again.csv", index_col=0), filled)
+    code, _, stderr = bitatoms("fit copies.csv")
+    assert (code, "pass --dosage" in stderr) == (2, True)
+    code, stdout, _ = bitatoms("fit copies.csv --dosage -k 3 --search paper -o model.npz")
+    assert (code, stdout.splitlines()[-1]) == (0, "Next: bitatoms report model.npz copies.csv -o report.html")
+    assert bitatoms("report model.npz copies.csv -q") == (0, "", "")
+    for command in ("transform", "reconstruct", "complete", "score"):
+        assert bitatoms(f"{command} model.npz copies.csv -o {command}.csv -q") == (0, "", "")
     with pytest.warns(InputWarning, match="1 missing value"):
         codes = ba.load("model.npz").transform("copies.csv")
     np.testing.assert_array_equal(ba.read("transform.csv").to_dense(), codes)
+    np.savetxt("plain.csv", pd.read_csv("complete.csv", index_col=0), fmt="%d", delimiter=",")
+    named = Path("copies.csv").read_text().removeprefix(",")
+    Path("copies.csv").write_text(f"sample,{named}")
+    code, stdout, _ = bitatoms("complete model.npz copies.csv --decode -o filled.csv")
+    assert (code, stdout.splitlines()[0]) == (0, "filled.csv: 40 rows of 35 columns, 1 missing value filled in")
+    filled = pd.read_csv("filled.csv", index_col="sample").rename_axis(None)
+    pd.testing.assert_frame_equal(frame.fillna(filled).astype(int), filled)
+    for other, index in (("complete.csv", 0), ("plain.csv", None), ("variants.csv --transpose", 0)):
+        assert bitatoms(f"complete model.npz {other} --decode -o again.csv -q") == (0, "", "")
+        np.testing.assert_array_equal(pd.read_csv("again.csv", index_col=index), filled)
+    message = "variants.csv: its rows are the variants of the model, such as 'rs0'; read it with --transpose"
+    assert bitatoms("complete model.npz variants.csv --decode -o again.csv") == (2, "", f"bitatoms: {message}\n")

@@ -11,10 +11,12 @@ import re
 import shutil
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import feather, parquet
 
 import bitatoms as ba
 from bitatoms.table import Table
@@ -91,32 +93,12 @@ def test_a_packed_store_gives_the_original_table_or_an_error(folder, mutate, dat
 # The libraries of a format
 
 
-def read_npy(path):
-    return np.load(path, allow_pickle=False)
-
-
-def arrow(module, name, *args):
-    """Call a function of a module of pyarrow."""
-    return getattr(pytest.importorskip(f"pyarrow.{module}"), name)(*args)
-
-
-def arrow_table():
-    return pytest.importorskip("pyarrow").table({f"c{column}": X[:, column].astype(float) for column in range(10)})
-
-
+ARROW = pa.table({f"c{column}": X[:, column].astype(float) for column in range(10)})
 LIBRARIES = {  # a file, how it is written, and read again
-    "npy": ("x.npy", lambda path: np.save(path, X.astype("<i2")), read_npy),
-    "npy, Fortran order": ("x.npy", lambda path: np.save(path, np.asfortranarray(X)), read_npy),
-    "parquet": (
-        "x.parquet",
-        lambda path: arrow("parquet", "write_table", arrow_table(), path),
-        lambda path: np.stack([column.to_numpy() for column in arrow("parquet", "read_table", path).columns], axis=1),
-    ),
-    "feather": (
-        "x.feather",
-        lambda path: arrow("feather", "write_feather", arrow_table(), path),
-        lambda path: np.stack([column.to_numpy() for column in arrow("feather", "read_table", path).columns], axis=1),
-    ),
+    "npy": ("x.npy", lambda path: np.save(path, X.astype("<i2")), np.load),
+    "npy, Fortran order": ("x.npy", lambda path: np.save(path, np.asfortranarray(X)), np.load),
+    "parquet": ("x.parquet", lambda path: parquet.write_table(ARROW, path), parquet.read_table),
+    "feather": ("x.feather", lambda path: feather.write_feather(ARROW, path), feather.read_table),
 }
 
 
@@ -129,7 +111,10 @@ def test_what_is_read_is_what_the_library_of_the_format_reads(folder, kind, muta
     write(path)
     path.write_bytes(mutate(path.read_bytes()))
     found = cells_of(path)
-    assert found is None or found == reference(path).astype(float).tolist()
+    if found is not None:
+        table = reference(path)
+        columns = table.T if isinstance(table, np.ndarray) else [column.to_numpy() for column in table.columns]
+        assert found == np.stack(columns, axis=1).astype(float).tolist()
 
 
 @MANY
@@ -264,7 +249,7 @@ def parsed_csv(text):
 
 
 TEXTS = {  # a file, how it begins, what may follow, options, and what reads it
-    "x.mtx": ("%%MatrixMarket matrix coordinate pattern general\n", "12 3\n", {}, parsed_mtx),
+    "x.mtx": ("%%MatrixMarket matrix coordinate pattern general\n", "012 3\n", {}, parsed_mtx),
     "x.dat": ("", "0129 \n-a", {}, parsed_items),
     "x.basket": ("a", "abc ,\n", {"separator": ","}, parsed_baskets),
     "x.pairs": ("", "ab1,\n", {"header": False}, parsed_pairs),
@@ -281,18 +266,6 @@ def test_texts_are_read_as_a_few_lines_of_python_read_them(folder, name, data):
     text = beginning + data.draw(st.text(st.sampled_from(alphabet), max_size=24))
     (folder / name).write_text(text, newline="")
     np.testing.assert_equal(cells_of(folder / name, **options), parse(text))
-
-
-MTX = "%%MatrixMarket matrix coordinate pattern general\n%note\n3 4 4\n1 1\n2 4\n3 1\n3 3\n"
-
-
-@settings(max_examples=60)
-@given(mutate=mutations(b" \n0123%"))
-def test_changed_matrix_market_files(folder, mutate):
-    content = mutate(MTX.encode(), MTX.index("%note"))
-    (folder / "y.mtx").write_bytes(content)
-    found = cells_of(folder / "y.mtx")
-    assert found is None or found == parsed_mtx(re.sub("[\r\t\v\f]", " ", content.decode("latin-1")))
 
 
 def parsed_pbm(content):

@@ -13,9 +13,6 @@ from bitatoms.errors import InputWarning
 from support.files import assert_read_error
 from support.formats import use_small_chunks
 
-X = np.random.default_rng(0).choice([0, 1, 1, np.nan], (9, 70))
-X[0, 0], X[3] = np.nan, 1
-
 
 @pytest.fixture(params=[False, True], ids=["one chunk", "several chunks"])
 def chunks(request, monkeypatch):
@@ -46,27 +43,13 @@ def test_formats_that_cannot_store_unknown_cells(tmp_path, format):
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("unknown", [np.zeros((1, 1), np.uint8), np.zeros((2, 1)), np.full((2, 1), 255, np.uint8)])
-def test_a_corrupt_mask(tmp_path, unknown):
-    ba.write(ba.Table.from_any([[1, np.nan], [0, 1]]), tmp_path / "table.npz")
-    with np.load(tmp_path / "table.npz") as file:
-        arrays = dict(file)
-    np.savez(tmp_path / "table.npz", **arrays | {"unknown": unknown})
-    assert_read_error(tmp_path / "table.npz", "corrupt", "'unknown'")
-
-
 # A blank cell is a zero in a table without other zeros.
 
 
-def csv_of(tmp_path, text):
-    (tmp_path / "table.csv").write_text(text)
-    return tmp_path / "table.csv"
-
-
 @pytest.mark.usefixtures("chunks")
-def test_blank_cells_are_zeros_in_a_table_of_ones_and_blanks(tmp_path):
+def test_blank_cells_are_zeros_in_a_table_of_ones_and_blanks(file):
     for one in ("x", "1"):
-        path = csv_of(tmp_path, f"a,b\n{one},\n,{one}\n" * 1 + f"{one},{one}\n" * 300)
+        path = file(f"a,b\n{one},\n,{one}\n" + f"{one},{one}\n" * 300)
         with pytest.warns(InputWarning, match="2 blank cells are read as 0, because the table contains no other zeros"):
             table = ba.read(path)
         assert table.bits.unknown is None
@@ -75,76 +58,57 @@ def test_blank_cells_are_zeros_in_a_table_of_ones_and_blanks(tmp_path):
 
 
 @pytest.mark.usefixtures("chunks")
-def test_blank_cells_are_missing_if_a_later_chunk_has_a_zero(tmp_path):
-    path = csv_of(tmp_path, "a,b\n1,\n,1\n" + "1,1\n" * 300 + "0,1\n" + ",\n" + "1,1\n" * 300)
+def test_blank_cells_are_missing_if_a_later_chunk_has_a_zero(file):
+    path = file("a,b\n1,\n,1\n" + "1,1\n" * 300 + "0,1\n" + ",\n" + "1,1\n" * 300)
     with pytest.warns(InputWarning, match="4 missing values are read as unknown cells"):
-        table = ba.read(path)
-    assert table.bits.n_unknown == 4
-    np.testing.assert_array_equal(
-        table.to_dense(float)[[0, 1, 302, 303]], [[1, np.nan], [np.nan, 1], [0, 1], [np.nan] * 2]
-    )
+        cells = ba.read(path).to_dense(float)
+    np.testing.assert_array_equal(cells[[0, 1, 302, 303]], [[1, np.nan], [np.nan, 1], [0, 1], [np.nan] * 2])
+    assert np.isnan(cells).sum() == 4
+    assert ba.read(file("a,b\n1,\n0,1\n"), without="b").bits.unknown is None
 
 
 @pytest.mark.usefixtures("chunks")
-def test_missing_words_beside_blanks_that_are_zeros(tmp_path):
-    path = csv_of(tmp_path, "a,b\n1,\nNA,1\n" + "1,1\n" * 300)
+def test_missing_words_and_errors_beside_blanks_that_are_zeros(file):
+    path = file("a,b\n1,\nNA,1\n" + "1,1\n" * 300)
     with pytest.warns(InputWarning) as caught:
         table = ba.read(path)
     notes = [str(note.message).removeprefix(f"{path}: ") for note in caught]
     assert [note[:28] for note in notes] == ["1 blank cell is read as 0, b", "1 missing value is read as a"]
     np.testing.assert_array_equal(table.to_dense(float)[:2], [[1, 0], [np.nan, 1]])
-
-
-@pytest.mark.usefixtures("chunks")
-def test_an_error_after_blank_cells_is_raised_where_it_is(tmp_path):
-    path = csv_of(tmp_path, "a,b\n1,\n,1\n" + "1,1\n" * 300 + "7,1\n")
-    assert_read_error(path, "line 304, column 'a': 7 is neither 0 nor 1")
+    assert_read_error(file("a,b\n1,\n,1\n" + "1,1\n" * 300 + "7,1\n"), "line 304, column 'a': 7 is neither 0 nor 1")
 
 
 @pytest.mark.usefixtures("chunks")
 @pytest.mark.parametrize("later", ["x", "no", None])
 def test_blank_cells_of_parquet_files(tmp_path, later):
-    frame = pl.DataFrame({"a": ["", "x", *["x"] * 200, later], "b": ["x"] * 203})
-    frame.write_parquet(tmp_path / "table.parquet", row_group_size=50)
-    n_missing = {"x": 0, "no": 1, None: 1}[later]
+    path = tmp_path / "table.parquet"
+    pl.DataFrame({"a": ["", "x", *["x"] * 200, later], "b": ["x"] * 203}).write_parquet(path, row_group_size=50)
     with pytest.warns(InputWarning) as caught:
-        table = ba.read(tmp_path / "table.parquet")
-    assert table.bits.n_unknown == n_missing
+        table = ba.read(path)
+    assert table.bits.n_unknown == {"x": 0, "no": 1, None: 1}[later]
     assert bool(table.bits.unknown is not None and table.bits.unknown[0][0]) == (later == "no")
     assert len(caught) == (2 if later is None else 1)
-
-
-def test_a_zero_of_another_column_makes_blank_cells_missing(tmp_path):
-    frame = pl.DataFrame({"a": ["", "x"], "b": [1.0, 0.0], "c": [None, True]})
-    frame.write_parquet(tmp_path / "table.parquet")
+    pl.DataFrame({"a": ["", "x"], "b": [1.0, 0.0], "c": [None, True]}).write_parquet(path)  # a zero in another column
     with pytest.warns(InputWarning, match="2 missing values"):
-        np.testing.assert_array_equal(
-            ba.read(tmp_path / "table.parquet").to_dense(float), [[np.nan, 1, np.nan], [1, 0, 1]]
-        )
+        np.testing.assert_array_equal(ba.read(path).to_dense(float), [[np.nan, 1, np.nan], [1, 0, 1]])
 
 
-def test_duplicate_entries_of_which_one_is_missing(tmp_path):
+def test_duplicate_entries_of_which_one_is_missing(file):
     entries = "1 1 1\n1 1 nan\n1 2 nan\n1 2 nan\n2 2 1\n"
-    (tmp_path / "a.mtx").write_text(f"%%MatrixMarket matrix coordinate real general\n2 2 5\n{entries}")
+    path = file(f"%%MatrixMarket matrix coordinate real general\n2 2 5\n{entries}", "a.mtx")
     with pytest.warns(InputWarning, match="missing values"):
-        np.testing.assert_array_equal(ba.read(tmp_path / "a.mtx").to_dense(float), [[np.nan, np.nan], [0, 1]])
-
-
-def test_left_out_columns_may_lack_values(tmp_path):
-    path = csv_of(tmp_path, "a,b\n1,\n0,1\n")
-    assert ba.read(path, without="b").bits.unknown is None
+        np.testing.assert_array_equal(ba.read(path).to_dense(float), [[np.nan, np.nan], [0, 1]])
 
 
 # Genotypes: both cells of a missing one are unknown.
 
 
-def genotypes(values):
-    return ba.Table(ba.Table.from_any(values).bits, ["ann", "bob", "cyd"], ["rs1:A", "rs1:AA"])
-
-
 def test_half_known_genotypes_are_written_as_missing(tmp_path):
-    table = genotypes([[1, np.nan], [np.nan, 1], [0, 0]])
+    half, none = ([[1, np.nan], [np.nan, 1], [0, 0]], [[np.nan] * 2, [np.nan] * 2, [0, 0]])
+    written, expected = (
+        ba.Table(ba.Table.from_any(values).bits, ["ann", "bob", "cyd"], ["rs1:A", "rs1:AA"]) for values in (half, none)
+    )
     with pytest.warns(InputWarning, match="a.bed: 2 genotypes are written as missing"):
-        ba.write(table, tmp_path / "a.bed")
+        ba.write(written, tmp_path / "a.bed")
     with pytest.warns(InputWarning, match="2 missing values"):
-        assert ba.read(tmp_path / "a.bed") == genotypes([[np.nan] * 2, [np.nan] * 2, [0, 0]])
+        assert ba.read(tmp_path / "a.bed") == expected

@@ -16,8 +16,6 @@ X[np.arange(3000) % 60, np.arange(3000)] |= np.random.default_rng(0).random(3000
 X[0, X.sum(axis=0) == 0] = 1  # lists of items cannot store columns without ones
 ROW_NAMES = [f"r{i}" for i in range(60)]
 NAMED = ba.Table(BitMatrix.from_dense(X), ROW_NAMES, [f"c{j}" for j in range(3000)])
-
-
 ROWS, COLUMNS = np.nonzero(X)
 APPEARING = list(dict.fromkeys(COLUMNS.tolist()))  # columns in the order of their first one
 
@@ -45,52 +43,27 @@ def test_written_tables(format, tmp_path):
     assert_sparse(ba.read(path), expected)
 
 
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr"])
-def test_sparse_matrices(kind, tmp_path):
-    save_npz(tmp_path / "table.npz", csr_array(X).asformat(kind))
-    table = ba.read(tmp_path / "table.npz")
-    assert isinstance(table.data, SparseBits)
-    np.testing.assert_array_equal(table.to_dense(), X)
-
-
-def test_options(tmp_path):
-    ba.write(NAMED, tmp_path / "table.mtx")
-    transposed = ba.Table(NAMED.bits.transpose(), NAMED.columns, ROW_NAMES)
-    assert ba.read(tmp_path / "table.mtx", transpose=True) == transposed
-    kept = [column for column in range(2999) if column != 7]
-    fewer = ba.Table(NAMED.bits.take_columns(kept), ROW_NAMES, [f"c{column}" for column in kept])
-    assert_sparse(ba.read(tmp_path / "table.mtx", without=["c7", "c2999"]), fewer)
-
-
 def write_entries(path, values, twice=()):
-    """Write X with these values, and some of its entries twice, in random order."""
-    rows, columns = np.nonzero(X)
-    values = np.resize(values, len(rows))
-    again = np.arange(len(rows))[list(twice)]
-    order = np.random.default_rng(0).permutation(len(rows) + len(again))
-    entries = [np.concatenate((each, each[again]))[order] for each in (rows, columns, values)]
-    save_npz(path, coo_array((entries[2], (entries[0], entries[1])), shape=X.shape))
+    """Write X with these values, and some of its entries twice, in random order; return the values as an array."""
+    cells = np.zeros(X.shape)
+    cells[ROWS, COLUMNS] = np.resize(values, len(ROWS))
+    chosen = np.random.default_rng(0).permutation([*range(len(ROWS)), *twice])
+    rows, columns = ROWS[chosen], COLUMNS[chosen]
+    save_npz(path, coo_array((cells[rows, columns].astype(np.asarray(values).dtype), (rows, columns)), shape=X.shape))
+    return cells
 
 
-def test_thresholds(tmp_path):
+def test_thresholds_and_unknown_cells(tmp_path):
     path = tmp_path / "table.npz"
-    write_entries(path, [0.5, 3.0, -1.0])
-    values = np.zeros(X.shape)
-    values[ROWS, COLUMNS] = np.resize([0.5, 3.0, -1.0], len(ROWS))
+    values = write_entries(path, [0.5, 3.0, -1.0])
     for binarize in (1, 0, -2):
         table = ba.read(path, binarize=binarize)
         assert isinstance(table.data, SparseBits) == (binarize >= 0)  # zeros are ones at -2
         np.testing.assert_array_equal(table.to_dense(), values > binarize)
-
-
-def test_unknown_cells_are_packed(tmp_path):
-    path = tmp_path / "table.npz"
-    write_entries(path, [1.0, 1.0, np.nan])
-    expected = np.zeros(X.shape)
-    expected[ROWS, COLUMNS] = np.resize([1.0, 1.0, np.nan], len(ROWS))
+    values = write_entries(path, [1.0, 1.0, np.nan])
     with pytest.warns(UserWarning, match="missing"):
-        np.testing.assert_array_equal(ba.read(path).to_dense(float), expected)
-    assert_sparse(ba.read(path, missing="zero"), ba.Table(BitMatrix.from_dense(expected == 1)))
+        np.testing.assert_array_equal(ba.read(path).to_dense(float), values)
+    assert_sparse(ba.read(path, missing="zero"), ba.Table(BitMatrix.from_dense(values == 1)))
 
 
 def test_duplicate_entries(tmp_path):
@@ -101,14 +74,6 @@ def test_duplicate_entries(tmp_path):
     assert_read_error(path, "has several entries; sum duplicate entries first", binarize=1)
     write_entries(path, [True], twice=[5, 6])  # as items that a basket lists twice
     assert_sparse(ba.read(path), ba.Table(NAMED.bits))
-
-
-def test_a_table_that_is_not_sparse_after_all_is_packed(tmp_path):
-    dense = random_bits(1, 60, 3000, 0.1)
-    save_npz(tmp_path / "dense.npz", csr_array(dense))
-    table = ba.read(tmp_path / "dense.npz")
-    assert isinstance(table.data, BitMatrix)
-    np.testing.assert_array_equal(table.to_dense(), dense)
 
 
 def test_a_table_that_would_not_fit_into_memory(tmp_path, monkeypatch):
@@ -142,3 +107,22 @@ def test_writing_a_sparse_table(extension, tmp_path):
         assert isinstance(sparse.data, SparseBits)
     ba.write(ba.Table(NAMED.bits, *names), tmp_path / f"packed.{extension}")
     assert ba.read(tmp_path / f"table.{extension}") == ba.read(tmp_path / f"packed.{extension}")
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr"])
+def test_sparse_matrices(kind, tmp_path):
+    path, dense = tmp_path / "table.npz", random_bits(1, 60, 3000, 0.1)
+    save_npz(path, csr_array(X).asformat(kind))
+    assert_sparse(ba.read(path), ba.Table(NAMED.bits))
+    save_npz(path, csr_array(dense).asformat(kind))  # not sparse after all
+    assert isinstance(ba.read(path).data, BitMatrix)
+    np.testing.assert_array_equal(ba.read(path).to_dense(), dense)
+
+
+def test_options(tmp_path):
+    ba.write(NAMED, tmp_path / "table.mtx")
+    kept = [column for column in range(2999) if column != 7]
+    fewer = ba.Table(NAMED.bits.take_columns(kept), ROW_NAMES, [f"c{column}" for column in kept])
+    assert_sparse(ba.read(tmp_path / "table.mtx", without=["c7", "c2999"]), fewer)
+    transposed = ba.Table(NAMED.bits.transpose(), NAMED.columns, ROW_NAMES)
+    assert ba.read(tmp_path / "table.mtx", transpose=True) == transposed

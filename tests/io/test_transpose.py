@@ -11,17 +11,6 @@ from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
-FORMATS_WITH_NAMES = ("csv", "tsv", "npz", "parquet", "feather", "mtx", "h5ad", "zarr")
-
-
-def with_names(bits):
-    rows, columns = ([f"{axis}{i}" for i in range(n)] for axis, n in zip(("row", "column"), bits.shape, strict=True))
-    return Table(BitMatrix.from_dense(bits), rows, columns)
-
-
-def transposed(table):
-    return Table(table.bits.transpose(), table.columns, table.row_names)
-
 
 def test_lists_of_items_become_a_table_with_one_row_per_item(tmp_path):
     (tmp_path / "table.basket").write_text("milk,tea\ntea\n")
@@ -40,17 +29,16 @@ def test_duplicates_are_those_of_the_new_columns(tmp_path):
 
 @pytest.mark.parametrize("format", ["csv", "npz"])
 def test_without_names_columns_of_the_file(tmp_path, format):
-    table = with_names(random_bits(2, 6, 5, 0.5))
+    table = Table(BitMatrix.from_dense(random_bits(2, 6, 5, 0.5)), list("uvwxyz"), list("abcde"))
     path = tmp_path / f"table.{format}"
     ba.write(table, path)
-    assert ba.read(path, transpose=True, without=["column1", "column4"]) == transposed(
-        ba.read(path, without=["column1", "column4"])
-    )
-    assert_read_error(path, "there is no column 'row1'", transpose=True, without="row1")
+    fewer = Table(table.bits.take_columns([0, 2, 3]).transpose(), list("acd"), table.row_names)
+    assert ba.read(path, transpose=True, without=["b", "e"]) == fewer
+    assert_read_error(path, "there is no column 'u'", transpose=True, without="u")
 
 
 def test_new_rows_are_matched_after_the_exchange(tmp_path):
-    table = with_names(random_bits(3, 40, 12, 0.4))
+    table = Table(BitMatrix.from_dense(random_bits(3, 40, 12, 0.4)), list(map(str, range(40))), list("abcdefghijkl"))
     model = ba.BinaryDictionaryLearning(3, random_state=0).fit(table)
     names = (*table.columns[::-1], "other")
     shuffled = np.column_stack((table.to_dense()[:, ::-1], np.ones(40)))
@@ -73,9 +61,5 @@ def test_both_tables_must_fit_into_memory(tmp_path, monkeypatch, name):
     assert store.shape == (64, 1000)
     assert ba.read(store.path) == ba.read(path, transpose=True)
     assert store.about["options"] == {"transpose": True}
-
-
-def test_transpose_is_an_option_for_files(tmp_path):
-    pytest.importorskip("zarr")
     with pytest.raises(ValueError, match="transpose applies only to files; omit it"):
         ba.pack(np.eye(3, dtype=np.uint8), tmp_path / "rows.zarr", transpose=True)

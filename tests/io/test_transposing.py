@@ -6,18 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix, stack_rows
 from bitatoms.io.api import StreamingSource, open_table
 from bitatoms.io.coo import CooBuilder
-from bitatoms.io.formats import infer_format
 from bitatoms.io.scratch import Scratch
 from bitatoms.io.stream import ReadOptions, Source, collect
 from bitatoms.io.transposing import Transposer, transpose
 from bitatoms.sparse_bits import SparseBits, packed
-from support.formats import use_small_chunks
 from support.strategies import random_bits
 
 SHAPES = [(0, 5), (5, 0), (1, 1), (7, 1), (1, 70), (63, 2), (65, 64), (130, 127), (200, 67)]
@@ -38,15 +35,15 @@ def table_of(shape, unknown=0.05):
     return bits.with_unknown(BitMatrix.from_dense(cells))
 
 
-@pytest.mark.parametrize(
-    ("shape", "step"), [*zip(SHAPES, [40, 1, 3] * 3, strict=True), ((200, 67), 1), ((130, 127), 40)]
-)
+@pytest.mark.parametrize(("shape", "step"), [*zip(SHAPES, [40, 1, 3] * 3, strict=True), ((130, 127), 40)])
 def test_columns_become_rows(scratch, shape, step):
     table = table_of(shape)
     columns = table.transpose()
     transposer = Transposer(scratch, shape[0])
     for start in range(0, shape[1], step):
         transposer.add(columns[start : start + step])
+    exceeds_the_buffer = shape[0] * shape[1] > 8000
+    assert [file.stat().st_size % 8 for file in scratch.folder.iterdir()] == ([0] if exceeds_the_buffer else [])
     assert transposer.n_cols == shape[1]
     chunks = list(transposer.rows())
     assert stack_rows(chunks, shape[1]) == table
@@ -60,9 +57,8 @@ def test_sparse_columns_become_rows(scratch, monkeypatch, unknown, step):
     """Rows with many ones, or with unknown cells, are packed."""
     monkeypatch.setattr("bitatoms.io.sparse_transposing.CHUNK_ENTRIES", 100)
     monkeypatch.setattr("bitatoms.io.sparse_transposing._MAX_CHUNKS", 30)
-    X = random_bits(1, 130, 2100, 0.003)
+    X, lacking = random_bits(1, 130, 2100, 0.003), random_bits(3, 130, 2100, unknown)
     X[77] = random_bits(2, 1, 2100, 0.7)
-    lacking = random_bits(3, 130, 2100, unknown)
     lacking[:, :50] = lacking[:40] = 0
     table = BitMatrix.from_dense(X).with_unknown(BitMatrix.from_dense(lacking))
     columns = table.transpose()
@@ -79,15 +75,6 @@ def test_sparse_columns_become_rows(scratch, monkeypatch, unknown, step):
     assert list(scratch.folder.iterdir()) == []
 
 
-def test_sparse_columns_after_packed_ones(scratch):
-    table = table_of((130, 60))
-    columns = table.transpose()
-    chunks = [columns[:1], SparseBits.from_bits(columns[1:].filled()), columns[1:]]
-    expected = np.hstack((table.to_dense(float)[:, :1], table.filled().to_dense()[:, 1:], table.to_dense(float)[:, 1:]))
-    rows = transpose(scratch, chunks, 130).rows()
-    np.testing.assert_array_equal(stack_rows(rows, 119).to_dense(float), expected)
-
-
 def test_rows_that_exceed_the_limit_are_an_error_before_the_file_is_read(tmp_path, scratch):
     np.save(tmp_path / "wide.npy", np.asfortranarray(np.full((2, 200), 7.0)))
     source = StreamingSource(tmp_path / "wide.npy", "npy", "wide.npy", scratch)
@@ -97,30 +84,9 @@ def test_rows_that_exceed_the_limit_are_an_error_before_the_file_is_read(tmp_pat
     assert str(error.value).startswith(limit)
 
 
-def test_columns_are_written_to_the_scratch_folder_only_if_they_exceed_the_buffer(scratch):
-    columns = table_of((130, 200), 0).transpose()
-    transposer = Transposer(scratch, 130)
-    transposer.add(columns[:9])
-    assert list(scratch.folder.iterdir()) == []
-    transposer.add(columns[9:])
-    (file,) = scratch.folder.iterdir()
-    assert file.stat().st_size % (8 * 3) == 0
-
-
 @pytest.mark.filterwarnings("ignore::bitatoms.errors.InputWarning")  # missing values are read as unknown cells
-@pytest.mark.parametrize(
-    ("shape", "binarize", "missing"),
-    [
-        ((1, 1), None, "unknown"),
-        ((65, 64), None, "zero"),
-        ((130, 127), 0.5, "unknown"),
-        ((130, 127), -1, "zero"),
-        ((900, 67), None, "unknown"),
-        ((900, 67), 0.5, "zero"),
-        ((900, 67), 0, "unknown"),
-        ((900, 67), -1, "unknown"),
-    ],
-)
+@pytest.mark.parametrize("shape", [(1, 1), (65, 64), (900, 67)])
+@pytest.mark.parametrize(("binarize", "missing"), [(None, "unknown"), (0.5, "zero"), (0, "unknown"), (-1, "zero")])
 def test_entries_in_any_order(tmp_path, scratch, shape, binarize, missing):
     random = np.random.default_rng(3)
     cells = np.flatnonzero(random.random(shape[0] * shape[1]) < 0.3)
@@ -202,71 +168,3 @@ def test_duplicate_entries(tmp_path, scratch, binarize, values, message):
         else:
             with pytest.raises(ba.FileError, match=re.escape(message)):
                 build(each)
-
-
-def write_csc(path, table):
-    sp.save_npz(path, sp.csc_array(table.bits.to_dense(float)))
-
-
-def write_anndata(path, table):
-    anndata = pytest.importorskip("anndata")
-    adata = anndata.AnnData(sp.csc_matrix(table.bits.to_dense(np.float32)))
-    adata.obs_names, adata.var_names = list(table.row_names), list(table.columns)
-    adata.write_zarr(path) if path.suffix == ".zarr" else adata.write_h5ad(path)
-
-
-def write_genotypes(path, table):
-    pytest.importorskip("bed_reader")
-    ba.write(table, path)
-
-
-def write_column_major(path, table):
-    np.save(path, np.asfortranarray(table.bits.to_dense(float)))
-
-
-def write_items(path, table):
-    columns = map(str, range(table.shape[1])) if path.suffix == ".dat" else table.columns
-    rows = table.row_names if path.name in FORMATS else None
-    ba.write(ba.Table(table.bits.filled(), rows, tuple(columns)), path, FORMATS.get(path.name))
-
-
-WRITERS = {
-    "x.bed": write_genotypes,
-    "x.npz": write_csc,
-    "x.npy": write_column_major,
-    "x.h5ad": write_anndata,
-    "x.zarr": write_anndata,
-    "x.mtx": lambda path, table: ba.write(table, path),
-    "x.dat": write_items,
-    "x.basket": write_items,
-    "x.txt": write_items,
-}
-FORMATS = {"x.txt": "pairs"}
-
-
-def genotypes(n_rows, n_snps):
-    """Return a table of genotypes, some of them missing."""
-    copies = np.random.default_rng(5).choice([0.0, 1, 2, np.nan], (n_rows, n_snps), p=[0.4, 0.3, 0.2, 0.1])
-    copies[0] = 1  # a row without ones could not be written as a list of items
-    pairs = np.stack([copies >= 1, copies == 2], axis=2).astype(float)
-    pairs[np.isnan(copies)] = np.nan
-    bits = BitMatrix.from_any(pairs.reshape(n_rows, -1), missing="unknown")
-    columns = [f"rs{snp}:{allele}" for snp in range(n_snps) for allele in ("A", "AA")]
-    return ba.Table(bits, [f"i{row}" for row in range(n_rows)], columns)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    ("name", "shape", "transpose"),
-    [*((name, (401, 41), index % 2 == 0) for index, name in enumerate(WRITERS)), ("x.mtx", (3, 1), True)],
-)
-def test_files_give_the_table_in_memory(tmp_path, scratch, monkeypatch, name, shape, transpose):
-    use_small_chunks(monkeypatch, 2 * 401 * 7)
-    scratch = replace(scratch, limit=3 * LIMIT)
-    path = tmp_path / name
-    format = infer_format(path, FORMATS.get(name))
-    WRITERS[name](path, genotypes(*shape))
-    expected = ba.read(path, format, transpose=transpose)
-    source = StreamingSource(path, format, str(path), scratch)
-    assert collect(open_table(source, ReadOptions(transpose=transpose))) == expected
-    assert list(scratch.folder.iterdir()) == []

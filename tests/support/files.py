@@ -49,10 +49,10 @@ def tables(draw, rows=EITHER, columns=EITHER, **sizes):
     return Table(BitMatrix.from_dense(bits), **names)
 
 
-def assert_read_error(path, *parts, **options):
+def assert_read_error(path, *parts, read=ba.read, **options):
     """Assert that reading raises a one-line FileError that begins with the path and has these parts; return it."""
     with pytest.raises(ba.FileError) as caught:
-        ba.read(path, **options)
+        read(path, **options)
     message = str(caught.value)
     assert message.startswith(str(path)), message
     assert "\n" not in message

@@ -167,20 +167,16 @@ WRITTEN = {  # by bitatoms
     "bcf": Kind("table.bcf"),
 }
 GENOTYPES = ("bed", "pgen", "vcf", "bcf")
+ARRAY = {"row_names": False, "columns": False, "counts": True}  # an array of numbers has no names
 FOREIGN = {  # by other programs, as they write arrays, data frames and matrices
     "csv, NA": Kind("table.csv", write_text("NA"), row_names=False, counts=True),
     "csv, ?": Kind("table.csv", write_text("?"), row_names=False, counts=True),
-    "npy, Fortran order": Kind("table.npy", write_npy("F"), row_names=False, columns=False, counts=True),
-    "npy, float32": Kind("table.npy", write_npy("C", ">f4"), row_names=False, columns=False, counts=True),
-    "npz": Kind(
-        "table.npz", lambda path, table: np.savez(path, values(table)), row_names=False, columns=False, counts=True
-    ),
-    **{
-        format: Kind("table.npz", write_sparse(format), row_names=False, columns=False, counts=True)
-        for format in ("csr", "csc", "coo", "bsr", "dia")
-    },
-    "mtx, coordinates": Kind("table.mtx", write_mtx(False), row_names=False, columns=False, counts=True),
-    "mtx, array": Kind("table.mtx", write_mtx(True), row_names=False, columns=False, unknown=False, counts=True),
+    "npy, Fortran order": Kind("table.npy", write_npy("F"), **ARRAY),
+    "npy, float32": Kind("table.npy", write_npy("C", ">f4"), **ARRAY),
+    "npz": Kind("table.npz", lambda path, table: np.savez(path, values(table)), **ARRAY),
+    **{format: Kind("table.npz", write_sparse(format), **ARRAY) for format in ("csr", "csc", "coo", "bsr", "dia")},
+    "mtx, coordinates": Kind("table.mtx", write_mtx(False), **ARRAY),
+    "mtx, array": Kind("table.mtx", write_mtx(True), unknown=False, **ARRAY),
     "parquet, floats": Kind("table.parquet", lambda path, table: frame(table).to_parquet(path), counts=True),
     "feather, integers": Kind("table.feather", lambda path, table: frame(table, "Int8").to_feather(path)),
     "feather, booleans": Kind("table.feather", write_polars, row_names=False),
@@ -188,10 +184,8 @@ FOREIGN = {  # by other programs, as they write arrays, data frames and matrices
     "h5ad, csr": Kind("table.h5ad", write_h5ad(sp.csr_matrix, compression="gzip"), counts=True),
     "h5ad, csc": Kind("table.h5ad", write_h5ad(sp.csc_matrix, compression="lzf"), counts=True),
     "zarr, AnnData": Kind("table.zarr", write_anndata_zarr, counts=True),
-    "zarr, columns": Kind("table.zarr", write_zarr(chunks=(200, 7)), row_names=False, columns=False, counts=True),
-    "zarr 2": Kind(
-        "table.zarr", write_zarr(chunks=(3, 50), zarr_format=2), row_names=False, columns=False, counts=True
-    ),
+    "zarr, columns": Kind("table.zarr", write_zarr(chunks=(200, 7)), **ARRAY),
+    "zarr 2": Kind("table.zarr", write_zarr(chunks=(3, 50), zarr_format=2), **ARRAY),
     "h5mu": Kind("table.h5mu", write_h5mu),
     "10x": Kind("table.h5", write_ten_x, unknown=False),
 }

@@ -10,7 +10,6 @@ from bitatoms.io.readers import categories
 from support.files import assert_read_error
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
 TEXT = "customer,colour,age,member,kids\n" + "".join(
     f"c{row},{('red', 'blue', 'none')[row % 3]},{20 + row},{('yes', 'no')[row % 2]},{row % 4}\n" for row in range(40)
 )
@@ -18,12 +17,6 @@ COLUMNS = (
     "colour=blue", "colour=none", "colour=red", "age<30", "30<=age<40", "40<=age<50", "age>=50", "member", "kids=0",
     "kids=1", "kids=2", "kids=3",
 )  # fmt: skip
-
-
-def write_file(tmp_path, text, name="table.csv"):
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def as_sheet(tmp_path, text):
@@ -37,55 +30,42 @@ def as_sheet(tmp_path, text):
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "xlsx"])
-def test_a_file_is_encoded_as_its_frame_is(tmp_path, kind):
+def test_a_file_is_encoded_as_its_frame_is(file, tmp_path, kind):
     text = TEXT if kind == "csv" else TEXT.replace(",", "\t")
-    path = as_sheet(tmp_path, TEXT) if kind == "xlsx" else write_file(tmp_path, text, f"table.{kind}")
-    table = ba.read(path, categories=True)
+    table = ba.read(as_sheet(tmp_path, TEXT) if kind == "xlsx" else file(text, f"table.{kind}"), categories=True)
     assert table.columns == COLUMNS
     assert table.row_names == tuple(f"c{row}" for row in range(40))
-    rows = [line.split(",") for line in TEXT.splitlines()[1:]]
-    frame = {
-        "colour": [row[1] for row in rows],
-        "age": [int(row[2]) for row in rows],
-        "member": [row[3] == "yes" for row in rows],
-        "kids": [int(row[4]) for row in rows],
-    }
-    encoded = ba.encode(frame)
+    _, colour, age, member, kids = zip(*(line.split(",") for line in TEXT.splitlines()[1:]), strict=True)
+    frame = {"colour": list(colour), "age": list(map(int, age)), "member": [word == "yes" for word in member]}
+    encoded = ba.encode(frame | {"kids": list(map(int, kids))})
     assert table.bits == encoded.bits
     assert ba.Encoding.of(table) == ba.Encoding.of(encoded)
 
 
 @pytest.mark.parametrize("chunk_rows", [1, 7, 39, 40])
-def test_files_are_read_in_chunks(tmp_path, monkeypatch, chunk_rows):
-    path = write_file(tmp_path, TEXT)
-    expected = ba.read(path, categories=True)
+def test_files_are_read_in_chunks(file, tmp_path, monkeypatch, chunk_rows):
+    expected = ba.read(file(TEXT), categories=True)
     monkeypatch.setattr(categories, "_MAX_CHUNK_ROWS", chunk_rows)
-    assert ba.read(path, categories=True) == expected
-    store = ba.pack(path, tmp_path / "table.zarr", categories=True)
+    assert ba.read(file(TEXT), categories=True) == expected
+    store = ba.pack(file(TEXT), tmp_path / "table.zarr", categories=True)
     assert ba.Encoding.of(store) == ba.Encoding.of(expected)
     assert ba.read(tmp_path / "table.zarr") == expected
 
 
 @pytest.mark.parametrize("most", [5, 30])
-def test_columns_of_many_numbers_are_counted_as_numbers(tmp_path, monkeypatch, most):
-    path = write_file(tmp_path, TEXT)
-    expected = ba.read(path, categories=True)
+def test_columns_of_many_numbers_are_counted_as_numbers(file, monkeypatch, most):
+    expected = ba.read(file(TEXT), categories=True)
     monkeypatch.setattr(categories, "_MAX_TEXTS", most)
     monkeypatch.setattr(categories, "_MAX_CHUNK_ROWS", 8)
-    assert ba.read(path, categories=True) == expected
-    assert_read_error(
-        write_file(tmp_path, TEXT.replace(",59,", ",old,")),
-        "'age' contains numbers and 'old'" if most == 30 else "'age' has more than 5 different texts",
-        categories=True,
-    )
-    texts = "".join(f"x{row},t{row}\n" for row in range(40))
-    assert_read_error(
-        write_file(tmp_path, "a,b\n" + texts), f"more than {most} different texts", 'without="b"', categories=True
-    )
+    assert ba.read(file(TEXT), categories=True) == expected
+    problem = "'age' contains numbers and 'old'" if most == 30 else "'age' has more than 5 different texts"
+    assert_read_error(file(TEXT.replace(",59,", ",old,")), problem, categories=True)
+    texts = file("a,b\n" + "".join(f"x{row},t{row}\n" for row in range(40)))
+    assert_read_error(texts, f"more than {most} different texts", 'without="b"', categories=True)
 
 
-def test_missing_words_are_unknown_in_all_columns_of_the_variable(tmp_path):
-    path = write_file(tmp_path, "colour,age\nred,20\n,30\nNA,?\nred,n/a\nblue,40\nred,50\n")
+def test_missing_words_are_unknown_in_all_columns_of_the_variable(file):
+    path = file("colour,age\nred,20\n,30\nNA,?\nred,n/a\nblue,40\nred,50\n")
     with pytest.warns(InputWarning, match="4 missing values are read as unknown cells"):
         table = ba.read(path, categories=True, bins=2)
     assert table.columns == ("colour=blue", "colour=red", "age<40", "age>=40")
@@ -110,26 +90,25 @@ ROW_NAMES = {  # files, whether the first column names the rows
 
 
 @pytest.mark.parametrize("case", ROW_NAMES)
-def test_row_names(tmp_path, case):
+def test_row_names(file, case):
     text, has_names = ROW_NAMES[case]
-    path = write_file(tmp_path, text)
-    assert (ba.read(path, categories=True).row_names is not None) == has_names
+    assert (ba.read(file(text), categories=True).row_names is not None) == has_names
     if case != "blank header":
-        assert ba.read(path, categories=True, row_names=False).row_names is None
+        assert ba.read(file(text), categories=True, row_names=False).row_names is None
 
 
-def test_types_of_columns_can_be_chosen(tmp_path):
-    path = write_file(tmp_path, "zip,mark,b\n" + "01234,1,x\n1234,2,y\n10115,3,x\n" * 3)
+def test_types_of_columns_can_be_chosen(file):
+    path = file("zip,mark,b\n" + "01234,1,x\n1234,2,y\n10115,3,x\n" * 3)
     table = ba.read(path, categories=True, as_category="zip", as_number=["mark"], bins=3, without="b")
     assert table.columns == ("zip=01234", "zip=10115", "zip=1234", "mark<2", "2<=mark<3", "mark>=3")
     assert_read_error(path, 'as_number="b"', "'x', which is not a number", categories=True, as_number="b")
     assert_read_error(path, "bins requires categories=True", bins=3)
-    assert_read_error(path, "categories=True cannot be combined with long", categories=True, long="zip,b")
-    assert_read_error(path, "categories=True cannot be combined with binarize", categories=True, binarize=3)
+    for name, value in (("long", "zip,b"), ("binarize", 3)):
+        assert_read_error(path, f"categories=True cannot be combined with {name}", categories=True, **{name: value})
 
 
-def test_a_file_without_header(tmp_path):
-    path = write_file(tmp_path, "x,3\ny,4\nx,5\ny,3\n" * 5)
+def test_a_file_without_header(file):
+    path = file("x,3\ny,4\nx,5\ny,3\n" * 5)
     table = ba.read(path, categories=True)
     assert table.columns == ("1=x", "1=y", "2=3", "2=4", "2=5")
     assert len(table) == 20
@@ -138,13 +117,14 @@ def test_a_file_without_header(tmp_path):
     np.testing.assert_array_equal(model.transform(path), model.transform(table))
     rows = "\n".join(",".join(map(str, row)) for row in table.to_dense().tolist())
     with pytest.warns(UserWarning, match="the columns of X have no names"):
-        np.testing.assert_array_equal(model.transform(write_file(tmp_path, rows)), model.transform(table))
+        np.testing.assert_array_equal(model.transform(file(rows)), model.transform(table))
 
 
 BAD = {
     "ragged": ("a,b\nx,1\ny\n", "line 3 has 1 cells; expected 2"),
     "unnamed": ("a,,b\nx,1,2\nx,1,3\n", "column 2 has no name"),
     "duplicate name": ("a,a\nx,1\ny,2\n", "columns 1 and 2 have the same name 'a'"),
+    "duplicate encoding": ("a,a=b\nb=c,c\nd,c\nd,d\n", "'a' and 'a=b' would both be encoded as 'a=b=c'"),
     "empty": ("", "the file is empty"),
     "no values": ("a,b\n,NA\n,\n", "the table has no column with values"),
     "not UTF-8": (b"a,b\nK\xe4se,1\n", "line 2 is not UTF-8"),
@@ -153,61 +133,51 @@ BAD = {
 }
 
 
-def test_equal_names_are_numbered(tmp_path):
-    path = write_file(tmp_path, "a,a\nx,x\ny,x\nx,y\n")
-    table = ba.read(path, categories=True, duplicates="number")
+def test_equal_names_are_numbered(file):
+    table = ba.read(file("a,a\nx,x\ny,x\nx,y\n"), categories=True, duplicates="number")
     assert table.columns == ("a=x", "a=y", "a.2=x", "a.2=y")
-    path = write_file(tmp_path, "a,a=b\nb=c,c\nd,c\nd,d\n")
-    message = assert_read_error(path, "'a' and 'a=b' would both be encoded as 'a=b=c'", categories=True)
-    assert "duplicates" not in message
 
 
 @pytest.mark.parametrize("case", BAD)
 @pytest.mark.filterwarnings("ignore::bitatoms.errors.InputWarning")  # of columns without values
-def test_malformed_files(tmp_path, case):
+def test_malformed_files(file, case):
     text, part = BAD[case]
-    path = tmp_path / "table.csv"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    assert_read_error(path, part, categories=True)
+    message = assert_read_error(file(text), part, categories=True)
+    assert ("duplicates" in message) == (case == "duplicate name")
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    path = write_file(tmp_path_factory.mktemp("model"), TEXT)
+    path = tmp_path_factory.mktemp("model") / "table.csv"
+    path.write_text(TEXT)
     return ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).fit(ba.read(path, categories=True))
 
 
-def test_a_model_reads_new_files(tmp_path, model):
-    path = write_file(tmp_path, TEXT)
-    expected = model.transform(ba.read(path, categories=True))
-    np.testing.assert_array_equal(model.transform(path), expected)
+def test_a_model_reads_new_files(file, tmp_path, model):
+    expected = model.transform(ba.read(file(TEXT), categories=True))
+    np.testing.assert_array_equal(model.transform(file(TEXT)), expected)
     np.testing.assert_array_equal(model.transform(as_sheet(tmp_path, TEXT)), expected)
     lines = [line.split(",") for line in TEXT.splitlines()]
-    other = write_file(tmp_path, "\n".join(",".join((*line[:0:-1], "9")) for line in lines).replace(",9", ",more", 1))
+    other = file("\n".join(",".join((*line[:0:-1], "9")) for line in lines).replace(",9", ",more", 1))
     with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'more'"):
         np.testing.assert_array_equal(model.transform(other), expected)
-
-
-def test_a_first_column_with_equal_values_does_not_name_the_rows(tmp_path, model):
     header, first, second, *_ = TEXT.splitlines()
-    path = write_file(tmp_path, "\n".join((header, first, second)))
-    assert read_matching(path, model.as_model().header).row_names == ("c0", "c1")
-    path = write_file(tmp_path, "\n".join((header, first, second.replace("c1", "c0"))))
+    two = read_matching(file("\n".join((header, first, second))), model.as_model().header)
+    assert two.row_names == ("c0", "c1")
     with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'customer'"):
-        assert read_matching(path, model.as_model().header).row_names is None
+        equal = read_matching(file("\n".join((header, first, first))), model.as_model().header)
+    assert equal.row_names is None
 
 
-def test_a_model_notes_unseen_and_absent_values(tmp_path, model):
-    path = write_file(tmp_path, "colour,age,member\nred,20,yes\npink,x,no\n")
+def test_a_model_notes_unseen_and_absent_values(file, model):
+    path = file("colour,age,member\nred,20,yes\npink,x,no\n")
     with pytest.warns(InputWarning), pytest.raises(ba.FileError, match="'age' contains text, such as 'x'"):
         model.transform(path)
-    path = write_file(tmp_path, "colour,age,member\nred,20,yes\npink,,no\n")
     with (
         pytest.warns(InputWarning, match="1 absent column is unknown: 'kids'"),
         pytest.warns(InputWarning, match=r"1 value was not there .* colour \(1, such as 'pink'\)"),
         pytest.warns(InputWarning, match="1 missing value is read as an unknown cell"),
     ):
-        model.transform(path)
-    encoded = write_file(tmp_path, "colour=red,colour=blue\n1,0\n")
+        model.transform(file("colour,age,member\nred,20,yes\npink,,no\n"))
     with pytest.warns(InputWarning, match="10 absent columns are unknown"):
-        assert len(model.transform(encoded)) == 1
+        assert len(model.transform(file("colour=red,colour=blue\n1,0\n"))) == 1

@@ -47,13 +47,6 @@ def test_scipy_reads_written_files_and_ignores_names(tmp_path):
     assert max(map(len, text.splitlines())) <= 1024  # the limit of the format
 
 
-def test_round_trip_of_names_with_any_characters(tmp_path):
-    names = ["", "a\nb", "%", "\ud800", "\0", " c "]
-    table = Table(BitMatrix.from_dense(np.eye(6, dtype=np.uint8)), row_names=names, columns=names)
-    ba.write(table, tmp_path / "table.mtx")
-    assert ba.read(tmp_path / "table.mtx") == table
-
-
 @pytest.mark.parametrize("symmetry", ["general", "symmetric"])
 @pytest.mark.parametrize("field", ["pattern", "integer", "real"])
 @SMALL
@@ -69,42 +62,29 @@ def test_reads_scipy_files(folder, field, symmetry, X, dense):
 
 
 @pytest.mark.parametrize("one", ["1", "1.0", "1.", "1.0000000000000000e+00", "1.0E-00", "+1", "10e-1", "0.1e1"])
-def test_notations_of_one(tmp_path, one):
+def test_notations_of_one(file, one):
     ones = [f"{k} {k} {one}" for k in range(1, 4)]
-    (tmp_path / "ones.mtx").write_text(mtx_text("3 3 4", *ones, "1 3 .0", kind="coordinate real general"))
-    np.testing.assert_array_equal(ba.read(tmp_path / "ones.mtx").to_dense(), np.eye(3))
+    path = file(mtx_text("3 3 4", *ones, "1 3 .0", kind="coordinate real general"), "ones.mtx")
+    np.testing.assert_array_equal(ba.read(path).to_dense(), np.eye(3))
 
 
-def test_comments_blank_lines_and_crlf_are_accepted(tmp_path):
-    header = "\ufeff%%matrixmarket MATRIX Coordinate Pattern General\r\n%\r\n% bitatoms rows\r\n\r\n 2\t2 2 \r\n"
-    (tmp_path / "table.mtx").write_bytes(header.encode() + b"\r\n1 1\r\n\r\n  2   2")
-    np.testing.assert_array_equal(ba.read(tmp_path / "table.mtx").to_dense(), np.eye(2))
-
-
-def test_comments_in_any_encoding_are_accepted(tmp_path):
-    text = mtx_text("1 1 1", "1 1").replace("general\n", "general\n% Käse\n")
-    (tmp_path / "table.mtx").write_bytes(text.encode("latin-1"))
-    assert ba.read(tmp_path / "table.mtx").shape == (1, 1)
+def test_comments_blank_lines_and_crlf_are_accepted(file):
+    header = "\ufeff%%matrixmarket MATRIX Coordinate Pattern General\r\n%\r\n% bitatoms rows\r\n".encode()
+    comment = "% Käse\r\n\r\n 2\t2 2 \r\n".encode("latin-1")  # comments may be in any encoding
+    path = file(header + comment + b"\r\n1 1\r\n\r\n  2   2", "table.mtx")
+    np.testing.assert_array_equal(ba.read(path).to_dense(), np.eye(2))
 
 
 @pytest.mark.parametrize("kind", ["coordinate real skew-symmetric", "array real skew-symmetric"])
-def test_skew_symmetric_matrix_needs_binarize(tmp_path, kind):
+def test_skew_symmetric_matrix_needs_binarize(file, kind):
     entries = ("2 1 1", "3 1 0", "3 2 1") if "coordinate" in kind else ("1", "0", "1")
-    (tmp_path / "skew.mtx").write_text(mtx_text("3 3 3" if "coordinate" in kind else "3 3", *entries, kind=kind))
-    assert_read_error(tmp_path / "skew.mtx", "row 1, column 2: -1", "binarize=0")
-    np.testing.assert_array_equal(
-        ba.read(tmp_path / "skew.mtx", binarize=0).to_dense(), [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
-    )
-
-
-def test_symmetric_array_stores_its_lower_triangle(tmp_path):
-    (tmp_path / "half.mtx").write_text(mtx_text("3 3", "1", "0", "1", "0", "1", "0", kind="array integer symmetric"))
-    np.testing.assert_array_equal(ba.read(tmp_path / "half.mtx").to_dense(), [[1, 0, 1], [0, 0, 1], [1, 1, 0]])
+    path = file(mtx_text("3 3 3" if "coordinate" in kind else "3 3", *entries, kind=kind), "skew.mtx")
+    assert_read_error(path, "row 1, column 2: -1", "binarize=0")
+    np.testing.assert_array_equal(ba.read(path, binarize=0).to_dense(), [[0, 0, 0], [1, 0, 0], [0, 1, 0]])
 
 
 REAL = "coordinate real general"
 BAD = {
-    "empty": ("", "empty"),
     "blank": ("\n\n", "first line"),
     "text": ("a,b\n1,0\n", "first line", "%%MatrixMarket"),
     "a vector": ("%%MatrixMarket vector coordinate real general\n3 1\n1 1\n", "first line"),
@@ -132,15 +112,12 @@ BAD = {
     "NaN as a row index": (mtx_text("2 2 2", "1 1 0.5", "nan 1 1", kind=REAL), "line 4", "nan is not a row index"),
     "a huge real row index": (mtx_text("2 2 2", "1 1 0.5", "1e300 1 1", kind=REAL), "but only 2 rows"),
     "too few numbers": (mtx_text("2 2 2", "1 1", "2"), "line 4 has 1 numbers; expected 2 (row and column)"),
-    "too many numbers": (mtx_text("2 2 2", "1 1", "2 2 1"), "line 4 has 3 numbers; expected 2"),
     "too few and too many numbers": (mtx_text("2 2 2", "1", "1 2 2"), "line 3 has 1 numbers; expected 2"),
     "two values per line": (mtx_text("1 2", "1 1", kind="array integer general"), "line 3 has 2 numbers; expected 1"),
-    "a word": (mtx_text("2 2 2", "1 1", "2 two"), "line 4: 'two' is not a number"),
     "two joined numbers": (mtx_text("2 2 1", "1-1 2"), "line 3: '1-1' is not a number"),
     "two decimal points": (mtx_text("2 2 2", "1 1 1.0", "1 2 1.0.0", kind=REAL), "line 4: '1.0.0' is not a number"),
     "a comment in the middle": (mtx_text("2 2 1", "% now", "1 1"), "line 3: '%' is not a number"),
     "a zero byte": (mtx_text("2 2 1", "1 1\0"), "line 3", "is not a number"),
-    "a two": (mtx_text("2 2 1", "1 2 2", kind="coordinate integer general"), "row 1, column 2: 2", "binarize=0"),
     "a duplicate entry": (mtx_text("2 2 2", "1 2", "1 2"), "row 1, column 2", "has two entries"),
     "in both triangles": (mtx_text("2 2 2", "1 2", "2 1", kind="coordinate pattern symmetric"), "has two entries"),
     "too few values": (mtx_text("2 2", "1", "0", "1", kind="array integer general"), "it ends after 3 of 4"),
@@ -156,7 +133,6 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_malformed_files_are_errors(tmp_path, case):
+def test_malformed_files_are_errors(file, case):
     text, *parts = BAD[case]
-    (tmp_path / "bad.mtx").write_text(text)
-    assert_read_error(tmp_path / "bad.mtx", *parts)
+    assert_read_error(file(text, "bad.mtx"), *parts)

@@ -13,7 +13,6 @@ from support.files import assert_read_error
 from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
 COUNTS = np.random.default_rng(0).poisson(0.5, (3, 70)).astype(np.float32)
 GENES = [f"gene{number}" for number in range(70)]
 RNA = ad.AnnData(COUNTS, obs=FRAME, var=pd.DataFrame({"length": range(70)}, index=GENES), layers={"counts": COUNTS})
@@ -62,11 +61,6 @@ def test_modalities_of_other_rows_and_sizes_equal_those_written(tmp_path, to_for
     assert list(ba.read(path, modality="rna").row_data["kind"]) == ["b", "a", "b", "a", "b"]
 
 
-def test_a_file_without_modalities(tmp_path):
-    assert_read_error(write_h5mu(tmp_path / "cells.h5mu"), "it has no modalities")
-    assert_read_error(write_h5mu(tmp_path / "cells.h5mu"), "it has no modalities", modality="rna")
-
-
 def test_a_modality_is_an_anndata(path):
     for layer in (None, "counts"):
         table = ba.read(path, modality="rna", layer=layer, binarize=0)
@@ -76,22 +70,16 @@ def test_a_modality_is_an_anndata(path):
     assert ba.read(path, modality="protein", binarize=0).columns == tuple("abcd")
 
 
-def test_several_modalities_are_listed(path):
+def test_several_modalities_are_listed(path, tmp_path):
     assert_read_error(path, "it has 2 modalities ('rna', 'protein'); pass modality", binarize=0)
     assert_read_error(path, "there is no modality 'atac' (modalities: 'rna', 'protein')", modality="atac")
     assert_read_error(path, "there is no layer 'raw' (layers: 'counts')", modality="rna", layer="raw")
     assert_read_error(path, "is neither 0 nor 1", "binarize=0", modality="rna")
-
-
-def test_one_modality_needs_no_name(tmp_path):
-    path = write_h5mu(tmp_path / "cells.h5mu", rna=RNA)
-    assert ba.read(path, binarize=0) == TABLE
-    assert ba.read(path, binarize=0, transpose=True).row_names == tuple(GENES)
-    assert ba.read(ba.pack(path, tmp_path / "cells.zarr", binarize=0).path) == TABLE
-
-
-def test_other_formats_have_no_modality(tmp_path):
-    ba.write(TABLE, tmp_path / "cells.h5ad")
-    assert_read_error(tmp_path / "cells.h5ad", "modality applies to h5mu, 10x, zarr, not to 'h5ad'", modality="rna")
-    ba.write(TABLE, tmp_path / "cells.zarr")
-    assert_read_error(tmp_path / "cells.zarr", "this is not a MuData; omit modality", modality="rna")
+    for modality in (None, "rna"):
+        assert_read_error(write_h5mu(tmp_path / "cells.h5mu"), "it has no modalities", modality=modality)
+    for name, part in (
+        ("cells.h5ad", "modality applies to h5mu, 10x, zarr, not to 'h5ad'"),
+        ("cells.zarr", "this is not a MuData; omit modality"),
+    ):
+        ba.write(TABLE, tmp_path / name)
+        assert_read_error(tmp_path / name, part, modality="rna")

@@ -10,8 +10,8 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.io.npz import METADATA_KEY, TABLE_FORMAT, encode_metadata, write_npz
-from bitatoms.table import Picture, Table
+from bitatoms.io.npz import METADATA_KEY, TABLE_FORMAT, encode_metadata
+from bitatoms.table import Table
 from support.files import assert_read_error
 from support.npz import npy, npy_with_header, npz
 from support.strategies import random_bits
@@ -19,33 +19,15 @@ from support.strategies import random_bits
 # Packed tables
 
 
-def test_round_trip_of_pictures_and_names_with_any_characters(tmp_path):
-    bits = BitMatrix.from_dense(random_bits(0, 6, 12, 0.5))
-    table = Table(
-        bits, row_names=list("äöü\n\0x"), columns=[f"\ud800{k}" for k in range(12)], picture=Picture((3, 4), (5, 12))
-    )
-    ba.write(table, tmp_path / "table.npz")
-    assert ba.read(tmp_path / "table.npz") == table
-
-
-def test_packed_tables_are_compressed(tmp_path):
-    ba.write(np.zeros((1000, 1000), np.uint8), tmp_path / "zeros.npz")
-    assert (tmp_path / "zeros.npz").stat().st_size < 5000
-
-
 def test_numpy_loads_written_npy_files(tmp_path):
     X = random_bits(3, 9, 70, 0.5)
-    ba.write(X, tmp_path / "array.npy")
+    with pytest.warns(UserWarning, match=r"array\.npy: .*names.*\.npz") as caught:
+        ba.write(Table(BitMatrix.from_dense(X), columns=list(map(str, range(70)))), tmp_path / "array.npy")
+    assert caught[0].filename == __file__
     np.testing.assert_array_equal(np.load(tmp_path / "array.npy"), X)
     assert np.load(tmp_path / "array.npy").dtype == np.uint8
-
-
-def test_writing_names_to_npy_warns(tmp_path):
-    table = Table(BitMatrix.from_dense([[1, 0]]), columns=["a", "b"])
-    with pytest.warns(UserWarning, match=r"array\.npy: .*names.*\.npz") as caught:
-        ba.write(table, tmp_path / "array.npy")
-    assert caught[0].filename == __file__
-    assert ba.read(tmp_path / "array.npy").columns is None
+    ba.write(np.zeros((1000, 1000), np.uint8), tmp_path / "zeros.npz")
+    assert (tmp_path / "zeros.npz").stat().st_size < 5000  # compressed
 
 
 # Arrays
@@ -80,22 +62,11 @@ def test_layer_selects_an_array(tmp_path):
 def test_reads_rows_packed_by_packbits(tmp_path, n_cols):
     X, clean = random_bits(8, 11, n_cols, 0.5), random_bits(9, 11, n_cols, 0.5)
     packed = {"X": np.packbits(X, axis=1), "clean": np.packbits(clean, axis=1)}
-    np.savez(tmp_path / "packed.npz", **packed, shape=X.shape, y=np.arange(11))
-    np.testing.assert_array_equal(ba.read(tmp_path / "packed.npz").to_dense(), X)
-    np.testing.assert_array_equal(ba.read(tmp_path / "packed.npz", layer="clean").to_dense(), clean)
-    np.testing.assert_array_equal(ba.read(tmp_path / "packed.npz", binarize=0).to_dense(), X)
-
-
-def test_rows_packed_in_the_other_bit_order_are_errors(tmp_path):
-    X = np.ones((3, 10), np.uint8)
-    np.savez(tmp_path / "packed.npz", X=np.packbits(X, axis=1, bitorder="little"), shape=X.shape)
-    assert_read_error(tmp_path / "packed.npz", "packed in another bit order")
-
-
-def test_reading_a_model_is_an_error(tmp_path):
-    about = {"format": "bitatoms model", "version": 1}
-    write_npz(tmp_path / "model.npz", {METADATA_KEY: encode_metadata(about), "atoms": np.zeros((2, 2), np.uint8)})
-    assert_read_error(tmp_path / "model.npz", "not a table, but a model", "bitatoms show")
+    path = tmp_path / "packed.npz"
+    np.savez(path, **packed, shape=X.shape, y=np.arange(11))
+    np.testing.assert_array_equal(ba.read(path).to_dense(), X)
+    np.testing.assert_array_equal(ba.read(path, layer="clean").to_dense(), clean)
+    np.testing.assert_array_equal(ba.read(path, binarize=0).to_dense(), X)
 
 
 # Malformed files
@@ -109,13 +80,11 @@ def claiming(shape, descr="|u1", values=b""):
 ARRAY = npy(np.eye(40, dtype=np.uint8))
 ARCHIVE = npz(X=np.eye(3))
 MALFORMED_NPY = {
-    "empty": (b"", "empty"),
     "truncated values": (ARRAY[:-1], "truncated", "1599"),
     "longer than its header claims": (ARRAY + b"\0", "corrupt", "1601"),
     "a truncated header": (ARRAY[:20], "truncated"),
     "a truncated magic string": (ARRAY[:3], "truncated"),
     "text": (b"a,b\n1,0\n", "not a NumPy array"),
-    "another format": (npz(X=np.eye(2)), "looks like 'npz'", 'format="npz"'),
     "a malformed header": (npy_with_header("rubbish"), "corrupt"),
     "a header with code": (npy_with_header("__import__('os').system('true')"), "corrupt"),
     "a deeply nested header": (npy_with_header("(" * 3000), "corrupt"),
@@ -133,7 +102,6 @@ MALFORMED_NPY = {
     "zero dimensions": (npy(np.array(1)), "0 dimensions", "reshape"),
     "one dimension": (npy(np.ones(3)), "1 dimension ", "(3,)", "reshape"),
     "three dimensions": (npy(np.ones((2, 3, 4))), "3 dimensions"),
-    "a two": (npy(np.array([[0, 1], [1, 2]])), "row 1, column 1 (counted from 0): 2 is neither 0 nor 1", "binarize=0"),
     "a two in Fortran order": (npy(np.array([[0, 1, 1], [1, 1, 2]], order="F")), "row 1, column 2 (counted from 0)"),
     "a negative number": (npy(np.array([[0, -1]])), "-1 is neither"),
     "infinite": (npy(np.array([[0, np.inf]])), "inf is neither"),
@@ -142,17 +110,30 @@ MALFORMED_NPY = {
 
 
 @pytest.mark.parametrize("case", MALFORMED_NPY)
-def test_malformed_npy_files_are_errors(tmp_path, case):
+def test_malformed_npy_files_are_errors(file, case):
     content, *parts = MALFORMED_NPY[case]
-    (tmp_path / "bad.npy").write_bytes(content)
-    assert_read_error(tmp_path / "bad.npy", *parts)
+    assert_read_error(file(content, "bad.npy"), *parts)
 
 
-def packed_table(changes=(), bits=None):
+def archive(*members, method=zipfile.ZIP_STORED):
+    """Return an archive of these pairs of names and arrays, compressed by any method."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as made:
+        for name, array in members:
+            made.writestr(name, npy(array))
+    return file.getvalue()
+
+
+EYE = np.eye(3)
+LITTLE = {"X": np.packbits(np.ones((3, 10), np.uint8), axis=1, bitorder="little"), "shape": np.array([3, 10])}
+MODEL = encode_metadata({"format": "bitatoms model", "version": 1})
+
+
+def packed_table(changes=(), **arrays):
     """Return the bytes of a packed table with changed metadata or bits."""
     metadata = {"format": TABLE_FORMAT, "version": 1, "n_rows": 2, "n_cols": 3, "rows": None, "columns": None}
     metadata = encode_metadata(metadata | {"picture": None} | dict(changes))
-    return npz(**{METADATA_KEY: metadata, "bits": np.array([[1], [6]], np.uint8) if bits is None else bits})
+    return npz(**{METADATA_KEY: metadata, "bits": np.array([[1], [6]], np.uint8)} | arrays)
 
 
 def with_directory_field(content, field, value, size):
@@ -161,45 +142,26 @@ def with_directory_field(content, field, value, size):
     return content[:place] + value.to_bytes(size, "little") + content[place + size :]
 
 
-def compressed_by(method):
-    """Return an archive that is compressed by another method than those of NumPy."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", method) as archive:
-        archive.writestr("X.npy", npy(np.zeros((10, 10))))
-    return file.getvalue()
-
-
-def with_duplicate_names():
-    """Return an archive with two arrays named X."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("X", npy(np.eye(2)))
-        archive.writestr("X.npy", npy(np.eye(3)))
-    return file.getvalue()
-
-
+CLAIM = with_directory_field(ARCHIVE, 24, 2**31, 4)
 MALFORMED_NPZ = {
-    "empty": (b"", "empty"),
     "truncated at its end": (ARCHIVE[:-30], "not a zip file"),
     "its first half": (ARCHIVE[: len(ARCHIVE) // 2], "corrupt"),
     "text": (b"a,b\n1,0\n", "corrupt"),
-    "another format": (ARRAY, "looks like 'npy'"),
     "without arrays": (npz(), "no arrays"),
     "not an array": (npz(X=b"hello"), "'X'", "not a NumPy array"),
     "a path out of the folder": (npz(**{"../../X": b"hello"}), "not a NumPy array"),
-    "duplicate names": (with_duplicate_names(), "two arrays named 'X'"),
-    "a truncated array": (npz(X=npy(np.eye(3))[:-8]), "'X'", "truncated"),
-    "another compression": (compressed_by(zipfile.ZIP_LZMA), "np.savez"),
-    "a huge claimed size": (with_directory_field(npz(X=np.eye(3)), 24, 2**31, 4), "claims an impossible size"),
-    "huge claimed sizes": (
-        with_directory_field(with_directory_field(npz(X=np.eye(3)), 24, 2**31, 4), 20, 2**31, 4),
-        "claims an impossible size",
-    ),
-    "encrypted": (with_directory_field(npz(X=np.eye(3)), 8, 1, 2), "corrupt"),
-    "a wrong checksum": (with_directory_field(npz(X=np.eye(3)), 16, 12345, 4), "CRC"),
+    "duplicate names": (archive(("X", EYE), ("X.npy", EYE)), "two arrays named 'X'"),
+    "a truncated array": (npz(X=npy(EYE)[:-8]), "'X'", "truncated"),
+    "another compression": (archive(("X.npy", EYE), method=zipfile.ZIP_LZMA), "np.savez"),
+    "a huge claimed size": (CLAIM, "claims an impossible size"),
+    "huge claimed sizes": (with_directory_field(CLAIM, 20, 2**31, 4), "claims an impossible size"),
+    "encrypted": (with_directory_field(ARCHIVE, 8, 1, 2), "corrupt"),
+    "a wrong checksum": (with_directory_field(ARCHIVE, 16, 12345, 4), "CRC"),
     "only a 1-D array": (npz(y=np.arange(3)), "1 dimension"),
     "only 1-D arrays": (npz(y=np.arange(3), z=np.arange(3)), "several arrays", "'y', 'z'"),
     "objects": (npz(X=np.array([[None]])), "never unpickled"),
+    "packed in another bit order": (npz(**LITTLE), "packed in another bit order"),
+    "a model": (npz(**{METADATA_KEY: MODEL, "atoms": EYE}), "not a table, but a model", "bitatoms show"),
     "a newer table": (packed_table({"version": 99, "bitatoms": "9.9"}), "bitatoms 9.9", "update"),
     "an unknown format": (packed_table({"format": "bitatoms\nthing"}), "not a table"),
     "no version": (packed_table({"version": None}), "corrupt"),
@@ -211,6 +173,9 @@ MALFORMED_NPZ = {
     "bits of another shape": (packed_table(bits=np.array([[1]], np.uint8)), "corrupt", "(1, 1)"),
     "bits of another type": (packed_table(bits=np.array([[1], [6]], np.int64)), "corrupt", "int64"),
     "nonzero padding bits": (packed_table(bits=np.array([[1], [15]], np.uint8)), "corrupt", "column 3"),
+    "a mask of another shape": (packed_table(unknown=np.zeros((1, 1), np.uint8)), "corrupt", "'unknown'"),
+    "a mask of another type": (packed_table(unknown=np.zeros((2, 1))), "corrupt", "'unknown'"),
+    "nonzero padding bits of a mask": (packed_table(unknown=np.full((2, 1), 255, np.uint8)), "corrupt", "'unknown'"),
     "a fractional number of rows": (packed_table({"n_rows": 1.5}), "corrupt"),
     "a negative number of rows": (packed_table({"n_rows": -1}), "-1 rows"),
     "a huge table": (packed_table({"n_rows": 10**12, "n_cols": 10**12}), "GiB"),
@@ -223,15 +188,13 @@ MALFORMED_NPZ = {
 
 
 @pytest.mark.parametrize("case", MALFORMED_NPZ)
-def test_malformed_npz_files_are_errors(tmp_path, case):
+def test_malformed_npz_files_are_errors(file, case):
     content, *parts = MALFORMED_NPZ[case]
-    (tmp_path / "bad.npz").write_bytes(content)
-    assert_read_error(tmp_path / "bad.npz", *parts)
+    assert_read_error(file(content, "bad.npz"), *parts)
 
 
-def test_header_written_by_python_2(tmp_path):
-    header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (2L, 3L), }"
-    header = header.ljust(117) + b"\n"
-    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes([1, 0, 0, 0, 1, 1])
-    (tmp_path / "table.npy").write_bytes(content)
-    assert ba.read(tmp_path / "table.npy").to_dense().tolist() == [[1, 0, 0], [0, 1, 1]]
+def test_header_written_by_python_2(file):
+    content = npy_with_header(
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (2L, 3L), }", bytes([1, 0, 0, 0, 1, 1])
+    )
+    assert ba.read(file(content, "table.npy")).to_dense().tolist() == [[1, 0, 0], [0, 1, 1]]

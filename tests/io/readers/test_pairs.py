@@ -12,12 +12,6 @@ from bitatoms.table import Table
 from support.files import assert_read_error
 
 
-def write_file(tmp_path, text, name="orders.pairs"):
-    path = tmp_path / name
-    path.write_text(text)
-    return path
-
-
 def ones_of(table):
     """Return the names of the row and the column of each one."""
     rows = table.row_names or tuple(map(str, range(len(table))))
@@ -25,10 +19,13 @@ def ones_of(table):
     return {(rows[row], columns[column]) for row, column in np.argwhere(table.to_dense()).tolist()}
 
 
-def test_lines_may_be_in_any_order_and_occur_twice(tmp_path):
-    path = write_file(tmp_path, "order,item\n7,milk\n12,bread\n7,tea\n\n12,milk\n7,milk\n")
+def test_lines_may_be_in_any_order_and_occur_twice(orders, tmp_path):
+    path = orders("order,item\n7,milk\n12,bread\n7,tea\n\n12,milk\n7,milk\n")
     expected = Table(BitMatrix.from_dense([[1, 0, 1], [1, 1, 0]]), ["7", "12"], ["milk", "bread", "tea"])
     assert ba.read(path) == expected
+    like_the_header = Table(BitMatrix.from_dense([[1, 0], [1, 1]]), ["row", "row_"], ["item", "item_"])
+    ba.write(like_the_header, path)
+    assert ba.read(path) == like_the_header
 
 
 @pytest.mark.parametrize(
@@ -43,32 +40,25 @@ def test_lines_may_be_in_any_order_and_occur_twice(tmp_path):
         ("7,milk\n", False),
     ],
 )
-def test_header_is_detected(tmp_path, text, has_header):
-    path = write_file(tmp_path, text)
-    detected = ba.read(path)
-    assert detected == ba.read(path, header=has_header)
+def test_header_is_detected(orders, text, has_header):
+    detected = ba.read(orders(text))
+    assert detected == ba.read(orders(text), header=has_header)
     assert len(ones_of(detected)) == text.count("\n") - has_header
     assert {row for row, _ in ones_of(detected)} <= {"7", "8", "ann", "bob"}
 
 
-def test_names_like_the_header_are_kept(tmp_path):
-    table = Table(BitMatrix.from_dense([[1, 0], [1, 1]]), ["row", "row_"], ["item", "item_"])
-    ba.write(table, tmp_path / "table.pairs")
-    assert ba.read(tmp_path / "table.pairs") == table
-
-
-def test_other_columns_are_dropped_by_name_or_number(tmp_path):
+def test_other_columns_are_dropped_by_name_or_number(orders):
     lines = "7,3,2020-01-01,milk\n7,1,2020-01-01,tea\n8,1,2020-01-02,tea\n"
-    path = write_file(tmp_path, "who,count,date,what\n" + lines)
+    path = orders("who,count,date,what\n" + lines)
     assert_read_error(path, "the columns are 'who', 'count', 'date', 'what'; two are needed", "long", "without")
     assert_read_error(path, "there is no column 'dat' (did you mean 'date'?)", without=["count", "dat"])
     expected = {("7", "milk"), ("7", "tea"), ("8", "tea")}
     assert ones_of(ba.read(path, without=["count", "date"])) == expected
-    assert ones_of(ba.read(write_file(tmp_path, lines), without=["2", "3"])) == expected
+    assert ones_of(ba.read(orders(lines), without=["2", "3"])) == expected
 
 
-def test_missing_items(tmp_path):
-    path = write_file(tmp_path, "order,item\n7,milk\n8,\n9, \n9,tea\n")
+def test_missing_items(orders):
+    path = orders("order,item\n7,milk\n8,\n9, \n9,tea\n")
     assert_read_error(path, "2 values are missing, the first at line 3, column 'item'", 'missing="zero"')
     table = ba.read(path, missing="zero")
     assert table.row_names == ("7", "8", "9")
@@ -82,8 +72,8 @@ RETURNS = (
 )
 
 
-def test_returned_items_are_not_bought(tmp_path):
-    path = write_file(tmp_path, RETURNS)
+def test_returned_items_are_not_bought(orders):
+    path = orders(RETURNS)
     about = "7 lines have a quantity .column 'Qty'. of 0 or less.* 2 rows of the table would have no items left"
     with (
         pytest.warns(ba.errors.InputWarning, match=about),
@@ -94,11 +84,14 @@ def test_returned_items_are_not_bought(tmp_path):
     assert (table.row_names, table.columns) == (("8", "10"), ("jam", "gin", "milk"))
     assert ba.read(path, long="order,item", without="Qty").bits.count() == 9  # quantities are ignored
     assert ba.read(path, without="Qty") == ba.read(path, long="order,item", without="Qty")
+    path = orders("order,item,quantity\n7,milk,-1\n8,tea,0\n")
+    advice = "no item has a quantity above 0 in column 'quantity'", 'without="quantity"'
+    assert_read_error(path, *advice, long="order,item")
 
 
-def test_quantities_that_cannot_be_read_are_noted(tmp_path):
+def test_quantities_that_cannot_be_read_are_noted(orders):
     """A minus may follow a number, and brackets mean the same."""
-    path = write_file(tmp_path, "order,item,quantity\n7,milk,two\n7,tea,2-\n8,tea,(1)\n8,jam,n/a\n8,gin,3 l\n")
+    path = orders("order,item,quantity\n7,milk,two\n7,tea,2-\n8,tea,(1)\n8,jam,n/a\n8,gin,3 l\n")
     about = "2 lines have a quantity .column 'quantity'. that is no number, and is read as 1 .first: line 2, 'two'."
     with (
         pytest.warns(ba.errors.InputWarning, match=about),
@@ -106,12 +99,6 @@ def test_quantities_that_cannot_be_read_are_noted(tmp_path):
     ):
         table = ba.read(path, long="order,item")
     assert ones_of(table) == {("7", "milk"), ("8", "jam"), ("8", "gin")}
-
-
-def test_a_file_of_returns_only(tmp_path):
-    path = write_file(tmp_path, "order,item,quantity\n7,milk,-1\n8,tea,0\n")
-    advice = "no item has a quantity above 0 in column 'quantity'", 'without="quantity"'
-    assert_read_error(path, *advice, long="order,item")
 
 
 def test_rows_and_columns_without_ones_are_lost_with_a_warning(tmp_path):
@@ -128,19 +115,14 @@ def test_rows_and_columns_without_ones_are_lost_with_a_warning(tmp_path):
         ba.write(table, tmp_path / "table.pairs")
 
 
-def test_new_orders_are_matched_by_item(tmp_path):
-    lines = "".join(f"{order},{item}\n" for order in range(20) for item in (["a", "b"], ["c"])[order % 2])
-    path = write_file(tmp_path, "order,item\n" + lines)
-    model = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).fit(ba.read(path))
-    new = write_file(tmp_path, "order,item\nx,b\nx,gin\nx,a\n", "new.pairs")
-    with pytest.warns(ba.errors.InputWarning, match="ignored 1 column that the model was not fitted on: 'gin'"):
-        codes = model.transform(str(new))
-    assert model.inverse_transform(codes).tolist() == [[1, 1, 0]]
-
-
-def test_a_file_that_changes_while_it_is_read(tmp_path):
-    path = write_file(tmp_path, "order,item\n7,milk\n8,tea\n")
+def test_a_file_that_changes_while_it_is_read(orders):
+    path = orders("order,item\n7,milk\n8,tea\n")
     stream = pairs.read(ba.io.stream.Source(path, "pairs", str(path)), ba.io.stream.ReadOptions())
     path.write_text("order,item\n7,milk\n9,tea\n")
     with pytest.raises(ba.FileError, match="the file changed while it was read"):
         list(stream.chunks)
+
+
+@pytest.fixture
+def orders(file):
+    return lambda text: file(text, "orders.pairs")

@@ -23,12 +23,6 @@ def path(tmp_path_factory):
     return tmp_path_factory.mktemp("pictures") / "picture.pbm"
 
 
-@pytest.fixture(params=[pbm.CHUNK_BITS, 300], ids=["one chunk", "several chunks"])
-def chunk_bits(request, monkeypatch):
-    """Read pictures as one chunk, and as several."""
-    monkeypatch.setattr(pbm, "CHUNK_BITS", request.param)
-
-
 def raw(bits):
     """Return a picture as P4."""
     return f"P4\n{bits.shape[1]} {bits.shape[0]}\n".encode() + np.packbits(bits, axis=1).tobytes()
@@ -55,9 +49,10 @@ def test_blocks_equal_cut_blocks_and_are_written_as_the_picture(path, seed, heig
         assert ba.read(path, blocks=(tall, wide)) == table
 
 
-@pytest.mark.usefixtures("chunk_bits")
+@pytest.mark.parametrize("chunk_bits", [pbm.CHUNK_BITS, 300])
 @pytest.mark.parametrize("separator", ["", " ", "\t\n"])
-def test_reads_text_pictures_with_and_without_blanks(tmp_path, separator):
+def test_reads_text_pictures_with_and_without_blanks(tmp_path, monkeypatch, chunk_bits, separator):
+    monkeypatch.setattr(pbm, "CHUNK_BITS", chunk_bits)
     bits = random_bits(0, 30, 70, 0.5)
     path = tmp_path / "text.pbm"
     path.write_text(plain(bits, separator))
@@ -66,42 +61,24 @@ def test_reads_text_pictures_with_and_without_blanks(tmp_path, separator):
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 1 << 20])
-def test_comments_are_ignored(tmp_path, monkeypatch, chunk):
+def test_comments_are_ignored(file, monkeypatch, chunk):
     monkeypatch.setattr(pbm, "_TEXT_CHUNK", chunk)
-    path = tmp_path / "commented.pbm"
-    path.write_bytes(b"P1#one\n# by hand 1 0\r3 #wide\n\n2# high\n#0 1 1\r10 #1\n1 0#0\n11 #")
+    path = file(b"P1#one\n# by hand 1 0\r3 #wide\n\n2# high\n#0 1 1\r10 #1\n1 0#0\n11 #", "a.pbm")
+    assert ba.read(path, binarize=0).to_dense().tolist() == [[1, 0, 1], [0, 1, 1]]
+    assert not ba.read(path, binarize=1).to_dense().any()
+    path = file(b"P4\n# by hand\n3\n# 7\n2#8\n\xbf\x7f", "a.pbm")  # padding bits may have any value
     assert ba.read(path).to_dense().tolist() == [[1, 0, 1], [0, 1, 1]]
-    path.write_bytes(b"P4\n# by hand\n3\n# 7\n2#8\n\xbf\x7f")  # padding bits may have any value
-    assert ba.read(path).to_dense().tolist() == [[1, 0, 1], [0, 1, 1]]
 
 
-def test_writing_names_warns(tmp_path):
-    table = Table(BitMatrix.from_dense([[1, 0]]), columns=["milk", "bread"])
-    with pytest.warns(
-        UserWarning, match=r"a\.pbm: an image cannot store names of rows and columns; \.npz and \.csv files can"
-    ):
-        ba.write(table, tmp_path / "a.pbm")
-    assert ba.read(tmp_path / "a.pbm") == Table(table.bits)
-
-
-def test_rows_that_are_pictures_are_written_as_lines(tmp_path):
-    X, _ = ba.datasets.digits()
-    ba.write(Table(BitMatrix.from_dense(X), picture=Picture((8, 8))), tmp_path / "digits.pbm")
-    assert np.array_equal(ba.read(tmp_path / "digits.pbm").to_dense(), X)
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
-def test_writing_an_empty_table_is_an_error(tmp_path, shape):
-    with pytest.raises(ba.FileError, match=r"a\.pbm: a table of shape . x . has no pixels; write \.npz or \.csv"):
-        ba.write(Table(BitMatrix.zeros(*shape)), tmp_path / "a.pbm")
-    assert not list(tmp_path.iterdir())
-
-
-def test_binarize(tmp_path):
-    path = tmp_path / "a.pbm"
-    path.write_bytes(b"P1 2 1 01")
-    assert ba.read(path, binarize=0).to_dense().tolist() == [[0, 1]]
-    assert ba.read(path, binarize=1).to_dense().tolist() == [[0, 0]]
+def test_what_an_image_cannot_store(tmp_path):
+    named = Table(BitMatrix.from_dense(random_bits(0, 5, 4, 0.5)), columns=list("abcd"), picture=Picture((2, 2)))
+    with pytest.warns(UserWarning, match=r"a\.pbm: an image cannot store names of rows and columns; \.npz and \.csv"):
+        ba.write(named, tmp_path / "a.pbm")
+    assert ba.read(tmp_path / "a.pbm") == Table(named.bits)  # the lines of the image, even if the rows are pictures
+    for shape in ((0, 3), (3, 0)):
+        with pytest.raises(ba.FileError, match=r"b\.pbm: a table of shape . x . has no pixels; write \.npz or \.csv"):
+            ba.write(Table(BitMatrix.zeros(*shape)), tmp_path / "b.pbm")
+    assert not (tmp_path / "b.pbm").exists()
 
 
 BITS = random_bits(1, 9, 20, 0.5)
@@ -111,69 +88,54 @@ HUGE = 10**12
 
 
 @pytest.mark.parametrize(
-    ("content", "parts"),
+    ("content", "part"),
     [
-        (b"", ["the file is empty"]),
-        (b"x", ["does not begin with P1 or P4"]),
-        (b"who,milk\nann,1\n", ["does not begin with P1 or P4"]),
-        (b"P5\n2 2\n255\nabcd", ["this is a gray image (P5)", "convert it to .pbm"]),
-        (b"P3\n1 1\n255\n1 2 3", ["this is a color image (P3)"]),
-        (b"\x93NUMPY\x01\x00", ["it looks like 'npy'; pass format=\"npy\""]),
-        (b"P4", ["ends within the header"]),
-        (b"P4\n20 # 9", ["ends within the header"]),
-        (b"P420 9\n", ["no blank follows P4"]),
-        (b"P4\n-2 9\n", ["header is malformed: '-' in the width"]),
-        (b"P4\n2 9.0\n", ["header is malformed: '.' in the height"]),
-        (b"P4\n2 \xff\n", [r"header is malformed: '\xff' in the height"]),
-        (b"P4\n0 9\n", ["a width of 0"]),
-        (b"P4\n9 0\n", ["a height of 0"]),
-        (b"P4\n#" + bytes(1 << 17), ["the header is longer than 64 KiB"]),
-        (b"P4\n" + b"9" * 100 + b" 1\n", ["header is malformed"]),
-        (GOOD[:-1], ["truncated: 1 bytes are missing in an image of 9 x 20 pixels"]),
-        (GOOD[:-27], ["truncated: 27 bytes are missing"]),
-        (GOOD + b"\n", ["data follows the image of 9 x 20 pixels"]),
-        (GOOD + GOOD, ["the file contains several images"]),
-        (b"P1 2 2 0110 P1 1 1 1", ["the file contains several images"]),
-        (b"P1 2 2 01100", ["data follows the image of 2 x 2 pixels"]),
-        (b"P1 2 2 0 1 1", ["1 pixels are missing"]),
-        (b"P1 2 2 01", ["at least 2 pixels are missing"]),
-        (b"P1 2 2 0120", ["line 2 of the image, pixel 1: '2' is neither 0 nor 1"]),
-        (b"P1 2 2 01-0", ["line 2 of the image, pixel 1: '-' is neither 0 nor 1"]),
-        (f"P4 {HUGE} {HUGE}\n".encode(), ["missing in an image of"]),
-        (f"P1 {HUGE} 1\n".encode(), ["missing in an image of"]),
-        (gzip.compress(f"P4 {HUGE} {HUGE}\n".encode(), mtime=0), ["more than a file of this size can hold"]),
-        (gzip.compress(GOOD, mtime=0)[:-12], ["the compressed data is corrupt or truncated"]),
-        (gzip.compress(GOOD, mtime=0)[:20], ["the compressed data is corrupt or truncated"]),
-        (gzip.compress(GOOD, mtime=0)[:-4] + b"\1\2\3\4", ["the compressed data is corrupt or truncated"]),
-        (gzip.compress(GOOD[:-5], mtime=0), ["5 bytes are missing"]),
-        (b"\x1f\x8b" + b"junk" * 9, ["the compressed data is corrupt or truncated"]),
+        (b"who,milk\nann,1\n", "does not begin with P1 or P4"),
+        (b"P5\n2 2\n255\nabcd", "this is a gray image (P5)"),
+        (b"P3\n1 1\n255\n1 2 3", "this is a color image (P3)"),
+        (b"P4", "ends within the header"),
+        (b"P4\n20 # 9", "ends within the header"),
+        (b"P420 9\n", "no blank follows P4"),
+        (b"P4\n-2 9\n", "header is malformed: '-' in the width"),
+        (b"P4\n2 9.0\n", "header is malformed: '.' in the height"),
+        (b"P4\n2 \xff\n", r"header is malformed: '\xff' in the height"),
+        (b"P4\n0 9\n", "a width of 0"),
+        (b"P4\n9 0\n", "a height of 0"),
+        (b"P4\n#" + bytes(1 << 17), "the header is longer than 64 KiB"),
+        (b"P4\n" + b"9" * 100 + b" 1\n", "header is malformed"),
+        (GOOD[:-1], "truncated: 1 bytes are missing in an image of 9 x 20 pixels"),
+        (GOOD[:-27], "truncated: 27 bytes are missing"),
+        (GOOD + b"\n", "data follows the image of 9 x 20 pixels"),
+        (GOOD + GOOD, "the file contains several images"),
+        (b"P1 2 2 0110 P1 1 1 1", "the file contains several images"),
+        (b"P1 2 2 01100", "data follows the image of 2 x 2 pixels"),
+        (b"P1 2 2 0 1 1", "1 pixels are missing"),
+        (b"P1 2 2 01", "at least 2 pixels are missing"),
+        (b"P1 2 2 0120", "line 2 of the image, pixel 1: '2' is neither 0 nor 1"),
+        (f"P4 {HUGE} {HUGE}\n".encode(), "missing in an image of"),
+        (f"P1 {HUGE} 1\n".encode(), "missing in an image of"),
+        (gzip.compress(f"P4 {HUGE} {HUGE}\n".encode(), mtime=0), "more than a file of this size can hold"),
+        (gzip.compress(GOOD, mtime=0)[:-12], "the compressed data is corrupt or truncated"),
+        (gzip.compress(GOOD, mtime=0)[:-4] + b"\1\2\3\4", "the compressed data is corrupt or truncated"),
+        (gzip.compress(GOOD[:-5], mtime=0), "5 bytes are missing"),
     ],
 )
-def test_malformed_files_are_errors(tmp_path, content, parts):
-    path = tmp_path / "bad.pbm"
-    path.write_bytes(content)
-    assert_read_error(path, *parts)
-    assert_read_error(path, *parts, blocks=(4, 4))
-
-
-def test_blocks_that_do_not_fit_into_memory_are_errors(tmp_path):
-    path = tmp_path / "small.pbm"
-    path.write_bytes(GOOD)
-    assert_read_error(path, "of memory are available", blocks=(10**9, 10**9))
+def test_malformed_files_are_errors(file, content, part):
+    assert_read_error(file(content, "bad.pbm"), part)
+    assert_read_error(file(content, "bad.pbm"), part, blocks=(4, 4))
 
 
 @pytest.mark.parametrize("blocks", [4, (0, 4), (4, -1), (1, 2, 3)])
-def test_blocks_must_be_a_pair_of_positive_integers(tmp_path, blocks):
-    path = tmp_path / "small.pbm"
-    path.write_bytes(GOOD)
+def test_blocks_must_be_a_pair_of_positive_integers(file, blocks):
+    path = file(GOOD, "small.pbm")
     with pytest.raises(ValueError, match="blocks"):
         ba.read(path, blocks=blocks)
+    assert_read_error(path, "of memory are available", blocks=(10**9, 10**9))
 
 
-def test_peak_memory_of_a_compressed_file_of_blanks(tmp_path):
+def test_peak_memory_of_a_compressed_file_of_blanks(file):
     """The text is a thousand times as long as the file, nearly all of it blanks."""
-    path = tmp_path / "bomb.pbm.gz"
-    path.write_bytes(gzip.compress(b"P1 2 1 " + b" " * (1 << 25) + b"01", mtime=0))
+    path = file(gzip.compress(b"P1 2 1 " + b" " * (1 << 25) + b"01", mtime=0), "bomb.pbm.gz")
     table, peak = read_with_peak(path)
     assert table.to_dense().tolist() == [[0, 1]]
     assert peak < 5e6
