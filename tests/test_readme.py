@@ -155,9 +155,9 @@ def small_tables(monkeypatch):
     }
     for name, table in tables.items():
         monkeypatch.setitem(demo._ALL, name, demo._ALL[name]._replace(data=lambda table=table: table))
-    picture, (X, labels) = ba.datasets.halftone()[100:164, 200:296], ba.datasets.digits()
+    picture, (X, labels) = ba.datasets.halftone()[100:196, 200:392], ba.datasets.digits()
     monkeypatch.setattr(ba.datasets, "halftone", lambda: picture)
-    monkeypatch.setattr(ba.datasets, "digits", lambda: (X[:80], labels[:80]))
+    monkeypatch.setattr(ba.datasets, "digits", lambda: (X[:120], labels[:120]))
 
 
 def write_table():
