@@ -73,6 +73,10 @@ def test_reports_equal_the_oracle(X, seed, n_roles, min_peers, min_share):
 # Six clerks, of whom Fay may also pay; a guard; Hal, who only may vote; and Ida, who may do nothing.
 COLUMNS = ["read", "write", "print", "pay", "open", "vote"]
 CLERK = [1, 1, 1, 0, 0, 0]
+PEOPLE = {
+    **dict.fromkeys(("ann", "bob", "cat", "dan"), CLERK), "eve": [1, 1, 0, 0, 0, 0], "fay": [1, 1, 1, 1, 0, 0],
+    "gus": [0, 0, 0, 0, 1, 0], "hal": [0, 0, 0, 0, 0, 1], "ida": [0, 0, 0, 0, 0, 0],
+}  # fmt: skip
 USERS = pd.DataFrame(PEOPLE, index=COLUMNS).T
 ROLES = pd.DataFrame(
     {"clerk": [1, 1, 0, 0, 0], "printing": [0, 0, 1, 0, 0], "payer": [1, 0, 0, 1, 0], "guard": [0, 0, 0, 0, 1]},
