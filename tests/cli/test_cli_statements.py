@@ -1,6 +1,5 @@
 """bitatoms rules, recommend and score, and what commands print as JSON about files."""
 
-import csv
 import json
 import re
 
@@ -9,6 +8,8 @@ import pytest
 
 pytest.importorskip("typer")
 
+from support.commands import rows_of
+
 
 @pytest.fixture(autouse=True)
 def baskets(put):
@@ -16,16 +17,10 @@ def baskets(put):
     return put("or")
 
 
-def rows_of(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def test_rules_are_printed_as_sentences(bitatoms, baskets):
     model, table = baskets
     for data, rules in (((), model.rules()), (("table.csv",), model.rules(table))):
-        code, out, _ = bitatoms("rules", "model.npz", *data, "--top", "2")
-        assert code == 0
+        out = bitatoms.output("rules", "model.npz", *data, "--top", "2")
         lines = out.splitlines()
         assert lines[0].startswith(f"{len(rules)} rules from 5 patterns")
         assert [re.sub(r" \(×[\d.]+\)\.$", "", line) for line in lines[2:4]] == [f"O{str(r)[1:]}" for r in rules[:2]]
@@ -80,8 +75,7 @@ def test_numbers_of_one_row_are_in_the_singular(bitatoms, tmp_path):
 def test_the_rows_that_fit_worst_are_printed_with_their_wrong_cells(bitatoms, baskets):
     model, table = baskets
     worst = model.worst_rows(table, 3)
-    code, out, _ = bitatoms("score", "model.npz", "table.csv", "-n", "3")
-    assert code == 0
+    out = bitatoms.output("score", "model.npz", "table.csv", "-n", "3")
     assert out.startswith(f"table.csv: 300 rows take {-model.score(table):.1f} bits per row on average")
     for line, fit in zip(out.splitlines()[-3:], worst, strict=True):
         assert line.startswith(f"{table.row_names[fit.row]}: {fit.bits:.1f} bits")

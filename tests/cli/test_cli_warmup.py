@@ -54,8 +54,7 @@ def test_reproduce_prints_claims(bitatoms, monkeypatch):
     )
     found = [Experiment("here", "Here", "How it converges", "", (Panel("digits", "", (), claims),))]
     monkeypatch.setattr("bitatoms.cli.reproduce.run_experiments", lambda folder, callback, **how: found)
-    code, stdout, _ = bitatoms("reproduce", "-o", "paper")
-    assert code == 0
+    stdout = bitatoms.output("reproduce", "-o", "paper")
     assert stdout.split("\n")[1:6] == [
         "How it converges: digits",
         "  agrees: It converges",

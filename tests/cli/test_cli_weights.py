@@ -25,8 +25,7 @@ def counted(put):
 
 def test_a_weight_column_gives_the_model_of_the_weights(bitatoms, counted, tmp_path):
     outputs = ("-o", "m.npz", "--codes", "codes.csv", "--report", "r.html")
-    code, printed, _ = bitatoms("fit", "table.csv", "--weight-column", "count", *outputs)
-    assert code == 0
+    printed = bitatoms.output("fit", "table.csv", "--weight-column", "count", *outputs)
     assert "table.csv: 60 rows of 12 columns" in printed
     assert f"Weights: column 'count', {WEIGHTS.sum()} rows in all" in printed
     assert "Next:" not in bitatoms("fit", "table.csv", "--weight-column", "count", "-k", "1", "-o", "one.npz")[1]
