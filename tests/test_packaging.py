@@ -111,15 +111,6 @@ def test_only_publishing_gets_a_token_and_it_publishes_what_ci_built():
     assert not [step for step in publish["steps"] if "run" in step or "checkout" in step.get("uses", "")]
 
 
-def test_issue_forms_are_complete():
-    for name in ("bug", "feature", "wrong_result"):
-        form = read_yaml(f".github/ISSUE_TEMPLATE/{name}.yml")
-        assert form.keys() == {"name", "description", "labels", "body"}
-        ids = [element["id"] for element in form["body"]]
-        assert len(ids) == len(set(ids))
-        assert all(element["attributes"]["label"] for element in form["body"])
-
-
 # --- built files
 
 

@@ -118,13 +118,6 @@ def stop_at(monkeypatch, no_figures):
     return stop
 
 
-def test_a_method_that_fails_does_not_end_the_others(bitatoms, stop_at):
-    stop_at("mob", RuntimeError("out of luck"))
-    stdout = bitatoms.output("compare", "table.csv", *FEW, "-o", ".")
-    assert "MOB (XOR), 1 atom: failed: out of luck." in stdout
-    assert "GreConD" in stdout
-
-
 def test_interrupt_keeps_completed_runs_and_an_earlier_comparison(bitatoms, stop_at, tmp_path):
     command = ("compare", "table.csv", *FEW, "-o", "out", "-q")
     stop_at("bitatoms-or", KeyboardInterrupt())

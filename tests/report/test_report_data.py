@@ -32,27 +32,6 @@ def both(request):
     return specimen(request.param)
 
 
-def test_counts_of_another_table_are_those_of_its_reconstruction(both):
-    model, training = both
-    table = Table(training.bits[1:], columns=training.columns, picture=training.picture)
-    data = report_data(model, table)
-    assert not data.is_training_table
-    X, codes = table.to_dense(), model.transform(table)
-    made = model.inverse_transform(codes)
-    row, bits = data.row(17), data.row_bits
-    for found, expected in (
-        (data.codes.to_dense(), codes), (data.uses, codes.sum(axis=0)), (data.ones, X.sum(axis=0)),
-        (data.missed, (X > made).sum(axis=0)), (data.invented, (X < made).sum(axis=0)),
-        (row.data, X[17]), (row.reconstruction, made[17]),
-        (row.missed, np.flatnonzero(X[17] > made[17])), (row.invented, np.flatnonzero(X[17] < made[17])),
-    ):  # fmt: skip
-        assert np.array_equal(found, expected)
-    assert np.allclose(bits, -model.score_samples(table))
-    assert data.codelength == ba.codelength(X, model.components_, codes, bias=model.bias_, algebra=model.algebra_)
-    assert data.bits_without == ba.codelength(X).total
-    assert (row.better, row.worse) == pytest.approx(((bits > bits[17]).mean(), (bits < bits[17]).mean()))
-
-
 def test_curve_points_are_codelengths_with_the_first_atoms(both):
     model, table = both
     data, learned = report_data(model, table), model.as_model()

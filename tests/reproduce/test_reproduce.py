@@ -13,7 +13,6 @@ from bitatoms.reproduce import Claim, Experiment, Panel, Verdict, reproduce, wri
 from bitatoms.reproduce.datasets import PaperDataset, load_digits, load_halftone
 from bitatoms.reproduce.experiment import summarize_verdicts
 from bitatoms.reproduce.experiments.model_claims import model_claims
-from bitatoms.reproduce.mosaics import GAP, mosaic
 from bitatoms.reproduce.runs import run_learning, run_selection, starting_atoms, stopping_round
 from bitatoms.reproduce.selection_curve import count_minima, running_median
 from bitatoms.table import Picture, Table
@@ -135,14 +134,3 @@ def test_the_curve_of_selection():
     values = np.random.default_rng(0).random(30)
     expected = [np.median(values[max(0, at - 2) : at + 3]) for at in range(30)]
     assert (running_median(values, reach=2) == expected).all()
-
-
-def test_a_mosaic_is_filled_row_by_row():
-    sheet = mosaic(BitMatrix.from_dense([[1, 0], [0, 1], [1, 1]]), (1, 2), 2)
-    assert np.where(sheet == GAP, 9, sheet).tolist() == [
-        [9] * 7,
-        [9, 1, 0, 9, 0, 1, 9],
-        [9] * 7,
-        [9, 1, 1] + [9] * 4,
-        [9] * 7,
-    ]
