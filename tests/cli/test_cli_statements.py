@@ -30,6 +30,15 @@ def test_rules_are_printed_as_sentences(bitatoms, baskets):
     assert (code, out) == (0, none)
 
 
+def test_itemsets_have_their_share_of_the_rows(baskets):
+    pytest.importorskip("pandas")
+    model, table = baskets
+    frame, X = model.to_itemsets(table), table.to_dense() == 1
+    assert len(frame) > 5
+    columns = [[table.columns.index(item) for item in items] for items in frame["itemsets"]]
+    np.testing.assert_allclose(frame["support"], [X[:, own].all(axis=1).mean() for own in columns])
+
+
 def test_rules_are_written_and_printed_as_json(bitatoms, baskets, tmp_path):
     rules = baskets.model.rules(baskets.table, min_confidence=0.5)
     how = ("rules", "model.npz", "table.csv", "--min-confidence", "0.5")
@@ -80,7 +89,7 @@ def test_the_rows_that_fit_worst_are_printed_with_their_wrong_cells(bitatoms, ba
     for line, fit in zip(out.splitlines()[-3:], worst, strict=True):
         assert line.startswith(f"{table.row_names[fit.row]}: {fit.bits:.1f} bits")
         assert f"{fit.cells[0].kind}: {fit.cells[0].feature} ({fit.cells[0].bits:.1f})" in line
-    result = json.loads(bitatoms("score", "model.npz", "table.csv", "-n", "3", "--json")[1])
+    result = json.loads(bitatoms.output("score", "model.npz", "table.csv", "-n", "3", "--json"))
     assert [row["bits"] for row in result["worst"]] == [fit.bits for fit in worst]
     assert result["worst"][0]["cells"] == [cell._asdict() for cell in worst[0].cells]
     assert result["mean_bits"] == pytest.approx(-model.score(table))

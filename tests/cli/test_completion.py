@@ -28,19 +28,17 @@ def answers(put):
 
 def test_missing_values_are_filled_in(bitatoms, answers, tmp_path):
     model, table = answers
-    n_missing, expected = table.bits.n_unknown, model.complete(table)
-    density = f"{expected.bits.density:.1%}"
-    code, out, _ = bitatoms("complete", "model.npz", "table.csv", "-o", "filled.csv")
-    line = f"filled.csv: 300 rows of 40 columns, {density} ones, {n_missing} missing values filled in\n"
-    assert (code, out) == (0, line)
-    filled = ba.read("filled.csv")
+    expected = model.complete(table)
+    out = bitatoms.output("complete", "model.npz", "table.csv", "-o", "filled.csv")
+    shape = f"filled.csv: 300 rows of 40 columns, {expected.bits.density:.1%} ones"
+    assert out == f"{shape}, {table.bits.n_unknown} missing values filled in\n"
+    filled, text = ba.read("filled.csv"), (tmp_path / "filled.csv").read_text()
     assert filled.bits == expected.bits
     assert (filled.row_names, filled.columns) == (table.row_names, table.columns)
-    assert bitatoms("complete", "model.npz", "table.csv")[1] == (tmp_path / "filled.csv").read_text()
-    assert bitatoms("complete", "model.npz", "filled.csv", "-o", "same.csv")[1].endswith(
-        ", 0 missing values filled in\n"
-    )
-    assert (tmp_path / "same.csv").read_text() == (tmp_path / "filled.csv").read_text()
+    assert bitatoms("complete", "model.npz", "table.csv")[1] == text
+    out = bitatoms.output("complete", "model.npz", "filled.csv", "-o", "same.csv")
+    assert out.endswith(", 0 missing values filled in\n")
+    assert (tmp_path / "same.csv").read_text() == text
     only = ("complete", "model.npz", "filled.csv", "--only-missing", "-q")
     assert bitatoms(*only) == (0, "row,column,value,probability\n", "")
 

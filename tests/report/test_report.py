@@ -184,9 +184,9 @@ def test_features_removed_by_an_atom_are_marked_with_not():
     assert model.bias_.any()
     html = report_html(model, table)
     assert "unless a pattern changes that (the bias)" in html
-    for feature in model.patterns()[0].features:
-        assert f"<bdi>{feature}</bdi>" in html
-    assert "<bdi>not item" in html
+    features = model.patterns()[0].features
+    assert any(feature.startswith("not item") for feature in features)
+    assert all(f"<bdi>{feature}</bdi>" in html for feature in features)
 
 
 WITHOUT_PATTERNS = {
@@ -213,15 +213,13 @@ def test_table_without_patterns_has_a_page(name):
     assert targets <= {f"#{attrs['id']}" for _, attrs in outline.tags if "id" in attrs}
 
 
-@pytest.mark.parametrize("coder", ["bmp", "greedy", "exact"])
-def test_models_of_the_paper_search_have_a_page(coder):
+def test_models_of_the_paper_search_have_a_page():
     X = ba.datasets.planted(80, 20, 3, noise=0.02, random_state=0).X
-    model = ba.BinaryDictionaryLearning(3, search="paper", coder=coder, algebra="or", random_state=0).fit(X)
-    assert "3 patterns" in Outline(report_html(model, X[:1])).text
-    without_savings = Model.from_factorization(ba.proximus(X, radius=5, random_state=0))
-    html = report_html(without_savings, X)
-    assert "bits saved</dt><dd>0" not in html
-    assert "bits saved</option>" not in html
+    for coder in ("bmp", "greedy", "exact"):
+        model = ba.BinaryDictionaryLearning(3, search="paper", coder=coder, algebra="or", random_state=0).fit(X)
+        assert "3 patterns" in page_text(model, X[:1])
+    html = report_html(Model.from_factorization(ba.proximus(X, radius=5, random_state=0)), X)
+    assert not re.search("bits saved</dt><dd>0|bits saved</option>", html)  # its savings are not known
 
 
 # --- safety
