@@ -21,33 +21,25 @@ def names_of(requirements):
     return {re.match(r"[\w-]+", requirement)[0].lower() for requirement in requirements}
 
 
-def test_required_libraries_are_those_of_the_package():
-    assert {library.distribution for library in LIBRARIES.values() if library.extra is None} == names_of(
-        PROJECT["dependencies"]
-    )
-
-
-def test_extras_install_the_libraries():
+def test_libraries_are_those_of_the_package_and_its_extras():
+    required = {library.distribution for library in LIBRARIES.values() if library.extra is None}
+    assert required == names_of(PROJECT["dependencies"])
     for library in LIBRARIES.values():
         if library.extra is not None and library.distribution != "h5py":  # which anndata requires
             assert library.distribution in names_of(PROJECT["optional-dependencies"][library.extra])
 
 
 def test_all_imported_libraries_are_listed():
-    imported = set()
-    for file in Path(ba.__file__).parent.rglob("*.py"):
-        text = file.read_text(encoding="utf-8")
-        imported |= {
-            *re.findall(r"^ *(?:import|from) ([a-z]\w*)(?:\.\w+)*(?: as \w+| import .*)?$", text, re.MULTILINE)
-        }
+    statement = re.compile(r"^ *(?:import|from) ([a-z]\w*)(?:\.\w+)*(?: as \w+| import .*)?$", re.MULTILINE)
+    files = Path(ba.__file__).parent.rglob("*.py")
+    imported = {name for file in files for name in statement.findall(file.read_text(encoding="utf-8"))}
     assert {"numpy", "zarr", "dask"} <= imported
     assert imported - set(sys.stdlib_module_names) - OTHERS - {"bitatoms"} <= LIBRARIES.keys()
 
 
 def test_commands_that_install():
-    assert pip_command("typer", "rich") == 'pip install "bitatoms[cli]"'
-    assert pip_command("zarr", "dask") == 'pip install "bitatoms[dask,zarr]"'
-    assert pip_command("numba") == "pip install bitatoms"
+    commands = {("typer", "rich"): '"bitatoms[cli]"', ("zarr", "dask"): '"bitatoms[dask,zarr]"', ("numba",): "bitatoms"}
+    assert {names: pip_command(*names) for names in commands} == {k: f"pip install {v}" for k, v in commands.items()}
 
 
 def test_a_library_that_is_installed_and_broken_raises_its_own_error(monkeypatch, tmp_path):
@@ -60,20 +52,13 @@ def test_a_library_that_is_installed_and_broken_raises_its_own_error(monkeypatch
     assert explained(ValueError()) is None
 
 
-@pytest.mark.parametrize(
-    "convert",
-    [
-        lambda: ba.Table(ba.BitMatrix.from_dense([[1]])).to_pandas(),
-        lambda: ba.datasets.genotypes(5, 3).column_data.to_pandas(),
-        lambda: ba.load(ROOT / "tests/data/0.2.0/model_encoded.npz").to_frame(),
-        lambda: ba.load(ROOT / "tests/data/0.2.0/model_encoded.npz").to_rules(),
-    ],
-    ids=["table", "annotations", "patterns", "rules"],
-)
-def test_data_frames_name_the_extra(monkeypatch, convert):
+def test_data_frames_name_the_extra(monkeypatch):
+    model, annotations = ba.load(ROOT / "tests/data/0.2.0/model_encoded.npz"), ba.datasets.genotypes(5, 3).column_data
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingLibrary, match=r'data frames need pandas; .*pip install "bitatoms\[pandas\]"'):
-        convert()
+    table = ba.Table(ba.BitMatrix.from_dense([[1]]))
+    for convert in (table.to_pandas, annotations.to_pandas, model.to_frame, model.to_rules):
+        with pytest.raises(MissingLibrary, match=r'data frames need pandas; .*pip install "bitatoms\[pandas\]"'):
+            convert()
 
 
 def test_required_libraries_are_named_in_python_and_on_the_command_line():

@@ -37,23 +37,27 @@ def drawn(ax):
     return np.ma.filled(ax.images[0].get_array().astype(float), np.nan)
 
 
-def test_mosaic_shows_atoms_in_reading_order():
+def labels(ax, axis):
+    return [label.get_text() for label in getattr(ax, f"get_{axis}ticklabels")()]
+
+
+def test_mosaic_shows_atoms_in_reading_order_in_black_and_white():
     atoms = (np.arange(5 * 6).reshape(5, 6) % 4 == 0).astype(np.uint8)
-    ax = mosaic(atoms, shape=(2, 3), columns=2)
+    figure, ax = plt.subplots()
+    assert mosaic(BitMatrix.from_dense(atoms), shape=(2, 3), columns=2, ax=ax) is ax
     sheet = drawn(ax)
+    assert np.array_equal(sheet, drawn(mosaic(atoms, shape=(2, 3), columns=2)), equal_nan=True)
     assert sheet.shape == (3 * 3 + 1, 2 * 4 + 1)
     for index, atom in enumerate(atoms):
         top, left = 3 * (index // 2) + 1, 4 * (index % 2) + 1
         assert np.array_equal(sheet[top : top + 2, left : left + 3], atom.reshape(2, 3))
-    assert np.isnan(sheet[7:, 5:]).all()  # a sixth atom would be here
-    assert np.isnan(sheet[::3]).all()
-    assert np.isnan(sheet[:, ::4]).all()
-
-
-def test_one_is_black_and_zero_white():
-    image = mosaic([[1, 0, 0, 0]]).images[0]
-    assert image.cmap(image.norm(1.0))[:3] == (0, 0, 0)
-    assert image.cmap(image.norm(0.0))[:3] == (1, 1, 1)
+    for gap in (sheet[7:, 5:], sheet[::3], sheet[:, ::4]):  # a sixth atom would be in the first
+        assert np.isnan(gap).all()
+    image = ax.images[0]
+    assert [image.cmap(image.norm(value))[:3] for value in (1.0, 0.0)] == [(0, 0, 0), (1, 1, 1)]
+    figure.canvas.draw()
+    for shape in ((0, 64), (3, 0), (0, 0)):
+        assert mosaic(np.zeros(shape)).texts[0].get_text() == "no atoms"
 
 
 def test_pictures_and_the_mosaic_are_square_if_possible():
@@ -64,45 +68,24 @@ def test_pictures_and_the_mosaic_are_square_if_possible():
     assert drawn(mosaic(np.ones((2, 4)), columns=9)).shape == (4, 7)
 
 
-def test_mosaic_accepts_packed_atoms_and_axes():
-    atoms = np.eye(4, dtype=np.uint8)
-    figure, ax = plt.subplots()
-    assert mosaic(BitMatrix.from_dense(atoms), ax=ax) is ax
-    assert np.array_equal(drawn(ax), drawn(mosaic(atoms)), equal_nan=True)
-    figure.canvas.draw()
+HISTORY = np.array(ROWS, dtype=[(field, np.int64) for field in FIELDS])
 
 
-@pytest.mark.parametrize("shape", [(0, 64), (3, 0), (0, 0)])
-def test_mosaic_without_atoms(shape):
-    ax = mosaic(np.zeros(shape))
-    assert ax.texts[0].get_text() == "no atoms"
-
-
-@pytest.mark.parametrize(
-    "history",
-    [
-        tuple(SimpleNamespace(**dict(zip(FIELDS, row, strict=True))) for row in ROWS),
-        np.array(ROWS, dtype=[(field, np.int64) for field in FIELDS]),
-    ],
-    ids=["rows", "structured array"],
-)
+@pytest.mark.parametrize("history", [[SimpleNamespace(**dict(zip(FIELDS, row, strict=True))) for row in ROWS], HISTORY])
 def test_curve_shows_the_parts_and_their_sum(history):
     ax = codelength_curve(history)
-    lines = {line.get_label(): line for line in ax.lines}
-    assert list(lines) == ["total", "errors", "codes", "atoms"]
-    for name, column in zip(["errors", "codes", "atoms"], np.array(ROWS).T[2:], strict=True):
-        assert np.array_equal(lines[name].get_ydata(), column)
-    assert np.array_equal(lines["total"].get_ydata(), [970, 795, 816])
-    assert np.array_equal(lines["total"].get_xdata(), [3, 4, 5])
-    assert ax.get_xlabel() == "atoms"
-    assert ax.get_ylim()[0] == 0
+    assert {line.get_label(): line.get_ydata().tolist() for line in ax.lines} == {
+        "total": [970, 795, 816], "errors": [900, 700, 690], "codes": [50, 70, 95], "atoms": [20, 25, 31]
+    }  # fmt: skip
+    assert [line.get_xdata().tolist() for line in ax.lines] == [[3, 4, 5]] * 4
+    assert (ax.get_xlabel(), ax.get_ylim()[0]) == ("atoms", 0)
     ax.figure.canvas.draw()
 
 
 def test_curve_with_fixed_atoms_is_over_rounds():
     rows = [(number, 8, 900 - number, 50, 20) for number in range(4)]
     _, ax = plt.subplots()
-    assert codelength_curve(np.array(rows, dtype=[(field, np.int64) for field in FIELDS]), ax=ax) is ax
+    assert codelength_curve(np.array(rows, HISTORY.dtype), ax=ax) is ax
     assert ax.get_xlabel() == "round"
     assert np.array_equal(ax.lines[0].get_xdata(), range(4))
     ax = codelength_curve([SimpleNamespace(atoms=0, bits_errors=90, bits_codes=0, bits_atoms=0)])  # of one point
@@ -120,29 +103,25 @@ def test_before_after_colours_the_errors():
     assert [colour[value] for value in wrong] == ["#bcb9b2", "#d55e00", "#5b3fc4", "#ffffff"]
 
 
-def test_wrong_bits_bars_are_sorted_and_skip_zero():
+def test_wrong_bits_are_sorted_bars_without_zeros_or_a_heat_map():
     missed, invented = np.array([3, 0, 4, 1]), np.array([4, 0, 1, 0])
     ax = wrong_bits(missed, invented, ["a", "b", "c", "d"], most=2)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "c"]
+    assert labels(ax, "y") == ["a", "c"]
     assert [bar.get_width() for bar in ax.patches] == [3, 4, 4, 1]
     assert [bar.get_x() for bar in ax.patches] == [0, 0, 3, 4]
     assert ax.yaxis_inverted()
     unnamed = wrong_bits(missed, invented)
-    assert [label.get_text() for label in unnamed.get_yticklabels()] == ["x0", "x2", "x3"]
+    assert labels(unnamed, "y") == ["x0", "x2", "x3"]
     unnamed.figure.canvas.draw()
-
-
-def test_wrong_bits_with_shape_is_a_heat_map():
-    ax = wrong_bits([3, 0, 4, 1], [4, 0, 1, 0], shape=(2, 2))
-    assert ax.images[0].get_array().tolist() == [[7, 0], [5, 1]]
+    assert wrong_bits(missed, invented, shape=(2, 2)).images[0].get_array().tolist() == [[7, 0], [5, 1]]
 
 
 def test_row_bits_bars_and_median():
     ax = row_bits([5.0, 20.0, 10.0, 20.0], ["ann", "bob", "cy", "di"], most=3)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["bob", "di", "cy"]
+    assert labels(ax, "y") == ["bob", "di", "cy"]
     assert [bar.get_width() for bar in ax.patches] == [20, 20, 10]
     assert ax.lines[0].get_xdata() == [15, 15]
-    assert [label.get_text() for label in row_bits([1.0, 2.0]).get_yticklabels()] == ["row 1", "row 0"]
+    assert labels(row_bits([1.0, 2.0]), "y") == ["row 1", "row 0"]
     assert not row_bits([]).patches
 
 
@@ -164,24 +143,20 @@ def bars(ax):
     return {container.get_label(): [bar.get_height() for bar in container] for container in ax.containers}
 
 
-def test_atom_shares_are_sorted_by_group_and_largest_atom():
+def test_atom_shares_are_sorted_by_group_and_largest_atom_and_ignore_negative_values():
     ax = atom_shares(CODES, GROUPS, ["x", "y", "z"], most=2)
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b", "unknown"]
+    assert labels(ax, "x") == ["a", "b", "unknown"]
     # Rows in the order drawn: 4 and 1 (group a), 0 and 2 (group b), 3.
     assert bars(ax) == {"x": [1, 0, 0.5, 0, 0.5], "y": [0, 1, 0.5, 0, 0], "others": [0, 0, 0, 0, 0.5]}
     assert ax.get_xticks().tolist() == [0.5, 2.5, 4.0]
-
-
-def test_atom_shares_of_soft_codes_ignore_negative_values():
-    ax = atom_shares([[3.0, -5.0, 1.0]], ["a"])
-    assert bars(ax) == {"atom1": [0.75], "atom3": [0.25], "atom2": [0.0]}
+    assert bars(atom_shares([[3.0, -5.0, 1.0]], ["a"])) == {"atom1": [0.75], "atom3": [0.25], "atom2": [0.0]}
 
 
 def test_groups_of_a_categorical_keep_their_order():
     pd = pytest.importorskip("pandas")
     groups = pd.Series(pd.Categorical(["low", "high", "low", "high", "low"], ["low", "none", "high"]))
     ax = group_heat_map(CODES, groups)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["low", "high"]
+    assert labels(ax, "y") == ["low", "high"]
     np.testing.assert_allclose(ax.images[0].get_array(), [[2 / 3, 1 / 3, 0], [0.5, 0.5, 0.5]])
 
 
@@ -203,13 +178,13 @@ def test_genome_atoms_are_drawn_by_position_above_r2():
     ax = genome_atoms(atoms, data, [30, 10, 20, 40], most=3)
     expected = [[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 0]]
     np.testing.assert_allclose(ax.images[0].get_array(), expected, atol=1e-12)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["atom2", "atom1"]
+    assert labels(ax, "y") == ["atom2", "atom1"]
     events = [collection for collection in ax.collections if hasattr(collection, "get_positions")]
     assert [list(event.get_positions()) for event in events] == [[0, 2, 3], [2]]
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["10", "20", "30", "40"]
+    assert labels(ax, "x") == ["10", "20", "30", "40"]
     assert ax.get_xlabel() == "position"
     unplaced = genome_atoms(atoms, data, [0, 0, 0, 0])  # as in tables of dosages, whose variants have no positions
-    assert [label.get_text() for label in unplaced.get_xticklabels()] == ["0", "1", "2", "3"]
+    assert labels(unplaced, "x") == ["0", "1", "2", "3"]
     assert unplaced.get_xlabel() == "column"
 
 
@@ -253,12 +228,7 @@ def test_invalid_arguments_raise(draw, message):
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    for draw in (
-        lambda: mosaic(np.eye(4)),
-        lambda: codelength_curve([]),
-        lambda: before_after(np.eye(4), np.eye(4)),
-        lambda: wrong_bits([1], [2]),
-        lambda: row_bits([1]),
-    ):
+    eye = np.eye(4)
+    for draw, data in ((mosaic, [eye]), (codelength_curve, [[]]), (before_after, [eye, eye]), (wrong_bits, [[1], [2]])):
         with pytest.raises(ImportError, match=r'pip install "bitatoms\[plot\]"'):
-            draw()
+            draw(*data)

@@ -20,6 +20,7 @@ from support.plans import use_one_start
 pytestmark = pytest.mark.usefixtures("few_trials", "few_exchanges")
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+ARCHITECTURE = (ROOT / "docs/contributing/architecture.md").read_text(encoding="utf-8")
 PAGES = ["README.md", *(page.relative_to(ROOT).as_posix() for page in sorted((ROOT / "docs").rglob("*.md")))]
 FIRST = ("README.md", "docs/index.md", "docs/start.md")
 
@@ -28,6 +29,12 @@ def pages_with(language):
     """Return the pages that have code in a language; those that a user does not read first run in the second tier."""
     pages = [page for page in PAGES if code_of(page, language)]
     return [page if page in FIRST else pytest.param(page, marks=pytest.mark.slow) for page in pages]
+
+
+def run_blocks(page, language, names):
+    """Run the code of a page in a namespace."""
+    for number, block in enumerate(code_of(page, language), start=1):
+        exec(compile(block, f"{page}, block {number}", "exec"), names)
 
 
 TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
@@ -39,14 +46,11 @@ LONG_COMMAND = "bitatoms compare digits planted-or planted-xor planted-dense hal
 @pytest.mark.parametrize("page", pages_with("python"))
 def test_the_code_runs(page, monkeypatch, tmp_path):
     """Run the code with smaller tables, and with workers of a cluster as threads (tests/rows/ has processes)."""
-    blocks = code_of(page)
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(ba.datasets, "baskets", partial(ba.datasets.baskets, 200))
-    monkeypatch.setattr(ba.datasets, "customers", partial(ba.datasets.customers, 120))
-    monkeypatch.setattr(ba.datasets, "permissions", partial(ba.datasets.permissions, 60))
-    monkeypatch.setattr(ba.datasets, "genotypes", partial(ba.datasets.genotypes, 60, 40))
+    for name, *sizes in (("baskets", 200), ("customers", 120), ("permissions", 60), ("genotypes", 60, 40)):
+        monkeypatch.setattr(ba.datasets, name, partial(getattr(ba.datasets, name), *sizes))
     planted, (X, labels) = ba.datasets.planted, ba.datasets.digits()
     monkeypatch.setattr(ba.datasets, "planted", lambda n, *shape, **how: planted(min(n, 220), *shape, **how))
     all_digits = page in {"docs/tutorials/number-of-atoms.md", "docs/tutorials/streams.md"}
@@ -60,9 +64,7 @@ def test_the_code_runs(page, monkeypatch, tmp_path):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(distributed, "LocalCluster", partial(distributed.LocalCluster, processes=False))
     monkeypatch.setitem(distributed.config, "temporary-directory", str(tmp_path))
-    names = {"__name__": "page"}
-    for number, block in enumerate(blocks, start=1):
-        exec(compile(block, f"{page}, block {number}", "exec"), names)
+    run_blocks(page, "python", {"__name__": "page"})
 
 
 def use_small_data(monkeypatch):
@@ -95,7 +97,7 @@ def run_pages():
 
 
 def test_output_of_tutorials_is_compared_and_written(run_pages, monkeypatch, tmp_path):
-    """The words are the same, numbers within 2 %; a picture that no code saves is reported."""
+    """The words are the same, numbers within 2 %; pictures that no code saves and absent libraries are reported."""
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
     shown = "# Title\n\n```python\nprint('bits', n := 1000)\n```\n\n```text\nbits {}\n```\n\n```python\nn += 1\n```\n"
@@ -103,15 +105,10 @@ def test_output_of_tutorials_is_compared_and_written(run_pages, monkeypatch, tmp
         page.write_text(shown.replace("bits {}", printed), encoding="utf-8")
         text, differences = run_pages.run(page)
         assert text == shown.format(1000)
-        assert differences == (
-            [] if printed in {"bits 1000", "bits  1019"} else ["page.md, line 4: the code prints\nbits 1000\n"]
-        )
+        same = printed in {"bits 1000", "bits  1019"}
+        assert differences == ([] if same else ["page.md, line 4: the code prints\nbits 1000\n"])
     page.write_text("![x](pictures/absent.png)\n", encoding="utf-8")
     assert run_pages.run(page)[1] == ["page.md: the code does not save absent.png"]
-
-
-def test_tutorials_are_skipped_without_their_libraries(run_pages, tmp_path):
-    page = tmp_path / "page.md"
     page.write_text("```python\nx = 1\n```\n\n```python no_such_library\nx = 2\n```\n\n```python numpy\n```\n")
     assert run_pages.missing_libraries(page) == ["no_such_library"]
 
@@ -137,8 +134,7 @@ def test_the_code_for_scanpy_runs(monkeypatch, tmp_path):
     pytest.importorskip("scanpy", reason="make test-formats installs scanpy")
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "page", "ba": ba}
-    for block in code_of("docs/tutorials/cells.md", "python scanpy"):
-        exec(compile(block, "docs/tutorials/cells.md, scanpy", "exec"), names)
+    run_blocks("docs/tutorials/cells.md", "python scanpy", names)
     assert names["adata"].obs["atoms"].nunique() > 2
 
 
@@ -148,16 +144,12 @@ def small_tables(monkeypatch):
     pytest.importorskip("typer")
     from bitatoms.cli import demo
 
-    tables = {
-        "baskets": ba.datasets.baskets(300),
-        "customers": ba.datasets.customers(100),
-        "genotypes": ba.datasets.genotypes(60, 40),
-    }
-    for name, table in tables.items():
+    tables = [("baskets", 300), ("customers", 100), ("genotypes", 60, 40)]
+    for name, table in [(name, getattr(ba.datasets, name)(*sizes)) for name, *sizes in tables]:
         monkeypatch.setitem(demo._ALL, name, demo._ALL[name]._replace(data=lambda table=table: table))
-    picture, (X, labels) = ba.datasets.halftone()[100:164, 200:296], ba.datasets.digits()
+    picture, (X, labels) = ba.datasets.halftone()[100:196, 200:392], ba.datasets.digits()
     monkeypatch.setattr(ba.datasets, "halftone", lambda: picture)
-    monkeypatch.setattr(ba.datasets, "digits", lambda: (X[:80], labels[:80]))
+    monkeypatch.setattr(ba.datasets, "digits", lambda: (X[:120], labels[:120]))
 
 
 def write_table():
@@ -172,30 +164,25 @@ def write_pictures():
     """Write a picture in three formats, with noise, and a picture with scratches."""
     Image = pytest.importorskip("PIL.Image")
     picture = ba.datasets.halftone()[:32, :48]
-    noisy = ba.BitMatrix.from_dense(picture ^ (np.random.default_rng(0).random(picture.shape) < 0.05))
+    noisy = picture ^ (np.random.default_rng(0).random(picture.shape) < 0.05)
     for name in ("scan.pbm", "scan.tif", "scratched.pbm"):
-        ba.write(ba.Table(noisy), name)
-    Image.fromarray((255 * (1 - noisy.to_dense())).astype(np.uint8)).save("scan.png")
-    scratches = np.zeros(picture.shape, np.uint8)
-    scratches[10:12] = 1
-    ba.write(ba.Table(ba.BitMatrix.from_dense(scratches)), "scratches.pbm")
+        ba.write(noisy, name)
+    Image.fromarray((255 * (1 - noisy)).astype(np.uint8)).save("scan.png")
+    ba.write((np.arange(32)[:, np.newaxis] // 2 == 5) & np.ones(48, bool), "scratches.pbm")
 
 
 def write_baskets():
     """Write baskets, and a known atom."""
     baskets = ba.datasets.baskets(200)
     ba.write(baskets, "baskets.csv")
-    known = np.zeros((1, baskets.shape[1]), np.uint8)
-    known[0, :3] = 1
-    ba.write(ba.Table(ba.BitMatrix.from_dense(known), None, baskets.columns), "known.csv")
+    known = ba.BitMatrix.from_dense(np.arange(baskets.shape[1])[np.newaxis] < 3)
+    ba.write(ba.Table(known, None, baskets.columns), "known.csv")
 
 
 def write_copies():
     """Write numbers of copies of alleles."""
-    bits = ba.datasets.genotypes(30, 20).to_dense()
-    np.savetxt(
-        "copies.csv", bits[:, 0::2] + bits[:, 1::2], "%d", ",", header=",".join("abcdefghijklmnopqrst"), comments=""
-    )
+    copies = ba.datasets.genotypes(30, 20).to_dense().reshape(30, 20, 2).sum(axis=2)
+    np.savetxt("copies.csv", copies, "%d", ",", header=",".join("abcdefghijklmnopqrst"), comments="")
 
 
 FILES = {  # what the commands of a page find in their folder
@@ -242,27 +229,29 @@ def test_blocks_have_a_language_and_commands_run(page):
 
 def test_the_make_targets_exist():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
-    named = set(re.findall(r"^make ([a-z]+)|`make ([a-z]+)", README, flags=re.MULTILINE))
-    assert {"demo", "test"} <= {one or other for one, other in named} <= targets
+    named = set(re.findall(r"(?:^|`)make ([a-z]+)", README, flags=re.MULTILINE))
+    assert {"demo", "test"} <= named <= targets
 
 
 @pytest.mark.parametrize("package", ["core", "search", "covers", "roles", "rows", "online", "io", "images"])
 def test_the_architecture_page_lists_all_modules(package):
     """The section of a package has a table row for each of its modules and subpackages."""
-    page = (ROOT / "docs/contributing/architecture.md").read_text(encoding="utf-8")
-    section = re.search(rf"^### {package}:.*?(?=^#|\Z)", page, re.MULTILINE | re.DOTALL)[0]
-    rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
-    listed = {name.rstrip("/") for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    section = re.search(rf"^### {package}:.*?(?=^#|\Z)", ARCHITECTURE, re.MULTILINE | re.DOTALL)[0]
     folder = ROOT / "src/bitatoms" / package
     modules = {path.name for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert listed == modules - {"__init__.py"}
+    assert {name.rstrip("/") for name in names_in_rows(section)} == modules - {"__init__.py"}
+
+
+def names_in_rows(page):
+    """Return the names at the beginning of the rows of the tables of a page."""
+    rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
 
 
 def test_the_architecture_page_names_modules_that_exist():
-    page = (ROOT / "docs/contributing/architecture.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", page))
-    roots = (ROOT, ROOT / "src/bitatoms")
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", ARCHITECTURE))
     assert named
+    roots = (ROOT, ROOT / "src/bitatoms")
     assert [name for name in sorted(named) if not any((root / name).exists() for root in roots)] == []
 
 
@@ -289,16 +278,9 @@ def anchors(file):
 
 def test_every_move_is_explained():
     """docs/how-it-works/search.md has a table row for each move that a history names."""
-    page = (ROOT / "docs/how-it-works/search.md").read_text(encoding="utf-8")
-    explained = {
-        move for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for move in re.findall(r"`([^`]+)`", row)
-    }
+    explained = names_in_rows((ROOT / "docs/how-it-works/search.md").read_text(encoding="utf-8"))
     X = ba.datasets.digits()[0][:150]
-    runs = [
-        ba.factorize(X, search="thorough", random_state=0),
-        ba.factorize(X, search="fast", algebra="or", max_components=20, random_state=0),
-        ba.factorize(X, 4, random_state=0),
-        ba.factorize(X, 20, random_state=0),
-        ba.factorize(X, 4, search_rows=50, random_state=0),
-    ]
+    calls = [{"search": "thorough"}, {"algebra": "or", "max_components": 20}, {"n_components": 4}]
+    calls += [{"n_components": 20}, {"n_components": 4, "search_rows": 50}]
+    runs = [ba.factorize(X, random_state=0, **how) for how in calls]
     assert {re.sub(r"\d+", "N", row.move) for run in runs for row in run.history} <= explained

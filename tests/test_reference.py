@@ -37,49 +37,34 @@ def listed_names():
     return [(module, name) for module, names in listings for name in names.split()]
 
 
-def test_public_modules_are_found():
-    assert {"bitatoms", "bitatoms.dask", "bitatoms.datasets", "bitatoms.report"} <= set(public_modules())
-
-
-@pytest.mark.parametrize("module", public_modules())
-def test_the_reference_lists_every_public_name(module):
+def test_the_reference_lists_every_public_name_once():
     """Under its module, or where another module has the same object; a module has a page with its name as a heading."""
     pytest.importorskip("dask")
     listed = listed_names()
-    objects = [getattr(import_module(owner), name) for owner, name in listed]
-    values = {name: getattr(import_module(module), name) for name in import_module(module).__all__}
-    missing = [name for name, value in values.items() if not any(value is listed for listed in objects)]
-    modules = [name for name in missing if f"{module}.{name}" in {owner for owner, _ in listed}]
-    assert sorted(missing) == sorted(modules)
-
-
-def fields_of(value):
-    """Return the public fields of a named tuple or a dataclass."""
-    names = getattr(value, "_fields", None) or [field.name for field in dataclasses.fields(value)]
-    return [name for name in names if not name.startswith("_")]
+    assert len(set(listed)) == len(listed)
+    assert {"bitatoms", "bitatoms.dask", "bitatoms.datasets", "bitatoms.report"} <= set(public_modules())
+    objects = {id(getattr(import_module(owner), name)) for owner, name in listed}
+    headings = {owner for owner, _ in listed}
+    for module in map(import_module, public_modules()):
+        missing = [name for name in module.__all__ if id(getattr(module, name)) not in objects]
+        assert [name for name in missing if f"{module.__name__}.{name}" not in headings] == []
 
 
 def test_the_fields_of_results_are_documented():
     """In the sections Attributes or Parameters of the docstring, or, for a Model, in that of a Factorization."""
     pytest.importorskip("dask")
     values = [getattr(import_module(module), name) for module, name in listed_names()]
-    records = [
-        one for one in values if isinstance(one, type) and (dataclasses.is_dataclass(one) or hasattr(one, "_fields"))
-    ]
-    assert ba.Pattern in records
-    undocumented = {}
-    for record in records:
+    types = [value for value in values if isinstance(value, type)]
+    fields = {one: one._fields for one in types if hasattr(one, "_fields")}
+    fields |= {one: [field.name for field in dataclasses.fields(one)] for one in types if dataclasses.is_dataclass(one)}
+    assert ba.Pattern in fields
+    undocumented = []
+    for record, names in fields.items():
         text = inspect.getdoc(record) + (inspect.getdoc(ba.Factorization) if record is ba.Model else "")
         entries = re.findall(r"^(\w+(?:, \w+)*) : ", text, re.MULTILINE)
         documented = {name for entry in entries for name in entry.split(", ")}
-        undocumented[record.__name__] = [name for name in fields_of(record) if name not in documented]
-    assert {name: fields for name, fields in undocumented.items() if fields} == {}
-
-
-def test_the_reference_lists_names_once():
-    listed = listed_names()
-    assert len(listed) > len(ba.__all__)
-    assert len(set(listed)) == len(listed)
+        undocumented += [f"{record.__name__}.{name}" for name in {*names} - documented if not name.startswith("_")]
+    assert undocumented == []
 
 
 def extension(name):
@@ -117,27 +102,15 @@ def test_links_out_of_docs_lead_to_pages_of_the_site():
     assert lines == [r"See :doc:`/tutorials/gpu`. An array of shape (n_components\_, n_features_in\_)."]
 
 
-def test_the_pages_that_include_other_files_exist():
-    pages = extension("links").PAGES
-    assert [page for page in pages.values() if not (ROOT / "docs" / page).exists()] == []
-    assert [file for file in pages if not (ROOT / file).exists()] == []
-
-
-def test_examples_name_pages_that_exist():
+def test_examples_and_the_package_name_pages_that_exist():
     """`make docs` runs the examples; this is the part that takes no time."""
     examples = sorted((ROOT / "examples/gallery").glob("*.py"))
     assert examples
     assert [file.name for file in examples if not file.name.startswith("plot_")] == []
-    for file in examples:
-        pages = re.findall(r":doc:`(?:[^`<]*<)?/([^`>]+)", file.read_text(encoding="utf-8"))
-        missing = [
-            page for page in pages if not (ROOT / f"docs/{page}.md").exists() and not page.startswith("gallery/")
-        ]
-        assert missing == []
-
-
-def test_the_package_names_pages_that_exist():
-    texts = [file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py")]
-    named = {page for text in texts for page in re.findall(r"\bdocs/[\w/-]+\.md", text)}
-    assert named
+    texts = "".join(file.read_text(encoding="utf-8") for file in examples)
+    named = {f"docs/{page}.md" for page in re.findall(r":doc:`(?:[^`<]*<)?/(?!gallery/)([^`>]+)", texts)}
+    for file in PACKAGE.rglob("*.py"):
+        named |= {*re.findall(r"\bdocs/[\w/-]+\.md", file.read_text(encoding="utf-8"))}
+    included = extension("links").PAGES
+    named |= {*included, *(f"docs/{page}" for page in included.values())}
     assert [page for page in sorted(named) if not (ROOT / page).exists()] == []

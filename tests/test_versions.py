@@ -2,6 +2,7 @@
 
 import platform
 import re
+from types import SimpleNamespace
 
 import numba
 import numpy as np
@@ -55,22 +56,16 @@ def test_kernels_that_are_stored_and_not(monkeypatch):
 
 
 def test_the_device_is_named(monkeypatch):
-    class Device:
-        name = "NVIDIA H200"
-
-    monkeypatch.setattr("bitatoms.kernels.gpu.device.find_device", Device)
+    monkeypatch.setattr("bitatoms.kernels.gpu.device.find_device", lambda: SimpleNamespace(name="NVIDIA H200"))
     assert values_of(versions.describe_installation())["GPU"] == "NVIDIA H200"
 
 
 def test_the_command_line(capsys):
     pytest.importorskip("typer")
-    command = runner(capsys)
-    assert command("--version") == (0, f"bitatoms {ba.__version__}\n", "")
-    code, out, err = command("--version", "--verbose")
-    assert (code, err) == (0, "")
-    assert out.rstrip("\n") == versions.describe_installation()
-    assert command("--verbose", "--version")[1] == out
+    command, described = runner(capsys), f"{versions.describe_installation()}\n"
+    for options in ("--version", "--version show"):
+        assert command(*options.split()) == (0, f"bitatoms {ba.__version__}\n", "")
+    for options in ("--version --verbose", "--verbose --version"):
+        assert command(*options.split()) == (0, described, "")
     code, out, err = command("--verbose", "show", "model.npz")
-    assert (code, out) == (2, "")
-    assert "--verbose goes with --version" in err
-    assert command("--version", "show")[:2] == (0, f"bitatoms {ba.__version__}\n")
+    assert (code, out, "--verbose goes with --version" in err) == (2, "", True)

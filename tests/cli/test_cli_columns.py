@@ -1,6 +1,7 @@
 """Commands match the columns of a table to those of the model by name, and note missing values."""
 
 import io
+import json
 
 import numpy as np
 import pytest
@@ -105,12 +106,12 @@ def test_atoms_in_an_annotated_file_follow_its_columns(bitatoms, baskets):
 
 
 def test_codes_are_matched_to_atoms_by_name(bitatoms, tmp_path, codes):
-    lines = [line.split(",") for line in codes[0].splitlines()]
-    (tmp_path / "codes.csv").write_text(codes[0])
-    (tmp_path / "turned.csv").write_text("".join(",".join(cells[::-1]) + "\n" for cells in lines))
-    (tmp_path / "own-names.csv").write_text(codes[0].replace("atom", "pattern "))
-    names = ("codes.csv", "turned.csv", "own-names.csv")
-    assert len({bitatoms("reconstruct", "model.npz", "--codes", name)[1] for name in names}) == 1
+    lines = [line.split(",")[::-1] for line in codes[0].splitlines()]
+    texts = {"codes.csv": codes[0], "own-names.csv": codes[0].replace("atom", "pattern ")}
+    texts["turned.csv"] = "".join(",".join(cells) + "\n" for cells in lines)
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    assert len({bitatoms.output("reconstruct", "model.npz", "--codes", name) for name in texts}) == 1
 
 
 def test_numbers_that_are_read_as_row_names_are_noted_once(bitatoms, tmp_path):
@@ -161,10 +162,15 @@ def test_missing_values_are_noted_and_described(bitatoms, missing):
 
 def test_the_cells_of_a_store_are_set_when_it_is_packed(bitatoms, missing):
     pytest.importorskip("zarr")
-    assert bitatoms("pack", "missing.csv", "-o", "rows.zarr")[0] == 0
-    assert "40 rows of 3 columns, packed, some cells unknown, columns have names" in bitatoms("show", "rows.zarr")[1]
-    code, out, err = bitatoms("fit", "rows.zarr", "--missing", "zero")
-    assert (code, out) == (2, "")
-    assert "rows.zarr: some of its cells are unknown, which only bitatoms pack can change; omit --missing zero" in err
-    assert bitatoms("pack", "missing.csv", "-o", "rows.zarr", "--missing", "zero")[0] == 0
-    assert ba.read("rows.zarr").bits == ba.read("missing.csv", missing="zero").bits
+    for how, unknown in (((), True), (("--missing", "zero"), False)):
+        assert bitatoms("pack", "missing.csv", "-o", "rows.zarr", *how)[0] == 0
+        cells = ", some cells unknown" if unknown else ""
+        assert f"40 rows of 3 columns, packed{cells}, columns have names" in bitatoms.output("show", "rows.zarr")
+        shown = json.loads(bitatoms.output("show", "rows.zarr", "--json"))
+        assert (shown["has_unknown"], shown["row_names"], shown["column_names"]) == (unknown, False, True)
+        if how:
+            assert ba.read("rows.zarr").bits == ba.read("missing.csv", missing="zero").bits
+        else:
+            code, out, err = bitatoms("fit", "rows.zarr", "--missing", "zero")
+            assert (code, out) == (2, "")
+            assert "rows.zarr: some of its cells are unknown, which only bitatoms pack can change; omit --mi" in err

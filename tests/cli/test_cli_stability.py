@@ -35,8 +35,7 @@ def shares_of(path):
 
 def test_show_and_report_show_how_often_atoms_recur(bitatoms, expected, tmp_path):
     search = ("-k", 4, "--search", "paper", "--algebra", "or", "--resamples", 3)
-    code, out, _ = bitatoms("stability", "table.csv", *search, "-o", "new.npz", "--patterns", "patterns.csv")
-    assert code == 0
+    out = bitatoms.output("stability", "table.csv", *search, "-o", "new.npz", "--patterns", "patterns.csv")
     lines = out.splitlines()
     assert lines[0] == "table.csv: 150 rows of 64 columns, 32.1% ones, rows and columns have names"
     assert lines[2:4] == expected.summary().splitlines()
@@ -77,14 +76,12 @@ def test_a_model_is_written_to_its_own_file(bitatoms, digits, expected):
 def test_the_captions_of_pictures_show_shares(bitatoms, digits):
     model = ba.BinaryDictionaryLearning(4, search="paper", algebra="or", random_state=0)
     model.fit(ba.Table(digits[1].bits, picture=ba.table.Picture((8, 8)))).save("pictures.npz")
-    code, out, _ = bitatoms("stability", "table.csv", "pictures.npz", "--resamples", 2)
-    assert code == 0
+    out = bitatoms.output("stability", "table.csv", "pictures.npz", "--resamples", 2)
     assert len(re.findall(r"recurs: \S+%", out)) == 4
 
 
 def test_the_result_as_json(bitatoms, expected):
-    code, out, _ = bitatoms("stability", "table.csv", "model.npz", "--resamples", 3, "--threshold", 0.6, "--json")
-    assert code == 0
+    out = bitatoms.output("stability", "table.csv", "model.npz", "--resamples", 3, "--threshold", 0.6, "--json")
     result = json.loads(out)
     assert [result[name] for name in ("n_resamples", "share", "threshold")] == [3, 0.5, 0.6]
     shares = (expected.overlaps >= 0.6).mean(axis=0)

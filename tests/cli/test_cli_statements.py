@@ -1,6 +1,5 @@
 """bitatoms rules, recommend and score, and what commands print as JSON about files."""
 
-import csv
 import json
 import re
 
@@ -9,6 +8,8 @@ import pytest
 
 pytest.importorskip("typer")
 
+from support.commands import rows_of
+
 
 @pytest.fixture(autouse=True)
 def baskets(put):
@@ -16,16 +17,10 @@ def baskets(put):
     return put("or")
 
 
-def rows_of(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def test_rules_are_printed_as_sentences(bitatoms, baskets):
     model, table = baskets
     for data, rules in (((), model.rules()), (("table.csv",), model.rules(table))):
-        code, out, _ = bitatoms("rules", "model.npz", *data, "--top", "2")
-        assert code == 0
+        out = bitatoms.output("rules", "model.npz", *data, "--top", "2")
         lines = out.splitlines()
         assert lines[0].startswith(f"{len(rules)} rules from 5 patterns")
         assert [re.sub(r" \(×[\d.]+\)\.$", "", line) for line in lines[2:4]] == [f"O{str(r)[1:]}" for r in rules[:2]]
@@ -33,6 +28,15 @@ def test_rules_are_printed_as_sentences(bitatoms, baskets):
     code, out, _ = bitatoms("rules", "model.npz", "--min-lift", "1000")
     none = "No rules from 5 patterns; lower --min-support, --min-confidence or --min-lift to see more.\n"
     assert (code, out) == (0, none)
+
+
+def test_itemsets_have_their_share_of_the_rows(baskets):
+    pytest.importorskip("pandas")
+    model, table = baskets
+    frame, X = model.to_itemsets(table), table.to_dense() == 1
+    assert len(frame) > 5
+    columns = [[table.columns.index(item) for item in items] for items in frame["itemsets"]]
+    np.testing.assert_allclose(frame["support"], [X[:, own].all(axis=1).mean() for own in columns])
 
 
 def test_rules_are_written_and_printed_as_json(bitatoms, baskets, tmp_path):
@@ -80,13 +84,12 @@ def test_numbers_of_one_row_are_in_the_singular(bitatoms, tmp_path):
 def test_the_rows_that_fit_worst_are_printed_with_their_wrong_cells(bitatoms, baskets):
     model, table = baskets
     worst = model.worst_rows(table, 3)
-    code, out, _ = bitatoms("score", "model.npz", "table.csv", "-n", "3")
-    assert code == 0
+    out = bitatoms.output("score", "model.npz", "table.csv", "-n", "3")
     assert out.startswith(f"table.csv: 300 rows take {-model.score(table):.1f} bits per row on average")
     for line, fit in zip(out.splitlines()[-3:], worst, strict=True):
         assert line.startswith(f"{table.row_names[fit.row]}: {fit.bits:.1f} bits")
         assert f"{fit.cells[0].kind}: {fit.cells[0].feature} ({fit.cells[0].bits:.1f})" in line
-    result = json.loads(bitatoms("score", "model.npz", "table.csv", "-n", "3", "--json")[1])
+    result = json.loads(bitatoms.output("score", "model.npz", "table.csv", "-n", "3", "--json"))
     assert [row["bits"] for row in result["worst"]] == [fit.bits for fit in worst]
     assert result["worst"][0]["cells"] == [cell._asdict() for cell in worst[0].cells]
     assert result["mean_bits"] == pytest.approx(-model.score(table))

@@ -1,6 +1,4 @@
-"""`bitatoms fit --weight-column`: a column of a file with the weights of its rows."""
-
-import base64
+"""`bitatoms fit --weight-column`, and `--codes`: the codes that the counts of a model refer to."""
 
 import numpy as np
 import pytest
@@ -11,7 +9,8 @@ pytest.importorskip("typer")
 
 from bitatoms.cli.files import read_with_weights
 from bitatoms.cli.options import PLAIN, Input
-from support.scripts import data_of
+from bitatoms.core.result import reconstruct
+from support.scripts import bits_of, data_of
 from support.zoo import WEIGHTS
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -25,8 +24,7 @@ def counted(put):
 
 def test_a_weight_column_gives_the_model_of_the_weights(bitatoms, counted, tmp_path):
     outputs = ("-o", "m.npz", "--codes", "codes.csv", "--report", "r.html")
-    code, printed, _ = bitatoms("fit", "table.csv", "--weight-column", "count", *outputs)
-    assert code == 0
+    printed = bitatoms.output("fit", "table.csv", "--weight-column", "count", *outputs)
     assert "table.csv: 60 rows of 12 columns" in printed
     assert f"Weights: column 'count', {WEIGHTS.sum()} rows in all" in printed
     assert "Next:" not in bitatoms("fit", "table.csv", "--weight-column", "count", "-k", "1", "-o", "one.npz")[1]
@@ -38,9 +36,8 @@ def test_a_weight_column_gives_the_model_of_the_weights(bitatoms, counted, tmp_p
     assert codes.bits == expected
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "may be new to them" not in page
-    shown = base64.b64decode(data_of(page)["rows"]["codes"])  # each row as often as it counts
-    repeated = ba.BitMatrix.from_bytes(shown, int(WEIGHTS.sum()), len(codes.columns))
-    np.testing.assert_array_equal(repeated.to_dense(), np.repeat(codes.to_dense(), WEIGHTS, axis=0))
+    repeated = np.repeat(codes.to_dense(), WEIGHTS, axis=0)  # each row as often as it counts
+    np.testing.assert_array_equal(bits_of(data_of(page)["rows"]["codes"], *repeated.shape), repeated)
 
 
 def assert_is_read(path, counted, row_names):
@@ -66,29 +63,86 @@ def test_other_formats(counted, tmp_path, extension):
     pytest.importorskip("openpyxl" if extension == "xlsx" else "pyarrow")
     frame = pandas.DataFrame(counted.table.to_dense(), columns=counted.table.columns)
     frame.insert(3, "count", WEIGHTS)
-    save = {"index": False} if extension == "xlsx" else {}
     path = tmp_path / f"rows.{extension}"
-    getattr(frame, f"to_{'excel' if extension == 'xlsx' else extension}")(path, **save)
+    if extension == "xlsx":
+        frame.to_excel(path, index=False)
+    else:
+        getattr(frame, f"to_{extension}")(path)
     assert_is_read(path, counted, None)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (",0\n", ",2.5\n", "bad.csv: LINE, column 'count': '2.5' is not a whole number from 0 up; multiply all"),
-        (",0\n", ",-1\n", "LINE, column 'count': '-1' is not a whole number from 0 up; pass 0 to leave a row out"),
-        (",0\n", ",1e300\n", "LINE, column 'count': '1e300' is not a whole number from 0 up; a weight is how often"),
-        (",0\n", ",inf\n", "LINE, column 'count': 'inf' is not a "),
-        (",0\n", ",many\n", "LINE, column 'count': 'many' is not a number; a weight is a whole number from 0 up"),
-        (",0\n", ",\n", "LINE, column 'count': '' is not a number"),
-        ("item 3", "count", "columns 5 and 14 have the same name 'count'; rename one"),
-    ],
-)
-def test_invalid_weights(bitatoms, tmp_path, old, new, message):
+BAD = [  # what replaces the weight 0 of a row, and the message
+    ("2.5", "bad.csv: LINE, column 'count': '2.5' is not a whole number from 0 up; multiply all"),
+    ("-1", "LINE, column 'count': '-1' is not a whole number from 0 up; pass 0 to leave a row out"),
+    ("1e300", "LINE, column 'count': '1e300' is not a whole number from 0 up; a weight is how often"),
+    ("inf", "LINE, column 'count': 'inf' is not a "),
+    ("many", "LINE, column 'count': 'many' is not a number; a weight is a whole number from 0 up"),
+    ("", "LINE, column 'count': '' is not a number"),
+    ("item 3", "columns 5 and 14 have the same name 'count'; rename one"),
+]
+
+
+@pytest.mark.parametrize(("weight", "message"), BAD)
+def test_invalid_weights(bitatoms, tmp_path, weight, message):
     lines = (tmp_path / "table.csv").read_text().splitlines(keepends=True)
-    row = 0 if old == "item 3" else int(np.argmin(WEIGHTS)) + 1
-    assert old in lines[row]
-    lines[row] = lines[row][::-1].replace(old[::-1], new[::-1], 1)[::-1]  # the last one
+    row = int(np.argmin(WEIGHTS)) + 1
+    if weight == "item 3":
+        lines[0] = lines[0].replace(weight, "count")
+    else:
+        assert lines[row].endswith(",0\n")
+        lines[row] = f"{lines[row][:-2]}{weight}\n"
     (tmp_path / "bad.csv").write_text("".join(lines))
     code, _, error = bitatoms("fit", "bad.csv", "--weight-column", "count")
     assert (code, message.replace("LINE", f"line {row + 1}") in error) == (2, True), error
+
+
+# --- codes
+
+X = ba.datasets.planted(300, 40, 12, code_density=0.3, noise=0.15, random_state=2).X
+
+
+@pytest.fixture
+def packed(tmp_path):
+    """Write a table as a file and as a packed store."""
+    pytest.importorskip("zarr")
+    ba.write(ba.Table(ba.BitMatrix.from_dense(X)), tmp_path / "rows.npz")
+    ba.pack(tmp_path / "rows.npz", tmp_path / "rows.zarr")
+
+
+def recounted(codes):
+    """Assert that the counts of model.npz are those of codes, and return the codes."""
+    model = ba.load("model.npz").as_model()
+    codes = ba.read(codes).bits
+    np.testing.assert_array_equal(codes.column_weights(), model.uses)
+    wrong = reconstruct(codes, model.atoms, model.bias, model.algebra).to_dense() != X
+    np.testing.assert_array_equal(wrong.sum(axis=0), model.wrong)
+    return codes
+
+
+@pytest.mark.usefixtures("packed")
+@pytest.mark.parametrize("rows", ["rows.npz", "rows.zarr"])
+@pytest.mark.parametrize("how", [(), ("--search-rows", "150")], ids=["all rows", "a sample"])
+def test_the_counts_of_a_model_are_those_of_the_codes_that_fit_writes_and_its_report_shows(
+    bitatoms, tmp_path, rows, how
+):
+    written = ("-o", "model.npz", "--codes", "codes.npz", "--report", "fit.html")
+    assert bitatoms("fit", rows, *written, "--algebra", "xor", *how)[0] == 0
+    codes = recounted("codes.npz")
+    page = (tmp_path / "fit.html").read_text(encoding="utf-8")
+    np.testing.assert_array_equal(bits_of(data_of(page)["rows"]["codes"], *codes.shape), codes.to_dense())
+    assert "with the patterns that the fit gave them" in page
+    assert bitatoms("transform", "model.npz", "rows.npz", "-o", "again.npz")[0] == 0
+    assert ba.read("again.npz").bits != codes  # this table shows the difference
+    assert bitatoms("report", "model.npz", "rows.npz", "-o", "again.html")[0] == 0
+    assert "does not hold the codes of its fit" in (tmp_path / "again.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("packed")
+def test_codes_of_a_store_in_another_store(bitatoms, tmp_path):
+    how = ("--search-rows", "150", "--algebra", "xor", "--checkpoint", "checkpoint", "-o", "model.npz", "--codes")
+    assert bitatoms("fit", "rows.zarr", *how, "codes.zarr")[0] == 0
+    codes = recounted("codes.zarr")
+    assert not list((tmp_path / "checkpoint").glob("codes-*.bin"))  # removed after use
+    # A finished fit is resumed: the passes are repeated for their codes.
+    assert bitatoms("fit", "rows.zarr", *how, "codes.npz", "--resume")[0] == 0
+    assert recounted("codes.npz") == codes

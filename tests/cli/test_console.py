@@ -1,18 +1,28 @@
-"""What the command line prints: control characters in names are escaped, in every kind of output."""
+"""What the command line prints: control characters in names are escaped, and progress and notes are shown."""
 
 import json
 import logging
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bitatoms as ba
+
+pytest.importorskip("typer")
+
+from rich.console import Console
+from rich.text import Text
+
+from bitatoms.cli import console, progress, warmup
+from bitatoms.cli.console import printing_notes
+from bitatoms.cli.progress import SearchProgress, show_status
+from bitatoms.core.result import Round
+from bitatoms.reproduce import Claim, Experiment, Panel, Verdict
 from bitatoms.verbosity import escape_controls, escape_name, log_to_stderr
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
-pytest.importorskip("typer")
 
 CONTROLS = ["\x1b[31mred", "\x07bell", "\x9b2J", "\x7fdelete", "\u202eturned", "\u2066isolated", "\x00nul", "a\rb"]
 RAW = {char for text in CONTROLS for char in text if not char.isprintable()}
@@ -30,14 +40,11 @@ def assert_safe(*texts):
         assert not RAW & set(text), repr(text)
 
 
-@pytest.mark.parametrize("text", CONTROLS)
-def test_controls_are_escaped_as_in_python(text):
-    escaped = escape_controls(text)
-    assert_safe(escaped)
-    assert escaped.encode("latin-1", "backslashreplace").decode("unicode_escape") == text
-
-
-def test_other_text_is_unchanged():
+def test_controls_are_escaped_as_in_python_and_other_text_is_unchanged():
+    for text in CONTROLS:
+        escaped = escape_controls(text)
+        assert_safe(escaped)
+        assert escaped.encode("latin-1", "backslashreplace").decode("unicode_escape") == text
     text = "Käse, 牛乳, نان, می\u200cخواهم, 👩\u200d🔬, a\tb\nc"
     assert escape_controls(text) == text
     assert escape_name("a\tb\nc") == "a\\tb\\nc"
@@ -63,8 +70,7 @@ def test_names_in_patterns(bitatoms, table):
         assert_safe(stdout, stderr)
         assert not {"two", "lines"} & set(stdout.split())
         assert '"plain, simple"' in stdout or command[0] == "score"
-    code, stdout, _ = bitatoms("show", "model.npz", "--json", "--patterns", "patterns.md")
-    assert code == 0
+    stdout = bitatoms.output("show", "model.npz", "--json", "--patterns", "patterns.md")
     assert_safe(stdout.replace("\n", ""))
     patterns = [pattern.features for pattern in ba.load("model.npz").patterns()]
     assert [tuple(pattern["features"]) for pattern in json.loads(stdout)["patterns"]] == patterns
@@ -76,27 +82,23 @@ def test_names_in_patterns(bitatoms, table):
 
 @pytest.mark.parametrize("name", ["\x1b[31mred", "\x9b2J", "\u202eturned"])
 def test_file_names_in_errors_and_lines(bitatoms, name, table):
-    code, stdout, stderr = bitatoms("show", f"{name}.npz")
-    assert code == 2
-    assert_safe(stdout, stderr)
-    assert escape_controls(name) in stderr
+    ba.write(table, "table.npz")
     ba.write(table, f"{name}.npz")
-    code, stdout, stderr = bitatoms("fit", f"{name}.npz")
-    assert code == 0
-    assert_safe(stdout, stderr)
-    assert escape_controls(name) in stdout
-    code, stdout, stderr = bitatoms("show", "model.npz", f"{name} extra")
-    assert code == 2
-    assert_safe(stdout, stderr)
-    assert f"{escape_controls(name)} extra" in stderr
     np.savez("arrays.npz", **{name: np.eye(3)})
-    for layer in (f"{name} other", name):
-        assert_safe(*bitatoms("convert", "arrays.npz", "out.csv", "--layer", layer)[1:])
+    shown = escape_controls(name)
+    for command, code, part in (
+        (["show", f"{name} absent.npz"], 2, f"{shown} absent"),
+        (["fit", f"{name}.npz"], 0, shown),
+        (["show", "model.npz", f"{name} extra"], 2, f"{shown} extra"),
+        (["convert", "arrays.npz", "out.csv", "--layer", f"{name} other"], 2, ""),
+        (["convert", "arrays.npz", "out.csv", "--layer", name], 0, ""),
+    ):
+        ended, *printed = bitatoms(*command)
+        assert (ended, part in "".join(printed)) == (code, True)
+        assert_safe(*printed)
 
 
 def test_notes_progress_and_logs(capsys, monkeypatch):
-    from bitatoms.cli import console, progress
-
     console.print_note("a note about \x1b[31m and \x9b2J")
     line = progress.ProgressLine(quiet=False, status=None)
     monkeypatch.setattr(progress, "_INTERVAL", -1.0)
@@ -110,11 +112,114 @@ def test_notes_progress_and_logs(capsys, monkeypatch):
 
 
 def test_styles_of_a_terminal_are_kept():
-    from io import StringIO
-
-    from rich.console import Console
-    from rich.text import Text
-
     terminal = Console(file=StringIO(), force_terminal=True, color_system="standard")
     terminal.print(Text("name \x1b[2J", style="red"))
     assert terminal.file.getvalue() == "\x1b[31mname \\x1b[2J\x1b[0m\n"
+
+
+# --- progress
+
+
+def compiling(monkeypatch, is_terminal, inside=True, n_commands=1):
+    """Log that kernels are compiled while a command predicts, or after it; return the line of progress and stderr."""
+    stderr, line = StringIO(), None
+    for module in (console, progress):
+        monkeypatch.setattr(module, "err", Console(file=stderr, force_terminal=is_terminal, width=200))
+    log = logging.getLogger("bitatoms.kernels.jit").info
+    for _ in range(n_commands):
+        with printing_notes():
+            with show_status("Predicting", quiet=False) as status:
+                for n_kernels in (1, 5) if inside else ():
+                    log("compiling kernels (first run only): %d so far", n_kernels)
+                line = status and str(status.status)
+            if not inside:
+                log("compiling kernels (first run only): 1 so far")
+    return line, stderr.getvalue()
+
+
+def test_how_many_kernels_are_compiled_is_shown_on_the_line_of_progress_or_in_one_note(monkeypatch):
+    text, note = "compiling kernels (first run only): ", "Note: compiling kernels (first run only): 1 so far"
+    line, printed = compiling(monkeypatch, is_terminal=True)
+    assert (line, "Note:" in printed) == (f"Predicting: {text}5 so far", False)
+    assert note in compiling(monkeypatch, is_terminal=True, inside=False)[1]
+    assert compiling(monkeypatch, is_terminal=False, n_commands=2) == (None, f"{note}\n" * 2)
+
+
+def test_progress_distinguishes_subsample_and_all_rows(monkeypatch):
+    shown = []
+    monkeypatch.setattr(SearchProgress, "update", lambda self, text, hint="": shown.append(text.rpartition(", ")[0]))
+    line = SearchProgress(20000, quiet=False, status=None, keeps_model=False)
+    figures = dict.fromkeys(Round._fields, 0) | {"atoms": 7, "algebra": "xor"}
+    line(Round(**figures | {"move": "grow", "rows": 500, "bits": 5000}))
+    line.update_rows(5000)
+    line(Round(**figures | {"move": "pass 1 over all rows", "rows": 20000, "bits": 240000}))
+    line.update_rows(20000)
+    assert shown == [
+        "Searching 500 of 20000 rows: 7 atoms (XOR), 10.00 bits per row",
+        "Processing all rows: 25% of 20000 rows",
+        "Pass 1 over all rows: 7 atoms (XOR), 12.00 bits per row",
+        "Processing all rows: 100% of 20000 rows; after pass 1: 7 atoms (XOR), 12.00 bits per row",
+    ]
+
+
+# --- warmup and reproduce
+
+
+@pytest.mark.parametrize("options", ["", "--quiet", "--device cuda"])
+def test_warmup_prints_progress_and_the_folder(bitatoms, monkeypatch, options):
+    asked = []
+
+    def warm_up(n_jobs, callback, device):
+        asked.append((n_jobs, device))
+        callback("coding.code_rows", 1, 2)
+        callback("words.hamming", 2, 2)
+        return Path("kernels")
+
+    monkeypatch.setattr(warmup, "warm_up", warm_up)
+    monkeypatch.setattr(progress, "_INTERVAL", -1.0)
+    code, out, err = bitatoms("warmup", "--jobs", "3", *options.split())
+    assert (code, asked) == (0, [(3, "cuda" if "cuda" in options else "cpu")])
+    line = "Kernels for this kind of processor are compiled and stored in kernels."
+    more = " Those for this kind of GPU are in the cache of CuPy." if "cuda" in options else ""
+    lines = "compiling kernels: 1 of 2, 0 s\ncompiling kernels: 2 of 2, 0 s\n"
+    assert (out, err) == (("", "") if options == "--quiet" else (f"{line}{more}\n", lines))
+
+
+def test_warmup_without_a_folder_is_an_error(bitatoms, monkeypatch):
+    def warm_up(n_jobs, callback, device):
+        raise ba.FileError("no folder for compiled kernels is writable")
+
+    monkeypatch.setattr(warmup, "warm_up", warm_up)
+    code, out, err = bitatoms("warmup")
+    assert (code, out, err.splitlines()[-1]) == (2, "", "bitatoms: no folder for compiled kernels is writable")
+
+
+def test_reproduce_prints_claims(bitatoms, monkeypatch):
+    pytest.importorskip("matplotlib")
+    claims = (
+        Claim("It is [bold]fast[/bold]", "it is slow", Verdict.PARTLY, "because"),
+        Claim("It is smooth", "it is", Verdict.AGREES, in_paper=False),
+    )
+    found = [Experiment("here", "Here", "How it converges", "", (Panel("digits", "", (), claims),))]
+    monkeypatch.setattr("bitatoms.cli.reproduce.run_experiments", lambda folder, callback, **how: found)
+    stdout = bitatoms.output("reproduce", "-o", "paper")
+    assert stdout.split("\n")[1:5] == [
+        "How it converges: digits",
+        "  agrees in part: It is [bold]fast[/bold]",
+        "    it is slow because",
+        "  agrees: It is smooth (not in the paper)",
+    ]
+    assert "1 claims of the paper were checked: 1 agree in part." in stdout
+    assert json.loads(bitatoms("reproduce", "--json", "-o", "paper")[1])["claims"][1] == {
+        "experiment": "Here", "data": "digits", "says": "It is smooth", "found": "it is", "verdict": "agrees",
+        "why": "", "of_paper": False,
+    }  # fmt: skip
+    assert bitatoms("reproduce", "-q", "-o", "paper") == (0, "", "")
+
+
+@pytest.mark.parametrize("command", [("reproduce",), ("compare", "planted-or")])
+def test_missing_matplotlib_is_reported_before_any_work(bitatoms, monkeypatch, command):
+    monkeypatch.setattr("bitatoms.html.figures.find_spec", lambda name: None)
+    code, _, stderr = bitatoms(*command)
+    assert code == 2
+    assert 'install it with pip install "bitatoms[plot]"' in stderr

@@ -12,7 +12,10 @@ pytest.importorskip("typer")
 
 import typer
 
+from bitatoms.cli import options
 from bitatoms.cli.app import app
+from bitatoms.cli.spelling import as_arguments, as_option, describe
+from bitatoms.errors import Parameter
 from bitatoms.parameters import ReadKwargs, with_defaults
 
 LIBRARY = {  # what is recorded, for each command
@@ -193,7 +196,30 @@ def test_help_has_examples_and_choices(bitatoms, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     for name, command in typer.main.get_command(app).commands.items():
         assert f"`bitatoms {name}" in command.epilog.removeprefix("Examples:")
-    code, stdout, _ = bitatoms("transform", "--help")
-    assert code == 0
+    stdout = bitatoms.output("transform", "--help")
     assert "bitatoms transform model.npz new.csv -o codes.csv" in stdout
     assert "cpu|cuda|auto" in stdout
+
+
+SPELLED = {
+    Parameter("missing", "zero"): "--missing zero", Parameter("binarize", 0.5): "--binarize 0.5",
+    Parameter("blocks", (16, 8)): "--blocks 16x8", Parameter("format"): "--format",
+    Parameter("n_components", -1): "--atoms -1", Parameter("max_components", 3): "--max-atoms 3",
+    Parameter("max_time"): "--max-time", Parameter("n_jobs"): "--jobs", Parameter("random_state"): "--seed",
+    Parameter("resume", True): "--resume", Parameter("header", False): "--no-header",
+    Parameter("without", "a b"): "--without 'a b'", Parameter("sample_rows"): "--search-rows",
+    Parameter("false_positive_cost"): "--false-positive-cost",
+    Parameter("coder", "greedy"): 'coder="greedy"',  # the command line has no such option
+}  # fmt: skip
+
+
+def test_messages_name_parameters_as_options_and_their_text_is_never_parsed():
+    assert {parameter: as_option(parameter) for parameter in SPELLED} == SPELLED
+    message = 'x_missing="zero".csv: pass missing="zero" or max_time=3'
+    for error in (ValueError(message), ba.InputError(message), ba.FileError(message), UserWarning(message)):
+        assert describe(error) == message
+    assert describe(ba.FileError("a.csv: pass ", Parameter("missing", "zero"))) == "a.csv: pass --missing zero"
+    given = {"binarize": 2.0, "header": True, "without": ("a", "b c"), "blocks": (8, 8)}
+    assert as_arguments(given) == " --binarize 2.0 --header --without a --without 'b c' --blocks 8x8"
+    with pytest.raises(AssertionError, match="coder is declared without an option"):
+        options.parameter("coder", panel="Search options")

@@ -3,11 +3,8 @@
 import os
 import sys
 import threading
-from unittest.mock import ANY
 
 import pytest
-
-import bitatoms as ba
 
 pytest.importorskip("typer")
 
@@ -58,27 +55,17 @@ def test_data_are_not_mixed_with_what_is_printed(bitatoms, tmp_path, command):
     file = tmp_path / f"file{extension}"
     assert bitatoms(*arguments.split(), file)[0] == 0
     code, content, stderr = bitatoms(*arguments.split(), "-")
-    assert (code, content) == (0, file.read_bytes())
-    assert printed in stderr
+    assert (code, content, printed in stderr) == (0, file.read_bytes(), True)
     assert bitatoms(*arguments.split(), "-", "--quiet")[2] == ""
 
 
-def test_the_format_is_that_of_the_option(bitatoms, baskets, tmp_path):
-    (tmp_path / "read.npz").write_bytes(bitatoms("convert", "table.csv", "-", "--to", "npz")[1])
-    assert ba.read(tmp_path / "read.npz") == baskets.table
-
-
 def test_devices_and_pipes(bitatoms, tmp_path):
-    content, read = (tmp_path / "table.csv").read_bytes(), []
+    content = (tmp_path / "table.csv").read_bytes()
     assert bitatoms("convert", "table.csv", "/dev/stdout")[:2] == (0, content)
     assert bitatoms("convert", "table.csv", os.devnull)[0] == 0
     os.mkfifo(tmp_path / "pipe")
-    for use, command in (
-        (lambda: read.append((tmp_path / "pipe").read_bytes()), ("convert", "table.csv", "pipe")),
-        (lambda: (tmp_path / "pipe").write_bytes(content), ("convert", "pipe", "copy.csv", "--format", "csv")),
-    ):
-        thread = threading.Thread(target=use, daemon=True)
-        thread.start()
-        assert bitatoms(*command)[:2] == (0, b"" if command[1] == "table.csv" else ANY)
-        thread.join(10)
-    assert read == [(tmp_path / "copy.csv").read_bytes()] == [content]
+    thread = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[content], daemon=True)
+    thread.start()
+    assert bitatoms("convert", "pipe", "copy.csv", "--format", "csv")[0] == 0
+    thread.join(10)
+    assert (tmp_path / "copy.csv").read_bytes() == content

@@ -1,6 +1,9 @@
-"""The data of a report: counts, curve, examples and selected rows, against direct computation."""
+"""The data of a report: counts, curve, examples, selected rows and groups, against direct computation."""
 
+import re
+from copy import copy
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,31 +32,6 @@ def both(request):
     return specimen(request.param)
 
 
-def test_counts_of_another_table_are_those_of_its_reconstruction(both):
-    model, training = both
-    table = Table(training.bits[1:], columns=training.columns, picture=training.picture)
-    data = report_data(model, table)
-    assert not data.is_training_table
-    X, codes = table.to_dense(), model.transform(table)
-    reconstruction = model.inverse_transform(codes)
-    assert np.array_equal(data.codes.to_dense(), codes)
-    assert np.array_equal(data.ones, X.sum(axis=0))
-    assert np.array_equal(data.missed, ((X == 1) & (reconstruction == 0)).sum(axis=0))
-    assert np.array_equal(data.invented, ((X == 0) & (reconstruction == 1)).sum(axis=0))
-    assert np.array_equal(data.uses, codes.sum(axis=0))
-    assert np.allclose(data.row_bits, -model.score_samples(table))
-    expected = ba.codelength(X, model.components_, codes, bias=model.bias_, algebra=model.algebra_)
-    assert data.codelength == expected
-    assert data.bits_without == ba.codelength(X).total
-    row = data.row(17)
-    assert np.array_equal(row.data, X[17])
-    assert np.array_equal(row.reconstruction, reconstruction[17])
-    assert row.missed.tolist() == np.flatnonzero(X[17] > reconstruction[17]).tolist()
-    assert row.invented.tolist() == np.flatnonzero(X[17] < reconstruction[17]).tolist()
-    assert row.better == pytest.approx((data.row_bits > data.row_bits[17]).mean())
-    assert row.worse == pytest.approx((data.row_bits < data.row_bits[17]).mean())
-
-
 def test_curve_points_are_codelengths_with_the_first_atoms(both):
     model, table = both
     data, learned = report_data(model, table), model.as_model()
@@ -78,40 +56,37 @@ def test_counts_of_the_training_table_are_those_of_the_fit(both):
         data = report_data(model, rows)
         assert data.is_training_table
         assert data.codelength == model.codelength_
-        assert [pattern.rows for pattern in model.patterns()] == data.uses.tolist()
-        assert [pattern.complete for pattern in model.patterns()] == data.complete.tolist()
+        assert [(each.rows, each.complete) for each in model.patterns()] == [
+            *zip(data.uses, data.complete, strict=True)
+        ]
         assert np.array_equal(data.missed + data.invented, learned.wrong)
     assert np.array_equal(learned.complete, naive.complete(X, model.components_, model.bias_).sum(axis=0))
-    older = report_data(replace(learned, complete=None, rows_hash=None), table)
-    assert older.is_training_table
-    assert older.uses.tolist() == model.transform(table).sum(axis=0).tolist()
-    assert not report_data(replace(learned, complete=None, rows_hash=None), 1 - X).is_training_table
+    older = replace(learned, complete=None, rows_hash=None)
+    assert report_data(older, table).is_training_table
+    assert report_data(older, table).uses.tolist() == model.transform(table).sum(axis=0).tolist()
+    assert not report_data(older, 1 - X).is_training_table
     shuffled = np.random.default_rng(0).permuted(X, axis=0)  # the same ones in each column
     assert not report_data(model, shuffled).is_training_table
-    edited = ba.BinaryDictionaryLearning(random_state=0).fit(X)
-    edited.components_ = edited.components_[::-1].copy()
-    assert report_data(edited, X).uses.tolist() == edited.transform(X).sum(axis=0).tolist()
+    edited = copy(model)
+    edited.components_ = model.components_[::-1].copy()
+    assert report_data(edited, table).uses.tolist() == edited.transform(table).sum(axis=0).tolist()
 
 
 @pytest.mark.parametrize("n_atoms", [0, 1, 2, 20, 21, 68, 500, 5000])
 def test_curve_sizes_go_from_none_to_all_in_few_steps(n_atoms):
-    ks = curve_sizes(n_atoms)
-    assert ks[0] == 0
-    assert ks[-1] == n_atoms
-    assert ks == sorted(set(ks))
-    assert len(ks) <= 24
-    assert n_atoms > 20 or ks == list(range(n_atoms + 1))
+    sizes = curve_sizes(n_atoms)
+    assert (sizes[0], sizes[-1], len(sizes) <= 24) == (0, n_atoms, True)
+    assert sizes == sorted(set(sizes))
+    assert n_atoms > 20 or sizes == list(range(n_atoms + 1))
 
 
 def test_long_curve_is_estimated_from_every_kth_row(baskets):
     model, table = baskets
     exact = report_data(model, table)
-    learned = model.as_model()
-    points, stride = codelength_curve(learned, table.bits, exact.codelength, Workers(), max_work=300 * 40 * 10 // 4)
-    assert stride == 4
-    assert points[-1] == exact.curve[-1]
-    for point, expected in zip(points, exact.curve, strict=True):
-        assert point.bits == pytest.approx(expected.bits, rel=0.15)
+    how = {"max_work": 300 * 40 * 10 // 4}
+    points, stride = codelength_curve(model.as_model(), table.bits, exact.codelength, Workers(), **how)
+    assert (stride, points[-1]) == (4, exact.curve[-1])
+    assert [point.bits for point in points] == pytest.approx([point.bits for point in exact.curve], rel=0.15)
     assert "from one row in 4" in render(replace(exact, curve=points, curve_stride=stride), None, {})
     assert "one row in" not in render(exact, None, {})
 
@@ -139,21 +114,20 @@ def test_rows_are_chosen_by_name_or_index_or_by_quantiles_of_fit(baskets):
     assert worst.tolist() == sorted(data.row_bits, reverse=True)[:15]
 
 
-@pytest.mark.parametrize("row", ["nobody", 300, -1, "300", "", 2.5])
-def test_unknown_rows_raise(baskets, row):
-    with pytest.raises(ValueError, match=r"the table has no row .*; pass a row name, or a number from 0 to 299"):
-        report_data(*baskets, rows=[row])
-
-
-def test_tables_that_do_not_match_the_model_raise(baskets):
+def test_invalid_rows_tables_and_models_raise(baskets):
     model, table = baskets
-    with pytest.raises(ValueError, match="the table has 3 columns, but the model was learned from 40"):
-        report_data(model, [[0, 1, 0]])
-    with pytest.raises(ValueError, match=r"the table is empty \(0 rows and 40 columns\): nothing to report"):
-        report_data(model, np.zeros((0, 40), np.uint8))
     other = Table(table.bits, columns=[f"thing {n}" for n in range(40)])
-    with pytest.raises(ValueError, match="no column that the model was fitted on: it has 'thing 0'"):
-        report_data(model, other)
+    no_row = r"the table has no row .*; pass a row name, or a number from 0 to 299"
+    for X, how, error, message in (
+        *((table, {"rows": [row]}, ValueError, no_row) for row in ("nobody", 300, -1, "300", "", 2.5)),
+        (table, {"max_rows": -1}, ValueError, "max_rows must be at least 0, not -1"),
+        (table, {"max_rows": 2.5}, TypeError, "max_rows must be an integer"),
+        ([[0, 1, 0]], {}, ValueError, "the table has 3 columns, but the model was learned from 40"),
+        (np.zeros((0, 40)), {}, ValueError, r"the table is empty \(0 rows and 40 columns\): nothing to report"),
+        (other, {}, ValueError, "no column that the model was fitted on: it has 'thing 0'"),
+    ):
+        with pytest.raises(error, match=message):
+            report_data(model, X, **how)
     with pytest.raises(TypeError, match="model must be a fitted BinaryDictionaryLearning or its Model, not str"):
         report_data("model.npz", table)
     with pytest.raises(NotFittedError):
@@ -169,13 +143,13 @@ def test_raw_table_is_binarized_as_in_fit():
 def test_unknown_cells_of_a_row_are_neither_wrong_nor_missed():
     model, table = specimen("unknown")
     data, dense = report_data(model, table), table.to_dense(float)
-    made = model.inverse_transform(data.codes.to_dense())
     number = int(np.isnan(dense).sum(axis=1).argmax())
     row, cells = data.row(number), dense[number]
+    made = model.inverse_transform(data.codes.to_dense())[number]
     assert row.unknown.tolist() == np.isnan(cells).tolist()
-    assert row.reconstruction.tolist() == made[number].astype(bool).tolist()
-    assert row.missed.tolist() == np.flatnonzero((cells == 1) & (made[number] == 0)).tolist()
-    assert row.invented.tolist() == np.flatnonzero((cells == 0) & (made[number] == 1)).tolist()
+    assert row.reconstruction.tolist() == made.astype(bool).tolist()
+    assert row.missed.tolist() == np.flatnonzero(cells > made).tolist()
+    assert row.invented.tolist() == np.flatnonzero(cells < made).tolist()
     assert f"{row.unknown.sum()} cells unknown" in report_html(model, table, rows=[number])
     learned = model.as_model()
     empty = ba.codelength(table, learned.atoms[:0], data.codes.take_columns([]), learned.bias)
@@ -193,7 +167,62 @@ def test_unknown_pixels():
 def test_old_names_warn(baskets):
     with pytest.warns(FutureWarning, match="renamed to report_data"):
         assert ba.report.findings is report_data
-    with pytest.warns(FutureWarning, match="renamed to report_html"):
-        assert ba.report.page(*baskets, title="old") == report_html(*baskets, title="old")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         ba.report.nothing  # noqa: B018
+
+
+# --- groups of rows, and the genome
+
+
+def section(html, name):
+    """Return the text of a section, None if there is none."""
+    found = re.search(f'<section id="{name}".*?</section>', html, re.DOTALL)
+    return None if found is None else found.group()
+
+
+def test_groups_show_who_uses_each_pattern(tmp_path):
+    model, table = specimen("genotypes")
+    data = report_data(model, table, groups="population")
+    assert data.groups.names == ("north", "south", "island")
+    population = np.asarray(table.row_data["population"])
+    lines = [f"{table.row_name(row)},{name}" for row, name in enumerate(population)]
+    (tmp_path / "groups.csv").write_text("\n".join(["sample,population", *reversed(lines)]), encoding="utf-8")
+    for groups in (population, tmp_path / "groups.csv", str(tmp_path / "groups.csv")):
+        found = report_data(model, table, groups=groups).groups
+        names = np.array(found.names)[found.numbers]
+        assert names.tolist() == population.tolist()
+    html = section(report_html(model, table, groups="population"), "groups")
+    atoms = [int(atom) - 1 for atom in re.findall(r'<a href="#atom-(\d+)">', html)]
+    codes = model.transform(table)
+    shares = np.array([codes[population == name].mean(axis=0) for name in ("north", "south", "island")])
+    assert atoms == np.argsort(-np.ptp(shares, axis=0), kind="stable").tolist()
+    drawn = np.array(re.findall(r"--share:([0-9.]+)", html), float).reshape(3, -1)
+    np.testing.assert_allclose(drawn, shares[:, atoms], atol=0.001)
+
+
+def test_the_genome_has_a_line_per_pattern_in_the_order_of_positions():
+    model, table = specimen("genotypes")
+    html = section(report_html(model, table), "genome")
+    position = np.asarray(table.column_data["position"])
+    expected = [(int(own.min()), int(own.max())) for own in (position[atom > 0] for atom in model.components_)]
+    atoms = [int(atom) - 1 for atom in re.findall(r'<a href="#atom-(\d+)"', html)]
+    assert atoms == sorted(range(6), key=lambda atom: expected[atom][0])
+    spans = re.findall(r'title="[0-9,]+ columns?, 1:([0-9,]+) to 1:([0-9,]+)"', html)
+    numbers = [tuple(int(each.replace(",", "")) for each in span) for span in spans]
+    assert numbers == [expected[atom] for atom in atoms]
+    other = report_html(*specimen("or"))
+    assert section(other, "genome") is section(other, "groups") is None
+
+
+def test_groups_are_checked():
+    for groups, error, message in (
+        (
+            "country",
+            ValueError,
+            r'groups="country": there is no such file, and no such field of the rows \(fields: pop',
+        ),
+        (Path("country.csv"), ba.FileError, r"country.csv: there is no such file"),
+        (["a", "b"], ValueError, "there are 2 groups for 60 rows"),
+    ):
+        with pytest.raises(error, match=message):
+            report_data(*specimen("genotypes"), groups=groups)

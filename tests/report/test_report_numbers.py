@@ -201,27 +201,25 @@ def test_the_summary(case):
 def test_the_patterns(case):
     page, numbers, training = case
     cards, shown = list(page.cards()), page.data["atoms"]
+    saved = [training.saved(atom) for atom in range(page.n_atoms)]
     assert len(cards) == page.n_atoms == len(numbers.atoms)
     np.testing.assert_array_equal(bits_of(shown["bits"], page.n_atoms, page.n_features), numbers.atoms)
     assert numbers_of(shown["uses"]) == numbers.uses.tolist()
     assert numbers_of(shown["coded"]) == page.codes.sum(axis=0).tolist()
     assert numbers_of(shown["complete"]) == numbers.complete.tolist()
-    assert shown["saved"] == [training.saved(atom) for atom in range(page.n_atoms)]
+    assert shown["saved"] == saved
     sorted_by = Outline(page.source("patterns")).find_all("li", class_="card")  # what the script sorts cards by
-    counted = zip(numbers.uses, numbers.complete, numbers.atoms.sum(axis=1), shown["saved"], strict=True)
-    assert [
-        [int(card[f"data-{name}"]) for name in ("rows", "complete", "features", "saved")] for card in sorted_by
-    ] == [[*map(int, counts)] for counts in counted]
+    sizes = numbers.atoms.sum(axis=1)
+    for name, counts in (("rows", numbers.uses), ("complete", numbers.complete), ("features", sizes), ("saved", saved)):
+        assert [int(card[f"data-{name}"]) for card in sorted_by] == [*counts]
     for atom, (facts, members) in enumerate(cards):
         expected, lift, lifts = numbers.lifts(atom)
-        n_features, saved = int(numbers.atoms[atom].sum()), training.saved(atom)
-        assert facts["used by"] == f"{rows_of(numbers.uses[atom])} ({percent(numbers.uses[atom], page.n_rows)})"
-        complete = numbers.complete[atom]
-        assert facts["complete in"] == f"{rows_of(complete)} ({percent(complete, page.n_rows)})"
+        for name, count in (("used by", numbers.uses[atom]), ("complete in", numbers.complete[atom])):
+            assert facts[name] == f"{rows_of(count)} ({percent(count, page.n_rows)})"
         assert (facts["expected"], facts["lift"]) == (few(expected), times(lift))
-        assert facts["feature" if n_features == 1 else "features"] == str(n_features)
-        assert facts["bit saved" if saved == 1 else "bits saved"] == f"{saved:,}"
-        assert members == [times(each) for each in lifts if n_features > 1]
+        assert facts["feature" if sizes[atom] == 1 else "features"] == str(sizes[atom])
+        assert facts["bit saved" if saved[atom] == 1 else "bits saved"] == f"{saved[atom]:,}"
+        assert members == [times(each) for each in lifts if sizes[atom] > 1]
         assert shown["lift"][atom] == pytest.approx(lift, abs=1e-4)
 
 
@@ -281,25 +279,12 @@ def test_the_cells_of_patterns(case):
 
 def test_the_rows(case):
     page, numbers, training = case
-    missed, invented = (page.cells(numbers, name) for name in ("missed", "invented"))
-    wrong, n_wrong = missed | invented, (missed | invented).sum(axis=1)
-    prices = [
-        [naive.bits_of_outcome((known - count, count), outcome) for outcome in (0, 1)]
-        for known, count in [
-            *zip(training.known, training.wrong, strict=True),
-            *((len(training.X), uses) for uses in training.uses),
-        ]
-    ]
-    bits = np.array(
-        [
-            sum(price[outcome] for price, outcome, known in zip(prices, outcomes, is_known, strict=True) if known)
-            for outcomes, is_known in zip(
-                np.hstack([wrong, page.codes]).astype(int),
-                np.hstack([page.X != UNKNOWN, np.ones_like(page.codes)]),
-                strict=True,
-            )
-        ]
-    )
+    wrong = page.cells(numbers, "missed") | page.cells(numbers, "invented")
+    n_wrong, is_known = wrong.sum(axis=1), np.hstack([page.X != UNKNOWN, np.ones_like(page.codes)])
+    counted = [*zip(training.known, training.wrong, strict=True), *((len(training.X), n) for n in training.uses)]
+    prices = np.array([[naive.bits_of_outcome((n - ones, ones), outcome) for outcome in (0, 1)] for n, ones in counted])
+    prices = np.where(np.hstack([wrong, page.codes]), prices[:, 1], prices[:, 0])
+    bits = np.where(is_known, prices, 0).sum(axis=1)
     assert numbers_of(page.data["rows"]["wrong"]) == n_wrong.tolist()
     np.testing.assert_allclose(numbers_of(page.data["rows"]["tenths"]), 10 * bits, atol=0.51)
     assert f"The median row takes {np.median(bits):,.0f} bits." in page.text("worst")

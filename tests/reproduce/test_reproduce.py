@@ -1,7 +1,6 @@
 """The reproduction of the paper on small data. The package is to move to the benchmarks: this shows that it works."""
 
 import csv
-import gzip
 import re
 
 import numpy as np
@@ -14,11 +13,9 @@ from bitatoms.reproduce import Claim, Experiment, Panel, Verdict, reproduce, wri
 from bitatoms.reproduce.datasets import PaperDataset, load_digits, load_halftone
 from bitatoms.reproduce.experiment import summarize_verdicts
 from bitatoms.reproduce.experiments.model_claims import model_claims
-from bitatoms.reproduce.mosaics import GAP, mosaic
 from bitatoms.reproduce.runs import run_learning, run_selection, starting_atoms, stopping_round
 from bitatoms.reproduce.selection_curve import count_minima, running_median
 from bitatoms.table import Picture, Table
-from support.mnist import idx
 from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -47,11 +44,9 @@ def test_all_experiments_are_run(reproduced):
     assert anchors == ["data", "models", "start", "selection", "convergence", "today"]
     titles = [panel.title for panel in experiments[1].panels]
     assert titles == ["digits by MOB", "digits by K-PROX", "halftone by K-PROX", "halftone by MOB"]
-    assert [len(panel.figures) for panel in experiments[2].panels] == [6, 6]
     assert (steps[0], steps[-1]) == ("Reading the data", "Writing the page")
     (exact,) = [claim for claim in experiments[4].claims if claim.statement.startswith("Convergence is exact")]
-    assert exact.verdict is Verdict.AGREES
-    assert exact.finding.startswith("In 24 of 24 runs")
+    assert (exact.verdict, exact.finding[:16]) == (Verdict.AGREES, "In 24 of 24 runs")
     rows = experiments[1].panels[0].figures[0].table.rows
     assert all(len(row[-1]) == 64 and row[-1].count("1") == row[1] for row in rows)
 
@@ -73,44 +68,34 @@ def test_figures_tables_and_claims_are_in_files_and_in_the_page(reproduced):
     rows = list(csv.reader((folder / "claims.csv").read_text(encoding="utf-8").splitlines()))
     assert [(row[2] == "yes", row[3]) for row in rows[1:]] == [(each.in_paper, each.statement) for each in claims]
     assert page.count('class="verdict') == len(claims) + sum(claim.in_paper for claim in claims)
-    assert not re.findall(r"(?:src|href)=\"(?!#|data:)", page)
-    assert "<script" not in page
+    assert not re.findall(r"(?:src|href)=\"(?!#|data:)|<script", page)
 
 
-def test_texts_are_escaped(tmp_path):
+def test_texts_are_escaped_and_verdicts_summarized(tmp_path):
     hostile = "<script>alert(1)</script>"
-    claim = Claim(hostile, hostile, Verdict.DIFFERS, hostile)
-    experiment = Experiment("here", "Here", hostile, hostile, (Panel(hostile, hostile, (), (claim,)),))
+    claims = [
+        Claim(hostile, hostile, verdict, hostile) for verdict in (Verdict.AGREES, Verdict.AGREES, Verdict.DIFFERS)
+    ]
+    claims.append(Claim("ours", "b", Verdict.AGREES, in_paper=False))
+    assert summarize_verdicts(claims) == "3 claims of the paper were checked: 2 agree with the results, 1 differ."
+    experiment = Experiment("here", "Here", hostile, hostile, (Panel(hostile, hostile, (), tuple(claims)),))
     write_results([experiment], tmp_path, hostile)
     assert "<script" not in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
-def test_verdicts_are_summarized_in_a_sentence():
-    claims = [Claim("a", "b", verdict) for verdict in (Verdict.AGREES, Verdict.AGREES, Verdict.DIFFERS)]
-    claims.append(Claim("ours", "b", Verdict.AGREES, in_paper=False))
-    assert summarize_verdicts(claims) == "3 claims of the paper were checked: 2 agree with the results, 1 differ."
-    with pytest.warns(FutureWarning, match="Claim.says was renamed to statement"):
-        assert claims[0].says == "a"
+LABELS = [(6, "true", Verdict.AGREES), (3, "true", Verdict.PARTLY), (3, "shuffled", Verdict.DIFFERS)]
 
 
-@pytest.mark.parametrize(
-    ("n_digits", "kind", "verdict"),
-    [
-        (6, "true", Verdict.AGREES),  # clear for some atoms, not for all
-        (3, "true", Verdict.PARTLY),  # clear for all
-        (3, "shuffled", Verdict.DIFFERS),
-        (3, "unknown", Verdict.NOT_SEEN),
-    ],
-)
+@pytest.mark.parametrize(("n_digits", "kind", "verdict"), [*LABELS, (3, "unknown", Verdict.NOT_SEEN)])
 def test_codes_are_compared_with_the_labels(n_digits, kind, verdict):
+    """Six digits are clear for some atoms, three for all."""
     X, y = datasets.digits()
     chosen = np.flatnonzero(y < n_digits)
     labels = {"true": y[chosen], "shuffled": np.random.default_rng(0).permutation(y[chosen]), "unknown": None}[kind]
     dataset = PaperDataset("digits", "MNIST", "", True, BitMatrix.from_dense(X[chosen]), (8, 8), labels=labels)
     run = run_selection(dataset.data, "mob", 0, patience=2)
     claim = model_claims(dataset, run, run, 0)[-1]
-    assert "correspondence" in claim.statement
-    assert claim.verdict is verdict
+    assert ("correspondence" in claim.statement, claim.verdict) == (True, verdict)
 
 
 def test_data_are_read_from_files(tmp_path):
@@ -122,11 +107,6 @@ def test_data_are_read_from_files(tmp_path):
     assert (whole.picture == picture).all()
     assert whole.data == blocks.data
     assert (whole.name, whole.is_substitute) == ("halftone", True)  # not the size of the paper's picture
-    pictures = np.tile(np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8), (25, 1, 1))
-    (tmp_path / "t10k").write_bytes(gzip.compress(idx(pictures), mtime=0))
-    digits = load_digits(tmp_path / "t10k")
-    assert (digits.data.to_dense() == datasets.mnist(tmp_path / "t10k").X).all()
-    assert (digits.data.shape, digits.is_substitute) == ((75, 289), False)
     for shape, message in (((100, 300), "are not square"), ((63, 289), "63 samples are too few")):
         ba.write(Table(BitMatrix.from_dense(random_bits(0, *shape, 0.4))), tmp_path / "table.npz")
         with pytest.raises(ba.FileError, match=f"table.npz.*{message}"):
@@ -143,16 +123,6 @@ def test_learning_equals_the_public_function(update, start):
     assert sorted(map(bytes, run.atoms.words)) == sorted(map(bytes, public.atoms.words))
     product = run.codes.to_dense() @ run.atoms.to_dense() % 2
     assert (run.errors.to_dense() == blocks.to_dense() ^ product).all()
-
-
-def test_a_mosaic_is_filled_row_by_row():
-    atoms = random_bits(5, 5, 12, 0.4)
-    sheet = mosaic(BitMatrix.from_dense(atoms), (3, 4), 2)
-    assert sheet.shape == (3 * 4 + 1, 2 * 5 + 1)
-    for atom in range(5):
-        top, left = 1 + atom // 2 * 4, 1 + atom % 2 * 5
-        assert (sheet[top : top + 3, left : left + 4] == atoms[atom].reshape(3, 4)).all()
-    assert (sheet == GAP).sum() == sheet.size - atoms.size
 
 
 def test_the_curve_of_selection():

@@ -37,42 +37,33 @@ def test_the_page_has_all_sections_and_balanced_tags(report):
     links = {attributes["href"] for attributes in outline.find_all("a")}
     assert links == {f"#{name}" for name in (*sections, "role-1", "role-2")}
     assert {attributes["id"] for attributes in outline.find_all("section")} == {"summary", *sections}
-    for text in (
-        "2 roles give 5 users 5 of 6 (83.3%) of the permissions they have",
-        "Permissions that come from no role",
-        "Only roles of their own",
-        "Held by a single user",
-        "No two roles have common permissions",
-    ):
-        assert text in outline.text
-    assert {f"role-{number}" for number in (1, 2)} == {each["id"] for each in outline.find_all("li", class_="card")}
+    parts = ["2 roles give 5 users 5 of 6 (83.3%) of the permissions they have", "Permissions that come from no role"]
+    parts += ["Only roles of their own", "Held by a single user", "No two roles have common permissions"]
+    assert [part for part in parts if part not in outline.text] == []
+    assert [each["id"] for each in outline.find_all("li", class_="card")] == ["role-1", "role-2"]
 
 
-def test_names_are_escaped(report):
+def test_names_are_escaped_in_the_page_and_its_file(report, tmp_path):
     html = role_report_html(report, title=HOSTILE)
     assert "<script>alert" not in html
     assert "&lt;script&gt;alert" in html
-
-
-def test_equal_reports_give_equal_pages_and_files(report, tmp_path):
-    ba.write_role_report(report, tmp_path / "roles.html", title="t")
-    assert (tmp_path / "roles.html").read_text(encoding="utf-8") == role_report_html(report, title="t")
+    ba.write_role_report(report, tmp_path / "roles.html", title=HOSTILE)
+    assert (tmp_path / "roles.html").read_text(encoding="utf-8") == html
 
 
 def test_the_bound_of_a_cover_is_shown():
     X = [[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 1, 1]]
-    outline = page(ba.role_report(X, ba.cover(X, max_iter=1)))
-    assert "Roles of 3 users and 4 permissions" in outline.text
-    assert "2 roles give 3 users exactly the permissions they have, 8 in all." in outline.text
-    assert "The number of roles is 2, the lowest possible." in outline.text
+    text = page(ba.role_report(X, ba.cover(X, max_iter=1))).text
+    assert "Roles of 3 users and 4 permissions" in text
+    assert "2 roles give 3 users exactly the permissions they have, 8 in all." in text
+    assert "The number of roles is 2, the lowest possible." in text
 
 
 def test_changes_are_shown():
     old, new, users = [[1, 1, 0], [0, 0, 1]], [[1, 1, 1], [1, 0, 0]], [[1, 1, 1], [1, 0, 0]]
     outline = page(ba.role_report(users, new), diff=ba.role_diff(old, new, users))
     assert "2 roles before and 2 after: 1 changed, 1 new, 1 gone." in outline.text
-    assert outline.find_all("li", class_="added")
-    assert outline.find_all("li", class_="removed")
+    assert all(outline.find_all("li", class_=kind) for kind in ("added", "removed"))
 
 
 def test_the_number_of_all_overlaps_is_shown():
@@ -83,13 +74,11 @@ def test_the_number_of_all_overlaps_is_shown():
 
 
 def test_long_lists_are_cut():
-    n = 700
-    users = np.eye(n, dtype=int)
+    users = np.eye(700, dtype=int)
     users[:, 0] = 1
-    outline = page(ba.role_report(users, np.eye(n, dtype=int)[: n - 1]))
-    assert "and 200 more" in outline.text  # users of the table
-    assert "and 199 more" in outline.text  # cards of roles
-    assert "and 500 more" in outline.text  # names of the users of the first role
+    outline = page(ba.role_report(users, np.eye(699, 700, dtype=int)))
+    for number in (200, 199, 500):  # users of the table, cards of roles, names of the users of the first role
+        assert f"and {number} more" in outline.text
     assert len(outline.find_all("li", class_="card")) == 500
 
 
@@ -107,7 +96,7 @@ def cells_of(html, label):
     return [[Outline(cell).text for cell in re.findall(r"<t[hd][ >].*?</t[hd]>", row, re.DOTALL)] for row in rows]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_numbers_of_the_page_are_those_of_the_tables(seed):
     X, roles = random_bits(seed, 24, 9, 0.45), random_bits(seed + 9, 7, 9, 0.3)
     roles[:3] &= X[[0, 3, 5]]

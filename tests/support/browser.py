@@ -5,6 +5,12 @@ PHONE, DESKTOP = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
 IS_WIDER_THAN_WINDOW = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 HEADING_LEVELS = "[...document.querySelectorAll('h1, h2, h3')].map(each => Number(each.tagName[1]))"
 
+# Controls and pictures without a name, which is a label, text, or an alternative text.
+NAMELESS = """[...document.querySelectorAll(
+    "input, select, textarea, button, a, summary, img, [role=img], canvas:not([aria-hidden])")]
+  .filter(each => !(each.labels?.length || each.textContent.trim() || each.ariaLabel || each.hasAttribute("alt")))
+  .map(each => each.outerHTML.slice(0, 80))"""
+
 # Contrast of visible text with its background, by tag and class, with the formula of WCAG 2.
 CONTRAST = """() => {
   const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);

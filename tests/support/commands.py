@@ -1,5 +1,6 @@
 """Run the command line in the test process."""
 
+import csv
 import re
 
 import pytest
@@ -8,7 +9,10 @@ COMPILATION = re.compile(r"Note: compiling kernels .*\n")  # only where they are
 
 
 def runner(capsys):
-    """Return a function that runs a command and returns exit code, stdout and stderr."""
+    """Return a function that runs a command and returns exit code, stdout and stderr.
+
+    Its attribute ``output`` is a function that runs a command that must succeed, and returns stdout.
+    """
     from bitatoms.cli.app import run  # typer may not be installed
 
     def command(*arguments):
@@ -17,4 +21,16 @@ def runner(capsys):
         printed = capsys.readouterr()
         return ended.value.code or 0, printed.out, COMPILATION.sub("", printed.err)
 
+    def output(*arguments):
+        code, out, err = command(*arguments)
+        assert code == 0, err
+        return out
+
+    command.output = output
     return command
+
+
+def rows_of(path):
+    """Return the rows of a CSV file by the names of their columns."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))

@@ -94,16 +94,8 @@ def _roles():
     return Specimen(ba.cover(table, max_iter=1, random_state=0), table)
 
 
-_MAKERS = {
-    "or": _or,
-    "xor": _xor,
-    "unknown": _unknown,
-    "categories": _categories,
-    "genotypes": _genotypes,
-    "weights": _weights,
-    "sparse": _sparse,
-    "roles": _roles,
-}
+_ALL = (_or, _xor, _unknown, _categories, _genotypes, _weights, _sparse, _roles)
+_MAKERS = {maker.__name__[1:]: maker for maker in _ALL}
 MODELS = tuple(name for name in _MAKERS if name != "roles")
 
 
