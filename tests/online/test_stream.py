@@ -1,15 +1,11 @@
 """Learning from a stream: steps and counts against the oracle, the sample, decay and drift."""
 
-import pickle
-from copy import deepcopy
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from bitatoms import factorize
 from bitatoms.bits import BitMatrix
 from bitatoms.core.counts import Counts
 from bitatoms.core.model import Model
@@ -20,11 +16,9 @@ from bitatoms.online.reservoir import Reservoir
 from bitatoms.online.stream import StreamLearner
 from bitatoms.online.tuning import StreamTuning
 from bitatoms.parallel import Workers
-from bitatoms.search.plan import NmfBudget
 from bitatoms.validation import as_generator
 from support.blocks import ALGEBRAS, bits_of, block_of, packed
 from support.chaos import chaos
-from support.plans import use_budget
 from support.sources import assert_same, params_for
 from support.strategies import SEEDS, UNKNOWN, factorisations, random_bits
 
@@ -68,25 +62,6 @@ def found_again(online, atoms):
 
 
 # The first batch.
-
-
-@pytest.mark.parametrize(
-    ("how", "algebra", "unknown"),
-    [
-        ({"n_components": 5}, "xor", 0.2),
-        ({"n_components": 5}, "or", 0.0),
-        ({"n_components": 5, "objective": "codelength"}, "or", 0.2),
-        ({}, "xor", 0.0),
-        ({}, "or", 0.2),
-    ],
-)
-def test_the_first_batch_is_learned_as_fit_learns(how, algebra, unknown):
-    X = with_unknown(planted(300, 40, 5, algebra=algebra, random_state=0).X, unknown)
-    how = {**how, "algebra": algebra, "max_iter": 5}
-    result, whole = streamed(X, 300, seed=3, **how).as_result(), factorize(bits_of(X), random_state=3, **how)
-    assert sorted(row.tobytes() for row in result.atoms.words) == sorted(row.tobytes() for row in whole.atoms.words)
-    assert result.n_samples == 300
-    np.testing.assert_array_equal(result.known, whole.known)
 
 
 @given(
@@ -252,16 +227,6 @@ def test_weights_decay_per_row(forget):
         assert n_samples == round(kept)
 
 
-def test_memory_does_not_grow_with_the_stream():
-    rows = BitMatrix.from_dense(planted(2048, 70, 4, random_state=0).X)
-    online, sizes = learner(n_components=4, max_iter=2), []
-    for _ in range(8):
-        online.partial_fit(rows, ALONE)
-        sizes.append(len(pickle.dumps(online)))
-    assert len(online.state.sample.rows) == StreamTuning().sample_rows(70) == 4096
-    assert max(sizes[2:]) - sizes[2] < 3000  # one row of history per batch, up to a thousand
-
-
 def test_the_history_keeps_the_last_batches():
     rows = BitMatrix.from_dense(planted(100, 20, 3, random_state=0).X)
     online = StreamLearner(params_for(n_components=3, max_iter=2), 0.0, as_generator(0), StreamTuning(max_history=3))
@@ -290,17 +255,6 @@ def test_chunks_and_threads_do_not_change_the_result(how, algebra, unknown):
         ]
 
 
-def test_copies_learn_the_same_independently():
-    X = BitMatrix.from_dense(planted(600, 30, 5, random_state=0).X)
-    online = streamed(X[:300], 100, n_components=5, max_iter=4)
-    twin, stored = deepcopy(online), pickle.dumps(online)
-    for batch in (X[300:450], X[450:]):
-        online.partial_fit(batch, ALONE)
-        twin.partial_fit(batch, ALONE)
-    assert_same(online.as_result(), twin.as_result())
-    assert pickle.loads(stored).as_result().n_samples == 300
-
-
 @pytest.mark.parametrize(
     ("n_components", "forget", "algebra"), [(3, 0.0, "or"), (3, 1.0, "xor"), ("mdl", 0.05, "xor"), ("mdl", 1.0, "or")]
 )
@@ -311,15 +265,6 @@ def test_batches_may_be_single_rows_or_all_zeros(n_components, forget, algebra):
     assert result.n_samples == round(sum((1 - forget) ** age for age in range(23)))
     assert result.atoms.n_rows <= 3 or n_components == "mdl"
     assert fresh_block(online, X).n_rows == 23
-
-
-def test_the_first_batch_may_have_fewer_rows_than_atoms():
-    X = planted(400, 30, 8, random_state=0).X
-    online = learner(n_components=8, max_iter=8)
-    online.partial_fit(BitMatrix.from_dense(X[:3]), ALONE)
-    assert online.as_result().atoms.n_rows <= 3
-    online.partial_fit(BitMatrix.from_dense(X[3:]), ALONE)
-    assert online.as_result().atoms.n_rows == 8
 
 
 def test_the_first_batch_may_be_larger_than_the_sample():
@@ -383,19 +328,6 @@ def test_callbacks_are_called_for_every_batch():
 
 
 # How well it learns.
-
-
-@pytest.mark.parametrize(
-    ("n_components", "objective", "algebra"),
-    [(9, "auto", "xor"), (9, "codelength", "or"), ("mdl", "auto", "or")],
-)
-def test_a_stream_is_described_about_as_shortly_as_by_fit(monkeypatch, n_components, objective, algebra):
-    use_budget(monkeypatch, nmf=NmfBudget(max_starts=2))
-    made = planted(640, 32, 8, algebra=algebra, random_state=0)
-    how = {"n_components": n_components, "objective": objective, "algebra": algebra, "max_iter": 20}
-    block = fresh_block(streamed(made.X, 160, **how), made.X)
-    whole = factorize(made.X, random_state=0, **how)
-    assert block.codelength(block.wrong()).total <= 1.015 * whole.codelength.total
 
 
 @pytest.mark.parametrize(

@@ -69,14 +69,6 @@ def test_rows_with_unknown_cells_take_twice_the_memory():
     assert least_unknown == 2 * least - 3 * (1 << 20)  # the reads have the given size
 
 
-def test_rows_that_are_only_coded_need_no_votes():
-    """Their memory does not grow with atoms times features."""
-    budget = MemoryBudget(200 << 20, 50_000, 2, 1 << 20)
-    with pytest.raises(InputError, match="is too small for 1000 atoms"):
-        budget.chunk_rows(1000)
-    assert budget.chunk_rows(1000, counts_votes=False) >= 64
-
-
 def test_votes_of_many_atoms_on_many_features_take_memory_in_proportion_to_those_listed():
     least = [MemoryBudget(0, 100_000, 1, 0).needed(0, n_atoms) for n_atoms in (20, 2000, 4000)]
     assert least[0] < least[1] < least[2] < 4 * least[0]  # votes on all features would take 40 GB
@@ -156,14 +148,6 @@ def test_the_chunks_of_a_pass_in_memory_keep_to_the_limit(bits):
     (again, changes), (_, expected) = (each.run_pass(following, before) for each in (rows, MemoryRows(bits, Workers())))
     assert stack_rows(again, 5) == stack_rows(codes, 5)
     assert_same_counts(changes, expected)  # from codes of a chunk of another size
-
-
-@pytest.mark.parametrize(
-    ("wrong", "kind"), [(0, ValueError), (1.5, TypeError), ("much", ValueError), (True, TypeError)]
-)
-def test_limits_that_are_not_amounts_of_memory_raise(stores, wrong, kind):
-    with pytest.raises(kind, match="max_memory must be"):
-        StoreRows(stores[0], Workers(), max_memory=wrong)
 
 
 @pytest.mark.parametrize(("algebra", "unknown"), [("xor", False), ("or", True)])

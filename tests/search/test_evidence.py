@@ -81,11 +81,3 @@ def test_searches_that_were_cut_short_say_nothing_about_the_table():
     assert result.beyond_chance is None
     assert "The search was cut short: how much structure the table has is not known." in result.summary()
     assert "The search ended at its limit of rounds: with more rounds it may find more." in result.summary()
-
-
-def test_it_is_saved_with_the_model(tmp_path):
-    X = random_bits(0, 300, 40, 0.3)
-    model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
-    model.save(tmp_path / "model.npz")
-    assert ba.load(tmp_path / "model.npz").summary_ == model.summary_
-    assert "no two features occur together" in model.summary_

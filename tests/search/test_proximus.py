@@ -136,13 +136,6 @@ def test_each_nonzero_row_has_one_pattern_within_the_radius(X, radius, seed):
     assert (result.algebra, result.history, result.converged, result.n_iter) == ("xor", (), True, 1)
 
 
-def test_a_wide_radius_needs_no_more_patterns_than_there_are_groups():
-    centres = random_bits(0, 3, 200, 0.3)
-    X = np.repeat(centres, 40, axis=0) ^ random_bits(1, 120, 200, 0.02)
-    result = proximus(X, 20, random_state=0)
-    assert sorted(result.atoms.to_dense().tolist()) == sorted(centres.tolist())
-
-
 def test_proximus_reads_any_table_and_depends_only_on_the_seed():
     X = random_bits(0, 200, 65, 0.3)
     first = proximus(X, 8, random_state=3)

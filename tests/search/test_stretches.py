@@ -121,13 +121,6 @@ def test_savings_are_those_of_a_description_without_the_atom(table, fit):
         assert result.saved[k] == length.total - result.codelength.total
 
 
-@pytest.mark.parametrize("parameters", [{"n_components": 5}, {"n_components": 5, "objective": "codelength"}])
-def test_a_number_of_atoms(table, parameters):
-    table, order = table
-    result = ba.factorize(table, algebra="or", random_state=0, **parameters)
-    assert_matches_oracle(result, cells(table), order)
-
-
 def test_a_model_its_file_and_its_report(table, model, tmp_path):
     table, order = table
     factors = model.components_.astype(np.uint8), model.transform(table).astype(np.uint8)
