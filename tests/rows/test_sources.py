@@ -37,7 +37,7 @@ CALLS = [
     # Single toggles miss codes that the search found: such models remember them.
     {"algebra": "xor", "n_components": "mdl", "coder": "mdl", "unknown": True},
 ]
-XOR_MDL, OR_7 = CALLS[2], CALLS[3]
+XOR_MDL, OR_7, OR_MDL = CALLS[2], CALLS[3], CALLS[5]
 AWKWARD = (0, 1, 129, 0, 300, 1, 69, 0)  # rows per partition
 
 
@@ -239,6 +239,29 @@ def test_only_the_same_call_resumes(stores, tmp_path, one, other):
     ba.BinaryDictionaryLearning(**{"random_state": 0, **common, **one}, **stop).fit(path)
     with pytest.raises(ba.FileError, match="contains the fit of a different call"):
         ba.BinaryDictionaryLearning(**{"random_state": 0, **common, **other}, **stop, resume=True).fit(path)
+
+
+@pytest.mark.parametrize(
+    ("given", "other", "message"),
+    [
+        ({"false_positive_cost": np.linspace(1, 9, M)}, {"false_positive_cost": 2}, "different call: costs was"),
+        (
+            {"fixed_atoms": TABLES["or"][:2], "max_features_per_atom": 6},
+            {"fixed_atoms": TABLES["or"][2:4], "max_features_per_atom": 6},
+            "different call: fixed_atoms was",
+        ),
+    ],
+    ids=["costs", "fixed atoms"],
+)
+def test_a_fit_with_costs_or_constraints_is_resumed(stores, tmp_path, given, other, message):
+    path, folder = stores / "or-700.zarr", {"checkpoint": tmp_path / "checkpoint"}
+    with pytest.raises(ba.Interrupted):
+        estimator(OR_MDL, **given, **folder, callbacks=ctrl_c_when(lambda row: row.rows == N)).fit(path)
+    with pytest.raises(ba.FileError, match=message):
+        estimator(OR_MDL, **other, **folder, resume=True).fit(path)
+    resumed, whole = estimator(OR_MDL, **given, **folder, resume=True).fit(path), estimator(OR_MDL, **given).fit(path)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+    assert resumed.codelength_ == whole.codelength_
 
 
 def test_other_unknown_cells_are_another_table(stores, tmp_path):

@@ -75,26 +75,6 @@ def test_pieces_is_a_deprecated_name_of_chunks(stores):
     assert list(pieces) == list(stores[0].chunks(640, 64))
 
 
-def test_take_reads_each_chunk_once(any_bits, any_stores, monkeypatch):
-    chosen = np.sort(np.random.default_rng(0).choice(3001, 150, replace=False))
-    for store in any_stores:
-        read, reader = [], store._packed._reader
-
-        def recorded(array, *slices, read_complete=reader.read_complete, read=read):
-            read.append((array.path, slices[0]))
-            return read_complete(array, *slices)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(reader, "read_complete", recorded)
-            assert store.take(chosen) == any_bits[chosen]
-        arrays = ("bits", "unknown")[: 1 + store.has_unknown] if store.n_ones is None else ("indices", "row_ends")
-        for name in arrays:
-            values = [value for path, values in read if path == name for value in range(values.start, values.stop)]
-            assert values
-            assert values == sorted(set(values))
-        assert {path for path, _ in read} == set(arrays)
-
-
 def test_take_checks_indices(bits, stores):
     store = stores[0]
     assert store.take([]) == bits[:0]

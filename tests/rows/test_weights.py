@@ -1,5 +1,7 @@
 """A weight equals that many repetitions of a row, bit for bit, wherever rows are learned from or scored."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +11,10 @@ from scipy.sparse import csr_array
 
 import bitatoms as ba
 import naive
+from bitatoms.bits import BitMatrix
+from bitatoms.parallel import Workers
 from bitatoms.rows.budget import MemoryLimitError
-from bitatoms.rows.weights import checked_weights
+from bitatoms.rows.weights import WeightedRows, checked_weights
 from support.faults import ctrl_c_when
 from support.plans import use_windows
 from support.strategies import SEEDS, UNKNOWN, factorisations, random_bits
@@ -72,6 +76,15 @@ def test_unknown_cells_of_rows_with_weight_zero_do_not_count():
     weighted = ba.factorize(X, sample_weight=weights, random_state=0)
     assert weighted.known is None
     assert_same_result(weighted, ba.factorize(naive.repeat_rows(X, weights), random_state=0), weights)
+
+
+def test_a_row_has_the_code_of_its_first_repetition():
+    """A search may leave repetitions of a row with different codes."""
+    codes, new = random_bits(0, 6, 5, 0.5), random_bits(1, 1, 5, 0.5)
+    model = SimpleNamespace(codes=lambda rows, workers: BitMatrix.from_dense(new[: len(rows)]))
+    weighted = WeightedRows(BitMatrix.zeros(4, 9), np.array([2, 0, 1, 3]))
+    found = weighted.own_codes(BitMatrix.from_dense(codes), model, Workers())
+    np.testing.assert_array_equal(found.to_dense(), [codes[0], new[0], codes[2], codes[3]])
 
 
 def test_rows_with_weight_zero_are_coded_as_new_ones():

@@ -1,7 +1,5 @@
 """Starts, both algebras and the bias."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -127,16 +125,6 @@ def test_each_algebra_gets_its_share_of_the_time(algebra, monkeypatch):
     assert result.ended == "max_time"
 
 
-def test_a_small_saving_is_no_verdict_on_the_table():
-    """That a search saves little does not show that there is little to save, on wide tables above all."""
-    result = factorize(planted_in("xor", 150, 40, 5).X, random_state=0)
-    small = replace(result, bits_without=int(1.01 * result.codelength.total))
-    assert "small saving" not in result.summary()
-    assert "That is a small saving; a thorough search, OR or more rows may save more" in small.summary()
-    both = replace(small, codelengths={"xor": 1, "or": 2})
-    assert "a thorough search or more rows may save more" in both.summary()
-
-
 def test_of_algebras_and_starts_that_are_as_short_the_first_is_kept():
     X = np.zeros((60, 20), np.uint8)
     X[:20, :8] = 1
@@ -148,7 +136,7 @@ def test_of_algebras_and_starts_that_are_as_short_the_first_is_kept():
 
 @pytest.mark.parametrize(("algebra", "search"), [("xor", "thorough"), ("or", "fast")])
 def test_a_bias_is_learned_for_dense_features_and_used_everywhere(dense_table, algebra, search):
-    X, new = dense_table[:200], dense_table[470:]
+    X, new = dense_table[:300], dense_table[470:]
     how = {"algebra": algebra, "search": search, "random_state": 0}
     result = factorize(X, **how)
     assert result.bias.any()

@@ -63,6 +63,15 @@ def test_costs_may_be_given_by_name():
     assert by_name.costs.added.tolist() == [1, math.inf, 1, 4, 1]
 
 
+def test_a_cost_may_be_as_large_as_a_number_can_be():
+    X = noisy(4)
+    n_added = errors_of(X, factorize(X, random_state=0))[1]
+    for cost in (1e9, 1e300):
+        result = factorize(X, false_positive_cost=cost, false_negative_cost={0: cost}, random_state=0)
+        assert errors_of(X, result)[1] <= n_added
+        assert result.costs.missed[0] == cost
+
+
 def test_streams_and_loaded_models_code_from_below(tmp_path):
     X = noisy(6, n=300, m=40)
     model = Learning(false_positive_cost=math.inf, random_state=0)

@@ -14,8 +14,9 @@ from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize
 from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
 from bitatoms.search.fixed_rank import nearest_sampled
+from bitatoms.search.plan import NmfBudget
 from support.plans import use_budget
-from support.results import ALGEBRAS, AWKWARD, SEARCHES, assert_matches_oracle, dense
+from support.results import ALGEBRAS, AWKWARD, SEARCHES, assert_matches_oracle, dense, every_algebra
 from support.strategies import SEEDS, matrices, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -112,6 +113,29 @@ def test_the_nearest_sampled_row_is_found_for_each_row():
     distances = (X[:, np.newaxis] != X[sampled]).sum(axis=2)
     np.testing.assert_array_equal(nearest, distances.argmin(axis=1))
     np.testing.assert_array_equal(sampled[nearest[sampled]], sampled)
+
+
+@every_algebra
+def test_rows_outside_the_sample_get_the_codes_of_equal_rows_in_it(algebra, monkeypatch):
+    """Each of 60 rows occurs five times; all are among 200 of 300 sampled rows."""
+    use_budget(monkeypatch, sample_rows=200)
+    X = np.repeat(random_bits(0, 60, 40, 0.4), 5, axis=0)
+    codes = factorize(X, 20, algebra=algebra, random_state=0).codes.to_dense().reshape(60, 5, 20)
+    assert (codes == codes[:, :1]).all()
+
+
+@pytest.mark.parametrize(("algebra", "share"), [("or", 0.3)])
+def test_two_populations_of_a_table_too_wide_for_the_other_starts_are_found(algebra, share, monkeypatch):
+    """Genotypes as two bits per variant (one copy, two copies); the allele frequencies of a population are its own."""
+    random = np.random.default_rng(0)
+    frequencies, population = random.uniform(0.3, 0.95, (2, 300)), (random.random(200) < share).astype(int)
+    copies = random.binomial(2, frequencies[population])
+    X = np.stack([copies >= 1, copies == 2], axis=2).reshape(200, -1).astype(np.uint8)
+    majorities = np.array([X[population == p].mean(axis=0) > 0.5 for p in range(2)], np.uint8)
+    use_budget(monkeypatch, max_trials=2, nmf=NmfBudget(nanoseconds_per_start=0))  # as on a very wide table
+    found = factorize(X, 2, algebra=algebra, random_state=0)
+    given = factorize(X, 2, algebra=algebra, init=majorities, random_state=0)
+    assert found.wrong_bits <= given.wrong_bits <= int((X ^ majorities[population]).sum())
 
 
 def test_candidates_for_the_nearest_row_are_skipped_on_large_tables():

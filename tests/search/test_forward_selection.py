@@ -163,12 +163,3 @@ def test_selection_starts_from_16_or_start_components_atoms(table):
     assert first(start_components=4) == 4
     assert first(max_components=5) == 5
     assert first(coder="exact", max_components=3) == 1
-
-
-@pytest.mark.parametrize("X", [np.zeros((5, 9)), np.zeros((0, 9)), np.zeros((5, 0)), np.zeros((0, 0))])
-def test_a_table_without_ones_has_no_atoms(X):
-    for start in ("auto", 0):
-        result = factorize(X, start_components=start, patience=3, random_state=0)
-        assert result.atoms.shape == (0, X.shape[1])
-        assert len(result.history) == 1
-        assert result.converged

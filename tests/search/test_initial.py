@@ -67,6 +67,17 @@ def test_spread_atoms_of_few_distinct_rows_are_those_rows():
     assert sorted(atoms.to_dense().tolist()) == sorted(rows.tolist())
 
 
+def test_spread_atoms_find_the_centres_of_groups():
+    centres = random_bits(0, 8, 256, 0.3)
+    group = np.repeat(np.arange(8), 30)
+    X = centres[group] ^ random_bits(1, 240, 256, 0.01)
+    found = 0
+    for seed in range(5):
+        atoms = initial.spread(BitMatrix.from_dense(X), 8, None, np.random.default_rng(seed), Workers())
+        found += len(distinct_rows(atoms.to_dense()) & distinct_rows(centres))
+    assert found > 37  # of 40; a row drawn at random is rarely such a centre
+
+
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0), (5, 65)])
 def test_zeros_give_no_starting_atoms(shape):
     data = BitMatrix.zeros(*shape)
@@ -121,6 +132,15 @@ def test_coding_starts_from_given_codes_which_are_not_modified(as_type):
         factorize(X, n_components, search=search, init=init, max_iter=3)
     for given_to_it, before in zip(init, (atoms, codes), strict=True):
         assert BitMatrix.from_any(given_to_it) == BitMatrix.from_dense(before)
+
+
+def test_a_greedy_start_has_fewer_errors_with_each_atom():
+    X = planted(200, 65, 6, algebra="or", random_state=0).X
+    how = {"coder": "greedy", "algebra": "or", "random_state": 0}
+    left = [factorize(X, p, init="greedy", **how, max_iter=1).wrong_bits for p in range(1, 7)]
+    assert left == sorted(left, reverse=True)
+    assert left[0] < X.sum()
+    assert left[5] <= factorize(X, 6, init="samples", **how).wrong_bits
 
 
 def test_a_greedy_start_ends_without_errors():

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 
 import bitatoms
 import naive
-from bitatoms.core.block import Block
 from bitatoms.core.coding import coding_rule
 from bitatoms.datasets import planted
-from bitatoms.parallel import Workers
 from bitatoms.search.learning import LearningMethod, learn, step
 from bitatoms.search.monitor import SearchMonitor
-from support.blocks import bits_of
+from support.blocks import block_of, factors, within
 from support.clock import WorkClock
 from support.strategies import ALL_KNOWN, SEEDS, factorisations
 
@@ -57,15 +55,8 @@ def start(problem, algebra, coder, update, limits=(None, 0), max_iter=10_000):
     """A block in memory, and how to learn from it; the codes keep to the limits."""
     X, atoms, codes = problem
     max_atoms, residual_limit = limits
-    if max_atoms is not None:
-        codes = codes * (np.cumsum(codes, axis=1) <= max_atoms).astype(np.uint8)
-    packed = [bits_of(table) for table in (X, atoms, codes)]
-    block = Block(*packed, algebra == "or", Workers())
+    block = block_of(X, atoms, within(codes, max_atoms), algebra)
     return block, LearningMethod(coder, update, coding_rule(coder, algebra, max_atoms, residual_limit), max_iter)
-
-
-def dense(block):
-    return tuple(factor.to_dense() for factor in block.factors())
 
 
 # --- one step
@@ -87,10 +78,10 @@ def test_learning_converges_to_a_state_that_no_step_changes(problem, combination
     wrong = [row.wrong_bits for row in monitor.history]
     assert wrong == sorted(wrong, reverse=True)
     assert monitor.best.wrong_bits == wrong[-1]
-    for kept, found in zip((monitor.best.atoms, monitor.best.codes), dense(block), strict=True):
+    for kept, found in zip((monitor.best.atoms, monitor.best.codes), factors(block), strict=True):
         np.testing.assert_array_equal(kept.to_dense(), found)
     assert not step(block, method)
-    afresh, _ = start((problem[0], *dense(block)), *combination, limits)
+    afresh, _ = start((problem[0], *factors(block)), *combination, limits)
     assert not step(afresh, method)  # in a new block every row and atom is stale
 
 
@@ -102,7 +93,7 @@ def test_learning_by_bmp_matches_the_oracle(problem, algebra, has_codes):
     problem = X, atoms, codes * has_codes
     block, method = start(problem, algebra, "bmp", "mob")
     learn(block, method, SearchMonitor(by_codelength=False))
-    for found, expected in zip(dense(block), naive.learn_by_bmp(*problem, algebra), strict=True):
+    for found, expected in zip(factors(block), naive.learn_by_bmp(*problem, algebra), strict=True):
         np.testing.assert_array_equal(found, expected)
 
 

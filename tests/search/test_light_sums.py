@@ -50,28 +50,23 @@ def test_lighter_atoms_and_codes_keep_the_product_and_never_raise_the_cost(of_at
     assert is_better or np.array_equal(new_atoms, atoms)
 
 
-@pytest.mark.parametrize(("n_atoms", "density", "seed"), [(2, 0.3, 0), (20, 0.3, 0), (65, 0.05, 1)])
-def test_the_planted_columns_of_a_scrambled_basis_are_found(n_atoms, density, seed):
-    atoms, codes = random_bits(seed, n_atoms, 130, 0.5), random_bits(seed + 9, 400, n_atoms, density)
+@pytest.mark.parametrize(
+    ("shape", "of_atoms", "of_codes", "budget", "seed"),
+    [
+        *[((400, 2), 0.5, 0.3, CODES, 0), ((400, 20), 0.5, 0.3, CODES, 0), ((400, 65), 0.5, 0.05, CODES, 1)],
+        ((40, 20), 0.1, 0.4, LightSumBudget(10, 400, of_atoms=True), 1),  # rows use many atoms with few ones
+    ],
+)
+def test_the_planted_factors_of_a_scrambled_basis_are_found(shape, of_atoms, of_codes, budget, seed):
+    atoms, codes = random_bits(seed, shape[1], 130, of_atoms), random_bits(seed + 9, *shape, of_codes)
     X = naive.product(codes, atoms, "xor")
     block = block_of(X, *scrambled(atoms, codes), "xor")
-    lighten(block, CODELENGTH, np.random.default_rng(seed), CODES)
+    assert lighten(block, CODELENGTH, np.random.default_rng(seed), budget)
     found_atoms, found_codes = factors(block)
+    assert_consistent(block, X, "xor")
     assert as_set(found_codes.T) == as_set(codes.T)
     assert as_set(found_atoms) == as_set(atoms)
     assert not lighten(block, CODELENGTH, np.random.default_rng(1), LightSumBudget(5, 5))
-
-
-@pytest.mark.parametrize(("n_rows", "n_atoms", "density"), [(40, 20, 0.1), (300, 40, 0.1)])
-def test_planted_atoms_with_few_ones_are_found_where_rows_use_many_of_them(n_rows, n_atoms, density):
-    atoms, codes = random_bits(1, n_atoms, 130, density), random_bits(2, n_rows, n_atoms, 0.4)
-    X = naive.product(codes, atoms, "xor")
-    block = block_of(X, *scrambled(atoms, codes), "xor")
-    assert lighten(block, CODELENGTH, np.random.default_rng(0), LightSumBudget(10, 400, of_atoms=True))
-    found_atoms, found_codes = factors(block)
-    assert_consistent(block, X, "xor")
-    assert as_set(found_atoms) == as_set(atoms)
-    assert as_set(found_codes.T) == as_set(codes.T)
 
 
 def test_columns_are_found_from_a_sample_of_many_rows(monkeypatch):

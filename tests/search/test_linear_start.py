@@ -83,12 +83,7 @@ def test_more_atoms_than_rows_can_be_coded_with_are_no_start():
 NOTHING = {
     "noise": random_bits(0, 200, 100, 0.5),
     "sparse noise": random_bits(1, 200, 100, 0.1),
-    "zeros": AWKWARD["zeros"],
-    "a row": AWKWARD["a row"],
-    "a column": AWKWARD["a column"],
-    "a cell": AWKWARD["a cell"],
-    "no rows": AWKWARD["no rows"],
-    "identity": AWKWARD["identity"],
+    **{name: AWKWARD[name] for name in ("zeros", "a row", "a column", "a cell", "no rows", "identity")},
     "few columns": random_bits(2, 100, 3, 0.5),
     "wide noise": random_bits(3, 60, 600, 0.5),
     "unknown": np.full((30, 20), 2, np.uint8),

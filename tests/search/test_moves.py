@@ -334,6 +334,18 @@ def test_the_gain_of_a_sample_is_that_of_rows_from_all_of_the_table(n_rows, n_sa
     assert_consistent(block, data.X, "xor")
 
 
+@pytest.mark.parametrize(("algebra", "n_atoms"), [("xor", 2), ("or", 1)])
+def test_atoms_are_not_extended_under_xor_or_if_there_is_only_one(algebra, n_atoms):
+    """All users of an atom have a bit that it lacks: an update adds it."""
+    atoms, codes = np.eye(n_atoms, 70, dtype=np.uint8), random_bits(0, 63, n_atoms, 0.5)
+    X = naive.product(codes, atoms, algebra)
+    X[:, 60:] |= codes[:, :1]
+    block = block_of(X, atoms, codes, algebra)
+    assert harmless_bits(block).any()
+    assert not extend(block, Objective(True, algebra))
+    np.testing.assert_array_equal(factors(block)[0], atoms)
+
+
 @given(FILLED, WORKERS, BIASES)
 def test_harmless_bits_make_no_cell_wrong(problem, workers, bias):
     block, X = state(problem, Objective(True, "or"), workers, bias)

@@ -112,11 +112,3 @@ def test_what_cannot_be_searched_by_ones_is_packed(table, how):
     found = ba.factorize(csr_array(table), algebra="or", random_state=0, **how)
     assert_matches_oracle(found, table)
     assert_same_search(found, ba.factorize(table, algebra="or", random_state=0, **how))
-
-
-def test_the_model_codes_new_rows(table, result):
-    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(csr_array(table))
-    assert BitMatrix.from_any(model.components_) == result.atoms
-    codes = model.transform(csr_array(table[:200]))
-    agree = (codes == result.codes.to_dense()[:200]).mean()
-    assert agree > 0.99

@@ -14,7 +14,7 @@ from bitatoms.parallel import Workers
 from bitatoms.search.monitor import SearchMonitor
 from support import clock as clocks
 from support.clock import WorkClock, allowed
-from support.faults import ctrl_c_when
+from support.faults import FaultAtChunk, ctrl_c_when
 from support.results import (
     FITS,
     assert_matches_oracle,
@@ -34,21 +34,6 @@ SWEEPS = {
 MOVES = SWEEPS | {"no model", "start", "basis", "trim", "drop", "go on", "go back"}
 
 
-class Faults:
-    """Counts the chunks of rows of a search, and raises an error at one of them."""
-
-    def __init__(self, patch, at=None, error=MemoryError):
-        self.n_chunks, map_rows = 0, Workers.map_rows
-
-        def failing(*arguments):
-            self.n_chunks += 1
-            if self.n_chunks == at:
-                raise error
-            return map_rows(*arguments)
-
-        patch.setattr(Workers, "map_rows", failing)
-
-
 @pytest.fixture(scope="module")
 def to_the_end(small):
     """Return a function that runs a search that nothing ends; it also returns the rounds, and counts of chunks."""
@@ -56,7 +41,7 @@ def to_the_end(small):
     @cache
     def searched(name):
         with pytest.MonkeyPatch.context() as patch:
-            faults, rounds, chunks = Faults(patch), [], []
+            faults, rounds, chunks = FaultAtChunk(patch), [], []
             seen = [rounds.append, lambda row: chunks.append(faults.n_chunks)]
             result = factorize(small, **FITS[name], callbacks=seen)
         return SimpleNamespace(result=result, rounds=tuple(rounds), n_before=chunks[0], n_chunks=faults.n_chunks)
@@ -148,7 +133,7 @@ def test_if_memory_runs_out_the_best_so_far_is_kept(to_the_end, small, name):
     for at in (1, full.n_before, full.n_before + 1, drawn(name, full.n_before + 1, full.n_chunks)):
         rounds = []
         with pytest.MonkeyPatch.context() as patch:
-            Faults(patch, at)
+            FaultAtChunk(patch, at, MemoryError())
             if at <= full.n_before:
                 with pytest.raises(MemoryError):
                     factorize(small, **how, callbacks=rounds.append)
@@ -183,10 +168,13 @@ def test_time_limits_are_kept(to_the_end, small, monkeypatch, name):
     [(5, {"coder": "greedy", "update": "k-prox"}), (5, {"init": "greedy"}), ("mdl", {"algebra": "auto"})],
 )
 def test_time_limits_are_kept_by_the_search_of_the_paper(small, monkeypatch, n_components, how):
-    clock = WorkClock(monkeypatch)
-    result = factorize(small, n_components, search="paper", n_init=3, **how, max_time=1, random_state=0)
-    assert clock.elapsed <= allowed(1)
-    assert_matches_oracle(result, small)
+    for max_time in (1, 1e-9):
+        with monkeypatch.context() as patch:
+            clock = WorkClock(patch)
+            result = factorize(small, n_components, search="paper", n_init=3, **how, max_time=max_time, random_state=0)
+        assert clock.elapsed <= allowed(max_time)
+        assert result.n_iter >= 1
+        assert_matches_oracle(result, small)
 
 
 @every_search
