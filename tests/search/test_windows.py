@@ -60,10 +60,20 @@ def test_result_and_history(blocks, table, algebra, search):
     assert algebra == "or" or result.codelength.total <= 1.001 * planted_bits
 
 
-def test_atoms_in_all_windows_become_one(monkeypatch):
-    use_windows(monkeypatch, max_cells=10**6)
-    data = planted_in("or", 200, 160, 4, noise=0.05)
-    result = ba.factorize(data.X, algebra="or", random_state=0)
+def test_a_table_of_few_cells_is_searched_as_a_whole_after_the_last_join(monkeypatch):
+    """Atoms in all windows become one."""
+    data, searched, widths = planted_in("or", 200, 160, 4, noise=0.05), windows.search_mdl, []
+
+    def recorded(context, **more):
+        widths.append(context.data.n_cols)
+        return searched(context, **more)
+
+    monkeypatch.setattr(windows, "search_mdl", recorded)
+    for max_cells in (200 * 160 - 1, 200 * 160):
+        widths.clear()
+        use_windows(monkeypatch, max_cells=max_cells)
+        result = ba.factorize(data.X, algebra="or", random_state=0)
+        assert (160 in widths) == (max_cells == 200 * 160)
     true = ba.codelength(data.X, data.atoms, data.codes, algebra="or").total
     assert (result.atoms.n_rows, result.codelength.total) == (4, pytest.approx(true, rel=1e-3))
 
