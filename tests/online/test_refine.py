@@ -19,25 +19,16 @@ def learner(algebra):
     return StreamLearner(params_for(algebra=algebra, max_iter=1), 0.0, np.random.default_rng(0), SMALL)
 
 
-@pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_the_first_search_of_a_sample_holds_rows_out(algebra, monkeypatch):
-    rows = BitMatrix.from_dense(random_bits(0, 300, 40, 0.3))
-    context = context_of_search(monkeypatch, lambda: learner(algebra).partial_fit(rows, ALONE))
-    online = learner(algebra)
-    online.partial_fit(rows, ALONE)
-    assert_held_out(context, online.state.sample.rows)
-    assert context.holdout.n_all == 300
-    assert context.objective.share == 80 / 300
-
-
-@pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_a_later_search_of_a_sample_holds_rows_out(algebra, monkeypatch):
-    rows = BitMatrix.from_dense(random_bits(1, 600, 40, 0.3))
-    online, twin = learner(algebra), learner(algebra)
+@pytest.mark.parametrize(("algebra", "n_before"), [("xor", 0), ("or", 300)])
+def test_a_search_of_a_sample_holds_rows_out(algebra, n_before, monkeypatch):
+    """The first search, and a later one."""
+    rows, online, twin = BitMatrix.from_dense(random_bits(1, 600, 40, 0.3)), learner(algebra), learner(algebra)
     for each in (online, twin):
-        each.partial_fit(rows[:300], ALONE)
-    context = context_of_search(monkeypatch, lambda: online.partial_fit(rows[300:], ALONE))
-    twin.partial_fit(rows[300:], ALONE)
+        if n_before:
+            each.partial_fit(rows[:n_before], ALONE)
+    batch = rows[n_before : n_before + 300]
+    context = context_of_search(monkeypatch, lambda: online.partial_fit(batch, ALONE))
+    twin.partial_fit(batch, ALONE)
     assert_held_out(context, twin.state.sample.rows)
-    assert context.holdout.n_all == 600
-    assert context.objective.share == 80 / 600
+    assert context.holdout.n_all == n_before + 300
+    assert context.objective.share == 80 / (n_before + 300)

@@ -1,8 +1,5 @@
 """Learning from a stream: steps and counts against the oracle, the sample, decay and drift."""
 
-import pickle
-from copy import deepcopy
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,11 +17,9 @@ from bitatoms.online.reservoir import Reservoir
 from bitatoms.online.stream import StreamLearner
 from bitatoms.online.tuning import StreamTuning
 from bitatoms.parallel import Workers
-from bitatoms.search.plan import NmfBudget
 from bitatoms.validation import as_generator
 from support.blocks import ALGEBRAS, bits_of, block_of, packed
 from support.chaos import chaos
-from support.plans import use_budget
 from support.sources import assert_same, params_for
 from support.strategies import SEEDS, UNKNOWN, factorisations, random_bits
 
@@ -68,25 +63,6 @@ def found_again(online, atoms):
 
 
 # The first batch.
-
-
-@pytest.mark.parametrize(
-    ("how", "algebra", "unknown"),
-    [
-        ({"n_components": 5}, "xor", 0.2),
-        ({"n_components": 5}, "or", 0.0),
-        ({"n_components": 5, "objective": "codelength"}, "or", 0.2),
-        ({}, "xor", 0.0),
-        ({}, "or", 0.2),
-    ],
-)
-def test_the_first_batch_is_learned_as_fit_learns(how, algebra, unknown):
-    X = with_unknown(planted(300, 40, 5, algebra=algebra, random_state=0).X, unknown)
-    how = {**how, "algebra": algebra, "max_iter": 5}
-    result, whole = streamed(X, 300, seed=3, **how).as_result(), factorize(bits_of(X), random_state=3, **how)
-    assert sorted(row.tobytes() for row in result.atoms.words) == sorted(row.tobytes() for row in whole.atoms.words)
-    assert result.n_samples == 300
-    np.testing.assert_array_equal(result.known, whole.known)
 
 
 @given(
@@ -252,22 +228,14 @@ def test_weights_decay_per_row(forget):
         assert n_samples == round(kept)
 
 
-def test_memory_does_not_grow_with_the_stream():
-    rows = BitMatrix.from_dense(planted(2048, 70, 4, random_state=0).X)
-    online, sizes = learner(n_components=4, max_iter=2), []
-    for _ in range(8):
-        online.partial_fit(rows, ALONE)
-        sizes.append(len(pickle.dumps(online)))
-    assert len(online.state.sample.rows) == StreamTuning().sample_rows(70) == 4096
-    assert max(sizes[2:]) - sizes[2] < 3000  # one row of history per batch, up to a thousand
-
-
-def test_the_history_keeps_the_last_batches():
-    rows = BitMatrix.from_dense(planted(100, 20, 3, random_state=0).X)
-    online = StreamLearner(params_for(n_components=3, max_iter=2), 0.0, as_generator(0), StreamTuning(max_history=3))
+def test_callbacks_are_called_for_every_batch_and_the_history_keeps_the_last():
+    rows, rounds = BitMatrix.from_dense(planted(100, 20, 3, random_state=0).X), []
+    params = params_for(n_components=3, max_iter=2, callbacks=rounds.append)
+    online = StreamLearner(params, 0.0, as_generator(0), StreamTuning(max_history=3))
     for start in range(0, 100, 20):
         online.partial_fit(rows[start : start + 20], ALONE)
-    assert [row.round for row in online.as_result().history] == [3, 4, 5]
+    assert [(row.round, row.rows) for row in rounds] == [(1, 20), (2, 40), (3, 60), (4, 80), (5, 100)]
+    assert online.as_result().history == tuple(rounds[2:])
 
 
 # Batches.
@@ -290,19 +258,8 @@ def test_chunks_and_threads_do_not_change_the_result(how, algebra, unknown):
         ]
 
 
-def test_copies_learn_the_same_independently():
-    X = BitMatrix.from_dense(planted(600, 30, 5, random_state=0).X)
-    online = streamed(X[:300], 100, n_components=5, max_iter=4)
-    twin, stored = deepcopy(online), pickle.dumps(online)
-    for batch in (X[300:450], X[450:]):
-        online.partial_fit(batch, ALONE)
-        twin.partial_fit(batch, ALONE)
-    assert_same(online.as_result(), twin.as_result())
-    assert pickle.loads(stored).as_result().n_samples == 300
-
-
 @pytest.mark.parametrize(
-    ("n_components", "forget", "algebra"), [(3, 0.0, "or"), (3, 1.0, "xor"), ("mdl", 0.05, "xor"), ("mdl", 1.0, "or")]
+    ("n_components", "forget", "algebra"), [(3, 1.0, "xor"), ("mdl", 0.05, "xor"), ("mdl", 1.0, "or")]
 )
 def test_batches_may_be_single_rows_or_all_zeros(n_components, forget, algebra):
     X = np.vstack([np.zeros((3, 9), np.uint8), planted(20, 9, 3, algebra=algebra, random_state=0).X])
@@ -334,9 +291,7 @@ def test_both_algebras_are_tried_while_there_are_few_rows():
     X = planted(600, 30, 3, algebra="or", atom_density=0.3, code_density=0.4, random_state=0).X
     online = streamed(X[:160], 80, algebra="auto")
     assert set(online.as_result().codelengths) == {"xor", "or"}
-    online.partial_fit(
-        BitMatrix.from_dense(X[160:]), ALONE
-    )  # the codelengths of other algebras no longer refer to the same rows
+    online.partial_fit(BitMatrix.from_dense(X[160:]), ALONE)  # codelengths of other algebras refer to other rows
     result = online.as_result()
     assert result.codelengths == {"or": result.codelength.total}
 
@@ -374,25 +329,12 @@ def test_invalid_batches_and_parameters_raise():
         learner(forget=-0.1)
 
 
-def test_callbacks_are_called_for_every_batch():
-    rounds = []
-    online = streamed(planted(300, 20, 3, random_state=0).X, 100, n_components=3, max_iter=4, callbacks=rounds.append)
-    assert [row.round for row in rounds] == [1, 2, 3]
-    assert online.as_result().history == tuple(rounds)
-    assert rounds[-1].rows == 300
-
-
 # How well it learns.
 
 
-@pytest.mark.parametrize(
-    ("n_components", "objective", "algebra"),
-    [(9, "auto", "xor"), (9, "codelength", "or"), ("mdl", "auto", "or")],
-)
-def test_a_stream_is_described_about_as_shortly_as_by_fit(monkeypatch, n_components, objective, algebra):
-    use_budget(monkeypatch, nmf=NmfBudget(max_starts=2))
-    made = planted(640, 32, 8, algebra=algebra, random_state=0)
-    how = {"n_components": n_components, "objective": objective, "algebra": algebra, "max_iter": 20}
+def test_a_stream_is_described_about_as_shortly_as_by_fit():
+    made = planted(640, 32, 8, algebra="or", random_state=0)
+    how = {"n_components": 9, "objective": "codelength", "algebra": "or", "max_iter": 20}
     block = fresh_block(streamed(made.X, 160, **how), made.X)
     whole = factorize(made.X, random_state=0, **how)
     assert block.codelength(block.wrong()).total <= 1.015 * whole.codelength.total
@@ -400,7 +342,7 @@ def test_a_stream_is_described_about_as_shortly_as_by_fit(monkeypatch, n_compone
 
 @pytest.mark.parametrize(
     ("n_components", "forget", "algebra"),
-    [(5, 3e-3, "xor"), ("mdl", 3e-3, "or"), ("mdl", 0.0, "xor"), ("mdl", 0.0, "or")],
+    [(5, 3e-3, "xor"), ("mdl", 3e-3, "or"), ("mdl", 0.0, "xor")],
 )
 def test_new_atoms_are_found_when_the_stream_changes(n_components, forget, algebra):
     first, second = (planted(768, 32, 5, algebra=algebra, noise=0.02, random_state=seed) for seed in (1, 2))

@@ -13,13 +13,12 @@ import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.core.result import Round
 from bitatoms.io.errors import FileError
-from bitatoms.rows import checkpoint as checkpoints
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.checkpoint_steps import StepFiles
 from bitatoms.search.journal import BestState, StepRecord, random_state
 from bitatoms.search.population import CostedState
 from support.checkpoints import assert_equal, assert_raises, call_of, example_state, load, states, unfinished_fit
-from support.faults import FaultAtChunk
+from support.faults import FaultAtChunk, ctrl_c_when
 from support.files import outcome
 from support.plans import use_small_budget
 from support.results import assert_same_search
@@ -64,13 +63,6 @@ def test_a_saved_state_is_loaded_unchanged(tmp_path_factory, state):
         assert_equal(checkpoint.load(), state)
     with Checkpoint(folder, call, resume=True) as checkpoint:
         assert_equal(checkpoint.load(), state)
-
-
-def test_the_file_is_readable_with_numpy_and_json(folder):
-    with np.load(folder / "state.npz") as file:
-        entries = json.loads(file["bitatoms"].tobytes())
-        np.testing.assert_array_equal(file["counts free"], example_state().counts.free)
-    assert (entries["format"], entries["call"]["n_components"]) == (checkpoints.KIND, 20)
 
 
 PCG = json.loads(json.dumps(np.random.default_rng(0).bit_generator.state))
@@ -167,15 +159,10 @@ def written_at_once(monkeypatch):
     monkeypatch.setattr(StepFiles, "is_due", lambda steps: True)
 
 
-def interrupt(row):
-    if row.round == 12:
-        raise KeyboardInterrupt
-
-
 def interrupted(folder, **how):
     """Interrupt a fit, and return its best result."""
     with pytest.raises(ba.Interrupted) as caught:
-        ba.factorize(X, callbacks=interrupt, checkpoint=folder, **HOW | how)
+        ba.factorize(X, callbacks=ctrl_c_when(lambda row: row.round == 12), checkpoint=folder, **HOW | how)
     return caught.value.result
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import importlib
 import os
-import pickle
 import sys
 import time
 from dataclasses import replace
@@ -32,7 +31,7 @@ from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.subsample import learn
 from bitatoms.sparse_bits import SparseBits
 from bitatoms.validation import as_generator
-from support.cluster import command_line_cluster, kill, local_cluster
+from support.cluster import kill, local_cluster
 from support.sources import assert_same, params_for
 
 N, M = 700, 130
@@ -45,7 +44,6 @@ PARTITIONS = {
 PARTITIONS["sparse"] = PARTITIONS["awkward"].map_blocks(scipy.sparse.csr_array)
 PARTITIONS["sparse matrices"] = PARTITIONS["many"].map_blocks(scipy.sparse.csr_matrix, dtype=np.float32)
 PARTITIONS["unknown"] = PARTITIONS["awkward"][da.ones(N, dtype=bool, chunks=PARTITIONS["awkward"].chunks[0])]
-PARTITIONS["floats"] = PARTITIONS["many"].astype(float)
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +88,6 @@ def test_a_killed_worker_does_not_change_the_result():
     assert len(killed) == 1
 
 
-@pytest.mark.slow  # each process of the command line loads the library
-def test_workers_of_the_command_line_give_the_bits_of_rows_in_memory(tmp_path):
-    with command_line_cluster(tmp_path, 1) as client:
-        assert_same(fit(DaskRows(PARTITIONS["awkward"], client=client)).result, in_memory().result)
-
-
 def spec_of(atoms, algebra="xor"):
     """Return a pass that codes rows with these atoms from scratch."""
     rule = coding_rule("greedy", algebra)
@@ -104,25 +96,6 @@ def spec_of(atoms, algebra="xor"):
 
 def never_saved(partial):
     raise AssertionError("a cluster does not save parts of a pass")
-
-
-def test_the_result_of_a_pass_does_not_grow_with_the_rows(monkeypatch):
-    sizes = []
-    fetch = on_dask._Tasks.fetch
-
-    def measured(self, *arguments):
-        results = fetch(self, *arguments)
-        sizes.append(len(pickle.dumps(results)))
-        return results
-
-    spec = spec_of(X[:5])
-    for times in (1, 40):
-        rows = DaskRows(da.from_array(np.tile(X, (times, 1)), chunks=(N * times // 7, M)))
-        monkeypatch.setattr(on_dask._Tasks, "fetch", measured)
-        rows.run_pass(spec, None, 1, None, never_saved)
-        monkeypatch.undo()
-    assert len(sizes) == 2
-    assert abs(sizes[1] - sizes[0]) < 16  # the number of rows takes a byte or two more
 
 
 def test_a_pass_on_a_cluster_ends_at_its_deadline(client):
@@ -287,7 +260,7 @@ def test_arrays_that_are_not_tables_raise(client, table, kind, message):
             dask_api.fit(ba.BinaryDictionaryLearning(), table, client=each)
 
 
-@pytest.mark.parametrize("partitions", ["awkward", "sparse", "sparse matrices", "unknown", "floats"])
+@pytest.mark.parametrize("partitions", ["sparse", "sparse matrices", "unknown"])
 def test_lazy_codes_scores_and_samples_equal_those_in_memory(partitions):
     table = PARTITIONS[partitions]
     assert dask_api.transform(model(), FAILING).shape == (N, 6)  # nothing is computed
@@ -335,15 +308,14 @@ def test_columns_of_data_frames_are_matched_by_name():
         codes, scores = dask_api.transform(learned, table), dask_api.score_samples(learned, table)
     np.testing.assert_array_equal(codes.compute(), dask_api.transform(learned, PARTITIONS["many"]).compute())
     np.testing.assert_array_equal(scores.compute(), dask_api.score_samples(learned, PARTITIONS["many"]).compute())
-    fewer = table[names[5:]]
     with pytest.raises(ValueError, match=r"X lacks columns .*: 'item 0', .*absent=\"zero\""):
-        dask_api.transform(learned, fewer)
-    zeros = X.copy()
-    zeros[:, :5] = 0
-    expected = dask_api.transform(learned, da.from_array(zeros, chunks=(100, M)))
-    with pytest.warns(InputWarning, match="^X: 5 absent columns are read as 0: 'item 0', 'item 1'"):
-        filled = dask_api.transform(learned, fewer, absent="zero")
-    np.testing.assert_array_equal(filled.compute(), expected.compute())
+        dask_api.transform(learned, table[names[5:]])
+
+
+def test_scale_dask_is_a_deprecated_name(monkeypatch):
+    monkeypatch.delitem(sys.modules, "bitatoms.scale.dask", raising=False)
+    with pytest.warns(FutureWarning, match=r"import bitatoms\.dask"):
+        assert importlib.import_module("bitatoms.scale.dask").fit is dask_api.fit
 
 
 def test_sizeof_of_packed_rows_and_counts():
@@ -351,10 +323,3 @@ def test_sizeof_of_packed_rows_and_counts():
     assert dask.sizeof.sizeof(Counts.none(5, 130)) > 2 * 5 * 130 * 8
     voted = SparseBits.from_bits(BitMatrix.from_dense(np.eye(5, 130)))
     assert 4 * 130 * 8 < dask.sizeof.sizeof(Counts.none(5, 130, voted)) < 5 * 130 * 8
-
-
-def test_scale_dask_is_a_deprecated_name(monkeypatch):
-    monkeypatch.delitem(sys.modules, "bitatoms.scale.dask", raising=False)
-    with pytest.warns(FutureWarning, match=r"import bitatoms\.dask"):
-        module = importlib.import_module("bitatoms.scale.dask")
-    assert module.fit is dask_api.fit

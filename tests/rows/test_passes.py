@@ -36,19 +36,6 @@ def few_votes(monkeypatch):
     monkeypatch.setattr("bitatoms.core.voted_bits.MAX_VOTES", 100)
 
 
-@pytest.mark.usefixtures("few_votes")
-@pytest.mark.parametrize(("algebra", "n_components"), [("xor", 6), ("or", "mdl")])
-def test_votes_on_few_bits_improve_the_model_of_a_sample_wherever_the_rows_are(algebra, n_components, tmp_path):
-    X = ba.datasets.planted(N_ROWS, 65, 6, algebra=algebra, code_density=0.3, noise=0.1, random_state=1).X
-    bits, how = BitMatrix.from_dense(X), {"algebra": algebra, "n_components": n_components, "search_rows": 50}
-    found = learned(MemoryRows(bits, Workers(3)), **how)
-    costs = [row.bits if n_components == "mdl" else row.wrong_bits for row in found.history if "pass" in row.move]
-    assert min(costs) < costs[0]
-    store = ba.pack(X, tmp_path / "rows.zarr")
-    assert_same(learned(StoreRows(store, Workers(2, 192)), **how), found)
-    assert_same(learned(DaskRows(da.from_array(X, chunks=(300, 65))), **how), found)
-
-
 @pytest.fixture
 def small_groups(few_votes, monkeypatch):
     """Code rows by groups of atoms that share columns, as in wide tables with many atoms."""

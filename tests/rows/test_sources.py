@@ -10,6 +10,7 @@ import bitatoms as ba
 from bitatoms import dask as on_dask
 from support.chaos import chaos
 from support.cluster import local_cluster
+from support.faults import ctrl_c_when
 from support.sources import write_store
 
 da = pytest.importorskip("dask.array")
@@ -36,7 +37,7 @@ CALLS = [
     # Single toggles miss codes that the search found: such models remember them.
     {"algebra": "xor", "n_components": "mdl", "coder": "mdl", "unknown": True},
 ]
-XOR_MDL, OR_7 = CALLS[2], CALLS[3]
+XOR_MDL, OR_7, OR_MDL = CALLS[2], CALLS[3], CALLS[5]
 AWKWARD = (0, 1, 129, 0, 300, 1, 69, 0)  # rows per partition
 
 
@@ -182,24 +183,18 @@ def test_codes_that_do_not_fit_into_memory_need_an_output(stores, monkeypatch):
         model.transform(TABLES["xor"], output="codes.zarr")
 
 
-@pytest.mark.parametrize("is_corrupt", [False, True], ids=["intact codes", "corrupt codes"])
-def test_ctrl_c_in_a_pass_keeps_the_model_and_can_be_resumed(expected, stores, tmp_path, is_corrupt):
+def test_ctrl_c_in_a_pass_keeps_the_model_and_can_be_resumed(expected, stores, tmp_path):
     """Codes of the previous pass that are corrupt are computed again."""
     path, folder, number = stores / "xor-700.zarr", tmp_path / "checkpoint", CALLS.index(XOR_MDL)
 
-    def interrupt(row):
-        if row.move.startswith("pass 2 "):
-            raise KeyboardInterrupt
-
-    model = estimator(CALLS[number], checkpoint=folder, callbacks=interrupt)
+    model = estimator(CALLS[number], checkpoint=folder, callbacks=ctrl_c_when(lambda row: "pass 2 " in row.move))
     with pytest.raises(KeyboardInterrupt):
         model.fit(path)
     assert (model.components_.shape[1], model.as_model().n_samples) == (M, N)
-    if is_corrupt:
-        for codes in folder.glob("codes-*.bin"):
-            content = bytearray(codes.read_bytes())
-            content[-8] ^= 3
-            codes.write_bytes(content)
+    for codes in folder.glob("codes-*.bin"):
+        content = bytearray(codes.read_bytes())
+        content[-8] ^= 3
+        codes.write_bytes(content)
     assert_same(expected, number, estimator(CALLS[number], checkpoint=folder, resume=True).fit(path), path)
     assert not list(folder.glob("codes-*.bin"))
 
@@ -244,6 +239,29 @@ def test_only_the_same_call_resumes(stores, tmp_path, one, other):
     ba.BinaryDictionaryLearning(**{"random_state": 0, **common, **one}, **stop).fit(path)
     with pytest.raises(ba.FileError, match="contains the fit of a different call"):
         ba.BinaryDictionaryLearning(**{"random_state": 0, **common, **other}, **stop, resume=True).fit(path)
+
+
+@pytest.mark.parametrize(
+    ("given", "other", "message"),
+    [
+        ({"false_positive_cost": np.linspace(1, 9, M)}, {"false_positive_cost": 2}, "different call: costs was"),
+        (
+            {"fixed_atoms": TABLES["or"][:2], "max_features_per_atom": 6},
+            {"fixed_atoms": TABLES["or"][2:4], "max_features_per_atom": 6},
+            "different call: fixed_atoms was",
+        ),
+    ],
+    ids=["costs", "fixed atoms"],
+)
+def test_a_fit_with_costs_or_constraints_is_resumed(stores, tmp_path, given, other, message):
+    path, folder = stores / "or-700.zarr", {"checkpoint": tmp_path / "checkpoint"}
+    with pytest.raises(ba.Interrupted):
+        estimator(OR_MDL, **given, **folder, callbacks=ctrl_c_when(lambda row: row.rows == N)).fit(path)
+    with pytest.raises(ba.FileError, match=message):
+        estimator(OR_MDL, **other, **folder, resume=True).fit(path)
+    resumed, whole = estimator(OR_MDL, **given, **folder, resume=True).fit(path), estimator(OR_MDL, **given).fit(path)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+    assert resumed.codelength_ == whole.codelength_
 
 
 def test_other_unknown_cells_are_another_table(stores, tmp_path):

@@ -75,26 +75,6 @@ def test_pieces_is_a_deprecated_name_of_chunks(stores):
     assert list(pieces) == list(stores[0].chunks(640, 64))
 
 
-def test_take_reads_each_chunk_once(any_bits, any_stores, monkeypatch):
-    chosen = np.sort(np.random.default_rng(0).choice(3001, 150, replace=False))
-    for store in any_stores:
-        read, reader = [], store._packed._reader
-
-        def recorded(array, *slices, read_complete=reader.read_complete, read=read):
-            read.append((array.path, slices[0]))
-            return read_complete(array, *slices)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(reader, "read_complete", recorded)
-            assert store.take(chosen) == any_bits[chosen]
-        arrays = ("bits", "unknown")[: 1 + store.has_unknown] if store.n_ones is None else ("indices", "row_ends")
-        for name in arrays:
-            values = [value for path, values in read if path == name for value in range(values.start, values.stop)]
-            assert values
-            assert values == sorted(set(values))
-        assert {path for path, _ in read} == set(arrays)
-
-
 def test_take_checks_indices(bits, stores):
     store = stores[0]
     assert store.take([]) == bits[:0]
@@ -114,32 +94,6 @@ def test_row_names_of_any_range(tmp_path, bits, row_names):
     for start, stop in ((0, None), (0, 0), (5, 5), (7, 2000), (3000, 4000)):
         assert store.row_names(start, stop) == list(row_names[start:stop])
     assert write_store(tmp_path / "unnamed.zarr", bits[:3]).row_names() is None
-
-
-def test_a_store_keeps_its_path_when_the_working_directory_changes(bits, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    store = ba.pack(bits[:500], "rows.zarr")
-    (tmp_path / "sub").mkdir()
-    monkeypatch.chdir(tmp_path / "sub")
-    assert next(store.chunks()) == bits[:500]
-    assert repr(store) == "Store('rows.zarr', 500 x 70)"
-
-
-def test_the_fingerprint_identifies_the_rows(tmp_path, bits):
-    one_cell = ba.BitMatrix.from_dense(np.eye(3001, 70, 5))
-    zero = bits.with_unknown(one_cell).filled()
-    first, same, *others = (
-        write_store(tmp_path / f"{name}.zarr", rows, chunk_bytes=500).fingerprint()
-        for name, rows in (
-            ("a", bits),
-            ("b", bits),
-            ("c", bits ^ one_cell),
-            ("d", zero),
-            ("e", zero.with_unknown(one_cell)),
-        )
-    )
-    assert first == same
-    assert len({first, *others}) == 4
 
 
 def test_other_files_and_incomplete_stores_are_not_opened(tmp_path, bits):
@@ -162,30 +116,25 @@ def test_other_files_and_incomplete_stores_are_not_opened(tmp_path, bits):
         assert part in str(caught.value)
 
 
-def damage_chunk(folder, bits, damage):
-    """Damage chunk 20 of the store in the folder."""
-    chunk, other = folder / "table.zarr/bits/c/20/0", folder / "table.zarr/bits/c/30/0"
+DAMAGES = {
+    "truncated": lambda content: content[:-9],
+    "empty": lambda content: b"",
+    "flipped": lambda content: content[:40] + bytes([content[40] ^ 4]) + content[41:],
+    "bomb": lambda content: bytes(numcodecs.Zstd().encode(bytes(1 << 28))),
+}
+
+
+@pytest.mark.parametrize("damage", ["missing", "link", *DAMAGES])
+def test_a_corrupt_chunk_is_named_by_whatever_reads_it(tmp_path, bits, model, damage):
+    """Chunks of other stores are tested in test_packed_store."""
+    store = write_store(tmp_path / "table.zarr", bits, chunk_bytes=9 * 100)
+    chunk, rows = store.path / "bits/c/20/0", StoreRows(store, Workers(2))
     content = chunk.read_bytes()
     chunk.unlink()
     if damage == "link":
-        chunk.symlink_to(other)
-    elif damage == "of another":  # intact but too short: the last chunk of another store
-        write_store(folder / "less.zarr", bits[:64], chunk_bytes=9 * 64)
-        chunk.write_bytes((folder / "less.zarr/bits/c/0/0").read_bytes())
-    elif damage == "bomb":
-        chunk.write_bytes(bytes(numcodecs.Zstd().encode(bytes(1 << 28))))
-    elif damage != "missing":
-        flipped = content[:40] + bytes([content[40] ^ 4]) + content[41:]
-        chunk.write_bytes(
-            {"truncated": content[:-9], "empty": b"", "flipped": flipped, "zeros": bytes(len(content))}[damage]
-        )
-
-
-@pytest.mark.parametrize("damage", ["missing", "truncated", "empty", "flipped", "zeros", "of another", "link", "bomb"])
-def test_a_corrupt_chunk_is_named_by_whatever_reads_it(tmp_path, bits, model, damage):
-    store = write_store(tmp_path / "table.zarr", bits, chunk_bytes=9 * 100)
-    damage_chunk(tmp_path, bits, damage)
-    rows = StoreRows(store, Workers(2))
+        chunk.symlink_to(store.path / "bits/c/30/0")
+    elif damage in DAMAGES:
+        chunk.write_bytes(DAMAGES[damage](content))
     for use in (
         lambda: list(store.chunks()),
         lambda: store.take(np.arange(3001)),

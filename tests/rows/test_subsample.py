@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from bitatoms import BinaryDictionaryLearning, BitMatrix, Interrupted, factorize, pack
+from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize, pack
 from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.errors import InputWarning
@@ -17,7 +17,7 @@ from bitatoms.rows.subsample import default_search_rows, learn
 from support.clock import WorkClock, allowed
 from support.contexts import assert_held_out, context_of_search
 from support.plans import use_budget
-from support.results import assert_matches_oracle, bits_without_atoms
+from support.results import assert_matches_oracle
 from support.sources import params_for
 from support.strategies import random_bits
 
@@ -43,31 +43,6 @@ def test_both_algebras_are_compared_on_the_sample_and_after_resuming(wanted, uni
     )
 
 
-@pytest.mark.parametrize(
-    ("algebra", "wanted", "search"),
-    [("xor", "mdl", "thorough"), ("or", "mdl", "fast"), ("xor", 6, "fast"), ("or", 20, "fast")],
-)
-def test_codelength_and_counts_are_those_of_the_codes(algebra, wanted, search):
-    X = SETS[algebra].X
-    result = factorize(X, wanted, algebra=algebra, search=search, search_rows=500, random_state=0)
-    assert_matches_oracle(result, X)
-    wrong = result.reconstruct().to_dense() != X
-    np.testing.assert_array_equal(result.ones, X.sum(axis=0))
-    np.testing.assert_array_equal(result.missed, (wrong & (X == 1)).sum(axis=0))
-    assert result.bits_without == bits_without_atoms(X)
-    assert result.history[-1].rows == len(X)
-    assert result.history[0].rows < 500
-    assert wanted == "mdl" or result.atoms.n_rows == wanted
-
-
-@pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_a_sample_finds_the_planted_atoms(algebra):
-    data = SETS[algebra]
-    result = factorize(data.X, algebra=algebra, search_rows=500, random_state=0)
-    assert {tuple(atom) for atom in result.atoms.to_dense()} == {tuple(atom) for atom in data.atoms}
-    assert result.codelength.total <= 1.001 * factorize(data.X, algebra=algebra, random_state=0).codelength.total
-
-
 def test_all_rows_are_searched_if_they_are_few():
     X = SETS["xor"].X[:500]
     plain, one, other = (factorize(X, random_state=0, search_rows=rows) for rows in (None, 500, "auto"))
@@ -79,12 +54,6 @@ def test_all_rows_are_searched_if_they_are_few():
 def test_default_search_rows_by_width():
     widths = {1: 65536, 1000: 65536, 2**15: 65536, 2**17: 16384, 10**6: 4096, 10**9: 4096}
     assert {width: default_search_rows(width) for width in widths} == widths
-
-
-@pytest.mark.parametrize("value", [1, 0, -3, 2.5, True, "some"])
-def test_an_invalid_sample_size_raises(value):
-    with pytest.raises((ValueError, TypeError), match="search_rows"):
-        factorize(SETS["xor"].X[:50], search_rows=value)
 
 
 @pytest.mark.parametrize("rows", [2, 9])
@@ -165,22 +134,6 @@ def test_if_memory_runs_out_in_a_pass_the_best_so_far_is_kept(monkeypatch, error
             factorize(X, search_rows=300, random_state=0)
 
 
-def test_an_interrupt_in_a_pass_keeps_the_best_pass():
-    passes = []
-
-    def stop(row):
-        if row.rows == 2000:
-            passes.append(row)
-            raise KeyboardInterrupt
-
-    with pytest.raises(Interrupted) as caught:
-        factorize(SETS["xor"].X, search_rows=500, random_state=0, callbacks=stop)
-    found = caught.value.result
-    assert found.ended == "interrupted"
-    assert found.n_samples < 500  # the pass was not complete, so this is the result of the sample
-    assert {tuple(atom) for atom in SETS["xor"].atoms} <= {tuple(atom) for atom in found.atoms.to_dense()}
-
-
 @pytest.mark.parametrize("how", [{}, {"n_components": 6, "objective": "codelength"}])
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 def test_the_rows_that_a_search_sees_are_not_those_held_out(algebra, how, monkeypatch):
@@ -201,14 +154,6 @@ def test_the_rows_that_a_search_sees_are_not_those_held_out(algebra, how, monkey
     assert_held_out(context, X[drawn])
     assert context.holdout.n_all == 2000
     assert context.objective.share == 400 / 2000
-
-
-@pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_a_sample_of_noise_has_no_atoms(algebra):
-    """An atom costs a sample little, so atoms that copy its rows would shorten it; held-out rows prevent them."""
-    X = random_bits(0, 4000, 60, 0.3)
-    result = factorize(X, algebra=algebra, search_rows=200, random_state=0)
-    assert {row.atoms for row in result.history if row.rows == 4000} == {0}
 
 
 def test_an_atom_costs_a_sample_its_share():

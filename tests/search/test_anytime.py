@@ -136,15 +136,6 @@ def test_it_ends_by_itself_and_returns_the_best_state_of_its_history(noisy, how)
 
 
 @pytest.mark.usefixtures("short_epochs")
-def test_it_searches_on_after_a_fast_search_has_converged(monkeypatch):
-    X = random_bits(0, 40, 24, 0.35)
-    fast = factorize(X, 9, algebra="or", random_state=0)
-    monkeypatch.setitem(PLANS, "anytime", replace(PLANS["anytime"], anytime=replace(TUNING, max_failed_epochs=4)))
-    anytime = factorize(X, 9, algebra="or", search="anytime", random_state=0)
-    assert anytime.wrong_bits < fast.wrong_bits
-
-
-@pytest.mark.usefixtures("short_epochs")
 @pytest.mark.parametrize("how", [{"n_components": 6}, {}])
 def test_large_tables_are_searched_by_sample(monkeypatch, how):
     use_budget(monkeypatch, sample_rows=60)
@@ -162,21 +153,3 @@ def test_the_start_may_be_given(noisy, how):
     assert_matches_oracle(result, noisy)
     start = next(row for row in result.history if row.move == "start")
     assert start.atoms == 4
-
-
-@pytest.mark.usefixtures("short_epochs")
-@pytest.mark.parametrize("how", [{"n_components": 12}, {}])
-def test_ctrl_c_keeps_the_best_state(noisy, how):
-    rows = []
-
-    def interrupt(row):
-        rows.append(row)
-        if len(rows) == 3:
-            raise KeyboardInterrupt
-
-    model = BinaryDictionaryLearning(**how, search="anytime", random_state=0, callbacks=interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(noisy)
-    best = min(rows, key=lambda row: row.wrong_bits if how else row.bits)
-    assert (model.n_components_, model.codelength_.total) == (best.atoms, best.bits)
-    assert model.as_model().ended == "interrupted"

@@ -14,13 +14,11 @@ from bitatoms.datasets import planted
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.search import branches
 from bitatoms.search.branches import Branches, places
-from bitatoms.search.context import SearchContext
 from bitatoms.search.mdl_rounds import MdlSearch
-from bitatoms.search.monitor import SearchMonitor
-from bitatoms.search.plan import PLANS
 from bitatoms.search.population import CostedState
 from bitatoms.search.stopping import StoppingRule
 from support.chaos import chaos
+from support.contexts import search_context
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -82,16 +80,8 @@ def search(X):
     """Return a search with a number of threads."""
 
     def make(n_threads, callbacks=(), **limits):
-        monitor = SearchMonitor(by_codelength=True, callbacks=callbacks)
-        context = SearchContext(
-            BitMatrix.from_dense(X),
-            Objective(True, "xor"),
-            PLANS["fast"],
-            monitor,
-            Workers(n_threads, **limits),
-            np.random.default_rng(0),
-        )
-        return MdlSearch(context, StoppingRule(monitor, None))
+        context = search_context(X, Objective(True, "xor"), workers=Workers(n_threads, **limits), callbacks=callbacks)
+        return MdlSearch(context, StoppingRule(context.monitor, None))
 
     return make
 
@@ -151,24 +141,6 @@ def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X
     with pytest.raises(error):
         made.steps(makes)
     assert made.context.monitor.best.atoms.n_rows == 4
-
-
-@pytest.mark.parametrize("seed", [1, 4, 7, 10])
-def test_the_best_state_of_all_branches_is_kept_in_whatever_order_they_are_made(search, seed):
-    def good(own):
-        block = own.context.block(BitMatrix.from_dense(factors().atoms))
-        own.run_flat_sweeps(block)
-        return [own.state_of(block)]
-
-    def poor(own):
-        own.record(own.context.block(BitMatrix.zeros(0, M)), Change(), "start")
-        return [state(9)]
-
-    with chaos(seed):
-        made = search(2)
-        made.steps([poor, good])
-    assert made.context.monitor.best.atoms.n_rows == 4
-    assert [row.round for row in made.context.monitor.history] == [*range(1, len(made.context.monitor.history) + 1)]
 
 
 def test_branches_have_random_numbers_of_their_own(search):

@@ -53,14 +53,6 @@ def test_infinite_costs_are_never_violated(seed, missed_cost, added_cost, has_un
             assert (X[users][:, atom == 1] >= 1).all()
 
 
-def test_added_ones_become_fewer_as_they_cost_more():
-    X = noisy(1, noise=0.05)
-    added = [errors_of(X, factorize(X, false_positive_cost=cost, random_state=0))[1] for cost in (1, 3, 10, math.inf)]
-    assert added == sorted(added, reverse=True)
-    assert added[0] > 0
-    assert added[-1] == 0
-
-
 def test_costs_may_be_given_by_name():
     X = ba.Table.from_any(pd.DataFrame(noisy(m=5), columns=list("abcde")))
     by_name = factorize(X, false_positive_cost={"b": math.inf, "d": 4}, random_state=0)
@@ -80,18 +72,6 @@ def test_a_cost_may_be_as_large_as_a_number_can_be():
         assert result.costs.missed[0] == cost
 
 
-def test_a_store_gives_the_model_of_memory_and_codes_from_below(tmp_path):
-    X = noisy(5, n=300, m=40)
-    settings = {"false_positive_cost": math.inf, "search_rows": 150, "random_state": 0}
-    in_memory = Learning(**settings).fit(X)
-    store = ba.pack(X, tmp_path / "rows.zarr")
-    stored = Learning(**settings).fit(store)
-    np.testing.assert_array_equal(in_memory.components_, stored.components_)
-    assert len(stored.components_)
-    codes = stored.transform(X)
-    assert not (stored.inverse_transform(codes) & ~X.astype(bool)).any()
-
-
 def test_streams_and_loaded_models_code_from_below(tmp_path):
     X = noisy(6, n=300, m=40)
     model = Learning(false_positive_cost=math.inf, random_state=0)
@@ -108,29 +88,10 @@ def test_streams_and_loaded_models_code_from_below(tmp_path):
     assert not loaded.as_model().has_bias
 
 
-def test_a_resumed_fit_is_the_one_that_was_not_interrupted(tmp_path):
-    X = noisy(7, n=400, m=40)
-    settings = {"false_positive_cost": np.linspace(1, 9, 40), "search_rows": 150, "random_state": 0}
-    whole = Learning(**settings).fit(X)
-
-    def interrupt(row):
-        if row.move.startswith("pass"):
-            raise KeyboardInterrupt
-
-    with pytest.raises(ba.Interrupted):
-        Learning(**settings, checkpoint=tmp_path, callbacks=[interrupt]).fit(X)
-    resumed = Learning(**settings, checkpoint=tmp_path, resume=True).fit(X)
-    np.testing.assert_array_equal(whole.components_, resumed.components_)
-    assert whole.codelength_ == resumed.codelength_
-    other = Learning(**settings | {"false_positive_cost": 2}, checkpoint=tmp_path, resume=True)
-    with pytest.raises(InputError, match="different call: costs was"):
-        other.fit(X)
-
-
 @pytest.mark.parametrize(
     ("added_cost", "params"),
-    [(4.0, {}), (math.inf, {}), (6.0, {"n_components": 3, "objective": "codelength"}), (np.linspace(1, 9, 40), {})],
-    ids=["mdl", "from below", "k", "per column"],
+    [(math.inf, {}), (6.0, {"n_components": 3, "objective": "codelength"}), (np.linspace(1, 9, 40), {})],
+    ids=["from below", "k", "per column"],
 )
 def test_an_interrupted_search_keeps_the_cheapest_result_so_far(added_cost, params):
     X, costs = noisy(n=80), []
@@ -157,14 +118,6 @@ def test_an_interrupted_search_keeps_the_cheapest_result_so_far(added_cost, para
     assert costs[-1] < costs[0]
 
 
-@pytest.mark.parametrize("init", ["auto", "spread", "samples"])
-def test_a_search_that_is_stopped_at_once_adds_no_forbidden_ones(init):
-    X = random_bits(3, 100, 6, 0.5)
-    result = factorize(X, 2, init=init, false_positive_cost=np.inf, callbacks=lambda row: True, random_state=0)
-    assert result.ended == "callback"
-    assert not (result.reconstruct().to_dense() > X).any()
-
-
 def test_an_exact_cover_if_no_error_is_allowed():
     X = noisy(8, n=40, m=20)
     result = factorize(X, false_negative_cost=math.inf, false_positive_cost=math.inf, random_state=0)
@@ -185,28 +138,8 @@ def test_a_wide_table_is_searched_with_costs_by_windows():
     assert not ((X == 0) & (made == 1))[:, ::3].any()
     with pytest.raises(InputError, match="windows of its columns"):
         factorize(X, false_negative_cost=math.inf, random_state=0)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"false_positive_cost": 0.5}, "must be 1 or more"),
-        ({"false_positive_cost": "high"}, "must be 1 or more"),
-        ({"false_negative_cost": math.nan}, "must be 1 or more"),
-        ({"false_negative_cost": [[1, 2]]}, "must be 1 or more"),
-        ({"false_negative_cost": [2, 2]}, "has 2 costs, but the table has 20 columns"),
-        ({"false_negative_cost": {"x": 2}}, "columns without names are given by their index"),
-        ({"false_negative_cost": math.inf, "min_samples_per_atom": 5}, "min_samples_per_atom"),
-        ({"false_positive_cost": 2, "algebra": "xor"}, "under XOR"),
-        ({"false_positive_cost": 2, "search": "paper"}, "does not know costs"),
-        ({"false_positive_cost": 2, "n_components": 2, "objective": "errors"}, "does not know costs"),
-        ({"false_negative_cost": math.inf, "n_components": 2}, "n_components"),
-        ({"false_negative_cost": math.inf, "search_rows": 20}, "a sample of 20 of its rows"),
-    ],
-)
-def test_costs_that_cannot_be(parameters, message):
-    with pytest.raises(InputError, match=message):
-        factorize(noisy(n=40, m=20), random_state=0, **parameters)
+    with pytest.raises(InputError, match="a sample of 20 of its rows"):
+        factorize(X[:, :20], false_negative_cost=math.inf, search_rows=20, random_state=0)
 
 
 def test_a_stream_cannot_promise_to_miss_no_one():

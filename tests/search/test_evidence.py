@@ -73,19 +73,3 @@ def test_where_nothing_is_known(sparse):
     assert beyond_chance(result, unknown, 0.05) is None
     assert beyond_chance(nothing, BitMatrix.from_dense(random_bits(0, 401, 10, 0.5)), 0.05) is None  # too few columns
     assert beyond_chance(nothing, BitMatrix.from_dense(random_bits(0, 400, 10, 0.5)), 0.05) == 0
-
-
-def test_searches_that_were_cut_short_say_nothing_about_the_table():
-    result = ba.factorize(random_bits(0, 300, 40, 0.3), max_iter=1, random_state=0)
-    assert result.ended == "max_iter"
-    assert result.beyond_chance is None
-    assert "The search was cut short: how much structure the table has is not known." in result.summary()
-    assert "The search ended at its limit of rounds: with more rounds it may find more." in result.summary()
-
-
-def test_it_is_saved_with_the_model(tmp_path):
-    X = random_bits(0, 300, 40, 0.3)
-    model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
-    model.save(tmp_path / "model.npz")
-    assert ba.load(tmp_path / "model.npz").summary_ == model.summary_
-    assert "no two features occur together" in model.summary_

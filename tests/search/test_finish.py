@@ -5,27 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitatoms import BitMatrix, factorize
+from bitatoms import BitMatrix
 from bitatoms.core.block import Change
 from bitatoms.core.coding import code
-from bitatoms.core.model import Model
 from bitatoms.datasets import planted
-from bitatoms.parallel import Workers
-from bitatoms.search.context import SearchContext
 from bitatoms.search.finish import finish
-from bitatoms.search.monitor import SearchMonitor
 from bitatoms.search.params import resolve
 from bitatoms.search.stopping import CONVERGED, MAX_ITER, SearchResult
-from support.results import every_algebra
+from support.contexts import search_context
 
 ATOMS = 20
 
 
 def context_of(X, by_codelength=True, **limits):
     params = resolve(ATOMS, algebra="xor", objective="codelength" if by_codelength else "errors", **limits)
-    monitor = SearchMonitor(by_codelength, settles_bias=params.settles_bias)
-    random = np.random.default_rng(0)
-    return SearchContext(BitMatrix.from_dense(X), params.objective("xor"), params.plan, monitor, Workers(), random)
+    return search_context(X, params.objective("xor"), params.plan, settles_bias=params.settles_bias)
 
 
 def found_by_toggles(by_codelength=True, **limits):
@@ -70,15 +64,6 @@ def test_some_searches_end_without_it(why):
         context = replace(context, plan=replace(context.plan, left_out=frozenset({"finish"})))
     assert finish(context, found, "mdl" if why == "another coder" else "beam") is found
     assert [row.move for row in context.monitor.history] == ["code"]
-
-
-@every_algebra
-def test_the_codes_of_a_search_are_not_longer_than_those_of_transform(algebra):
-    X = planted(400, 65, 10, algebra=algebra, atom_density=0.3, noise=0.05, random_state=1).X
-    result = factorize(X, algebra=algebra, random_state=0)
-    assert "finish" in [row.move for row in result.history]
-    block = Model.from_factorization(result).code(BitMatrix.from_dense(X), Workers())
-    assert result.codelength.total <= 1.001 * block.codelength(block.wrong()).total
 
 
 def test_hard_rows_are_coded_also_if_a_sample_of_many_rows_gains_nothing():

@@ -51,37 +51,22 @@ def test_lighter_atoms_and_codes_keep_the_product_and_never_raise_the_cost(of_at
 
 
 @pytest.mark.parametrize(
-    ("n_atoms", "density", "seed"), [(2, 0.3, 0), (5, 0.1, 1), (12, 0.3, 2), (20, 0.1, 3), (20, 0.3, 0), (65, 0.05, 1)]
+    ("shape", "of_atoms", "of_codes", "budget", "seed"),
+    [
+        *[((400, 2), 0.5, 0.3, CODES, 0), ((400, 20), 0.5, 0.3, CODES, 0), ((400, 65), 0.5, 0.05, CODES, 1)],
+        ((40, 20), 0.1, 0.4, LightSumBudget(10, 400, of_atoms=True), 1),  # rows use many atoms with few ones
+    ],
 )
-def test_the_planted_columns_of_a_scrambled_basis_are_found(n_atoms, density, seed):
-    atoms, codes = random_bits(seed, n_atoms, 130, 0.5), random_bits(seed + 9, 400, n_atoms, density)
+def test_the_planted_factors_of_a_scrambled_basis_are_found(shape, of_atoms, of_codes, budget, seed):
+    atoms, codes = random_bits(seed, shape[1], 130, of_atoms), random_bits(seed + 9, *shape, of_codes)
     X = naive.product(codes, atoms, "xor")
     block = block_of(X, *scrambled(atoms, codes), "xor")
-    lighten(block, CODELENGTH, np.random.default_rng(seed), CODES)
+    assert lighten(block, CODELENGTH, np.random.default_rng(seed), budget)
     found_atoms, found_codes = factors(block)
+    assert_consistent(block, X, "xor")
     assert as_set(found_codes.T) == as_set(codes.T)
     assert as_set(found_atoms) == as_set(atoms)
     assert not lighten(block, CODELENGTH, np.random.default_rng(1), LightSumBudget(5, 5))
-
-
-@pytest.mark.parametrize(("n_rows", "n_atoms", "density"), [(60, 12, 0.1), (40, 20, 0.1), (300, 40, 0.1)])
-def test_planted_atoms_with_few_ones_are_found_where_rows_use_many_of_them(n_rows, n_atoms, density):
-    atoms, codes = random_bits(1, n_atoms, 130, density), random_bits(2, n_rows, n_atoms, 0.4)
-    X = naive.product(codes, atoms, "xor")
-    block = block_of(X, *scrambled(atoms, codes), "xor")
-    assert lighten(block, CODELENGTH, np.random.default_rng(0), LightSumBudget(10, 400, of_atoms=True))
-    found_atoms, found_codes = factors(block)
-    assert_consistent(block, X, "xor")
-    assert as_set(found_atoms) == as_set(atoms)
-    assert as_set(found_codes.T) == as_set(codes.T)
-
-
-def test_columns_that_are_rarely_drawn_are_found():
-    """A draw finds one of them with probability .001."""
-    atoms, codes = random_bits(1, 40, 70, 0.5), random_bits(2, 600, 40, 0.28)
-    block = block_of(naive.product(codes, atoms, "xor"), *scrambled(atoms, codes), "xor")
-    lighten(block, CODELENGTH, np.random.default_rng(0), BOTH)
-    assert len(as_set(factors(block)[1].T) & as_set(codes.T)) >= 35
 
 
 def test_columns_are_found_from_a_sample_of_many_rows(monkeypatch):
@@ -90,18 +75,6 @@ def test_columns_are_found_from_a_sample_of_many_rows(monkeypatch):
     block = block_of(naive.product(codes, atoms, "xor"), *scrambled(atoms, codes), "xor")
     assert lighten(block, CODELENGTH, np.random.default_rng(0), CODES)
     assert as_set(factors(block)[1].T) == as_set(codes.T)
-
-
-def test_columns_may_be_sums_of_others():
-    atoms, codes = random_bits(1, 6, 70, 0.5), random_bits(2, 200, 6, 0.3)
-    codes[:, 4], codes[:, 5] = codes[:, 0] ^ codes[:, 1], 0
-    X = naive.product(codes, atoms, "xor")
-    block = block_of(X, *scrambled(atoms, codes), "xor")
-    before = CODELENGTH.cost(block)
-    assert lighten(block, CODELENGTH, np.random.default_rng(0), CODES)
-    assert_consistent(block, X, "xor")
-    assert not block.wrong().any()
-    assert CODELENGTH.cost(block) < before
 
 
 def test_lighter_codes_that_cost_more_than_they_save_are_not_taken():

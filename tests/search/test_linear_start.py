@@ -6,24 +6,19 @@ import numpy as np
 import pytest
 
 import naive
-from bitatoms import codelength, factorize
 from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
-from bitatoms.search.context import SearchContext
 from bitatoms.search.linear_start import linear_starts
-from bitatoms.search.monitor import SearchMonitor
-from bitatoms.search.plan import PLANS, LinearStartBudget
-from support.blocks import bits_of
+from bitatoms.search.plan import LinearStartBudget
+from support.contexts import search_context
 from support.results import AWKWARD
 from support.strategies import random_bits
 
 
 def starts(X, seed=0, workers=Workers(), **budget):  # noqa: B008 - frozen
     """Return the atoms of all starts."""
-    objective, monitor = Objective(True, "xor"), SearchMonitor(by_codelength=True)
-    random = np.random.default_rng(seed)
-    context = SearchContext(bits_of(X), objective, PLANS["fast"], monitor, workers, random)
+    context = search_context(X, Objective(True, "xor"), workers=workers, seed=seed)
     found = [atoms.to_dense() for atoms in linear_starts(context, replace(LinearStartBudget(), **budget))]
     for atoms in found:
         assert atoms.shape[1] == X.shape[1]
@@ -88,12 +83,7 @@ def test_more_atoms_than_rows_can_be_coded_with_are_no_start():
 NOTHING = {
     "noise": random_bits(0, 200, 100, 0.5),
     "sparse noise": random_bits(1, 200, 100, 0.1),
-    "zeros": AWKWARD["zeros"],
-    "a row": AWKWARD["a row"],
-    "a column": AWKWARD["a column"],
-    "a cell": AWKWARD["a cell"],
-    "no rows": AWKWARD["no rows"],
-    "identity": AWKWARD["identity"],
+    **{name: AWKWARD[name] for name in ("zeros", "a row", "a column", "a cell", "no rows", "identity")},
     "few columns": random_bits(2, 100, 3, 0.5),
     "wide noise": random_bits(3, 60, 600, 0.5),
     "unknown": np.full((30, 20), 2, np.uint8),
@@ -112,12 +102,3 @@ def test_any_table_is_searched(name):
     found = starts(X)
     assert all(naive.is_spanned(atoms, X).all() for atoms in found)
     assert name != "ones" or [atoms.tolist() for atoms in found] == [[[1] * 20]]
-
-
-@pytest.mark.parametrize("noise", [0.0, 0.05])
-def test_a_search_finds_as_short_a_description_as_the_planted_one(noise):
-    """Twenty atoms, of which a row uses six: without linear algebra, no atom is found."""
-    data = table(20, noise, atom_density=0.3)
-    result = factorize(data.X, algebra="xor", random_state=0)
-    assert result.codelength.total <= 1.02 * codelength(data.X, data.atoms, data.codes, algebra="xor").total
-    assert result.atoms.n_rows == 20

@@ -8,20 +8,18 @@ import pytest
 from bitatoms import BitMatrix
 from bitatoms.core.objective import Objective
 from bitatoms.parallel import Workers
-from bitatoms.search.context import SearchContext
 from bitatoms.search.holdout import HoldOut
 from bitatoms.search.mdl_rounds import MdlSearch
-from bitatoms.search.monitor import SearchMonitor
 from bitatoms.search.plan import PLANS
+from support.contexts import search_context
 from support.results import atom_in_two_parts, every_algebra, planted_in
 from support.strategies import random_bits
 
 
 def search_of(X, algebra, holdout=None, **plan):
     """Return a search for the shortest codelength that has not begun."""
-    monitor = SearchMonitor(by_codelength=True, algebra=algebra, by_holdout=holdout is not None)
-    data, objective, plan = BitMatrix.from_dense(X), Objective(True, algebra), replace(PLANS["fast"], **plan)
-    return MdlSearch(SearchContext(data, objective, plan, monitor, Workers(), np.random.default_rng(0), holdout))
+    plan, by_holdout = replace(PLANS["fast"], **plan), holdout is not None
+    return MdlSearch(search_context(X, Objective(True, algebra), plan, holdout=holdout, by_holdout=by_holdout))
 
 
 @every_algebra

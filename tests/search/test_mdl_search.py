@@ -1,7 +1,5 @@
 """The search for the shortest codelength: the right number of atoms, its moves and its parameters."""
 
-from itertools import cycle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,31 +16,15 @@ from support.results import (
     bits_of_bias_alone,
     bits_without_atoms,
     every_algebra,
-    every_search,
-    planted_in,
 )
 from support.strategies import SEEDS, matrices, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
 
-@every_algebra
-@pytest.mark.parametrize(("search", "seed"), [("fast", 1), ("thorough", 0)])
-def test_planted_atoms_are_found_exactly(algebra, search, seed):
-    data = planted_in(algebra)
-    result = factorize(data.X, algebra=algebra, search=search, random_state=seed)
-    assert sorted(result.atoms.to_dense().tolist()) == sorted(data.atoms.tolist())
-    assert result.codelength.total <= codelength(data.X, data.atoms, data.codes, algebra=algebra).total
-    assert_matches_oracle(result, data.X)
-    assert result.converged
-    assert result.bits_without == bits_without_atoms(data.X)
-
-
-@pytest.mark.parametrize(
-    ("algebra", "search", "density"), [("xor", "fast", 0.5), ("or", "fast", 0.1), ("or", "thorough", 0.5)]
-)
+@pytest.mark.parametrize(("algebra", "search", "density"), [("xor", "fast", 0.5), ("or", "thorough", 0.1)])
 def test_noise_has_no_atoms(algebra, search, density):
-    X = random_bits(0, 400, 50, density)
+    X = random_bits(0, 200, 50, density)
     result = factorize(X, algebra=algebra, search=search, random_state=0)
     assert result.atoms.shape == (0, 50)
     assert result.codelength.total == bits_of_bias_alone(X)
@@ -50,35 +32,25 @@ def test_noise_has_no_atoms(algebra, search, density):
     np.testing.assert_array_equal(result.bias, X.mean(axis=0) > 0.5)
 
 
-@pytest.mark.parametrize(("name", "search"), [*zip(AWKWARD, cycle(SEARCHES), strict=False)])
-@every_algebra
-def test_awkward_tables_take_no_more_bits_than_without_atoms(name, search, algebra):
-    X = AWKWARD[name]
-    result = factorize(X, algebra=algebra, search=search, random_state=0)
-    assert_matches_oracle(result, X)
-    assert result.codelength.total <= bits_of_bias_alone(X)
-    assert (result.n_unused, result.n_zero, result.converged) == (0, 0, True)
-    if name == "equal rows":
-        assert (result.wrong_bits, 1 <= result.atoms.n_rows <= 4) == (0, True)
+TABLES = st.one_of(matrices(), st.sampled_from([*AWKWARD.values()]), st.just(np.zeros((5, 0), np.uint8)))
 
 
-@pytest.mark.parametrize("shape", [(5, 0), (0, 0)])
-def test_tables_without_columns_have_no_atoms(shape):
-    result = factorize(np.zeros(shape, np.uint8), random_state=0)
-    assert (result.atoms.shape, result.codelength.total) == ((0, 0), 0)
-
-
-@settings(max_examples=8)
-@given(matrices(), st.sampled_from((*ALGEBRAS, "auto")), st.sampled_from(SEARCHES), SEEDS)
+@settings(max_examples=24)
+@given(TABLES, st.sampled_from((*ALGEBRAS, "auto")), st.sampled_from(SEARCHES), SEEDS)
 def test_no_table_takes_more_bits_than_without_atoms(X, algebra, search, seed):
     result = factorize(X, algebra=algebra, search=search, random_state=seed)
     assert_matches_oracle(result, X)
     assert result.codelength.total <= bits_of_bias_alone(X)
-    assert result.converged
+    assert (result.n_unused, result.n_zero, result.converged) == (0, 0, True)
 
 
 @every_algebra
-@every_search
+def test_a_few_equal_rows_are_described_without_errors(algebra):
+    result = factorize(AWKWARD["equal rows"], algebra=algebra, random_state=0)
+    assert (result.wrong_bits, 1 <= result.atoms.n_rows <= 4) == (0, True)
+
+
+@pytest.mark.parametrize(("algebra", "search"), [("xor", "fast"), ("or", "thorough")])
 def test_the_moves_for_the_shortest_codelength(table, algebra, search):
     history = factorize(table, algebra=algebra, search=search, random_state=0).history
     moves = [row.move for row in history]
@@ -93,16 +65,7 @@ def test_the_moves_for_the_shortest_codelength(table, algebra, search):
     assert not {"trial", "exact"} & set(moves)
 
 
-@pytest.mark.parametrize("coder", ["mdl", "beam"])
-def test_the_coder_may_be_mdl_or_beam(small, coder):
-    result = factorize(small, coder=coder, patience=1, random_state=0)
-    assert result.coder == coder
-    assert_matches_oracle(result, small)
-
-
-@pytest.mark.parametrize(
-    ("algebra", "search", "most"), [("xor", "fast", 0), ("or", "fast", 1), ("xor", "thorough", 3), ("or", "fast", 3)]
-)
+@pytest.mark.parametrize(("algebra", "search", "most"), [("xor", "fast", 0), ("or", "fast", 1), ("xor", "thorough", 3)])
 def test_there_are_no_more_atoms_than_allowed(small, algebra, search, most):
     result = factorize(small, max_components=most, algebra=algebra, search=search, random_state=0)
     assert result.atoms.n_rows <= most

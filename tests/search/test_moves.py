@@ -13,8 +13,6 @@ from bitatoms.core.removal import AtomRemoval
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.search.best_result import best_result
-from bitatoms.search.context import SearchContext
-from bitatoms.search.monitor import SearchMonitor
 from bitatoms.search.moves import drop as drop_module
 from bitatoms.search.moves.basis import change_basis
 from bitatoms.search.moves.drop import drop_useless, eliminate, prune, savings, shrink
@@ -32,9 +30,9 @@ from bitatoms.search.moves.sweep import (
     sweep,
 )
 from bitatoms.search.moves.trim import trim
-from bitatoms.search.plan import PLANS
 from support.blocks import assert_consistent, bits_of, block_of, factors, table_of, within
-from support.results import ALGEBRAS, atom_in_two_parts, every_algebra, planted_in
+from support.contexts import search_context
+from support.results import ALGEBRAS, every_algebra, planted_in
 from support.strategies import SEEDS, factorisations, random_bits
 
 MAX_ATOMS = st.sampled_from((None, 1, 2))
@@ -66,10 +64,6 @@ def cost_of(X, atoms, codes, objective):
     if objective.by_codelength:
         return sum(naive.codelength(X, atoms, codes, objective.algebra))
     return int(naive.errors(X, atoms, codes, objective.algebra).sum())
-
-
-def total_cost(block, objective):
-    return objective.cost(block)
 
 
 def cost_less_bias(block, objective):
@@ -104,16 +98,6 @@ def test_savings_are_the_increase_in_cost_without_each_atom(problem, objective, 
     assert savings(block, objective).tolist() == expected
 
 
-def test_savings_of_many_atoms():
-    X, atoms, codes = random_bits(0, 200, 65, 0.3), random_bits(1, 140, 65, 0.2), random_bits(2, 200, 140, 0.03)
-    for algebra in ALGEBRAS:
-        objective = Objective(True, algebra)
-        saved = savings(state((X, atoms, codes), objective, Workers())[0], objective)
-        for k in (0, 63, 64, 65, 127, 128, 139):
-            without = cost_of(X, np.delete(atoms, k, axis=0), np.delete(codes, k, axis=1), objective)
-            assert saved[k] == without - cost_of(X, atoms, codes, objective)
-
-
 @settings(max_examples=30)
 @given(FILLED, UNLIMITED_OBJECTIVES, WORKERS, BIASES, st.sampled_from((prune, eliminate)), st.integers(0, 3))
 def test_dropping_atoms_that_do_not_pay_never_raises_the_cost(problem, objective, workers, bias, drop, least):
@@ -134,18 +118,6 @@ def test_dropping_atoms_that_do_not_pay_never_raises_the_cost(problem, objective
         assert (block.uses() > 0).all()
         return
     assert n_dropped or np.array_equal(codes, within(problem[2], objective.max_atoms))
-
-
-@pytest.mark.parametrize("by_codelength", [False, True])
-def test_dropping_never_raises_the_cost_with_a_residual_limit(by_codelength):
-    X = np.repeat(random_bits(0, 1, 40, 0.5), 50, axis=0)
-    X[25:] = 0
-    codes = np.repeat([[1], [0]], 25, axis=0).astype(np.uint8)
-    objective = Objective(by_codelength, "xor", residual_limit=3)
-    block, _ = state((X, X[:1], codes), objective, Workers())
-    before = cost_less_bias(block, objective)
-    eliminate(block, objective)
-    assert cost_less_bias(block, objective) <= before
 
 
 @settings(max_examples=30)
@@ -276,18 +248,6 @@ def test_growing_appends_atoms_that_no_row_uses_yet(problem, objective, workers,
     assert_consistent(block, X, objective.algebra)
 
 
-@pytest.mark.parametrize(("algebra", "seed"), [("xor", 0), ("or", 1)])
-def test_growing_takes_one_atom_for_the_same_rows(algebra, seed):
-    """Every candidate starts from a different row, and almost all become the planted atom with a few bits more."""
-    atom, users = np.eye(1, 64, dtype=np.uint8), random_bits(seed, 300, 1, 0.3)
-    atom[0, :24] = 1
-    X = users @ atom ^ random_bits(seed + 1, 300, 64, 0.03)
-    nothing = np.zeros((0, 64), np.uint8), np.zeros((300, 0), np.uint8)
-    block, _ = state((X, *nothing), Objective(True, algebra), Workers())
-    assert grow(block, Objective(True, algebra), np.random.default_rng(seed), 8) == 1
-    np.testing.assert_array_equal(factors(block)[0], atom)
-
-
 def solving_sweep(block, objective):
     return information_set_sweep(block, objective, np.random.default_rng(0))
 
@@ -323,24 +283,6 @@ def test_a_sweep_of_a_start_keeps_the_block_consistent(fewest_errors, problem, o
         flat_sweep(block, objective)
     assert_consistent(block, X, objective.algebra)
     assert_within(block, objective)
-
-
-@settings(max_examples=12)
-@given(FILLED, st.booleans(), st.sampled_from(ALGEBRAS), WORKERS, SEEDS)
-def test_moves_can_follow_each_other(problem, by_codelength, algebra, workers, seed):
-    objective = Objective(by_codelength, algebra)
-    block, X = state(problem, objective, workers)
-    random = np.random.default_rng(seed)
-    for _ in range(2):
-        grow(block, objective, random, 3)
-        for move in (plain_sweep, sweep, prune, fresh_sweep, solving_sweep, extend, eliminate, beam_sweep):
-            counted = cost_less_bias if move in (prune, eliminate) else total_cost
-            cost = counted(block, objective)
-            move(block, objective)
-            assert counted(block, objective) <= cost
-            assert_consistent(block, X, algebra)
-        change_basis(block, Objective(True, "xor"))
-        assert_consistent(block, X, algebra)
 
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
@@ -392,29 +334,13 @@ def test_the_gain_of_a_sample_is_that_of_rows_from_all_of_the_table(n_rows, n_sa
     assert_consistent(block, data.X, "xor")
 
 
-@pytest.mark.parametrize("n_rows", [200, 600])  # all rows, or a sample, decide
-def test_a_sweep_from_information_sets_finds_codes_that_other_sweeps_miss(n_rows):
-    """Errors cost next to nothing where most codes are wrong: the sample shows that the fewest errors are better."""
-    data = planted(n_rows, 100, 16, atom_density=0.5, code_density=0.4, noise=0.03, random_state=0)
-    objective, wrong_codes = Objective(True, "xor"), random_bits(1, n_rows, 16, 0.4)
-    shares = []
-    for a_sweep in (sweep, fresh_sweep, beam_sweep, solving_sweep):
-        block = block_of(data.X, data.atoms, wrong_codes, "xor")
-        a_sweep(block, objective)
-        shares.append((factors(block)[1] == data.codes).all(axis=1).mean())
-    assert max(shares[:3]) < 0.5
-    assert shares[3] > 0.95
-    assert not solving_sweep(block, objective)  # another would gain next to nothing
-
-
 @pytest.mark.parametrize(("algebra", "n_atoms"), [("xor", 2), ("or", 1)])
 def test_atoms_are_not_extended_under_xor_or_if_there_is_only_one(algebra, n_atoms):
     """All users of an atom have a bit that it lacks: an update adds it."""
-    atoms = np.eye(n_atoms, 70, dtype=np.uint8)
-    codes = random_bits(0, 63, n_atoms, 0.5)
+    atoms, codes = np.eye(n_atoms, 70, dtype=np.uint8), random_bits(0, 63, n_atoms, 0.5)
     X = naive.product(codes, atoms, algebra)
     X[:, 60:] |= codes[:, :1]
-    block, _ = state((X, atoms, codes), Objective(True, algebra), Workers())
+    block = block_of(X, atoms, codes, algebra)
     assert harmless_bits(block).any()
     assert not extend(block, Objective(True, algebra))
     np.testing.assert_array_equal(factors(block)[0], atoms)
@@ -432,17 +358,6 @@ def test_harmless_bits_make_no_cell_wrong(problem, workers, bias):
         after = naive.errors(X, longer, codes, "or")
         is_candidate = codes[:, k].any() and atoms[k].any() and not atoms[k, j]
         assert harmless[k, j] == (is_candidate and not (after > before).any())
-
-
-def test_an_atom_learned_as_two_parts_is_joined():
-    X, atoms, codes, joined = atom_in_two_parts(63)
-    objective = Objective(True, "or")
-    block, _ = state((X, atoms, codes), objective, Workers())
-    assert block.errors().count() == 0
-    assert not eliminate(block, objective)
-    assert extend(block, objective)
-    assert eliminate(block, objective) == 1
-    np.testing.assert_array_equal(factors(block)[0], joined)
 
 
 @settings(max_examples=40)
@@ -512,22 +427,12 @@ def with_a_common_column():
     return X.astype(np.uint8), users
 
 
-def test_trimming_a_common_column():
-    X, users = with_a_common_column()
-    atom = np.isin(np.arange(60), [0, 1, 2, 3, 4, 59])[np.newaxis].astype(np.uint8)
-    block = block_of(X, atom, users[:, np.newaxis].astype(np.uint8), "or")
-    assert trim(block, Objective(True, "or")) == 1
-    assert np.flatnonzero(factors(block)[0][0]).tolist() == [0, 1, 2, 3, 4]
-
-
 def test_the_result_of_a_search_has_trimmed_atoms():
     X, users = with_a_common_column()
     atom = np.isin(np.arange(60), [0, 1, 2, 3, 4, 59])[np.newaxis].astype(np.uint8)
-    monitor = SearchMonitor(by_codelength=True, algebra="or", settles_bias=True)
-    random = np.random.default_rng(0)
-    context = SearchContext(bits_of(X), Objective(True, "or"), PLANS["fast"], monitor, Workers(), random)
+    context = search_context(X, Objective(True, "or"), settles_bias=True)
     block = context.block(bits_of(atom), bits_of(users[:, np.newaxis].astype(np.uint8)))
-    monitor.record(block, Change(), 0, "start")
+    context.monitor.record(block, Change(), 0, "start")
     result = best_result(context, block, "beam", "converged")
     assert np.flatnonzero(result.atoms.to_dense()[0]).tolist() == [0, 1, 2, 3, 4]
     assert result.history[-1].move == "trim"
@@ -590,17 +495,6 @@ def test_growing_from_pairs_of_columns(algebra):
         grow(block, objective, np.random.default_rng(1), 8, 1, n_seeds)
         grown.append({tuple(np.flatnonzero(atom)) for atom in factors(block)[0]})
     assert [(10, 20) in atoms for atoms in grown] == [False, True]
-
-
-@pytest.mark.parametrize("algebra", ALGEBRAS)
-def test_pairs_of_frequent_columns_are_offered_at_their_price(algebra):
-    """At the price of an atom that few rows use, no row would use the pair."""
-    X = (np.random.default_rng(0).random((150, 100)) < 0.02).astype(np.uint8)
-    X[:28, 10] = X[:50, 20] = 1
-    block = block_of(X, np.zeros((0, 100), np.uint8), np.zeros((150, 0), np.uint8), algebra)
-    pairs = Seeds(rows=0, row_pairs=0, columns=0, column_pairs=4)
-    assert grow(block, Objective(True, algebra), np.random.default_rng(0), 8, 1, pairs) >= 1
-    assert (10, 20) in {tuple(np.flatnonzero(atom)) for atom in factors(block)[0]}
 
 
 def test_rows_are_drawn_in_proportion_to_their_errors():

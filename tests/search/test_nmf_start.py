@@ -13,11 +13,10 @@ from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.kernels.cpu import nmf as kernels
 from bitatoms.parallel import Workers
-from bitatoms.search.context import SearchContext
-from bitatoms.search.monitor import SearchMonitor
 from bitatoms.search.nmf_start import nmf_extent, nmf_starts
 from bitatoms.search.plan import PLANS, FixedRankBudget, NmfBudget
 from support.blocks import ALGEBRAS, bits_of
+from support.contexts import search_context
 from support.strategies import SEEDS, matrices, random_bits
 
 
@@ -40,9 +39,8 @@ def fitted(X, rows, columns, edges):
 def starts(X, n_atoms, algebra="or", seed=0, workers=Workers(), effort=1, deadline=np.inf, **limits):  # noqa: B008 - frozen
     """Return the atoms of all starts."""
     plan = replace(PLANS["fast"], fewest=n_atoms, fixed_rank=FixedRankBudget(effort=effort))
-    objective, monitor = Objective(False, algebra, **limits), SearchMonitor(by_codelength=False, deadline=deadline)
-    data, random = BitMatrix.from_dense(X), np.random.default_rng(seed)
-    return list(nmf_starts(SearchContext(data, objective, plan, monitor, workers, random)))
+    objective = Objective(False, algebra, **limits)
+    return list(nmf_starts(search_context(X, objective, plan, workers, seed, deadline=deadline)))
 
 
 @settings(max_examples=40)
@@ -108,14 +106,6 @@ def test_the_work_is_bounded_whatever_the_table(n_rows, n_features, n_atoms):
     assert (extent.n_starts == 0) == (n_atoms == 900)
 
 
-def test_a_start_finds_overlapping_atoms_that_greedy_growth_misses():
-    """Atoms that overlap with their neighbors: growing one after the other merges them."""
-    atoms = np.array([np.roll(np.arange(60) < 20, 10 * k) for k in range(6)], np.uint8)
-    codes = random_bits(0, 400, 6, 0.4)
-    X = naive.product(codes, atoms, "or")
-    assert factorize(X, 6, algebra="or", max_iter=1, random_state=0).wrong_bits == 0
-
-
 @pytest.mark.parametrize("algebra", ["or", "xor"])
 @pytest.mark.usefixtures("few_trials_here")
 def test_the_first_round_is_the_start_and_counts_what_changed(algebra):
@@ -125,9 +115,3 @@ def test_the_first_round_is_the_start_and_counts_what_changed(algebra):
     assert (first.move, first.atoms) == ("start", 5)
     assert first.codes_changed > 0
     assert first.wrong_bits >= result.wrong_bits
-
-
-def test_given_atoms_replace_the_start():
-    data = planted(200, 70, 5, algebra="or", noise=0.05, random_state=2)
-    result = factorize(data.X, 5, algebra="or", init=data.atoms, random_state=0)
-    assert result.history[0].atoms_changed == 0

@@ -7,14 +7,12 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix, proximus
-from bitatoms.core.block import Block
 from bitatoms.core.coding import coding_rule
 from bitatoms.parallel import Workers
 from bitatoms.search.proximus import append_rank_one, rank_one
-from support.blocks import bits_of
+from support.blocks import ALGEBRAS, bits_of, block_of, factors, within
 from support.strategies import SEEDS, factorisations, matrices, random_bits
 
-ALGEBRAS = st.sampled_from(("xor", "or"))
 WORKERS = st.sampled_from((Workers(), Workers(2, 64)))
 SMALL = matrices(st.sampled_from((1, 2, 5, 17, 65)), st.sampled_from((1, 2, 9, 31, 64, 65)))
 
@@ -30,14 +28,6 @@ class Draws:
 
 
 DRAWS = st.sampled_from((0.0, 0.3, 0.6, 0.99)).map(Draws)
-
-
-def block_of(X, atoms, codes, algebra, workers=Workers()):  # noqa: B008 - frozen
-    return Block(*[bits_of(table) for table in (X, atoms, codes)], algebra == "or", workers)
-
-
-def dense(block):
-    return tuple(factor.to_dense() for factor in block.factors())
 
 
 def drawn(draws, candidates):
@@ -101,8 +91,7 @@ def test_a_rank_one_fit_matches_the_oracle(X, draws, workers):
 @given(factorisations(), ALGEBRAS, DRAWS, WORKERS, st.sampled_from((None, 1, 2)))
 def test_an_appended_atom_matches_the_oracle(problem, algebra, draws, workers, max_atoms):
     X, atoms, codes = problem
-    if max_atoms is not None:
-        codes = codes * (np.cumsum(codes, axis=1) <= max_atoms).astype(np.uint8)
+    codes = within(codes, max_atoms)
     bits = fixable(X, atoms, codes, algebra)
     fixable_rows = bits.any(axis=1)
     if max_atoms is not None:
@@ -113,7 +102,7 @@ def test_an_appended_atom_matches_the_oracle(problem, algebra, draws, workers, m
     expected = atoms, codes
     if added:
         expected = appended(X, atoms, codes, bits[drawn(draws, np.flatnonzero(fixable_rows))], algebra, max_atoms)
-    for found, wanted in zip(dense(block), expected, strict=True):
+    for found, wanted in zip(factors(block), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 
@@ -134,13 +123,6 @@ def test_each_nonzero_row_has_one_pattern_within_the_radius(X, radius, seed):
     length = result.codelength
     assert (length.errors, length.codes, length.atoms) == naive.codelength(X, atoms, codes, "xor")
     assert (result.algebra, result.history, result.converged, result.n_iter) == ("xor", (), True, 1)
-
-
-def test_a_wide_radius_needs_no_more_patterns_than_there_are_groups():
-    centres = random_bits(0, 3, 200, 0.3)
-    X = np.repeat(centres, 40, axis=0) ^ random_bits(1, 120, 200, 0.02)
-    result = proximus(X, 20, random_state=0)
-    assert sorted(result.atoms.to_dense().tolist()) == sorted(centres.tolist())
 
 
 def test_proximus_reads_any_table_and_depends_only_on_the_seed():

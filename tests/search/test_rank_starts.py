@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, factorize
 from bitatoms.search.rank_starts import atoms_without_errors
-from support.results import every_algebra
 from support.strategies import matrices, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -33,15 +32,6 @@ def test_distinct_rows_or_columns_are_found_if_they_are_few_enough(X, n_atoms, m
         )
         assert found.n_rows == wanted
         assert not naive.errors(X, atoms, codes, "or").any()
-
-
-@every_algebra
-@pytest.mark.parametrize("shape", [(40, 65), (65, 40)])
-@pytest.mark.filterwarnings("ignore:100 atoms were requested:UserWarning")
-def test_there_are_no_more_atoms_than_distinct_rows_or_columns(algebra, shape):
-    result = factorize(random_bits(0, *shape, 0.4), 100, algebra=algebra, random_state=0)
-    assert result.wrong_bits == 0
-    assert result.atoms.n_rows <= 40
 
 
 @pytest.mark.filterwarnings("ignore:100 atoms were requested:UserWarning")

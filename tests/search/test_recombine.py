@@ -5,22 +5,18 @@ import pytest
 
 import naive
 from bitatoms import BitMatrix
-from bitatoms.parallel import Workers
-from bitatoms.search.context import SearchContext
 from bitatoms.search.exchange import state_of
-from bitatoms.search.monitor import SearchMonitor
 from bitatoms.search.params import resolve
 from bitatoms.search.recombine import thin_to, united
 from support.blocks import assert_consistent, factors
+from support.contexts import search_context
 from support.results import every_algebra
 from support.strategies import random_bits
 
 
 def context_for(X, n_atoms, algebra):
     params = resolve(n_atoms, algebra=algebra)
-    monitor = SearchMonitor(by_codelength=False, min_atoms=n_atoms, max_atoms=n_atoms)
-    objective = params.objective(algebra)
-    return SearchContext(BitMatrix.from_dense(X), objective, params.plan, monitor, Workers(), np.random.default_rng(0))
+    return search_context(X, params.objective(algebra), params.plan, min_atoms=n_atoms, max_atoms=n_atoms)
 
 
 @pytest.fixture

@@ -25,13 +25,6 @@ def share_wrong(result):
     return result.wrong / result.n_samples
 
 
-def test_two_groups_are_one_atom_and_a_bias_without_errors():
-    result = ba.factorize(two_groups(), random_state=0)
-    assert result.atoms.to_dense().tolist() == [[1, 1, 1, 1, 1]]
-    assert sorted(result.bias.tolist()) in ([0, 0, 0, 1, 1], [0, 0, 1, 1, 1])
-    assert result.wrong_bits == 0
-
-
 @pytest.mark.filterwarnings("ignore:2 atoms were requested")
 @pytest.mark.parametrize(
     ("X", "search", "algebra"),
@@ -81,27 +74,3 @@ def test_a_stream_settles_its_bias_after_every_batch(algebra, forget):
         assert share_wrong(stream.as_result()).max() <= 0.5
         assert stream.state.bias.to_dense()[0].tolist() == stream.as_result().bias.tolist()
     assert stream.state.bias.count()
-
-
-def noisy_groups(seed, n_rows, n_features, noise, shuffled):
-    """Return a table of two groups of rows: one has the first three features, the other the next two."""
-    rng = np.random.default_rng(seed)
-    X = np.zeros((n_rows, n_features), np.uint8)
-    X[: n_rows // 2, :3] = X[n_rows // 2 :, 3:5] = 1
-    X ^= rng.random(X.shape) < noise
-    return X[rng.permutation(n_rows)] if shuffled else X
-
-
-@pytest.mark.parametrize("sampled", [False, True], ids=["all rows", "a sample"])
-def test_every_atom_of_a_search_by_codelength_saves_bits(sampled):
-    """An atom that nearly all rows use took the place of a bias, and cost more than it saved."""
-    cases = [(4, 5, 0.03), (6, 20, 0.01), (7, 5, 0.01)] if sampled else [(1, 5, 0.03), (2, 20, 0.08), (9, 20, 0.03)]
-    lengths = {False: (807, 3788, 1982), True: (4803, 5702, 3209)}[sampled]  # with these atoms
-    how = {"search_rows": 500} if sampled else {}
-    for (seed, n_features, noise), longest in zip(cases, lengths, strict=True):
-        X = noisy_groups(seed, 2000 if sampled else 400, n_features, noise, shuffled=sampled)
-        result = ba.factorize(X, algebra="xor", random_state=1, **how)
-        assert (result.saved > 0).all()
-        assert result.codelength == ba.codelength(X, result.atoms, result.codes, result.bias, "xor")
-        assert result.codelength.total <= longest
-        assert result.codelength.total == min(row.bits for row in result.history if row.rows == len(X))

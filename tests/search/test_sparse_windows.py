@@ -44,16 +44,11 @@ def test_figures_count_all_rows(result, table):
     np.testing.assert_array_equal(result.ones, table.sum(axis=0))
     missed = (table == 1) & (result.reconstruct().to_dense() == 0)
     np.testing.assert_array_equal(result.missed, missed.sum(axis=0))
-    atoms = result.atoms.to_dense()
-    signed = np.where(result.bias == 1, 1 - table, table)
-    complete = [(signed[:, atom == 1] == 1).all(axis=1).sum() for atom in atoms]
-    assert result.complete.tolist() == complete
-    full = result.codelength.total
+    atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
+    assert result.complete.tolist() == [(table[:, atom == 1] == 1).all(axis=1).sum() for atom in atoms]
     for k in range(3):
-        kept = [i for i in range(len(atoms)) if i != k]
-        codes = result.codes.to_dense()[:, kept]
-        without = ba.codelength(table, atoms[kept], codes, result.bias, algebra="or").total
-        assert result.saved[k] == without - full
+        without = np.delete(atoms, k, axis=0), np.delete(codes, k, axis=1)
+        assert result.saved[k] == ba.codelength(table, *without, algebra="or").total - result.codelength.total
 
 
 @pytest.mark.parametrize("kind", ["csr", "coo", "packed", "pandas"])
@@ -75,14 +70,6 @@ def test_all_rows_are_searched(table, result, monkeypatch):
     found = ba.factorize(csr_array(table), algebra="or", random_state=0)
     assert {row.rows for row in found.history} == {N_ROWS}
     assert_same_search(found, result)
-
-
-@pytest.mark.parametrize(("algebra", "search"), [("xor", "fast"), ("or", "thorough")])
-def test_every_search(table, algebra, search):
-    table = table[:500]
-    found = ba.factorize(csr_array(table), algebra=algebra, search=search, random_state=1)
-    assert_matches_oracle(found, table)
-    assert found.codelength.total < bits_without_atoms(table)
 
 
 def test_a_table_of_which_nothing_is_related():
@@ -119,17 +106,9 @@ def test_windows_get_enough_time_or_none(monkeypatch):
     assert max(search._map(lambda item, share: share.deadline - now, range(5), all_of_them, 1.0)) <= 0
 
 
-@pytest.mark.parametrize("how", [{"n_components": 3}, {"max_components": 3}, {"search_rows": 60}])
+@pytest.mark.parametrize("how", [{"max_components": 3}, {"search_rows": 60}])
 def test_what_cannot_be_searched_by_ones_is_packed(table, how):
     table = table[:100]
     found = ba.factorize(csr_array(table), algebra="or", random_state=0, **how)
     assert_matches_oracle(found, table)
     assert_same_search(found, ba.factorize(table, algebra="or", random_state=0, **how))
-
-
-def test_the_model_codes_new_rows(table, result):
-    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(csr_array(table))
-    assert BitMatrix.from_any(model.components_) == result.atoms
-    codes = model.transform(csr_array(table[:200]))
-    agree = (codes == result.codes.to_dense()[:200]).mean()
-    assert agree > 0.99

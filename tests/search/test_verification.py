@@ -17,6 +17,7 @@ from bitatoms.mdl import Codelength
 from bitatoms.search.params import resolve
 from bitatoms.search.verification import verified
 from bitatoms.table import Header
+from support.faults import ctrl_c_when
 from support.ways import WAYS
 
 X = np.array([[1, 1, 0, 0, 0], [1, 1, 0, 0, 0], [1, 1, 0, 1, 1], [0, 0, 0, 1, 1], [0, 0, 2, 1, 1], [0, 1, 0, 0, 0]])
@@ -162,11 +163,7 @@ def test_what_was_not_asked_for_is_an_internal_error(result, params, message):
 
 
 def fit_interrupted(parameters, X, folder):
-    def interrupt(row):
-        if row.round == 2:
-            raise KeyboardInterrupt
-
-    return ba.factorize(X, callbacks=interrupt, **parameters)
+    return ba.factorize(X, callbacks=ctrl_c_when(lambda row: row.round == 2), **parameters)
 
 
 @pytest.mark.filterwarnings("ignore:2 atoms were requested")

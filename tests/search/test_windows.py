@@ -8,11 +8,10 @@ import bitatoms as ba
 from bitatoms.mdl import string_bits
 from bitatoms.search import windows
 from bitatoms.search.column_groups import runs_of_regions
-from support.blocks import bits_of
 from support.clock import WorkClock, allowed
+from support.faults import ctrl_c_when
 from support.plans import use_small_budget, use_windows
-from support.results import assert_matches_oracle, bits_without_atoms, every_algebra, planted_in
-from support.strategies import random_bits
+from support.results import assert_matches_oracle, bits_without_atoms, planted_in
 
 N_BLOCKS, WIDTH = 4, 40
 
@@ -61,12 +60,21 @@ def test_result_and_history(blocks, table, algebra, search):
     assert algebra == "or" or result.codelength.total <= 1.001 * planted_bits
 
 
-@every_algebra
-def test_atoms_in_all_windows_become_one(algebra, monkeypatch):
-    use_windows(monkeypatch, max_cells=10**6)
-    data = planted_in(algebra, 200, 160, 4, noise=0.05)
-    result = ba.factorize(data.X, algebra=algebra, random_state=0)
-    true = ba.codelength(data.X, data.atoms, data.codes, algebra=algebra).total
+def test_a_table_of_few_cells_is_searched_as_a_whole_after_the_last_join(monkeypatch):
+    """Atoms in all windows become one."""
+    data, searched, widths = planted_in("or", 200, 160, 4, noise=0.05), windows.search_mdl, []
+
+    def recorded(context, **more):
+        widths.append(context.data.n_cols)
+        return searched(context, **more)
+
+    monkeypatch.setattr(windows, "search_mdl", recorded)
+    for max_cells in (200 * 160 - 1, 200 * 160):
+        widths.clear()
+        use_windows(monkeypatch, max_cells=max_cells)
+        result = ba.factorize(data.X, algebra="or", random_state=0)
+        assert (160 in widths) == (max_cells == 200 * 160)
+    true = ba.codelength(data.X, data.atoms, data.codes, algebra="or").total
     assert (result.atoms.n_rows, result.codelength.total) == (4, pytest.approx(true, rel=1e-3))
 
 
@@ -120,37 +128,6 @@ def bits_of_bias(result):
     return string_bits(result.atoms.n_cols, int(result.bias.sum())) if result.bias.any() else 0
 
 
-@pytest.mark.parametrize("algebra", ["xor"])
-def test_joins_do_not_matter_where_blocks_are_independent(table, algebra, monkeypatch):
-    """Without joins, the description is that of the windows; with them, it is not longer."""
-    joined = ba.factorize(table, algebra=algebra, random_state=0)
-    use_windows(monkeypatch, max_atom_cells=0)
-    alone = ba.factorize(table, algebra=algebra, random_state=0)
-    assert_matches_oracle(alone, table)
-    assert {row.move for row in alone.history} == {"no model", "window", "finish"}
-    own = [np.flatnonzero(atom)[[0, -1]] // WIDTH for atom in alone.atoms.to_dense()]
-    assert all(first == last for first, last in own)
-    assert joined.codelength.total <= alone.codelength.total
-
-
-@pytest.mark.parametrize(("algebra", "n_columns"), [("or", 1), ("xor", None)], ids=["in one window", "everywhere"])
-def test_unknown_cells(table, algebra, n_columns):
-    X = table.copy()
-    X[:, :n_columns][random_bits(5, *X[:, :n_columns].shape, 0.1) == 1] = 2
-    result = ba.factorize(bits_of(X), algebra=algebra, random_state=0)
-    wrong = (result.reconstruct().to_dense() != X) & (X < 2)
-    np.testing.assert_array_equal(result.wrong, wrong.sum(axis=0))
-    np.testing.assert_array_equal(result.known, (X < 2).sum(axis=0))
-
-
-def test_a_sample_of_rows(table):
-    """Windows of a sample are compared by held-out rows; passes over all rows follow."""
-    X = np.tile(table, (2, 1))
-    result = ba.factorize(X, algebra="or", search_rows=150, random_state=0)
-    assert_matches_oracle(result, X)
-    assert result.codelength.total < 0.7 * bits_without_atoms(X)
-
-
 def test_a_window_of_a_sample_is_compared_with_itself_without_atoms():
     """Atoms that save little save something for held-out rows, too: estimates for all rows are compared."""
     data = ba.datasets.planted(4000, 120, 4, atom_density=0.3, code_density=0.1, noise=0.1, random_state=0)
@@ -185,12 +162,9 @@ def test_a_callback_ends_it(table, stop_at):
 
 @pytest.mark.parametrize("interrupt_at", [1, 7])
 def test_an_interrupt_leaves_what_is_found(table, interrupt_at):
-    def interrupt(row):
-        if row.round == interrupt_at:
-            raise KeyboardInterrupt
-
+    press = ctrl_c_when(lambda row: row.round == interrupt_at)
     with pytest.raises(ba.Interrupted) as raised:
-        ba.factorize(table, algebra="or", random_state=0, n_jobs=2, callbacks=interrupt)
+        ba.factorize(table, algebra="or", random_state=0, n_jobs=2, callbacks=press)
     found = raised.value.result
     assert_matches_oracle(found, table)
     assert found.ended == "interrupted"
@@ -205,13 +179,9 @@ def test_another_interrupt_leaves_what_is_found_unsorted(table, monkeypatch):
             raise KeyboardInterrupt
         return stopped(*given, **more)
 
-    def interrupt(row):
-        if row.round == 5:
-            raise KeyboardInterrupt
-
     monkeypatch.setattr(windows, "stopped_result", interrupted)
     with pytest.raises(ba.Interrupted) as raised:
-        ba.factorize(table, algebra="or", random_state=0, callbacks=interrupt)
+        ba.factorize(table, algebra="or", random_state=0, callbacks=ctrl_c_when(lambda row: row.round == 5))
     assert raised.value.result.atoms.n_rows > 0
     assert_matches_oracle(raised.value.result, table)
 

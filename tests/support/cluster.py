@@ -1,10 +1,8 @@
-"""Dask clusters for the tests: local ones, and ones started with Dask's command line."""
+"""Dask clusters on this machine for the tests."""
 
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -47,23 +45,6 @@ def _start_server():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
         forkserver.ensure_running()
-
-
-@contextmanager
-def command_line_cluster(folder, n_workers):
-    """Yield a client of a scheduler and workers that were started with Dask's command line."""
-    file = folder / "scheduler.json"
-    common = ["--scheduler-file", str(file), "--no-dashboard"]
-    worker = ["worker", "--nthreads", "1", "--no-nanny", *common]
-    commands = [["scheduler", "--port", "0", "--host", "127.0.0.1", *common], *[worker] * n_workers]
-    how = {"env": os.environ | {"DASK_TEMPORARY_DIRECTORY": str(folder)}, "stderr": subprocess.DEVNULL}
-    with ExitStack() as stack:
-        for command in commands:
-            process = stack.enter_context(subprocess.Popen([sys.executable, "-m", "dask", *command], **how))
-            stack.callback(process.kill)
-        client = stack.enter_context(Client(scheduler_file=str(file), set_as_default=False))
-        client.wait_for_workers(n_workers)
-        yield client
 
 
 def kill(client, worker):

@@ -1,8 +1,20 @@
-"""What a search for the shortest codelength gets: its rows and the rows held out of it."""
+"""What searches get: their rows, objective, plan and monitor, and the rows held out of them."""
 
+import numpy as np
 import pytest
 
+from bitatoms.parallel import Workers
 from bitatoms.search import mdl_search
+from bitatoms.search.context import SearchContext
+from bitatoms.search.monitor import SearchMonitor
+from bitatoms.search.plan import PLANS
+from support.blocks import bits_of
+
+
+def search_context(X, objective, plan=PLANS["fast"], workers=Workers(), seed=0, holdout=None, **monitor):  # noqa: B008
+    """Return what a search of a table gets; ``monitor`` are the arguments of its monitor."""
+    watcher = SearchMonitor(objective.by_codelength, algebra=objective.algebra, **monitor)
+    return SearchContext(bits_of(X), objective, plan, watcher, workers, np.random.default_rng(seed), holdout)
 
 
 class Started(Exception):

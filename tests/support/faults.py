@@ -1,4 +1,4 @@
-"""Faults at a chosen event of a fit: at the n-th chunk of rows that a kernel processes, or at the n-th write."""
+"""Faults at a chosen event of a fit: a round, the n-th chunk of rows that a kernel processes, or the n-th write."""
 
 import errno
 import os
@@ -6,6 +6,16 @@ import os
 import numpy as np
 
 from support.clock import WorkClock
+
+
+def ctrl_c_when(is_reached=lambda row: True):
+    """Return a callback that raises `KeyboardInterrupt` at rounds for which a function is true."""
+
+    def press(row):
+        if is_reached(row):
+            raise KeyboardInterrupt
+
+    return press
 
 
 class FaultAtChunk(WorkClock):

@@ -13,7 +13,6 @@ every_search = pytest.mark.parametrize("search", SEARCHES)
 every_algebra = pytest.mark.parametrize("algebra", ALGEBRAS)
 # The number of atoms is searched, or given; by either objective; up to 16 atoms and above.
 GOALS = [("mdl", "auto"), (5, "errors"), (20, "errors"), (5, "codelength"), (20, "codelength")]
-every_goal = pytest.mark.parametrize(("n_components", "objective"), GOALS)
 # All pairs of goal, search and algebra.
 FITS = {
     f"{algebra} {search} {n_components} {objective}": {
