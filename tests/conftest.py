@@ -18,7 +18,14 @@ from bitatoms.parallel import count_threads
 from support.plans import use_one_start, use_small_cover_plan
 
 # Modules that take longest, or wait for other processes. They are run first, so that no process is left with one.
-LONG = ("test_readme.py", "test_sources.py", "test_dask.py", "test_stream.py", "test_cut_anywhere.py", "test_interrupt.py")
+LONG = (
+    "test_readme.py",
+    "test_sources.py",
+    "test_dask.py",
+    "test_stream.py",
+    "test_cut_anywhere.py",
+    "test_interrupt.py",
+)
 
 
 # No deadline: the first call of a kernel compiles it. No database: a run does not depend on earlier ones.

@@ -20,11 +20,7 @@ from bitatoms.search import branches
 N_CALLS = 5
 X = planted(80, 24, 3, atom_density=0.25, code_density=0.3, noise=0.02, random_state=0).X
 X_UNKNOWN = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
-FITS = {
-    "or": (X, {"algebra": "or"}),
-    "starts": (X, {"algebra": "auto"}),
-    "unknown cells": (X_UNKNOWN, {}),
-}
+FITS = {"or": (X, {"algebra": "or"}), "starts": (X, {"algebra": "auto"}), "unknown cells": (X_UNKNOWN, {})}
 
 
 def fit(name, n_jobs=1, **how):

@@ -5,10 +5,7 @@ import numpy as np
 from bitatoms.core.block import Change
 from bitatoms.core.coding import code, coding_rule
 from bitatoms.core.exact import update_exactly
-from support.blocks import (
-    block_of,
-    factors,
-)
+from support.blocks import block_of, factors
 
 
 def test_overlaps_of_heavy_atoms_exceed_a_byte():

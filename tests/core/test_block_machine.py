@@ -48,7 +48,7 @@ from support.strategies import SEEDS, factorisations, random_bits, random_prices
 # the oracles are slow.
 SHAPES = (
     (0, 5, 2), (1, 1, 1), (6, 8, 0), (5, 63, 3), (17, 64, 5), (65, 9, 4), (64, 65, 2), (130, 7, 3), (9, 130, 17),
-    (5, 200, 16), (6, 300, 15), (4, 65, 63), (3, 64, 64), (3, 65, 65), (2, 130, 130),
+    (5, 200, 16), (6, 300, 15), (4, 65, 63), (3, 64, 64), (3, 65, 65), (2, 130, 130), (2, 200, 128),
 )  # fmt: skip
 DEVICE_SHAPES = ((1, 63, 9), (65, 64, 5), (70, 130, 4))  # few, because each needs kernels of its own
 DENSITIES = st.sampled_from((0.0, 0.05, 0.3, 1.0))

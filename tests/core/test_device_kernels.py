@@ -54,6 +54,7 @@ def tables(*names):
     return pytest.mark.parametrize("table", [*slow, names[-1]])
 
 
+SLOW = pytest.param(40, 3, None, marks=pytest.mark.slow)  # a kernel of its own
 every_table = tables(*TABLES)
 tables_of_xor = tables("one row", "xor, unknown", "xor")
 tables_of_few_variants = tables("xor", "or, unknown")
@@ -108,7 +109,7 @@ def assert_both(blocks, operation):
 
 
 @tables_of_xor
-@pytest.mark.parametrize(("width", "patience", "max_atoms"), [(4, 2, None), (1, 1, 2), (40, 3, None)])
+@pytest.mark.parametrize(("width", "patience", "max_atoms"), [(4, 2, None), (1, 1, 2), SLOW])
 def test_rows_are_coded_by_a_beam(table, width, patience, max_atoms, monkeypatch):
     """Also if the device has memory for one block of threads only."""
     blocks, rule = blocks_of(table), rule_of(table, max_atoms=max_atoms)

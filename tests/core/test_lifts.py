@@ -12,8 +12,7 @@ from bitatoms.core.lifts import AtomCounts, lifts_of
 pytestmark = pytest.mark.usefixtures("few_trials")
 
 ROWS = np.array(
-    [[1, 1, 1], [1, 1, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 1], [1, 0, 0]],
-    np.uint8,
+    [[1, 1, 1], [1, 1, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 1], [1, 0, 0]], np.uint8
 )  # shares: 5/8, 4/8, 5/8; two rows have all three
 
 

@@ -28,7 +28,8 @@ def test_votes_are_those_of_the_definition(n_cols, radius):
     cells, others = random_cells(4, n_cols, 0.3), random_cells(9, n_cols, 0.2, seed=1)
     cells[0, 0] = 2
     settings = Settings(radius, 0.3, 0.5)
-    predicted = SimilarRows(as_bits(others), settings, None).unknown_probabilities(as_bits(cells), WORKERS)
+    rows = SimilarRows(as_bits(others), settings, None)
+    predicted = rows.unknown_probabilities(as_bits(cells), Workers(2, 64))
     n_known = (others < 2).sum(axis=0)
     shares = ((others == 1).sum(axis=0) + 0.5) / (n_known + 1)
     expected = []

@@ -26,10 +26,7 @@ def test_the_list_has_the_kernels_of_all_jobs_and_no_others(monkeypatch):
 
     enough = MdlTuning()  # with fewer rounds or starts, some kernels are not called
     use_small_budget(
-        monkeypatch,
-        cycle_rounds=enough.cycle_rounds,
-        close=enough.close,
-        ordinary_close=enough.ordinary_close,
+        monkeypatch, cycle_rounds=enough.cycle_rounds, close=enough.close, ordinary_close=enough.ordinary_close
     )
     found = {variant[:2]: set(variant.jobs) for variant in recorded()}
     assert found == {variant[:2]: set(variant.jobs) for variant in all_variants()}
