@@ -110,8 +110,11 @@ class BlockMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.algebra == "xor")
     @rule()
     def pursue(self):
-        change = pursue(self.block, coding_rule("bmp", "xor", *self.limits))
-        self.after(change, codes=naive.pursue(self.X, self.atoms, self.codes, "xor", *self.limits))
+        """The second time, rows that did not change are skipped; another coder would have to code them."""
+        for _ in range(2):
+            change = pursue(self.block, coding_rule("bmp", "xor", *self.limits))
+            self.after(change, codes=naive.pursue(self.X, self.atoms, self.codes, "xor", *self.limits))
+        self.block.mark_stale()
 
     @rule(seed=SEEDS, highest=HIGHEST, max_atoms=LIMITS, residual=RESIDUALS, afresh=st.booleans(), swaps=st.booleans())
     def code_at_prices(self, seed, highest, max_atoms, residual, afresh, swaps):

@@ -28,8 +28,7 @@ def test_votes_are_those_of_the_definition(n_cols, radius):
     cells, others = random_cells(4, n_cols, 0.3), random_cells(9, n_cols, 0.2, seed=1)
     cells[0, 0] = 2
     settings = Settings(radius, 0.3, 0.5)
-    rows = SimilarRows(as_bits(others), settings, None)
-    predicted = rows.unknown_probabilities(as_bits(cells), Workers(2, 64))
+    predicted = SimilarRows(as_bits(others), settings, None).unknown_probabilities(as_bits(cells), WORKERS)
     n_known = (others < 2).sum(axis=0)
     shares = ((others == 1).sum(axis=0) + 0.5) / (n_known + 1)
     expected = []
@@ -72,9 +71,19 @@ def test_windows_are_narrow_where_rows_are_alike_only_in_parts(mosaic):
     data = as_bits(np.where(mask, np.uint8(2), X))
     rows = fit_similar_rows(data, np.random.default_rng(0), WORKERS)
     assert rows.settings.radius <= 1
+    alone = rows.cell_probabilities(data, WORKERS)
+    np.testing.assert_array_equal(rows.cell_probabilities(data, Workers(3, 64)), alone)
     assert (rows.completed(data, WORKERS).to_dense() == X)[mask].mean() > 0.98
     everything = SimilarRows(data, rows.settings._replace(radius=19), None)
     assert (everything.completed(data, WORKERS).to_dense() == X)[mask].mean() < 0.9
+
+
+def test_windows_are_wide_where_rows_are_alike_everywhere():
+    random = np.random.default_rng(0)
+    shares = 0.2 + 0.6 * random.random((3, 640))
+    cells = (random.random((300, 640)) < shares[random.integers(3, size=300)]).astype(np.uint8)
+    cells[random.random(cells.shape) < 0.05] = 2
+    assert fit_similar_rows(as_bits(cells), random, WORKERS).settings.radius >= 3
 
 
 def test_many_rows_are_sampled(mosaic):
