@@ -61,11 +61,8 @@ def test_bits_are_packed_as_documented_and_converted_back(dense, data):
     assert packed == np.packbits(dense, axis=1, bitorder="little").tobytes()
     for source in (packed, bytearray(packed), memoryview(packed)):
         assert same(BitMatrix.from_bytes(source, *dense.shape), dense)
-    for copied in (
-        *(pickle.loads(pickle.dumps(bits, number)) for number in (0, 5)),
-        copy.copy(bits),
-        copy.deepcopy(bits),
-    ):
+    pickled = [pickle.loads(pickle.dumps(bits, protocol)) for protocol in (0, 5)]
+    for copied in (*pickled, copy.copy(bits), copy.deepcopy(bits)):
         assert same(copied, dense)
 
 
@@ -73,9 +70,8 @@ def test_bits_are_packed_as_documented_and_converted_back(dense, data):
 def test_operations_are_those_of_numpy(dense, data, seed):
     bits, other = BitMatrix.from_dense(dense), random_bits(seed, *dense.shape, 0.5)
     rows, copies = data.draw(st.slices(len(dense))), data.draw(st.sampled_from((1, 8, 9)))
-    columns = np.random.default_rng(seed).integers(
-        -1, dense.shape[1], data.draw(st.sampled_from((0, 1, 63, 64, 65, 130)))
-    )
+    n_taken = data.draw(st.sampled_from((0, 1, 63, 64, 65, 130)))
+    columns = np.random.default_rng(seed).integers(-1, dense.shape[1], n_taken)
     assert same(bits[rows], dense[rows])
     assert same(bits.take_columns(columns), naive.take_columns(dense, columns))
     assert same(bits ^ BitMatrix.from_dense(other), dense ^ other)
@@ -471,11 +467,7 @@ POSITIONS = "a BitMatrix is indexed by the positions of rows"
 ROWS_ONLY = "a BitMatrix is indexed by rows only; select columns with take_columns"
 INTEGERS = "1-D sequence of integers"
 INVALID = [
-    (
-        bits_of([0, 1, 1]),
-        ValueError,
-        r"Expected 2D array, got 1D array instead: X has shape \(3,\)\. Reshape your data",
-    ),
+    (bits_of([0, 1, 1]), ValueError, r"Expected 2D array, got 1D array instead: X has shape \(3,\)\. Reshape"),
     (bits_of(1), ValueError, "Expected 2D array, got scalar array instead: X is of type int"),
     (bits_of(None), ValueError, "Expected 2D array, got scalar array instead: X is of type NoneType"),
     (bits_of(np.zeros((1, 2, 3))), ValueError, r"Expected 2D array, got 3D array instead: X has shape \(1, 2, 3\)"),
@@ -484,21 +476,13 @@ INVALID = [
     (bits_of([[2]], name="atoms"), ValueError, "^atoms contains values other than 0 and 1"),
     (bits_of(sp.csr_array([[2]]), name="atoms"), ValueError, "^atoms contains values other than 0 and 1"),
     (bits_of(LATE), ValueError, "first: 3 at row 8000, column 130"),
-    (
-        bits_of(np.ma.array(SOME, mask=SOME == 1)),
-        ValueError,
-        r"missing value \(masked\) at row 0, column 1 \(3 in all\)",
-    ),
+    (bits_of(np.ma.array(SOME, mask=SOME == 1)), ValueError, r"value \(masked\) at row 0, column 1 \(3 in all\)"),
     *((bits_of(X, binarize=at), ValueError, COMPLEX) for X in ([[1j, 0]], sp.csr_array([[1j]])) for at in (None, 0.5)),
     (bits_of(np.array([[0, 1j]], object)), ValueError, COMPLEX),
     (bits_of(np.array([[np.complex64(1), 0]], object), binarize=0.5), ValueError, COMPLEX),
     *((bits_of(X), ValueError, NO_NUMBERS) for X in ([["0", "1"]], [[b"0", b"1"]])),
     (bits_of(np.array([["2020-01-01"]], "datetime64[D]"), binarize=0.5), ValueError, NO_NUMBERS),
-    (
-        bits_of(np.array([[0, 1], ["1", 0]], object)),
-        ValueError,
-        r"X contains text \('1'\) at row 1, column 0; convert it",
-    ),
+    (bits_of(np.array([[0, 1], ["1", 0]], object)), ValueError, r"X contains text \('1'\) at row 1, column 0; con"),
     (bits_of(np.array([[0, {}], [1, 0]], object), binarize=0.5), TypeError, NOT_A_NUMBER),
     *(
         (bits_of(X, binarize=threshold), ValueError, "binarize must be None or a finite number, got")
@@ -508,11 +492,7 @@ INVALID = [
     (lambda: BitMatrix.from_dense(sp.csr_array(SOME)), TypeError, r"X is sparse; use BitMatrix\.from_sparse or BitMat"),
     (lambda: BitMatrix.from_sparse(SOME), TypeError, "X must be a SciPy sparse matrix or array, got ndarray"),
     (lambda: BitMatrix.from_bytes(b"\0\0\0", 2, 9), ValueError, "2 rows of 9 bits take 2 x 2 = 4 bytes, got 3"),
-    (
-        lambda: BitMatrix.from_bytes(b"\0\1\0\2", 2, 9),
-        ValueError,
-        r"past column 9 must be zero; row 1 has .* \(1 rows in",
-    ),
+    (lambda: BitMatrix.from_bytes(b"\0\1\0\2", 2, 9), ValueError, r"past column 9 must be zero; row 1 has .* \(1 rows"),
     (lambda: BitMatrix.from_bytes(b"", -1, 9), ValueError, "n_rows must not be negative, got -1"),
     (lambda: BitMatrix.zeros(-2, 3), ValueError, "n_rows must not be negative, got -2"),
     *((matrix(words, 1), TypeError, NOT_WORDS) for words in ([[0]], WORDS.astype(np.int64), WORDS[0])),
@@ -522,7 +502,7 @@ INVALID = [
     (matrix(WORDS, -1), ValueError, "n_cols must not be negative, got -1"),
     *((rows(index), IndexError, f"row {index} is out of range for a BitMatrix of 2 rows") for index in (2, -3)),
     *(
-        (rows(index, table), IndexError, "")
+        (rows(index, table), IndexError, None)
         for index in ([0, 2], [-3], [True], [True] * 3, [0.5], True)
         for table in (BITS, SparseBits.from_bits(BITS))
     ),
@@ -534,7 +514,7 @@ INVALID = [
     (columns([-2, 0]), IndexError, "column -2 is out of range for a BitMatrix of 3 col"),
     *((columns(index), TypeError, INTEGERS) for index in ([[0, 1]], [0.5], [True], 3)),
     (lambda: BITS ^ BITS.T, ValueError, r"shapes \(2, 3\) and \(3, 2\) differ"),
-    (lambda: BITS ^ 1, TypeError, ""),
+    (lambda: BITS ^ 1, TypeError, None),
 ]
 
 
