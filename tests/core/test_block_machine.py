@@ -433,7 +433,7 @@ def test_any_sequence_of_operations_equals_the_oracles(machine):
 
 
 @pytest.mark.skipif(COMPILER is None and DEVICE is None, reason="the emulated device needs a C++ compiler")
-@pytest.mark.parametrize("n_examples", [6, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_examples", [5, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("machine", [DeviceMachine, OrDeviceMachine], ids=["xor", "or"])
 def test_any_sequence_of_operations_on_a_device_equals_the_oracles(machine, n_examples, monkeypatch):
     monkeypatch.setattr(EmulatedDevice, "work_bytes", 1)
