@@ -152,7 +152,7 @@ def test_as_many_threads_as_do_a_job_first():
     for cost, n_threads in ((0.1e6, 1), (0.2e6, 2), (0.4e6, 3), (1e6, 5), (100e6, 16)):
         assert Workers(16)._most_threads(cost) == n_threads
         assert Workers(2)._most_threads(cost) == min(2, n_threads)
-    # There are more chunks than threads, so that slow rows keep no thread waiting, and chunks are short enough for Ctrl-C.
+    # More chunks than threads, so that slow rows keep no thread waiting; each is short enough for Ctrl-C.
     assert [len(Workers(2).map_rows(span, 6400, cost)) for cost in (1e2, 1e3, 1e4)] == [2, 4, 8]
     for n_threads in (1, 2):
         chunks = Workers(n_threads).map_rows(span, 6400, HEAVY)
