@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 import naive
 from bitatoms.bits import BitMatrix
@@ -10,8 +9,8 @@ from bitatoms.core.block import Block
 from bitatoms.core.coding import CODERS, code, coding_rule, pursue
 from bitatoms.core.objective import unit_prices
 from bitatoms.parallel import Workers
-from support.blocks import ALGEBRAS, LIMITS, block_of, factors, priced_rule, within
-from support.strategies import factorisations, random_bits
+from support.blocks import block_of, factors, priced_rule
+from support.strategies import random_bits
 
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
@@ -36,17 +35,6 @@ def test_pursuit_goes_by_the_gains_at_the_beginning():
     assert factors(block)[1].tolist() == [[1, 0, 0]]
     code(block, coding_rule("bmp", "xor"))
     assert factors(block)[1].tolist() == [[1, 0, 1]]
-
-
-@given(factorisations(), ALGEBRAS, LIMITS)
-def test_coding_at_a_price_of_one_per_error_equals_coding_without_prices(problem, algebra, max_atoms):
-    X, atoms, codes = problem
-    codes = within(codes, max_atoms)
-    plain, at_prices = (block_of(X, atoms, codes, algebra) for _ in range(2))
-    prices = np.ones(X.shape[1], int), np.zeros(len(atoms), int)
-    change = code(plain, coding_rule("greedy", algebra, max_atoms))
-    assert code(at_prices, priced_rule(algebra, prices, max_atoms)._replace(swaps=False)) == change
-    np.testing.assert_array_equal(factors(at_prices)[1], factors(plain)[1])
 
 
 @pytest.mark.parametrize("seed", range(2))
