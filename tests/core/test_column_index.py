@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bitatoms import BitMatrix
@@ -24,7 +24,6 @@ def coded(data, atoms, algebra, coder, seed):
     return block.codes(), tables
 
 
-@settings(max_examples=25)
 @given(
     st.sampled_from(("xor", "or")), st.sampled_from(("mdl", "beam")), st.sampled_from((1, 17, 70)),
     st.sampled_from((1, 65, 200)), st.sampled_from((0.0, 0.1)), SEEDS,

@@ -73,7 +73,6 @@ def test_frequencies_are_counted_from_packed_rows(factors, algebra, seed):
     np.testing.assert_array_equal(counted.frequencies.uses, expected.uses)
 
 
-@settings(max_examples=20)
 @given(factorisations(st.sampled_from((1, 5, 17)), st.sampled_from((1, 8, 65))), st.sampled_from(ALGEBRAS), SEEDS)
 def test_codes_are_shortened_as_by_the_oracle(factors, algebra, seed):
     X, atoms, codes = factors

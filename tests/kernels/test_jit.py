@@ -8,6 +8,7 @@ import threading
 import warnings
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
+from unittest import mock
 
 import numba
 import numpy as np
@@ -161,12 +162,8 @@ def test_corrupt_files_are_replaced_with_one_warning(folder, ending, content):
 
 
 @pytest.mark.parametrize(("failing", "code"), [("_save_index", errno.ENOSPC), ("_save_data", errno.EROFS)])
-def test_a_cache_that_cannot_be_written_warns_once(folder, monkeypatch, failing, code):
-    def fail(*args):
-        raise OSError(code, os.strerror(code))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(f"numba.core.caching.IndexDataCacheFile.{failing}", fail)
+def test_a_cache_that_cannot_be_written_warns_once(folder, failing, code):
+    with mock.patch(f"numba.core.caching.IndexDataCacheFile.{failing}", side_effect=OSError(code, os.strerror(code))):
         with pytest.warns(RuntimeWarning, match=f"kernels cannot be stored in .*{os.strerror(code)}"):
             n_hits = n_loaded(kernel(twice))
         assert n_hits == n_loaded(kernel(twice)) == 0  # without a second warning
@@ -176,10 +173,8 @@ def test_a_cache_that_cannot_be_written_warns_once(folder, monkeypatch, failing,
 
 
 def test_without_any_cache_folder_kernels_are_compiled_in_each_process(folder, monkeypatch):
-    def fail(*args):
-        raise RuntimeError("cannot cache function: no locator available")
-
-    monkeypatch.setattr(KernelCache, "__init__", fail)
+    error = RuntimeError("cannot cache function: no locator available")
+    monkeypatch.setattr(KernelCache, "__init__", mock.Mock(side_effect=error))
     assert n_loaded(kernel(twice)) == 0
     assert not files(folder, "")
 
