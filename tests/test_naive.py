@@ -1,15 +1,10 @@
 """The oracles of naive.py, on cases small enough to check by hand."""
 
 import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import naive
-from support.strategies import factorisations, matrices
 
 ALGEBRAS = ("xor", "or")
-small = factorisations(n_rows=st.integers(0, 6), n_cols=st.integers(1, 7), n_atoms=st.integers(0, 4))
 
 
 def bits(*rows):
@@ -36,12 +31,6 @@ def test_a_vote_by_hand():
     assert naive.mob_sweep(X, atoms, codes, "xor").tolist() == bits("100").tolist()  # a tie gives 0
     covered = naive.mob_sweep(X, bits("001", "111"), bits("11", "11", "00"), "or")
     assert covered[0].tolist() == [0, 0, 1]  # the other atom covers every bit: no voter, so it stays
-
-
-@given(matrices(n_rows=st.integers(0, 6), n_cols=st.integers(1, 7)), st.integers(0, 127))
-def test_proximus_ends_at_a_local_optimum(E, number):
-    users, atom = naive.rank_one(E, [number >> i & 1 for i in range(E.shape[1])])
-    assert naive.proximus_is_local_optimum(E, users, atom)
 
 
 def test_a_swap_by_hand():
@@ -76,20 +65,3 @@ def test_an_update_together_by_hand():
     apart = bits("10", "01", "01")
     assert naive.update_together(X, bits("0", "0"), apart, "xor").tolist() == [[1], [1]]
     assert naive.update_together(bits("1", "1", "0"), bits("1", "1"), apart, "xor").tolist() == [[1], [0]]
-
-
-@pytest.mark.parametrize("algebra", ALGEBRAS)
-@given(triple=small)
-def test_counts_and_costs_equal_their_definitions(algebra, triple):
-    X, atoms, codes = triple
-    now_wrong = naive.errors(X, atoms, codes, algebra)
-    for k in range(len(atoms)):
-        _, is_open = naive.wanted_and_open(X, atoms, codes, k, algebra)
-        decides = is_open & (codes[:, k, np.newaxis] == 1)
-        free, wrong = naive.free_and_wrong(X, atoms, codes, k, algebra)
-        assert free.tolist() == decides.sum(axis=0).tolist()
-        assert wrong.tolist() == (decides & (now_wrong == 1)).sum(axis=0).tolist()
-    prices = np.arange(1, X.shape[1] + 1), np.arange(len(atoms))
-    for x, code in zip(X, codes, strict=True):
-        after = [naive.row_cost(x, atoms, naive.toggled(code, k), algebra, prices) for k in range(len(atoms))]
-        assert naive.costs_after(x, atoms, code, algebra, prices).tolist() == after
