@@ -20,7 +20,7 @@ SINGLE = Workers(1)
 
 
 @pytest.fixture(scope="module", params=["or", "xor", "bias"])
-def fitted(request, few_trials):
+def fitted(request):
     """A model, and rows of its table."""
     algebra = "or" if request.param == "bias" else request.param
     X = ba.datasets.planted(200, 70, 4, algebra=algebra, code_density=0.4, noise=0.04, random_state=2).X
