@@ -46,6 +46,8 @@ def as_bits(X, unknown):
 def test_the_second_column_may_come_first():
     X, unknown = table([("nested", 2)], 100, 0)
     assert tied_columns(as_bits(X[:, ::-1], unknown)).nested.tolist() == [[1, 0]]
+    only_first = tied_columns(as_bits(X * [1, 0], unknown))  # columns that exclude each other are not nested, too
+    assert (len(only_first.exclusive), only_first.nested.size) == (1, 0)
     equal = np.repeat(X[:, :1], 2, axis=1)
     assert tied_columns(as_bits(equal, unknown)).nested.tolist() == [[0, 1]]
 
