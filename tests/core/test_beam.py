@@ -73,6 +73,10 @@ def test_beams_after_greedy_coding(beams, n_atoms, expected):
     X, atoms, none, prices = random_rows(n_atoms)
     CODERS["beam"](block_of(X, atoms, none, "xor"), beam_rule(prices))
     assert [beam[:2] for beam in beams] == expected
+    beams.clear()
+    code_and_repair(block_of(X, atoms, none, "xor"), beam_rule(prices)._replace(typical=1.0))
+    assert beams
+    assert all(max(rows) < 20 for _, _, rows in beams)  # rows of zeros cost nothing
 
 
 @given(priced_factorisations(), ALGEBRAS, WORKERS, LIMITS)
