@@ -66,7 +66,7 @@ def test_windows_are_narrow_where_rows_are_alike_only_in_parts(mosaic):
     X, mask = mosaic
     data = bits_of(np.where(mask, np.uint8(2), X))
     rows = fit_similar_rows(data, np.random.default_rng(0), WORKERS)
-    assert rows.settings.radius <= 1
+    assert rows.settings == Settings(radius=0, decay=0.4, prior=1.0)
     alone = rows.cell_probabilities(data, WORKERS)
     np.testing.assert_array_equal(rows.cell_probabilities(data, Workers(3, 64)), alone)
     assert (rows.completed(data, WORKERS).to_dense() == X)[mask].mean() > 0.98
@@ -79,7 +79,8 @@ def test_windows_are_wide_where_rows_are_alike_everywhere():
     shares = 0.2 + 0.6 * random.random((3, 640))
     cells = (random.random((300, 640)) < shares[random.integers(3, size=300)]).astype(np.uint8)
     cells[random.random(cells.shape) < 0.05] = 2
-    assert fit_similar_rows(bits_of(cells), random, WORKERS).settings.radius >= 3
+    found = fit_similar_rows(bits_of(cells), random, WORKERS).settings
+    assert found == Settings(radius=9, decay=0.05, prior=0.01)  # all words
 
 
 def test_many_rows_are_sampled(mosaic):
