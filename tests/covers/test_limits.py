@@ -49,7 +49,8 @@ def test_the_bound_of_roles_counts_the_permissions_of_limited_roles(n_fixed):
 def test_the_summary_qualifies_the_lowest_cost():
     X = [[1, 1, 0], [0, 0, 1]]
     assert "is 2, the lowest possible.\n" in ba.cover(X, fixed_atoms=np.zeros((0, 3))).summary() + "\n"
-    for limits in ({"fixed_atoms": [[1, 0, 0]]}, {"apart": [{0, 1}]}, {"together": [{0, 1}]}):
+    others = {"fixed_atoms": [[0, 0, 1]], "together": [{0, 1}]}  # a fixed role without features that are together
+    for limits in ({"fixed_atoms": [[1, 0, 0]]}, {"apart": [{0, 1}]}, {"together": [{0, 1}]}, others):
         assert ", the lowest possible with these fixed roles and limits." in ba.cover(X, **limits).summary()
 
 
