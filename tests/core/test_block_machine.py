@@ -428,7 +428,7 @@ class OrDeviceMachine(DeviceMachine):
 
 @pytest.mark.parametrize("machine", [BlockMachine, OrMachine], ids=["xor", "or"])
 def test_any_sequence_of_operations_equals_the_oracles(machine):
-    how = settings(HOW, stateful_step_count=30, max_examples=max(40, settings.default.max_examples))
+    how = settings(HOW, stateful_step_count=30, max_examples=max(32, settings.default.max_examples))
     run_state_machine_as_test(machine, settings=how)
 
 
