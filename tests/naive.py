@@ -179,12 +179,15 @@ def code_row(x, atoms, code, rule, algebra, max_atoms=None, residual_limit=0):
         code = toggled(code, best[1])
 
 
+def each_row(code_row, X, atoms, codes, *how):
+    """Apply a function of a row, the atoms and the code of the row to every row."""
+    found = [code_row(x, atoms, code, *how) for x, code in zip(X, codes, strict=True)]
+    return np.array(found, np.uint8).reshape(np.shape(codes))
+
+
 def code(X, atoms, codes, rule, algebra, max_atoms=None, residual_limit=0):
     """Apply `code_row` to every row."""
-    out = np.array(codes, np.uint8)
-    for j in range(len(X)):
-        out[j] = code_row(X[j], atoms, codes[j], rule, algebra, max_atoms, residual_limit)
-    return out
+    return each_row(code_row, X, atoms, codes, rule, algebra, max_atoms, residual_limit)
 
 
 def pursue_row(x, atoms, code, algebra, max_atoms=None, residual_limit=0):
@@ -209,10 +212,7 @@ def pursue_row(x, atoms, code, algebra, max_atoms=None, residual_limit=0):
 
 def pursue(X, atoms, codes, algebra, max_atoms=None, residual_limit=0):
     """Apply `pursue_row` to every row."""
-    out = np.array(codes, np.uint8)
-    for j in range(len(X)):
-        out[j] = pursue_row(X[j], atoms, codes[j], algebra, max_atoms, residual_limit)
-    return out
+    return each_row(pursue_row, X, atoms, codes, algebra, max_atoms, residual_limit)
 
 
 def learn_by_bmp(X, atoms, codes, algebra):
@@ -247,10 +247,7 @@ def exact_code_row(x, atoms, code, algebra, max_atoms=None, residual_limit=0):
 
 def exact_code(X, atoms, codes, algebra, max_atoms=None, residual_limit=0):
     """Apply `exact_code_row` to every row."""
-    out = np.array(codes, np.uint8)
-    for j in range(len(X)):
-        out[j] = exact_code_row(X[j], atoms, codes[j], algebra, max_atoms, residual_limit)
-    return out
+    return each_row(exact_code_row, X, atoms, codes, algebra, max_atoms, residual_limit)
 
 
 def exact_atoms(X, atoms, codes, algebra):
@@ -277,7 +274,7 @@ def wanted_and_open(X, atoms, codes, k, algebra):
 
     It decides known bits, under OR only where no other used atom covers them.
     """
-    others = product(np.array([without(k, code) for code in codes], np.uint8).reshape(codes.shape), atoms, algebra)
+    others = product(codes * (np.arange(len(atoms)) != k), atoms, algebra)
     if algebra == "xor":
         return X ^ others, X <= 1
     return X, (X <= 1) & (others == 0)
@@ -430,10 +427,7 @@ def priced_code_row(x, atoms, code, algebra, prices, max_atoms=None, residual_li
 
 def priced_code(X, atoms, codes, algebra, prices, max_atoms=None, residual_limit=-1, swaps=True):
     """Apply `priced_code_row` to every row."""
-    out = np.array(codes, np.uint8)
-    for j in range(len(X)):
-        out[j] = priced_code_row(X[j], atoms, codes[j], algebra, prices, max_atoms, residual_limit, swaps)
-    return out
+    return each_row(priced_code_row, X, atoms, codes, algebra, prices, max_atoms, residual_limit, swaps)
 
 
 def cheaper(X, atoms, codes, others, algebra, prices):
@@ -780,9 +774,8 @@ def soft_codes(X, atoms, codes, algebra, bias, cells, uses):
 
     out = np.zeros(codes.shape)
     for j, k in np.ndindex(*codes.shape):
-        without, having = codes[j].copy(), codes[j].copy()
-        without[k], having[k] = 0, 1
-        out[j, k] = bits(X[j], without) - bits(X[j], having)
+        off = without(k, codes[j])
+        out[j, k] = bits(X[j], off) - bits(X[j], toggled(off, k))
     return out
 
 
@@ -796,10 +789,9 @@ def shorten_code(x, atoms, code, algebra, bias, cells, uses, max_atoms=None):
     while True:
         best, least = None, bits(code) - 1e-4  # ties, up to rounding of costs, are not followed
         for k in range(len(atoms)):
-            toggled = code.copy()
-            toggled[k] ^= 1
-            if (max_atoms is None or code[k] or code.sum() < max_atoms) and bits(toggled) < least:
-                best, least = toggled, bits(toggled)
+            other = toggled(code, k)
+            if (max_atoms is None or code[k] or code.sum() < max_atoms) and bits(other) < least:
+                best, least = other, bits(other)
         if best is None:
             return code
         code = best
@@ -807,17 +799,12 @@ def shorten_code(x, atoms, code, algebra, bias, cells, uses, max_atoms=None):
 
 def cell_probabilities(x, atoms, algebra, bias, cells, uses, max_atoms=None):
     """Return the probability of a one in each cell of a row: the mean over its codes, weighted by 2^-bits."""
-    codes = [code for code in product_of_bits(len(atoms)) if max_atoms is None or code.sum() <= max_atoms]
+    codes = [code for code in in_number_order(len(atoms)) if max_atoms is None or code.sum() <= max_atoms]
     predicted = [combine_row(code, atoms, algebra) ^ bias for code in codes]
     bits = np.array([row_bits(x, *each, cells, uses) for each in zip(predicted, codes, strict=True)])
     weights = 2.0 ** -(bits - bits.min())
     ones = [[2.0 ** -bits_of_outcome(cells[u, :, i], 1) for i, u in enumerate(each)] for each in predicted]
     return weights @ np.array(ones) / weights.sum()
-
-
-def product_of_bits(n_bits):
-    """Return all vectors of this many bits."""
-    return [np.array([index >> k & 1 for k in range(n_bits)], np.uint8) for index in range(1 << n_bits)]
 
 
 def neighbors(image, n_neighbors):
@@ -1026,8 +1013,6 @@ def quantile_edges(numbers, bins):
 
 def shortest_between(lower, upper):
     """Return the number above lower, and at most upper, that is a multiple of the largest power of ten."""
-    from fractions import Fraction
-
     for exponent in range(20, -20, -1):
         step = Fraction(10) ** exponent
         multiple = float((Fraction(repr(upper)) // step) * step)

@@ -1,5 +1,7 @@
 """Arrays of CuPy and tensors with DLPack's interface are read as tables, with stand-ins for these libraries."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -38,13 +40,6 @@ class ConvertibleTensor(Tensor):
         return self._values
 
 
-class OtherTensor(Tensor):
-    """A tensor on a device of another kind."""
-
-    __module__ = "torch"
-    place = 7
-
-
 class CudaArray:
     """An array with CUDA's interface only, such as those of numba."""
 
@@ -74,11 +69,8 @@ def test_arrays_are_packed(kind, dtype):
     assert ba.BitMatrix.from_dense(given) == BITS
     assert as_bits(given) == BITS
     assert ba.Table.from_any(given).bits == BITS
-
-
-def test_sparse_matrices_are_packed():
-    assert ba.BitMatrix.from_any(CupySparse(csr_array(X))) == BITS
-    assert ba.BitMatrix.from_sparse(CupySparse(csr_array(X))) == BITS
+    sparse = CupySparse(csr_array(X.astype(dtype)))
+    assert ba.BitMatrix.from_any(sparse) == ba.BitMatrix.from_sparse(sparse) == BITS
     wide = csr_array(([1.0, 1.0], ([0, 1], [5, 3000])), shape=(3, 4000))
     assert isinstance(as_bits(CupySparse(wide)), SparseBits)
 
@@ -102,43 +94,39 @@ def test_estimators_and_functions_take_them(kind):
     np.testing.assert_array_equal(model.complete(kind(hidden)), expected.complete(hidden))
     imputer = ba.BinaryImputer(2, method="profiles", random_state=0).fit(kind(hidden))
     np.testing.assert_array_equal(imputer.transform(kind(hidden)), imputer.transform(hidden))
-    weights = np.arange(len(X)) % 3
-    found = ba.factorize(kind(X), 3, mask=kind(X[::-1] > 0), sample_weight=kind(weights), random_state=0)
-    assert found.atoms == ba.factorize(X, 3, mask=X[::-1] > 0, sample_weight=weights, random_state=0).atoms
+    mask, weights = X[::-1] > 0, np.arange(len(X)) % 3
+    found = ba.factorize(kind(X), 3, mask=kind(mask), sample_weight=kind(weights), random_state=0)
+    assert found.atoms == ba.factorize(X, 3, mask=mask, sample_weight=weights, random_state=0).atoms
     picture = np.tile(ba.datasets.dither(np.full((4, 4), 0.6)), (3, 3))
     image = ba.denoise(kind(picture), block_sizes=4, stride=4, random_state=0).image
     assert (image == ba.denoise(picture, block_sizes=4, stride=4, random_state=0).image).all()
 
 
+OTHER = type("OtherTensor", (Tensor,), {"__module__": "torch", "place": 7})  # on a device of another kind
+MESSAGE = "X is a torch {}which cannot be read as a NumPy array{}; convert it first, in PyTorch with X.detach"
+
+
 @pytest.mark.usefixtures("cupy")
 @pytest.mark.parametrize("kind", [CupyArray, Tensor, DeviceTensor])
 def test_cells_are_checked(kind):
-    with pytest.raises(ValueError, match="X contains values other than 0 and 1 \\(first: 2 at row 0, column 1\\)"):
-        ba.factorize(kind(np.array([[0, 2], [1, 1]])))
     assert ba.BitMatrix.from_any(kind(np.array([[1, np.nan]])), missing="unknown").n_unknown == 1
     assert ba.BitMatrix.from_any(kind(np.array([[0.2, 3]])), binarize=1).count() == 1
-    with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
-        ba.factorize(kind(np.array([0, 1])))
-
-
-def test_what_cannot_be_read_is_an_error():
-    message = "X is a torch {}which cannot be read as a NumPy array{}; convert it first, in PyTorch with X.detach"
-    with pytest.raises(TypeError, match=message.format("OtherTensor, ", "")):
-        ba.factorize(OtherTensor(X))
-    with (
-        installed_cupy(None),
-        pytest.raises(TypeError, match=message.format("DeviceTensor, on a CUDA device, ", r" \(CuPy is not .*\)")),
+    for cells, message in (
+        ([[0, 2], [1, 1]], "X contains values other than 0 and 1 \\(first: 2 at row 0, column 1\\)"),
+        ([0, 1], "Expected 2D array, got 1D array instead"),
     ):
-        ba.BinaryDictionaryLearning().fit(DeviceTensor(X))
+        with pytest.raises(ValueError, match=message):
+            ba.factorize(kind(np.array(cells)))
+
+
+def test_what_cannot_be_read_is_an_error(monkeypatch):
+    with pytest.raises(TypeError, match=MESSAGE.format("OtherTensor, ", "")):
+        ba.factorize(OTHER(X))
     with pytest.raises(TypeError, match="X is a torch OtherTensor"):
-        ba.factorize(X, mask=OtherTensor(X > 0))
-
-
-@pytest.mark.usefixtures("cupy")
-def test_memory_that_runs_out_is_reported_as_such(monkeypatch):
-    def get(self):
-        raise MemoryError("out of memory")
-
-    monkeypatch.setattr(CupyArray, "get", get)
-    with pytest.raises(MemoryError, match="out of memory"):
+        ba.factorize(X, mask=OTHER(X > 0))
+    not_installed = MESSAGE.format("DeviceTensor, on a CUDA device, ", r" \(CuPy is not .*\)")
+    with installed_cupy(None), pytest.raises(TypeError, match=not_installed):
+        ba.BinaryDictionaryLearning().fit(DeviceTensor(X))
+    monkeypatch.setattr(CupyArray, "get", mock.Mock(side_effect=MemoryError("out of memory")))
+    with installed_cupy(fake_cupy()), pytest.raises(MemoryError, match="out of memory"):
         ba.BitMatrix.from_any(DeviceTensor(X))

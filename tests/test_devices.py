@@ -39,15 +39,12 @@ def model():
 # --- the choice
 
 
-def test_the_cpu_is_the_default_and_nothing_is_looked_for():
+def test_cuda_requires_a_device_and_the_default_does_not():
     with installed_cupy(None):
         assert workers_for(2) == Workers(2)
         assert workers_for(2).device is None
-
-
-def test_cuda_requires_a_device():
-    with installed_cupy(None), pytest.raises(NoDeviceError) as caught:
-        workers_for(1, "cuda", 4)
+        with pytest.raises(NoDeviceError) as caught:
+            workers_for(1, "cuda", 4)
     assert str(caught.value).startswith('device="cuda" is not available: CuPy is not installed; install it with pip')
     assert isinstance(caught.value, ba.InputError)
     error = RuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
@@ -96,7 +93,7 @@ def test_cupy_is_not_imported_before_a_device_is_looked_for():
 # --- what it does not change
 
 
-def test_a_model_does_not_depend_on_it(model, tmp_path):
+def test_a_model_and_a_checkpoint_do_not_depend_on_it(model, tmp_path):
     with found_device():
         other = ba.BinaryDictionaryLearning(3, **ON_DEVICE).fit(X)
         codes = other.transform(X)
@@ -111,9 +108,6 @@ def test_a_model_does_not_depend_on_it(model, tmp_path):
     np.testing.assert_array_equal(loaded.transform(X), codes)
     assert declarations(EstimatorKwargs)["device"][1].is_run_setting
     assert "device" in ba.BinaryDictionaryLearning().get_params()
-
-
-def test_a_checkpoint_of_a_device_is_resumed_on_the_cpu(tmp_path):
     how = {"search_rows": 40, "random_state": 0, "checkpoint": tmp_path / "checkpoint"}
     with found_device():
         first = ba.factorize(X, 3, device="cuda", **how)
@@ -135,55 +129,55 @@ def test_an_estimator_is_unpickled_without_a_device():
 # --- where it goes
 
 
+def search(how):
+    return lambda model: ba.factorize(X, **how, **ON_DEVICE)
+
+
 def transformed(method, data=X):
     """Return a call of a method of a fitted estimator."""
     return lambda model: getattr(model.set_params(device="cuda"), method)(data)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        pytest.param(lambda model: ba.factorize(X, **ON_DEVICE), id="mdl"),
-        pytest.param(lambda model: ba.factorize(X, 3, **ON_DEVICE), id="k"),
-        pytest.param(lambda model: ba.factorize(X, search="thorough", max_components=3, **ON_DEVICE), id="thorough"),
-        pytest.param(lambda model: ba.factorize(X, 3, search="paper", **ON_DEVICE), id="paper"),
-        pytest.param(lambda model: ba.factorize(X, 3, fixed_atoms=X[:1], **ON_DEVICE), id="fixed atoms"),
-        pytest.param(lambda model: ba.factorize(X, 3, search_rows=40, **ON_DEVICE), id="passes"),
-        pytest.param(lambda model: ba.factorize(X, 3, sample_weight=np.arange(90) % 3, **ON_DEVICE), id="weights"),
-        pytest.param(lambda model: ba.BinaryDictionaryLearning(3, **ON_DEVICE).fit(X), id="fit"),
-        pytest.param(transformed("transform"), id="transform"),
-        pytest.param(transformed("decision_function"), id="decision_function"),
-        pytest.param(transformed("score_samples"), id="score_samples"),
-        pytest.param(transformed("recommend"), id="recommend"),
-        pytest.param(transformed("worst_rows"), id="worst_rows"),
-        pytest.param(lambda model: report_data(model, X, device="cuda"), id="report"),
-        pytest.param(
-            lambda model: ba.stability(X, n_components=2, n_resamples=2, **ON_DEVICE), id="stability of a new model"
-        ),
-        pytest.param(lambda model: ba.stability(X, model, n_resamples=2, **ON_DEVICE), id="stability"),
-        pytest.param(lambda model: ba.cross_validate_cells(X, [2], n_folds=2, **ON_DEVICE), id="cross_validate_cells"),
-        pytest.param(lambda model: ba.BinaryImputer(2, method="atoms", **ON_DEVICE).fit(INCOMPLETE), id="imputer"),
-        pytest.param(
-            lambda model: ba.BinaryDictionaryClassifier(2, n_models=1, **ON_DEVICE).fit(X, X[:, 0]), id="classifier"
-        ),
-        pytest.param(lambda model: ba.denoise(PICTURE, block_sizes=4, stride=4, **ON_DEVICE), id="denoise"),
-        pytest.param(lambda model: ba.inpaint(PICTURE, np.eye(16), block_sizes=4, stride=4, **ON_DEVICE), id="inpaint"),
-    ],
-)
-def test_all_rows_are_processed_on_it(call, model):
+def sampled(method):
+    """Return a call of a method of an estimator with so many atoms that codes are sampled."""
+    planted = ba.datasets.planted(60, 24, 12, code_density=0.2, random_state=0).X
+    cells = np.where(planted[:5] > 0, np.nan, 0)
+    return lambda model: transformed(method, cells)(ba.BinaryDictionaryLearning(12, random_state=0).fit(planted))
+
+
+SEARCHES = {
+    "mdl": {},
+    "k": {"n_components": 3},
+    "thorough": {"search": "thorough", "max_components": 3},
+    "paper": {"n_components": 3, "search": "paper"},
+    "fixed atoms": {"n_components": 3, "fixed_atoms": X[:1]},
+    "passes": {"n_components": 3, "search_rows": 40},
+    "weights": {"n_components": 3, "sample_weight": np.arange(90) % 3},
+}
+METHODS = ("transform", "decision_function", "score_samples", "recommend", "worst_rows")
+BLOCKS = {"block_sizes": 4, "stride": 4, **ON_DEVICE}
+CALLS = {
+    **{name: search(how) for name, how in SEARCHES.items()},
+    **{method: transformed(method) for method in METHODS},
+    **{method: sampled(method) for method in ("predict_cell_proba", "complete")},
+    "fit": lambda model: ba.BinaryDictionaryLearning(3, **ON_DEVICE).fit(X),
+    "report": lambda model: report_data(model, X, device="cuda"),
+    "stability of a new model": lambda model: ba.stability(X, n_components=2, n_resamples=2, **ON_DEVICE),
+    "stability": lambda model: ba.stability(X, model, n_resamples=2, **ON_DEVICE),
+    "cross_validate_cells": lambda model: ba.cross_validate_cells(X, [2], n_folds=2, **ON_DEVICE),
+    "imputer": lambda model: ba.BinaryImputer(2, method="atoms", **ON_DEVICE).fit(INCOMPLETE),
+    "classifier": lambda model: ba.BinaryDictionaryClassifier(2, n_models=1, **ON_DEVICE).fit(X, X[:, 0]),
+    "denoise": lambda model: ba.denoise(PICTURE, **BLOCKS),
+    "inpaint": lambda model: ba.inpaint(PICTURE, np.eye(16), **BLOCKS),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_all_rows_are_processed_on_it(name, model):
     with found_device() as devices:
-        call(copy(model))
+        CALLS[name](copy(model))
     assert FOUND in devices
     assert set(devices) <= {FOUND, None}  # errors of coded rows are read on the host
-
-
-@pytest.mark.parametrize("method", ["predict_cell_proba", "complete"])
-def test_cells_are_predicted_on_it(method):
-    planted = ba.datasets.planted(60, 24, 12, code_density=0.2, random_state=0).X  # more atoms: codes are sampled
-    model = ba.BinaryDictionaryLearning(12, random_state=0).fit(planted)
-    with found_device() as devices:
-        transformed(method, np.where(planted[:5] > 0, np.nan, 0))(model)
-    assert FOUND in devices
 
 
 @pytest.mark.parametrize("device", ["cuda", "auto"])
@@ -192,7 +186,7 @@ def test_stores_are_processed_on_it(device, model, tmp_path):
     store = ba.pack(X, tmp_path / "rows.zarr")
     with found_device() as devices:
         fitted = ba.BinaryDictionaryLearning(3, device=device, search_rows=40, random_state=0).fit(store)
-        for method in ("transform", "decision_function", "score_samples", "recommend", "worst_rows"):
+        for method in METHODS:
             getattr(fitted, method)(store)
     assert FOUND in devices
 

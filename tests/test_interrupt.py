@@ -25,13 +25,18 @@ except KeyboardInterrupt:
 """
 
 
+SLOW = pytest.mark.slow  # `test_cut_anywhere.py` interrupts other searches, in one process
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send to one process")
 @pytest.mark.parametrize(
     ("n_jobs", "how", "n_rounds"),
     [
-        ("1", {"search": "paper", "coder": "greedy", "patience": None, "max_components": 2000}, 3),
         ("2", {"search": "fast", "patience": None}, 12),
-        pytest.param("2", {"search": "fast", "n_components": 30, "n_init": 20}, 1, marks=pytest.mark.slow),
+        pytest.param(
+            "1", {"search": "paper", "coder": "greedy", "patience": None, "max_components": 2000}, 3, marks=SLOW
+        ),
+        pytest.param("2", {"search": "fast", "n_components": 30, "n_init": 20}, 1, marks=SLOW),
     ],
 )
 def test_interrupt_stops_a_fit_soon_and_leaves_the_best_model(n_jobs, how, n_rounds):

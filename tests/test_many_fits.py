@@ -1,4 +1,4 @@
-"""Many fits at once (threads, processes, a Dask worker), or after Ctrl-C, give the bits of one fit alone."""
+"""Many fits at once, or after Ctrl-C, give the bits of one fit alone."""
 
 import os
 import signal
@@ -20,11 +20,7 @@ from bitatoms.search import branches
 N_CALLS = 5
 X = planted(80, 24, 3, atom_density=0.25, code_density=0.3, noise=0.02, random_state=0).X
 X_UNKNOWN = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
-FITS = {
-    "or": (X, {"algebra": "or"}),
-    "starts": (X, {"algebra": "auto"}),
-    "unknown cells": (X_UNKNOWN, {}),
-}
+FITS = {"or": (X, {"algebra": "or"}), "starts": (X, {"algebra": "auto"}), "unknown cells": (X_UNKNOWN, {})}
 
 
 def fit(name, n_jobs=1, **how):
@@ -79,24 +75,12 @@ def test_calls_at_once_give_the_bits_of_one_call_with_the_threads_they_ask_for(p
     assert_same_bits(names, [results[number] for number in range(n_calls)])
 
 
-@pytest.mark.parametrize("backend", [pytest.param("loky", marks=pytest.mark.slow), "threading"])
-def test_joblib_gives_the_bits_of_one_call(backend):
+def test_joblib_gives_the_bits_of_one_call():
     calls = [
         delayed(factorize)(table, **how, n_jobs=n_jobs, random_state=0)
         for n_jobs, (table, how) in zip([1, 2, 2], FITS.values(), strict=True)
     ]
-    assert_same_bits(FITS, Parallel(2, backend=backend, timeout=100)(calls))
-
-
-@pytest.mark.slow
-def test_threads_of_a_dask_worker_give_the_bits_of_one_call():
-    pytest.importorskip("distributed", reason="distributed is not installed")
-    from support.cluster import local_cluster
-
-    names = [*FITS] * 2
-    with local_cluster(1, threads_per_worker=4, processes=False, dashboard_address=None) as client:
-        futures = client.map(fit, names, [1, 1, 1, 2, 2, 2], pure=False)
-        assert_same_bits(names, client.gather(futures))
+    assert_same_bits(FITS, Parallel(2, backend="threading", timeout=100)(calls))
 
 
 def raise_interrupt():

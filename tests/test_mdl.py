@@ -137,21 +137,6 @@ def test_codelength_from_counts_equals_the_definition(triple, algebra, data):
     assert all(type(part) is int for part in (found.errors, found.codes, found.atoms, found.total))
 
 
-def test_codelength_without_atoms():
-    found = codelength_from_counts(8, 3, wrong=[0, 4, 8], uses=[], atom_weights=[])
-    assert found == Codelength(errors=3 + 10 + 3, codes=0, atoms=0)
-
-
-def test_a_bias_is_an_atom_that_all_rows_use():
-    plain = codelength_from_counts(100, 7, wrong=[1] * 7, uses=[5], atom_weights=[2])
-    biased = codelength_from_counts(100, 7, wrong=[1] * 7, uses=[5], atom_weights=[2], bias_weight=3)
-    assert biased.codes - plain.codes == 7  # ⌈log2 100⌉
-    assert biased.atoms - plain.atoms == string_bits(7, 3)
-    assert biased.errors == plain.errors
-    as_atom = codelength_from_counts(100, 7, wrong=[1] * 7, uses=[5, 100], atom_weights=[2, 3])
-    assert biased == as_atom
-
-
 def test_repr_and_str():
     bits = Codelength(errors=1200, codes=300, atoms=34)
     assert bits.total == 1534

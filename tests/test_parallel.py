@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import sys
 import threading
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -88,62 +89,51 @@ def test_no_chunk_starts_after_the_deadline(monkeypatch, n_threads):
 # --- number of threads
 
 
-def test_n_jobs_counts_threads_as_in_scikit_learn(available):
+def test_n_jobs_counts_threads_as_in_scikit_learn(available, monkeypatch):
     available(6)
     asked = (None, 1, 3, np.int64(2), -1, -2, -6, -7, -100)
     assert [count_threads(n_jobs) for n_jobs in asked] == [1, 1, 3, 2, 6, 5, 1, 1, 1]
-
-
-def test_cpu_count_where_affinity_is_unknown(available, monkeypatch):
+    for n_jobs in (True, "2", 2.0, [1]):
+        with pytest.raises(TypeError, match="n_jobs must be an integer or None, not"):
+            count_threads(n_jobs)
+    with pytest.raises(ValueError, match="n_jobs must not be 0; pass 1 for one thread, -1 for all processors"):
+        count_threads(0)
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    monkeypatch.setattr(os, "cpu_count", lambda: 5)
-    assert count_threads(-1) == 5
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert count_threads(-1) == 1
+    for n_processors, expected in ((5, 5), (None, 1)):
+        monkeypatch.setattr(os, "cpu_count", lambda n=n_processors: n)
+        assert count_threads(-1) == expected
 
 
 @pytest.mark.parametrize(
-    ("version_2", "quota", "period", "expected"),
+    ("files", "expected"),  # of version 2, or the quota and the period of version 1
     [
-        ("max 100000\n", None, None, 6),
-        ("200000 100000\n", None, None, 2),
-        ("250000 100000\n", None, None, 3),
-        ("1000 100000\n", None, None, 1),
-        ("900000 100000\n", None, None, 6),
-        (None, "-1\n", "100000\n", 6),
-        (None, "400000\n", "100000\n", 4),
-        (None, "400000\n", "0\n", 6),
-        (None, "400000\n", None, 6),
-        ("?", None, None, 6),
+        ({"cpu.max": "max 100000\n"}, 6),
+        ({"cpu.max": "200000 100000\n"}, 2),
+        ({"cpu.max": "250000 100000\n"}, 3),
+        ({"cpu.max": "1000 100000\n"}, 1),
+        ({"cpu.max": "900000 100000\n"}, 6),
+        ({"quota": "-1\n", "period": "100000\n"}, 6),
+        ({"quota": "400000\n", "period": "100000\n"}, 4),
+        ({"quota": "400000\n", "period": "0\n"}, 6),
+        ({"quota": "400000\n"}, 6),
+        ({"cpu.max": "?"}, 6),
     ],
 )
-def test_the_quota_of_a_container_limits_the_threads(
-    available, monkeypatch, tmp_path, version_2, quota, period, expected
-):
+def test_the_quota_of_a_container_limits_the_threads(available, monkeypatch, tmp_path, files, expected):
     available(6)
-    contents = {"cpu.max": version_2, "quota": quota, "period": period}
-    for name, content in contents.items():
-        if content is not None:
-            (tmp_path / name).write_text(content)
-    files = (tmp_path / "cpu.max",), (tmp_path / "quota", tmp_path / "period")
-    monkeypatch.setattr("bitatoms.parallel._QUOTA_FILES", files)
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    paths = (tmp_path / "cpu.max",), (tmp_path / "quota", tmp_path / "period")
+    monkeypatch.setattr("bitatoms.parallel._QUOTA_FILES", paths)
     assert count_threads(-1) == expected
     assert count_threads(5) == 5
-
-
-@pytest.mark.parametrize("n_jobs", [True, "2", 2.0, [1]])
-def test_jobs_must_be_an_integer_other_than_0(n_jobs):
-    with pytest.raises(TypeError, match="n_jobs must be an integer or None, not"):
-        count_threads(n_jobs)
-    with pytest.raises(ValueError, match="n_jobs must not be 0; pass 1 for one thread, -1 for all processors"):
-        count_threads(0)
 
 
 # --- chunks of rows
 
 
 @given(
-    st.integers(0, 3000),
+    st.integers(0, 3000) | st.just(0),
     st.integers(1, 9),
     st.sampled_from((None, 1, 63, 64, 65, 500, 10_000)),
     st.sampled_from((0.0, 10.0, 1e3, 1e5)),
@@ -153,20 +143,8 @@ def test_chunks_cover_every_row_once_in_order_and_start_at_multiples_of_64(n_row
     chunks = workers.map_rows(span, n_rows, row_cost)
     assert [j for start, stop in chunks for j in range(start, stop)] == list(range(n_rows))
     assert all(start % 64 == 0 for start, _ in chunks)
+    assert n_rows or chunks == [(0, 0)]
     assert workers.is_one_chunk(n_rows, row_cost) == (len(chunks) == 1)
-
-
-@pytest.mark.parametrize("workers", [Workers(), Workers(4), Workers(4, 64)])
-def test_no_rows_are_one_empty_chunk(workers):
-    assert workers.map_rows(span, 0, HEAVY) == [(0, 0)]
-    assert workers.is_one_chunk(0, HEAVY)
-
-
-def test_large_jobs_have_more_chunks_than_threads():
-    """A thread with slow rows must not keep the others waiting."""
-    assert len(Workers(2).map_rows(span, 64 * 100, 1e2)) == 2
-    assert len(Workers(2).map_rows(span, 64 * 100, 1e3)) == 4
-    assert len(Workers(2).map_rows(span, 64 * 100, 1e4)) == 8
 
 
 def test_as_many_threads_as_do_a_job_first():
@@ -174,12 +152,11 @@ def test_as_many_threads_as_do_a_job_first():
     for cost, n_threads in ((0.1e6, 1), (0.2e6, 2), (0.4e6, 3), (1e6, 5), (100e6, 16)):
         assert Workers(16)._most_threads(cost) == n_threads
         assert Workers(2)._most_threads(cost) == min(2, n_threads)
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_chunks_are_short_enough_for_ctrl_c(n_threads):
-    chunks = Workers(n_threads).map_rows(span, 64 * 100, HEAVY)
-    assert all((stop - start) * HEAVY <= 2 * parallel.MAX_CHUNK_NS for start, stop in chunks)
+    # More chunks than threads, so that slow rows keep no thread waiting; each is short enough for Ctrl-C.
+    assert [len(Workers(2).map_rows(span, 6400, cost)) for cost in (1e2, 1e3, 1e4)] == [2, 4, 8]
+    for n_threads in (1, 2):
+        chunks = Workers(n_threads).map_rows(span, 6400, HEAVY)
+        assert all((stop - start) * HEAVY <= 2 * parallel.MAX_CHUNK_NS for start, stop in chunks)
 
 
 def test_results_are_in_row_order_even_if_the_last_chunk_ends_first():
@@ -205,9 +182,8 @@ def test_the_calling_thread_takes_part_and_one_thread_needs_no_pool():
     threads = Workers(3, 64).map_rows(task, 192, HEAVY)
     assert len(set(threads)) == 3
     assert threading.get_ident() in threads
-    assert set(Workers(1, 64).map_rows(lambda start, stop: threading.get_ident(), 192, HEAVY)) == {
-        threading.get_ident()
-    }
+    alone = Workers(1, 64).map_rows(lambda start, stop: threading.get_ident(), 192, HEAVY)
+    assert set(alone) == {threading.get_ident()}
 
 
 # --- exceptions, threads, forks
@@ -290,37 +266,21 @@ def exit_with_status_of_work():
     os._exit(0 if Workers(3, 64).map_rows(span, 1024, HEAVY) == SIXTEEN else 1)
 
 
-@pytest.fixture
-def fork():
-    """Run a function in a forked child and return the child's exit code, None if it hangs."""
-    if "fork" not in multiprocessing.get_all_start_methods():
-        pytest.skip("fork is not available")
-
-    def run(target):
-        child = multiprocessing.get_context("fork").Process(target=target)
-        child.start()
-        child.join(60)
-        code = child.exitcode
-        if code is None:
-            child.kill()
-            child.join()
-        return code
-
-    return run
-
-
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_creates_its_own_pool(fork):
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="fork is not available")
+def test_a_forked_child_creates_its_own_pool():
+    """Also if it is forked while the pool is created."""
     assert Workers(3, 64).map_rows(span, 1024, HEAVY) == SIXTEEN  # the parent's threads exist now
-    assert fork(exit_with_status_of_work) == 0
+    for lock in (nullcontext(), parallel._pool._lock):
+        child = multiprocessing.get_context("fork").Process(target=exit_with_status_of_work)
+        with lock:
+            child.start()
+            child.join(60)
+        code = child.exitcode  # None if it hangs
+        child.kill()
+        child.join()
+        assert code == 0
     assert Workers(3, 64).map_rows(span, 1024, HEAVY) == SIXTEEN
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_child_forked_while_the_pool_is_created_does_not_hang(fork):
-    with parallel._pool._lock:
-        code = fork(exit_with_status_of_work)
-    assert code == 0
 
 
 # --- tasks

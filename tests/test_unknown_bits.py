@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -46,6 +47,7 @@ def test_nan_becomes_an_unknown_cell(X, order, dtype):
         [[1, 0, None], [None, 1, 1]],
         np.ma.masked_invalid(TABLE),
         np.ma.array([[1, 0, 1], [0, 1, 1]], mask=np.isnan(TABLE)),
+        pl.DataFrame({"a": [1, None], "b": [0, 1], "c": [None, 1]}),
         pd.DataFrame(TABLE),
         pd.DataFrame(TABLE).astype("Int8"),
         pd.DataFrame(TABLE).astype("boolean"),
@@ -65,12 +67,6 @@ def test_missing_values_of_any_type(table):
         BitMatrix.from_any(table)
 
 
-def test_polars_nulls():
-    pl = pytest.importorskip("polars")
-    frame = pl.DataFrame({"a": [1, None], "b": [0, 1], "c": [None, 1]})
-    assert BitMatrix.from_any(frame, missing="unknown").unknown == MASK
-
-
 @pytest.mark.parametrize("threshold", [-1.0, 0.0, 0.5, 3.0])
 def test_missing_values_are_unknown_at_any_threshold(threshold):
     values = np.array([[5, 0, np.nan], [np.nan, 1, 2]])
@@ -82,35 +78,36 @@ def test_missing_values_are_unknown_at_any_threshold(threshold):
     )
 
 
-@pytest.mark.parametrize("missing", ["unknown", "zero"])
-def test_other_invalid_values_are_reported_where_missing_ones_are_allowed(missing):
-    with pytest.raises(ValueError, match="2 at row 1, column 0"):
-        BitMatrix.from_any([[np.nan, 1.0], [2.0, 0.0]], missing=missing)
-    with pytest.raises(MissingCell, match=r"an infinite value.*row 1, column 0"):
-        BitMatrix.from_any([[np.nan, 1.0], [np.inf, 0.0]], missing=missing)
+BITS = BitMatrix.from_any(TABLE, missing="unknown")
 
 
-def test_unknown_cells_of_packed_bits_are_refused_or_filled_on_request():
-    bits = BitMatrix.from_any(TABLE, missing="unknown")
-    with pytest.raises(MissingCell, match="init contains an unknown value at row 0, column 2"):
-        BitMatrix.from_any(bits, name="init")
-    assert BitMatrix.from_any(bits, missing="zero") == bits.filled()
-    assert BitMatrix.from_any(bits, missing="unknown") is bits
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: BitMatrix.from_any([[np.nan, 1], [2, 0]], missing="unknown"), ValueError, "2 at row 1, column 0"),
+        (lambda: BitMatrix.from_any([[np.nan, 1], [2, 0]], missing="zero"), ValueError, "2 at row 1, column 0"),
+        (lambda: BitMatrix.from_any([[np.nan], [np.inf]], missing="unknown"), MissingCell, "an infinite value.*row 1"),
+        (lambda: BitMatrix.from_any([[np.nan], [np.inf]], missing="zero"), MissingCell, "an infinite value.*row 1"),
+        (lambda: BitMatrix.from_any(BITS, name="init"), MissingCell, "init contains an unknown value at row 0"),
+        (lambda: BitMatrix(MASK.words, 3, MASK), ValueError, "ones in unknown cells"),
+        (lambda: BitMatrix.zeros(2, 3).with_unknown(BitMatrix.zeros(2, 4)), ValueError, "2 x 3"),
+    ],
+)
+def test_invalid_calls_are_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
-def test_values_of_unknown_cells_are_forgotten():
+def test_unknown_cells_have_no_value_and_are_filled_on_request():
     one, other = BitMatrix.from_dense(TABLE == 1), BitMatrix.from_dense(TABLE != 0)
     assert one != other
-    assert one.with_unknown(MASK) == other.with_unknown(MASK)
+    assert one.with_unknown(MASK) == other.with_unknown(MASK) == BITS != one
     assert hash(one.with_unknown(MASK)) == hash(other.with_unknown(MASK))
-    assert one.with_unknown(MASK) != one
-
-
-def test_bits_in_unknown_cells_raise():
-    with pytest.raises(ValueError, match="ones in unknown cells"):
-        BitMatrix(MASK.words, 3, MASK)
-    with pytest.raises(ValueError, match="2 x 3"):
-        BitMatrix.zeros(2, 3).with_unknown(BitMatrix.zeros(2, 4))
+    assert BitMatrix.from_any(BITS, missing="zero") == BITS.filled()
+    assert BitMatrix.from_any(BITS, missing="unknown") is BITS
+    both = np.ma.array([[1, 0, np.nan], [9, 1, 1]], mask=[[0, 0, 0], [1, 0, 0]])
+    assert BitMatrix.from_any(both, missing="unknown") == BITS
+    assert repr(BITS) == "BitMatrix(2 x 3, density 0.75, 2 cells unknown)"
 
 
 @given(tables(), st.data())
@@ -167,13 +164,3 @@ def test_sparse_arrays_hold_nan(X):
     sparse = bits_of(X).to_sparse()
     np.testing.assert_array_equal(sparse.toarray(), with_nan(X))
     assert sparse.dtype == (np.float64 if (X > 1).any() else np.uint8)
-
-
-def test_repr_counts_unknown_cells():
-    assert repr(BitMatrix.from_any(TABLE, missing="unknown")) == "BitMatrix(2 x 3, density 0.75, 2 cells unknown)"
-
-
-def test_missing_values_of_a_masked_array_are_unknown_too():
-    table = np.ma.masked_array([[np.nan, 1.0], [0.0, 9.0]], [[False, False], [False, True]])
-    bits = BitMatrix.from_any(table, missing="unknown")
-    np.testing.assert_array_equal(bits.to_dense(float), [[np.nan, 1], [0, np.nan]])

@@ -105,27 +105,24 @@ def test_only_the_kernels_of_some_kinds_are_compiled(stored, monkeypatch, kinds)
     assert bool(wanted) == bool(kinds)
 
 
-def test_unknown_kinds_are_refused():
-    with pytest.raises(InputError, match=r"kinds has 'serch', which is not a kind of fit; there are .*'search'"):
-        warm_up(kinds=["serch"])
+class BrokenHelper:
+    """Stands for a process that cannot be started."""
 
-
-def test_a_process_that_ends_early_is_an_error(stored, monkeypatch):
-    monkeypatch.setattr(FakeHelper, "n_compiled", 1)
-    with pytest.raises(InputError, match=r"a process that compiled kernels ended early.*pass n_jobs=1"):
-        warm_up(1)
-
-
-def test_without_a_folder_for_the_cache_it_fails_at_once(monkeypatch):
-    monkeypatch.setattr(warmup.column_weights, "_cache", NoKernelCache())
-    with pytest.raises(FileError, match=r"no folder for compiled kernels is writable; set .*NUMBA_CACHE_DIR"):
-        warm_up()
-
-
-def test_processes_that_cannot_be_started_are_an_error(stored, monkeypatch):
-    def fail(*_):
+    def __init__(self, *_):
         raise OSError("Resource temporarily unavailable")
 
-    monkeypatch.setattr(warmup, "Helper", fail)
-    with pytest.raises(InputError, match=r"cannot be started \(Resource temporarily unavailable\)"):
-        warm_up(2)
+
+@pytest.mark.parametrize(
+    ("patch", "how", "error", "message"),
+    [
+        ((FakeHelper, "n_compiled", 1), {}, InputError, "a process that compiled kernels ended early.*pass n_jobs=1"),
+        ((warmup, "Helper", BrokenHelper), {}, InputError, r"cannot be started \(Resource temporarily unavailable\)"),
+        ((warmup.column_weights, "_cache", NoKernelCache()), {}, FileError, "is writable; set .*NUMBA_CACHE_DIR"),
+        (None, {"kinds": ["serch"]}, InputError, "kinds has 'serch', which is not a kind of fit; there are .*'search'"),
+    ],
+)
+def test_what_cannot_be_compiled_is_an_error(stored, monkeypatch, patch, how, error, message):
+    if patch is not None:
+        monkeypatch.setattr(*patch)
+    with pytest.raises(error, match=message):
+        warm_up(1, **how)

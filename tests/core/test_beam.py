@@ -1,4 +1,4 @@
-"""Beam coding: its stages, and what it is for. `test_block_machine.py` compares single beams with the oracle."""
+"""Beam coding: its stages. `test_block_machine.py` compares single beams with the oracle."""
 
 from unittest.mock import patch
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.core.coding import CODERS, code, code_and_repair, code_by_beam, code_from_scratch
+from bitatoms.core.coding import CODERS, code_and_repair, code_by_beam, code_from_scratch
 from bitatoms.core.host_kernels import HostKernels
 from support.blocks import ALGEBRAS, LIMITS, WORKERS, assert_step, block_of, factors, priced_rule, within
 from support.strategies import planted, priced_factorisations, random_bits, random_prices
@@ -73,6 +73,10 @@ def test_beams_after_greedy_coding(beams, n_atoms, expected):
     X, atoms, none, prices = random_rows(n_atoms)
     CODERS["beam"](block_of(X, atoms, none, "xor"), beam_rule(prices))
     assert [beam[:2] for beam in beams] == expected
+    beams.clear()
+    code_and_repair(block_of(X, atoms, none, "xor"), beam_rule(prices)._replace(typical=1.0))
+    assert beams
+    assert all(max(rows) < 20 for _, _, rows in beams)  # rows of zeros cost nothing
 
 
 @given(priced_factorisations(), ALGEBRAS, WORKERS, LIMITS)
@@ -91,22 +95,6 @@ def test_no_row_costs_more_after_beam_coding(problem, algebra, workers, max_atom
         other = block_of(X, atoms, codes, "or")
         assert code_from_scratch(other, beam_rule(prices, max_atoms, "or")) == change
         assert other.codes() == block.codes()
-
-
-@pytest.mark.parametrize(("n_features", "density"), [(64, 0.15), (200, 0.2)])
-def test_beam_coding_finds_more_true_codes_than_greedy_coding(n_features, density):
-    """About 97 % of them, against 67 %."""
-    atoms, true = random_bits(0, 24, n_features, density), random_bits(1, 300, 24, 0.2)
-    X = naive.product(true, atoms, "xor") ^ random_bits(2, 300, n_features, 0.03)
-    prices = np.full(n_features, 60), np.full(24, 25)
-    block = block_of(X, atoms, np.zeros((300, 24), np.uint8), "xor")
-    shares = []
-    for operation in (code, code_by_beam):
-        operation(block, beam_rule(prices))
-        shares.append((factors(block)[1] == true).all(axis=1).mean())
-    greedy, beam = shares
-    assert greedy < 0.75
-    assert beam > 0.95
 
 
 @given(priced_factorisations(n_atoms=st.integers(0, 9)), WORKERS, LIMITS, st.booleans(), st.sampled_from((0.5, 1, 3)))

@@ -48,7 +48,7 @@ from support.strategies import SEEDS, factorisations, random_bits, random_prices
 # the oracles are slow.
 SHAPES = (
     (0, 5, 2), (1, 1, 1), (6, 8, 0), (5, 63, 3), (17, 64, 5), (65, 9, 4), (64, 65, 2), (130, 7, 3), (9, 130, 17),
-    (5, 200, 16), (6, 300, 15), (4, 65, 63), (3, 64, 64), (3, 65, 65), (2, 130, 130),
+    (5, 200, 16), (6, 300, 15), (4, 65, 63), (3, 64, 64), (3, 65, 65), (2, 130, 130), (2, 200, 128),
 )  # fmt: skip
 DEVICE_SHAPES = ((1, 63, 9), (65, 64, 5), (70, 130, 4))  # few, because each needs kernels of its own
 DENSITIES = st.sampled_from((0.0, 0.05, 0.3, 1.0))
@@ -110,8 +110,11 @@ class BlockMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.algebra == "xor")
     @rule()
     def pursue(self):
-        change = pursue(self.block, coding_rule("bmp", "xor", *self.limits))
-        self.after(change, codes=naive.pursue(self.X, self.atoms, self.codes, "xor", *self.limits))
+        """The second time, rows that did not change are skipped; another coder would have to code them."""
+        for _ in range(2):
+            change = pursue(self.block, coding_rule("bmp", "xor", *self.limits))
+            self.after(change, codes=naive.pursue(self.X, self.atoms, self.codes, "xor", *self.limits))
+        self.block.mark_stale()
 
     @rule(seed=SEEDS, highest=HIGHEST, max_atoms=LIMITS, residual=RESIDUALS, afresh=st.booleans(), swaps=st.booleans())
     def code_at_prices(self, seed, highest, max_atoms, residual, afresh, swaps):
@@ -425,12 +428,12 @@ class OrDeviceMachine(DeviceMachine):
 
 @pytest.mark.parametrize("machine", [BlockMachine, OrMachine], ids=["xor", "or"])
 def test_any_sequence_of_operations_equals_the_oracles(machine):
-    how = settings(HOW, stateful_step_count=30, max_examples=max(40, settings.default.max_examples))
+    how = settings(HOW, stateful_step_count=30, max_examples=max(32, settings.default.max_examples))
     run_state_machine_as_test(machine, settings=how)
 
 
 @pytest.mark.skipif(COMPILER is None and DEVICE is None, reason="the emulated device needs a C++ compiler")
-@pytest.mark.parametrize("n_examples", [6, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_examples", [5, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("machine", [DeviceMachine, OrDeviceMachine], ids=["xor", "or"])
 def test_any_sequence_of_operations_on_a_device_equals_the_oracles(machine, n_examples, monkeypatch):
     monkeypatch.setattr(EmulatedDevice, "work_bytes", 1)

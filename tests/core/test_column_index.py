@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bitatoms import BitMatrix
@@ -11,6 +11,7 @@ from bitatoms.core.block import Block
 from bitatoms.core.objective import codelength_prices
 from bitatoms.kernels.structs import covering
 from bitatoms.parallel import Workers
+from support.blocks import block_of, factors, priced_rule
 from support.strategies import SEEDS, random_bits
 
 
@@ -23,7 +24,6 @@ def coded(data, atoms, algebra, coder, seed):
     return block.codes(), tables
 
 
-@settings(max_examples=25)
 @given(
     st.sampled_from(("xor", "or")), st.sampled_from(("mdl", "beam")), st.sampled_from((1, 17, 70)),
     st.sampled_from((1, 65, 200)), st.sampled_from((0.0, 0.1)), SEEDS,
@@ -52,3 +52,13 @@ def test_atoms_with_few_of_the_columns_are_listed():
     for atoms, is_listed in ((narrow, False), (wide, True)):
         _, tables = coded(BitMatrix.from_dense(atoms), atoms, "or", "mdl", 0)
         assert (len(tables.column_starts) > 0) == is_listed
+
+
+def test_gains_of_a_beam_add_up_past_32_bits():
+    """A row uses those of 13 atoms, without common columns, of which it has most columns."""
+    atoms = np.pad(np.kron(np.eye(13, dtype=np.uint8), np.ones((1, 10), np.uint8)), ((0, 0), (0, 1170)))
+    X = np.pad(random_bits(0, 5, 130, 0.9), ((0, 0), (0, 1170)))
+    block = block_of(X, atoms, np.zeros((5, 13), np.uint8), "xor")
+    rule = priced_rule("xor", (np.full(1300, 1 << 26), np.zeros(13, int)))
+    block.kernels.code_by_beam(block.kernels.priced(block.atoms().words, rule.prices), rule, 2, 3)
+    np.testing.assert_array_equal(factors(block)[1], X[:, :130].reshape(5, 13, 10).sum(axis=2) > 5)

@@ -86,31 +86,20 @@ def same(one: Counts, other: Counts) -> bool:
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in Counts.__dataclass_fields__)
 
 
-@given(priced_factorisations(), ALGEBRAS, st.booleans(), SEEDS)
-def test_a_pass_codes_and_counts_as_the_oracle_does(problem, algebra, from_codes, seed):
+@given(priced_factorisations(), ALGEBRAS, st.sampled_from((None, 0.6, 1.0)), SEEDS)
+def test_a_pass_codes_and_counts_as_the_oracle_does(problem, algebra, share, seed):
+    """From nothing, or from the codes of the atoms that are kept."""
     X, atoms, codes, prices = problem
-    bias = random_bits(seed, 1, X.shape[1], 0.2)
-    kept = np.arange(len(atoms)) if from_codes else None
+    bias, kept, start = random_bits(seed, 1, X.shape[1], 0.2), None, np.zeros_like(codes)
+    if share is not None:
+        kept = np.flatnonzero(random_bits(seed + 1, 1, len(atoms), share)[0])
+        atoms, start, prices = atoms[kept], codes[:, kept], (prices[0], prices[1][kept])
     spec = spec_of(atoms, prices, algebra, bias, kept)
     after, counts = run_pass(bits_of(X), BitMatrix.from_dense(codes), spec, Workers())
-    start = codes if from_codes else np.zeros_like(codes)
     expected = naive.priced_code(X ^ bias, atoms, start, algebra, prices)
     np.testing.assert_array_equal(after.to_dense(), expected)
     assert counts.codes_changed == (expected != start).sum()
     assert_counts(counts, X, atoms, expected, algebra, bias)
-
-
-@given(priced_factorisations(n_atoms=st.integers(2, 6)), ALGEBRAS, st.data())
-def test_rows_start_from_the_codes_of_the_kept_atoms(problem, algebra, data):
-    X, atoms, codes, prices = problem
-    kept = np.array(sorted(data.draw(st.sets(st.integers(0, len(atoms) - 1), max_size=len(atoms) - 1))), np.intp)
-    own = prices[0], np.asarray(prices[1])[kept]
-    after, counts = run_pass(
-        bits_of(X), BitMatrix.from_dense(codes), spec_of(atoms[kept], own, algebra, kept=kept), Workers()
-    )
-    expected = naive.priced_code(X, atoms[kept], codes[:, kept], algebra, own)
-    np.testing.assert_array_equal(after.to_dense(), expected)
-    assert_counts(counts, X, atoms[kept], expected, algebra, np.zeros((1, X.shape[1]), np.uint8))
 
 
 @given(priced_factorisations(), ALGEBRAS, WORKERS, st.sampled_from(("mdl", "mend", "beam")))

@@ -14,7 +14,6 @@ from bitatoms.core.block import Block
 from bitatoms.core.coding import code, code_from_scratch, coding_rule
 from bitatoms.core.device_kernels import DeviceKernels
 from bitatoms.core.host_kernels import HostKernels
-from bitatoms.core.information_sets import draw_columns
 from bitatoms.core.trials import run_trials
 from bitatoms.kernels.structs import TrialPlan
 from bitatoms.parallel import Workers
@@ -54,6 +53,7 @@ def tables(*names):
     return pytest.mark.parametrize("table", [*slow, names[-1]])
 
 
+SLOW = pytest.param(40, 3, None, marks=pytest.mark.slow)  # a kernel of its own
 every_table = tables(*TABLES)
 tables_of_xor = tables("one row", "xor, unknown", "xor")
 tables_of_few_variants = tables("xor", "or, unknown")
@@ -108,7 +108,7 @@ def assert_both(blocks, operation):
 
 
 @tables_of_xor
-@pytest.mark.parametrize(("width", "patience", "max_atoms"), [(4, 2, None), (1, 1, 2), (40, 3, None)])
+@pytest.mark.parametrize(("width", "patience", "max_atoms"), [(4, 2, None), (1, 1, 2), SLOW])
 def test_rows_are_coded_by_a_beam(table, width, patience, max_atoms, monkeypatch):
     """Also if the device has memory for one block of threads only."""
     blocks, rule = blocks_of(table), rule_of(table, max_atoms=max_atoms)
@@ -121,14 +121,6 @@ def test_rows_are_coded_by_a_beam(table, width, patience, max_atoms, monkeypatch
         return block.kernels.code_by_beam(tables, rule, width, patience)
 
     assert_both(blocks, code_some)
-
-
-@tables_of_xor
-@pytest.mark.parametrize("slack", [0, 2])
-def test_rows_are_coded_from_draws(table, slack):
-    blocks, rule, random = blocks_of(table), rule_of(table), np.random.default_rng(0)
-    draws = [draw_columns(blocks[0], random) for _ in range(5)]
-    assert_both(blocks, lambda block: block.kernels.code_from_draws(draws, block._targets(), rule, slack))
 
 
 @every_table
@@ -170,21 +162,15 @@ def test_rows_are_counted(table):
     users = packed(random_bits(5, 7, n, 0.3))
     patterns = packed(random_bits(6, 31, m, 0.1))
     for operation in (
-        lambda block: block.kernels.uses(),
-        lambda block: block.kernels.column_weights(block._read_rows.errors),
-        lambda block: block.votes(0, p),
         lambda block: block.votes(p // 3, p // 2),
         lambda block: block.votes_of(users),
         lambda block: block.pairs(),
         lambda block: block.kernels.members(data),
         lambda block: block.kernels.ones(data),
         lambda block: block.kernels.hash_rows(data),
-        lambda block: block.missed(data),
         lambda block: block.row_costs(rule.prices),
         lambda block: block.kernels.improvable(rule),
         lambda block: block.kernels.improvable(rule._replace(residual_limit=9)),
-        lambda block: block.fixable_errors(np.arange(0, n, 2)),
-        lambda block: block.rows_fixable_at(np.array([m - 1, 0, m // 2])),
         lambda block: block.count_changed_codes(BitMatrix.zeros(n, p)),
     ):
         assert_both(blocks, operation)

@@ -42,7 +42,6 @@ def test_rows_that_would_use_candidates_do_not_add_forbidden_ones(problem, seed)
             assert bool(users[k, j >> 6] >> np.uint64(j & 63) & np.uint64(1)) == (after < before and not forbidden[k])
 
 
-@settings(max_examples=20)
 @given(factorisations(n_atoms=st.integers(1, 8)), SEEDS)
 def test_updates_weigh_votes_by_the_costs_of_errors(problem, seed):
     X, atoms, codes = problem

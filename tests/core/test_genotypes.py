@@ -19,29 +19,21 @@ from bitatoms.core.tied_columns import tied_columns
 from support.strategies import SEEDS, matrices
 
 
-def test_known_genotypes_stay():
-    genotypes = np.array([[0, 1, 2], [2, 1, 0]], np.int8)
-    cells = [(genotypes >= copies).astype(float) for copies in (1, 2)]
-    np.testing.assert_array_equal(dosages(genotype_probabilities(*cells)), genotypes)
+def test_probabilities_of_genotypes_are_those_of_their_cells_if_these_are_possible():
+    expected = np.vstack([np.random.default_rng(0).dirichlet([1, 1, 1], 50), np.eye(3)])
+    found = genotype_probabilities(expected[:, 1:].sum(axis=1), expected[:, 2])
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_array_equal(dosages(found[50:]), [0, 1, 2])
+    impossible = genotype_probabilities(*np.random.default_rng(0).random((2, 1000)))
+    np.testing.assert_allclose(impossible.sum(axis=-1), 1)
+    assert (impossible >= 0).all()
 
 
-def test_probabilities_add_up_and_no_genotype_is_impossible():
-    first, second = np.random.default_rng(0).random((2, 1000))
-    probabilities = genotype_probabilities(first, second)
-    np.testing.assert_allclose(probabilities.sum(axis=-1), 1)
-    assert (probabilities >= 0).all()
-
-
-def test_probabilities_of_possible_genotypes_are_found_from_their_cells():
-    expected = np.random.default_rng(0).dirichlet([1, 1, 1], 50)
-    cells = expected[:, 1:].sum(axis=1), expected[:, 2]
-    np.testing.assert_allclose(genotype_probabilities(*cells), expected, atol=1e-12)
-
-
-def test_a_known_cell_is_kept_against_the_other():
-    np.testing.assert_allclose(genotype_probabilities(0.2, 1.0), [0, 0, 1])
-    np.testing.assert_allclose(genotype_probabilities(0.0, 0.9), [1, 0, 0])
-    np.testing.assert_allclose(genotype_probabilities(1.0, 0.3), [0, 0.7, 0.3])
+@pytest.mark.parametrize(
+    ("first", "second", "expected"), [(0.2, 1.0, [0, 0, 1]), (0.0, 0.9, [1, 0, 0]), (1.0, 0.3, [0, 0.7, 0.3])]
+)
+def test_a_known_cell_is_kept_against_the_other(first, second, expected):
+    np.testing.assert_allclose(genotype_probabilities(first, second), expected)
 
 
 @pytest.mark.parametrize("seed", range(3))

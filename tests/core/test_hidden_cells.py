@@ -30,13 +30,6 @@ def test_folds_are_disjoint_known_cells(X, unknown, width, seed):
         np.testing.assert_array_equal(fold, expected)
 
 
-def test_a_fold_has_about_the_share_and_depends_on_the_seed():
-    data = BitMatrix.zeros(200, 100)
-    first, again, other = (next(hidden_folds(data, 1, 0.1, np.random.default_rng(seed))) for seed in (0, 0, 1))
-    assert first == again != other
-    assert first.density == pytest.approx(0.1, abs=0.01)
-
-
 def test_large_tables_are_drawn_in_chunks(monkeypatch):
     data = BitMatrix.zeros(200, 100)
     expected = list(hidden_folds(data, 2, 0.2, np.random.default_rng(0)))

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-import naive
 from bitatoms.core import information_sets
-from bitatoms.core.coding import code, code_by_beam, coding_rule
+from bitatoms.core.coding import coding_rule
 from bitatoms.core.information_sets import (
     N_DRAWS,
     code_from_information_sets,
@@ -14,41 +13,11 @@ from bitatoms.core.information_sets import (
     find_hard_rows,
     supports,
 )
-from bitatoms.core.objective import Objective, unit_prices
+from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted as planted_table
 from bitatoms.parallel import Workers
-from support.blocks import (
-    assert_consistent,
-    block_of,
-    factors,
-    priced_rule,
-)
+from support.blocks import assert_consistent, block_of, factors, priced_rule
 from support.strategies import planted, random_bits, random_prices
-
-
-@pytest.mark.parametrize("n_atoms", [1, 20, 64, 65, 128])
-def test_without_noise_the_codes_are_the_true_ones(n_atoms):
-    """One draw is enough, also from other codes, and also if some cells are unknown, then with some more."""
-    atoms, true = random_bits(0, n_atoms, 200, 0.5), random_bits(1, 70, n_atoms, 0.4)
-    assert naive.rank(atoms) == n_atoms
-    X = naive.product(true, atoms, "xor")
-    rule = coding_rule("mdl", "xor", None, 0, unit_prices(200, n_atoms))
-    for codes in (np.zeros_like(true), random_bits(2, 70, n_atoms, 0.5)):
-        block = block_of(X, atoms, codes, "xor")
-        code_from_information_sets(block, rule, np.random.default_rng(0), 1)
-        np.testing.assert_array_equal(factors(block)[1], true)
-        assert not block.wrong().any()
-
-
-def test_it_finds_codes_of_many_atoms_that_other_coders_miss():
-    data = planted_table(100, 100, 20, atom_density=0.5, code_density=0.5, noise=0.03, random_state=0)
-    shares = []
-    for coder in (code, code_by_beam, lambda *args: code_from_information_sets(*args, np.random.default_rng(0))):
-        block = block_of(data.X, data.atoms, np.zeros_like(data.codes), "xor")
-        coder(block, Objective(False, "xor").rule(block))
-        shares.append((factors(block)[1] == data.codes).all(axis=1).mean())
-    assert max(shares[:2]) < 0.5
-    assert shares[2] > 0.97
 
 
 @pytest.mark.parametrize(("more_errors", "is_taken"), [(1, True), (2, True), (3, False)])

@@ -1,4 +1,4 @@
-"""Lifts of atoms and of their features, computed by hand."""
+"""Lifts of atoms and of their features: of the training table by definition, and where there is none."""
 
 from dataclasses import replace
 
@@ -10,35 +10,6 @@ from bitatoms.bits import BitMatrix
 from bitatoms.core.lifts import AtomCounts, lifts_of
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
-ROWS = np.array(
-    [[1, 1, 1], [1, 1, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 1], [1, 0, 0]],
-    np.uint8,
-)  # shares: 5/8, 4/8, 5/8; two rows have all three
-
-
-def counts_of(X, n_known=None, atom_known=None, **more):
-    """Return the counts of a table and the atom of its first three columns."""
-    known = len(X) if n_known is None else n_known
-    of_atom = {"complete": np.array([2]), "atom_known": len(X) if atom_known is None else atom_known}
-    of_atom["lacking"] = np.array([1, 1, 1])
-    return AtomCounts((X == 1).sum(axis=0), known, **of_atom | more)
-
-
-def test_the_lift_compares_complete_rows_with_the_product_of_shares():
-    expected, whole, members = lifts_of(BitMatrix.from_dense([[1, 1, 1]]), np.zeros(3, np.uint8), counts_of(ROWS))
-    assert expected.tolist() == [8 * 5 / 8 * 4 / 8 * 5 / 8]
-    assert whole.tolist() == [2 / expected[0]]
-    np.testing.assert_allclose(members, [2 / 3 / (5 / 8), 2 / 3 / (4 / 8), 2 / 3 / (5 / 8)])
-
-
-def test_a_feature_that_the_bias_sets_counts_by_its_absence():
-    bias = np.array([0, 0, 1], np.uint8)  # one row has the first two features and not the third, two have all three
-    counts = counts_of(ROWS, complete=np.array([1]), lacking=np.array([0, 1, 2]))
-    expected, whole, members = lifts_of(BitMatrix.from_dense([[1, 1, 1]]), bias, counts)
-    assert expected.tolist() == [8 * 5 / 8 * 4 / 8 * 3 / 8]
-    np.testing.assert_allclose(members, [1 / (5 / 8), 1 / 2 / (4 / 8), 1 / 3 / (3 / 8)])
-    assert whole[0] == 1 / expected[0]
 
 
 def test_what_chance_does_not_explain_at_all_has_no_lift():

@@ -73,7 +73,6 @@ def test_frequencies_are_counted_from_packed_rows(factors, algebra, seed):
     np.testing.assert_array_equal(counted.frequencies.uses, expected.uses)
 
 
-@settings(max_examples=20)
 @given(factorisations(st.sampled_from((1, 5, 17)), st.sampled_from((1, 8, 65))), st.sampled_from(ALGEBRAS), SEEDS)
 def test_codes_are_shortened_as_by_the_oracle(factors, algebra, seed):
     X, atoms, codes = factors
@@ -82,7 +81,7 @@ def test_codes_are_shortened_as_by_the_oracle(factors, algebra, seed):
     frequencies = frequencies_of(X, atoms, codes, algebra, bias)
     coder = coder_of(atoms, algebra, bias, frequencies, max_atoms_per_sample=max_atoms)
     data = bits_of(X)
-    described = coder.describe(data, SINGLE)
+    described = coder.describe(data, Workers(2, 64))
     start = coder.model.code(data, SINGLE).codes().to_dense()
     counts = frequencies.cells, frequencies.uses
     expected = [
@@ -145,13 +144,14 @@ def incomplete(request):
     return Model.from_factorization(result), BitMatrix.from_any(X, missing="unknown")
 
 
-def test_sampled_codes_have_the_probabilities_of_all_codes(incomplete):
-    model, data = incomplete[0], incomplete[1][:80]
+@pytest.mark.parametrize("max_atoms", [None, 1])
+def test_sampled_codes_have_the_probabilities_of_all_codes(incomplete, max_atoms):
+    model, data = replace(incomplete[0], max_atoms_per_sample=max_atoms), incomplete[1][:40]
     exact = RowCoder(model, Frequencies.of_result(model))
-    sampled = replace(exact, averaging=Averaging(most_atoms=0, sampling=Sampling(skipped=10, kept=5000)))
+    sampled = replace(exact, averaging=Averaging(most_atoms=0, sampling=Sampling(skipped=10, kept=3000)))
     expected = exact.cell_probabilities(data, SINGLE)
-    assert ((expected > 0.2) & (expected < 0.8)).sum() > 100  # some codes are ambiguous
-    np.testing.assert_allclose(sampled.cell_probabilities(data, SINGLE), expected, atol=0.05)
+    assert ((expected > 0.2) & (expected < 0.8)).sum() > 50  # some codes are ambiguous
+    np.testing.assert_allclose(sampled.cell_probabilities(data, SINGLE), expected, atol=0.06)
 
 
 def test_codes_are_sampled_if_there_are_more_atoms_than_the_limit(incomplete):

@@ -81,40 +81,62 @@ def test_expected_rows_are_those_of_all_sets_of_columns(table):
         np.testing.assert_allclose(margins.expected_together(*pairs.T), together, rtol=1e-9)
 
 
+def compared(tables, columns, **how):
+    """Assert that chance explains columns as the oracle says; return whether pairs, and all, are explained."""
+    found = []
+    for X in tables:
+        pair, together = surprising_bits(margins_of(X), X, columns, **how)
+        assert is_explained(X, columns, **how) == (max(pair, together) <= 0)
+        found.append((pair <= 0, together <= 0))
+    return found
+
+
 @pytest.mark.parametrize("is_copy", [False, True])
 @pytest.mark.parametrize(
     ("columns", "are_rare"), [([70, 80], False), ([61, 71, 81], False), (list(range(60, 66)), True)]
 )
 def test_surprises_are_compared_with_the_bits_of_a_choice(table, columns, are_rare, is_copy):
     """The columns occur together in ever more rows, until chance no longer explains them."""
-    found = []
-    for n_rows in range(5 if are_rare else 16):
-        X = table.astype(np.int64)
-        X[:, columns] *= not are_rare
-        X[:n_rows, columns] = 1
-        pair, together = surprising_bits(margins_of(X), X, columns, is_copy=is_copy)
-        assert is_explained(X, columns, is_copy=is_copy) == (max(pair, together) <= 0)
-        found.append((pair <= 0, together <= 0))
+
+    def tables():
+        for n_rows in range(5 if are_rare else 16):
+            X = table.astype(np.int64)
+            X[:, columns] *= not are_rare
+            X[:n_rows, columns] = 1
+            yield X
+
+    found = compared(tables(), columns, is_copy=is_copy)
     assert found[0] == (True, True)
     assert ((True, False) if are_rare else (False, True)) in found  # two of them surprise last, or first
+    assert is_explained(table, columns[:1])
+    assert is_explained(table, [])
 
 
 def test_all_of_some_columns_are_compared_with_the_bits_to_choose_them(table):
     """They occur together in two rows: the more rows have one of them, the less does this surprise."""
-    columns, found = list(range(60, 66)), set()
-    for n_ones in range(8):
+    columns = list(range(60, 66))
+
+    def tables():
+        for n_ones in range(8):
+            X = table.astype(np.int64)
+            X[:, columns] = 0
+            X[:2, columns] = X[np.arange(2, 2 + n_ones), np.resize(columns, n_ones)] = 1
+            yield X
+
+    assert set(compared(tables(), columns)) == {(True, False), (True, True)}
+
+
+def test_columns_that_exclude_each_other_surprise_by_a_bit_more(table):
+    """The columns occur together in ever fewer rows; there are twice as many surprises to choose from."""
+    tables = []
+    for n_rows in range(0, 400, 20):
         X = table.astype(np.int64)
-        X[:, columns] = 0
-        X[:2, columns] = X[np.arange(2, 2 + n_ones), np.resize(columns, n_ones)] = 1
-        pair, together = surprising_bits(margins_of(X), X, columns)
-        assert is_explained(X, columns) == (max(pair, together) <= 0)
-        found.add((pair <= 0, together <= 0))
-    assert found == {(True, False), (True, True)}
-
-
-def test_one_column_is_explained(table):
-    assert is_explained(table, [0])
-    assert is_explained(table, [])
+        X[:, :2] = np.random.default_rng(1).random((len(X), 2)) < 0.3
+        X[:n_rows, 1] &= 1 - X[:n_rows, 0]
+        tables.append(X)
+    found = compared(tables, [0, 1], either_way=True)
+    assert (all(found[0]), all(found[-1])) == (True, False)
+    assert is_explained(tables[-1], [0, 1])  # only that they exclude each other surprises
 
 
 def test_classes_differ_by_two_percent():
@@ -125,19 +147,6 @@ def test_classes_differ_by_two_percent():
     assert (counts[:50] == 1).all()
     assert (largest[50:] < math.exp(1 / 50) * smallest[50:] + 1e-9).all()
     assert len(counts) == 50 + math.ceil(50 * math.log(5000 / 50))
-
-
-def test_columns_that_exclude_each_other_surprise_by_a_bit_more(table):
-    """The columns occur together in ever fewer rows; there are twice as many surprises to choose from."""
-    found = []
-    for n_rows in range(0, 400, 20):
-        X = table.astype(np.int64)
-        X[:, :2] = np.random.default_rng(1).random((len(X), 2)) < 0.3
-        X[:n_rows, 1] &= 1 - X[:n_rows, 0]
-        beyond = surprising_bits(margins_of(X), X, [0, 1], either_way=True)
-        found.append(is_explained(X, [0, 1], either_way=True))
-        assert found[-1] == (max(beyond) <= 0)
-    assert found[0] > found[-1]
 
 
 def test_related_pairs_surprise_by_the_bits_of_an_atom(table):
@@ -204,26 +213,6 @@ def test_windows_and_large_atoms(table):
     one, other = some[:-1], some[1:]
     expected = margins.expected_together(columns[one], columns[other])
     np.testing.assert_array_equal(window.expected_together(one, other), expected)
-
-
-def test_expected_numbers_are_those_of_shuffled_tables(table):
-    """Pairs of rows exchange ones that only one of them has: rows and columns keep their numbers of ones."""
-    random, X, n = np.random.default_rng(0), table.astype(bool), len(table)
-    together, n_tables = np.zeros((4, 4)), 8
-    for number in range(n_tables):
-        for _ in range(3 if number else 10):
-            order = random.permutation(n)
-            for one, other in zip(order[: n // 2], order[n // 2 :], strict=True):
-                mine, theirs = np.flatnonzero(X[one] & ~X[other]), np.flatnonzero(X[other] & ~X[one])
-                k = min(len(mine), len(theirs))
-                swapped = np.concatenate([random.permutation(mine)[:k], random.permutation(theirs)[:k]])
-                X[np.ix_([one, other], swapped)] ^= True
-        together += X[:, :4].T.astype(np.int64) @ X[:, :4]
-    one, other = np.triu_indices(4, 1)
-    expected = margins_of(table).expected_together(one, other)
-    assert (together[one, other] / n_tables / expected).mean() == pytest.approx(1, abs=0.1)
-    ones = table.sum(axis=0)
-    assert (expected > 1.3 * ones[one] * ones[other] / n).all()
 
 
 @pytest.mark.parametrize(("count", "expected"), [(12, 3.0), (2, 0.01), (1, 8.0), (0, 8.0), (5, 5.0)])

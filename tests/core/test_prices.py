@@ -38,16 +38,6 @@ def test_prices_are_the_nearest_integers_to_the_slopes(data, n_rows, n_features,
     assert prices.bits.max() == MAX_PRICE
 
 
-def test_prices_are_rounded_not_cut_off():
-    """Both prices of this example have a fraction above one half."""
-    bits, per_use = expected_prices(1000, [1000, 1000], [1, 48], [400])
-    assert bits[1] % 1 > 0.5
-    assert per_use[0] % 1 > 0.5
-    prices = codelength_prices(1000, 1000, np.array([1, 48]), np.array([400]))
-    assert prices.bits.tolist() == [MAX_PRICE, int(bits[1]) + 1]
-    assert prices.uses[0] == int(per_use[0]) + 1
-
-
 @pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
 def test_rows_outside_the_search_pay_their_share_of_an_atom_rounded(share):
     objective = Objective(by_codelength=True, algebra="xor", share=share)

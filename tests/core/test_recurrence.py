@@ -31,13 +31,6 @@ def test_overlaps_equal_the_oracle(seed, n_features, n_first, n_second, has_bias
         assert value == naive.overlap(first[j], biases[0], second[k], biases[1])
 
 
-def test_a_feature_that_the_bias_sets_is_said_to_be_absent():
-    atom = [[1, 1, 1, 0]]
-    assert overlaps(result(atom, [0, 0, 0, 0]), result(atom, [0, 0, 0, 1])) == 1
-    assert overlaps(result(atom, [0, 0, 0, 0]), result(atom, [0, 0, 1, 0])) == 2 / 4
-    assert overlaps(result(atom, [1, 1, 1, 0]), result(atom, [0, 0, 0, 0])) == 0
-
-
 def test_an_atom_without_ones_overlaps_with_none():
     nothing = result([[0, 0, 0]], [1, 0, 0])
     assert overlaps(nothing, nothing) == 0
@@ -49,10 +42,6 @@ def test_matching_equals_the_oracle(seed, n_rows, n_columns):
     """With many ties."""
     table = np.random.default_rng(seed).integers(0, 4, (n_rows, n_columns)) / 3
     np.testing.assert_array_equal(match_atoms(table), naive.match_atoms(table))
-
-
-def test_a_duplicate_finds_only_one_partner():
-    np.testing.assert_array_equal(match_atoms(np.array([[1.0, 0.2], [1.0, 0.2], [0.9, 0.0]])), [1, 0.2, 0])
 
 
 def test_shares_are_of_the_searches():

@@ -10,21 +10,9 @@ import naive
 from bitatoms import BitMatrix, factorize
 from bitatoms.core.model import Model
 from bitatoms.core.pass_spec import PassSpec, coded_block
-from bitatoms.core.remembered import (
-    frequent_codes,
-    hard_codes,
-    max_remembered,
-)
+from bitatoms.core.remembered import frequent_codes, hard_codes, max_remembered
 from bitatoms.parallel import Workers
-from support.blocks import (
-    ALGEBRAS,
-    LIMITS,
-    WORKERS,
-    bits_of,
-    block_of,
-    priced_rule,
-    within,
-)
+from support.blocks import ALGEBRAS, LIMITS, WORKERS, bits_of, block_of, priced_rule, within
 from support.strategies import priced_factorisations, random_bits
 
 RESIDUAL_LIMITS = st.sampled_from((0, 3))

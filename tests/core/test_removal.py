@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 import naive
 from bitatoms.core.removal import AtomRemoval
@@ -11,7 +11,6 @@ from support.blocks import ALGEBRAS, WORKERS, block_of, factors, priced_rule
 from support.strategies import priced_factorisations
 
 
-@settings(max_examples=20)
 @given(priced_factorisations(), ALGEBRAS, WORKERS)
 def test_changes_of_parts_of_the_users_add_up(problem, algebra, workers):
     X, atoms, codes, prices = problem

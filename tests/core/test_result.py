@@ -27,31 +27,35 @@ def test_without_atoms_it_says_so_also_where_there_is_a_bias(result, row):
     assert NO_ATOM not in result.summary()
 
 
-def test_a_comparison_of_searches_that_were_cut_short_is_not_called_final(result):
-    final = result.summary()
-    assert f"XOR needs {result.codelengths['xor']} bits" in final
-    assert "not final" not in final
-    cut = replace(result, ended="max_time").summary()
-    assert "The search ended at its time limit: with more time it may find more." in cut
-    assert "This comparison is not final: the search was cut short." in cut
+LITTLE, NOTHING = {"bits_without": 1.01, "ended": "converged"}, {"bits_without": 1, "ended": "converged"}
+SAMPLED = {"codelengths": {"or": 1}, "compared": {"or": 1, "xor": 2}}  # as after passes over all rows
+NO_SAVING = "no fewer than without atoms.\nThese atoms save no bits: the fewest wrong cells were sought.\n"
 
 
-def test_what_was_tried_is_not_advised(result):
-    small = replace(result, bits_without=int(1.01 * result.codelength.total), ended="converged")
-    assert "a thorough search or more rows may save more" in small.summary()
-    assert "a thorough search, XOR or more rows may" in replace(small, codelengths={"or": 1}).summary()
-    sampled = replace(small, codelengths={"or": 1}, compared={"or": 1, "xor": 2})  # as after passes over all rows
-    assert "a thorough search or more rows may" in sampled.summary()
-    thorough = ba.factorize(X, algebra="or", search="thorough", random_state=0)
-    assert thorough.untried == ("xor", "rows")
+@pytest.mark.parametrize(
+    ("changes", "text", "other"),
+    [
+        ({}, "XOR needs {xor} bits", "not final"),
+        ({"ended": "max_time"}, "The search ended at its time limit: with more time it may find more.", "a saving"),
+        ({"ended": "max_time"}, "This comparison is not final: the search was cut short.", "a saving"),
+        (LITTLE, "a thorough search or more rows may save more", "XOR or more"),
+        (LITTLE | {"codelengths": {"or": 1}}, "a thorough search, XOR or more rows may", "not final"),
+        (LITTLE | SAMPLED, "a thorough search or more rows may", "XOR or more"),
+        (NOTHING | {"objective": "errors"}, NO_SAVING, "saving"),
+        (NOTHING | {"objective": "codelength"}, "These atoms save no bits.\n", "saving"),
+    ],
+)
+def test_what_it_says_and_does_not_say(result, changes, text, other):
+    """What was tried is not advised, a comparison that was cut short is not final, and no bits are not a saving."""
+    factor = changes.get("bits_without")
+    bits = {"bits_without": int(factor * result.codelength.total)} if factor else {}
+    summary = replace(result, **changes | bits).summary()
+    assert text.format(xor=result.codelengths["xor"]) in summary
+    assert other not in summary
 
 
-def test_atoms_that_save_no_bits_are_not_called_a_saving(result):
-    longer = replace(result, bits_without=result.codelength.total, ended="converged", objective="errors")
-    text = longer.summary()
-    assert "no fewer than without atoms.\nThese atoms save no bits: the fewest wrong cells were sought.\n" in text
-    assert "saving" not in text
-    assert "These atoms save no bits.\n" in replace(longer, objective="codelength").summary()
+def test_a_thorough_search_has_tried_itself():
+    assert ba.factorize(X, algebra="or", search="thorough", random_state=0).untried == ("xor", "rows")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ SINGLE = Workers(1)
 
 
 @pytest.fixture(scope="module", params=[0.0, 0.1])
-def fitted(request, few_trials):
+def fitted(request):
     X = ba.datasets.planted(300, 70, 4, algebra="or", code_density=0.3, noise=0.05, random_state=0).X.astype(float)
     X[np.random.default_rng(0).random(X.shape) < request.param] = np.nan
     return ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(X), X

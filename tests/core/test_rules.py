@@ -16,7 +16,7 @@ ALL = RuleLimits(0.0, 0.0, 0.0)
 
 
 @pytest.fixture(scope="module", params=["all known", "unknown", "bias"])
-def fitted(request, few_trials):
+def fitted(request):
     """A table as numbers, and its model."""
     X = ba.datasets.planted(400, 20, 4, algebra="or", code_density=0.3, atom_density=0.2, noise=0.06, random_state=3).X
     cells = (X ^ (request.param == "bias")).astype(float)
@@ -111,12 +111,10 @@ def test_a_rule_is_a_sentence():
 def test_itemsets_have_all_parts_of_the_rules(fitted):
     cells, model = fitted
     learned, rules = model.as_model(), model.rules(cells)
-    chunks = lambda: [ba.Table.from_any(cells).bits]  # noqa: E731
-    itemsets = dict(find_itemsets(learned, rules, chunks))
+    itemsets = dict(find_itemsets(learned, rules, lambda: [ba.Table.from_any(cells).bits]))
     for rule in rules:
-        both = learned.names_of_members(
-            sorted(column_and_value(name)[0] for name in (*rule.antecedent, rule.consequent))
-        )
+        columns = sorted(column_and_value(name)[0] for name in (*rule.antecedent, rule.consequent))
+        both = learned.names_of_members(columns)
         assert itemsets[both] == rule.support
         assert all((name,) in itemsets for name in both)
     for items, support in itemsets.items():
@@ -135,10 +133,9 @@ def test_a_model_without_counts_asks_for_the_table():
 
 def test_very_large_atoms_have_no_rules_and_long_rules_no_itemsets(monkeypatch, fitted):
     cells, model = fitted
-    chunks = lambda: [ba.Table.from_any(cells).bits]  # noqa: E731
     rules = model.rules(cells)
     monkeypatch.setattr("bitatoms.core.rules._MAX_ITEMSET", 1)
-    assert find_itemsets(model.as_model(), rules, chunks) == []
+    assert find_itemsets(model.as_model(), rules, lambda: [ba.Table.from_any(cells).bits]) == []
     sizes = model.components_.sum(axis=1)
     monkeypatch.setattr("bitatoms.core.rules._MAX_FEATURES", sizes.min())
     atoms = {rule.atom for rule in model.rules()} | {rule.atom for rule in model.rules(cells)}

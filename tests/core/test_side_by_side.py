@@ -21,8 +21,7 @@ def table(with_unknown):
 
 
 @pytest.mark.parametrize(
-    ("algebra", "with_unknown"),
-    [("xor", "none"), ("or", "none"), ("or", "some columns"), ("xor", "all columns")],
+    ("algebra", "with_unknown"), [("xor", "none"), ("or", "none"), ("or", "some columns"), ("xor", "all columns")]
 )
 def test_the_parts_make_the_whole(algebra, with_unknown):
     X = table(with_unknown)

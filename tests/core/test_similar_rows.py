@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import naive
-from bitatoms import BitMatrix
 from bitatoms.core.similar_rows import NeighbourPlan, Settings, SimilarRows, fit_similar_rows
 from bitatoms.parallel import Workers
+from support.blocks import bits_of
 
 WORKERS = Workers(1)
 
@@ -18,17 +18,13 @@ def random_cells(n_rows, n_cols, share, seed=0):
     return np.where(random.random(cells.shape) < share, np.uint8(2), cells)
 
 
-def as_bits(cells):
-    return BitMatrix.from_dense((cells == 1).astype(np.uint8)).with_unknown(BitMatrix.from_dense(cells > 1))
-
-
 @pytest.mark.parametrize("n_cols", [1, 63, 64, 65, 130, 200])
 @pytest.mark.parametrize("radius", [0, 1, 9])
 def test_votes_are_those_of_the_definition(n_cols, radius):
     cells, others = random_cells(4, n_cols, 0.3), random_cells(9, n_cols, 0.2, seed=1)
     cells[0, 0] = 2
     settings = Settings(radius, 0.3, 0.5)
-    predicted = SimilarRows(as_bits(others), settings, None).unknown_probabilities(as_bits(cells), WORKERS)
+    predicted = SimilarRows(bits_of(others), settings, None).unknown_probabilities(bits_of(cells), WORKERS)
     n_known = (others < 2).sum(axis=0)
     shares = ((others == 1).sum(axis=0) + 0.5) / (n_known + 1)
     expected = []
@@ -40,13 +36,13 @@ def test_votes_are_those_of_the_definition(n_cols, radius):
 
 def test_a_row_does_not_vote_on_its_own_unknown_cells():
     cells = np.array([[0, 1, 1, 2], [0, 1, 1, 1], [1, 0, 0, 0]], np.uint8)
-    rows = SimilarRows(as_bits(cells), Settings(0, 2.0, 0.01), None)
-    assert rows.unknown_probabilities(as_bits(cells), WORKERS) == pytest.approx([0.99], abs=0.01)
+    rows = SimilarRows(bits_of(cells), Settings(0, 2.0, 0.01), None)
+    assert rows.unknown_probabilities(bits_of(cells), WORKERS) == pytest.approx([0.99], abs=0.01)
 
 
 def test_known_cells_stay_and_hidden_values_have_no_influence():
     cells = random_cells(40, 70, 0.2)
-    data = as_bits(cells)
+    data = bits_of(cells)
     rows = fit_similar_rows(data, np.random.default_rng(0), WORKERS)
     probabilities = rows.cell_probabilities(data, WORKERS)
     known = cells < 2
@@ -68,17 +64,28 @@ def mosaic():
 
 def test_windows_are_narrow_where_rows_are_alike_only_in_parts(mosaic):
     X, mask = mosaic
-    data = as_bits(np.where(mask, np.uint8(2), X))
+    data = bits_of(np.where(mask, np.uint8(2), X))
     rows = fit_similar_rows(data, np.random.default_rng(0), WORKERS)
-    assert rows.settings.radius <= 1
+    assert rows.settings == Settings(radius=0, decay=0.4, prior=1.0)
+    alone = rows.cell_probabilities(data, WORKERS)
+    np.testing.assert_array_equal(rows.cell_probabilities(data, Workers(3, 64)), alone)
     assert (rows.completed(data, WORKERS).to_dense() == X)[mask].mean() > 0.98
     everything = SimilarRows(data, rows.settings._replace(radius=19), None)
     assert (everything.completed(data, WORKERS).to_dense() == X)[mask].mean() < 0.9
 
 
+def test_windows_are_wide_where_rows_are_alike_everywhere():
+    random = np.random.default_rng(0)
+    shares = 0.2 + 0.6 * random.random((3, 640))
+    cells = (random.random((300, 640)) < shares[random.integers(3, size=300)]).astype(np.uint8)
+    cells[random.random(cells.shape) < 0.05] = 2
+    found = fit_similar_rows(bits_of(cells), random, WORKERS).settings
+    assert found == Settings(radius=9, decay=0.05, prior=0.01)  # all words
+
+
 def test_many_rows_are_sampled(mosaic):
     X, mask = mosaic
-    data = as_bits(np.where(mask, np.uint8(2), X))
+    data = bits_of(np.where(mask, np.uint8(2), X))
     rows = fit_similar_rows(data, np.random.default_rng(0), WORKERS, NeighbourPlan(most_rows=60))
     assert len(rows.rows) == 60
     assert (rows.completed(data, WORKERS).to_dense() == X)[mask].mean() > 0.95
@@ -86,7 +93,7 @@ def test_many_rows_are_sampled(mosaic):
 
 @pytest.mark.parametrize("shape", [(0, 5), (1, 1), (2, 3), (5, 0)])
 def test_small_tables(shape):
-    data = as_bits(np.full(shape, 2, np.uint8))
+    data = bits_of(np.full(shape, 2, np.uint8))
     rows = fit_similar_rows(data, np.random.default_rng(0), WORKERS)
     assert rows.cell_probabilities(data, WORKERS).shape == shape
     assert (rows.cell_probabilities(data, WORKERS) == 0.5).all()

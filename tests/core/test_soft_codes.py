@@ -19,7 +19,7 @@ from support.strategies import SEEDS, factorisations, random_bits
 pytestmark = pytest.mark.usefixtures("few_trials")
 
 ALGEBRAS = st.sampled_from(("xor", "or"))
-WIDTHS = st.sampled_from((1, 63, 64, 65, 130))
+ROWS, WIDTHS = st.sampled_from((0, 1, 5, 12)), st.sampled_from((1, 63, 64, 65, 130))
 SINGLE = Workers(1)
 
 
@@ -42,39 +42,22 @@ def random_counts(seed, n_cols, n_atoms, n_samples=20):
 
 
 @settings(max_examples=40)
-@given(factorisations(st.sampled_from((0, 1, 5, 17)), WIDTHS), ALGEBRAS, st.sampled_from((0.0, 0.3)), SEEDS)
-def test_soft_codes_are_differences_of_bits_with_and_without_an_atom(factors, algebra, bias_density, seed):
-    X, atoms, codes = factors
+@given(factorisations(ROWS, WIDTHS), ALGEBRAS, st.sampled_from((0.0, 0.3)), st.integers(0, 4), SEEDS)
+def test_soft_codes_are_differences_of_bits_with_and_without_an_atom(factors, algebra, bias_density, n_groups, seed):
+    """Also by groups of atoms that share no columns, in chunks of rows, and for the ones of a table."""
+    (X, atoms, codes), random = factors, np.random.default_rng(seed)
+    if n_groups:
+        atoms *= random.integers(n_groups, size=(len(atoms), 1)) == random.integers(n_groups, size=X.shape[1])
     bias = random_bits(seed, 1, X.shape[1], bias_density)[0]
     counts = random_counts(seed, X.shape[1], len(atoms))
-    model = model_of(atoms, algebra, bias, counts)
-    found = model.soft_codes(bits_of(X), BitMatrix.from_dense(codes), SINGLE)
-    assert found.shape == codes.shape
-    assert found.dtype == np.float64
-    np.testing.assert_allclose(found, naive.soft_codes(X, atoms, codes, algebra, bias, *counts), atol=1e-9)
-
-
-@given(ALGEBRAS, st.sampled_from((65, 200)), st.sampled_from((0.0, 0.1)), st.integers(1, 4), st.booleans(), SEEDS)
-def test_soft_codes_by_groups_of_atoms(algebra, n_cols, unknown, n_groups, has_bias, seed):
-    """Groups of atoms that share no columns, and chunks of rows, give the same values; so do the ones of a table."""
-    random = np.random.default_rng(seed)
-    atoms = random_bits(seed, 5, n_cols, 0.3)
-    atoms *= random.integers(n_groups, size=(5, 1)) == random.integers(n_groups, size=n_cols)
-    X, codes = random_bits(seed + 1, 12, n_cols, 0.3), random_bits(seed + 2, 12, 5, 0.4)
-    X[random_bits(seed + 3, 12, n_cols, unknown) == 1] = 2
-    bias = random_bits(seed + 4, 1, n_cols, 0.1 * has_bias)[0]
-    counts = random_counts(seed, n_cols, 5)
-    data, packed_codes = bits_of(X), BitMatrix.from_dense(codes)
     expected = naive.soft_codes(X, atoms, codes, algebra, bias, *counts)
-    with (
-        mock.patch.multiple("bitatoms.core.pass_spec", _MIN_SPLIT=1, _GROUP_COLUMNS=seed % 30 + 1),
-        mock.patch("bitatoms.core.model._CHUNK_CELLS", 1000),
-    ):
-        model = model_of(atoms, algebra, bias, counts)
-        np.testing.assert_allclose(model.soft_codes(data, packed_codes, SINGLE), expected, atol=1e-9)
-        if not unknown:
-            sparse = SparseBits.from_bits(data.filled())
-            np.testing.assert_allclose(model.soft_codes(sparse, packed_codes, SINGLE), expected, atol=1e-9)
+    sizes = {"_MIN_SPLIT": 1, "_GROUP_COLUMNS": seed % 30 + 1} if n_groups else {"_MIN_SPLIT": 1 << 11}
+    with mock.patch.multiple("bitatoms.core.pass_spec", **sizes), mock.patch("bitatoms.core.model._CHUNK_CELLS", 700):
+        model, data = model_of(atoms, algebra, bias, counts), bits_of(X)
+        for rows in (data, *([SparseBits.from_bits(data)] if data.unknown is None else [])):
+            found = model.soft_codes(rows, BitMatrix.from_dense(codes), SINGLE)
+            assert (found.shape, found.dtype) == (codes.shape, np.float64)
+            np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("has_ones", [False, True])

@@ -1,7 +1,5 @@
 """Columns whose unknown cells are filled in together."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,17 +43,11 @@ def as_bits(X, unknown):
     return BitMatrix.from_any(np.where(unknown, np.nan, X), missing="unknown")
 
 
-def test_kinds_of_groups_are_found():
-    groups = [("exclusive", 3), ("nested", 2), ("free", 2), ("one-hot", 2), ("apart", 2), ("exclusive", 2)]
-    tied = tied_columns(as_bits(*table(groups, 200, 0)))
-    assert tied.nested.tolist() == [[3, 4]]
-    found = {tuple(columns): bool(none) for each in tied.exclusive for columns, none in zip(*each, strict=True)}
-    assert found == {(0, 1, 2): True, (7, 8): False, (11, 12): True}
-
-
 def test_the_second_column_may_come_first():
     X, unknown = table([("nested", 2)], 100, 0)
     assert tied_columns(as_bits(X[:, ::-1], unknown)).nested.tolist() == [[1, 0]]
+    only_first = tied_columns(as_bits(X * [1, 0], unknown))  # columns that exclude each other are not nested, too
+    assert (len(only_first.exclusive), only_first.nested.size) == (1, 0)
     equal = np.repeat(X[:, :1], 2, axis=1)
     assert tied_columns(as_bits(equal, unknown)).nested.tolist() == [[0, 1]]
 
@@ -117,15 +109,21 @@ def test_an_imputer_fills_in_tied_columns_together(method):
     assert all((filled[:, start + 1] <= filled[:, start]).all() for start in range(12, 18, 2))
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_groups_agree_with_an_oracle(order):
-    groups = [[("exclusive", 2), ("free", 3), ("nested", 2)][k] for k in order]
-    X, unknown = table(groups, 60, 3)
+KINDS = [("exclusive", 3), ("nested", 2), ("free", 2), ("one-hot", 2), ("apart", 2), ("free", 3)]
+
+
+@given(st.permutations(KINDS), st.sampled_from((60, 200)), SEEDS)
+def test_groups_agree_with_an_oracle(groups, n_rows, seed):
+    """Of columns that exclude each other, all may be zero in a row, unless this is in no row."""
+    X, unknown = table(groups, n_rows, seed)
     tied = tied_columns(as_bits(X, unknown))
-    expected = naive.tied_runs(np.where(unknown, 2, X).astype(int))
     found = {tuple(columns): "exclusive" for each in tied.exclusive for columns in each.columns.tolist()}
     found |= {tuple(sorted(pair)): "nested" for pair in tied.nested.tolist()}
-    assert found == expected
+    assert found == naive.tied_runs(np.where(unknown, 2, X).astype(int))
+    for each in tied.exclusive:
+        for columns, none in zip(*each, strict=True):
+            known = ~unknown[:, columns[0]]
+            assert none == (X[known][:, columns].sum(axis=1) == 0).any()
 
 
 def test_a_known_cell_decides_between_the_combinations_that_it_allows():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
@@ -25,7 +25,6 @@ def tried(block, algebra, seed=0, n_trials=12, exactly=False, pool=None, limits=
 
 @pytest.mark.parametrize("algebra", ALGEBRAS)
 @pytest.mark.parametrize("exactly", [False, True])
-@settings(max_examples=20)
 @given(factorisations(**SMALL, n_atoms=st.integers(1, 5)), SEEDS, st.sampled_from(((None, 0), (2, 0), (1, 2))))
 def test_states_stay_consistent_and_within_the_limits(algebra, exactly, given, seed, limits):
     X, atoms, codes = given

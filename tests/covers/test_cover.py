@@ -24,16 +24,18 @@ pytestmark = pytest.mark.usefixtures("few_exchanges")
 OBJECTIVES = ("roles", "assignments", "codelength")
 every_objective = pytest.mark.parametrize("objective", OBJECTIVES)
 tables = matrices(st.sampled_from((0, 1, 2, 5, 17, 30)), st.sampled_from((1, 2, 8, 31, 64, 65)))
+few_rows = matrices(st.sampled_from((1, 5, 9)), st.sampled_from((2, 8, 33, 65)))
 
 
-def check_exact(result, X):
-    """Check a cover by the definitions."""
+def check_cover(result, X, max_features=None, apart=()):
+    """Check a cover and its limits by the definitions."""
     atoms, codes, direct = result.atoms.to_dense(), result.codes.to_dense(), result.direct.to_dense()
     assert (naive.product(codes, atoms, "or") | direct == X).all()
     assert not (naive.product(codes, atoms, "or") & direct).any()
     assert result.reconstruct() == ba.BitMatrix.from_dense(X)
     assert codes.any(axis=0).all()
     assert atoms.any(axis=1).all()
+    assert not naive.violates_limits(atoms, max_features, apart, ())
     assert result.n_roles == len(atoms)
     assert result.n_user_assignments == codes.sum()
     assert result.n_permission_assignments == atoms.sum()
@@ -41,14 +43,15 @@ def check_exact(result, X):
     assert result.lower_bound <= result.cost
     cells = [tuple(cell) for cell in result.independent]
     assert all(X[cell] for cell in cells)
-    assert not any(naive.fit_into_one_role(X, *pair) for pair in combinations(cells, 2))
+    for one, other in combinations(cells, 2):
+        is_apart = any(one[1] != other[1] and {one[1], other[1]} <= set(each) for each in apart)
+        assert is_apart or not naive.fit_into_one_role(X, one, other)
 
 
-@every_objective
-@given(X=tables, seed=SEEDS)
-def test_covers_are_exact(objective, X, seed):
+@given(X=tables, seed=SEEDS, objective=st.sampled_from(OBJECTIVES))
+def test_covers_are_exact(X, seed, objective):
     result = ba.cover(X, objective=objective, max_iter=1, random_state=seed)
-    check_exact(result, X)
+    check_cover(result, X)
     assert result.n_direct == 0
     n_users, n_permissions = X.any(axis=1).sum(), X.any(axis=0).sum()
     n_assignments = result.n_user_assignments + result.n_permission_assignments
@@ -62,14 +65,21 @@ def test_covers_are_exact(objective, X, seed):
         assert result.cost == expected.total == result.codelength.total
 
 
-@given(X=tables, seed=SEEDS, role=st.sampled_from((0.5, 1, 3)), direct=st.sampled_from((0, 0.1, 1, 2.5, 100)))
-def test_direct_grants_are_counted(X, seed, role, direct):
-    how = {"objective": "assignments", "weights": (role, 1, 0.25), "direct_weight": direct}
-    result = ba.cover(X, **how, max_iter=1, random_state=seed)
-    check_exact(result, X)
+@given(
+    X=few_rows, seed=SEEDS, max_features=st.sampled_from((None, 1, 2, 5)),
+    has_sets=st.booleans(), role=st.sampled_from((0.5, 1, 3)), direct=st.sampled_from((None, 0, 0.1, 1, 2.5, 100)),
+)  # fmt: skip
+def test_direct_grants_are_counted_and_limits_are_never_violated(X, seed, max_features, has_sets, role, direct):
+    """With two sets of columns that are apart, of two and of three columns, or fewer where there are few."""
+    rng, m = np.random.default_rng(seed), X.shape[1]
+    apart = [sorted(rng.choice(m, min(size, m), replace=False).tolist()) for size in (2, 3) if has_sets]
+    how = {"objective": "assignments", "weights": (role, 1, 0.25), "direct_weight": direct, "apart": apart}
+    result = ba.cover(X, **how, max_features_per_atom=max_features, max_iter=1, random_state=seed)
+    check_cover(result, X, max_features, apart)
     cost = role * result.n_roles + result.n_user_assignments + result.n_permission_assignments / 4
-    assert result.cost == pytest.approx(cost + direct * result.n_direct)
-    assert direct > 0 or result.n_roles == 0
+    assert result.cost == pytest.approx(cost + (direct or 0) * result.n_direct)
+    assert direct is not None or result.n_direct == 0
+    assert direct != 0 or result.n_roles == 0
 
 
 @pytest.mark.parametrize(
@@ -101,7 +111,7 @@ def test_planted_covers_are_found_and_proved_to_be_the_smallest(k, seed):
         200, 300, k, algebra="or", atom_density=0.05, code_density=3 / k, noise=0, random_state=seed
     )
     result = ba.cover(data.X, max_iter=1, random_state=0)
-    check_exact(result, data.X)
+    check_cover(result, data.X)
     assert result.n_roles <= k
     assert result.is_optimal
 
@@ -110,7 +120,7 @@ def test_equal_users_and_permissions_count_each():
     X = ba.datasets.permissions(40).to_dense()
     repeated = np.repeat(np.repeat(X, 3, axis=0), 2, axis=1)
     one, many = (ba.cover(table, max_iter=3, random_state=0) for table in (X, repeated))
-    check_exact(many, repeated)
+    check_cover(many, repeated)
     assert one.n_roles == many.n_roles
     weighed = ba.cover(X, objective="assignments", weights=(1, 3, 2), random_state=0)
     counted = ba.cover(repeated, objective="assignments", random_state=0)
@@ -130,7 +140,7 @@ def test_a_search_ends_at_its_limits(table):
     assert ba.cover(table, max_iter=1, random_state=0).ended == "max_iter"
     late = ba.cover(table, max_time=1e-9, random_state=0)
     assert late.ended == "max_time"
-    check_exact(late, table.to_dense())
+    check_cover(late, table.to_dense())
     assert "time limit" in ba.cover(table, objective="assignments", max_time=1e-9).summary()
 
 
@@ -216,7 +226,7 @@ def test_callbacks_see_each_round_and_can_end_the_search(table):
     assert [row.round for row in rows] == [1, 2, 3]
     assert [row.move for row in rows] == ["rows or columns", "cliques", "greedy"]
     assert rows[-1].roles + rows[-1].assignments == result.cost
-    check_exact(result, table.to_dense())
+    check_cover(result, table.to_dense())
 
 
 @pytest.mark.parametrize("n_rounds", [1, 2, 4])
@@ -230,7 +240,7 @@ def test_an_interrupt_keeps_the_best_cover(table, n_rounds):
     result = raised.value.result
     assert result.ended == "interrupted"
     assert len(result.history) == n_rounds
-    check_exact(result, table.to_dense())
+    check_cover(result, table.to_dense())
     assert result.is_optimal or "interrupted" in result.summary()
 
 
@@ -243,12 +253,15 @@ def test_an_interrupt_before_the_first_cover_gives_one_role_per_distinct_row(tab
     with pytest.raises(ba.Interrupted) as raised:
         ba.cover(table, objective=objective, random_state=0)
     result = raised.value.result
-    check_exact(result, table.to_dense())
+    check_cover(result, table.to_dense())
     assert result.n_roles == len(Problem.from_bits(table.bits).rows)
     assert (result.n_direct, result.is_optimal) == (0, False)
 
 
 # --- input
+
+NOT_NUMBERS = "weights must be three finite numbers of at least 0"
+UNKNOWN = ba.Table.from_any(np.array([[1, np.nan]]), missing="unknown")
 
 
 @pytest.mark.parametrize(
@@ -257,30 +270,21 @@ def test_an_interrupt_before_the_first_cover_gives_one_role_per_distinct_row(tab
         ({"objective": "errors"}, "objective='errors' is not available; choose from 'roles', 'assignments'"),
         ({"weights": (1, 1)}, "weights must be three numbers"),
         ({"weights": "1,1,1"}, "weights must be three numbers"),
-        ({"objective": "assignments", "weights": (1, -1, 0)}, "weights must be three finite numbers of at least 0"),
-        (
-            {"objective": "assignments", "weights": (math.inf, 1, 1)},
-            "weights must be three finite numbers of at least 0",
-        ),
-        ({"objective": "assignments", "weights": (1, "x", 1)}, "weights must be three finite numbers of at least 0"),
+        ({"objective": "assignments", "weights": (1, -1, 0)}, NOT_NUMBERS),
+        ({"objective": "assignments", "weights": (math.inf, 1, 1)}, NOT_NUMBERS),
+        ({"objective": "assignments", "weights": (1, "x", 1)}, NOT_NUMBERS),
         ({"objective": "assignments", "weights": (0, 0, 0.0)}, "weights are all 0"),
         ({"weights": (2, 1, 1)}, 'weights requires objective="assignments"'),
         ({"direct_weight": 1}, 'direct_weight requires objective="assignments"'),
         ({"objective": "assignments", "direct_weight": math.inf}, "direct_weight must be a finite number"),
         ({"max_time": 0}, "max_time must be a positive number of seconds"),
+        ({"X": [[1, np.nan]]}, r"missing value \(NaN\) at row 0, column 1"),
+        ({"X": UNKNOWN}, "X contains an unknown value at row 0, column 1"),
     ],
 )
 def test_parameters_are_checked(how, message):
     with pytest.raises(ValueError, match=message):
-        ba.cover([[1, 0]], **how)
-
-
-def test_unknown_cells_are_refused():
-    with pytest.raises(ValueError, match=r"missing value \(NaN\) at row 0, column 1"):
-        ba.cover([[1, np.nan]])
-    unknown = ba.Table.from_any(np.array([[1, np.nan]]), missing="unknown")
-    with pytest.raises(ValueError, match="X contains an unknown value at row 0, column 1"):
-        ba.cover(unknown)
+        ba.cover(how.pop("X", [[1, 0]]), **how)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (3, 4)])

@@ -1,7 +1,5 @@
 """Codes from below: only atoms within a row, as few as cover the most."""
 
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,22 +9,13 @@ from bitatoms.covers.coding import code_from_below
 from support.strategies import SEEDS, random_bits
 
 
-@given(seed=SEEDS, m=st.sampled_from((1, 7, 64, 65)), p=st.integers(0, 6), density=st.sampled_from((0.1, 0.4, 0.7)))
+@given(seed=SEEDS, m=st.sampled_from((1, 7, 64, 65)), p=st.integers(0, 9), density=st.sampled_from((0.1, 0.4, 0.8)))
 def test_rows_use_the_fewest_atoms_within_them(seed, m, p, density):
     atoms = random_bits(seed, p, m, density / 2)
     X = naive.product(random_bits(seed + 1, 9, p, 0.5), atoms, "or") | random_bits(seed + 2, 9, m, 0.1)
+    X[0] = 1  # atoms that overlap: those that have most of what is left are often more than the fewest
     codes = code_from_below(BitMatrix.from_dense(X), BitMatrix.from_dense(atoms)).to_dense()
     covered = naive.product(codes, atoms, "or")
     assert not (covered & ~X & 1).any()
     for x, code, row in zip(X, codes, covered, strict=True):
         assert (row.sum(), code.sum()) == naive.fewest_atoms_from_below(x, atoms)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_few_of_many_atoms_that_overlap_are_enough(seed):
-    """The atoms that have most of what is left, one after the other, are often more than the fewest."""
-    atoms = random_bits(seed, 9, 9, 0.4)
-    X = np.ones((1, 9), np.uint8)
-    codes = code_from_below(BitMatrix.from_dense(X), BitMatrix.from_dense(atoms)).to_dense()
-    n_covered = naive.product(codes, atoms, "or").sum()
-    assert (n_covered, codes.sum()) == naive.fewest_atoms_from_below(X[0], atoms)

@@ -31,6 +31,13 @@ def changed(bits, *cells):
     return ba.BitMatrix.from_dense(dense)
 
 
+def with_role(cover, atom, used):
+    """Return the roles of a cover and one more, which all users have, or none."""
+    codes = np.hstack([cover.codes.to_dense(), np.full((3, 1), used, np.uint8)])
+    atoms = np.vstack([cover.atoms.to_dense(), atom])
+    return {"atoms": ba.BitMatrix.from_dense(atoms), "codes": ba.BitMatrix.from_dense(codes)}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -42,20 +49,8 @@ def changed(bits, *cells):
             "it has direct grants",
         ),
         (lambda cover: {"atoms": cover.atoms[::-1], "codes": cover.codes.T[::-1].T}, "fixed roles were changed"),
-        (
-            lambda cover: {
-                "atoms": ba.BitMatrix.from_dense(np.vstack([cover.atoms.to_dense(), X[:1]])),
-                "codes": ba.BitMatrix.from_dense(np.hstack([cover.codes.to_dense(), np.zeros((3, 1), np.uint8)])),
-            },
-            "a role has no users",
-        ),
-        (
-            lambda cover: {
-                "atoms": ba.BitMatrix.from_dense(np.vstack([cover.atoms.to_dense(), np.zeros((1, 4), np.uint8)])),
-                "codes": ba.BitMatrix.from_dense(np.hstack([cover.codes.to_dense(), np.ones((3, 1), np.uint8)])),
-            },
-            "a role has no permissions",
-        ),
+        (lambda cover: with_role(cover, X[0], 0), "a role has no users"),
+        (lambda cover: with_role(cover, 0 * X[0], 1), "a role has no permissions"),
         (lambda cover: {"cost": 3}, "its cost is 2, not 3"),
         (lambda cover: {"objective": "assignments"}, "its cost is 10, not 2"),
         (lambda cover: {"objective": "codelength"}, "its cost is .*, not 2"),

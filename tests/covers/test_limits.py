@@ -1,67 +1,12 @@
 """Covers with fixed roles and limits: exact, never violated, and never below their bound."""
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import bitatoms as ba
-import naive
-from support.strategies import SEEDS, matrices
 
 pytestmark = pytest.mark.usefixtures("few_exchanges")
-
-OBJECTIVES = ("roles", "assignments", "codelength")
-tables = matrices(st.sampled_from((0, 1, 5, 17)), st.sampled_from((2, 8, 31, 65)))
-
-
-def drawn_sets(seed, n_features):
-    """Return two sets of two and three columns, or fewer where there are few."""
-    rng = np.random.default_rng(seed)
-    return [sorted(rng.choice(n_features, min(size, n_features), replace=False).tolist()) for size in (2, 3)]
-
-
-def check_limits(found, X, fixed=(), max_features=None, apart=(), together=()):
-    """Check a cover and its limits by the definitions."""
-    atoms, codes = found.atoms.to_dense(), found.codes.to_dense()
-    assert (naive.product(codes, atoms, "or") | found.direct.to_dense() == X).all()
-    assert found.reconstruct() == ba.BitMatrix.from_dense(X)
-    assert found.lower_bound <= found.cost
-    assert (atoms[: len(fixed)] == np.reshape(fixed, (-1, X.shape[1]))).all()
-    for columns in apart:
-        assert (atoms[:, columns].sum(axis=1) <= 1).all()
-    for columns in together:
-        assert np.isin(atoms[:, columns].sum(axis=1), (0, len(columns))).all()
-    assert max_features is None or (atoms.sum(axis=1) <= max_features).all()
-    new = slice(len(fixed), None)
-    assert codes[:, new].any(axis=0).all()
-    for one, other in combinations(map(tuple, found.independent), 2):
-        needed = {one[1], other[1]}  # by a role that has both
-        needed.update(column for columns in together if needed & set(columns) for column in columns)
-        is_apart = any(len(needed & set(columns)) > 1 for columns in apart)
-        assert is_apart or not naive.fit_into_one_role(X, one, other)
-
-
-@given(
-    X=tables,
-    seed=SEEDS,
-    max_features=st.sampled_from((None, 1, 2, 5)),
-    with_apart=st.booleans(),
-    objective=st.sampled_from(OBJECTIVES),
-)
-def test_limits_are_never_violated(X, seed, max_features, with_apart, objective):
-    apart = drawn_sets(seed, X.shape[1]) if with_apart else []
-    found = ba.cover(
-        X, objective=objective, max_features_per_atom=max_features, apart=apart, max_iter=1, random_state=seed
-    )
-    check_limits(found, X, max_features=max_features, apart=apart)
-    if objective == "codelength":
-        assert found.cost == found.codelength.total
-    elif objective == "roles":
-        assert found.cost == found.n_roles
 
 
 @pytest.mark.parametrize(("objective", "cost"), [("roles", 2), ("assignments", 8), ("codelength", 9)])
@@ -104,7 +49,8 @@ def test_the_bound_of_roles_counts_the_permissions_of_limited_roles(n_fixed):
 def test_the_summary_qualifies_the_lowest_cost():
     X = [[1, 1, 0], [0, 0, 1]]
     assert "is 2, the lowest possible.\n" in ba.cover(X, fixed_atoms=np.zeros((0, 3))).summary() + "\n"
-    for limits in ({"fixed_atoms": [[1, 0, 0]]}, {"apart": [{0, 1}]}, {"together": [{0, 1}]}):
+    others = {"fixed_atoms": [[0, 0, 1]], "together": [{0, 1}]}  # a fixed role without features that are together
+    for limits in ({"fixed_atoms": [[1, 0, 0]]}, {"apart": [{0, 1}]}, {"together": [{0, 1}]}, others):
         assert ", the lowest possible with these fixed roles and limits." in ba.cover(X, **limits).summary()
 
 
@@ -122,6 +68,9 @@ def test_names_of_features():
 
 
 FRAME = pd.DataFrame([[1, 1, 0], [1, 0, 1]], index=["ann", "bob"], columns=["pay", "approve", "read"])
+
+
+ALL = {"X": [[1, 1, 1], [0, 0, 0]], "together": [{0, 1}, {1, 2}]}
 
 
 @pytest.mark.parametrize(
@@ -142,20 +91,11 @@ FRAME = pd.DataFrame([[1, 1, 0], [1, 0, 1]], index=["ann", "bob"], columns=["pay
         ({"fixed_atoms": pd.DataFrame([[1]], columns=["fly"])}, "the table lacks columns of fixed_atoms: 'fly'"),
         ({"fixed_atoms": [[1, 1, 1]], "max_features_per_atom": 2}, "role 1 of fixed_atoms has 3 features"),
         ({"fixed_atoms": [[1, 1, 0]], "apart": [{0, 1}]}, "fixed_atoms has 'pay', 'approve', which are apart"),
+        (ALL | {"apart": [{0, 2}]}, "feature 0 and feature 2 are in a set of apart and belong together"),
+        (ALL | {"max_features_per_atom": 2}, "3 features that belong together .*, more than max_features_per_atom=2"),
+        ({"X": [[1, 1, 1]], "together": [{0, 1}], "fixed_atoms": [[1, 0, 0]]}, "'x0' only, of features that are tog"),
     ],
 )
 def test_limits_are_checked(limits, message):
     with pytest.raises(ValueError, match=message):
-        ba.cover(FRAME, **limits)
-
-
-def test_limits_that_contradict_each_other_are_refused():
-    X = [[1, 1, 1], [0, 0, 0]]
-    with pytest.raises(ValueError, match="feature 0 and feature 2 are in a set of apart and belong together"):
-        ba.cover(X, together=[{0, 1}, {1, 2}], apart=[{0, 2}])
-    with pytest.raises(
-        ValueError, match=r"together has 3 features that belong together .*, more than max_features_per_atom=2"
-    ):
-        ba.cover(X, together=[{0, 1}, {1, 2}], max_features_per_atom=2)
-    with pytest.raises(ValueError, match="has 'x0' only, of features that are together"):
-        ba.cover(X, together=[{0, 1}], fixed_atoms=[[1, 0, 0]])
+        ba.cover(**{"X": FRAME} | limits)

@@ -35,17 +35,9 @@ def hash_of_model(model):
     return hash_of(model.components_, model.bias_, str(model.codelength_).encode())
 
 
-def both(function):
-    """Return the results of a function on the CPU and on the device."""
-    return function("cpu"), function("cuda")
-
-
-def test_the_device_has_a_name(device):
+def test_auto_takes_it_for_large_tables(device, monkeypatch):
     assert device.name
     assert workers_for(1, "cuda").device is device
-
-
-def test_auto_takes_it_for_large_tables(device, monkeypatch):
     monkeypatch.setattr(device_choice, "MIN_CELLS", 1000)
     assert workers_for(1, "auto", 1000).device is device
     assert workers_for(1, "auto", 999).device is None
@@ -54,7 +46,8 @@ def test_auto_takes_it_for_large_tables(device, monkeypatch):
 @pytest.mark.parametrize("data", [X, INCOMPLETE], ids=["known", "unknown cells"])
 @pytest.mark.parametrize("search", SEARCHES)
 def test_factorize(search, data):
-    first, second = both(lambda device: ba.factorize(data, **SEARCHES[search], device=device, random_state=0))
+    how = SEARCHES[search] | {"random_state": 0}
+    first, second = (ba.factorize(data, **how, device=device) for device in ("cpu", "cuda"))
     assert first.atoms == second.atoms
     assert first.codes == second.codes
     assert first.codelength == second.codelength
@@ -67,29 +60,22 @@ def test_methods_of_an_estimator(algebra):
         methods = ("transform", "decision_function", "score_samples", "predict_cell_proba", "complete")
         return [hash_of_model(model), *(hash_of(getattr(model, name)(INCOMPLETE)) for name in methods)]
 
-    first, second = both(results)
-    assert first == second
+    assert results("cpu") == results("cuda")
 
 
-@pytest.mark.parametrize("dtype", [bool, np.uint8, np.float32])
-def test_arrays_of_cupy_are_read(cupy, dtype):
-    assert ba.BitMatrix.from_any(cupy.asarray(X.astype(dtype))) == ba.BitMatrix.from_dense(X)
-
-
-def test_sparse_matrices_of_cupy_are_read(cupy):
-    sparse = pytest.importorskip("cupyx.scipy.sparse")
-    matrix = sparse.csr_matrix(scipy.sparse.csr_matrix(X.astype(np.float32)))
-    assert ba.BitMatrix.from_any(matrix) == ba.BitMatrix.from_dense(X)
-
-
-def test_unknown_cells_of_an_array_of_cupy(cupy):
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float32"])
+def test_arrays_and_sparse_matrices_of_cupy_are_read(cupy, dtype):
+    sparse = pytest.importorskip("cupyx.scipy.sparse").csr_matrix(scipy.sparse.csr_matrix(X.astype(np.float32)))
+    for given in (cupy.asarray(X.astype(dtype)), sparse):
+        assert ba.BitMatrix.from_any(given) == ba.BitMatrix.from_dense(X)
     read = ba.BitMatrix.from_any(cupy.asarray(INCOMPLETE), missing="unknown")
     assert read == ba.BitMatrix.from_any(INCOMPLETE, missing="unknown")
 
 
+@pytest.mark.usefixtures("cupy")
 @pytest.mark.parametrize("place", ["cpu", "cuda"])
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "float32"])
-def test_tensors_of_pytorch_are_read(cupy, dtype, place):
+def test_tensors_of_pytorch_are_read(dtype, place):
     torch = pytest.importorskip("torch")
     tensor = torch.asarray(X).to(getattr(torch, dtype)).to(place)
     assert ba.BitMatrix.from_any(tensor) == ba.BitMatrix.from_dense(X)

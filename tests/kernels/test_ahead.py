@@ -6,6 +6,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -26,10 +27,7 @@ def test_the_list_has_the_kernels_of_all_jobs_and_no_others(monkeypatch):
 
     enough = MdlTuning()  # with fewer rounds or starts, some kernels are not called
     use_small_budget(
-        monkeypatch,
-        cycle_rounds=enough.cycle_rounds,
-        close=enough.close,
-        ordinary_close=enough.ordinary_close,
+        monkeypatch, cycle_rounds=enough.cycle_rounds, close=enough.close, ordinary_close=enough.ordinary_close
     )
     found = {variant[:2]: set(variant.jobs) for variant in recorded()}
     assert found == {variant[:2]: set(variant.jobs) for variant in all_variants()}
@@ -121,18 +119,18 @@ def test_processes_are_started_once_for_each_job_by_one_process_at_a_time(starte
     first.missing("module.kernel2", (), folder, print)
     assert len(started) == 1  # once for each job
     assert third.missing("module.kernel0", (), folder, print) == 3
+    third.forget()  # a forked child does not wait for processes of its parent
+    assert third.missing("module.kernel2", (), folder, print) is None
     started[1].end()
 
 
-def test_a_forked_child_does_not_wait_for_processes_of_its_parent(started, tmp_path):
-    ahead = Ahead()
-    ahead.expect(["job"], 2)
-    ahead.missing("module.kernel0", (), str(tmp_path), print)
-    ahead.forget()
-    assert ahead.missing("module.kernel2", (), str(tmp_path), print) is None
-
-
-def test_no_process_is_started_without_need(started, tmp_path, monkeypatch):
+def test_no_process_is_started_without_need_or_if_it_cannot_be(started, tmp_path, monkeypatch, caplog):
+    caplog.set_level("INFO", "bitatoms")
+    with mock.patch.object(ahead_module, "Helper", side_effect=OSError("Resource temporarily unavailable")):
+        ahead = Ahead()
+        ahead.expect(["job"], 2)
+        assert ahead.missing("module.kernel2", (), str(tmp_path), print) is None
+    assert caplog.messages == ["kernels are compiled by one process: Resource temporarily unavailable"]
     ahead = Ahead()
     assert ahead.missing("module.kernel0", (), str(tmp_path), print) is None  # nothing is expected
     ahead.expect(["job"], 1)
@@ -145,18 +143,6 @@ def test_no_process_is_started_without_need(started, tmp_path, monkeypatch):
     ahead.expect(["job"], 2)
     assert ahead.missing("module.kernel0", (), str(tmp_path), print) is None
     assert started == []
-
-
-def test_if_processes_cannot_be_started_kernels_are_compiled_here(started, tmp_path, monkeypatch, caplog):
-    def fail(*_):
-        raise OSError("Resource temporarily unavailable")
-
-    caplog.set_level("INFO", "bitatoms")
-    monkeypatch.setattr(ahead_module, "Helper", fail)
-    ahead = Ahead()
-    ahead.expect(["job"], 2)
-    assert ahead.missing("module.kernel2", (), str(tmp_path), print) is None
-    assert caplog.messages == ["kernels are compiled by one process: Resource temporarily unavailable"]
 
 
 FIRST_CALLS = """

@@ -1,7 +1,7 @@
 """Functions that only kernels call are compiled once, and only as part of them."""
 
-from types import SimpleNamespace
 from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,17 +13,11 @@ from bitatoms.kernels.jit import inline, kernel, subroutine
 @pytest.fixture
 def no_cache(monkeypatch):
     """Compile kernels, instead of loading them from a cache."""
-
-    def fail(function):
-        raise OSError
-
-    monkeypatch.setattr(jit, "KernelCache", fail)
+    monkeypatch.setattr(jit, "KernelCache", mock.Mock(side_effect=OSError))
 
 
-@pytest.fixture
-def functions(no_cache):
-    """A kernel that was called, and the functions that it calls; none of them is loaded from a cache."""
-
+@pytest.mark.usefixtures("no_cache")
+def test_a_function_is_compiled_once_for_all_constants():
     @inline
     def shifted(values, i, by):
         return values[i] + by
@@ -44,17 +38,11 @@ def functions(no_cache):
         return shifted(values, 0, 1) + 10 * shifted(values, 1, by) + 100 * largest_of_all(values)
 
     assert combined(np.array([3, 5, 4]), 2) == 4 + 70 + 500
-    return SimpleNamespace(shifted=shifted, largest=largest, combined=combined)
-
-
-def test_a_function_is_compiled_once_for_all_constants(functions):
-    assert functions.largest(np.array([3, 5, 4]), 2) == 4
-    assert [len(function.signatures) for function in vars(functions).values()] == [1, 1, 1]
+    assert largest(np.array([3, 5, 4]), 2) == 4
+    assert [len(function.signatures) for function in (shifted, largest, combined)] == [1, 1, 1]
 
 
 class Options(NamedTuple):
-    """Fields that may be None."""
-
     size: int
     extra: int | None
 
