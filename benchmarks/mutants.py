@@ -46,6 +46,7 @@ AREAS: dict[str, tuple[int, tuple[str, ...]]] = {
         ("api", "base", "validation", "checks", "estimators", "cli", "report", "roles", "images", "baselines", "plots"),
     ),
 }
+TESTS = ("-m", "not slow", "--ignore=tests/browser", "-p", "no:cacheprovider")  # those of `make test`
 ELSEWHERE = ("pgen", "vcf", "bcf", "mudata", "device_kernels")  # tested by `make test-formats` and `make test-gpu`
 FIRST = ("tests/kernels", "tests/core", "tests/covers", "tests/test_bits.py", "tests/search", "tests/baselines")
 
@@ -241,7 +242,7 @@ def record_map(output: Path, jobs: int) -> None:
         folder = Path(name)
         data, report, config = folder / "coverage", folder / "report.xml", folder / "coveragerc"
         config.write_text(f"[run]\nbranch = True\nsource = bitatoms\ndata_file = {data}\n")
-        how = ["-n", str(jobs), "--dist", "loadfile", "--no-loadscope-reorder", "-q", "-p", "no:cacheprovider"]
+        how = [*TESTS, "-n", str(jobs), "--dist", "loadfile", "--no-loadscope-reorder", "-q"]
         traced = ["--cov", f"--cov-config={config}", "--cov-context=test", "--cov-report=", f"--junitxml={report}"]
         subprocess.run([sys.executable, "-m", "pytest", *how, *traced], cwd=ROOT, env=_environment(ROOT), check=False)
         shown = ["report", f"--data-file={data}", f"--rcfile={config}", "--precision=2"]
@@ -369,7 +370,7 @@ def _outcome(mutant: Mutant, tests: list[str], copy: Path, limit: float) -> tupl
             for part in (tests[:n_first], tests[n_first:]):
                 names = Path(folder) / "tests"
                 names.write_text("\n".join(part))
-                how = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
+                how = [*TESTS, "-x", "-q", "--no-header", "--tb=no"]
                 hangs = ["-o", "faulthandler_timeout=120", "-o", "faulthandler_exit_on_timeout=true"]
                 command = [sys.executable, "-m", "pytest", *how, *hangs, f"@{names}"]
                 left = max(1.0, deadline - time.perf_counter())
