@@ -37,6 +37,21 @@ def test_hidden_values_have_no_influence(grouped):
     np.testing.assert_array_equal(*probabilities)
 
 
+def test_probabilities_are_those_of_the_definition():
+    random = np.random.default_rng(1)
+    groups = np.repeat([[1, 1, 1, 0, 0], [0, 0, 0, 1, 1]], [32, 8], axis=0) == 1
+    X, mask = groups ^ (random.random((40, 5)) < 0.2), random.random((40, 5)) < 0.4
+    data = incomplete(X.astype(np.uint8), mask)
+    profiles = fit_profiles(data, 2, np.random.default_rng(0), ProfilePlan(n_starts=2, n_steps=9))
+    wanted = np.zeros(X.shape)
+    for mixture in profiles.mixtures:
+        of_cells = np.where(X[:, np.newaxis], mixture.shares, 1 - mixture.shares)
+        members = mixture.weights * np.where(mask[:, np.newaxis], 1, of_cells).prod(axis=2)
+        wanted += members / members.sum(axis=1, keepdims=True) @ mixture.shares / 2
+    assert np.ptp(profiles.mixtures[0].weights) > 0.1
+    np.testing.assert_allclose(profiles.cell_probabilities(data), wanted, atol=1e-6)
+
+
 def test_one_profile_predicts_the_shares_of_the_columns(grouped):
     X, _, mask = grouped
     data = incomplete(X, mask)

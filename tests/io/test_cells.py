@@ -36,6 +36,10 @@ def test_the_threshold_advised_is_the_same_for_files_and_arrays(file, tmp_path, 
         assert ("without" in str(caught.value)) == (str(given).endswith(".csv"))  # a column to drop
 
 
+def test_a_cell_with_blanks_is_a_one_above_the_threshold_only(file):
+    np.testing.assert_array_equal(ba.read(file("a,b\n 2 , 2.5\n 1.5 ,7\n"), binarize=2).to_dense(), [[0, 1], [0, 1]])
+
+
 def test_parameters_of_messages(file):
     path = file("a,b\n1,7\n,0\n")
     with pytest.raises(ba.FileError) as caught:
