@@ -16,7 +16,7 @@ BLOCK_TESTS := $(patsubst %,tests/core/test_%.py,beam block_machine coding count
 DEMO := $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.demo)
 
 # Tests are distributed by module: tests of a module share fits.
-PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest --ignore tests/browser -n auto --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest --ignore tests/browser -n auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test test-all test-browser test-formats test-gpu test-emulated check kernels bench docs linkcheck dist clean
 
@@ -26,7 +26,7 @@ help:  ## list the targets
 demo: $(DEMO)  ## learn atoms of a halftone image and of digits, print a comparison, draw the atoms
 	$(BIN)/python examples/demo.py
 
-test: export OMP_NUM_THREADS = 1  # each process of the tests would start as many threads as there are processors
+test test-all: export OMP_NUM_THREADS = 1  # each process of the tests would start as many threads as there are processors
 test: .venv/.dev  ## run the checks while kernels are compiled, then the tests and the examples in docstrings
 	$(BIN)/bitatoms warmup --quiet & $(MAKE) check; status=$$?; wait; exit $$status
 	$(PYTEST) -m "not slow"

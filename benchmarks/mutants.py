@@ -49,6 +49,7 @@ AREAS: dict[str, tuple[int, tuple[str, ...]]] = {
 TESTS = ("-m", "not slow", "--ignore=tests/browser", "-p", "no:cacheprovider")  # those of `make test`
 ELSEWHERE = ("pgen", "vcf", "bcf", "mudata", "device_kernels")  # tested by `make test-formats` and `make test-gpu`
 FIRST = ("tests/kernels", "tests/core", "tests/covers", "tests/test_bits.py", "tests/search", "tests/baselines")
+N_FIRST = 5  # modules of tests that are run before the others of a mutant
 
 _COMPARISONS: dict[type, type] = {
     ast.Lt: ast.LtE,
@@ -251,9 +252,7 @@ def record_map(output: Path, jobs: int) -> None:
 
 
 def read_map(data: Path, report: Path) -> dict[str, Any]:
-    """Return the tests of each line and the seconds of each test, without the tests that fail or are skipped."""
-    from coverage.numbits import numbits_to_nums
-
+    """Return the tests of each line and the seconds of each test, without the tests that fail."""
     seconds: dict[str, float] = defaultdict(float)
     unusable = set()
     for case in ElementTree.parse(report).iter("testcase"):
@@ -269,14 +268,10 @@ def read_map(data: Path, report: Path) -> dict[str, Any]:
     contexts = {
         i: index.get(_function(name.split("|")[0])) for i, name in base.execute("SELECT id, context FROM context")
     }
-    arcs = base.execute("SELECT file_id, context_id, fromno, tono FROM arc")
-    blocks = base.execute("SELECT file_id, context_id, numbits FROM line_bits")
-    executed = [(file, context, (first, last)) for file, context, first, last in arcs]
-    executed += [(file, context, numbits_to_nums(bits)) for file, context, bits in blocks]
-    for file, context, numbers in executed:
+    for file, context, *jump in base.execute("SELECT file_id, context_id, fromno, tono FROM arc"):
         if contexts[context] is not None:
             path = PACKAGE + files[file].rpartition(PACKAGE)[2]
-            for number in numbers:
+            for number in jump:
                 lines[path][abs(number)].add(contexts[context])
     return {
         "tests": tests,
@@ -359,7 +354,8 @@ def _outcome(mutant: Mutant, tests: list[str], copy: Path, limit: float) -> tupl
     """
     file = copy / mutant.path
     source = file.read_text()
-    n_first = next((i for i, test in enumerate(tests) if _module(test) not in _first_modules(tests)), len(tests))
+    first = list(dict.fromkeys(map(_module, tests)))[:N_FIRST]
+    parts = ([test for test in tests if (_module(test) in first) is is_first] for is_first in (True, False))
     deadline = time.perf_counter() + limit
     with tempfile.TemporaryDirectory() as folder:
         environment = _environment(copy) | {"TEST_ORDER": "given", "TMPDIR": folder}
@@ -367,7 +363,7 @@ def _outcome(mutant: Mutant, tests: list[str], copy: Path, limit: float) -> tupl
             environment["NUMBA_CACHE_DIR"] = f"{folder}/kernels"
         file.write_text(mutant.applied(source))
         try:
-            for part in (tests[:n_first], tests[n_first:]):
+            for part in filter(None, parts):  # without names, pytest would run all tests
                 names = Path(folder) / "tests"
                 names.write_text("\n".join(part))
                 how = [*TESTS, "-x", "-q", "--no-header", "--tb=no"]
@@ -375,7 +371,7 @@ def _outcome(mutant: Mutant, tests: list[str], copy: Path, limit: float) -> tupl
                 command = [sys.executable, "-m", "pytest", *how, *hangs, f"@{names}"]
                 left = max(1.0, deadline - time.perf_counter())
                 done = subprocess.run(command, cwd=copy, env=environment, timeout=left, capture_output=True, text=True)
-                if part and done.returncode:
+                if done.returncode:
                     failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
                     return "killed", failed[1] if failed else f"exit {done.returncode}"
         except subprocess.TimeoutExpired:
@@ -388,11 +384,6 @@ def _outcome(mutant: Mutant, tests: list[str], copy: Path, limit: float) -> tupl
 def _module(test: str) -> str:
     """Return the path of the module of a test."""
     return test.partition("::")[0]
-
-
-def _first_modules(tests: list[str], n_modules: int = 5) -> list[str]:
-    """Return the first modules of tests."""
-    return list(dict.fromkeys(map(_module, tests)))[:n_modules]
 
 
 def summarize(results: list[dict[str, Any]]) -> None:
