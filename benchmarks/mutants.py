@@ -357,7 +357,7 @@ def _outcome(mutant: Mutant, tests: list[str], copy: Path, limit: float) -> tupl
     first = list(dict.fromkeys(map(_module, tests)))[:N_FIRST]
     parts = ([test for test in tests if (_module(test) in first) is is_first] for is_first in (True, False))
     deadline = time.perf_counter() + limit
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # processes that were stopped may still write
         environment = _environment(copy) | {"TEST_ORDER": "given", "TMPDIR": folder}
         if mutant.area == "kernels":
             environment["NUMBA_CACHE_DIR"] = f"{folder}/kernels"
