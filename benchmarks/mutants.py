@@ -48,6 +48,7 @@ AREAS: dict[str, tuple[int, tuple[str, ...]]] = {
 }
 TESTS = ("-m", "not slow", "--ignore=tests/browser", "-p", "no:cacheprovider")  # those of `make test`
 ELSEWHERE = ("pgen", "vcf", "bcf", "mudata", "device_kernels")  # tested by `make test-formats` and `make test-gpu`
+GOLDEN = "tests/test_golden_hashes.py"  # finds most changes of the search
 FIRST = ("tests/kernels", "tests/core", "tests/covers", "tests/test_bits.py", "tests/search", "tests/baselines")
 N_FIRST = 5  # modules of tests that are run before the others of a mutant
 
@@ -77,7 +78,8 @@ _OPERATORS: dict[type, type] = {
     ast.RShift: ast.LShift,
 }
 _FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "maximum", "maximum": "minimum"}
-_NO_CHANGE = (None, "dtype", "copy", "order", "digest_size")  # arguments without which most results are the same
+# Arguments without which most results are the same: types and copies of arrays, and checks of what always holds.
+_NO_CHANGE = ("dtype", "copy", "order", "digest_size", "check=False", "strict=True")
 _TEXT = ("logger", "warnings", "log")  # calls whose arguments are text for people
 
 
@@ -155,7 +157,7 @@ def _code(node: ast.AST) -> Iterator[Any]:
 
 
 def _is_text(node: ast.AST) -> bool:
-    """Return whether a node is a docstring, a message, a constant such as a chunk size, or for type checkers only."""
+    """Return whether a node is a docstring, a message, a size of chunks or arrays, or for type checkers only."""
     match node:
         case ast.Expr(value=ast.Call() as call):
             return _is_text(call)
@@ -166,6 +168,8 @@ def _is_text(node: ast.AST) -> bool:
         case ast.Expr(value=ast.Constant()):
             return True
         case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="np"), attr="empty")):
             return True
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) | ast.Call(func=ast.Name(id=name)):
             return name in _TEXT
@@ -217,7 +221,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, str]]:
                     other_function = ast.parse(_FUNCTIONS[name].join(ast.unparse(function).rsplit(name, 1)))
                     yield "function", ast.unparse(ast.Call(other_function.body[0].value, args, keywords))  # type: ignore[attr-defined]
             for i, keyword in enumerate(keywords):
-                if keyword.arg not in _NO_CHANGE:
+                if keyword.arg is not None and not {keyword.arg, ast.unparse(keyword)} & set(_NO_CHANGE):
                     yield "argument dropped", ast.unparse(ast.Call(function, args, keywords[:i] + keywords[i + 1 :]))
 
 
@@ -302,10 +306,10 @@ def tests_of(mutant: Mutant, tested: dict[str, Any]) -> list[str]:
     for i in sorted(chosen):
         modules[_module(tests[i])].append(i)
 
-    def rank(module: str) -> tuple[int, int, float]:
+    def rank(module: str) -> tuple[bool, int, bool, float]:
         folder = next((i for i, name in enumerate(FIRST) if module.startswith(name)), len(FIRST)) if compiled else 0
         same_name = Path(mutant.path).stem in Path(module).stem
-        return not same_name, folder, sum(seconds[i] for i in modules[module])
+        return not same_name, folder, module != GOLDEN, sum(seconds[i] for i in modules[module])
 
     return [tests[i] for module in sorted(modules, key=rank) for i in modules[module]]
 
@@ -357,7 +361,7 @@ def _outcome(mutant: Mutant, tests: list[str], copy: Path, limit: float) -> tupl
     first = list(dict.fromkeys(map(_module, tests)))[:N_FIRST]
     parts = ([test for test in tests if (_module(test) in first) is is_first] for is_first in (True, False))
     deadline = time.perf_counter() + limit
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # processes that were stopped may still write
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         environment = _environment(copy) | {"TEST_ORDER": "given", "TMPDIR": folder}
         if mutant.area == "kernels":
             environment["NUMBA_CACHE_DIR"] = f"{folder}/kernels"
