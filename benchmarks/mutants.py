@@ -324,6 +324,7 @@ def run(mutants: list[Mutant], tested: dict[str, Any], output: Path, jobs: int, 
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(jobs) as pool:
         for i in range(jobs):
             copies.put(_copied_project(Path(name) / str(i)))
+        _check_collected(tested["tests"], Path(name))
 
         def judge(mutant: Mutant) -> None:
             copy = copies.get()
@@ -343,6 +344,16 @@ def _copied_project(copy: Path) -> Path:
     """Copy the project with its compiled kernels, but not its environments and build outputs."""
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv*", "build", "dist", ".*_cache"))
     return copy
+
+
+def _check_collected(tests: list[str], folder: Path) -> None:
+    """Stop if pytest does not find all tests of the map, because each change would then seem to be found."""
+    names = folder / "tests"
+    names.write_text("\n".join(tests))
+    command = [sys.executable, "-m", "pytest", *TESTS, "--collect-only", "-q", f"@{names}"]
+    done = subprocess.run(command, cwd=ROOT, env=_environment(ROOT), capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"the tests of the map cannot be run:\n{done.stdout[-1000:]}{done.stderr}")
 
 
 def _environment(root: Path) -> dict[str, str]:
