@@ -1,8 +1,10 @@
 """Checkpoint: what its files hold, when it resumes, locks, corrupt files, and full disks."""
 
 import errno
+import gc
 import os
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -139,9 +141,12 @@ def test_a_path_that_cannot_be_a_folder_raises(tmp_path):
     assert_raises(tmp_path / "locked", "cannot be written")
 
 
-def test_a_folder_is_locked_until_it_is_closed(folder):
+def test_a_folder_is_locked_until_it_is_closed(folder, recwarn):
     with Checkpoint(folder, call_of(), resume=True) as checkpoint:
+        warnings.simplefilter("always")
         assert_raises(folder, "another fit is using this folder; wait until it ends")
+        gc.collect()
+        assert not recwarn.list  # about a file that was not closed
         checkpoint.save(example_state())
     with Checkpoint(folder, call_of(), resume=True):
         pass

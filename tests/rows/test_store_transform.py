@@ -38,8 +38,10 @@ def test_a_dask_array_of_a_store_has_nan_in_unknown_cells(tmp_path, any_bits, an
 
 
 def test_soft_codes_that_do_not_fit_into_memory_are_reported(any_stores, model):
-    with pytest.raises(ba.errors.InputError, match=r"soft codes of .* bytes, more than max_memory=1000; code fewer"):
-        soft_codes(any_stores[0], model, Workers(), 1000)
+    needed = 3001 * model.atoms.n_rows * 8
+    problem = f"the soft codes of 3001 samples take {needed} bytes, more than max_memory={needed - 1}; code fewer"
+    with pytest.raises(ba.errors.InputError, match=problem):
+        soft_codes(any_stores[0], model, Workers(), needed - 1)
 
 
 def test_codes_do_not_overwrite_their_rows(tmp_path, bits, model):

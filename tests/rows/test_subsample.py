@@ -70,8 +70,12 @@ def test_a_sample_starts_from_given_atoms_and_codes():
     data = SETS["xor"]
     given = factorize(data.X, init=(data.atoms, data.codes), search_rows=500, random_state=0)
     assert given.wrong_bits <= (data.X != data.clean).sum()
-    with pytest.raises(ValueError, match="20 rows, but X has 2000"):
-        factorize(data.X, init=(data.atoms, data.codes[:20]), search_rows=500)
+    for codes, problem in (
+        (data.codes[:20], "the codes in init have 20 rows, but X has 2000"),
+        (data.codes + 1, r"init \(codes\) contains values other than 0 and 1"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            factorize(data.X, init=(data.atoms, codes), search_rows=500)
 
 
 @pytest.mark.parametrize(
