@@ -279,12 +279,8 @@ def test_decoding_keeps_known_values_of_the_original():
 
 
 def test_an_encoding_of_many_variables_is_described_in_one_line():
-    few = ba.Encoding.of(ba.encode({f"question {n}, answered": ["a", "b"] for n in range(10)}))
-    assert few.described().count("answered") == 10
-    assert few.described().startswith('"question 0, answered" (2 values), "')
     frame = {f"{'very ' * 20}long {n}": ["a", "b", "a", "b"] for n in range(300)}
     frame |= {"age": [1.5, 2.5, 3.5, 4.5], "is": [0, 1, 1, 0]}
     many = ba.Encoding.of(ba.encode(frame, bins=2)).described()
     assert many.startswith("302 variables as 603 columns (300 categories, 1 in bins, 1 yes or no): very very")
     assert many.endswith("... (2 values) and 297 more")
-    assert len(many) < 400

@@ -17,9 +17,8 @@ zarr = pytest.importorskip("zarr")
 
 from bitatoms.io import packed_store  # noqa: E402
 from bitatoms.io.checksums import checksums_of, write_checksums  # noqa: E402
-from bitatoms.io.packed_store import METADATA_KEY, PackedStoreReader, PackedStoreWriter  # noqa: E402
-from bitatoms.io.safe_zarr import ZarrReader  # noqa: E402
-from bitatoms.io.stream import RowChunk, Source  # noqa: E402
+from bitatoms.io.packed_store import METADATA_KEY, PackedStoreWriter  # noqa: E402
+from bitatoms.io.stream import RowChunk  # noqa: E402
 from support.sources import write_store  # noqa: E402
 
 REPLACED = r"the store was replaced while it was read; open it again$"
@@ -110,19 +109,6 @@ MALICIOUS = {  # what replaces the columns of the ones, or the ends of the rows,
 def put(indices, column):
     """Return other columns: one of them is this one."""
     return np.where(np.arange(len(indices)) == 70, np.int32(column), indices)
-
-
-@pytest.mark.parametrize("part", ["zarr.json", "checksums", "bits", "unknown", "indices", "row_ends", "name_ends"])
-def test_parts_of_another_store_are_detected(tmp_path, part):
-    is_sparse = part in ("indices", "row_ends")
-    store, other = write(tmp_path / "table.zarr", 0, is_sparse), write(tmp_path / "another.zarr", 1, is_sparse)
-    if part == "zarr.json":
-        shutil.copy(other.path / part, store.path / part)
-    else:
-        shutil.rmtree(store.path / part)
-        shutil.copytree(other.path / part, store.path / part)
-    with pytest.raises(ba.FileError, match="copy the store again"):
-        ba.read(store.path)
 
 
 def test_checksums_and_the_id_depend_on_the_content_only(tmp_path):
@@ -323,15 +309,6 @@ def test_a_store_that_is_replaced_while_it_is_read_is_an_error(tmp_path):
         for use in uses if replacement == "other rows" else uses[1:2]:
             with pytest.raises(ba.FileError, match=REPLACED):
                 use()
-
-
-def test_a_store_that_is_replaced_while_it_is_opened_is_an_error(tmp_path):
-    path = write(tmp_path / "table.zarr", 0).path
-    reader = ZarrReader(Source(path, "zarr", str(path)))
-    metadata = dict(reader.root.attrs)[METADATA_KEY]
-    replace(path, 1)
-    with pytest.raises(ba.FileError, match=REPLACED):
-        PackedStoreReader(reader, metadata)
 
 
 def metadata_of(path):

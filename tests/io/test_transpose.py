@@ -12,13 +12,6 @@ from support.strategies import random_bits
 pytestmark = pytest.mark.usefixtures("few_trials")
 
 
-def test_lists_of_items_become_a_table_with_one_row_per_item(tmp_path):
-    (tmp_path / "table.basket").write_text("milk,tea\ntea\n")
-    table = ba.read(tmp_path / "table.basket", transpose=True)
-    assert table == Table(BitMatrix.from_dense([[1, 0], [1, 1]]), ["milk", "tea"])
-    assert not table.absent_is_zero
-
-
 def test_duplicates_are_those_of_the_new_columns(tmp_path):
     path = tmp_path / "genes.csv"
     path.write_text(",cell,cell\nCD3E,1,0\nLYZ,0,1\nCD3E,1,1\n")
@@ -35,17 +28,6 @@ def test_without_names_columns_of_the_file(tmp_path, format):
     fewer = Table(table.bits.take_columns([0, 2, 3]).transpose(), list("acd"), table.row_names)
     assert ba.read(path, transpose=True, without=["b", "e"]) == fewer
     assert_read_error(path, "there is no column 'u'", transpose=True, without="u")
-
-
-def test_new_rows_are_matched_after_the_exchange(tmp_path):
-    table = Table(BitMatrix.from_dense(random_bits(3, 40, 12, 0.4)), list(map(str, range(40))), list("abcdefghijkl"))
-    model = ba.BinaryDictionaryLearning(3, random_state=0).fit(table)
-    names = (*table.columns[::-1], "other")
-    shuffled = np.column_stack((table.to_dense()[:, ::-1], np.ones(40)))
-    ba.write(Table(BitMatrix.from_dense(shuffled.T), names, table.row_names), tmp_path / "new.csv")
-    with pytest.warns(ba.errors.InputWarning, match="ignored 1 column that the model was not fitted on: 'other'"):
-        matched = ba.io.api.read_matching(tmp_path / "new.csv", model.as_model().header, transpose=True)
-    assert matched == table
 
 
 @pytest.mark.parametrize("name", ["table.csv", "table.npy", "table.mtx"])

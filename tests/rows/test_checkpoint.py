@@ -70,16 +70,6 @@ def test_an_unfinished_fit_is_not_overwritten(folder):
     assert_equal(load(folder), example_state())
 
 
-def test_errors_carry_parameters_to_be_spelled_by_the_caller(folder):
-    def spelled(**call):
-        with pytest.raises(ba.FileError) as caught, Checkpoint(folder, call_of(**call), resume=bool(call)):
-            pass
-        return caught.value.describe(lambda parameter: f"--{parameter.name}")
-
-    assert "; pass --resume to resume it, or delete" in spelled()
-    assert "a different call: --n_components was 20 and is 3;" in spelled(n_components=3)
-
-
 def test_a_finished_fit_is_returned_or_replaced(folder):
     finished = example_state(finished=True)
     with Checkpoint(folder, call_of(), resume=True) as checkpoint:
@@ -92,20 +82,6 @@ def test_a_finished_fit_is_returned_or_replaced(folder):
         assert checkpoint.load() is None
     with Checkpoint(folder, call_of(n_components=3), resume=True) as checkpoint:
         assert checkpoint.load() is None
-
-
-def test_a_fit_without_a_state_starts_again(tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        FullDisk(patch, at=1)
-        with (
-            Checkpoint(tmp_path / "fit", call_of(), resume=False) as checkpoint,
-            pytest.raises(ba.FileError, match=r"No space left on device; nothing was changed$"),
-        ):
-            checkpoint.random(np.random.default_rng())
-    for n_components, resume in ((3, False), (4, False), (5, True)):
-        with Checkpoint(tmp_path / "fit", call_of(n_components=n_components), resume) as checkpoint:
-            generator = np.random.default_rng(n_components)
-            assert checkpoint.random(generator) is generator
 
 
 CALLS = {

@@ -31,13 +31,6 @@ def test_version_3(tmp_path):
     assert table.column_data["filtered"].dtype == bool
     assert table.row_data is not None
     assert_read_error(path, "is neither 0 nor 1", "pass binarize=0")
-    with h5py.File(path, "a") as file:
-        counts = np.append(np.nan, file["matrix/data"][1:])
-        del file["matrix/data"]
-        file["matrix/data"] = counts
-    assert_read_error(path, "1 value is missing, at row 0", binarize=0, missing="refuse")
-    with pytest.warns(InputWarning, match="1 missing value is read as an unknown cell$"):
-        assert ba.read(path, binarize=0).bits.n_unknown == 1
 
 
 def test_version_2(tmp_path):
