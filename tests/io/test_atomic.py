@@ -15,7 +15,6 @@ from bitatoms.io import atomic
 from bitatoms.io.atomic import atomic_write, write_files
 from bitatoms.io.patterns import write_patterns
 from bitatoms.report import write_report
-from bitatoms.rows.checkpoint import Checkpoint
 
 X = np.eye(40, 6, dtype=np.uint8)
 TABLE = ba.Table(ba.BitMatrix.from_dense(X), columns=tuple("abcdef"))
@@ -178,19 +177,11 @@ def test_links_to_stores_and_to_several_files_are_followed(tmp_path):
 
 
 @posix_only
-def test_the_modes_of_a_store_and_a_checkpoint_are_kept(tmp_path):
+def test_the_mode_of_a_store_is_kept(tmp_path):
     pytest.importorskip("zarr")
     ba.pack(X, tmp_path / "table.zarr").path.chmod(0o700)
     ba.pack(X[:7], tmp_path / "table.zarr")
     assert mode_of(tmp_path / "table.zarr") == 0o700
-    call = {"n_samples": 40, "n_features": 6}
-    for _ in range(2):
-        with Checkpoint(tmp_path / "fit", call, resume=False) as checkpoint:
-            checkpoint.random(np.random.default_rng(0))
-        (tmp_path / "fit/state.npz").chmod(0o600)
-    with Checkpoint(tmp_path / "fit", call, resume=False) as checkpoint:
-        checkpoint.random(np.random.default_rng(0))
-    assert mode_of(tmp_path / "fit/state.npz") == 0o600
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a file system may need two renames")

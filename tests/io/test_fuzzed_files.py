@@ -4,7 +4,6 @@ Formats with checksums give the original table or an error. The others are read 
 """
 
 import io
-import json
 
 import numpy as np
 import pyarrow as pa
@@ -69,20 +68,6 @@ def test_files_with_checksums_give_the_original_table_or_an_error(folder, kind, 
     path.write_bytes(mutate(path.read_bytes()))
     table = outcome(ba.read, path)
     assert table is None or table.bits == TABLE.bits
-
-
-@MANY
-@given(mutate=mutations(), data=st.data())
-def test_a_packed_store_gives_the_original_table_or_an_error(folder, mutate, data):
-    """Only the names of columns are not protected by checksums."""
-    path = folder / "packed.zarr"
-    ba.write(TABLE, path)
-    file = data.draw(st.sampled_from(sorted(file.relative_to(path) for file in path.rglob("*") if file.is_file())))
-    (path / file).write_bytes(mutate((path / file).read_bytes()))
-    table = outcome(ba.read, path)
-    if table is not None:
-        columns = json.loads((path / "zarr.json").read_text())["attributes"]["bitatoms"].get("columns")
-        assert table == Table(TABLE.bits, TABLE.row_names, columns)
 
 
 # The libraries of a format

@@ -13,7 +13,6 @@ import bitatoms as ba
 from bitatoms.rows import checkpoint as checkpoints
 from bitatoms.rows.checkpoint import Checkpoint
 from support.checkpoints import assert_equal, assert_raises, call_of, example_state, load, unfinished_fit
-from support.faults import FullDisk
 
 GENERATORS = [np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64]
 
@@ -162,28 +161,3 @@ def test_a_checkpoint_and_its_folder_are_synced(folder, monkeypatch):
         checkpoint.save(example_state())
     file = os.stat(folder / "state.npz").st_ino
     assert events == [f"sync {file}", f"rename {file}", "sync folder"]
-
-
-def test_a_full_disk_leaves_the_previous_checkpoint(folder, monkeypatch):
-    """At any write, sync or rename; at making the temporary folder, and at the end of the file, too."""
-    with Checkpoint(folder, call_of(), resume=True) as checkpoint:
-        with monkeypatch.context() as patch:
-            disk = FullDisk(patch)
-            checkpoint.save(example_state(finished=True))
-        checkpoint.save(example_state())
-        assert disk.n_events > 10
-        full = {"mkdtemp": "bitatoms.io.atomic.tempfile.mkdtemp", "zip": "zipfile.ZipFile._write_end_record"}
-        for at in (*range(1, disk.n_events), *full):
-            with monkeypatch.context() as patch:
-                limit = FullDisk(patch, at if isinstance(at, int) else None)
-                if at in full:
-                    patch.setattr(full[at], limit.fail)
-                with pytest.raises(ba.FileError, match="No space left on device") as caught:
-                    checkpoint.save(example_state(finished=True))
-            message = str(caught.value)
-            assert message.startswith(f"{folder / 'state.npz'}: cannot be written")
-            assert "The previous checkpoint is intact; fix the problem, then pass resume=True" in message
-            assert_equal(checkpoint.load(), example_state())
-            assert sorted(path.name for path in folder.iterdir()) == ["lock", "state.npz"]
-        checkpoint.save(example_state(finished=True))  # with space again
-        assert_equal(checkpoint.load(), example_state(finished=True))

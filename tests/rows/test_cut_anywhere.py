@@ -4,6 +4,7 @@ It is cut by its time, by a lack of memory, by Ctrl-C, by a full disk, or by the
 rows are resumed to the same bits; a search that is resumed ends no worse.
 """
 
+import os
 import pickle
 from dataclasses import astuple, replace
 from functools import cache
@@ -247,7 +248,9 @@ def test_a_fit_that_finds_the_disk_full_is_resumed(uninterrupted, stores, tmp_pa
         has_state, message = (folder / "state.npz").exists(), str(caught.value)
         assert has_state or not in_passes
         if "the codes of all rows" not in message:
-            assert ("The previous checkpoint is intact" in message) == has_state
+            assert message.startswith(f"{folder}{os.sep}")
+            intact = "The previous checkpoint is intact; fix the problem, then pass resume=True"
+            assert (intact in message) == has_state
         assert not list(folder.glob(".*.part"))
         assert caplog.messages == []
         resumed = fit(folder, resume=True)

@@ -122,24 +122,6 @@ def test_codes_of_a_pass_are_released_with_their_handle(client):
     assert n_held_by(client) == before
 
 
-def test_ctrl_c_releases_the_tasks_of_the_pass(client, monkeypatch):
-    rows = DaskRows(PARTITIONS["many"], client=client)
-    spec = spec_of(X[:5])
-    codes, expected = rows.run_pass(spec, None, 1, None, never_saved)
-    before = n_held_by(client)
-
-    def interrupted(futures):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(client, "gather", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            rows.run_pass(spec, codes, 2, None, never_saved)
-    assert n_held_by(client) == before
-    _, again = rows.run_pass(spec, None, 1, None, never_saved)
-    np.testing.assert_array_equal(again.wrong, expected.wrong)
-
-
 def with_values(cells):
     """Return the table as floats, with other values in some cells."""
     values = X.astype(float)

@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -113,18 +114,6 @@ def test_errors_of_pack_leave_no_files(tmp_path, tmp_path_factory, source, optio
     assert not os.listdir(tmp_path)
 
 
-def test_pack_that_is_stopped_leaves_the_previous_store(tmp_path):
-    def stopped():
-        yield DENSE
-        raise KeyboardInterrupt
-
-    pack(SMALL, tmp_path / "x.zarr")
-    with pytest.raises(KeyboardInterrupt):
-        pack(stopped(), tmp_path / "x.zarr")
-    assert ba.read(tmp_path / "x.zarr") == SMALL
-    assert os.listdir(tmp_path) == ["x.zarr"]
-
-
 def test_a_store_of_transactions_knows_that_absent_items_are_zeros(tmp_path):
     (tmp_path / "lists.dat").write_text("0 2\n1\n")
     stores = [pack(tmp_path / "lists.dat", tmp_path / "file.zarr")]
@@ -180,14 +169,18 @@ def test_the_memory_limit_does_not_change_the_store(tmp_path):
     assert {entry.name for entry in tmp_path.iterdir()} == {"limited.zarr", "memory.zarr", "x.mtx"}
 
 
-def test_ctrl_c_and_a_full_disk_leave_no_temporary_files(tmp_path, monkeypatch):
+def test_ctrl_c_and_a_full_disk_leave_the_earlier_store_and_no_temporary_files(tmp_path, monkeypatch):
     path = write_entries(tmp_path)
+    pack(SMALL, tmp_path / "earlier.zarr")
 
     def interrupt(n_rows):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        pack(path, tmp_path / "new.zarr", max_memory="48 MiB", callback=interrupt)
+    for name in ("new.zarr", "earlier.zarr"):
+        with pytest.raises(KeyboardInterrupt):
+            pack(path, tmp_path / name, max_memory="48 MiB", callback=interrupt)
+    assert ba.read(tmp_path / "earlier.zarr") == SMALL
+    shutil.rmtree(tmp_path / "earlier.zarr")
     assert list(tmp_path.iterdir()) == [path]
 
     class FullDisk(io.BytesIO):

@@ -66,12 +66,6 @@ def test_chunks_of_any_width_are_the_rows(tmp_path, n_rows, n_cols, form):
         assert store.take(chosen) == bits[chosen]
 
 
-def test_pieces_is_a_deprecated_name_of_chunks(stores):
-    with pytest.warns(FutureWarning, match=r"call Store\.chunks"):
-        pieces = stores[0].pieces(640, 64)
-    assert list(pieces) == list(stores[0].chunks(640, 64))
-
-
 def test_take_checks_indices(bits, stores):
     store = stores[0]
     assert store.take([]) == bits[:0]
@@ -97,7 +91,10 @@ def test_other_files_and_incomplete_stores_are_not_opened(tmp_path, bits):
     zarr.create_array(tmp_path / "array.zarr", data=bits.to_dense())
     (tmp_path / "table.csv").write_text("a,b\n0,1\n")
     (tmp_path / "empty").mkdir()
-    PackedStoreWriter(tmp_path / "incomplete.zarr", 70).append(RowChunk(bits))
+    writer = PackedStoreWriter(tmp_path / "incomplete.zarr", 70)
+    writer.append(RowChunk(bits))
+    with pytest.raises(ValueError, match="3 columns"):
+        writer.append(RowChunk(ba.BitMatrix.zeros(2, 3)))
     write_store(tmp_path / "cut.zarr", bits, chunk_bytes=9 * 100)
     (tmp_path / "cut.zarr/bits/c/30/0").unlink()  # the last chunk
     for name, part in (

@@ -107,14 +107,6 @@ def test_a_share_of_the_time_is_left_to_passes(monkeypatch):
     assert (found.as_model().ended, found.as_model().n_samples) == ("max_time", 2000)
 
 
-def test_a_factorization_has_codes_of_all_rows_when_the_time_is_up(monkeypatch):
-    X = SETS["xor"].X
-    WorkClock(monkeypatch)
-    result = factorize(X, search_rows=300, max_time=0.5, random_state=0)
-    assert (result.ended, result.codes.n_rows) == ("max_time", len(X))
-    assert_matches_oracle(result, X)
-
-
 @pytest.mark.parametrize(
     ("error", "failing_pass"), [(MemoryError(), 2), (MemoryLimitError("max_memory is too small for 300 atoms"), 1)]
 )

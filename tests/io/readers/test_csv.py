@@ -71,7 +71,6 @@ NUMBERS_AS_NAMES = {  # a file, options, the cell that made its first column one
     "names": ("who,a\nann,1\nbob,0\n", {}, None),
     "an identifier": ("id,a\n7,1\n8,0\n", {}, None),
     "no name": (",a\n7,1\n8,0\n", {}, None),
-    "quoted": ('"a"\n"7",1\n"8",0\n', {}, None),  # as R writes it
     "dates": ("when,a\n2020-01-01,1\n2020-01-02,0\n", {}, None),
 }
 
@@ -113,7 +112,6 @@ BAD = {  # a file, parts of the message, and options
     "duplicate name": ("a,b,a\n1,0,1\n", "columns 1 and 3 have the same name 'a'", 'duplicates="number"'),
     "unclosed quote": ('a,b\n1,"0\n1,0\n', "quote"),
     "not UTF-8": (b"a,b\n1,0\nK\xe4se,0\n", "line 3 is not UTF-8 (byte 0xe4)"),
-    "UTF-16": ("a,b\n1,0\n".encode("utf-16"), "UTF-8"),
     "zero bytes": (b"a,b\n1,\0\n", "line 2 contains a zero byte"),
     "truncated gzip": (gzip.compress(b"a,b\n" + b"1,0\n" * 100, mtime=0)[:-12], "cannot be read beyond line"),
     "a huge field": ("a,b\n1," + "9" * 200000 + "\n", "line 2"),

@@ -68,7 +68,6 @@ def matrix(format, **parts):
 
 MALFORMED = {
     "an unknown format": (csr(format=b"lil"), "'lil'", "tocsr"),
-    "a format that is a number": (csr(format=3), "tocsr"),
     "a shape of three numbers": (csr(shape=(2, 2, 2)), "shape"),
     "a shape of floats": (csr(shape=(2.0, 2.0)), "shape"),
     "a negative shape": (csr(shape=(-2, 2)), "-2 rows"),
@@ -77,7 +76,6 @@ MALFORMED = {
     "too few pointers": (csr(indptr=(0, 2)), "'indptr' has 2 values; expected 3"),
     "decreasing pointers": (csr(indptr=(0, 2, 1)), "increase"),
     "pointers beyond the data": (csr(indptr=(0, 1, 100)), "too early"),
-    "huge pointers": (csr(indptr=(0, 2**62, 2**62)), "too early"),
     "pointers from 1": (csr(indptr=(1, 1, 2)), "increase"),
     "a column index too large": (csr(indices=(0, 2)), "an entry in column 2, but only 2 columns"),
     "a negative column index": (csr(indices=(0, -1)), "an entry in column -1"),

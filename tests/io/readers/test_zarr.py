@@ -1,6 +1,5 @@
 """Zarr stores: round trips, arrays and AnnData of other programs, malformed stores."""
 
-import contextlib
 import gzip
 import json
 import os
@@ -18,10 +17,7 @@ import zarr
 from zarr.codecs import BloscCodec, GzipCodec
 
 import bitatoms as ba
-from bitatoms.io.packed_store import PackedStoreWriter
-from bitatoms.io.stream import RowChunk
 from support.files import assert_read_error
-from support.formats import use_small_chunks
 from support.strategies import random_bits
 
 BITS = random_bits(1, 20, 70, 0.3)
@@ -43,27 +39,6 @@ def edit_json(file, edit):
     metadata = json.loads(file.read_text())
     edit(metadata)
     file.write_text(json.dumps(metadata))
-
-
-def test_append_chunks_of_any_size(tmp_path, monkeypatch):
-    use_small_chunks(monkeypatch, 64)
-    path = tmp_path / "table.zarr"
-    with PackedStoreWriter(path, 70, TABLE.columns, about={"from": "cells.h5ad"}) as store:
-        for start, stop in ((0, 1), (1, 1), (1, 9), (9, 20)):
-            store.append(RowChunk(TABLE.bits[start:stop], TABLE.row_names[start:stop]))
-        assert store.n_rows == 20
-        with pytest.raises(ValueError, match="3 columns"):
-            store.append(RowChunk(ba.BitMatrix.zeros(2, 3)))
-        with pytest.raises(ValueError, match="all rows of a store must have names, or none"):
-            store.append(RowChunk(TABLE.bits))
-    assert ba.read(path) == TABLE
-    metadata = dict(zarr.open_group(path, mode="r").attrs)["bitatoms"]
-    assert metadata["about"] == {"from": "cells.h5ad"}
-    incomplete = tmp_path / "incomplete.zarr"
-    with contextlib.suppress(KeyboardInterrupt), PackedStoreWriter(incomplete, 70) as store:
-        store.append(RowChunk(TABLE.bits))
-        raise KeyboardInterrupt
-    assert_read_error(incomplete, "incomplete")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +83,7 @@ def test_layer_selects_an_array(tmp_path):
     assert_read_error(array(tmp_path / "array.zarr"), "omit layer", layer="x")
 
 
-@pytest.mark.parametrize(("to_format", "version"), [(np.asarray, 2), (sp.csr_matrix, 3), (sp.csc_matrix, 2)])
+@pytest.mark.parametrize(("to_format", "version"), [(np.asarray, 2), (sp.csr_matrix, 3)])
 def test_reads_anndata(tmp_path, to_format, version):
     frames = [pd.DataFrame({"kind": list(names)}, index=list(names)) for names in (TABLE.row_names, TABLE.columns)]
     values = to_format(BITS.astype(np.float32))
