@@ -124,26 +124,3 @@ def test_changed_arrays_of_a_sparse_matrix_are_read_as_scipy_reads_them(folder, 
     found = cells_of(path)
     if found is not None:
         assert found == sp.load_npz(path).toarray().astype(float).tolist()
-
-
-# Derandomized: the HDF5 library may crash on an example, and Python with it.
-@settings(max_examples=30, derandomize=True)
-@given(mutate=mutations(), sparse_kind=st.booleans())
-@pytest.mark.filterwarnings("ignore")
-def test_changed_hdf5_files_are_read_as_h5py_reads_them(folder, mutate, sparse_kind):
-    h5py = pytest.importorskip("h5py")
-    ad = pytest.importorskip("anndata")
-    path = folder / "x.h5ad"
-    values = X.astype(np.float32)
-    ad.AnnData(sp.csr_matrix(values) if sparse_kind else values).write_h5ad(path)
-    path.write_bytes(mutate(path.read_bytes()))
-    found = cells_of(path, missing="zero")
-    if found is not None:
-        with h5py.File(path) as file:
-            matrix = file["X"]
-            if isinstance(matrix, h5py.Group):
-                parts = [np.asarray(matrix[name]) for name in ("data", "indices", "indptr")]
-                cells = sp.csr_matrix(tuple(parts), shape=tuple(matrix.attrs["shape"])).toarray()
-            else:
-                cells = np.asarray(matrix)
-        assert found == np.nan_to_num(cells).tolist()

@@ -85,6 +85,7 @@ def test_chunks_are_bound_to_their_store_and_position(tmp_path, array):
 MALICIOUS = {  # what replaces the columns of the ones, or the ends of the rows, and the message
     "reversed columns": (lambda indices, ends: {"indices": indices[::-1].copy()}, "in increasing order"),
     "a column too large": (lambda indices, ends: {"indices": put(indices, WIDE)}, "not columns of"),
+    "a negative column": (lambda indices, ends: {"indices": put(indices, -1)}, "not columns of"),
     "equal columns": (lambda indices, ends: {"indices": np.ones_like(indices)}, "in increasing order"),
     "columns of another type": (
         lambda indices, ends: {"indices": indices.astype(np.int64)},
@@ -93,6 +94,7 @@ MALICIOUS = {  # what replaces the columns of the ones, or the ends of the rows,
     "one column more": (lambda indices, ends: {"indices": np.append(indices, indices[-1:])}, "do not match 'indices'"),
     "reversed ends": (lambda indices, ends: {"row_ends": ends[::-1].copy()}, "do not match 'indices'"),
     "ends too large": (lambda indices, ends: {"row_ends": ends + 1}, "corrupt"),
+    "negative ends": (lambda indices, ends: {"row_ends": ends - ends[0] - 1}, "do not match 'indices'"),
     "one long row": (lambda indices, ends: {"row_ends": np.full_like(ends, len(indices))}, "in increasing order"),
     "a row longer than the table": (
         lambda indices, ends: {"indices": np.tile(indices, 2), "row_ends": np.full_like(ends, 2 * len(indices))},

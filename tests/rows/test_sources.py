@@ -29,9 +29,9 @@ CALLS = [
     {"algebra": "xor", "n_components": 20, "search": "thorough"},
     {"algebra": "xor", "n_components": "mdl"},
     {"algebra": "or", "n_components": 7, "search": "thorough"},
-    {"algebra": "or", "n_components": "mdl"},
-    {"algebra": "or", "n_components": 20, "unknown": True},
     {"algebra": "or", "n_components": "mdl", "search": "thorough", "unknown": True},
+    {"algebra": "or", "n_components": 20, "unknown": True},
+    {"algebra": "or", "n_components": "mdl"},
     # Single toggles miss codes that the search found: such models remember them.
     {"algebra": "xor", "n_components": "mdl", "coder": "mdl", "unknown": True},
 ]
@@ -212,7 +212,7 @@ def test_only_the_same_call_resumes(stores, tmp_path, given, other, differs):
         fit(**given, **folder, callbacks=ctrl_c_when(lambda row: row.rows == N))
     with pytest.raises(ba.FileError, match=f"contains the fit of a different call: .*{differs}"):
         fit(**other, **folder, resume=True)
-    if "patience" not in given:
+    if differs in ("costs was", "fixed_atoms was"):  # which are arrays
         resumed, whole = fit(**given, **folder, resume=True), fit(**given)
         np.testing.assert_array_equal(resumed.components_, whole.components_)
         assert resumed.codelength_ == whole.codelength_

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from shutil import copytree
+from shutil import copytree, ignore_patterns
 
 import numpy as np
 
@@ -81,7 +81,8 @@ class Kills:
                 file, content = arguments
                 n_bytes = function(file, content[: len(content) // 2])
                 arguments = file, content[n_bytes:]
-            self.left.append(copytree(self.folder, f"{self.folder} {self.n_events}"))
+            unlocked = ignore_patterns("lock")  # which Windows does not let anyone read
+            self.left.append(copytree(self.folder, f"{self.folder} {self.n_events}", ignore=unlocked))
             result = function(*arguments)
             return n_bytes + result if is_write else result
 

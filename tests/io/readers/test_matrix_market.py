@@ -94,6 +94,8 @@ BAD = {
     "a huge row index": (mtx_text("2 2 1", "1000000000000000000000000 1"), "line 3", "too large"),
     "a negative row index": (mtx_text("2 2 1", "-1 1"), "row -1"),
     "a fractional row index": (mtx_text("2 2 2", "1 1 0.5", "1.5 1 1", kind=REAL), "line 4", "1.5 is not a row index"),
+    "a huge real row index": (mtx_text("2 2 2", "1 1 0.5", "1e300 1 1", kind=REAL), "but only 2 rows"),
+    "a negative real row index": (mtx_text("2 2 2", "1 1 0.5", "-3 1 1", kind=REAL), "an entry in row -1, but only"),
     "NaN as a row index": (mtx_text("2 2 2", "1 1 0.5", "nan 1 1", kind=REAL), "line 4", "nan is not a row index"),
     "too few numbers": (mtx_text("2 2 2", "1 1", "2"), "line 4 has 1 numbers; expected 2 (row and column)"),
     "a comment in the middle": (mtx_text("2 2 1", "% now", "1 1"), "line 3: '%' is not a number"),

@@ -180,6 +180,7 @@ def test_bim_path_is_an_error(tmp_path):
         (None, ("rs 1:A", "rs 1:AA"), "cannot store the name 'rs 1', which contains blanks"),
         (("a b c", "d"), PAIR, "a .fam file cannot store the row name 'a b c'"),
         (("", "d"), PAIR, "cannot store the row name ''"),
+        (("0", "d"), PAIR, "cannot store the row name '0'"),
         (("0 d", "d"), PAIR, "cannot store the row name '0 d'"),
         (("d", "d"), PAIR, "two rows have the name 'd', which PLINK forbids"),
         (("ann", "bob"), PAIR, "'bob' carries two copies of the allele 'rs1:A' but not one"),

@@ -97,6 +97,11 @@ def test_reads_anndata(tmp_path, to_format, version):
     assert ba.read(path, layer="counts", binarize=0) == fewer
     assert ba.read(path, layer="raw") == TABLE
     assert_read_error(path, "there is no layer 'more'", "pass layer", "'counts'", layer="more")
+    obs = zarr.open_group(path, use_consolidated=False)["obs"]
+    del obs["_index"]
+    with warnings.catch_warnings(action="ignore"):
+        ad.io.write_elem(obs, "_index", pd.Categorical(TABLE.row_names))  # a group
+    assert ba.read(path) == fewer
 
 
 @pytest.mark.parametrize("version", [2, 3])
