@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
+from support.formats import use_small_chunks
 from support.genotypes import IDENTITY, assert_same_genotypes, copies_table, haplotype_table, random_alleles
 
 pytest.importorskip("cyvcf2", reason="cyvcf2 is not installed; make test-formats runs this test")
@@ -57,12 +58,14 @@ def existing(folder, name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_same_genotypes(folder, name):
+def test_same_genotypes(folder, name, monkeypatch):
+    use_small_chunks(monkeypatch, 200)
     assert_same_genotypes(ba.read(existing(folder, name)), copies_table(ALLELES))
 
 
 @pytest.mark.parametrize("name", PHASED)
-def test_same_haplotypes(folder, name):
+def test_same_haplotypes(folder, name, monkeypatch):
+    use_small_chunks(monkeypatch, 200)
     assert_same_genotypes(ba.read(existing(folder, name), phased=True), haplotype_table(ALLELES))
 
 

@@ -6,7 +6,6 @@ import pytest
 import bitatoms as ba
 from bitatoms import BitMatrix, Table
 from bitatoms.annotations import Annotations
-from bitatoms.io.readers import pgen
 from support.files import assert_read_error
 from support.genotypes import assert_same_genotypes, copies_table, haplotype_table, random_alleles
 
@@ -62,17 +61,6 @@ def test_files_without_header_are_those_of_plink_1(tmp_path):
     assert table.row_data["father"].tolist() == ["0", "0", "ann"]
     assert table.columns == ("rs1:A", "rs1:AA", "rs2:C", "rs2:CC", "rs2:A", "rs2:AA")
     assert table.column_data["distance"].tolist() == [0, 0, 0.5, 0.5, 0.5, 0.5]
-
-
-@pytest.mark.parametrize(("n_samples", "n_variants", "missing"), [(1, 1, 0), (33, 65, 0.1), (64, 7, 0)])
-def test_round_trip_of_haplotypes(tmp_path, monkeypatch, n_samples, n_variants, missing):
-    monkeypatch.setattr(pgen, "_CHUNK_GENOTYPES", 200)
-    alleles = random_alleles(n_samples, n_variants, missing=missing)
-    path = tmp_path / "x.pgen"
-    ba.write(haplotype_table(alleles), path)
-    assert_same_genotypes(ba.read(path, phased=True), haplotype_table(alleles))
-    assert_same_genotypes(ba.read(path), copies_table(alleles))
-    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".pgen", ".psam", ".pvar"]
 
 
 def test_pedigree_quality_and_filter_are_kept(tmp_path):

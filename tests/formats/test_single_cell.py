@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import bitatoms as ba
+from support.annotations import assert_same_frame
 
 sc = pytest.importorskip("scanpy", reason="scanpy is not installed; these tests compare files with it")
 mudata = pytest.importorskip("mudata", reason="mudata is not installed; these tests compare files with it")
@@ -84,8 +85,8 @@ def test_the_usual_steps_of_scanpy(tmp_path):
         ba.write(table, tmp_path / name)
         table = ba.read(tmp_path / name)
     again = sc.read_h5ad(tmp_path / "c.h5ad")
-    pd.testing.assert_frame_equal(again.obs, adata.obs)
-    pd.testing.assert_frame_equal(again.var, adata.var)
+    assert_same_frame(again.obs, adata.obs)
+    assert_same_frame(again.var, adata.var)
     assert ba.read(tmp_path / "cells.h5ad", layer="obsm/X_pca", binarize=0).shape == (25, 5)
 
 

@@ -10,9 +10,8 @@ from bitatoms import BitMatrix, Table
 from bitatoms.annotations import Annotations
 from bitatoms.errors import InputWarning
 from bitatoms.io.bgzf import open_bgzf_writer
-from bitatoms.io.readers import vcf
 from support.files import assert_read_error, outcome
-from support.genotypes import assert_same_genotypes, copies_table, haplotype_table, random_alleles
+from support.genotypes import copies_table, random_alleles
 
 pytest.importorskip("cyvcf2", reason="cyvcf2 is not installed; make test-formats runs this test")
 
@@ -93,17 +92,6 @@ def test_heterozygous_genotypes_without_phase_are_errors(tmp_path):
         file(tmp_path, "1	5	rs1	G	A	.	.	.	GT	./1	0/0	1|.\n"), phased=True
     )
     np.testing.assert_array_equal(half_known.to_dense(float).ravel(), [NAN, NAN, 0, 0, 1, NAN])
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("n_samples", "n_variants", "missing"), [(1, 1, 0), (33, 65, 0.1), (64, 7, 0)])
-def test_round_trip_of_haplotypes(tmp_path, monkeypatch, name, n_samples, n_variants, missing):
-    monkeypatch.setattr(vcf, "_CHUNK_GENOTYPES", 200)
-    alleles = random_alleles(n_samples, n_variants, missing=missing)
-    ba.write(haplotype_table(alleles), tmp_path / name)
-    assert_same_genotypes(ba.read(tmp_path / name, phased=True), haplotype_table(alleles))
-    assert_same_genotypes(ba.read(tmp_path / name), copies_table(alleles))
-    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -143,11 +143,6 @@ def test_a_model_codes_copies(tmp_path, frame, expected, model):
     for call, message in (
         (lambda: model.transform(frame + 1), r"more than 2 at row 0, column 10 \('rs10'\); numbers"),
         (lambda: ba.BinaryDictionaryLearning().fit(frame), r"first: 2 at row 0, column 10 \('rs10'\)\); for counts"),
-        (
-            lambda: ba.Table.from_any(frame, missing="refuse", dosage=True),
-            r"missing value .* row 1, column 2 \('rs2'\)",
-        ),
-        (lambda: ba.Table.from_any([[0, 1]]).to_dosages(), r"no numbers of copies.*dosage=True"),
     ):
         with pytest.raises(ba.InputError, match=message):
             call()

@@ -21,6 +21,7 @@ def chunks(request, monkeypatch):
         use_small_chunks(monkeypatch, 256)
 
 
+@pytest.mark.filterwarnings("ignore:The default value for `spmatrix` is changing")  # SciPy 1.18 knows the argument
 def test_formats_that_others_read(tmp_path):
     table = ba.Table(ba.Table.from_any([[1, np.nan], [0, 1]]).bits, None, ["a", "b"])
     for name in ("t.csv", "t.parquet", "t.mtx", "t.h5ad"):

@@ -1,6 +1,5 @@
 """Model files: round trips, malformed files, and that nothing in them is executed."""
 
-import itertools
 import json
 import math
 import tracemalloc
@@ -9,8 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import bitatoms as ba
@@ -99,34 +96,23 @@ def test_round_trip_of_extreme_models(tmp_path):
     assert "No atom makes the description shorter" in ba.load(path).summary_
 
 
-def test_round_trip_of_remembered_codes(model, named, path, tmp_path):
-    """They are stored only if there are any: the file of a model without them is as before."""
-    learned = replace(model.as_model(), remembered=ba.BitMatrix.from_dense(random_bits(1, 5, model.n_components_, 0.5)))
+def test_remembered_codes_and_recurrence_are_stored_only_if_there_are_any(model, named, path, tmp_path):
+    codes = ba.BitMatrix.from_dense(random_bits(1, 5, model.n_components_, 0.5))
+    recurrence = Recurrence(np.arange(model.n_components_), 20, 0.5, 0.8)
+    learned = replace(model.as_model(), remembered=codes, recurrence=recurrence)
     model_file.save(learned, tmp_path / "more.npz", model.get_params())
     again = ba.load(tmp_path / "more.npz")
-    assert again.as_model().remembered == learned.remembered
+    assert again.as_model().remembered == codes
     np.testing.assert_array_equal(again.transform(named), learned.code(named.bits, Workers()).codes().to_dense())
-    with np.load(tmp_path / "more.npz") as file, np.load(path) as without:
-        assert set(file) - set(without) == {"remembered"}
-        assert all((file[name] == without[name]).all() for name in without)
-    assert ba.load(path).as_model().remembered is None
-
-
-def test_round_trip_of_recurrence(model, path, tmp_path):
-    """It is stored only if it is known: the file of a model without it is as before."""
-    learned = model.as_model()
-    counts = np.arange(learned.atoms.n_rows)
-    recurrence = Recurrence(counts, 20, 0.5, 0.8)
-    model_file.save(replace(learned, recurrence=recurrence), tmp_path / "more.npz", model.get_params())
-    again = ba.load(tmp_path / "more.npz")
-    found = again.as_model().recurrence
-    np.testing.assert_array_equal(found.counts, counts)
-    assert found[1:] == recurrence[1:]
-    assert [pattern.recurs for pattern in again.patterns()] == (counts / 20).tolist()
-    (before, metadata), (after, more) = (contents(path), contents(tmp_path / "more.npz"))
-    assert set(after) - set(before) == {"recurs"}
+    np.testing.assert_array_equal(again.as_model().recurrence.counts, recurrence.counts)
+    assert again.as_model().recurrence[1:] == recurrence[1:]
+    assert [pattern.recurs for pattern in again.patterns()] == (recurrence.counts / 20).tolist()
+    (before, metadata), (after, more) = contents(path), contents(tmp_path / "more.npz")
+    assert set(after) - set(before) == {"remembered", "recurs"}
+    assert all((after[name] == before[name]).all() for name in before.keys() - {"bitatoms"})
     assert more.pop("recurrence") == {"n_resamples": 20, "share": 0.5, "threshold": 0.8}
     assert more == metadata
+    assert ba.load(path).as_model().remembered is None
     again.components_ = again.components_ ^ np.eye(*again.components_.shape, dtype=np.uint8)
     assert again.as_model().recurrence is None  # these are other atoms
     again.save(path)
@@ -186,8 +172,6 @@ CORRUPT = {
     "another format": ({"format": "bitatoms table"}, {}, "not a model, but a table"),
     "other arrays": (None, {"bitatoms": None}, "not a model; its arrays are atoms"),
     "no JSON": (None, {"bitatoms": np.zeros(4, np.uint8)}, NO_METADATA),
-    "no object": (None, {"bitatoms": np.frombuffer(b"[1]", np.uint8)}, NO_METADATA),
-    "deep JSON": (None, {"bitatoms": np.frombuffer(b"[" * 100000, np.uint8)}, NO_METADATA),
     "objects": (None, {"bias": np.array([None, 1], object)}, "contains Python objects, which are never unpickled"),
     "no atoms": (None, {"atoms": None}, "a corrupt model"),
     "atoms of the wrong shape": (None, {"atoms": np.zeros((3, 9), np.uint8)}, "a corrupt model"),
@@ -209,14 +193,13 @@ CORRUPT = {
     "blocks of one number": ({"reading": {"blocks": 5}}, {}, "blocks must be a pair (height, width), not 5"),
     "a threshold of text": ({"reading": {"binarize": "0"}}, {}, "binarize must be None or a finite number, got '0'"),
     "a choice that does not exist": ({"reading": {"missing": "guess"}}, {}, "missing='guess' is not available"),
-    "options of another type": ({"reading": 7}, {}, "a corrupt model"),
     "an absurd limit": ({"max_atoms_per_sample": 2**70}, {}, "its max_atoms_per_sample is 1180591620717411303"),
     "a negative limit": ({"residual_limit": -1}, {}, "its residual_limit is -1"),
     "negative features": ({"n_features": -3}, {}, "its n_features is -3"),
+    "a hash of text": ({"rows_hash": "x"}, {}, "its rows_hash is not a hash"),
     "unknown algebra": ({"algebra": "and"}, {}, "its algebra is 'and'"),
     "too few names": ({"columns": ["a"]}, {}, "its names do not match its 36 columns"),
     "a wrong picture": ({"picture": [[5, 5], None]}, {}, "an image of 5 x 5"),
-    "another history": ({"history_fields": ["what"]}, {}, "a corrupt model"),
     "an absurd codelength": (bits_of(10**400), {}, "its errors is 10000000000000000000"),
     "a negative codelength": (bits_of(-1), {}, "its errors is -1"),
     "a codelength that is not a number": (bits_of(math.nan), {}, "its errors is not an integer"),
@@ -291,31 +274,6 @@ def test_corrupt_atoms_of_a_wide_model(wide, tmp_path, columns, ends):
     assert_load_error(path, "a corrupt model")
 
 
-ABSURD = (10**400, -1, 0, 1.5, math.nan, "9", None, [1], {"a": 1})
-
-
-def test_a_model_with_absurd_values_is_refused_or_usable(path, named):
-    """Nothing that a file contains raises an error after it was loaded."""
-    arrays, entries = contents(path)
-    parts = [(name, None) for name in entries] + [
-        (name, part) for name in ("codelength", "codelengths", "parameters", "reading") for part in entries[name]
-    ]
-    n_refused = 0
-    for (name, part), value in itertools.product(parts, ABSURD):
-        changed = entries | {name: value if part is None else entries[name] | {part: value}}
-        np.savez(path, **arrays | {"bitatoms": np.frombuffer(json.dumps(changed).encode(), np.uint8)})
-        loaded = outcome(model_file.load, path)  # one-line errors only
-        n_refused += loaded is None
-        if loaded is None or name in ("parameters", "reading"):
-            continue
-        found = loaded.model
-        json.dumps(model_json(found, 3))
-        assert found.summary()
-        block = found.code(named.bits[:20], Workers())
-        assert found.row_bits(block.data(), block.codes(), Workers()).shape == (20,)
-    assert n_refused > 100
-
-
 RUN_SETTINGS = {
     "checkpoint": "hostile",
     "resume": True,
@@ -374,19 +332,3 @@ def test_files_that_are_not_models(file, path, tmp_path, monkeypatch):
     assert_load_error(tmp_path, "not a model")
     monkeypatch.setattr("bitatoms.io.stream.memory_limit", lambda: 1000)
     assert_load_error(path, "its arrays take 0.0 GiB", "GiB of memory are available")
-
-
-@settings(max_examples=30)
-@given(share=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255), truncate=st.booleans())
-def test_a_file_with_changed_bytes_is_an_error_or_the_same_model(tmp_path_factory, model, share, byte, truncate):
-    path = tmp_path_factory.mktemp("fuzz") / "model.npz"
-    model.save(path)
-    data = bytearray(path.read_bytes())
-    index = int(share * len(data))
-    if truncate:
-        data = data[:index]
-    else:
-        data[index] = byte
-    path.write_bytes(data)
-    found = outcome(ba.load, path)
-    assert found is None or (not truncate and found.as_model().atoms == model.as_model().atoms)

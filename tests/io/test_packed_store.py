@@ -11,15 +11,13 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import stack_rows
-from bitatoms.sparse_bits import SparseBits, stack_bits
 
 zarr = pytest.importorskip("zarr")
 
 from bitatoms.io import packed_store  # noqa: E402
 from bitatoms.io.checksums import checksums_of, write_checksums  # noqa: E402
-from bitatoms.io.packed_store import METADATA_KEY, PackedStoreReader, PackedStoreWriter  # noqa: E402
-from bitatoms.io.safe_zarr import ZarrReader  # noqa: E402
-from bitatoms.io.stream import RowChunk, Source  # noqa: E402
+from bitatoms.io.packed_store import METADATA_KEY, PackedStoreWriter  # noqa: E402
+from bitatoms.io.stream import RowChunk  # noqa: E402
 from support.sources import write_store  # noqa: E402
 
 REPLACED = r"the store was replaced while it was read; open it again$"
@@ -112,19 +110,6 @@ def put(indices, column):
     return np.where(np.arange(len(indices)) == 70, np.int32(column), indices)
 
 
-@pytest.mark.parametrize("part", ["zarr.json", "checksums", "bits", "unknown", "indices", "row_ends", "name_ends"])
-def test_parts_of_another_store_are_detected(tmp_path, part):
-    is_sparse = part in ("indices", "row_ends")
-    store, other = write(tmp_path / "table.zarr", 0, is_sparse), write(tmp_path / "another.zarr", 1, is_sparse)
-    if part == "zarr.json":
-        shutil.copy(other.path / part, store.path / part)
-    else:
-        shutil.rmtree(store.path / part)
-        shutil.copytree(other.path / part, store.path / part)
-    with pytest.raises(ba.FileError, match="copy the store again"):
-        ba.read(store.path)
-
-
 def test_checksums_and_the_id_depend_on_the_content_only(tmp_path):
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         write(tmp_path / f"{name}.zarr", seed)
@@ -157,19 +142,6 @@ def change_metadata(path, **entries):
     metadata = json.loads((path / "zarr.json").read_text())
     metadata["attributes"][METADATA_KEY] |= entries
     (path / "zarr.json").write_text(json.dumps(metadata))
-
-
-def test_a_store_without_unknown_cells_is_one_of_version_1(tmp_path):
-    """Also if its rows have a mask without ones, as a part of a table has."""
-    known = rows(0).filled()
-    without_mask = write_store(tmp_path / "a.zarr", known, chunk_bytes=4 * CHUNK)
-    empty_mask = ba.BitMatrix.from_words(known.words, N_COLS, False, ba.BitMatrix.zeros(*known.shape))
-    with_mask = write_store(tmp_path / "b.zarr", empty_mask, chunk_bytes=4 * CHUNK)
-    assert contents(without_mask.path) == contents(with_mask.path)
-    assert not (with_mask.path / "unknown").exists()
-    assert not with_mask.has_unknown
-    assert metadata_of(with_mask.path)["version"] == 1
-    assert metadata_of(write(tmp_path / "c.zarr", 0).path)["version"] == 2
 
 
 @pytest.mark.parametrize("damage", ["removed", "another type", "version", "id", "unknown", "indices", "row_ends"])
@@ -216,28 +188,6 @@ def test_bits_in_unknown_cells_are_cleared(tmp_path):
 
 
 # --- sparse tables
-
-
-def test_a_store_of_a_sparse_table_is_one_of_version_3(tmp_path):
-    bits = sparse_rows(0)
-    chunks = (SparseBits.from_bits(bits[start : start + 33]) for start in range(0, N_ROWS, 33))
-    stores = [
-        write_store(tmp_path / "a.zarr", bits),
-        write_store(tmp_path / "b.zarr", SparseBits.from_bits(bits)),
-        ba.pack(chunks, tmp_path / "c.zarr"),
-    ]
-    for store in stores:
-        assert store.n_ones == bits.count()
-        assert metadata_of(store.path)["version"] == 3
-        assert sorted(path.name for path in store.path.iterdir()) == ["checksums", "indices", "row_ends", "zarr.json"]
-        table = ba.read(store.path)
-        assert isinstance(table.data, SparseBits)
-        assert table == ba.Table(bits)
-        chunks = list(store.stored_chunks(100))
-        assert [len(chunk) for chunk in chunks] == [100] * 4
-        assert stack_bits(chunks, WIDE) == table.data
-    assert contents(stores[0].path) == contents(stores[1].path)
-    assert stores[0].fingerprint() == stores[2].fingerprint()
 
 
 @pytest.mark.parametrize(
@@ -323,15 +273,6 @@ def test_a_store_that_is_replaced_while_it_is_read_is_an_error(tmp_path):
         for use in uses if replacement == "other rows" else uses[1:2]:
             with pytest.raises(ba.FileError, match=REPLACED):
                 use()
-
-
-def test_a_store_that_is_replaced_while_it_is_opened_is_an_error(tmp_path):
-    path = write(tmp_path / "table.zarr", 0).path
-    reader = ZarrReader(Source(path, "zarr", str(path)))
-    metadata = dict(reader.root.attrs)[METADATA_KEY]
-    replace(path, 1)
-    with pytest.raises(ba.FileError, match=REPLACED):
-        PackedStoreReader(reader, metadata)
 
 
 def metadata_of(path):

@@ -1,4 +1,6 @@
-"""Reading and writing tables: names that text files can and cannot keep, options that do not apply."""
+"""Reading and writing tables: names that text files can and cannot keep, transposed tables, the format of a file."""
+
+import re
 
 import numpy as np
 import pytest
@@ -7,6 +9,9 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
+from bitatoms.io.formats import FORMATS, infer_format, load_reader
+from support.files import assert_read_error
+from support.strategies import random_bits
 
 AWKWARD_NAMES = {  # of columns and of rows
     "blanks around": ([" a", "b ", "c\n", "\td"], [" ann", "ann ", "ann"]),
@@ -95,3 +100,96 @@ def test_unknown_choices(tmp_path, name):
     (tmp_path / "table.csv").write_text("a,b\n1,0\n")
     with pytest.raises(ValueError, match=f"{name}='guess' is not available"):
         ba.read(tmp_path / "table.csv", **{name: "guess"})
+
+
+# Rows and columns that are exchanged
+
+
+def test_duplicates_are_those_of_the_new_columns(tmp_path):
+    path = tmp_path / "genes.csv"
+    path.write_text(",cell,cell\nCD3E,1,0\nLYZ,0,1\nCD3E,1,1\n")
+    assert_read_error(path, "columns 1 and 3 have the same name 'CD3E'", 'duplicates="number"', transpose=True)
+    table = ba.read(path, transpose=True, duplicates="number")
+    assert (table.row_names, table.columns) == (("cell", "cell"), ("CD3E", "LYZ", "CD3E.2"))
+
+
+@pytest.mark.parametrize("format", ["csv", "npz"])
+def test_without_names_columns_of_the_file(tmp_path, format):
+    table = ba.Table(ba.BitMatrix.from_dense(random_bits(2, 6, 5, 0.5)), list("uvwxyz"), list("abcde"))
+    path = tmp_path / f"table.{format}"
+    ba.write(table, path)
+    fewer = ba.Table(table.bits.take_columns([0, 2, 3]).transpose(), list("acd"), table.row_names)
+    assert ba.read(path, transpose=True, without=["b", "e"]) == fewer
+    assert_read_error(path, "there is no column 'u'", transpose=True, without="u")
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.npy", "table.mtx"])
+def test_both_tables_must_fit_into_memory(tmp_path, monkeypatch, name):
+    """But not for stores, whose rows are not kept."""
+    pytest.importorskip("zarr")
+    path = tmp_path / name
+    ba.write(random_bits(4, 1000, 64, 0.5), path)
+    monkeypatch.setattr("bitatoms.io.stream.memory_limit", lambda: 8000 + 8000)
+    assert_read_error(path, "1000 rows of 64 columns and their transpose take", transpose=True)
+    store = ba.pack(path, tmp_path / "rows.zarr", transpose=True)
+    monkeypatch.setattr("bitatoms.io.stream.memory_limit", lambda: 8000 + 64 * 128)
+    assert store.shape == (64, 1000)
+    assert ba.read(store.path) == ba.read(path, transpose=True)
+    assert store.about["options"] == {"transpose": True}
+    with pytest.raises(ValueError, match="transpose applies only to files; omit it"):
+        ba.pack(np.eye(3, dtype=np.uint8), tmp_path / "rows.zarr", transpose=True)
+
+
+# The format of a file, by its name
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_extensions_select_the_format(format):
+    for extension in FORMATS[format].extensions:
+        assert infer_format(f"table{extension}") == infer_format(f"a/b.csv/TABLE{extension.upper()}") == format
+        if not FORMATS[format].is_writable:
+            with pytest.raises(ba.FileError, match=f"the format '{format}' .* can only be read; write .h5ad or .npz"):
+                ba.write([[1]], f"table{extension}")
+        if FORMATS[format].gzip:
+            assert infer_format(f"table{extension}.gz") == format
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("table.cvs", "unknown extension (did you mean .csv?); pass format, one of csv"),
+        ("table.npy.gz", "unknown extension (did you mean .npy?)"),
+        ("table.fam", "pass the .bed file"),
+        ("table.pvar", "pass the .pgen file"),
+        ("table.sample", "pass the .haps file"),
+        ("table.xls", "save it as .xlsx or .csv"),
+        ("table.jpg", "or to black and white (.pbm)"),
+        ("table.pkl", "never loaded"),
+    ],
+)
+def test_other_extensions(name, part):
+    with pytest.raises(ba.FileError) as caught:
+        infer_format(name)
+    assert str(caught.value).startswith(f"{name}: ")
+    assert part in str(caught.value)
+
+
+def test_format_overrides_the_extension():
+    assert infer_format("table.csv", "npz") == "npz"
+    with pytest.raises(ba.FileError, match="there is no format 'excel'; choose from csv"):
+        infer_format("table.csv", "excel")
+    with pytest.raises(ba.FileError, match=r"unknown extension; use one of \.csv"):
+        infer_format("table.jpg", writing=True)
+
+
+def test_missing_library(monkeypatch):
+    monkeypatch.setattr("bitatoms.io.formats.find_spec", lambda name: None)
+    for format, library, extra in (
+        ("bed", "bed-reader", "plink"),
+        ("bcf", "cyvcf2", "vcf"),
+        ("pgen", "pgenlib", "pgen"),
+    ):
+        message = f'table: the format {format!r} needs {library}; install it with pip install "bitatoms[{extra}]"'
+        with pytest.raises(ImportError, match=f"^{re.escape(message)}$"):
+            load_reader(format, "table")
+    assert hasattr(load_reader("csv", "table.csv"), "read")

@@ -84,17 +84,11 @@ def test_lists_with_headers_and_row_names(file, blank_line):
 
 NEITHER = {  # files that are of another shape, or of none that is clear
     "ones and zeros": "order,item\n1,0\n0,1\n",
-    "ones and zeros, named rows": "order,item,product\n7,1,0\n8,0,1\n",
-    "words": "order,item\nyes,no\nno,no\n",
-    "x and blanks": "order,item,basket\nx,,x\n,x,\n",
     "counts": "order,item\n3,0\n0,1\n",
     "a malformed row": "1,0,1\n0,1\n",
-    "a malformed row of ones": "1,1,1\n1\n1,1\n",
-    "a malformed row of counts": "2,0,3\n4,1\n",
     "a row of text": "a,b\n1,0\nx,perhaps\n",
     "a title": "Sales\nid,a,b\nr1,0,1\n",
     "items and flags": "item,basket\nmilk,1\nbread,0\n",
-    "items and ones": "item,basket\nmilk,1\nbread,1\n",
     "one order, no header": "1,milk\n1,tea\n",
     "an order per line": "order_id,product,colour\n7,shirt,red\n8,shirt,blue\n",
     "lists in one cell": "order,items\n7,milk|tea\n8,milk;tea\n9,jam\n",
@@ -102,13 +96,11 @@ NEITHER = {  # files that are of another shape, or of none that is clear
     "two candidates": "order,invoice,item\n7,1,milk\n7,1,tea\n",
     "two kinds of items": "order,product,item\n7,a,milk\n7,b,tea\n",
     "categories": "colour,size\nred,L\nred,M\nblue,L\n",
-    "categories with ages": "age,colour\n30,red\n30,blue\n31,red\n",
     "categories, some missing at the end": "colour,size\nred,L\nblue,\ngreen,M\nred,\n",
     "answers, some missing at the end": "q1,q2,q3\nagree,disagree,\ndisagree,agree,neutral\nagree,,\n",
     "categories with a comma": "who,colour,comment\n"
     + "ann,red,nice\nbob,blue,good\ncyd,red,fine, but small\ndan,red,ok\n",
     "categories without ends": "colour,size\nred,L\nblue\ngreen,M\nred\ngreen\n",
-    "categories with a gap": "red,,L\nblue,M\n",
     "orders that come back, no header": "7,milk\n8,tea\n7,tea\n",
     "named rows, no header": "ann,milk\nann,tea\nbob,tea\n",
     "lists of two": "milk,bread\nmilk,tea\nbread,tea\n",
@@ -139,16 +131,3 @@ def test_an_order_or_an_item_without_a_name_is_an_error_that_names_the_line(file
     with pytest.warns(InputWarning, match=r"2 lines are left out, because column 'order', .* is blank .first: 4."):
         table = ba.read(path, missing="zero")
     assert (table.row_names, table.columns) == (("7", "8"), ("milk", "tea"))
-
-
-@pytest.mark.parametrize(
-    ("text", "columns"),
-    [
-        ("day,order,article,price\nmon,1,milk,1\ntue,2,tea,2\n", ("order", "article")),  # no order with two items
-        ("1,milk,3\n1,tea,1\n", ("1", "2")),  # one order
-        ("article,order,price\nmilk,7,1\ntea,8,2\n", ("order", "article")),
-    ],
-)
-def test_the_error_about_a_file_that_may_be_a_long_table_names_its_columns(file, text, columns):
-    assert_read_error(file(text), f"names a row and one of its items, pass long={columns}")
-    assert ba.read(file(text), long=columns).bits.count() == 2

@@ -27,26 +27,6 @@ def write_book(path, **pages):
     return path
 
 
-@pytest.mark.parametrize(
-    ("columns", "rows"),
-    [
-        (("x", "y"), None),
-        (("0", "1"), ("1", "0")),
-        (("=1+2", "-1"), ("=a", "a,b")),
-        (("NA", "b"), None),
-        (("1",), ("ann", "bob")),
-        (('say "x"', "yes"), ("1", "0")),
-    ],
-)
-def test_names_that_look_like_cells_or_formulas_survive(tmp_path, columns, rows):
-    bits = np.arange(2 * len(columns)).reshape(2, -1) % 3 == 0
-    table = ba.Table(ba.BitMatrix.from_dense(bits), rows, columns)
-    ba.write(table, tmp_path / "table.xlsx")
-    assert ba.read(tmp_path / "table.xlsx") == table
-    cell = openpyxl.load_workbook(tmp_path / "table.xlsx").active.cell(1, 1 + (rows is not None))
-    assert (cell.data_type, cell.value) == ("s", columns[0])
-
-
 SHAPES = {  # rows of a sheet, options, a note, names of rows and of columns
     "a table": (
         [["", "milk ", " tea"], [" ann", 1, 0], ["bob ", True, False]],

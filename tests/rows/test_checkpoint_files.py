@@ -6,7 +6,6 @@ import os
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import bitatoms as ba
@@ -17,9 +16,8 @@ from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.checkpoint_steps import StepFiles
 from bitatoms.search.journal import BestState, StepRecord, random_state
 from bitatoms.search.population import CostedState
-from support.checkpoints import assert_equal, assert_raises, call_of, example_state, load, states, unfinished_fit
+from support.checkpoints import assert_equal, assert_raises, call_of, states, unfinished_fit
 from support.faults import FaultAtChunk, ctrl_c_when
-from support.files import outcome
 from support.plans import use_small_budget
 from support.results import assert_same_search
 from support.strategies import random_bits
@@ -72,42 +70,31 @@ CORRUPT = [
     ({"/format": "bitatoms model"}, "not a checkpoint, but a model"),
     ({"bitatoms": None}, "not a checkpoint; its arrays are order 0 atoms"),
     ({"bitatoms": np.zeros(4, np.uint8)}, "not a checkpoint: its metadata is corrupt"),
-    ({"/call": 3}, "corrupt checkpoint"),
-    ({"/state": [1]}, "corrupt checkpoint"),
     ({"/state/orders": []}, "corrupt checkpoint"),
-    ({"/state/algebra": "and"}, "corrupt checkpoint"),
     ({"/state/algebra": "or"}, "its algebra is not that of its passes"),
     ({"/state/finished": "yes"}, "corrupt checkpoint"),
     ({"/state/best": 2}, "pass 2 cannot be the best of 1"),
     ({"/state/finished": True, "/state/best": 0, "/state/orders": []}, "corrupt checkpoint"),
-    ({"/state/counts": None}, "corrupt checkpoint"),
     ({"/state/partial": {"next_row": 1001, "counts": {}}}, "its next_row is 1001"),
     ({"/state/history_fields": ["what"]}, "corrupt checkpoint"),
     ({"/state/orders/0/coder": "best"}, "its order 0 is invalid"),
-    ({"/state/orders/0/max_atoms": 0.5}, "corrupt checkpoint"),
-    ({"order 0 bit prices": None}, "corrupt checkpoint"),
     ({"order 1 atoms": np.zeros((3, 2), np.uint64)}, "40 columns take 1 words per row"),
     ({"order 1 atoms": np.full((3, 1), 1 << 40, np.uint64)}, "ones past column 40"),
-    ({"order 1 atoms": np.zeros((3, 1))}, "corrupt checkpoint"),
     ({"order 0 bias": np.zeros((2, 1), np.uint64)}, "its order 0 is invalid"),
     ({"order 1 kept": np.array([0, 2, 5])}, "its order 1 kept has values out of range"),
     ({"order 1 kept": np.array([0, 2, 2])}, "its order 1 is invalid"),
     ({"/state/orders/0/goes_on": True, "order 0 kept": np.arange(5)}, "its order 0 kept has values out of range"),
     ({"order 0 remembered": np.full((4, 1), 1 << 5, np.uint64)}, "ones past column 5"),
-    ({"order 0 remembered": np.zeros((4, 1))}, "corrupt checkpoint"),
-    ({"order 0 remembered": None}, "corrupt checkpoint"),
     ({"order 0 bit prices": np.zeros(40, np.int32)}, "has values out of range"),
     ({"order 0 use prices": np.zeros(5, np.int32)}, "its order 0 use prices has shape (5,)"),
     ({"counts free": np.zeros((3, 40), np.uint8)}, "has shape (3, 40) and type uint8"),
     ({"counts wrong": np.full(40, 1001)}, "its counts wrong has values out of range"),
     ({"partial uses": np.full(3, -1)}, "its partial uses has values out of range"),
-    ({"counts ones": None}, "corrupt checkpoint"),
     ({"counts ones": np.zeros(40)}, "corrupt checkpoint"),
     ({"counts ones": np.array([None] * 40)}, "contains Python objects, which are never unpickled"),
     ({"/random": {"bit_generator": "os"}}, "corrupt checkpoint"),
     ({"/random": MT}, "invalid state of a random generator of type 'MT19937'"),
     ({"/random": PCG | {"bit_generator": "beta"}}, "'beta'"),
-    ({"/random": PCG | {"state": {}}}, "corrupt checkpoint"),
 ]
 
 
@@ -125,24 +112,6 @@ def test_other_files_of_the_same_name_raise(tmp_path):
         for resume in (False, True):
             assert_raises(tmp_path, "state.npz: corrupt, or not a file of the format 'npz'", resume=resume)
             assert (tmp_path / "state.npz").read_bytes() == content
-
-
-def test_a_truncated_file_raises(folder):
-    content = (folder / "state.npz").read_bytes()
-    for length in (*range(0, len(content), 211), *range(len(content) - 30, len(content))):
-        (folder / "state.npz").write_bytes(content[:length])
-        assert_raises(folder, "state.npz: ")
-
-
-@given(position=st.floats(0, 1), byte=st.integers(0, 255))
-def test_a_changed_byte_raises_or_does_not_matter(tmp_path_factory, position, byte):
-    folder = unfinished_fit(tmp_path_factory.mktemp("fuzz") / "fit")
-    data = bytearray((folder / "state.npz").read_bytes())
-    data[int(position * (len(data) - 1))] = byte
-    (folder / "state.npz").write_bytes(data)
-    state = outcome(load, folder)
-    if state is not None:
-        assert_equal(state, example_state())
 
 
 # --- the steps of a search
@@ -221,14 +190,10 @@ CORRUPT_STEPS = [
     ({"/version": 1}, "written by a version whose searches cannot be resumed"),
     ({"/format": "bitatoms model"}, "not a search steps, but a model"),
     ({"/fit": "b"}, "this file belongs to another fit"),
-    ({"/steps": 3}, "corrupt checkpoint"),
     ({"/steps": [{}]}, "corrupt checkpoint"),
-    ({"0 0 atoms": None}, "corrupt checkpoint"),
-    ({"0 0 atoms": np.zeros((3, 1))}, "corrupt checkpoint"),
     ({"0 0 atoms": np.full((3, 1), 1 << 30, np.uint64)}, "ones past column 30"),
     ({"0 0 codes": np.zeros((119, 1), np.uint64)}, "its 0 0 codes has shape (119, 1)"),
     ({"0 0 bias": np.zeros((2, 1), np.uint64)}, "its 0 0 bias has shape (2, 1)"),
-    ({f"{STATE}/cost": "1"}, "corrupt checkpoint"),
     ({f"{STATE}/n_rows": -1}, "its n_rows is -1"),
     ({f"{STATE}/n_rows": 119, "0 0 codes": np.zeros((119, 1), np.uint64)}, "is not of 120 rows and 30 columns"),
     (
@@ -238,7 +203,6 @@ CORRUPT_STEPS = [
     ({"/steps/0/randoms/0/state/bit_generator": "os"}, "invalid state of a random"),
     ({"/steps/0/randoms/0/n_spawned": 1 << 40}, "its n_spawned is"),
     ({"/steps/0/history_fields": ["what"]}, "corrupt checkpoint"),
-    ({"/steps/0/numbers": [0.5]}, "corrupt checkpoint"),
 ]
 
 

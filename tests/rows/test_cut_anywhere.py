@@ -4,12 +4,8 @@ It is cut by its time, by a lack of memory, by Ctrl-C, by a full disk, or by the
 rows are resumed to the same bits; a search that is resumed ends no worse.
 """
 
-import json
-import math
 import os
 import pickle
-import subprocess
-import sys
 from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
@@ -38,7 +34,7 @@ from bitatoms.sparse_bits import SparseBits
 from bitatoms.table import Header
 from bitatoms.validation import as_generator
 from support.blocks import bits_of
-from support.faults import FaultAtChunk, FullDisk
+from support.faults import FaultAtChunk, FullDisk, Kills
 from support.sources import assert_same, params_for, write_store
 from support.strategies import UNKNOWN, random_bits
 
@@ -252,7 +248,9 @@ def test_a_fit_that_finds_the_disk_full_is_resumed(uninterrupted, stores, tmp_pa
         has_state, message = (folder / "state.npz").exists(), str(caught.value)
         assert has_state or not in_passes
         if "the codes of all rows" not in message:
-            assert ("The previous checkpoint is intact" in message) == has_state
+            assert message.startswith(f"{folder}{os.sep}")
+            intact = "The previous checkpoint is intact; fix the problem, then pass resume=True"
+            assert (intact in message) == has_state
         assert not list(folder.glob(".*.part"))
         assert caplog.messages == []
         resumed = fit(folder, resume=True)
@@ -260,40 +258,25 @@ def test_a_fit_that_finds_the_disk_full_is_resumed(uninterrupted, stores, tmp_pa
         assert resumed.codes == expected.codes
 
 
-needs_fork = pytest.mark.skipif(
-    not hasattr(os, "fork"), reason="starting a process for each kill takes long without fork"
-)
+@pytest.mark.parametrize("source", ["all in memory", "sparse", "store"])
+def test_a_fit_killed_at_any_event_gives_the_same_bits(uninterrupted, stores, tmp_path, source):
+    """Also within a write, and if the fit that resumes it is killed, too."""
+    expected = uninterrupted(source).result
 
+    def killed(folder, chosen):
+        with pytest.MonkeyPatch.context() as patch:
+            kills = Kills(patch, folder, chosen)
+            found = Fit(source, stores)(folder, resume=True)
+        assert_same(found, expected)
+        assert found.codes == expected.codes
+        return kills
 
-@needs_fork
-def test_fits_killed_at_random_events_give_the_same_bits(tmp_path):
-    """Also within writes, which are torn then."""
-    tables = [ba.datasets.planted(n, 110, 8, noise=0.03, random_state=0).X for n in (1500, 150)]
-    paths = [str(write_store(tmp_path / f"{len(X)}", BitMatrix.from_dense(X), chunk_bytes=7000).path) for X in tables]
-    costs = {"algebra": "or", "false_positive_cost": math.inf, "false_negative_cost": [1.0, 2.0] * 55}
-    cases = [
-        (paths[0], {"n_components": 9, "search_rows": 200, "max_iter": 9}, 4),
-        (paths[0], {**costs, "search_rows": 150}, 4),  # by windows
-        (paths[1], {}, 2),  # without passes
-    ]
-    program = Path(__file__).parents[1] / "support" / "kill.py"
-    python_path = os.pathsep.join([str(program.parents[1]), os.environ.get("PYTHONPATH", "")])
-    process = subprocess.run(
-        [sys.executable, str(program), str(tmp_path), json.dumps(cases)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PYTHONPATH": python_path},
-    )
-    assert process.returncode == 0, process.stderr
-    reports = json.loads(process.stdout)
-    for (_, params, n_kills), report in zip(cases, reports, strict=True):
-        events = report["events"]
-        assert sum(map(len, report["kills"])) >= n_kills
-        assert set(report["results"]) == {report["uninterrupted"]}
-        n_searching = events.index("saved a pass") if params else len(events)
-        assert events[:n_searching].count("rename") > 3  # steps of the search to resume from
-        assert events.count("saved part of a pass") >= (8 if params else 0)  # states within passes to resume from
+    n_events = killed(tmp_path / "counted", ()).n_events
+    left = killed(tmp_path / "fit", np.linspace(1, n_events, 5).astype(int)).left
+    assert len(left) == 5
+    for number, folder in enumerate(left):
+        for again in killed(folder, (7 + 9 * number,)).left:
+            killed(again, ())
 
 
 BATCHES = [

@@ -1,9 +1,7 @@
-"""Rows of Dask arrays: passes, what a cluster holds, invalid cells, lazy codes. Fits are compared in test_sources."""
+"""Rows of Dask arrays: passes, invalid cells, lazy codes. Fits are compared in test_sources."""
 
 import asyncio
-import importlib
 import os
-import sys
 import time
 from dataclasses import replace
 from functools import cache
@@ -21,10 +19,8 @@ from bitatoms.core.coding import coding_rule
 from bitatoms.core.counts import Counts
 from bitatoms.core.model import Model
 from bitatoms.core.pass_spec import PassSpec
-from bitatoms.core.row_pass import run_pass
 from bitatoms.errors import InputWarning
 from bitatoms.parallel import OutOfTime, Workers
-from bitatoms.rows import dask as on_dask
 from bitatoms.rows import dask_partitions
 from bitatoms.rows.dask import DaskRows
 from bitatoms.rows.memory import MemoryRows
@@ -98,73 +94,15 @@ def never_saved(partial):
     raise AssertionError("a cluster does not save parts of a pass")
 
 
-def test_a_pass_on_a_cluster_ends_at_its_deadline(client):
+def test_a_pass_on_a_cluster_ends_at_its_deadline_and_releases_its_tasks(client):
     rows = DaskRows(da.from_array(X, chunks=(100, M)), client=client)
-    with pytest.raises(OutOfTime):
+    n_held = len(client.futures)
+    with pytest.raises(OutOfTime) as caught:  # whose traceback refers to the tasks
         rows.run_pass(spec_of(X[:5]), None, 1, None, never_saved, 0.0)
+    client.sync(asyncio.sleep, 0)  # released futures are reported in another thread
+    assert len(client.futures) == n_held, caught
     _, counts = rows.run_pass(spec_of(X[:5]), None, 1, None, never_saved, time.perf_counter() + 3600)
     assert counts.n_rows == N
-
-
-def test_counts_are_summed_in_a_tree_and_early(monkeypatch):
-    n_summed, n_held = [], [0]
-
-    def recorded_pass(*given):
-        n_held.append(n_held[-1] + 1)
-        return run_pass(*given)
-
-    def recorded_sum(*counts):
-        n_summed.append(len(counts))
-        n_held.append(n_held[-1] - len(counts) + 1)
-        return sum(counts[1:], counts[0])
-
-    monkeypatch.setattr(on_dask, "run_pass", recorded_pass)
-    monkeypatch.setattr(on_dask, "_sum", recorded_sum)  # which all sums call
-    with dask.config.set(scheduler="synchronous"):
-        rows = DaskRows(da.from_array(X, chunks=(7, M)))
-        _, counts = rows.run_pass(spec_of(X[:5]), None, 1, None, never_saved)
-    assert counts.n_rows == N
-    assert sorted(n_summed) == [2, 4, 5, *[8] * 13]  # 100 partitions: 13 sums, 2 sums of these, 1
-    assert n_held[-1] == 1
-    assert max(n_held) <= 3 * 8  # a few partitions and a few sums, not all partitions
-
-
-def n_held_by(client):
-    """Return the number of results that this client holds on the workers."""
-    client.sync(asyncio.sleep, 0)  # released futures are reported in another thread
-    return len(client.futures)
-
-
-def test_codes_of_a_pass_are_released_with_their_handle(client):
-    before = n_held_by(client)
-    rows = DaskRows(PARTITIONS["many"], client=client)
-    n_partitions = PARTITIONS["many"].numblocks[0]
-    assert n_held_by(client) == before + n_partitions
-    first, _ = rows.run_pass(spec_of(X[:5]), None, 1, None, never_saved)
-    second, _ = rows.run_pass(spec_of(X[:5]), first, 2, None, never_saved)
-    assert n_held_by(client) == before + 3 * n_partitions
-    del first
-    assert n_held_by(client) == before + 2 * n_partitions
-    del second, rows
-    assert n_held_by(client) == before
-
-
-def test_ctrl_c_releases_the_tasks_of_the_pass(client, monkeypatch):
-    rows = DaskRows(PARTITIONS["many"], client=client)
-    spec = spec_of(X[:5])
-    codes, expected = rows.run_pass(spec, None, 1, None, never_saved)
-    before = n_held_by(client)
-
-    def interrupted(futures):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(client, "gather", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            rows.run_pass(spec, codes, 2, None, never_saved)
-    assert n_held_by(client) == before
-    _, again = rows.run_pass(spec, None, 1, None, never_saved)
-    np.testing.assert_array_equal(again.wrong, expected.wrong)
 
 
 def with_values(cells):
@@ -310,12 +248,6 @@ def test_columns_of_data_frames_are_matched_by_name():
     np.testing.assert_array_equal(scores.compute(), dask_api.score_samples(learned, PARTITIONS["many"]).compute())
     with pytest.raises(ValueError, match=r"X lacks columns .*: 'item 0', .*absent=\"zero\""):
         dask_api.transform(learned, table[names[5:]])
-
-
-def test_scale_dask_is_a_deprecated_name(monkeypatch):
-    monkeypatch.delitem(sys.modules, "bitatoms.scale.dask", raising=False)
-    with pytest.warns(FutureWarning, match=r"import bitatoms\.dask"):
-        assert importlib.import_module("bitatoms.scale.dask").fit is dask_api.fit
 
 
 def test_sizeof_of_packed_rows_and_counts():

@@ -2,7 +2,6 @@
 
 import pickle
 
-import numcodecs
 import numpy as np
 import pytest
 import zarr
@@ -11,11 +10,9 @@ import bitatoms as ba
 from bitatoms.bits import stack_rows
 from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
-from bitatoms.parallel import Workers
-from bitatoms.rows.store import Store, StoreRows
-from bitatoms.rows.store_transform import codes_in_memory
+from bitatoms.rows.store import Store
 from bitatoms.sparse_bits import packed
-from support.sources import learned, write_store
+from support.sources import write_store
 from support.strategies import random_bits
 
 
@@ -100,7 +97,10 @@ def test_other_files_and_incomplete_stores_are_not_opened(tmp_path, bits):
     zarr.create_array(tmp_path / "array.zarr", data=bits.to_dense())
     (tmp_path / "table.csv").write_text("a,b\n0,1\n")
     (tmp_path / "empty").mkdir()
-    PackedStoreWriter(tmp_path / "incomplete.zarr", 70).append(RowChunk(bits))
+    writer = PackedStoreWriter(tmp_path / "incomplete.zarr", 70)
+    writer.append(RowChunk(bits))
+    with pytest.raises(ValueError, match="3 columns"):
+        writer.append(RowChunk(ba.BitMatrix.zeros(2, 3)))
     write_store(tmp_path / "cut.zarr", bits, chunk_bytes=9 * 100)
     (tmp_path / "cut.zarr/bits/c/30/0").unlink()  # the last chunk
     for name, part in (
@@ -114,36 +114,3 @@ def test_other_files_and_incomplete_stores_are_not_opened(tmp_path, bits):
         with pytest.raises(ba.FileError, match=name) as caught:
             Store(tmp_path / name)
         assert part in str(caught.value)
-
-
-DAMAGES = {
-    "truncated": lambda content: content[:-9],
-    "empty": lambda content: b"",
-    "flipped": lambda content: content[:40] + bytes([content[40] ^ 4]) + content[41:],
-    "bomb": lambda content: bytes(numcodecs.Zstd().encode(bytes(1 << 28))),
-}
-
-
-@pytest.mark.parametrize("damage", ["missing", "link", *DAMAGES])
-def test_a_corrupt_chunk_is_named_by_whatever_reads_it(tmp_path, bits, model, damage):
-    """Chunks of other stores are tested in test_packed_store."""
-    store = write_store(tmp_path / "table.zarr", bits, chunk_bytes=9 * 100)
-    chunk, rows = store.path / "bits/c/20/0", StoreRows(store, Workers(2))
-    content = chunk.read_bytes()
-    chunk.unlink()
-    if damage == "link":
-        chunk.symlink_to(store.path / "bits/c/30/0")
-    elif damage in DAMAGES:
-        chunk.write_bytes(DAMAGES[damage](content))
-    for use in (
-        lambda: list(store.chunks()),
-        lambda: store.take(np.arange(3001)),
-        lambda: learned(rows, n_components=7, search_rows=300),
-        lambda: rows.run_pass(model.pass_spec),
-        lambda: codes_in_memory(store, model, Workers(2)),
-        lambda: ba.read(store.path),
-    ):
-        with pytest.raises(ba.FileError, match=r"table\.zarr: .*c/20/0") as caught:
-            use()
-        assert "\n" not in str(caught.value)
-    assert store.take(np.arange(640)) == bits[:640]  # the other chunks can be read

@@ -30,6 +30,23 @@ FRAME = pd.DataFrame(
     index=pd.Index(["r0", "r1", "r2"], dtype=object),
 )
 
+
+def assert_same_frame(found, expected):
+    """Assert that two data frames are equal; the type of text depends on the versions of pandas and anndata."""
+    pd.testing.assert_frame_equal(_with_objects(found), _with_objects(expected))
+
+
+def _with_objects(frame):
+    """Return a data frame whose text, that of its names and categories included, is of the type object."""
+    made = frame.set_axis(frame.index.astype(object)).set_axis(frame.columns.astype(object), axis=1)
+    for name, column in made.items():
+        if isinstance(column.dtype, pd.StringDtype):
+            made[name] = column.astype(object).where(column.notna(), None)
+        elif isinstance(column.dtype, pd.CategoricalDtype) and isinstance(column.cat.categories.dtype, pd.StringDtype):
+            made[name] = column.cat.rename_categories(column.cat.categories.astype(object))
+    return made
+
+
 _FIELD_NAMES = NAMES.filter(lambda name: "/" not in name and name not in ("_index", "."))
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from shutil import copytree, ignore_patterns
 
 import numpy as np
 
@@ -57,3 +58,32 @@ class FullDisk:
     def fail(*arguments, **named):
         """Raise the error of a full disk."""
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+class Kills:
+    """Copies a folder at chosen writes, syncs and renames of files: the copies are what a process killed there leaves.
+
+    A write is torn: half of it is in the copy. ``n_events`` counts all events, and ``left`` has the copies.
+    """
+
+    def __init__(self, monkeypatch, folder, chosen=()):
+        self.folder, self.chosen, self.n_events, self.left = folder, set(chosen), 0, []
+        for name in ("write", "fsync", "replace"):
+            monkeypatch.setattr(os, name, self._watched(getattr(os, name), name == "write"))
+
+    def _watched(self, function, is_write):
+        def watched(*arguments):
+            self.n_events += 1
+            if self.n_events not in self.chosen:
+                return function(*arguments)
+            n_bytes = 0
+            if is_write:
+                file, content = arguments
+                n_bytes = function(file, content[: len(content) // 2])
+                arguments = file, content[n_bytes:]
+            unlocked = ignore_patterns("lock")  # which Windows does not let anyone read
+            self.left.append(copytree(self.folder, f"{self.folder} {self.n_events}", ignore=unlocked))
+            result = function(*arguments)
+            return n_bytes + result if is_write else result
+
+        return watched

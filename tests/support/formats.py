@@ -134,7 +134,8 @@ def write_ten_x(path, table):
     with h5py.File(path, "w") as file:
         matrix = file.create_group("matrix")
         for name in ("data", "indices", "indptr"):
-            matrix[name] = getattr(by_cell, name).astype(np.int32)
+            values = getattr(by_cell, name)
+            matrix[name] = values if name == "data" and (values % 1).any() else values.astype(np.int32)
         matrix["shape"] = np.int32(table.shape[::-1])
         matrix["barcodes"] = np.array(table.row_names, "S")
         for name in ("id", "name"):
@@ -187,7 +188,7 @@ FOREIGN = {  # by other programs, as they write arrays, data frames and matrices
     "zarr, columns": Kind("table.zarr", write_zarr(chunks=(200, 7)), **ARRAY),
     "zarr 2": Kind("table.zarr", write_zarr(chunks=(3, 50), zarr_format=2), **ARRAY),
     "h5mu": Kind("table.h5mu", write_h5mu),
-    "10x": Kind("table.h5", write_ten_x, unknown=False),
+    "10x": Kind("table.h5", write_ten_x, counts=True),
 }
 KINDS = {f"bitatoms {name}": kind for name, kind in WRITTEN.items()} | FOREIGN
 

@@ -18,7 +18,7 @@ from .stream import Source
 
 _ATTRIBUTES = (
     b"encoding-type", b"encoding-version", b"_index", b"column-order", b"ordered", b"mod-order", b"shape",
-    b"h5sparse_format", b"h5sparse_shape",
+    b"h5sparse_format", b"h5sparse_shape", b"na-value",
 )  # fmt: skip
 _STRING_POINTER = np.dtype([("length", "<u4"), ("heap", "<u8"), ("index", "<u4")])  # of a string in an array
 _FREE_TEXT = 1 << 26  # characters that an array may claim however small the file is

@@ -11,7 +11,6 @@ from pyarrow import feather, ipc, parquet
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
-from bitatoms.io.readers import arrow_chunks
 from support.files import assert_read_error
 from support.formats import use_small_chunks
 from support.strategies import random_bits
@@ -181,31 +180,6 @@ def test_reads_arrow_streams_and_feather_v1(tmp_path):
     old = tmp_path / "old.feather"
     feather.write_feather(table, old, version=1)
     assert ba.read(old) == ANN
-
-
-def test_large_compressed_batches_are_decompressed_some_columns_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks.CHUNK_BITS", 64)
-    n_columns, loaded_batch = [], arrow_chunks._loaded_batch
-
-    def load(batch):
-        n_columns.append(batch.num_columns)
-        return loaded_batch(batch)
-
-    monkeypatch.setattr(arrow_chunks, "_loaded_batch", load)
-    bits = random_bits(4, 100, 300, 0.2)
-    frame = pl.DataFrame(bits, [f"c{column}" for column in range(300)], orient="row")
-    frame.write_ipc(tmp_path / "table.feather", compression="zstd")
-    assert np.array_equal(ba.read(tmp_path / "table.feather").to_dense(), bits)
-    assert max(n_columns) == 64
-
-
-def test_corrupt_page_is_an_error(tmp_path):
-    path = tmp_path / "table.parquet"
-    ba.write(ba.Table(ba.BitMatrix.from_dense(random_bits(5, 1000, 1, 0.5))), path)
-    content = bytearray(path.read_bytes())
-    content[100] ^= 1
-    path.write_bytes(content)
-    assert_read_error(path, "corrupt")
 
 
 def test_malformed_metadata_is_ignored(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csc_matrix, csr_matrix
 
 import bitatoms as ba
-from support.annotations import FRAME
+from support.annotations import FRAME, assert_same_frame
 from support.files import assert_read_error
 from support.strategies import random_bits
 
@@ -65,7 +65,7 @@ def test_a_modality_is_an_anndata(path):
     for layer in (None, "counts"):
         table = ba.read(path, modality="rna", layer=layer, binarize=0)
         assert table == TABLE
-        pd.testing.assert_frame_equal(table.row_data.to_pandas(FRAME.index), FRAME)
+        assert_same_frame(table.row_data.to_pandas(FRAME.index), FRAME)
         assert table.column_data["length"].tolist() == list(range(70))
     assert ba.read(path, modality="protein", binarize=0).columns == tuple("abcd")
 

@@ -83,7 +83,6 @@ MALFORMED_NPY = {
     "truncated values": (ARRAY[:-1], "truncated", "1599"),
     "longer than its header claims": (ARRAY + b"\0", "corrupt", "1601"),
     "a truncated header": (ARRAY[:20], "truncated"),
-    "a truncated magic string": (ARRAY[:3], "truncated"),
     "text": (b"a,b\n1,0\n", "not a NumPy array"),
     "a malformed header": (npy_with_header("rubbish"), "corrupt"),
     "a header with code": (npy_with_header("__import__('os').system('true')"), "corrupt"),
@@ -95,15 +94,10 @@ MALFORMED_NPY = {
     "a negative shape": (claiming((-2, -2), values=b"1234"), "corrupt"),
     "objects": (npy(np.array([[None]])), "never unpickled"),
     "text in it": (npy(np.array([["a"]])), "text", "0 and 1"),
-    "bytes in it": (npy(np.array([[b"a"]])), "text"),
     "records": (npy(np.zeros((2, 2), "i4,f8")), "several fields"),
-    "dates": (npy(np.zeros((2, 2), "M8[s]")), "datetime64"),
     "complex": (npy(np.ones((2, 2), complex)), "complex"),
     "zero dimensions": (npy(np.array(1)), "0 dimensions", "reshape"),
     "one dimension": (npy(np.ones(3)), "1 dimension ", "(3,)", "reshape"),
-    "three dimensions": (npy(np.ones((2, 3, 4))), "3 dimensions"),
-    "a two in Fortran order": (npy(np.array([[0, 1, 1], [1, 1, 2]], order="F")), "row 1, column 2 (counted from 0)"),
-    "a negative number": (npy(np.array([[0, -1]])), "-1 is neither"),
     "infinite": (npy(np.array([[0, np.inf]])), "inf is neither"),
     "the wrong byte order": (claiming((1, 1), ">i4", b"\1\0\0\0"), "16777216"),
 }
@@ -145,7 +139,6 @@ def with_directory_field(content, field, value, size):
 CLAIM = with_directory_field(ARCHIVE, 24, 2**31, 4)
 MALFORMED_NPZ = {
     "truncated at its end": (ARCHIVE[:-30], "not a zip file"),
-    "its first half": (ARCHIVE[: len(ARCHIVE) // 2], "corrupt"),
     "text": (b"a,b\n1,0\n", "corrupt"),
     "without arrays": (npz(), "no arrays"),
     "not an array": (npz(X=b"hello"), "'X'", "not a NumPy array"),
@@ -159,14 +152,13 @@ MALFORMED_NPZ = {
     "a wrong checksum": (with_directory_field(ARCHIVE, 16, 12345, 4), "CRC"),
     "only a 1-D array": (npz(y=np.arange(3)), "1 dimension"),
     "only 1-D arrays": (npz(y=np.arange(3), z=np.arange(3)), "several arrays", "'y', 'z'"),
+    "long names": (npz(**{letter * 99: EYE for letter in "abc"}), f", '{'b' * 88}); pass layer"),
     "objects": (npz(X=np.array([[None]])), "never unpickled"),
     "packed in another bit order": (npz(**LITTLE), "packed in another bit order"),
     "a model": (npz(**{METADATA_KEY: MODEL, "atoms": EYE}), "not a table, but a model", "bitatoms show"),
     "a newer table": (packed_table({"version": 99, "bitatoms": "9.9"}), "bitatoms 9.9", "update"),
     "an unknown format": (packed_table({"format": "bitatoms\nthing"}), "not a table"),
-    "no version": (packed_table({"version": None}), "corrupt"),
     "deeply nested metadata": (npz(**{METADATA_KEY: np.frombuffer(b"[" * 100000, np.uint8)}), "corrupt"),
-    "metadata that is a list": (npz(**{METADATA_KEY: np.frombuffer(b"[1]", np.uint8)}), "corrupt"),
     "metadata that is not text": (npz(**{METADATA_KEY: np.arange(300)}), "corrupt"),
     "very long metadata": (npz(**{METADATA_KEY: np.full(1 << 25, ord("["), np.uint8)}), "claims an impossible size"),
     "no bits": (npz(**{METADATA_KEY: encode_metadata({"format": TABLE_FORMAT, "version": 1, "n_rows": 1})}), "corrupt"),
@@ -183,7 +175,6 @@ MALFORMED_NPZ = {
     "names that are numbers": (packed_table({"columns": [1, 2, 3]}), "names"),
     "a duplicate name": (packed_table({"columns": ["a", "b", "a"]}), "columns 1 and 3", "'a'", "duplicates="),
     "a picture that does not fit": (packed_table({"picture": [[2, 2], None]}), "an image of 2 x 2"),
-    "a malformed picture": (packed_table({"picture": "yes"}), "corrupt"),
 }
 
 

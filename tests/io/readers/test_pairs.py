@@ -58,6 +58,8 @@ def test_other_columns_are_dropped_by_name_or_number(orders):
 
 
 def test_missing_items(orders):
+    assert_read_error(orders("7,milk\n8,tea,2\n"), "line 2 has 3 cells; expected 2", header=False)
+    assert_read_error(orders("\n \n"), "the file is empty")
     path = orders("order,item\n7,milk\n8,\n9, \n9,tea\n")
     assert_read_error(path, "2 values are missing, the first at line 3, column 'item'", 'missing="zero"')
     table = ba.read(path, missing="zero")

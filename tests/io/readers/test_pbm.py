@@ -83,7 +83,6 @@ def test_what_an_image_cannot_store(tmp_path):
 
 BITS = random_bits(1, 9, 20, 0.5)
 GOOD = raw(BITS)
-PLAIN = plain(BITS).encode()
 HUGE = 10**12
 
 
@@ -92,9 +91,7 @@ HUGE = 10**12
     [
         (b"who,milk\nann,1\n", "does not begin with P1 or P4"),
         (b"P5\n2 2\n255\nabcd", "this is a gray image (P5)"),
-        (b"P3\n1 1\n255\n1 2 3", "this is a color image (P3)"),
         (b"P4", "ends within the header"),
-        (b"P4\n20 # 9", "ends within the header"),
         (b"P420 9\n", "no blank follows P4"),
         (b"P4\n-2 9\n", "header is malformed: '-' in the width"),
         (b"P4\n2 9.0\n", "header is malformed: '.' in the height"),
@@ -104,18 +101,14 @@ HUGE = 10**12
         (b"P4\n#" + bytes(1 << 17), "the header is longer than 64 KiB"),
         (b"P4\n" + b"9" * 100 + b" 1\n", "header is malformed"),
         (GOOD[:-1], "truncated: 1 bytes are missing in an image of 9 x 20 pixels"),
-        (GOOD[:-27], "truncated: 27 bytes are missing"),
         (GOOD + b"\n", "data follows the image of 9 x 20 pixels"),
         (GOOD + GOOD, "the file contains several images"),
         (b"P1 2 2 0110 P1 1 1 1", "the file contains several images"),
         (b"P1 2 2 01100", "data follows the image of 2 x 2 pixels"),
         (b"P1 2 2 0 1 1", "1 pixels are missing"),
-        (b"P1 2 2 01", "at least 2 pixels are missing"),
         (b"P1 2 2 0120", "line 2 of the image, pixel 1: '2' is neither 0 nor 1"),
         (f"P4 {HUGE} {HUGE}\n".encode(), "missing in an image of"),
-        (f"P1 {HUGE} 1\n".encode(), "missing in an image of"),
         (gzip.compress(f"P4 {HUGE} {HUGE}\n".encode(), mtime=0), "more than a file of this size can hold"),
-        (gzip.compress(GOOD, mtime=0)[:-12], "the compressed data is corrupt or truncated"),
         (gzip.compress(GOOD, mtime=0)[:-4] + b"\1\2\3\4", "the compressed data is corrupt or truncated"),
         (gzip.compress(GOOD[:-5], mtime=0), "5 bytes are missing"),
     ],

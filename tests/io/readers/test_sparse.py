@@ -9,8 +9,6 @@ import pytest
 import scipy.sparse as sp
 
 import bitatoms as ba
-from bitatoms.io import coo
-from bitatoms.io.readers import sparse
 from support.files import assert_read_error
 from support.formats import sparse as sparse_matrix
 from support.npz import npy, npz
@@ -62,21 +60,6 @@ def test_reads_diagonals_in_fortran_order_and_beyond_the_corners(file):
     np.testing.assert_array_equal(ba.read(file(npz(data=data, **parts), "sparse.npz")).to_dense(), expected)
 
 
-@pytest.mark.parametrize("chunk_entries", [2, 100])
-def test_duplicate_entries_are_summed_as_in_scipy(file, monkeypatch, chunk_entries):
-    for module in (sparse, coo):
-        monkeypatch.setattr(module, "CHUNK_ENTRIES", chunk_entries)
-
-    def twice(*data):
-        return file(csr(indptr=(0, 3, 3), indices=(1, 0, 1), data=data), "sparse.npz")
-
-    assert_read_error(twice(1, 1, 1), "row 0, column 1", "has two entries", "2 is neither 0 nor 1", "binarize=0")
-    assert_read_error(twice(1, 1, 1), "row 0, column 1", "sum", binarize=1.5)
-    assert_read_error(twice(1, 1, -1), "row 0, column 1", "sum", binarize=0)
-    for data, options in (((1, 1, 1), {"binarize": 0}), ((0, 1, 1), {}), ((True, True, True), {})):
-        assert ba.read(twice(*data), **options).to_dense().tolist() == [[1, 1], [0, 0]]
-
-
 def matrix(format, **parts):
     """Return the bytes of a 2 x 2 matrix in an .npz file."""
     arrays = {name: np.asarray(part) for name, part in parts.items()}
@@ -85,8 +68,6 @@ def matrix(format, **parts):
 
 MALFORMED = {
     "an unknown format": (csr(format=b"lil"), "'lil'", "tocsr"),
-    "a long format": (csr(format=b"lil" * 99), "tocsr"),
-    "a format that is a number": (csr(format=3), "tocsr"),
     "a shape of three numbers": (csr(shape=(2, 2, 2)), "shape"),
     "a shape of floats": (csr(shape=(2.0, 2.0)), "shape"),
     "a negative shape": (csr(shape=(-2, 2)), "-2 rows"),
@@ -95,9 +76,7 @@ MALFORMED = {
     "too few pointers": (csr(indptr=(0, 2)), "'indptr' has 2 values; expected 3"),
     "decreasing pointers": (csr(indptr=(0, 2, 1)), "increase"),
     "pointers beyond the data": (csr(indptr=(0, 1, 100)), "too early"),
-    "huge pointers": (csr(indptr=(0, 2**62, 2**62)), "too early"),
     "pointers from 1": (csr(indptr=(1, 1, 2)), "increase"),
-    "negative pointers": (csr(indptr=(0, -1, 2)), "increase"),
     "a column index too large": (csr(indices=(0, 2)), "an entry in column 2, but only 2 columns"),
     "a negative column index": (csr(indices=(0, -1)), "an entry in column -1"),
     "a huge column index": (csr(indices=np.array([0, 2**63 + 5], np.uint64)), "an entry in column"),
@@ -105,7 +84,6 @@ MALFORMED = {
     "too few values": (csr(data=(1,)), "too early"),
     "complex values": (csr(data=(1j, 1)), "complex"),
     "objects": (csr(data=npy(np.array([None, 1]))), "never unpickled"),
-    "a two": (csr(data=(1, 2)), "row 1, column 1", "binarize=0"),
     "coo: a row index too large": (matrix("coo", row=[2], col=[0], data=[1]), "row 2"),
     "coo: too few row indices": (matrix("coo", row=[1], col=[0, 1], data=[1, 1]), "'row'"),
     "bsr: blocks that do not fit": (csr(format=b"bsr", data=np.ones((2, 3, 1))), "blocks of shape (3, 1)"),

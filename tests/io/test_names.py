@@ -1,9 +1,13 @@
-"""Names of numbered items and columns, from a file or a mapping."""
+"""Names of numbered items and columns, labels of rows, and several names in one cell."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
+from bitatoms.io.group_labels import read_group_labels
+from bitatoms.io.name_lists import join_names, split_names
 from support.files import assert_read_error
 
 
@@ -61,3 +65,57 @@ def test_names_that_do_not_fit(tmp_path, items):
     assert_read_error(items, "columns 1 and 2 have the same name 'milk'", names={1: "milk", 2: "milk", 5: "tea"})
     with pytest.raises(ba.FileError, match="there is no such file"):
         ba.read(items, names=tmp_path / "absent.csv")
+
+
+# Labels of rows
+
+NAMES = ("f1 ann", "bob", "cyd/1", "cyd/2")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sample,population\nann,north\nbob,south\ncyd,south\n", ["north", "south", "south", "south"]),
+        ("f1 ann\tnorth\ncyd/2\tisland\n", ["north", None, None, "island"]),
+        ("a\nb\nc\n\nd\n", ["a", "b", "c", "d"]),
+        ("label\na\nb\nc\nd\n", ["a", "b", "c", "d"]),
+        ("ann,x,north\nbob,y,\n", ["north", None, None, None]),
+        ('"bob","south, west"\n', [None, "south, west", None, None]),
+    ],
+)
+def test_labels_of_rows(tmp_path, text, expected):
+    (tmp_path / "labels.csv").write_text(text)
+    assert read_group_labels(tmp_path / "labels.csv", NAMES, 4) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "message"),
+    [
+        ("a\nb\n", NAMES, "it has 2 labels for 4 rows"),
+        ("zoe,north\n", NAMES, "none of its names is a row of the table: it has 'zoe', and the table 'f1 ann'"),
+        ("ann,north\n", None, "the rows of the table have none"),
+        ("", NAMES, "the file is empty"),
+        (None, NAMES, "there is no such file"),
+    ],
+)
+def test_malformed_labels(tmp_path, text, names, message):
+    if text is not None:
+        (tmp_path / "labels.csv").write_text(text)
+    with pytest.raises(ba.FileError, match=message):
+        read_group_labels(tmp_path / "labels.csv", names, 4)
+
+
+# Several names in one cell
+
+
+@given(st.lists(st.text(st.sampled_from('ab; "\n,\r'), min_size=1).map(str.strip).filter(bool), max_size=4))
+def test_names_that_are_joined_are_split_into_the_same_names(names):
+    assert split_names(join_names(names)) == tuple(names)
+
+
+def test_only_names_that_would_be_ambiguous_are_quoted():
+    assert (
+        join_names(["milk, fat", 'a 3" pipe', "tea;green", '"x" y']) == 'milk, fat; a 3" pipe; "tea;green"; """x"" y"'
+    )
+    assert split_names(" tea ;; jam; ") == ("tea", "jam")
+    assert split_names(" ") == ()
