@@ -140,7 +140,8 @@ def test_without_drops_columns(file):
     path = file("who,city,milk,total,bread\nann,Berlin,1,1,0\nbob,Rome,1,2,1\n")
     assert_read_error(path, "line 2, column 'city': 'Berlin' is neither a one", "without=")
     assert ba.read(path, without=["city", "total"]) == ANN
-    assert ba.read(file("1,7,0\n1,8,1\n"), without="2", header=False).shape == (2, 2)
+    without_names = file("ann,1,7,0\nbob,1,8,1\n")  # columns are counted as in the file
+    assert ba.read(without_names, without="3", header=False) == ba.Table(ANN.bits, ANN.row_names)
 
 
 def test_failed_write_leaves_the_old_file_and_no_other(file, tmp_path, monkeypatch):
