@@ -64,6 +64,9 @@ def test_rows_that_stay_expensive_get_a_wider_beam(beams, n_atoms, widths, patie
     assert beams == [(width, patience, own) for width, own in zip(widths, rows, strict=False)]
     assert 0 < len(rows[1])
     assert change.codes == block.codes().count() > 0
+    beams.clear()
+    code_by_beam(block_of(X[[0, 20, 21]], atoms, none[:3], "xor"), rule)
+    assert beams[1:] == [(width, patience, []) for width in widths[1:]]  # just three times the mean is not expensive
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from bitatoms.core.block import Block, Change
 from bitatoms.core.coding import CODERS, code, coding_rule, pursue
 from bitatoms.core.exact import update_exactly
 from bitatoms.core.objective import unit_prices
+from bitatoms.kernels.structs import coding_scratch
 from bitatoms.parallel import Workers
-from support.blocks import block_of, factors, priced_rule
+from support.blocks import block_of, factors, packed, priced_rule
 from support.strategies import random_bits
 
 
@@ -25,6 +26,40 @@ def test_prices_of_many_bits_add_up_past_16_bits(algebra):
         block = block_of(X, atoms, none, algebra)
         code(block, priced_rule(algebra, prices))
         np.testing.assert_array_equal(factors(block)[1], naive.priced_code(X, atoms, none, algebra, prices))
+
+
+@pytest.mark.parametrize("n_atoms", [5, 17])
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_after_one_atom_changed_the_rows_that_could_use_it_are_coded_again(algebra, n_atoms):
+    X, atoms = random_bits(0, 70, 40, 0.5), random_bits(1, n_atoms, 40, 0.3)
+    block, rule = block_of(X, atoms, np.zeros((70, n_atoms), np.uint8), algebra), coding_rule("greedy", algebra)
+    code(block, rule)
+    flips = np.zeros_like(atoms)
+    flips[3] = atoms[3] ^ X[0]
+    block.flip(packed(flips))
+    before = factors(block)[1]
+    code(block, rule)
+    expected = naive.code(X, atoms ^ flips, before, "greedy", algebra)
+    np.testing.assert_array_equal(factors(block)[1], expected)
+    assert (expected != before).any()
+
+
+@pytest.mark.parametrize("n_atoms", [9, 20, 40, 130])
+def test_nothing_is_written_past_the_gains_of_the_atoms(n_atoms, monkeypatch):
+    guarded = []
+
+    def with_guards(*given):
+        scratch = coding_scratch(*given)
+        longer = [np.full(len(array) + 200, 77, array.dtype) for array in (scratch.gains, scratch.trial)]
+        guarded.extend(array[-200:] for array in longer)
+        return scratch._replace(gains=longer[0][:-200], trial=longer[1][:-200])
+
+    monkeypatch.setattr("bitatoms.core.host_kernels.coding_scratch", with_guards)
+    X, atoms = random_bits(0, 5, 70, 0.5), random_bits(1, n_atoms, 70, 0.5)
+    for rule in (coding_rule("greedy", "xor"), priced_rule("xor", (np.full(70, 3), np.zeros(n_atoms, int)))):
+        code(block_of(X, atoms, np.zeros((5, n_atoms), np.uint8), "xor"), rule)
+    assert len(guarded) >= 4
+    assert all((guard == 77).all() for guard in guarded)
 
 
 def test_pursuit_goes_by_the_gains_at_the_beginning():

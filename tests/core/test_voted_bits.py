@@ -1,5 +1,7 @@
 """Votes on some bits of the atoms of wide tables: which bits, the same votes as on all bits, and flips that help."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -70,10 +72,11 @@ def listed(X, atoms, codes, algebra, seed):
     return block, voted, count(block, bits_of(X), voted=voted)
 
 
-@given(factorisations(n_atoms=st.integers(1, 6)), ALGEBRAS, SEEDS)
-def test_votes_are_those_on_all_bits(problem, algebra, seed):
+@given(factorisations(n_atoms=st.integers(1, 6)), ALGEBRAS, SEEDS, st.sampled_from((1, 200, 10**6)))
+def test_votes_are_those_on_all_bits(problem, algebra, seed, n_votes_at_a_time):
     X, atoms, codes = problem
-    block, voted, counts = listed(X, atoms, codes, algebra, seed)
+    with patch("bitatoms.core.row_pass._VOTES_AT_A_TIME", n_votes_at_a_time):
+        block, voted, counts = listed(X, atoms, codes, algebra, seed)
     every, has_vote = count(block, bits_of(X)), dense(voted)
     assert counts.pairs.size == 0
     for name in ("uses", "wrong", "ones", "missed", "known", "complete"):

@@ -203,6 +203,20 @@ def test_batches_end_with_the_search_and_keep_what_they_found(n_batches, error, 
     assert (naive.product(codes, atoms, "or") == X).all()
 
 
+def test_each_round_exchanges_roles_for_the_same_work(monkeypatch):
+    work = []
+
+    def exchange(state, *_):
+        work.append(state.work)
+        state.work += 6
+        return False
+
+    monkeypatch.setattr("bitatoms.covers.search.exchange_roles", exchange)
+    monitor = CoverMonitor(Problem.from_bits(ba.BitMatrix.from_dense(np.eye(3))), AssignmentCost((1, 1, 1)))
+    assert find_cover(monitor, random.Random(0), 3, CoverPlan(round_work=10)) == "max_iter"
+    assert work == [0, 6] * 3
+
+
 def test_the_history_ends_with_the_cover_that_is_returned(monkeypatch):
     """The search converges in its first round of exchanges, which gains something."""
     monkeypatch.setattr("bitatoms.covers.driver.PLAN", CoverPlan(round_work=10**9, patience=1, min_patience=50))

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix
 from bitatoms.covers.cells import compatible, essential_cells, role_of
-from bitatoms.covers.graph import Graph, _filled, _grown_cliques, components, cover_by_cliques, reduce_graph
+from bitatoms.covers.graph import (
+    Graph,
+    _filled,
+    _grown_cliques,
+    components,
+    cover_by_cliques,
+    independent_vertices,
+    reduce_graph,
+)
 from bitatoms.covers.masks import Weights, full, indices, masks_of_rows, rows_of_masks
 from bitatoms.covers.problem import Problem
 from support.strategies import SEEDS, matrices, random_bits
@@ -112,6 +120,10 @@ def test_steps_ask_whether_to_stop():
     assert len(essential_cells(problem, Stop(50)).rows) < len(essential_cells(problem, never).rows)
     graph = random_graph(0, 40, 0.1)
     assert _filled(graph, 0, full(40), Stop(3)).bit_count() == 3
+    # No exchange of vertices, which would draw random ones, after a stop or with as many vertices as there can be.
+    assert independent_vertices(graph, full(40), 40, None, 10, Stop(3)).bit_count() == 3
+    filled = _filled(graph, 0, full(40), never)
+    assert independent_vertices(graph, full(40), filled.bit_count(), None, 10, never) == filled
     assert len(_grown_cliques(graph, full(40), 0, random.Random(0), Stop(0))) == 40
 
 

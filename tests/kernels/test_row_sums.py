@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.kernels.cpu import row_sums
-from support.blocks import packed
+from bitatoms.kernels.cpu.words import find_nearest_rows
+from support.blocks import bits_of, packed
 from support.strategies import SEEDS, matrices, random_bits
 
 FEW_ROWS = st.sampled_from((0, 1, 2, 5, 17))
@@ -24,6 +25,17 @@ def test_distances_match_the_oracle(rows, limit):
     distances = naive.distances(rows)
     np.testing.assert_array_equal(counts, np.bincount(distances[np.tril_indices(n, -1)], minlength=m + 1))
     np.testing.assert_array_equal(near, (distances <= limit) & ~np.eye(n, dtype=bool))
+
+
+@given(SEEDS, st.sampled_from((1, 64, 130)), st.sampled_from((0, 0.3)), st.sampled_from((0, 0.3)))
+def test_the_nearest_row_differs_in_the_fewest_cells_that_both_know(seed, n_cols, share, share_of_others):
+    rows, others = random_bits(seed, 9, n_cols, 0.4), random_bits(seed + 1, 7, n_cols, 0.4)
+    rows[random_bits(seed + 2, 9, n_cols, share) > 0] = 2
+    others[random_bits(seed + 3, 7, n_cols, share_of_others) > 0] = 2
+    found, (bits, of_others) = np.full(7, 77), (bits_of(rows), bits_of(others))
+    find_nearest_rows(bits.words, bits.unknown_words, of_others.words, of_others.unknown_words, 1, 6, found)
+    expected = [((rows != x) & (rows < 2) & (x < 2)).sum(axis=1).argmin() for x in others[1:6]]
+    assert found.tolist() == [77, *expected, 77]
 
 
 @given(matrices(n_rows=FEW_ROWS), st.integers(0, 9), SEEDS)
