@@ -1,4 +1,4 @@
-"""Hidden cells and the scores of predictions."""
+"""Cells that are hidden and predicted, and genotypes of two cells that are predicted together."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from bitatoms import BitMatrix
-from bitatoms.core.hidden_cells import CellScores, hidden_folds, without_cells
+from bitatoms.bits import BitMatrix
+from bitatoms.core.genotypes import (
+    GenotypeScores,
+    concordance,
+    dosage_r2,
+    dosages,
+    genotype_probabilities,
+    nearest_genotypes,
+)
+from bitatoms.core.hidden_cells import CellScores, hidden_folds, hidden_genotypes, without_cells
+from bitatoms.core.tied_columns import tied_columns
 from support.strategies import SEEDS, matrices, random_bits
 
 
@@ -43,7 +52,7 @@ def test_hidden_cells_join_the_unknown_ones():
     np.testing.assert_array_equal(both.to_dense(float), [[np.nan, 1, np.nan]])
 
 
-def test_scores():
+def test_scores_of_cells():
     truth = np.array([True, True, False, False])
     scores = CellScores.of(truth, np.array([0.75, 0.25, 0.25, 0.5]))
     assert scores.n_cells == 4
@@ -53,3 +62,74 @@ def test_scores():
     assert scores.calibration_error == pytest.approx((0.5 + 0.5 + 0.25) / 4)
     assert CellScores.of(truth, truth.astype(float)) == (4, 1, 0, 0)
     assert np.isfinite(CellScores.of(truth, 1.0 - truth).log_loss)
+
+
+# --- genotypes
+
+
+def test_probabilities_of_genotypes_are_those_of_their_cells_if_these_are_possible():
+    expected = np.vstack([np.random.default_rng(0).dirichlet([1, 1, 1], 50), np.eye(3)])
+    found = genotype_probabilities(expected[:, 1:].sum(axis=1), expected[:, 2])
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_array_equal(dosages(found[50:]), [0, 1, 2])
+    impossible = genotype_probabilities(*np.random.default_rng(0).random((2, 1000)))
+    np.testing.assert_allclose(impossible.sum(axis=-1), 1)
+    assert (impossible >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"), [(0.2, 1.0, [0, 0, 1]), (0.0, 0.9, [1, 0, 0]), (1.0, 0.3, [0, 0.7, 0.3])]
+)
+def test_a_known_cell_is_kept_against_the_other(first, second, expected):
+    np.testing.assert_allclose(genotype_probabilities(first, second), expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_of_hidden_genotypes(seed):
+    random = np.random.default_rng(seed)
+    pairs = np.array([[0, 1], [3, 4]])  # column 2 is a haplotype
+    copies = random.integers(0, 3, (200, 2))
+    truth = np.column_stack(
+        [copies[:, 0] >= 1, copies[:, 0] == 2, random.random(200) < 0.3, *(copies[:, 1] >= k for k in (1, 2))]
+    )
+    hidden = hidden_genotypes(BitMatrix.from_dense(truth), pairs, 0.3, random).to_dense(bool)
+    assert (hidden[:, 0] == hidden[:, 1]).all()
+    assert 0.2 < hidden.mean() < 0.4
+    visible = BitMatrix.from_dense(truth).with_unknown(BitMatrix.from_dense(hidden))
+    probabilities = np.clip(truth + random.normal(0, 0.6, truth.shape), 0, 1)
+    predicted = tied_columns(BitMatrix.from_dense(truth), pairs).most_probable(probabilities, visible)
+    scores = GenotypeScores.of(truth, probabilities, predicted, hidden, pairs)
+    right, expected, true = [], [], []
+    for row, column in np.argwhere(hidden):
+        if column == 2:
+            right.append(predicted[row, 2] == truth[row, 2])
+            expected.append(probabilities[row, 2])
+            true.append(truth[row, 2])
+        elif column in (0, 3):
+            right.append((predicted[row, column : column + 2] == truth[row, column : column + 2]).all())
+            one, two = probabilities[row, column : column + 2]
+            expected.append(max(one, two == 1) + min(one if two < 1 else 1, two))
+            true.append(truth[row, column : column + 2].sum())
+    assert scores.n_genotypes == len(right)
+    assert scores.concordance == pytest.approx(np.mean(right))
+    assert scores.dosage_r2 == pytest.approx(np.corrcoef(np.array(true, float), expected)[0, 1] ** 2)
+
+
+def test_scores_of_genotypes_by_hand():
+    truth = np.array([0, 1, 2, 2])
+    assert concordance(truth, [0, 1, 1, 2]) == 0.75
+    assert np.isnan(concordance([], []))
+    assert dosage_r2(truth, truth / 2) == pytest.approx(1)
+    assert dosage_r2(truth, [0.1, 1.2, 1.5, 1.9]) == pytest.approx(np.corrcoef(truth, [0.1, 1.2, 1.5, 1.9])[0, 1] ** 2)
+    assert np.isnan(dosage_r2(truth, np.ones(4)))
+    assert np.isnan(dosage_r2([], []))
+
+
+@given(matrices(), SEEDS)
+def test_nearest_genotypes_change_the_bit_that_is_wrong_more_often(X, seed):
+    pairs = np.arange(X.shape[1] // 2 * 2, dtype=np.intp).reshape(-1, 2)
+    wrong = np.random.default_rng(seed).integers(0, 3, X.shape[1])
+    expected, n_changed = naive.nearest_genotypes(X, pairs, wrong)
+    made, n = nearest_genotypes(BitMatrix.from_dense(X), pairs, wrong)
+    assert n == n_changed
+    np.testing.assert_array_equal(made.to_dense(), expected)

@@ -1,4 +1,6 @@
-"""Rows that have all features of an atom, or lack one of them, against the oracle."""
+"""Rows that have all features of an atom, or lack one of them, against the oracle; lifts, and the hash of rows."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ import bitatoms as ba
 import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.block import Rest
+from bitatoms.core.complete import complete_atoms, hash_rows
+from bitatoms.core.lifts import AtomCounts, lifts_of
 from bitatoms.core.members import count_members, count_members_in_rest
 from bitatoms.sparse_bits import SparseBits
 from support.blocks import WORKERS, bits_of
@@ -24,7 +28,7 @@ def assert_members(counts, X, atoms, bias):
 
 
 @given(matrices(), SHARES, st.integers(0, 8), SEEDS, st.booleans(), WORKERS)
-def test_equals_the_oracle(X, unknown, n_atoms, seed, has_bias, workers):
+def test_counts_equal_the_oracle(X, unknown, n_atoms, seed, has_bias, workers):
     X = X + 2 * random_bits(seed + 2, *X.shape, unknown / 4)
     atoms = random_bits(seed, n_atoms, X.shape[1], 3 / X.shape[1])
     bias = random_bits(seed + 1, 1, X.shape[1], 0.3) if has_bias else None
@@ -51,3 +55,90 @@ def test_rows_with_at_most_one_feature_are_counted_from_their_ones(has_bias):
     bias = np.array([[1, 0, 0, 1, 0, 0]], np.uint8) * has_bias
     counts = count_members_in_rest(Rest(40, X.sum(axis=0)), BitMatrix.from_dense(atoms), BitMatrix.from_dense(bias))
     assert_members(counts, X, atoms, bias[0])
+
+
+# --- complete atoms, and the hash of rows
+
+
+@given(matrices(), SHARES, st.integers(0, 70), SEEDS)
+def test_complete_atoms_equal_the_oracle(X, unknown, n_atoms, seed):
+    X = X + 2 * random_bits(seed + 2, *X.shape, unknown)
+    atoms = random_bits(seed, n_atoms, X.shape[1], 3 / X.shape[1])
+    found = complete_atoms(bits_of(X), BitMatrix.from_dense(atoms))
+    np.testing.assert_array_equal(found.to_dense(), naive.complete(X, atoms))
+
+
+@pytest.mark.parametrize("n_cols", [0, 70])
+def test_an_atom_without_features_is_complete_in_every_row(n_cols):
+    X, atom = BitMatrix.from_dense(random_bits(0, 5, n_cols, 0.5)), BitMatrix.zeros(1, n_cols)
+    assert complete_atoms(X, atom).to_dense().all()
+
+
+@given(matrices(), SEEDS)
+def test_the_hash_ignores_the_order_of_rows_and_adds_up_over_chunks(X, seed):
+    X = X + 2 * random_bits(seed, *X.shape, 0.1)
+    data = bits_of(X)
+    assert hash_rows(bits_of(np.random.default_rng(seed).permutation(X))) == hash_rows(data)
+    cut = len(X) // 3
+    assert sum(hash_rows(part) for part in (data[:cut], data[cut:])) % 2**64 == hash_rows(data)
+    assert sum(hash_rows(bits_of(part)) for part in (X[:cut], X[cut:])) % 2**64 == hash_rows(data)  # masks of their own
+
+
+@pytest.mark.parametrize("n_cols", [2, 64, 65, 130])
+def test_the_hash_tells_tables_with_the_same_counts_apart(n_cols):
+    X = random_bits(0, 200, n_cols, 0.3)
+    shuffled = np.random.default_rng(1).permuted(X, axis=0)
+    one_unknown = X.copy()
+    one_unknown[np.argwhere(X == 0)[0]] = 2
+    tables = X, shuffled, X[:-1], 1 - X, np.c_[X, X[:, :1] * 0], one_unknown
+    assert len({hash_rows(bits_of(table)) for table in tables}) == 6
+
+
+# --- lifts
+
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+
+def test_what_chance_does_not_explain_at_all_has_no_lift():
+    atoms = BitMatrix.from_dense([[1, 1, 0], [0, 0, 1], [0, 0, 0]])
+    counts = AtomCounts(np.array([4, 0, 4]), 8, np.array([0, 4, 8]), 8, np.array([0, 4, 4]))
+    expected, whole, members = lifts_of(atoms, np.zeros(3, np.uint8), counts)
+    assert expected.tolist() == [0, 4, 8]
+    np.testing.assert_array_equal(whole, [np.nan, 1, 1])
+    np.testing.assert_array_equal(members, [np.nan, np.nan, 1])
+
+
+@pytest.mark.parametrize("unknown", [0.0, 0.15])
+@pytest.mark.parametrize("flipped", [False, True])
+def test_patterns_have_the_lifts_of_the_training_table(unknown, flipped):
+    X = ba.datasets.planted(300, 12, 3, algebra="or", code_density=0.3, noise=0.05, random_state=1).X
+    cells = np.where(np.random.default_rng(0).random(X.shape) < unknown, np.nan, (X ^ flipped).astype(float))
+    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(cells)
+    assert bool(model.bias_.any()) == flipped
+    wanted, known = 1 - model.bias_, ~np.isnan(cells)
+    for pattern, atom in zip(model.patterns(), model.components_ == 1, strict=True):
+        columns = np.flatnonzero(atom)
+        shares = [(cells[known[:, i], i] == wanted[i]).mean() for i in columns]
+        all_known = known[:, columns].all(axis=1)
+        assert pattern.expected == pytest.approx(all_known.sum() * np.prod(shares))
+        assert pattern.lift == pytest.approx(pattern.complete / pattern.expected)
+        for k, lift in enumerate(pattern.member_lifts):
+            others = np.delete(columns, k)
+            rest = known[:, columns[k]] & (cells[:, others] == wanted[others]).all(axis=1)
+            has = cells[rest, columns[k]] == wanted[columns[k]]
+            assert lift == pytest.approx(has.mean() / shares[k])
+
+
+def test_models_without_the_counts_have_no_lifts(tmp_path):
+    X = ba.datasets.planted(100, 10, 2, algebra="or", noise=0.02, random_state=0).X
+    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(X)
+    model.save(tmp_path / "model.npz")
+    assert ba.load(tmp_path / "model.npz").patterns() == model.patterns()
+    learned = model.as_model()
+    older = replace(learned, lacking=None).patterns()[0]
+    assert (older.lift, older.member_lifts) == (model.patterns()[0].lift, None)
+    oldest = replace(learned, complete=None).patterns()[0]
+    assert (oldest.expected, oldest.lift, oldest.member_lifts) == (None, None, None)
+    stream = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).partial_fit(X)
+    assert stream.patterns()[0].lift is None

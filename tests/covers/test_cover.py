@@ -1,9 +1,11 @@
 """Exact covers: none missed, none added, figures that add up, and bounds that hold."""
 
+import importlib.util
 import math
 import random
 import sys
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -317,3 +319,21 @@ def test_any_table_can_be_covered():
     for given_ in (X.bits, X.to_dense(), csr_array(X.to_dense()), X.to_pandas()):
         assert ba.cover(given_, random_state=0, max_iter=1).atoms == expected.atoms
     assert ba.cover(X.to_dense() * 0.7, binarize=0.5, random_state=0, max_iter=1).atoms == expected.atoms
+
+
+# --- random tables with random parameters, checked by the definitions and against proved optima
+
+
+pytestmark = pytest.mark.usefixtures("few_exchanges")
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "fuzz_cover.py"
+
+
+def test_random_covers_are_exact_and_never_beat_the_optimum():
+    spec = importlib.util.spec_from_file_location("fuzz_cover", SCRIPT)
+    fuzz_cover = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fuzz_cover)
+    counts, failures = fuzz_cover.check(seed=0, n=200)
+    assert failures == []
+    assert counts["optimum found"] > 140
+    for name in ("roles", "assignments", "codelength", "fixed_atoms", "apart", "together", "direct_weight"):
+        assert counts[name] > 5
