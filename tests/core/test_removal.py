@@ -2,25 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
 
 import naive
 from bitatoms.core.removal import AtomRemoval
 from bitatoms.parallel import Workers
-from support.blocks import ALGEBRAS, WORKERS, block_of, factors, priced_rule
-from support.strategies import priced_factorisations
-
-
-@given(priced_factorisations(), ALGEBRAS, WORKERS)
-def test_changes_of_parts_of_the_users_add_up(problem, algebra, workers):
-    X, atoms, codes, prices = problem
-    assume(len(atoms))
-    removal = AtomRemoval(block_of(X, atoms, codes, algebra, workers), priced_rule(algebra, prices))
-    all_atoms = np.arange(len(atoms))
-    users = removal.users_of(all_atoms)
-    parts = [removal.changes(all_atoms, [rows[part] for rows in users]) for part in (slice(2), slice(2, None))]
-    for whole, first, rest in zip(removal.changes(all_atoms, users), *parts, strict=True):
-        np.testing.assert_array_equal(whole, first + rest)
+from support.blocks import block_of, factors, priced_rule
 
 
 @pytest.mark.parametrize("n_users", [0, 1, 2, 3, 16, 17, 64, 1000])

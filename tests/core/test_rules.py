@@ -108,21 +108,6 @@ def test_a_rule_is_a_sentence():
     assert str(rule) == "of the 100 rows with A and B, 71.0% also have C; of all, 12.0%"
 
 
-def test_itemsets_have_all_parts_of_the_rules(fitted):
-    cells, model = fitted
-    learned, rules = model.as_model(), model.rules(cells)
-    itemsets = dict(find_itemsets(learned, rules, lambda: [ba.Table.from_any(cells).bits]))
-    for rule in rules:
-        columns = sorted(column_and_value(name)[0] for name in (*rule.antecedent, rule.consequent))
-        both = learned.names_of_members(columns)
-        assert itemsets[both] == rule.support
-        assert all((name,) in itemsets for name in both)
-    for items, support in itemsets.items():
-        columns, wanted = map(np.array, zip(*map(column_and_value, items), strict=True))
-        own = cells[:, columns][~np.isnan(cells[:, columns]).any(axis=1)]
-        assert support == pytest.approx((own == wanted).all(axis=1).mean())
-
-
 def test_a_model_without_counts_asks_for_the_table():
     X = ba.datasets.planted(100, 10, 2, algebra="or", noise=0.02, random_state=0).X
     model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(X).as_model()

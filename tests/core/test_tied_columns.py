@@ -9,7 +9,6 @@ import bitatoms as ba
 import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.tied_columns import fill_unknown, tied_columns
-from bitatoms.errors import InputWarning
 from support.strategies import SEEDS
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -147,8 +146,3 @@ def test_columns_without_known_rows_are_not_tied():
     X, unknown = table([("exclusive", 3)], 100, 0)
     assert not tied_columns(as_bits(X, unknown | True)).exclusive
     assert not tied_columns(as_bits(X[:15], unknown[:15])).exclusive
-    with pytest.warns(InputWarning, match="filled with 0"):
-        filled = ba.BinaryImputer(method="profiles", random_state=0).fit_transform(
-            np.column_stack([np.full((100, 2), np.nan), X])
-        )
-    assert not filled[:, :2].any()
