@@ -21,6 +21,7 @@ from bitatoms.bits import BitMatrix
 from bitatoms.core.atoms import fit_each, update_each, update_together
 from bitatoms.core.block import Block, Change, uncode_within_limit
 from bitatoms.core.coding import code, code_from_scratch, code_from_subsets, coding_rule, pursue, would_use
+from bitatoms.core.complete import hash_rows
 from bitatoms.core.device_kernels import DeviceKernels
 from bitatoms.core.exact import code_exactly, update_exactly
 from bitatoms.core.host_kernels import HostKernels
@@ -360,9 +361,16 @@ class BlockMachine(RuleBasedStateMachine):
         np.testing.assert_array_equal(block.in_use(), codes.any(axis=0) & atoms.any(axis=1))
         data = np.where(X > 1, 0, X ^ block.bias.to_dense())
         np.testing.assert_array_equal(block.missed(block.data()), (data & errors).sum(axis=0))
-        length, bias = block.codelength(block.wrong()), block.bias.to_dense()[0]
-        expected = naive.codelength(np.where(X > 1, X, data), atoms, codes, self.algebra, bias)
+        length, bias, given = block.codelength(block.wrong()), block.bias.to_dense()[0], np.where(X > 1, X, data)
+        expected = naive.codelength(given, atoms, codes, self.algebra, bias)
         assert (length.errors, length.codes, length.atoms) == expected
+        np.testing.assert_array_equal(block.kernels.ones(block.data()), (given == 1).sum(axis=0))
+        assert block.kernels.hash_rows(block.data()) == hash_rows(block.data())
+        assert block.count_changed_codes(BitMatrix.zeros(*codes.shape)) == codes.sum()
+        if atoms.sum() < 300:  # or the oracle is slow
+            members = block.kernels.members(block.data())
+            np.testing.assert_array_equal(members.complete, naive.complete(given, atoms, bias).sum(axis=0))
+            np.testing.assert_array_equal(members.lacking, naive.lacking(given, atoms, bias))
         first = seed % (len(atoms) + 1)
         for number, votes in enumerate(zip(*block.votes(first, len(atoms)), strict=True)):
             np.testing.assert_array_equal(votes, naive.free_and_wrong(X, atoms, codes, first + number, self.algebra))
@@ -437,6 +445,7 @@ def test_any_sequence_of_operations_equals_the_oracles(machine):
 @pytest.mark.parametrize("machine", [DeviceMachine, OrDeviceMachine], ids=["xor", "or"])
 def test_any_sequence_of_operations_on_a_device_equals_the_oracles(machine, n_examples, monkeypatch):
     monkeypatch.setattr(EmulatedDevice, "work_bytes", 1)
+    monkeypatch.setattr("bitatoms.kernels.gpu.beam._WORK_BYTES", 1)  # memory for one block of threads only
     monkeypatch.setattr(DeviceKernels, "min_chunk_rows", 48)
     monkeypatch.setattr("bitatoms.kernels.gpu.beam._ROWS_PER_LAUNCH", 40)
     run_state_machine_as_test(machine, settings=settings(HOW, stateful_step_count=20, max_examples=n_examples))

@@ -154,6 +154,17 @@ def test_sampled_codes_have_the_probabilities_of_all_codes(incomplete, max_atoms
     np.testing.assert_allclose(sampled.cell_probabilities(data, SINGLE), expected, atol=0.06)
 
 
+def test_sampled_codes_depend_on_the_cells_of_a_row_only():
+    """As recorded: samples of four sweeps; the last two rows are equal."""
+    atoms, codes, bias = random_bits(0, 4, 6, 0.5), random_bits(1, 30, 4, 0.4), np.zeros(6, np.uint8)
+    X = naive.product(codes, atoms, "or") ^ random_bits(2, 30, 6, 0.2)
+    X[:3, :4] = 2
+    coder = coder_of(atoms, "or", bias, frequencies_of(X, atoms, codes, "or", bias))
+    sampled = replace(coder, averaging=Averaging(most_atoms=0, sampling=Sampling(skipped=1, kept=4)))
+    first, other = [0.4917, 0.75, 0.5514, 0.7955, 0.1774, 0.2619], [0.4917, 0.75, 0.6882, 0.7955, 0.1774, 0.5628]
+    np.testing.assert_allclose(sampled.cell_probabilities(bits_of(X[:3]), SINGLE), [first, other, other], atol=1e-4)
+
+
 def test_codes_are_sampled_if_there_are_more_atoms_than_the_limit(incomplete):
     model, data = incomplete[0], incomplete[1][:80]
     n = model.atoms.n_rows

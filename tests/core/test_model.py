@@ -96,9 +96,7 @@ def test_columns_without_atoms_count_towards_the_residual_limit():
 def test_codes_by_a_model_without_errors_do_not_depend_on_the_rows_coded_with_them():
     """The mean cost of its rows is 0, and must not be replaced by that of the rows at hand."""
     made = planted(200, 40, 20, code_density=0.3, noise=0, random_state=0)
-    model = (
-        BinaryDictionaryLearning(20, init=(made.atoms, made.codes), random_state=0).fit(made.X).as_model()
-    )
+    model = BinaryDictionaryLearning(20, init=(made.atoms, made.codes), random_state=0).fit(made.X).as_model()
     assert model.wrong_bits == 0
     rows = BitMatrix.from_dense(made.X ^ random_bits(1, 200, 40, 0.12))
     codes = model.codes(rows, Workers())
