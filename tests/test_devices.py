@@ -1,13 +1,15 @@
-"""The parameter ``device``: what it requires, how "auto" chooses, and that it reaches all rows and no model file."""
+"""The parameter ``device``: what it requires, how "auto" chooses, that it reaches all rows; arrays on devices."""
 
 import logging
 import pickle
 import subprocess
 import sys
 from copy import copy
+from unittest import mock
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import bitatoms as ba
 from bitatoms.device_choice import MIN_CELLS, workers_for
@@ -15,7 +17,9 @@ from bitatoms.kernels.gpu.device import NoDeviceError
 from bitatoms.parallel import Workers
 from bitatoms.parameters import EstimatorKwargs, declarations
 from bitatoms.report import report_data
-from support.devices import FOUND, fake_cupy, found_device, installed_cupy
+from bitatoms.sparse_bits import SparseBits, as_bits
+from bitatoms.validation import on_host
+from support.devices import FOUND, CupyArray, DeviceTensor, Tensor, fake_cupy, found_device, installed_cupy
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -64,21 +68,6 @@ def test_auto_takes_a_device_for_large_tables(log):
         "computing on the device NVIDIA H200",
         "computing on the CPU: a table of 134217727 cells is too small to gain by a device",
     ]
-
-
-@pytest.mark.parametrize("device", ["gpu", None, 0, "CUDA"])
-def test_other_choices_are_errors(device):
-    message = f"device={device!r} is not available; choose from 'cpu', 'cuda', 'auto'"
-    for call in (
-        lambda: workers_for(1, device),
-        lambda: ba.BinaryDictionaryLearning(device=device).fit(X),
-        lambda: ba.BinaryDictionaryClassifier(device=device).fit(X, X[:, 0]),
-        lambda: ba.BinaryImputer(device=device).fit(X),
-        lambda: ba.stability(X, device=device),
-        lambda: ba.denoise(PICTURE, device=device),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
 
 
 def test_cupy_is_not_imported_before_a_device_is_looked_for():
@@ -215,3 +204,111 @@ def test_workers_of_dask_find_their_own(device, log):
             assert {message.partition(":")[0] for message in log.messages} == {"computing on the CPU"}
     with pytest.raises(ValueError, match="device='gpu' is not available"):
         ba.BinaryDictionaryLearning(3, device="gpu").fit(rows)
+
+
+# --- arrays on devices
+
+
+BITS = ba.BitMatrix.from_dense(X)
+
+
+class CupySparse:
+    """A sparse matrix of CuPy."""
+
+    __module__ = "cupyx.scipy.sparse._csr"
+
+    def __init__(self, matrix):
+        self._matrix = matrix
+        self.shape, self.dtype = matrix.shape, matrix.dtype
+
+    def get(self):
+        return self._matrix.copy()
+
+
+class ConvertibleTensor(Tensor):
+    """A tensor whose library converts more than NumPy can read by DLPack, such as booleans in some versions."""
+
+    def __dlpack__(self, **_):
+        raise BufferError("booleans are not exchanged")
+
+    def __array__(self, dtype=None, copy=None):
+        return self._values
+
+
+class CudaArray:
+    """An array with CUDA's interface only, such as those of numba."""
+
+    __module__ = "numba.cuda"
+    __cuda_array_interface__ = {}  # noqa: RUF012
+
+    def __init__(self, values):
+        self._values = values
+
+    def on_device(self):
+        return self._values
+
+
+@pytest.fixture
+def cupy():
+    with installed_cupy(fake_cupy()):
+        yield
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32])
+@pytest.mark.parametrize("kind", [CupyArray, Tensor, ConvertibleTensor, DeviceTensor, CudaArray])
+def test_arrays_are_packed(kind, dtype):
+    given = kind(X.astype(dtype))
+    assert on_host(given).dtype == dtype
+    assert ba.BitMatrix.from_any(given) == BITS
+    assert ba.BitMatrix.from_dense(given) == BITS
+    assert as_bits(given) == BITS
+    assert ba.Table.from_any(given).bits == BITS
+    sparse = CupySparse(csr_array(X.astype(dtype)))
+    assert ba.BitMatrix.from_any(sparse) == ba.BitMatrix.from_sparse(sparse) == BITS
+    wide = csr_array(([1.0, 1.0], ([0, 1], [5, 3000])), shape=(3, 4000))
+    assert isinstance(as_bits(CupySparse(wide)), SparseBits)
+
+
+@pytest.mark.parametrize("given", [X, BITS, csr_array(X), [[1, 0]], "table.csv", None, 3])
+def test_others_stay_as_they_are(given):
+    assert on_host(given) is given
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("kind", [CupyArray, Tensor, DeviceTensor])
+def test_estimators_and_functions_take_them(kind):
+    expected = ba.BinaryDictionaryLearning(3, random_state=0).fit(X)
+    model = ba.BinaryDictionaryLearning(3, random_state=0).fit(kind(X))
+    np.testing.assert_array_equal(model.components_, expected.components_)
+    codes = model.transform(kind(X))
+    np.testing.assert_array_equal(codes, expected.transform(X))
+    np.testing.assert_array_equal(model.inverse_transform(kind(codes)), expected.inverse_transform(codes))
+    np.testing.assert_array_equal(model.score_samples(kind(X)), expected.score_samples(X))
+    hidden = np.where(np.eye(*X.shape) > 0, np.nan, X)
+    np.testing.assert_array_equal(model.complete(kind(hidden)), expected.complete(hidden))
+    imputer = ba.BinaryImputer(2, method="profiles", random_state=0).fit(kind(hidden))
+    np.testing.assert_array_equal(imputer.transform(kind(hidden)), imputer.transform(hidden))
+    mask, weights = X[::-1] > 0, np.arange(len(X)) % 3
+    found = ba.factorize(kind(X), 3, mask=kind(mask), sample_weight=kind(weights), random_state=0)
+    assert found.atoms == ba.factorize(X, 3, mask=mask, sample_weight=weights, random_state=0).atoms
+    picture = np.tile(ba.datasets.dither(np.full((4, 4), 0.6)), (3, 3))
+    image = ba.denoise(kind(picture), block_sizes=4, stride=4, random_state=0).image
+    assert (image == ba.denoise(picture, block_sizes=4, stride=4, random_state=0).image).all()
+
+
+OTHER = type("OtherTensor", (Tensor,), {"__module__": "torch", "place": 7})  # on a device of another kind
+MESSAGE = "X is a torch {}which cannot be read as a NumPy array{}; convert it first, in PyTorch with X.detach"
+
+
+def test_what_cannot_be_read_is_an_error(monkeypatch):
+    with pytest.raises(TypeError, match=MESSAGE.format("OtherTensor, ", "")):
+        ba.factorize(OTHER(X))
+    with pytest.raises(TypeError, match="X is a torch OtherTensor"):
+        ba.factorize(X, mask=OTHER(X > 0))
+    not_installed = MESSAGE.format("DeviceTensor, on a CUDA device, ", r" \(CuPy is not .*\)")
+    with installed_cupy(None), pytest.raises(TypeError, match=not_installed):
+        ba.BinaryDictionaryLearning().fit(DeviceTensor(X))
+    monkeypatch.setattr(CupyArray, "get", mock.Mock(side_effect=MemoryError("out of memory")))
+    with installed_cupy(fake_cupy()), pytest.raises(MemoryError, match="out of memory"):
+        ba.BitMatrix.from_any(DeviceTensor(X))

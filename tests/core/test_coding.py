@@ -41,6 +41,7 @@ def test_after_one_atom_changed_the_rows_that_could_use_it_are_coded_again(algeb
     flips[3] = atoms[3] ^ X[0]
     block.flip(packed(flips))
     before = factors(block)[1]
+    assert block.kernels.tables().weights[:n_atoms].tolist() == (atoms ^ flips).sum(axis=1).tolist()
     code(block, rule)
     expected = naive.code(X, atoms ^ flips, before, "greedy", algebra)
     np.testing.assert_array_equal(factors(block)[1], expected)
@@ -63,6 +64,18 @@ def test_nothing_is_written_past_the_gains_of_the_atoms(n_atoms, monkeypatch):
         code(block_of(X, atoms, np.zeros((5, n_atoms), np.uint8), "xor"), rule)
     assert len(guarded) >= 4
     assert all((guard == 77).all() for guard in guarded)
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize("n_others", [0, 10])
+@pytest.mark.parametrize("n_unknown", [0, 1])
+def test_a_swap_by_hand(n_unknown, n_others, algebra):
+    """Three bits are wrong with the first atom, two with the second; no single toggle reduces the cost."""
+    x = np.array([[1, 1, 1, 1, 0, 0, 2 * n_unknown]], np.uint8)
+    atoms = np.array([[1, 1, 0, 0, 1, 0, 0], [1, 1, 1, 1, 1, 1, 0]] + [[0] * 7] * n_others, np.uint8)
+    block = block_of(x, atoms, np.eye(1, 2 + n_others, dtype=np.uint8), algebra)
+    code(block, priced_rule(algebra, (np.ones(7, int), np.ones(2 + n_others, int))))
+    assert np.flatnonzero(factors(block)[1]).tolist() == [1]
 
 
 def test_pursuit_goes_by_the_gains_at_the_beginning():

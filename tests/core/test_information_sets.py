@@ -17,7 +17,7 @@ from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted as planted_table
 from bitatoms.parallel import Workers
 from support.blocks import assert_consistent, block_of, factors, priced_rule
-from support.strategies import planted, random_bits, random_prices
+from support.strategies import planted, random_prices
 
 
 @pytest.mark.parametrize(("more_errors", "is_taken"), [(1, True), (2, True), (3, False)])
@@ -92,19 +92,6 @@ def test_hard_rows_take_no_more_draws_than_allowed(drawn, monkeypatch):
     monkeypatch.setattr(information_sets, "_MAX_CODED", 1)
     code_hard_rows(block, rule, found, np.random.default_rng(0))
     assert len(drawn) == N_DRAWS
-
-
-def test_rows_that_are_hard_for_another_reason_take_few_draws(drawn):
-    """They are random, and no code has few errors."""
-    block, table, hard = with_hard_rows(0.2, n_features=250)
-    X = table.X.copy()
-    X[hard] = random_bits(1, len(hard), X.shape[1], 0.5)
-    block = block_of(X, table.atoms, factors(block)[1], "xor")
-    rule = Objective(True, "xor").rule(block)
-    found = find_hard_rows(block, rule)
-    assert set(hard) <= set(found.rows)
-    code_hard_rows(block, rule, found, np.random.default_rng(0))
-    assert len(drawn) == N_DRAWS < found.n_draws
 
 
 @pytest.mark.parametrize(

@@ -127,9 +127,6 @@ def test_a_model_without_atoms_recommends_what_is_popular():
 # --- rows that fit badly
 
 
-SINGLE = Workers(1)
-
-
 @pytest.fixture(scope="module", params=[0.0, 0.1])
 def fitted_rows(request):
     X = ba.datasets.planted(300, 70, 4, algebra="or", code_density=0.3, noise=0.05, random_state=0).X.astype(float)

@@ -316,7 +316,6 @@ def test_any_table_can_be_covered():
 # --- random tables with random parameters, checked by the definitions and against proved optima
 
 
-pytestmark = pytest.mark.usefixtures("few_exchanges")
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "fuzz_cover.py"
 
 

@@ -223,39 +223,13 @@ def test_a_child_forked_while_another_thread_compiles_can_compile(folder):
     assert kernel(twice)(4) == 8  # the lock is free in the parent, too
 
 
-# --- functions that only kernels call are compiled once, and only as part of them
+# --- functions that only kernels call are compiled as part of them
 
 
 @pytest.fixture
 def no_cache(monkeypatch):
     """Compile kernels, instead of loading them from a cache."""
     monkeypatch.setattr(jit, "KernelCache", mock.Mock(side_effect=OSError))
-
-
-@pytest.mark.usefixtures("no_cache")
-def test_a_function_is_compiled_once_for_all_constants():
-    @inline
-    def shifted(values, i, by):
-        return values[i] + by
-
-    @kernel
-    def largest(values, first):
-        best = values[first]
-        for i in range(first, values.shape[0]):
-            best = max(best, values[i])
-        return best
-
-    @inline
-    def largest_of_all(values):
-        return largest(values, 0)
-
-    @kernel
-    def combined(values, by):
-        return shifted(values, 0, 1) + 10 * shifted(values, 1, by) + 100 * largest_of_all(values)
-
-    assert combined(np.array([3, 5, 4]), 2) == 4 + 70 + 500
-    assert largest(np.array([3, 5, 4]), 2) == 4
-    assert [len(function.signatures) for function in (shifted, largest, combined)] == [1, 1, 1]
 
 
 class Options(NamedTuple):
