@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix, Codelength
-from bitatoms.mdl import _log2_binomial, codelength_from_counts, ends, spans, stretch_bits, string_bits
+from bitatoms.mdl import codelength_from_counts, ends, spans, stretch_bits, string_bits
 from bitatoms.sparse_bits import SparseBits
 from support.strategies import factorisations
 
@@ -66,13 +66,6 @@ def test_huge_strings_are_within_one_bit(length):
         assert abs(bits - math.ceil(exact)) <= 1
         assert -0.51 < bits - exact < 1.51
     assert string_bits(length, [0, length]).tolist() == [(length - 1).bit_length()] * 2
-
-
-@pytest.mark.parametrize("length", [1000, 10**6])
-def test_float_error_is_below_the_tolerance_of_the_exact_fallback(length):
-    for ones in (1, 2, 10, 15, 16, 17, 100, length // 2):
-        found = float(_log2_binomial(length, np.array([ones]))[0])
-        assert abs(Decimal(found) - exact_log2_binomial(length, ones)) < Decimal("1e-10")
 
 
 def test_shapes_and_types_of_counts():

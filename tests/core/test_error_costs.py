@@ -6,40 +6,13 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.core.atoms import flips_by_column, update_together
-from bitatoms.core.coding import would_use
 from bitatoms.core.error_costs import ERROR_BITS, ErrorCosts
 from bitatoms.core.objective import Objective
-from bitatoms.core.removal import AtomRemoval
 from bitatoms.core.voted_bits import are_ones
 from bitatoms.sparse_bits import SparseBits
-from support.blocks import bits_of, block_of, factors, priced_rule
+from support.blocks import bits_of, block_of, factors
 from support.costs import random_costs
 from support.strategies import SEEDS, factorisations, random_bits
-
-
-def own_prices(seed, n_atoms, n_features):
-    """Return even prices of missed and of added ones, of uses, and forbidden columns."""
-    random = np.random.default_rng(seed)
-    missed, added = 2 * random.integers(1, 12, (2, n_features))
-    forbidden = random.random(n_features) < random.choice([0, 0.1, 1])
-    return missed, random.integers(0, 20, n_atoms), added, forbidden
-
-
-@settings(max_examples=30)
-@given(factorisations(n_atoms=st.integers(1, 12)), SEEDS)
-def test_rows_that_would_use_candidates_do_not_add_forbidden_ones(problem, seed):
-    X, atoms, codes = problem
-    candidates = random_bits(seed, 5, X.shape[1], 0.2)
-    prices = own_prices(seed, 5, X.shape[1])
-    users = would_use(block_of(X, atoms, codes, "or"), bits_of(candidates).words.copy(), priced_rule("or", prices))
-    for j, (x, own) in enumerate(zip(X, codes, strict=True)):
-        forbidden = naive.forbidden_atoms(x, candidates, prices)
-        for k, candidate in enumerate(candidates):
-            both, price = np.vstack([atoms, candidate]), (prices[0], np.append(np.zeros(len(atoms), int), prices[1][k]))
-            before, after = (
-                naive.row_cost(x, both, np.append(own, used), "or", (*price, *prices[2:])) for used in (0, 1)
-            )
-            assert bool(users[k, j >> 6] >> np.uint64(j & 63) & np.uint64(1)) == (after < before and not forbidden[k])
 
 
 @given(factorisations(n_atoms=st.integers(1, 8)), SEEDS)
@@ -73,29 +46,6 @@ def test_updates_weigh_votes_by_the_costs_of_errors(problem, seed):
         own[:, i] = flipped[:, i]
         assert cost(own) == min(cost(atoms), *map(cost, single))
     assert are_ones(bits_of(atoms), voted).tolist() == atoms.astype(bool).ravel().tolist()
-
-
-@settings(max_examples=30)
-@given(factorisations(n_atoms=st.integers(1, 6)), SEEDS)
-def test_changes_without_an_atom_count_added_ones(problem, seed):
-    X, atoms, codes = problem
-    prices = own_prices(seed, *atoms.shape)
-    codes = naive.priced_code(X, atoms, codes, "or", prices)
-    block = block_of(X, atoms, codes, "or")
-    removal, tested = AtomRemoval(block, priced_rule("or", prices)), np.arange(len(atoms))
-    wrong, added, uses = removal.changes(tested, removal.users_of(tested))
-
-    def counts(codes):
-        errors = naive.errors(X, atoms, codes, "or").astype(int)
-        return errors.sum(axis=0), (errors * (X == 0)).sum(axis=0), codes.sum(axis=0)
-
-    for k in tested:
-        without, far = codes.copy(), (prices[0], np.where(tested == k, 1 << 27, prices[1]), *prices[2:])
-        users = np.flatnonzero(codes[:, k])
-        without[users] = naive.priced_code(X[users], atoms, codes[users], "or", far)
-        before, after = counts(codes.astype(int)), counts(without.astype(int))
-        for found, old, new in zip((wrong[k], added[k], uses[k]), before, after, strict=True):
-            np.testing.assert_array_equal(found, new - old)
 
 
 @settings(max_examples=30)
