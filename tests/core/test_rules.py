@@ -8,7 +8,6 @@ import pytest
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.core.rules import Rule, RuleLimits, _without_redundant, find_itemsets, find_rules
-from bitatoms.sparse_bits import SparseBits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -67,15 +66,6 @@ def test_with_the_table_antecedents_are_shorter_and_as_good(fitted):
         assert all(len(rule.antecedent) <= len(other.antecedent) for other in full)
     n_before, n_after = (sum(len(rule.antecedent) for rule in rules) for rules in (whole, short))
     assert n_after < n_before
-
-
-def test_counts_do_not_depend_on_chunks_and_on_how_rows_are_stored(fitted):
-    cells, model = fitted
-    learned, data = model.as_model(), ba.Table.from_any(cells).bits
-    rules = find_rules(learned, ALL, lambda: [data])
-    assert find_rules(learned, ALL, lambda: [data[:100], data[100:130], data[130:]]) == rules
-    if data.unknown is None:
-        assert find_rules(learned, ALL, lambda: [SparseBits.from_bits(data)]) == rules
 
 
 def test_limits_are_reached_by_all_rules(fitted):

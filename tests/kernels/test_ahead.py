@@ -235,13 +235,6 @@ def test_kernels_of_a_device_are_compiled_after_those_of_the_processor(stored):
         warm_up(device="cuda")
 
 
-def test_kernels_in_the_cache_are_not_compiled_again(stored):
-    stored += SMALL
-    told = []
-    warm_up(2, lambda *progress: told.append(progress))
-    assert told == []
-
-
 @pytest.mark.parametrize("kinds", [["search"], ["search, xor"], ["paper", "k-prox, or"], []])
 def test_only_the_kernels_of_some_kinds_are_compiled(stored, monkeypatch, kinds):
     monkeypatch.setattr(warmup, "all_variants", all_variants)
