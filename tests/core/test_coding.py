@@ -139,13 +139,12 @@ def test_changes_add_up():
 # --- atoms listed by column
 
 
-def coded(data, atoms, algebra, coder, seed):
+def prepared(data, atoms, algebra):
+    """Return a block without codes, the rule of coding at its prices, and the tables for it."""
     prices = codelength_prices(len(data), data.n_known, np.arange(data.n_cols) % 9, np.arange(len(atoms)) % 7)
     block = Block(data, BitMatrix.from_dense(atoms), None, covering(algebra), Workers())
     tables = block.kernels.priced(block.atoms().words, prices)
-    rule = coding.coding_rule("mdl", algebra, None, 0, prices)
-    coding.CODERS[coder](block, rule)
-    return block.codes(), tables
+    return block, coding.coding_rule("mdl", algebra, None, 0, prices), tables
 
 
 @given(
@@ -160,9 +159,11 @@ def test_same_codes(algebra, coder, n_atoms, n_cols, unknown, seed):
     for lanes in (0, 1 << 40):  # always listed, never listed
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(host_kernels, "_LANES_PER_LISTED", lanes)
-            found[lanes], tables = coded(data, atoms, algebra, coder, seed)
-        assert len(tables.column_starts) == (0 if lanes and atoms.any() else n_cols + 1)
-        assert len(tables.slices) == (n_cols if lanes and atoms.any() else 0)
+            block, rule, tables = prepared(data, atoms, algebra)
+            assert len(tables.column_starts) == (0 if lanes and atoms.any() else n_cols + 1)
+            assert len(tables.slices) == (n_cols if lanes and atoms.any() else 0)
+            coding.CODERS[coder](block, rule)
+            found[lanes] = block.codes()
         if not lanes:
             entries = tables.column_starts, tables.column_atoms
             for column in range(n_cols):
@@ -174,7 +175,7 @@ def test_same_codes(algebra, coder, n_atoms, n_cols, unknown, seed):
 def test_atoms_with_few_of_the_columns_are_listed():
     narrow, wide = random_bits(0, 64, 200, 0.3), random_bits(0, 640, 2000, 0.002)
     for atoms, is_listed in ((narrow, False), (wide, True)):
-        _, tables = coded(BitMatrix.from_dense(atoms), atoms, "or", "mdl", 0)
+        tables = prepared(BitMatrix.from_dense(atoms), atoms, "or")[2]
         assert (len(tables.column_starts) > 0) == is_listed
 
 
