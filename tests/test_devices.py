@@ -49,10 +49,8 @@ def test_cuda_requires_a_device_and_the_default_does_not():
     with installed_cupy(None):
         assert workers_for(2) == Workers(2)
         assert workers_for(2).device is None
-        with pytest.raises(NoDeviceError) as caught:
+        with pytest.raises(NoDeviceError, match=r'^device="cuda" is not available: CuPy is not installed; install it'):
             workers_for(1, "cuda", 4)
-    assert str(caught.value).startswith('device="cuda" is not available: CuPy is not installed; install it with pip')
-    assert isinstance(caught.value, ba.InputError)
     error = RuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
     with installed_cupy(fake_cupy(error=error)), pytest.raises(NoDeviceError, match=f"CUDA device \\({error}\\)"):
         ba.factorize(X, device="cuda")

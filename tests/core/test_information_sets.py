@@ -76,16 +76,9 @@ def test_hard_rows_are_coded_from_as_many_draws_as_they_need():
     assert (factors(usual)[1] == table.codes).all(axis=1)[hard].sum() < 6
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """Return a list that gets an item for each draw of columns."""
-    draws = []
-    monkeypatch.setattr(information_sets, "draw_columns", lambda *args: draws.append(args) or draw_columns(*args))
-    return draws
-
-
-def test_hard_rows_take_no_more_draws_than_allowed(drawn, monkeypatch):
-    block, _, _ = with_hard_rows(0.2)
+def test_hard_rows_take_no_more_draws_than_allowed(monkeypatch):
+    (block, _, _), drawn = with_hard_rows(0.2), []
+    monkeypatch.setattr(information_sets, "draw_columns", lambda *args: drawn.append(args) or draw_columns(*args))
     rule = Objective(True, "xor").rule(block)
     found = find_hard_rows(block, rule)
     assert N_DRAWS < found.n_draws
