@@ -186,15 +186,6 @@ def test_known_pairs_are_tied_in_any_case():
     assert not tied_columns(as_bits(X, unknown & False)).nested.size
 
 
-def test_one_cell_that_is_unknown_in_two_columns_ties_nothing():
-    X = np.eye(6)
-    unknown = np.zeros((6, 6), bool)
-    unknown[5, :2] = True
-    tied = tied_columns(as_bits(X, unknown))
-    assert not tied.exclusive
-    assert not tied.nested.size
-
-
 @given(SEEDS)
 def test_values_are_the_most_probable_of_the_possible_combinations(seed):
     groups = [("exclusive", 3), ("nested", 2), ("one-hot", 2), ("free", 1)]
@@ -259,7 +250,9 @@ def test_a_known_cell_decides_between_the_combinations_that_it_allows():
     assert values.tolist() == [[False, True, False]] * 2
 
 
-def test_columns_without_known_rows_are_not_tied():
+def test_columns_are_tied_only_by_several_rows_in_which_they_are_unknown_and_others_in_which_they_are_known():
     X, unknown = grouped_table([("exclusive", 3)], 100, 0)
     assert not tied_columns(as_bits(X, unknown | True)).exclusive
     assert not tied_columns(as_bits(X[:15], unknown[:15])).exclusive
+    tied = tied_columns(as_bits(np.eye(6), np.outer(np.arange(6) == 5, np.arange(6) < 2)))
+    assert (tied.exclusive, tied.nested.size) == ((), 0)

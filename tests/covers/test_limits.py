@@ -166,17 +166,14 @@ def test_a_wrong_cover_is_an_internal_error(cover, change, message):
         verified(replace(cover, **change(cover)), BITS, PARAMS, limits)
 
 
-@pytest.mark.parametrize(
-    ("limits", "message"),
-    [
+def test_a_cover_beyond_its_limits_is_an_internal_error(cover):
+    for limits, message in (
         ({"max_features": 1}, "a role has too many features"),
         ({"apart": ((0, 1),)}, "a role has features that are apart"),
         ({"together": ((0, 2),)}, "a role has some of the features that are together"),
-    ],
-)
-def test_a_cover_beyond_its_limits_is_an_internal_error(cover, limits, message):
-    with pytest.raises(InternalError, match=message):
-        verified(cover, BITS, PARAMS, RoleLimits(FIXED_BITS, **limits))
+    ):
+        with pytest.raises(InternalError, match=message):
+            verified(cover, BITS, PARAMS, RoleLimits(FIXED_BITS, **limits))
 
 
 def test_internal_errors_keep_their_message_between_processes():

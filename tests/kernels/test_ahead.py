@@ -247,18 +247,14 @@ def test_only_the_kernels_of_some_kinds_are_compiled(stored, monkeypatch, kinds)
     assert bool(wanted) == bool(kinds)
 
 
-class BrokenHelper:
-    """Stands for a process that cannot be started."""
-
-    def __init__(self, *_):
-        raise OSError("Resource temporarily unavailable")
+BROKEN = mock.Mock(side_effect=OSError("Resource temporarily unavailable"))
 
 
 @pytest.mark.parametrize(
     ("patch", "how", "error", "message"),
     [
         ((QuickHelper, "n_compiled", 1), {}, InputError, "a process that compiled kernels ended early.*pass n_jobs=1"),
-        ((warmup, "Helper", BrokenHelper), {}, InputError, r"cannot be started \(Resource temporarily unavailable\)"),
+        ((warmup, "Helper", BROKEN), {}, InputError, r"cannot be started \(Resource temporarily unavailable\)"),
         ((warmup.column_weights, "_cache", NoKernelCache()), {}, FileError, "is writable; set .*NUMBA_CACHE_DIR"),
         (None, {"kinds": ["serch"]}, InputError, "kinds has 'serch', which is not a kind of fit; there are .*'search'"),
     ],
