@@ -19,6 +19,8 @@ from bitatoms.core.hidden_cells import CellScores, hidden_folds, hidden_genotype
 from bitatoms.core.tied_columns import fill_unknown, tied_columns
 from support.strategies import SEEDS, matrices, random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 @settings(max_examples=30)
 @given(matrices(), st.sampled_from((0.0, 0.3)), st.sampled_from((1, 3, None)), SEEDS)
@@ -136,9 +138,6 @@ def test_nearest_genotypes_change_the_bit_that_is_wrong_more_often(X, seed):
 
 
 # --- columns whose unknown cells are filled in together
-
-
-pytestmark = pytest.mark.usefixtures("few_trials")
 
 
 def grouped_table(groups, n_rows, seed, share=0.2):

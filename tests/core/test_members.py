@@ -23,6 +23,8 @@ from bitatoms.sparse_bits import SparseBits
 from support.blocks import WORKERS, bits_of
 from support.strategies import SEEDS, SHARES, matrices, random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 def assert_members(counts, X, atoms, bias):
     """Assert that counts are those of the oracle."""
@@ -100,9 +102,6 @@ def test_the_hash_tells_tables_with_the_same_counts_apart(n_cols):
 
 
 # --- lifts
-
-
-pytestmark = pytest.mark.usefixtures("few_trials")
 
 
 def test_what_chance_does_not_explain_at_all_has_no_lift():

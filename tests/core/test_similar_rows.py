@@ -122,10 +122,8 @@ def incomplete(X, mask):
 @pytest.mark.parametrize(("most_rows", "least"), [(10**6, 0.999), (100, 0.99)], ids=["all rows", "a sample"])
 def test_hidden_cells_are_predicted_by_the_group(grouped, most_rows, least):
     X, clean, mask = grouped
-    data = incomplete(X, mask)
-    predicted = fit_profiles(data, 6, np.random.default_rng(0), ProfilePlan(most_rows=most_rows)).cell_probabilities(
-        data
-    )
+    data, plan = incomplete(X, mask), ProfilePlan(most_rows=most_rows)
+    predicted = fit_profiles(data, 6, np.random.default_rng(0), plan).cell_probabilities(data)
     assert ((predicted > 0.5) == clean)[mask].mean() > least
     assert -np.log2(np.where(X, predicted, 1 - predicted)[mask]).mean() < 0.4  # the noise alone takes 0.29 bits
 
