@@ -646,12 +646,13 @@ def is_spanned(rows, basis):
 
 def who_gains(X, atoms, codes, offered, algebra, prices):
     """Return, for each offered atom, the rows that would cost less with it as an additional atom: (offered, n)."""
-    bits, uses = prices
+    bits = np.array([error_prices(x, prices) for x in X]).reshape(X.shape)
+    forbidden = np.array([forbidden_atoms(x, offered, prices) for x in X], bool).reshape(len(X), len(offered))
     out = np.zeros((len(offered), len(X)), np.uint8)
     for a, atom in enumerate(offered):
         off, on = errors_without_and_with(atom, X, atoms, codes, algebra)
-        out[a] = off @ bits > on @ bits + uses[a]
-    return out
+        out[a] = ((off - on) * bits).sum(axis=1) > prices[1][a]
+    return out * (1 - forbidden.T)
 
 
 def errors_without_and_with(atom, X, atoms, codes, algebra):

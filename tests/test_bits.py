@@ -1,4 +1,4 @@
-"""BitMatrix: conversions round-trip at awkward widths, and invalid input raises errors that name the cell."""
+"""BitMatrix and SparseBits: conversions round-trip at awkward widths, unknown cells, and errors that name the cell."""
 
 import copy
 import pickle
@@ -12,11 +12,16 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import coo_array, csr_array
 
 import naive
 from bitatoms import BitMatrix, Table
-from bitatoms.sparse_bits import SparseBits
-from support.strategies import SEEDS, matrices, random_bits
+from bitatoms.bits import stack_rows
+from bitatoms.core.complete import hash_rows
+from bitatoms.errors import MissingCell
+from bitatoms.sparse_bits import SparseBits, as_bits, packed, stack_bits
+from support.blocks import bits_of, table_of
+from support.strategies import COLUMNS, SEEDS, SHARES, matrices, random_bits
 
 WIDTHS = (0, 1, 7, 8, 9, 63, 64, 65, 130, 257)
 DTYPES = (
@@ -45,7 +50,7 @@ def same(bits, dense):
 # --- every operation on drawn tables
 
 
-@given(matrices(), st.data())
+@given(matrices(n_cols=COLUMNS | st.just(0)), st.data())
 def test_bits_are_packed_as_documented_and_converted_back(dense, data):
     bits = BitMatrix.from_dense(dense)
     assert same(bits, dense)
@@ -66,7 +71,7 @@ def test_bits_are_packed_as_documented_and_converted_back(dense, data):
         assert same(copied, dense)
 
 
-@given(matrices(), st.data(), SEEDS)
+@given(matrices(n_cols=COLUMNS | st.just(0)), st.data(), SEEDS)
 def test_operations_are_those_of_numpy(dense, data, seed):
     bits, other = BitMatrix.from_dense(dense), random_bits(seed, *dense.shape, 0.5)
     rows, copies = data.draw(st.slices(len(dense))), data.draw(st.sampled_from((1, 8, 9)))
@@ -184,12 +189,6 @@ def test_binarize_of_packed_bits(threshold, expected):
 # --- sparse matrices
 
 
-@given(matrices(), st.sampled_from([-1.0, -0.5]))
-def test_implicit_zeros_exceed_a_negative_threshold(dense, threshold):
-    spread = np.where(dense, -2.0, 0.0)
-    assert same(BitMatrix.from_sparse(sp.csr_array(spread), binarize=threshold), 1 - dense)
-
-
 def test_wide_sparse_matrices_are_not_converted_to_dense():
     rows, columns = np.array([0, 5, 10**6 - 1]), np.array([3 * 10**5, 0, 10**6 - 1])
     bits = BitMatrix.from_sparse(sp.coo_array((np.ones(3), (rows, columns)), shape=(10**6, 10**6)).tocsr()[rows])
@@ -221,10 +220,8 @@ def test_unsorted_indices_unused_capacity_and_read_only_arrays():
     assert same(BitMatrix.from_sparse(far), [[1, 0, 0], [0, 1, 0]])  # diagonals outside the matrix, as in SciPy
 
 
-MALFORMED = {
-    "csr": [("indices", 0, 99_999_999), ("indices", 0, -1), ("indptr", 1, 9), ("indptr", 0, 1), ("indptr", 1, -5)],
-    "csc": [("indices", 0, 99_999_999), ("indices", 0, -1), ("indptr", 1, 9), ("indptr", 0, 1), ("indptr", 1, -5)],
-    "bsr": [("indices", 0, 99_999_999), ("indices", 0, -1), ("indptr", 1, 9), ("indptr", 0, 1), ("indptr", 1, -5)],
+COMPRESSED = [("indices", 0, 99_999_999), ("indices", 0, -1), ("indptr", 1, 9), ("indptr", 0, 1), ("indptr", 1, -5)]
+MALFORMED = dict.fromkeys(("csr", "csc", "bsr"), COMPRESSED) | {
     "coo": [("row", 0, 99_999_999), ("row", 0, -1), ("col", 0, 99_999_999), ("col", 0, -1)],
 }
 
@@ -295,26 +292,6 @@ def test_frames_of_pandas_and_polars():
     assert BitMatrix.from_any(bits) is bits
 
 
-@pytest.mark.parametrize(
-    ("frame", "what", "row", "column"),
-    [
-        (pd.DataFrame({"a": [0, 1], "b": [1.0, np.nan]}), "NaN", 1, 1),
-        (pd.DataFrame({"a": [True, None], "b": [1, 0]}), "None", 1, 0),
-        (pd.DataFrame({"a": pd.array([1, None], "Int64"), "b": [True, False]}), "NA", 1, 0),
-        (pd.DataFrame({"a": pd.array([None, True], "boolean")}), "NA", 0, 0),
-        (pl.DataFrame({"a": [0, 1], "b": [None, True]}), "None", 0, 1),
-        (pl.DataFrame({"a": [0, 1], "b": [None, 1]}), "NaN", 0, 1),
-    ],
-)
-@pytest.mark.parametrize("binarize", [None, 0.5])
-def test_missing_values_in_frames_raise(frame, what, row, column, binarize):
-    message = (
-        rf"X contains a missing value \({what}\) at row {row}, column {column} \(1 in all\); fill or drop such values"
-    )
-    with pytest.raises(ValueError, match=message):
-        BitMatrix.from_any(frame, binarize)
-
-
 # --- invalid tables
 
 
@@ -329,14 +306,7 @@ def test_invalid_values_are_reported_with_row_and_column(value, shown):
     if value == 2:
         advice += "; for numbers of copies of an allele (0, 1 and 2), pass Table.from_any(X, dosage=True)"
     message = f"X contains values other than 0 and 1 (first: {shown} at row 14, column 3); {advice}"
-    for X in (
-        table,
-        np.asfortranarray(table),
-        table.tolist(),
-        table.astype(object),
-        sp.csr_array(table),
-        sp.csc_array(table),
-    ):
+    for X in (table, np.asfortranarray(table), table.tolist(), table.astype(object), sp.csr_array(table)):
         with pytest.raises(ValueError) as caught:
             BitMatrix.from_any(X)
         assert str(caught.value) == message
@@ -360,23 +330,6 @@ def test_missing_and_infinite_values_raise_even_with_a_threshold(value, what, bi
             ValueError, match=rf"X contains {what} at row {row}, column \d+ \(2 in all\); fill or drop such"
         ):
             BitMatrix.from_any(X, binarize)
-
-
-# --- empty tables
-
-
-@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0), (0, 64), (64, 0)])
-def test_tables_without_rows_or_columns(shape):
-    for bits in (BitMatrix.from_any(np.zeros(shape)), BitMatrix.from_any(sp.csr_array(shape)), BitMatrix.zeros(*shape)):
-        assert same(bits, np.zeros(shape))
-        assert bits.to_dense().shape == bits.to_sparse().shape == shape
-        assert bits.T.shape == shape[::-1]
-        assert bits.row_weights().tolist() == [0] * shape[0]
-        assert bits.column_weights().tolist() == [0] * shape[1]
-        assert (bits.count(), bits.density) == (0, 0.0)
-        assert bits == BitMatrix.zeros(*shape)
-        assert pickle.loads(pickle.dumps(bits)) == bits
-    assert len(bits) == shape[0]
 
 
 # --- indexing
@@ -436,18 +389,156 @@ def test_words_are_not_copied():
     assert not words.flags.writeable
 
 
+# --- unknown cells
+
+TABLE = np.array([[1, 0, np.nan], [np.nan, 1, 1]])
+MASK = BitMatrix.from_dense(np.isnan(TABLE))
+INCOMPLETE = BitMatrix.from_any(TABLE, missing="unknown")
+
+
+@st.composite
+def incomplete_tables(draw):
+    """Draw tables with 2 in unknown cells."""
+    X = draw(matrices())
+    X[random_bits(draw(SEEDS), *X.shape, draw(SHARES)) == 1] = 2
+    return X
+
+
+def with_nan(X):
+    return np.where(X > 1, np.nan, X)
+
+
+@given(incomplete_tables(), st.sampled_from(("C", "F")), st.sampled_from((np.float32, np.float64, object)))
+def test_nan_becomes_an_unknown_cell(X, order, dtype):
+    bits = BitMatrix.from_any(np.asarray(with_nan(X), dtype, order), missing="unknown")
+    assert bits == bits_of(X)
+    assert (bits.unknown is None) == (not (X > 1).any())
+    np.testing.assert_array_equal(bits.to_dense(float), with_nan(X))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        TABLE.tolist(),
+        [[1, 0, None], [None, 1, 1]],
+        np.ma.masked_invalid(TABLE),
+        np.ma.array([[1, 0, 1], [0, 1, 1]], mask=np.isnan(TABLE)),
+        pl.DataFrame({"a": [1, None], "b": [0, 1], "c": [None, 1]}),
+        pd.DataFrame(TABLE),
+        pd.DataFrame(TABLE).astype("Int8"),
+        pd.DataFrame(TABLE).astype("boolean"),
+        pd.DataFrame(TABLE).astype(object).where(~np.isnan(TABLE), pd.NA),
+        sp.csr_array(TABLE),
+        sp.coo_array(TABLE),
+        sp.csc_matrix(TABLE),
+    ],
+    ids=lambda table: type(table).__name__,
+)
+def test_missing_values_of_any_type(table):
+    bits = BitMatrix.from_any(table, missing="unknown")
+    assert bits.unknown == MASK
+    assert bits.filled().to_dense().tolist() == [[1, 0, 0], [0, 1, 1]]
+    assert BitMatrix.from_any(table, missing="zero") == bits.filled()
+    with pytest.raises(MissingCell, match=r"row 0, column 2.*2"):
+        BitMatrix.from_any(table)
+
+
+@pytest.mark.parametrize("threshold", [-1.0, 0.0, 0.5, 3.0])
+def test_missing_values_are_unknown_at_any_threshold(threshold):
+    values = np.array([[5, 0, np.nan], [np.nan, 1, 2]])
+    bits = BitMatrix.from_any(values, threshold, missing="unknown")
+    assert bits.unknown == MASK
+    np.testing.assert_array_equal(bits.to_dense(float), np.where(np.isnan(values), np.nan, values > threshold))
+    assert BitMatrix.from_any(INCOMPLETE, threshold, missing="unknown").unknown == MASK
+
+
+def test_unknown_cells_have_no_value_and_are_filled_on_request():
+    one, other = BitMatrix.from_dense(TABLE == 1), BitMatrix.from_dense(TABLE != 0)
+    assert one != other
+    assert one.with_unknown(MASK) == other.with_unknown(MASK) == INCOMPLETE != one
+    assert hash(one.with_unknown(MASK)) == hash(other.with_unknown(MASK))
+    assert BitMatrix.from_any(INCOMPLETE, missing="zero") == INCOMPLETE.filled()
+    assert BitMatrix.from_any(INCOMPLETE, missing="unknown") is INCOMPLETE
+    both = np.ma.array([[1, 0, np.nan], [9, 1, 1]], mask=[[0, 0, 0], [1, 0, 0]])
+    assert BitMatrix.from_any(both, missing="unknown") == INCOMPLETE
+    assert repr(INCOMPLETE) == "BitMatrix(2 x 3, density 0.75, 2 cells unknown)"
+
+
+@given(incomplete_tables(), st.data())
+def test_operations_keep_unknown_cells(X, data):
+    bits = bits_of(X)
+    np.testing.assert_array_equal(table_of(bits.T), X.T)
+    cut = data.draw(st.integers(0, len(X)))
+    np.testing.assert_array_equal(table_of(bits[cut:]), X[cut:])
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_array_equal(table_of(bits[order]), X[order])
+    columns = data.draw(st.lists(st.integers(0, X.shape[1] - 1), max_size=70))
+    np.testing.assert_array_equal(table_of(bits.take_columns(columns)), X[:, columns])
+    np.testing.assert_array_equal(table_of(stack_rows([bits[:cut], bits[cut:]], X.shape[1])), X)
+    assert pickle.loads(pickle.dumps(bits)) == bits
+    np.testing.assert_array_equal(bits.column_weights(), (X == 1).sum(axis=0))
+    np.testing.assert_array_equal(bits.row_weights(), (X == 1).sum(axis=1))
+    np.testing.assert_array_equal(np.broadcast_to(bits.n_known, X.shape[1]), naive.known(X).sum(axis=0))
+    assert bits.n_unknown == (X > 1).sum()
+    assert bits.density == (X == 1).sum() / max(1, (X <= 1).sum())
+
+
+@given(incomplete_tables(), SEEDS)
+def test_xor_of_unknown_cells_is_unknown(X, seed):
+    Y = random_bits(seed, *X.shape, 0.5) + 2 * random_bits(seed + 1, *X.shape, 0.2)
+    either = (X > 1) | (Y > 1)
+    np.testing.assert_array_equal(table_of(bits_of(X) ^ bits_of(Y)), np.where(either, 2, (X ^ Y) & 1))
+    row = random_bits(seed, 1, X.shape[1], 0.5)
+    np.testing.assert_array_equal(table_of(bits_of(X) ^ BitMatrix.from_dense(row)), np.where(X > 1, 2, (X ^ row) & 1))
+
+
+def test_absent_columns_are_zero_or_unknown():
+    bits = bits_of(np.array([[1, 2], [0, 1]], np.uint8))
+    assert table_of(bits.take_columns([1, -1, 0])).tolist() == [[2, 0, 1], [1, 0, 0]]
+    assert table_of(bits.take_columns([1, -1, 0], absent="unknown")).tolist() == [[2, 2, 1], [1, 2, 0]]
+    assert table_of(bits.filled().take_columns([-1], absent="unknown")).tolist() == [[2], [2]]
+
+
+def test_formats_without_unknown_cells_raise():
+    bits = INCOMPLETE
+    for convert in (bits.to_dense, lambda: np.asarray(bits, int), lambda: np.array(bits, bool), bits.to_bytes):
+        with pytest.raises(ValueError, match=r"2 cells are unknown.*filled\(\)"):
+            convert()
+    for array, dtype in ((np.asarray(bits), np.float64), (np.asarray(bits, np.float32), np.float32)):
+        np.testing.assert_array_equal(array, TABLE)
+        assert array.dtype == dtype
+    np.testing.assert_array_equal(np.asarray(bits, object).astype(float), TABLE)
+    assert np.asarray(bits.filled()).dtype == np.asarray(bits[:0]).dtype == np.uint8
+    np.testing.assert_array_equal(bits[0], TABLE[0])
+    assert bits[1:].filled().to_bytes() == bytes([6])
+
+
+@given(incomplete_tables())
+def test_sparse_arrays_hold_nan(X):
+    sparse = bits_of(X).to_sparse()
+    np.testing.assert_array_equal(sparse.toarray(), with_nan(X))
+    assert sparse.dtype == (np.float64 if (X > 1).any() else np.uint8)
+
+
 # --- invalid calls
 
 BITS, WORDS = BitMatrix.from_dense(SOME), np.zeros((2, 2), np.uint64)
 LATE = np.zeros((9000, 131))
 LATE[8000, 130], LATE[8500, 2] = 3, 4
+FRAMES = [
+    (pd.DataFrame({"a": [0, 1], "b": [1.0, np.nan]}), r"\(NaN\) at row 1, column 1"),
+    (pd.DataFrame({"a": [True, None], "b": [1, 0]}), r"\(None\) at row 1, column 0"),
+    (pd.DataFrame({"a": pd.array([None, True], "boolean")}), r"\(NA\) at row 0, column 0"),
+    (pl.DataFrame({"a": [0, 1], "b": [None, True]}), r"\(None\) at row 0, column 1"),
+    (pl.DataFrame({"a": [0, 1], "b": [None, 1]}), r"\(NaN\) at row 0, column 1"),
+]
 
 
 def matrix(words, n_cols):
     return lambda: BitMatrix(words, n_cols)
 
 
-def bits_of(X, **how):
+def read(X, **how):
     return lambda: BitMatrix.from_any(X, **how)
 
 
@@ -467,25 +558,25 @@ POSITIONS = "a BitMatrix is indexed by the positions of rows"
 ROWS_ONLY = "a BitMatrix is indexed by rows only; select columns with take_columns"
 INTEGERS = "1-D sequence of integers"
 INVALID = [
-    (bits_of([0, 1, 1]), ValueError, r"Expected 2D array, got 1D array instead: X has shape \(3,\)\. Reshape"),
-    (bits_of(1), ValueError, "Expected 2D array, got scalar array instead: X is of type int"),
-    (bits_of(None), ValueError, "Expected 2D array, got scalar array instead: X is of type NoneType"),
-    (bits_of(np.zeros((1, 2, 3))), ValueError, r"Expected 2D array, got 3D array instead: X has shape \(1, 2, 3\)"),
-    (bits_of(sp.coo_array([0, 1])), ValueError, "Expected 2D array, got 1D array instead"),
-    (bits_of([[0, 1], [0]]), ValueError, "X is not a table: "),
-    (bits_of([[2]], name="atoms"), ValueError, "^atoms contains values other than 0 and 1"),
-    (bits_of(sp.csr_array([[2]]), name="atoms"), ValueError, "^atoms contains values other than 0 and 1"),
-    (bits_of(LATE), ValueError, "first: 3 at row 8000, column 130"),
-    (bits_of(np.ma.array(SOME, mask=SOME == 1)), ValueError, r"value \(masked\) at row 0, column 1 \(3 in all\)"),
-    *((bits_of(X, binarize=at), ValueError, COMPLEX) for X in ([[1j, 0]], sp.csr_array([[1j]])) for at in (None, 0.5)),
-    (bits_of(np.array([[0, 1j]], object)), ValueError, COMPLEX),
-    (bits_of(np.array([[np.complex64(1), 0]], object), binarize=0.5), ValueError, COMPLEX),
-    *((bits_of(X), ValueError, NO_NUMBERS) for X in ([["0", "1"]], [[b"0", b"1"]])),
-    (bits_of(np.array([["2020-01-01"]], "datetime64[D]"), binarize=0.5), ValueError, NO_NUMBERS),
-    (bits_of(np.array([[0, 1], ["1", 0]], object)), ValueError, r"X contains text \('1'\) at row 1, column 0; con"),
-    (bits_of(np.array([[0, {}], [1, 0]], object), binarize=0.5), TypeError, NOT_A_NUMBER),
+    (read([0, 1, 1]), ValueError, r"Expected 2D array, got 1D array instead: X has shape \(3,\)\. Reshape"),
+    (read(1), ValueError, "Expected 2D array, got scalar array instead: X is of type int"),
+    (read(None), ValueError, "Expected 2D array, got scalar array instead: X is of type NoneType"),
+    (read(np.zeros((1, 2, 3))), ValueError, r"Expected 2D array, got 3D array instead: X has shape \(1, 2, 3\)"),
+    (read(sp.coo_array([0, 1])), ValueError, "Expected 2D array, got 1D array instead"),
+    (read([[0, 1], [0]]), ValueError, "X is not a table: "),
+    (read([[2]], name="atoms"), ValueError, "^atoms contains values other than 0 and 1"),
+    (read(sp.csr_array([[2]]), name="atoms"), ValueError, "^atoms contains values other than 0 and 1"),
+    (read(LATE), ValueError, "first: 3 at row 8000, column 130"),
+    (read(np.ma.array(SOME, mask=SOME == 1)), ValueError, r"value \(masked\) at row 0, column 1 \(3 in all\)"),
+    *((read(X, binarize=at), ValueError, COMPLEX) for X in ([[1j, 0]], sp.csr_array([[1j]])) for at in (None, 0.5)),
+    (read(np.array([[0, 1j]], object)), ValueError, COMPLEX),
+    (read(np.array([[np.complex64(1), 0]], object), binarize=0.5), ValueError, COMPLEX),
+    *((read(X), ValueError, NO_NUMBERS) for X in ([["0", "1"]], [[b"0", b"1"]])),
+    (read(np.array([["2020-01-01"]], "datetime64[D]"), binarize=0.5), ValueError, NO_NUMBERS),
+    (read(np.array([[0, 1], ["1", 0]], object)), ValueError, r"X contains text \('1'\) at row 1, column 0; con"),
+    (read(np.array([[0, {}], [1, 0]], object), binarize=0.5), TypeError, NOT_A_NUMBER),
     *(
-        (bits_of(X, binarize=threshold), ValueError, "binarize must be None or a finite number, got")
+        (read(X, binarize=threshold), ValueError, "binarize must be None or a finite number, got")
         for X in (SOME, sp.csr_array(SOME), BITS)
         for threshold in ("0.5", True, np.nan, np.inf, [0.5], 1j)
     ),
@@ -515,6 +606,21 @@ INVALID = [
     *((columns(index), TypeError, INTEGERS) for index in ([[0, 1]], [0.5], [True], 3)),
     (lambda: BITS ^ BITS.T, ValueError, r"shapes \(2, 3\) and \(3, 2\) differ"),
     (lambda: BITS ^ 1, TypeError, None),
+    # Cells that are missing, or unknown.
+    *(
+        (
+            read(frame, binarize=threshold),
+            MissingCell,
+            rf"a missing value {what} \(1 in all\); fill or drop such values",
+        )
+        for frame, what in FRAMES
+        for threshold in (None, 0.5)
+    ),
+    *((read([[np.nan, 1], [2, 0]], missing=how), ValueError, "2 at row 1, column 0") for how in ("unknown", "zero")),
+    *((read([[np.nan], [np.inf]], missing=how), MissingCell, "infinite .* row 1") for how in ("unknown", "zero")),
+    (read(INCOMPLETE, name="init"), MissingCell, "init contains an unknown value at row 0"),
+    (lambda: BitMatrix(MASK.words, 3, MASK), ValueError, "ones in unknown cells"),
+    (lambda: BitMatrix.zeros(2, 3).with_unknown(BitMatrix.zeros(2, 4)), ValueError, "2 x 3"),
 ]
 
 
@@ -522,3 +628,106 @@ INVALID = [
 def test_invalid_calls_are_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+# --- sparse tables by their ones
+
+
+TABLES = st.builds(
+    random_bits, st.integers(0, 99), st.sampled_from((0, 1, 63, 64, 65, 130)), st.sampled_from((1, 64, 65, 200)),
+    st.sampled_from((0.0, 0.02, 0.3, 1.0)),
+)  # fmt: skip
+
+
+@given(TABLES, st.integers(0, 9))
+def test_same_as_packed(X, seed):
+    bits, sparse = BitMatrix.from_dense(X), SparseBits.from_bits(BitMatrix.from_dense(X))
+    assert SparseBits.from_cells(*np.nonzero(X), X.shape) == sparse
+    assert (sparse.shape, len(sparse), sparse.n_known, sparse.count()) == (bits.shape, len(X), len(X), bits.count())
+    np.testing.assert_array_equal(sparse.row_weights(), bits.row_weights())
+    np.testing.assert_array_equal(sparse.column_weights(), bits.column_weights())
+    assert sparse.bits == bits
+    assert sparse[3:50].bits == bits[3:50]
+    rows = np.sort(np.random.default_rng(seed).permutation(len(X))[:20])
+    assert sparse[rows].bits == bits[rows]
+    assert sparse[rows.tolist()] == bits[rows]
+    assert sparse[np.isin(np.arange(len(X)), rows)] == bits[rows]
+    assert sparse[rows - len(X), ...] == bits[rows]
+    assert sparse[50:3:-2] == bits[50:3:-2]
+    assert (sparse.ndim, sparse.size) == (bits.ndim, bits.size) == (X.ndim, X.size)
+    if len(X):
+        np.testing.assert_array_equal(sparse[-1], X[-1])
+        assert sparse != BitMatrix.from_dense(1 - X)
+    assert sparse == bits
+    assert bits == sparse
+    assert hash(bits) == hash(sparse)
+    assert sparse.T == bits.T
+    np.testing.assert_array_equal(sparse.words, bits.words)
+    np.testing.assert_array_equal(np.asarray(sparse), X)
+    assert sparse.by_column.bits == bits.T
+    np.testing.assert_array_equal(sparse.to_sparse().toarray(), X)
+    assert hash_rows(sparse) == hash_rows(bits)
+
+
+@given(TABLES, st.integers(0, 9), st.integers(1, 3))
+def test_columns_and_the_rows_that_have_ones_there(X, seed, min_ones):
+    columns = np.sort(np.random.default_rng(seed).permutation(X.shape[1])[:70])
+    rows, part = SparseBits.from_bits(BitMatrix.from_dense(X)).window(columns, min_ones)
+    np.testing.assert_array_equal(rows, np.flatnonzero(X[:, columns].sum(axis=1) >= min_ones))
+    np.testing.assert_array_equal(part.to_dense(), X[np.ix_(rows, columns)])
+
+
+@given(TABLES, st.integers(0, 9), st.booleans())
+def test_columns_in_any_order(X, seed, absent):
+    columns = np.random.default_rng(seed).permutation(X.shape[1])[:70]
+    columns = np.concatenate((columns, [-1])) if absent else columns
+    bits = BitMatrix.from_dense(X)
+    sparse = SparseBits.from_bits(bits)
+    assert sparse.take_columns(columns).bits == bits.take_columns(columns)
+    unknown = packed(sparse.take_columns(columns, absent="unknown"))
+    assert unknown == bits.take_columns(columns, absent="unknown")
+
+
+@given(TABLES)
+def test_rows_in_chunks_and_as_a_table(X):
+    sparse = SparseBits.from_bits(BitMatrix.from_dense(X))
+    assert stack_bits((sparse[start : start + 40] for start in range(0, len(X), 40)), X.shape[1]) == sparse
+    np.testing.assert_array_equal(sparse.to_dense(), X)
+    np.testing.assert_array_equal(sparse.transpose().to_dense(), X.T)
+    table = Table(sparse)
+    assert table == Table(BitMatrix.from_dense(X))
+    assert hash(table) == hash(Table(BitMatrix.from_dense(X)))
+    assert table.bits == BitMatrix.from_dense(X)
+
+
+def wide(values, shape=(3, 4000)):
+    return coo_array((values, ([0, 1, 2], [2, 0, 3999])), shape=shape)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "lil", "dok"])
+def test_wide_sparse_tables_are_not_packed(kind):
+    X = wide([1, 1, 1]).asformat(kind)
+    assert as_bits(X) == SparseBits.from_bits(BitMatrix.from_sparse(X))
+    assert isinstance(as_bits(X.tocsr()[:, :2000]), BitMatrix)
+    many = csr_array(np.ones((3, 4000), np.uint8))
+    assert isinstance(as_bits(many), BitMatrix)
+
+
+def test_values_are_checked_as_in_packed_tables():
+    assert as_bits(wide([1.0, 3.0, 0.0]), binarize=2).bits == BitMatrix.from_sparse(wide([1.0, 3.0, 0.0]), binarize=2)
+    with pytest.raises(ValueError, match="row 1, column 0"):
+        as_bits(wide([1.0, 3.0, 0.0]))
+    everywhere = as_bits(wide([1.0, 3.0, 0.0]), binarize=-1)  # what is not stored is a one
+    assert everywhere == BitMatrix.from_sparse(wide([1.0, 3.0, 0.0]), binarize=-1)
+    holes = wide([1.0, np.nan, 0.0])
+    assert as_bits(holes, missing="unknown") == BitMatrix.from_sparse(holes, missing="unknown")
+    assert as_bits(holes, missing="zero").bits == BitMatrix.from_sparse(holes, missing="zero")
+    with pytest.raises(ValueError, match="row 1, column 0"):
+        as_bits(holes)
+
+
+def test_a_table_too_large_to_pack_is_reported(monkeypatch):
+    monkeypatch.setattr("bitatoms.sparse_bits.memory_limit", lambda: 1000)
+    sparse = as_bits(wide([1, 1, 1]))
+    with pytest.raises(ValueError, match="3 rows and 4000 columns takes"):
+        sparse.to_dense()

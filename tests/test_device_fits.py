@@ -1,13 +1,11 @@
-"""Whole fits, and methods of fitted models, on an emulated device: the bits of the CPU."""
+"""Whole fits on an emulated device: the bits of the CPU."""
 
 import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.core.result import Interrupted
 from bitatoms.kernels.gpu import device as gpu
 from bitatoms.kernels.gpu.variants import common_variants
-from bitatoms.parallel import Workers
 from support.emulated_device import COMPILER, EmulatedDevice
 
 pytestmark = [
@@ -17,20 +15,15 @@ pytestmark = [
 ]
 
 COMMON = {*common_variants()}
-METHODS = ("transform", "score_samples", "decision_function", "complete", "predict_cell_proba")
 
 
 class Device(EmulatedDevice):
-    """A device that may be interrupted, once, and checks that `bitatoms.warm_up` compiles what fits launch."""
+    """A device that checks that `bitatoms.warm_up` compiles what fits launch."""
 
-    is_interrupted = False
     n_launches_in_memory = 1 << 60  # for more of them, it has no memory
 
     def launch(self, file, kernel, *arguments, shared=0, **macros):
         assert (file, kernel, tuple(sorted(macros.items()))) in COMMON
-        if self.is_interrupted:
-            self.is_interrupted = False
-            raise KeyboardInterrupt
         if self.n_launches >= self.n_launches_in_memory:
             raise gpu.DeviceMemoryError("the memory of the emulated device is too small")
         super().launch(file, kernel, *arguments, shared=shared, **macros)
@@ -56,15 +49,6 @@ def table(algebra, unknown=False, n=64, m=20):
     return np.where(random.random(X.shape) < 0.05, np.nan, X) if unknown else X
 
 
-def on_both(device, run):
-    """Return the results of a function on the CPU and on the device, which must have been used."""
-    on_cpu = run("cpu")
-    assert not device.n_launches
-    on_device = run("cuda")
-    assert device.n_launches
-    return on_cpu, on_device
-
-
 def assert_same_result(found, expected):
     """Assert that two results have the same factors, counts and codelength."""
     assert found.atoms == expected.atoms
@@ -84,48 +68,13 @@ def assert_same_result(found, expected):
     ],
 )
 def test_a_search_finds_what_it_finds_on_the_cpu(device, algebra, data, how):
-    expected, found = on_both(device, lambda on: ba.factorize(data, algebra=algebra, device=on, random_state=0, **how))
+    expected, found = (
+        ba.factorize(data, algebra=algebra, device=each, random_state=0, **how) for each in ("cpu", "cuda")
+    )
+    assert device.n_launches
     assert_same_result(found, expected)
     assert found.bias.any() == ("n_components" not in how)
     assert len(found.atoms) >= 2
-
-
-@pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_methods_of_a_model_return_what_they_do_on_the_cpu(device, algebra):
-    model = ba.BinaryDictionaryLearning(3, algebra=algebra, random_state=0).fit(table(algebra))
-    X = table(algebra, unknown=True)[:20]
-    expected, found = on_both(device, lambda on: [getattr(model.set_params(device=on), name)(X) for name in METHODS])
-    for name, own, other in zip(METHODS, found, expected, strict=True):
-        np.testing.assert_array_equal(own, other, name)
-
-
-def test_an_interrupted_search_has_the_best_result_so_far(device, monkeypatch):
-    """Ctrl-C comes in the middle of a step, after the same round."""
-    X, map_rows = table("xor"), Workers.map_rows
-
-    def run(on):
-        rounds = []
-
-        def interrupt(*_):
-            monkeypatch.setattr(Workers, "map_rows", map_rows)
-            raise KeyboardInterrupt
-
-        def count(row):
-            rounds.append(row.bits)
-            if row.bits < rounds[0]:
-                device.is_interrupted = on == "cuda"
-                if on == "cpu":
-                    monkeypatch.setattr(Workers, "map_rows", interrupt)
-
-        with pytest.raises(Interrupted) as caught:
-            ba.factorize(X, algebra="xor", device=on, random_state=0, callbacks=count)
-        return caught.value.result, rounds
-
-    (expected, rounds), (found, rounds_on_device) = on_both(device, run)
-    assert_same_result(found, expected)
-    assert rounds == rounds_on_device
-    assert found.ended == "interrupted"
-    assert found.atoms.count()
 
 
 @pytest.mark.parametrize("n_launches", [0, 100])

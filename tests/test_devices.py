@@ -1,21 +1,27 @@
-"""The parameter ``device``: what it requires, how "auto" chooses, and that it reaches all rows and no model file."""
+"""The search for a CUDA device, with stand-ins for CuPy; the parameter ``device``; arrays on devices."""
 
 import logging
 import pickle
 import subprocess
 import sys
 from copy import copy
+from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import bitatoms as ba
 from bitatoms.device_choice import MIN_CELLS, workers_for
-from bitatoms.kernels.gpu.device import NoDeviceError
+from bitatoms.errors import InputError
+from bitatoms.kernels.gpu.device import CudaDevice, DeviceMemoryError, NoDeviceError, find_device, import_cupy
 from bitatoms.parallel import Workers
 from bitatoms.parameters import EstimatorKwargs, declarations
 from bitatoms.report import report_data
-from support.devices import FOUND, fake_cupy, found_device, installed_cupy
+from bitatoms.sparse_bits import SparseBits, as_bits
+from bitatoms.validation import on_host
+from support.devices import FOUND, CupyArray, DeviceTensor, Tensor, fake_cupy, found_device, installed_cupy
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -43,10 +49,8 @@ def test_cuda_requires_a_device_and_the_default_does_not():
     with installed_cupy(None):
         assert workers_for(2) == Workers(2)
         assert workers_for(2).device is None
-        with pytest.raises(NoDeviceError) as caught:
+        with pytest.raises(NoDeviceError, match=r'^device="cuda" is not available: CuPy is not installed; install it'):
             workers_for(1, "cuda", 4)
-    assert str(caught.value).startswith('device="cuda" is not available: CuPy is not installed; install it with pip')
-    assert isinstance(caught.value, ba.InputError)
     error = RuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
     with installed_cupy(fake_cupy(error=error)), pytest.raises(NoDeviceError, match=f"CUDA device \\({error}\\)"):
         ba.factorize(X, device="cuda")
@@ -64,21 +68,6 @@ def test_auto_takes_a_device_for_large_tables(log):
         "computing on the device NVIDIA H200",
         "computing on the CPU: a table of 134217727 cells is too small to gain by a device",
     ]
-
-
-@pytest.mark.parametrize("device", ["gpu", None, 0, "CUDA"])
-def test_other_choices_are_errors(device):
-    message = f"device={device!r} is not available; choose from 'cpu', 'cuda', 'auto'"
-    for call in (
-        lambda: workers_for(1, device),
-        lambda: ba.BinaryDictionaryLearning(device=device).fit(X),
-        lambda: ba.BinaryDictionaryClassifier(device=device).fit(X, X[:, 0]),
-        lambda: ba.BinaryImputer(device=device).fit(X),
-        lambda: ba.stability(X, device=device),
-        lambda: ba.denoise(PICTURE, device=device),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
 
 
 def test_cupy_is_not_imported_before_a_device_is_looked_for():
@@ -215,3 +204,242 @@ def test_workers_of_dask_find_their_own(device, log):
             assert {message.partition(":")[0] for message in log.messages} == {"computing on the CPU"}
     with pytest.raises(ValueError, match="device='gpu' is not available"):
         ba.BinaryDictionaryLearning(3, device="gpu").fit(rows)
+
+
+# --- arrays on devices
+
+
+BITS = ba.BitMatrix.from_dense(X)
+
+
+class CupySparse:
+    """A sparse matrix of CuPy."""
+
+    __module__ = "cupyx.scipy.sparse._csr"
+
+    def __init__(self, matrix):
+        self._matrix = matrix
+        self.shape, self.dtype = matrix.shape, matrix.dtype
+
+    def get(self):
+        return self._matrix.copy()
+
+
+class ConvertibleTensor(Tensor):
+    """A tensor whose library converts more than NumPy can read by DLPack, such as booleans in some versions."""
+
+    def __dlpack__(self, **_):
+        raise BufferError("booleans are not exchanged")
+
+    def __array__(self, dtype=None, copy=None):
+        return self._values
+
+
+class CudaArray:
+    """An array with CUDA's interface only, such as those of numba."""
+
+    __module__ = "numba.cuda"
+    __cuda_array_interface__ = {}  # noqa: RUF012
+
+    def __init__(self, values):
+        self._values = values
+
+    def on_device(self):
+        return self._values
+
+
+@pytest.fixture
+def cupy():
+    with installed_cupy(fake_cupy()):
+        yield
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32])
+@pytest.mark.parametrize("kind", [CupyArray, Tensor, ConvertibleTensor, DeviceTensor, CudaArray])
+def test_arrays_are_packed(kind, dtype):
+    given = kind(X.astype(dtype))
+    assert on_host(given).dtype == dtype
+    assert ba.BitMatrix.from_any(given) == BITS
+    assert ba.BitMatrix.from_dense(given) == BITS
+    assert as_bits(given) == BITS
+    assert ba.Table.from_any(given).bits == BITS
+    sparse = CupySparse(csr_array(X.astype(dtype)))
+    assert ba.BitMatrix.from_any(sparse) == ba.BitMatrix.from_sparse(sparse) == BITS
+    wide = csr_array(([1.0, 1.0], ([0, 1], [5, 3000])), shape=(3, 4000))
+    assert isinstance(as_bits(CupySparse(wide)), SparseBits)
+
+
+@pytest.mark.parametrize("given", [X, BITS, csr_array(X), [[1, 0]], "table.csv", None, 3])
+def test_others_stay_as_they_are(given):
+    assert on_host(given) is given
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("kind", [CupyArray, Tensor, DeviceTensor])
+def test_estimators_and_functions_take_them(kind):
+    expected = ba.BinaryDictionaryLearning(3, random_state=0).fit(X)
+    model = ba.BinaryDictionaryLearning(3, random_state=0).fit(kind(X))
+    np.testing.assert_array_equal(model.components_, expected.components_)
+    codes = model.transform(kind(X))
+    np.testing.assert_array_equal(codes, expected.transform(X))
+    np.testing.assert_array_equal(model.inverse_transform(kind(codes)), expected.inverse_transform(codes))
+    np.testing.assert_array_equal(model.score_samples(kind(X)), expected.score_samples(X))
+    hidden = np.where(np.eye(*X.shape) > 0, np.nan, X)
+    np.testing.assert_array_equal(model.complete(kind(hidden)), expected.complete(hidden))
+    imputer = ba.BinaryImputer(2, method="profiles", random_state=0).fit(kind(hidden))
+    np.testing.assert_array_equal(imputer.transform(kind(hidden)), imputer.transform(hidden))
+    mask, weights = X[::-1] > 0, np.arange(len(X)) % 3
+    found = ba.factorize(kind(X), 3, mask=kind(mask), sample_weight=kind(weights), random_state=0)
+    assert found.atoms == ba.factorize(X, 3, mask=mask, sample_weight=weights, random_state=0).atoms
+    picture = np.tile(ba.datasets.dither(np.full((4, 4), 0.6)), (3, 3))
+    image = ba.denoise(kind(picture), block_sizes=4, stride=4, random_state=0).image
+    assert (image == ba.denoise(picture, block_sizes=4, stride=4, random_state=0).image).all()
+
+
+OTHER = type("OtherTensor", (Tensor,), {"__module__": "torch", "place": 7})  # on a device of another kind
+MESSAGE = "X is a torch {}which cannot be read as a NumPy array{}; convert it first, in PyTorch with X.detach"
+
+
+def test_what_cannot_be_read_is_an_error(monkeypatch):
+    with pytest.raises(TypeError, match=MESSAGE.format("OtherTensor, ", "")):
+        ba.factorize(OTHER(X))
+    with pytest.raises(TypeError, match="X is a torch OtherTensor"):
+        ba.factorize(X, mask=OTHER(X > 0))
+    not_installed = MESSAGE.format("DeviceTensor, on a CUDA device, ", r" \(CuPy is not .*\)")
+    with installed_cupy(None), pytest.raises(TypeError, match=not_installed):
+        ba.BinaryDictionaryLearning().fit(DeviceTensor(X))
+    monkeypatch.setattr(CupyArray, "get", mock.Mock(side_effect=MemoryError("out of memory")))
+    with installed_cupy(fake_cupy()), pytest.raises(MemoryError, match="out of memory"):
+        ba.BitMatrix.from_any(DeviceTensor(X))
+
+
+# --- the search for a device, and its memory
+
+
+INSTALL = 'install it with pip install "bitatoms[cuda12]" or "bitatoms[cuda13]"'
+
+
+def message_of(call):
+    with pytest.raises(NoDeviceError) as caught:
+        call()
+    assert isinstance(caught.value, InputError)
+    assert isinstance(caught.value, RuntimeError)
+    return str(caught.value)
+
+
+def test_a_device_is_found_once():
+    module = fake_cupy()
+    with installed_cupy(module):
+        found = find_device()
+        assert found.name == "NVIDIA H200"
+        module.cuda.runtime.getDeviceCount = None  # not called again
+        assert find_device() is found
+
+
+def of_another_device():
+    module = fake_cupy(n_devices=2)
+    module.cuda.runtime.getDevice = lambda: 1
+    return module
+
+
+OLD = RuntimeError("cudaErrorInsufficientDriver: the driver version is insufficient")
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (None, f"CuPy is not installed; {INSTALL}, whichever CUDA version the driver supports"),
+        (fake_cupy(n_devices=0), "CuPy finds no CUDA device"),
+        (fake_cupy(error=OLD), f"CuPy finds no CUDA device ({OLD}); check the driver with nvidia-smi"),
+        (fake_cupy(error=RuntimeError()), "CuPy finds no CUDA device (RuntimeError); check the driver with nvidia-smi"),
+        (of_another_device(), "device 1 of CuPy is selected; select it with CUDA_VISIBLE_DEVICES=1"),
+    ],
+)
+def test_there_is_no_device(module, message):
+    with installed_cupy(module):
+        assert message_of(find_device) == message_of(find_device) == message
+        assert module is not None or message_of(import_cupy) == message
+
+
+BROKEN = {
+    "raise ImportError('====\\nlibnvrtc.so.12: cannot open shared object file\\n')": "libnvrtc.so.12: cannot open",
+    "import fastrlock_of_cupy": "No module named 'fastrlock_of_cupy')",
+}
+
+
+@pytest.mark.parametrize("source", BROKEN)
+def test_cupy_is_broken(tmp_path, monkeypatch, source):
+    (tmp_path / "cupy.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    with installed_cupy(None):
+        monkeypatch.delitem(sys.modules, "cupy")
+        assert message_of(find_device).startswith(f"CuPy cannot be imported ({BROKEN[source]}")
+
+
+class OutOfMemoryError(MemoryError):
+    """CuPy's error."""
+
+
+def test_an_error_of_a_session_states_that_the_memory_is_too_small():
+    module = fake_cupy()
+    module.cuda.Stream = lambda non_blocking: mock.MagicMock()
+    module.cuda.memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
+    device = CudaDevice(module)
+    for _ in range(9):  # more often than there are sessions at a time
+        with pytest.raises(DeviceMemoryError) as caught, device.session(), device.session():
+            raise OutOfMemoryError("Out of memory allocating 4,096 bytes")
+    assert str(caught.value) == (
+        "the memory of NVIDIA H200 is too small (Out of memory allocating 4,096 bytes); compute on the CPU, or let "
+        "CuPy use more memory"
+    )
+    assert isinstance(caught.value, MemoryError)
+
+
+@pytest.fixture
+def numpy_device():
+    """A device whose arrays are NumPy's."""
+    module = fake_cupy()
+    module.asarray = np.array
+    module.cuda.get_current_stream = module.cuda.Device = mock.MagicMock
+    module.get_default_memory_pool = lambda: mock.MagicMock(get_limit=lambda: 0)
+    return CudaDevice(module)
+
+
+def words_of(n_bytes, is_read_only=True):
+    words = np.arange(n_bytes // 8, dtype=np.uint64).reshape(-1, 4)
+    words.flags.writeable = words.base.flags.writeable = not is_read_only
+    return words
+
+
+def test_words_that_cannot_change_are_copied_to_a_device_once(numpy_device):
+    words = words_of(1 << 22)
+    first = numpy_device.resident(words)
+    np.testing.assert_array_equal(first, words)
+    assert numpy_device.resident(words) is numpy_device.resident(words[:]) is first
+    half = numpy_device.resident(words[: 1 << 16])
+    np.testing.assert_array_equal(half, words[: 1 << 16])
+    assert numpy_device.resident(words[: 1 << 16]) is half
+    del words, first, half
+    assert not numpy_device._resident  # the memory of the device is free as soon as that of the host is
+    few = words_of(1 << 10)
+    assert numpy_device.resident(few) is not numpy_device.resident(few)
+
+
+def test_words_that_can_change_are_copied_each_time(numpy_device):
+    words = words_of(1 << 22, is_read_only=False)
+    view = words.view()
+    view.flags.writeable = False
+    numpy_device.resident(view)
+    words[0, 0] = 77
+    assert numpy_device.resident(view)[0, 0] == 77
+
+
+def test_tables_stay_on_a_device_in_a_part_of_its_memory(numpy_device):
+    numpy_device._n_bytes = 1 << 24
+    tables = [words_of(1 << 21) for _ in range(3)]
+    kept = [numpy_device.resident(table) for table in tables]
+    is_kept = [numpy_device.resident(table) is array for table, array in zip(tables, kept, strict=True)]
+    assert is_kept == [True, True, False]
+    numpy_device.release()
+    assert not numpy_device._resident

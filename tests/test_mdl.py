@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix, Codelength
-from bitatoms.mdl import _log2_binomial, codelength_from_counts, ends, spans, stretch_bits, string_bits
+from bitatoms.mdl import codelength_from_counts, ends, spans, stretch_bits, string_bits
 from bitatoms.sparse_bits import SparseBits
 from support.strategies import factorisations
 
@@ -45,12 +45,6 @@ def test_short_strings_are_exact(length):
     assert bits.tolist() == expected
 
 
-@given(st.integers(0, 5000), st.data())
-def test_strings_are_exact_with_and_without_a_table(length, data):
-    ones = data.draw(st.integers(0, length))
-    assert string_bits(length, ones) == naive.string_bits(length, ones)
-
-
 @pytest.mark.parametrize("power", [4, 10, 16, 17, 19, 20, 21, 24, 25, 29, 31, 39, 40])
 def test_powers_of_two_are_not_rounded_up(power):
     length = 2**power
@@ -68,13 +62,6 @@ def test_huge_strings_are_within_one_bit(length):
     assert string_bits(length, [0, length]).tolist() == [(length - 1).bit_length()] * 2
 
 
-@pytest.mark.parametrize("length", [1000, 10**6])
-def test_float_error_is_below_the_tolerance_of_the_exact_fallback(length):
-    for ones in (1, 2, 10, 15, 16, 17, 100, length // 2):
-        found = float(_log2_binomial(length, np.array([ones]))[0])
-        assert abs(Decimal(found) - exact_log2_binomial(length, ones)) < Decimal("1e-10")
-
-
 def test_shapes_and_types_of_counts():
     for length in (9, 70_000):
         assert string_bits(length, 3).shape == ()
@@ -90,11 +77,12 @@ def test_writing_to_a_result_does_not_change_the_cache():
     assert string_bits(9, 4) == naive.string_bits(9, 4)
 
 
-@given(st.lists(st.tuples(st.integers(0, 70), st.integers(0, 70)), min_size=1))
+@given(st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 5000)), min_size=1, max_size=9))
 def test_strings_of_different_lengths(pairs):
     lengths, ones = np.array([(max(pair), min(pair)) for pair in pairs]).T
     expected = [naive.string_bits(n, r) for n, r in zip(lengths.tolist(), ones.tolist(), strict=True)]
     assert string_bits(lengths, ones).tolist() == expected
+    assert [int(string_bits(n, r)) for n, r in zip(lengths, ones, strict=True)] == expected
 
 
 # --- stretches

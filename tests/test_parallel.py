@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import sys
 import threading
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -38,24 +37,6 @@ def no_correction(monkeypatch):
 
 def span(start, stop):
     return start, stop
-
-
-@pytest.fixture
-def wait_until(monkeypatch):
-    """Wait until a condition on idle threads holds, which may change whenever a thread becomes idle."""
-    changed, add_idle = threading.Condition(), parallel._Crew.add_idle
-
-    def noted(crew, n_threads):
-        add_idle(crew, n_threads)
-        with changed:
-            changed.notify_all()
-
-    def wait(condition):
-        with changed:
-            assert changed.wait_for(condition, 60)
-
-    monkeypatch.setattr(parallel._Crew, "add_idle", noted)
-    return wait
 
 
 def item_of(workers, item):
@@ -159,27 +140,19 @@ def test_as_many_threads_as_do_a_job_first():
         assert all((stop - start) * HEAVY <= 2 * parallel.MAX_CHUNK_NS for start, stop in chunks)
 
 
-def test_results_are_in_row_order_even_if_the_last_chunk_ends_first():
-    last_is_done = threading.Event()
+def test_results_are_in_row_order_and_the_calling_thread_takes_part():
+    """Three chunks are processed at once, in three threads, and the last one ends first; one thread needs no pool."""
+    meeting, last_is_done = threading.Barrier(3), threading.Event()
 
     def task(start, stop):
-        if stop == 128:
+        meeting.wait(60)
+        if stop == 192:
             last_is_done.set()
-        else:
-            assert last_is_done.wait(60)
-        return start, stop
+        assert last_is_done.wait(60)
+        return start, threading.get_ident()
 
-    assert Workers(2, 64).map_rows(task, 128, HEAVY) == [(0, 64), (64, 128)]
-
-
-def test_the_calling_thread_takes_part_and_one_thread_needs_no_pool():
-    meeting = threading.Barrier(3)
-
-    def task(start, stop):
-        meeting.wait(60)  # three chunks at once: three threads
-        return threading.get_ident()
-
-    threads = Workers(3, 64).map_rows(task, 192, HEAVY)
+    starts, threads = zip(*Workers(3, 64).map_rows(task, 192, HEAVY), strict=True)
+    assert starts == (0, 64, 128)
     assert len(set(threads)) == 3
     assert threading.get_ident() in threads
     alone = Workers(1, 64).map_rows(lambda start, stop: threading.get_ident(), 192, HEAVY)
@@ -228,38 +201,6 @@ def test_no_chunk_runs_after_an_exception_propagated(monkeypatch):
     left = list(running)
     awaited.set()
     assert left == []
-
-
-def outcomes_in_threads(jobs):
-    """Return what each job returns or raises, all started at once in separate threads."""
-    outcomes = [None] * len(jobs)
-    together = threading.Barrier(len(jobs))
-
-    def run(index):
-        together.wait(60)
-        try:
-            outcomes[index] = jobs[index]()
-        except BaseException as error:
-            outcomes[index] = error
-
-    threads = [threading.Thread(target=run, args=(index,)) for index in range(len(jobs))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return outcomes
-
-
-def test_the_pool_may_grow_while_it_is_in_use():
-    switches = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        for _ in range(30):
-            parallel._reset_pool()
-            jobs = [lambda n=n: Workers(n, 64).map_rows(span, 1024, HEAVY) for n in (2, 3, 4, 5)]
-            assert outcomes_in_threads(jobs) == [SIXTEEN] * 4
-    finally:
-        sys.setswitchinterval(switches)
 
 
 def exit_with_status_of_work():
@@ -318,32 +259,22 @@ def test_tasks_and_their_tasks_and_chunks_use_no_more_threads_than_allowed(n_thr
     assert busy.most <= n_threads
 
 
-def test_a_task_that_is_alone_uses_the_threads_of_the_others(monkeypatch, wait_until):
-    monkeypatch.setattr(parallel, "_MAX_WAIT", 60)  # a thread that waits is not idle while it looks for Ctrl-C
-    meeting, is_alone, caller = threading.Barrier(3), threading.Event(), threading.get_ident()
+def test_all_threads_are_idle_again_after_tasks_and_streams(monkeypatch):
+    workers, changed, add_idle = Workers(4), threading.Condition(), parallel._Crew.add_idle
 
-    def task(workers, item):
-        if item < 2:
-            return None
-        if threading.get_ident() != caller:
-            assert is_alone.wait(60)
-        wait_until(lambda: workers._crew.n_idle == 2)
-        return workers.map_rows(lambda start, stop: meeting.wait(60) >= 0, 192, HEAVY)
+    def noted(crew, n_threads):
+        add_idle(crew, n_threads)
+        with changed:
+            changed.notify_all()
 
-    results = Workers(3, 64).map_tasks(task, range(3))
-    assert [next(results), next(results)] == [None, None]
-    is_alone.set()
-    assert list(results) == [[True] * 3]
-
-
-def test_all_threads_are_idle_again_after_tasks_and_streams(wait_until):
-    workers = Workers(4)
+    monkeypatch.setattr(parallel._Crew, "add_idle", noted)
     for items in (range(20), [1]):
         list(workers.map_tasks(item_of, items))
         list(workers.map_stream(item_of, items))
         with pytest.raises(ZeroDivisionError):
             list(workers.map_tasks(lambda workers, item: 1 // 0, items))
-    wait_until(lambda: workers._crew.n_idle == 3)  # a thread has returned its result, and is about to be idle
+    with changed:  # a thread has returned its result, and is about to be idle
+        assert changed.wait_for(lambda: workers._crew.n_idle == 3, 60)
 
 
 @pytest.mark.parametrize("most", [1, 4])
@@ -385,16 +316,6 @@ def test_tasks_that_have_not_begun_are_left_out_if_results_are_not_wanted():
     next(results)
     results.close()
     assert begun == [0]
-
-    def task(workers, item):
-        begun.append(item)
-        while item:  # the first one runs in the calling thread
-            workers.check_deadline()
-
-    results = Workers(2).map_tasks(task, range(1000))
-    next(results)
-    results.close()
-    assert len(begun) < 100
 
 
 # --- estimates

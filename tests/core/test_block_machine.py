@@ -21,6 +21,7 @@ from bitatoms.bits import BitMatrix
 from bitatoms.core.atoms import fit_each, update_each, update_together
 from bitatoms.core.block import Block, Change, uncode_within_limit
 from bitatoms.core.coding import code, code_from_scratch, code_from_subsets, coding_rule, pursue, would_use
+from bitatoms.core.complete import hash_rows
 from bitatoms.core.device_kernels import DeviceKernels
 from bitatoms.core.exact import code_exactly, update_exactly
 from bitatoms.core.host_kernels import HostKernels
@@ -91,6 +92,12 @@ class BlockMachine(RuleBasedStateMachine):
     def prices(self, seed, highest):
         return random_prices(seed, self.X.shape[1], len(self.atoms), highest)
 
+    def own_prices(self, seed, n_atoms):
+        """Return even prices of missed and of added ones, of uses, and forbidden columns."""
+        random, m = np.random.default_rng(seed), self.X.shape[1]
+        missed, added = 2 * random.integers(1, 12, (2, m))
+        return missed, random.integers(0, 20, n_atoms), added, random.random(m) < random.choice([0, 0.1, 1])
+
     def few_atoms(self, most):
         return len(self.atoms) <= most
 
@@ -131,11 +138,9 @@ class BlockMachine(RuleBasedStateMachine):
         self.after(change, codes=expected)
 
     @precondition(lambda self: self.algebra == "or")
-    @rule(seed=SEEDS, max_atoms=LIMITS, share=st.sampled_from((0, 0.1, 1)), afresh=st.booleans())
-    def code_at_prices_of_missed_and_added_ones(self, seed, max_atoms, share, afresh):
-        random, m = np.random.default_rng(seed), self.X.shape[1]
-        missed, added = 2 * random.integers(1, 12, (2, m))
-        prices = missed, random.integers(0, 20, len(self.atoms)), added, random.random(m) < share
+    @rule(seed=SEEDS, max_atoms=LIMITS, afresh=st.booleans())
+    def code_at_prices_of_missed_and_added_ones(self, seed, max_atoms, afresh):
+        prices = self.own_prices(seed, len(self.atoms))
         how, start = priced_rule("or", prices, max_atoms), self.codes
         if afresh:
             allowed = [~naive.forbidden_atoms(x, self.atoms, prices) for x in self.X]
@@ -205,20 +210,27 @@ class BlockMachine(RuleBasedStateMachine):
         change = code_exactly(self.block, coding_rule("exact", self.algebra, max_atoms, residual))
         self.after(change, codes=naive.exact_code(self.X, self.atoms, self.codes, self.algebra, max_atoms, residual))
 
-    @rule(seed=SEEDS, highest=HIGHEST)
-    def remove_an_atom(self, seed, highest):
+    @rule(seed=SEEDS, highest=HIGHEST, own=st.booleans())
+    def remove_an_atom(self, seed, highest, own):
         """What that would change is counted first, for all atoms, and leaves no trace."""
         assume(len(self.atoms))
+        own &= self.algebra == "or"
         prices, tested = self.prices(seed, highest), np.arange(len(self.atoms))
+        if own:
+            prices = self.own_prices(seed, len(tested))
+            self.block.mark_stale()
+            code(self.block, priced_rule("or", prices))
+            self.after(None, codes=naive.priced_code(self.X, self.atoms, self.codes, "or", prices))
         removal = AtomRemoval(self.block, priced_rule(self.algebra, prices))
         counts, expected = removal.changes(tested, removal.users_of(tested)), None
-        wrong, uses = naive.errors(self.X, self.atoms, self.codes, self.algebra).sum(axis=0, dtype=int), self.codes
+        before, uses = naive.errors(self.X, self.atoms, self.codes, self.algebra).astype(int), self.codes
         for k in {0, seed % len(tested)}:
-            refused = prices[0], np.where(tested == k, REFUSED, prices[1])
+            refused = prices[0], np.where(tested == k, REFUSED, prices[1]), *prices[2:]
             users, expected = np.flatnonzero(self.codes[:, k]), self.codes.copy()
             expected[users] = naive.priced_code(self.X[users], self.atoms, self.codes[users], self.algebra, refused)
-            after = naive.errors(self.X, self.atoms, expected, self.algebra).sum(axis=0, dtype=int)
-            np.testing.assert_array_equal(counts.wrong[k], after - wrong)
+            more = naive.errors(self.X, self.atoms, expected, self.algebra) - before
+            np.testing.assert_array_equal(counts.wrong[k], more.sum(axis=0))
+            assert not own or counts.added[k].tolist() == (more * (self.X == 0)).sum(axis=0).tolist()
             np.testing.assert_array_equal(counts.uses[k], expected.sum(axis=0, dtype=int) - uses.sum(axis=0, dtype=int))
         self.the_state_is_that_of_the_oracles()
         removal.remove(k)
@@ -360,9 +372,16 @@ class BlockMachine(RuleBasedStateMachine):
         np.testing.assert_array_equal(block.in_use(), codes.any(axis=0) & atoms.any(axis=1))
         data = np.where(X > 1, 0, X ^ block.bias.to_dense())
         np.testing.assert_array_equal(block.missed(block.data()), (data & errors).sum(axis=0))
-        length, bias = block.codelength(block.wrong()), block.bias.to_dense()[0]
-        expected = naive.codelength(np.where(X > 1, X, data), atoms, codes, self.algebra, bias)
+        length, bias, given = block.codelength(block.wrong()), block.bias.to_dense()[0], np.where(X > 1, X, data)
+        expected = naive.codelength(given, atoms, codes, self.algebra, bias)
         assert (length.errors, length.codes, length.atoms) == expected
+        np.testing.assert_array_equal(block.kernels.ones(block.data()), (given == 1).sum(axis=0))
+        assert block.kernels.hash_rows(block.data()) == hash_rows(block.data())
+        assert block.count_changed_codes(BitMatrix.zeros(*codes.shape)) == codes.sum()
+        if atoms.sum() < 300:  # or the oracle is slow
+            members = block.kernels.members(block.data())
+            np.testing.assert_array_equal(members.complete, naive.complete(given, atoms, bias).sum(axis=0))
+            np.testing.assert_array_equal(members.lacking, naive.lacking(given, atoms, bias))
         first = seed % (len(atoms) + 1)
         for number, votes in enumerate(zip(*block.votes(first, len(atoms)), strict=True)):
             np.testing.assert_array_equal(votes, naive.free_and_wrong(X, atoms, codes, first + number, self.algebra))
@@ -387,6 +406,8 @@ class BlockMachine(RuleBasedStateMachine):
         offered, users = random_bits(seed, n, self.X.shape[1], density), random_bits(seed, n, len(self.X), 0.4)
         offered[0] = self.X[0] == 1 if len(self.X) else 0
         prices = random_prices(seed, self.X.shape[1], n, highest)
+        if self.algebra == "or" and seed % 2:
+            prices = self.own_prices(seed, n)
         given = self.X, self.atoms, self.codes, offered, self.algebra
         found = would_use(self.block, packed(offered), priced_rule(self.algebra, prices))
         np.testing.assert_array_equal(unpacked(found, len(self.X)), naive.who_gains(*given, prices))
@@ -437,6 +458,7 @@ def test_any_sequence_of_operations_equals_the_oracles(machine):
 @pytest.mark.parametrize("machine", [DeviceMachine, OrDeviceMachine], ids=["xor", "or"])
 def test_any_sequence_of_operations_on_a_device_equals_the_oracles(machine, n_examples, monkeypatch):
     monkeypatch.setattr(EmulatedDevice, "work_bytes", 1)
+    monkeypatch.setattr("bitatoms.kernels.gpu.beam._WORK_BYTES", 1)  # memory for one block of threads only
     monkeypatch.setattr(DeviceKernels, "min_chunk_rows", 48)
     monkeypatch.setattr("bitatoms.kernels.gpu.beam._ROWS_PER_LAUNCH", 40)
     run_state_machine_as_test(machine, settings=settings(HOW, stateful_step_count=20, max_examples=n_examples))

@@ -1,8 +1,8 @@
-"""A pass over some rows: counts against the oracle, and that they add up however the rows are cut."""
+"""A pass over some rows: counts against the oracle, also for another bias, that they add up, and votes on some bits."""
 
-import pickle
 from dataclasses import replace
 from unittest import mock
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,15 +11,22 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.bits import BitMatrix, stack_rows
+from bitatoms.core import voted_bits as module
+from bitatoms.core.atoms import flips_by_column
+from bitatoms.core.bias import flip_bias, flip_counts, mostly_wrong, settle_bias, settle_counts
+from bitatoms.core.block import Block
 from bitatoms.core.counts import Counts
+from bitatoms.core.objective import Objective
 from bitatoms.core.pass_spec import PassSpec, RowCounts
-from bitatoms.core.row_pass import run_pass
+from bitatoms.core.row_pass import count, run_pass
 from bitatoms.core.voted_bits import voted_bits
+from bitatoms.online.decayed_counts import DecayedCounts
 from bitatoms.parallel import Workers
 from bitatoms.rows.memory import MemoryRows
-from bitatoms.sparse_bits import SparseBits
-from support.blocks import ALGEBRAS, WORKERS, bits_of, priced_rule
-from support.strategies import SEEDS, priced_factorisations, random_bits, random_prices
+from bitatoms.sparse_bits import SparseBits, toggled
+from support.blocks import ALGEBRAS, WORKERS, bits_of, block_of, priced_rule
+from support.sources import assert_same_counts
+from support.strategies import SEEDS, factorisations, priced_factorisations, random_bits, random_prices
 
 
 def spec_of(atoms, prices, algebra, bias=None, kept=None, coder="mdl"):
@@ -113,16 +120,156 @@ def test_counts_of_chunks_add_up(problem, algebra, workers, coder):
     assert same(Counts.none(len(atoms), X.shape[1], n_ones=int(atoms.sum())) + whole, whole)
 
 
-@pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_a_pass_can_be_pickled(algebra):
-    """Another process runs it and returns the counts."""
-    X, atoms = random_bits(0, 70, 65, 0.3), random_bits(1, 5, 65, 0.3)
-    spec = spec_of(atoms, (np.arange(1, 66), np.arange(5)), algebra, kept=np.arange(5))
-    codes = BitMatrix.from_dense(random_bits(2, 70, 5, 0.3))
-    data = bits_of(X)
-    there = pickle.loads(pickle.dumps((data, codes, spec)))
-    for array in (there[2].rule.prices.bits, there[2].rule.prices.uses, there[2].kept):
-        array.flags.writeable = False  # as buffers from another process are
-    here, away = run_pass(data, codes, spec, Workers()), run_pass(*there, Workers())
-    assert here[0] == away[0]
-    assert same(here[1], pickle.loads(pickle.dumps(away[1])))
+# --- the bias takes the columns that are wrong in more than half of the rows
+
+
+NOT_OF_CODES = dict.fromkeys(("complete", "lacking", "atom_known", "rows_hash"))  # counts that no code changes
+
+
+def block_with_bias(problem, algebra, bias):
+    """Return a block with this bias."""
+    X, atoms, codes, _ = problem
+    factors = map(bits_of, (X, atoms, codes))
+    return Block(*factors, algebra == "or", Workers(), bias)
+
+
+@given(priced_factorisations(), ALGEBRAS, SEEDS)
+def test_counts_with_a_flipped_bias_are_those_of_the_same_codes_with_that_bias(problem, algebra, seed):
+    bias, flips = (random_bits(seed + i, 1, problem[0].shape[1], 0.5) for i in range(2))
+    blocks = [block_with_bias(problem, algebra, BitMatrix.from_dense(each)) for each in (bias, bias ^ flips)]
+    counts, expected = (replace(count(block, block.data()), **NOT_OF_CODES) for block in blocks)
+    assert flip_bias(blocks[0].bias, flips[0] == 1) == blocks[1].bias
+    assert_same_counts(flip_counts(counts, flips[0] == 1), expected)
+    assert_same_counts(flip_counts(DecayedCounts.of(counts), flips[0] == 1).rounded(), expected)
+
+
+@given(priced_factorisations(), ALGEBRAS, SEEDS)
+def test_a_settled_bias_leaves_no_column_wrong_in_more_than_half_of_the_rows(problem, algebra, seed):
+    n_cols = problem[0].shape[1]
+    block = block_with_bias(problem, algebra, BitMatrix.from_dense(random_bits(seed, 1, n_cols, 0.3)))
+    settled, wrong = settle_bias(block.n_known, block.wrong(), block.bias)
+    with_settled = block_with_bias(problem, algebra, settled)
+    np.testing.assert_array_equal(with_settled.wrong(), wrong)
+    assert not mostly_wrong(block.n_known, wrong).any()
+    counts = replace(count(block, block.data()), **NOT_OF_CODES)
+    assert settle_counts(block.bias, counts, False) == (block.bias, counts)
+    bias, counts = settle_counts(block.bias, counts, True)
+    assert bias == settled
+    assert_same_counts(counts, replace(count(with_settled, with_settled.data()), **NOT_OF_CODES))
+    objective = Objective(True, algebra)
+    assert objective.cost(block) == objective.cost(with_settled) == with_settled.codelength(wrong).total
+    assert block.codelength(wrong, settled) == with_settled.codelength(wrong)
+
+
+@pytest.mark.parametrize(("wrong", "expected"), [([2, 0], [0, 0]), ([3, 4], [1, 1])])
+def test_half_of_the_rows_is_not_most_of_them(wrong, expected):
+    bias, _ = settle_bias(4, np.array(wrong), BitMatrix.zeros(1, 2))
+    assert bias.to_dense()[0].tolist() == expected
+
+
+# --- votes on some bits of the atoms of wide tables
+
+
+@pytest.fixture
+def few_votes(monkeypatch):
+    """Let atoms of narrow tables have votes on some bits, with up to 20 candidates in all."""
+    monkeypatch.setattr(module, "_MIN_FEATURES", 1)
+    monkeypatch.setattr(module, "MAX_VOTES", 20)
+
+
+def dense(voted):
+    return voted.bits.to_dense().astype(bool)
+
+
+def test_all_bits_have_votes_where_they_are_not_many(monkeypatch):
+    monkeypatch.setattr(module, "MAX_VOTES", 3 * 2048)
+    assert voted_bits(BitMatrix.zeros(3, 2048)) is None
+    assert voted_bits(BitMatrix.zeros(4, 2047)) is None
+    assert voted_bits(BitMatrix.zeros(4, 2048)) is not None
+
+
+@pytest.mark.usefixtures("few_votes")
+def test_candidates_are_the_ones_of_atoms_with_which_an_atom_shares_ones(monkeypatch):
+    atoms = np.zeros((4, 12), np.uint8)
+    atoms[0, [0, 1, 2]] = atoms[1, [2, 3]] = atoms[2, [1, 2, 5, 7]] = atoms[3, [9, 10]] = 1
+    expected = atoms.astype(bool)
+    expected[0, [3, 5, 7]] = expected[1, [0, 1, 5, 7]] = expected[2, [0, 3]] = True
+    np.testing.assert_array_equal(dense(voted_bits(BitMatrix.from_dense(atoms))), expected)
+    monkeypatch.setattr(module, "_MAX_CANDIDATES", 2)  # by the number of shared ones, then by column
+    expected[0, 3] = False
+    expected[1, [5, 7]] = False
+    np.testing.assert_array_equal(dense(voted_bits(BitMatrix.from_dense(atoms))), expected)
+    monkeypatch.setattr(module, "_MAX_LINKED", 2)  # three atoms have column 2
+    expected[1] = atoms[1]
+    expected[0, 7] = expected[0, 5] = True
+    expected[2, 3] = False
+    np.testing.assert_array_equal(dense(voted_bits(BitMatrix.from_dense(atoms))), expected)
+
+
+@pytest.mark.usefixtures("few_votes")
+def test_many_atoms_are_done_step_by_step(monkeypatch):
+    atoms = BitMatrix.from_dense(random_bits(3, 70, 200, 0.03))
+    voted = voted_bits(atoms)
+    assert (dense(voted) >= atoms.to_dense()).all()
+    monkeypatch.setattr(module, "_ATOMS_PER_STEP", 1000)
+    assert voted_bits(atoms) == voted
+
+
+def listed(X, atoms, codes, algebra, seed):
+    """Return a block, votes on the ones of the atoms and on random other bits, and the counts with these votes."""
+    block = block_of(X, atoms, codes, algebra)
+    voted = SparseBits.from_bits(BitMatrix.from_dense(random_bits(seed, *atoms.shape, 0.3) | atoms))
+    return block, voted, count(block, bits_of(X), voted=voted)
+
+
+@given(factorisations(n_atoms=st.integers(1, 6)), ALGEBRAS, SEEDS, st.sampled_from((1, 200, 10**6)))
+def test_votes_are_those_on_all_bits(problem, algebra, seed, n_votes_at_a_time):
+    X, atoms, codes = problem
+    with patch("bitatoms.core.row_pass._VOTES_AT_A_TIME", n_votes_at_a_time):
+        block, voted, counts = listed(X, atoms, codes, algebra, seed)
+    every, has_vote = count(block, bits_of(X)), dense(voted)
+    assert counts.pairs.size == 0
+    for name in ("uses", "wrong", "ones", "missed", "known", "complete"):
+        np.testing.assert_array_equal(getattr(counts, name), getattr(every, name))
+
+    def assert_same_votes(some, all_of_them):
+        for name in ("free", "bad"):
+            np.testing.assert_array_equal(getattr(some, name), getattr(all_of_them, name)[has_vote])
+        packed_atoms = BitMatrix.from_dense(atoms)
+        for form in (packed_atoms, SparseBits.from_bits(packed_atoms)):
+            for votes, expected in zip(some.votes_on_ones(form), all_of_them.votes_on_ones(form), strict=True):
+                np.testing.assert_array_equal(votes, expected)
+        np.testing.assert_array_equal(all_of_them.votes_on_ones(packed_atoms)[0], all_of_them.free[atoms == 1])
+
+    assert_same_votes(counts, every)
+    none = Counts.none(*atoms.shape, voted, int(atoms.sum()))
+    assert_same_votes(none.add(counts).add(counts), every + every)
+    assert_same_votes(counts.copy(), every)
+    flips = random_bits(seed, 1, X.shape[1], 0.5)[0].astype(bool)
+    assert_same_votes(flip_counts(counts, flips), flip_counts(every, flips))
+
+
+@given(factorisations(n_atoms=st.integers(1, 6)), ALGEBRAS, SEEDS)
+def test_the_flip_that_fixes_most_errors_of_each_column_is_taken(problem, algebra, seed):
+    X, atoms, codes = problem
+    _, voted, counts = listed(X, atoms, codes, algebra, seed)
+    packed_atoms = BitMatrix.from_dense(atoms)
+    cells = flips_by_column(counts.free, counts.bad, voted, packed_atoms)
+    flipped = np.zeros_like(atoms)
+    flipped[cells] = 1
+    for form in (packed_atoms, SparseBits.from_bits(packed_atoms)):
+        changed = toggled(form, *cells)
+        assert type(changed) is type(form)
+        np.testing.assert_array_equal(changed.to_dense(), atoms ^ flipped)
+    votes = [naive.free_and_wrong(X, atoms, codes, k, algebra) for k in range(len(atoms))]
+    gains = np.array(
+        [np.where(free > 0, 2 * wrong - free + 0.5 * atoms[k], -1) for k, (free, wrong) in enumerate(votes)]
+    )
+    gains = np.where(dense(voted) & (gains > 0), np.floor(gains), -1)  # 0.5: a one is cleared if that does no harm
+    expected = np.zeros_like(atoms)
+    helped = gains.max(axis=0) >= 0
+    expected[gains.argmax(axis=0)[helped], np.flatnonzero(helped)] = 1
+    np.testing.assert_array_equal(flipped, expected)
+    assert len(cells[0]) == expected.sum()
+    before, after = (int(naive.errors(X, each, codes, algebra).sum()) for each in (atoms, atoms ^ flipped))
+    assert after == before - gains[expected.astype(bool)].sum()

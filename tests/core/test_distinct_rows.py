@@ -13,7 +13,6 @@ from bitatoms.core import distinct_rows, pass_spec
 from bitatoms.core.pass_spec import PassSpec, coded_block, row_codes
 from bitatoms.core.row_pass import run_pass
 from bitatoms.parallel import Workers
-from bitatoms.sparse_bits import SparseBits
 from support.blocks import ALGEBRAS, bits_of, priced_rule
 from support.strategies import SEEDS, priced_factorisations, random_bits
 
@@ -62,28 +61,6 @@ def test_rows_coded_once_have_the_codes_of_all_rows_coded(table, algebra, coder,
     assert ba.bits.stack_rows([block.codes() for block in by_chunks], len(atoms)) == everywhere
     for name in ("uses", "wrong", "free", "bad", "pairs", "missed", "codes_changed", "rows_hash"):
         np.testing.assert_array_equal(getattr(counts, name), getattr(expected, name))
-
-
-@pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_equal_rows_are_coded_once(algebra, monkeypatch):
-    X = ba.datasets.planted(300, 40, 4, algebra=algebra, code_density=0.4, noise=0.05, random_state=0).X
-    model, coded = ba.BinaryDictionaryLearning(algebra=algebra, random_state=0).fit(X).as_model(), []
-
-    def recorded(data, *others):
-        coded.append(len(data))
-        return original(data, *others)
-
-    original = pass_spec._coded
-    monkeypatch.setattr(pass_spec, "_coded", recorded)
-    rows = np.tile(np.arange(30), 20)
-    data = BitMatrix.from_dense(X[rows])
-    expected, n_distinct = model.codes(BitMatrix.from_dense(X[:30]), Workers()), len(np.unique(X[:30], axis=0))
-    coded.clear()
-    assert model.codes(data, Workers()) == expected[rows]
-    assert model.codes(SparseBits.from_bits(data), Workers()) == expected[rows]
-    assert coded[0] == n_distinct
-    assert coded[1] <= n_distinct  # sparse rows without ones in columns of atoms are not coded
-    assert len(coded) == 2
 
 
 # --- find_distinct

@@ -112,20 +112,6 @@ def test_surprises_are_compared_with_the_bits_of_a_choice(table, columns, are_ra
     assert is_explained(table, [])
 
 
-def test_all_of_some_columns_are_compared_with_the_bits_to_choose_them(table):
-    """They occur together in two rows: the more rows have one of them, the less does this surprise."""
-    columns = list(range(60, 66))
-
-    def tables():
-        for n_ones in range(8):
-            X = table.astype(np.int64)
-            X[:, columns] = 0
-            X[:2, columns] = X[np.arange(2, 2 + n_ones), np.resize(columns, n_ones)] = 1
-            yield X
-
-    assert set(compared(tables(), columns)) == {(True, False), (True, True)}
-
-
 def test_columns_that_exclude_each_other_surprise_by_a_bit_more(table):
     """The columns occur together in ever fewer rows; there are twice as many surprises to choose from."""
     tables = []

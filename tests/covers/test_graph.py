@@ -1,17 +1,27 @@
-"""The graph of ones that fit into one role: its vertices, its reductions, and covers by cliques."""
+"""The graph of ones that fit into one role: its vertices, reductions and covers by cliques; codes from below; sets."""
 
 import random
 from itertools import combinations, product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix
 from bitatoms.covers.cells import compatible, essential_cells, role_of
-from bitatoms.covers.graph import Graph, _filled, _grown_cliques, components, cover_by_cliques, reduce_graph
-from bitatoms.covers.masks import Weights, full, indices, masks_of_rows, rows_of_masks
+from bitatoms.covers.coding import code_from_below
+from bitatoms.covers.graph import (
+    Graph,
+    _filled,
+    _grown_cliques,
+    components,
+    cover_by_cliques,
+    independent_vertices,
+    reduce_graph,
+)
+from bitatoms.covers.masks import Weights, full, indices, masks_of_rows, rows_of_masks, transposed
 from bitatoms.covers.problem import Problem
 from support.strategies import SEEDS, matrices, random_bits
 
@@ -112,6 +122,10 @@ def test_steps_ask_whether_to_stop():
     assert len(essential_cells(problem, Stop(50)).rows) < len(essential_cells(problem, never).rows)
     graph = random_graph(0, 40, 0.1)
     assert _filled(graph, 0, full(40), Stop(3)).bit_count() == 3
+    # No exchange of vertices, which would draw random ones, after a stop or with as many vertices as there can be.
+    assert independent_vertices(graph, full(40), 40, None, 10, Stop(3)).bit_count() == 3
+    filled = _filled(graph, 0, full(40), never)
+    assert independent_vertices(graph, full(40), filled.bit_count(), None, 10, never) == filled
     assert len(_grown_cliques(graph, full(40), 0, random.Random(0), Stop(0))) == 40
 
 
@@ -146,3 +160,31 @@ def test_reductions_keep_the_fewest_cliques(seed):
 def test_the_weight_of_a_set_is_that_of_its_elements(weights, seed):
     mask = random.Random(seed).getrandbits(len(weights)) if weights else 0
     assert Weights(weights).of(mask) == sum(weights[index] for index in indices(mask))
+
+
+# --- codes from below: only atoms within a row, as few as cover the most
+
+
+@given(seed=SEEDS, m=st.sampled_from((1, 7, 64, 65)), p=st.integers(0, 9), density=st.sampled_from((0.1, 0.4, 0.8)))
+def test_rows_use_the_fewest_atoms_within_them(seed, m, p, density):
+    atoms = random_bits(seed, p, m, density / 2)
+    X = naive.product(random_bits(seed + 1, 9, p, 0.5), atoms, "or") | random_bits(seed + 2, 9, m, 0.1)
+    X[0] = 1  # atoms that overlap: those that have most of what is left are often more than the fewest
+    codes = code_from_below(BitMatrix.from_dense(X), BitMatrix.from_dense(atoms)).to_dense()
+    covered = naive.product(codes, atoms, "or")
+    assert not (covered & ~X & 1).any()
+    for x, code, row in zip(X, codes, covered, strict=True):
+        assert (row.sum(), code.sum()) == naive.fewest_atoms_from_below(x, atoms)
+
+
+# --- sets as integers: small ones, and ones that NumPy lists
+
+
+@pytest.mark.parametrize("n", [0, 1, 40, 41, 63, 64, 65, 300])
+def test_indices_and_transposed_sets(n):
+    rng = random.Random(n)
+    sets = [set(rng.sample(range(300), size)) for size in (n, n // 2, 0)]
+    masks = [sum(1 << element for element in each) for each in sets]
+    assert [list(indices(mask)) for mask in masks] == [sorted(each) for each in sets]
+    having = [sum(1 << number for number, each in enumerate(sets) if element in each) for element in range(300)]
+    assert transposed(masks, 300) == having

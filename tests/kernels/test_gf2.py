@@ -1,4 +1,6 @@
-"""Linear algebra over GF(2), bit for bit against the oracles."""
+"""Linear algebra over GF(2), near pairs of rows and light sums of four rows, bit for bit against the oracles."""
+
+from itertools import chain, combinations, product
 
 import numpy as np
 import pytest
@@ -6,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.kernels.cpu import gf2
+from bitatoms.kernels.cpu import gf2, row_sums
+from bitatoms.kernels.cpu.words import find_nearest_rows
 from bitatoms.kernels.structs import ColumnDraw
-from support.blocks import packed, unpacked
+from support.blocks import bits_of, packed, unpacked
 from support.strategies import SEEDS, matrices, random_bits
 
 WIDTHS = (1, 63, 64, 65, 130)
@@ -101,3 +104,96 @@ def test_cleared_rows_are_zero_in_the_pivots_and_differ_by_a_sum_of_atoms(n_atom
     used = naive.information_set(atoms, np.arange(n_atoms), columns)
     codes = np.array([naive.information_set_candidates(x, atoms, *used)[0] for x in rows])
     np.testing.assert_array_equal(found, rows ^ naive.product(codes, atoms, "xor"))
+
+
+# --- near pairs of rows and light sums of four rows
+
+
+VERY_FEW_ROWS = st.sampled_from((0, 1, 2, 5, 17))
+
+
+@given(matrices(n_rows=VERY_FEW_ROWS), st.sampled_from((0, 1, 7, 64, 200)))
+def test_distances_match_the_oracle(rows, limit):
+    n, m = rows.shape
+    counts, near = np.full(m + 1, 77, np.int64), np.full((n, n), 77, np.uint8)
+    row_sums.count_distances(packed(rows), counts)
+    row_sums.mark_near(packed(rows), limit, near)
+    distances = naive.distances(rows)
+    np.testing.assert_array_equal(counts, np.bincount(distances[np.tril_indices(n, -1)], minlength=m + 1))
+    np.testing.assert_array_equal(near, (distances <= limit) & ~np.eye(n, dtype=bool))
+
+
+@given(SEEDS, st.sampled_from((1, 64, 130)), st.sampled_from((0, 0.3)), st.sampled_from((0, 0.3)))
+def test_the_nearest_row_differs_in_the_fewest_cells_that_both_know(seed, n_cols, share, share_of_others):
+    rows, others = random_bits(seed, 9, n_cols, 0.4), random_bits(seed + 1, 7, n_cols, 0.4)
+    rows[random_bits(seed + 2, 9, n_cols, share) > 0] = 2
+    others[random_bits(seed + 3, 7, n_cols, share_of_others) > 0] = 2
+    found, (bits, of_others) = np.full(7, 77), (bits_of(rows), bits_of(others))
+    find_nearest_rows(bits.words, bits.unknown_words, of_others.words, of_others.unknown_words, 1, 6, found)
+    expected = [((rows != x) & (rows < 2) & (x < 2)).sum(axis=1).argmin() for x in others[1:6]]
+    assert found.tolist() == [77, *expected, 77]
+
+
+@given(matrices(n_rows=VERY_FEW_ROWS), st.integers(0, 9), SEEDS)
+def test_hashes_are_the_bits_of_columns(rows, n_bits, seed):
+    columns = np.random.default_rng(seed).permutation(rows.shape[1])[:n_bits]
+    hashes = np.full(len(rows), 77, np.int64)
+    row_sums.hash_rows_by_columns(packed(rows), columns, hashes)
+    assert hashes.tolist() == [sum(int(row[column]) << b for b, column in enumerate(columns)) for row in rows]
+
+
+def bucketed(hashes, n_buckets, group_bits=0, n_parts=1):
+    """Return the pairs of rows in each bucket, and the arrays of the kernel, which fills them in parts."""
+    n, n_pairs = len(hashes), len(hashes) * (len(hashes) - 1) // 2
+    ends, first, second = (np.full(size, 77, np.int32) for size in (n_buckets, n_pairs, n_pairs))
+    groups, shift = (np.full(1 << group_bits, 77), np.full(n, 77)), n_buckets.bit_length() - 1 - group_bits
+    row_sums.group_rows(hashes, shift, *groups)
+    for part in np.array_split(np.arange(1 << group_bits), n_parts)[::-1]:
+        row_sums.bucket_pairs(hashes, shift, *groups, part[0], part[-1] + 1, ends, first, second)
+    pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+    starts = [0, *ends[:-1]]
+    return [pairs[start:end] for start, end in zip(starts, ends, strict=True)], (ends, first, second)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 2, 3, 20])
+@pytest.mark.parametrize(("n_bits", "group_bits", "n_parts"), [(0, 0, 1), (1, 1, 2), (4, 0, 1), (4, 2, 3), (4, 4, 5)])
+def test_buckets_hold_the_pairs_whose_hashes_add_up_to_their_number(n_rows, n_bits, group_bits, n_parts):
+    hashes = np.random.default_rng(n_rows).integers(1 << n_bits, size=n_rows)
+    buckets, _ = bucketed(hashes, 1 << n_bits, group_bits, n_parts)
+    assert buckets == naive.bucketed_pairs(hashes, 1 << n_bits)
+
+
+@pytest.mark.parametrize("n_cols", [1, 63, 64, 65, 130])
+def test_light_sums_of_four_are_those_of_two_pairs_in_a_bucket(n_cols):
+    rows, hashes = random_bits(n_cols, 14, n_cols, 0.2), np.random.default_rng(1).integers(8, size=14)
+    rows[7:] = rows[:7]
+    (buckets, arrays), limit = bucketed(hashes, 8), n_cols // 4
+
+    def found(max_compared=10**6, max_per_bucket=10**6, start=0, most=10**4):
+        fours = np.empty((most, 4), np.int64)
+        count = row_sums.list_light_fours(packed(rows), *arrays, limit, max_compared, max_per_bucket, start, fours)
+        return [tuple(four) for four in fours[:count].tolist()]
+
+    pairs, expected = list(combinations(range(13, -1, -1), 2)), set()
+    for one, other in product(pairs, pairs):
+        same_bucket = hashes[one[0]] ^ hashes[one[1]] == hashes[other[0]] ^ hashes[other[1]]
+        is_light = np.bitwise_xor.reduce(rows[[*one, *other]]).sum() <= limit
+        if one > other and same_bucket and is_light and not set(one) & set(other):
+            expected.add((*one, *other))
+    every = found()
+    assert len(every) == len(set(every)) > 5
+    assert set(every) == expected
+    assert found(most=4) == every[:4]
+    by_bucket = [[four for four in every if hashes[four[0]] ^ hashes[four[1]] == value] for value in range(8)]
+    assert found(start=5) == list(chain(*by_bucket[5:], *by_bucket[:5]))
+    assert found(max_compared=1, start=2) == next(each for value in range(8) if (each := by_bucket[(2 + value) % 8]))
+    first = {pair for bucket in buckets for pair in bucket[:5]}
+    assert found(max_per_bucket=5) == [four for four in every if {four[:2], four[2:]} <= first]
+
+
+def test_few_rows_have_no_sum_of_four():
+    for n_rows in (0, 1, 3):
+        arrays = bucketed(np.zeros(n_rows, np.int64), 1)[1]
+        found = np.empty((9, 4), np.int64)
+        rows = packed(np.zeros((n_rows, 5), np.uint8))
+        assert row_sums.list_light_fours(rows, *arrays, 5, 100, 100, 0, found) == 0

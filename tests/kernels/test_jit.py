@@ -1,4 +1,4 @@
-"""The cache of compiled kernels: it saves time, and whatever is wrong with its files, kernels work."""
+"""Kernels: how functions are compiled as parts of them, and the cache, which saves time and never does harm."""
 
 import errno
 import multiprocessing
@@ -8,6 +8,7 @@ import threading
 import warnings
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
+from typing import NamedTuple
 from unittest import mock
 
 import numba
@@ -16,7 +17,8 @@ import pytest
 
 from bitatoms import BinaryDictionaryLearning
 from bitatoms.kernels import jit
-from bitatoms.kernels.jit import KernelCache, inline, kernel
+from bitatoms.kernels.ahead import CompiledElsewhere
+from bitatoms.kernels.jit import KernelCache, inline, kernel, subroutine
 
 
 def twice(x):
@@ -49,6 +51,16 @@ def test_kernels_are_loaded_from_the_cache(folder):
     assert n_loaded(kernel(twice)) == 0
     assert [len(files(folder, ending)) for ending in (".nbi", ".nbc")] == [1, 1]
     assert n_loaded(kernel(twice)) == 1
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_kernel_that_another_process_compiles_is_awaited_and_loaded(folder, monkeypatch, is_stored):
+    """It is compiled here if that process does not store it."""
+    compile_there = mock.Mock(side_effect=lambda key: is_stored and kernel(twice)(21))
+    elsewhere = CompiledElsewhere(SimpleNamespace(wait=compile_there), "key")
+    monkeypatch.setattr(jit.ahead, "missing", mock.Mock(side_effect=[elsewhere, None]))
+    assert n_loaded(kernel(twice)) == is_stored
+    compile_there.assert_called_once_with("key")
 
 
 def test_the_number_of_compiled_kernels_is_logged_now_and_then(folder, caplog, monkeypatch):
@@ -209,3 +221,36 @@ def test_a_child_forked_while_another_thread_compiles_can_compile(folder):
     child.kill()
     assert code == 0
     assert kernel(twice)(4) == 8  # the lock is free in the parent, too
+
+
+# --- functions that only kernels call are compiled as part of them
+
+
+@pytest.fixture
+def no_cache(monkeypatch):
+    """Compile kernels, instead of loading them from a cache."""
+    monkeypatch.setattr(jit, "KernelCache", mock.Mock(side_effect=OSError))
+
+
+class Options(NamedTuple):
+    size: int
+    extra: int | None
+
+
+@pytest.mark.usefixtures("no_cache")
+def test_branches_for_what_is_none_are_not_compiled():
+    @subroutine
+    def only_with_extra(extra):
+        return 10 * extra
+
+    @kernel
+    def of_argument(covers, size):
+        return only_with_extra(size) if covers else size
+
+    @kernel
+    def of_field(options):
+        return options.size if options.extra is None else only_with_extra(options.extra)
+
+    assert (of_argument(None, 3), of_field(Options(4, None))) == (3, 4)
+    assert only_with_extra.signatures == []
+    assert (of_argument(True, 3), of_field(Options(4, 1))) == (30, 10)
