@@ -201,8 +201,15 @@ def test_reproduce_prints_claims(bitatoms, monkeypatch):
         Claim("It is smooth", "it is", Verdict.AGREES, in_paper=False),
     )
     found = [Experiment("here", "Here", "How it converges", "", (Panel("digits", "", (), claims),))]
-    monkeypatch.setattr("bitatoms.cli.reproduce.run_experiments", lambda folder, callback, **how: found)
-    stdout = bitatoms.output("reproduce", "-o", "paper")
+
+    def run_experiments(folder, callback, **how):
+        callback("Learning")
+        return found
+
+    monkeypatch.setattr("bitatoms.cli.reproduce.run_experiments", run_experiments)
+    monkeypatch.setattr(progress, "_INTERVAL", -1.0)
+    code, stdout, stderr = bitatoms("reproduce", "-o", "paper")
+    assert (code, stderr) == (0, "Learning, 0 s\n")
     assert stdout.split("\n")[1:5] == [
         "How it converges: digits",
         "  agrees in part: It is [bold]fast[/bold]",
@@ -210,7 +217,9 @@ def test_reproduce_prints_claims(bitatoms, monkeypatch):
         "  agrees: It is smooth (not in the paper)",
     ]
     assert "1 claims of the paper were checked: 1 agree in part." in stdout
-    assert json.loads(bitatoms("reproduce", "--json", "-o", "paper")[1])["claims"][1] == {
+    code, stdout, stderr = bitatoms("reproduce", "--json", "-o", "paper")
+    assert (code, stderr) == (0, "")
+    assert json.loads(stdout)["claims"][1] == {
         "experiment": "Here", "data": "digits", "says": "It is smooth", "found": "it is", "verdict": "agrees",
         "why": "", "of_paper": False,
     }  # fmt: skip
@@ -220,6 +229,7 @@ def test_reproduce_prints_claims(bitatoms, monkeypatch):
 @pytest.mark.parametrize("command", [("reproduce",), ("compare", "planted-or")])
 def test_missing_matplotlib_is_reported_before_any_work(bitatoms, monkeypatch, command):
     monkeypatch.setattr("bitatoms.html.figures.find_spec", lambda name: None)
+    monkeypatch.setattr("bitatoms.cli.reproduce.run_experiments", lambda *_, **__: pytest.fail("there is work"))
     code, _, stderr = bitatoms(*command)
     assert code == 2
     assert 'install it with pip install "bitatoms[plot]"' in stderr

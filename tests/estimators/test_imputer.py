@@ -2,6 +2,7 @@
 
 import threading
 from functools import partial
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -14,6 +15,9 @@ import bitatoms as ba
 from bitatoms import BinaryImputer
 from bitatoms.core.profiles import ProfilePlan, fit_profiles
 from bitatoms.datasets import planted
+from bitatoms.errors import InputWarning
+from bitatoms.rows.budget import MemoryLimitError
+from bitatoms.rows.memory import MemoryRows
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -94,6 +98,23 @@ def test_other_columns_of_a_variable_do_not_tell_a_hidden_value(monkeypatch, mos
     assert min(scores.log_loss for scores in fair.values()) > by_chance - 0.05
     assert min(scores.log_loss for scores in leaks.values()) < by_chance - 0.1
     assert list(fair) == ["atoms", "neighbours", "profiles"][: 2 if most_known == 100 else 3]
+
+
+def test_large_tables_are_judged_on_columns_that_vary(monkeypatch):
+    monkeypatch.setattr("bitatoms.estimators.imputer._MOST_KNOWN", 100)
+    monkeypatch.setattr("bitatoms.estimators.imputer._PART_COLUMNS", 10)
+    random = np.random.default_rng(0).random((128, 12)) < 0.5
+    X = np.hstack([np.ones((128, 30)), random])  # columns of ones are predicted at no cost
+    scores = BinaryImputer(random_state=0).fit(X).scores_
+    assert min(each.log_loss for each in scores.values()) > 0.95
+
+
+def test_a_search_without_a_complete_pass_leaves_the_model_of_the_sample(monkeypatch):
+    monkeypatch.setattr(MemoryRows, "run_pass", Mock(side_effect=MemoryLimitError("too small for a pass")))
+    X = planted(300, 20, 3, code_density=0.4, noise=0, random_state=0).X
+    with pytest.warns(InputWarning, match="too small for a pass"):
+        imputer = BinaryImputer(method="atoms", search_rows=100, random_state=0).fit(X)
+    assert (imputer.model_.n_samples, imputer.model_.ended) == (89, "max_memory")  # 11 rows are held out
 
 
 @pytest.mark.parametrize("method", ["atoms", "neighbours", "profiles"])
