@@ -89,16 +89,6 @@ def test_known_roles_keep_their_names_and_limits_are_kept(bitatoms, tmp_path):
     assert all(table.row_names[role["role"] - 1] == role["name"] for role in largest)
 
 
-def test_users_without_a_fixed_role_get_others(bitatoms, tmp_path):
-    """No user has the fixed role, which has one of three equal columns, and a column without ones."""
-    (tmp_path / "equal.csv").write_text(",a,b,c,d\nann,1,1,1,0\n")
-    (tmp_path / "unused.csv").write_text(",c,d\nmail,1,1\n")
-    out = bitatoms.output("roles", "equal.csv", "--fixed", "unused.csv", "-o", "kept.csv", "--codes", "held.csv")
-    assert "The number of roles is 2, the lowest possible with these fixed roles and limits." in out
-    assert ba.read("kept.csv").to_dense().tolist() == [[0, 0, 1, 1], [1, 1, 1, 0]]
-    assert ba.read("held.csv").to_dense().tolist() == [[0, 1]]
-
-
 # --- reports and differences
 
 

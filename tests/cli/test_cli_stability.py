@@ -89,16 +89,6 @@ def test_the_result_as_json(bitatoms, expected):
     assert result["stable"] == (shares >= 0.75).sum()
 
 
-@pytest.mark.usefixtures("few_trials_here")
-def test_a_packed_store_gives_the_result_of_the_table(bitatoms):
-    pytest.importorskip("zarr")
-    ba.pack("table.csv", "rows.zarr")
-    how = ("-k", "3", "--resamples", 1, "--algebra", "or", "--json")
-    of_table, of_store = (bitatoms("stability", data, *how) for data in ("table.csv", "rows.zarr"))
-    assert of_table[0] == 0
-    assert of_store == of_table
-
-
 def test_an_interrupt_keeps_the_resamples_that_were_searched(bitatoms, monkeypatch, tmp_path, expected):
     def interrupted(X, model, callback, **options):
         if options["n_resamples"] == 3:
