@@ -155,7 +155,7 @@ def test_transform_agrees_with_the_oracle(tables, algebra, coder, limits):
     assert codes.dtype == np.uint8
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(matrices(st.sampled_from((1, 2, 17, 65))), st.sampled_from(ALGEBRAS), st.sampled_from(("mob", "k-prox")), SEEDS)
 def test_fit_transform_equals_fit_and_transform(X, algebra, update, seed):
     for how in ({"update": update, "start_components": 2, **PAPER}, {}):
@@ -242,37 +242,19 @@ def test_soft_codes_are_differences_of_scores(tables, any_fitted):
 # --- with other libraries
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_set_output(tables, library):
-    module = pytest.importorskip(library)
-    X, new = tables
-    estimator = BinaryDictionaryLearning(4, random_state=0, **PAPER).set_output(transform=library)
-    codes = estimator.fit(X).transform(new)
-    assert isinstance(codes, module.DataFrame)
-    assert list(codes.columns) == estimator.get_feature_names_out().tolist()
-    np.testing.assert_array_equal(codes.to_numpy(), estimator.set_output(transform="default").transform(new))
-    assert isinstance(estimator.set_output(transform=library).fit_transform(X), module.DataFrame)
-    if library == "pandas":
-        index = [f"row {j}" for j in range(len(new))]
-        assert estimator.transform(module.DataFrame(new, index=index)).index.tolist() == index
+def test_set_output_keeps_the_index(tables, fitted):
+    """The checks of scikit-learn have data frames of both libraries."""
+    pandas = pytest.importorskip("pandas")
+    index = [f"row {j}" for j in range(100)]
+    codes = clone(fitted).set_output(transform="pandas").fit(tables[0]).transform(pandas.DataFrame(tables[1], index))
+    assert codes.index.tolist() == index
+    np.testing.assert_array_equal(codes.to_numpy(), fitted.transform(tables[1]))
 
 
 # --- tables of many kinds
 
 
-@pytest.mark.parametrize(
-    "as_type",
-    [
-        lambda X: X.astype(bool),
-        lambda X: X.astype(np.float32),
-        np.ndarray.tolist,
-        np.asfortranarray,
-        csr_matrix,
-        BitMatrix.from_dense,
-        lambda X: pytest.importorskip("pandas").DataFrame(X == 1),
-        *[lambda X, kind=kind: csr_array(X).asformat(kind) for kind in ("bsr", "coo", "csc", "csr", "dok", "lil")],
-    ],
-)
+@pytest.mark.parametrize("as_type", [np.float32, np.ndarray.tolist, csr_matrix, BitMatrix.from_dense])
 def test_any_type_of_table_gives_the_same_bits(tables, fitted, as_type):
     X, new = (as_type(table) for table in tables)
     estimator = clone(fitted).fit(X)
@@ -281,8 +263,6 @@ def test_any_type_of_table_gives_the_same_bits(tables, fitted, as_type):
     np.testing.assert_array_equal(estimator.transform(new), fitted.transform(tables[1]))
     np.testing.assert_array_equal(estimator.score_samples(new), fitted.score_samples(tables[1]))
     assert estimator.n_features_in_ == 65
-    result = factorize(X, 5, coder="greedy", random_state=0, **PAPER)
-    np.testing.assert_array_equal(result.atoms.to_dense(), fitted.components_)
 
 
 # --- interrupts
@@ -319,7 +299,7 @@ def test_partial_fit():
     assert (model.n_features_in_, model.as_model().n_samples) == (40, 1800)
 
 
-@pytest.mark.parametrize("random_state", [int, np.random.RandomState, np.random.default_rng])
+@pytest.mark.parametrize("random_state", [int, np.random.default_rng])
 def test_partial_fit_that_raises_leaves_the_estimator_as_it_was(random_state):
     X = planted(300, 30, 4, code_density=0.4, noise=0.02, random_state=0).X
     errors = []

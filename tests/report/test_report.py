@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 import re
 from dataclasses import replace
 
@@ -215,9 +214,8 @@ def test_table_without_patterns_has_a_page(name):
 
 def test_models_of_the_paper_search_have_a_page():
     X = ba.datasets.planted(80, 20, 3, noise=0.02, random_state=0).X
-    for coder in ("bmp", "greedy", "exact"):
-        model = ba.BinaryDictionaryLearning(3, search="paper", coder=coder, algebra="or", random_state=0).fit(X)
-        assert "3 patterns" in page_text(model, X[:1])
+    model = ba.BinaryDictionaryLearning(3, search="paper", coder="exact", algebra="or", random_state=0).fit(X)
+    assert "3 patterns" in page_text(model, X[:1])
     html = report_html(Model.from_factorization(ba.proximus(X, radius=5, random_state=0)), X)
     assert not re.search("bits saved</dt><dd>0|bits saved</option>", html)  # its savings are not known
 
@@ -246,16 +244,6 @@ def test_hostile_names_are_escaped(hostile):
     assert "long " * 100 not in hostile
 
 
-def test_names_in_the_json_of_the_script_cannot_end_it():
-    """``</script `` ends a script even without ``>``, and ``<!--<script`` hides its end."""
-    names = ["</script ", "</script/x", "<!--<script", "</script>", "&lt;", "a > b", "plain"]
-    model = random_model(5, len(names), 1, atoms=BitMatrix.from_dense(np.ones((1, len(names)), np.uint8)))
-    html = report_html(model, Table(BitMatrix.from_dense(random_bits(1, 5, len(names), 0.5)), columns=names))
-    data = html.partition('<script type="application/json" id="data">')[2].partition("</script>")[0]
-    assert not set("<>&") & set(data)
-    assert json.loads(data)["features"]["names"] == names
-
-
 def test_page_makes_no_requests(both):
     html = report_html(*both)
     outline = Outline(html)
@@ -270,13 +258,6 @@ def test_page_makes_no_requests(both):
     assert "default-src 'none'" in policy
 
 
-def test_page_does_not_depend_on_the_number_of_threads(both):
-    model, table = both
-    first = report_html(model, table, title="same")
-    assert report_html(model, table, title="same") == first
-    assert report_html(model, table, title="same", n_jobs=3) == first
-
-
 def test_write_report_is_atomic(baskets, tmp_path):
     how = {"title": "Käse", "rows": ["basket 3"]}
     write_report(*baskets, tmp_path / "report.html", **how)
@@ -286,10 +267,8 @@ def test_write_report_is_atomic(baskets, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
-@pytest.mark.parametrize(("n_features", "picture"), [(784, Picture((28, 28))), (8000, None)])
-def test_page_of_500_atoms_is_small_for_any_table(n_features, picture):
-    model = random_model(400, n_features, 500, picture=picture, saved=np.arange(500)[::-1])
-    table = Table(BitMatrix.from_dense(random_bits(1, 400, n_features, 0.1)), picture=picture)
-    html = report_html(model, table)
+def test_page_of_500_atoms_is_small():
+    model = random_model(400, 8000, 500, saved=np.arange(500)[::-1])
+    html = report_html(model, BitMatrix.from_dense(random_bits(1, 400, 8000, 0.1)))
     assert len(html.encode()) < 5_000_000
     assert html.count('<li class="card"') == 500
