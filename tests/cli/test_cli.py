@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -253,6 +254,41 @@ def test_model_remembers_options_that_define_cells(bitatoms, tmp_path):
 
 
 # --- streams, the environment and interrupts
+
+
+STREAMS = {  # the arguments before the output, its default extension, what is printed beside it
+    "convert": ("convert table.csv", ".csv", "300 rows of 40 columns"),
+    "transform": ("transform model.npz table.csv -o", ".csv", "codes of 300 rows"),
+    "reconstruct": ("reconstruct model.npz table.csv -o", ".csv", "300 rows of 40 columns"),
+    "report": ("report model.npz table.csv -o", ".html", ""),
+    "atoms": ("show model.npz --atoms-to", ".csv", "5 atoms (OR)"),
+    "patterns": ("show model.npz --patterns", ".csv", "5 atoms (OR)"),
+    "codes": ("fit table.csv -k 1 --algebra or --codes", ".csv", "1 atom (OR)"),
+    "page": ("fit table.csv -k 1 --algebra or --report", ".html", "1 atom (OR)"),
+}
+
+
+@pytest.mark.parametrize("command", STREAMS)
+def test_data_are_not_mixed_with_what_is_printed(bitatoms, tmp_path, command):
+    arguments, extension, printed = STREAMS[command]
+    file = tmp_path / f"file{extension}"
+    assert bitatoms(*arguments.split(), file)[0] == 0
+    code, content, stderr = bitatoms(*arguments.split(), "-")
+    assert (code, content, printed in stderr) == (0, file.read_text(encoding="utf-8"), True)
+    assert bitatoms(*arguments.split(), "-", "--quiet")[2] == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such devices and pipes")
+def test_devices_and_pipes(bitatoms, tmp_path):
+    content = (tmp_path / "table.csv").read_text()
+    assert bitatoms("convert", "table.csv", "/dev/stdout")[:2] == (0, content)
+    assert bitatoms("convert", "table.csv", os.devnull)[0] == 0
+    os.mkfifo(tmp_path / "pipe")
+    thread = threading.Thread(target=(tmp_path / "pipe").write_text, args=[content], daemon=True)
+    thread.start()
+    assert bitatoms("convert", "pipe", "copy.csv", "--format", "csv")[0] == 0
+    thread.join(10)
+    assert (tmp_path / "copy.csv").read_text() == content
 
 
 def test_standard_input_and_output_of_a_process(baskets, tmp_path):

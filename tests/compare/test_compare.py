@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 import bitatoms as ba
 import naive
-from bitatoms.compare import BUNDLED, Factors, Method, Task, all_methods, compare
+from bitatoms.compare import BUNDLED, Factors, Method, all_methods, compare
 from bitatoms.compare.comparison import COLUMNS
 from bitatoms.compare.figures import _log_ticks, file_slugs
 from bitatoms.compare.methods import default_ranks
@@ -216,12 +216,6 @@ def test_method_with_one_atom_per_row_is_ranked_in_both_algebras(found):
     (proximus,) = [each for each in all_methods() if each.both_algebras]
     assert (proximus.key, proximus.label) == ("proximus", "Proximus (OR/XOR)")
     for each in found.tables:
-        X = ba.BitMatrix.from_dense(table() if each.name == "planted" else table(70, 65, "xor", 1))
-        factors = proximus.run(Task(X, 2, 3))
-        assert naive.product(factors.codes, factors.atoms, "or").tolist() == (
-            naive.product(factors.codes, factors.atoms, "xor").tolist()
-        )
-        assert score_factors(X, factors, "or") == score_factors(X, factors, "xor")
         rows = [row for row in rank_by_wrong_cells(found, each).rows if row[0] == "Proximus"]
         assert [row[1] for row in rows] == ["OR", "XOR"]
         assert rows[0][2:] == rows[1][2:]
@@ -268,12 +262,9 @@ def test_sentences_and_headings_mention_medians_with_several_seeds(found, small)
     best = min(most, key=lambda result: result.wrong.median).method.label
     assert len(sentences) == 4
     assert sentences[2].startswith(f"Across both algebras, {best}")
-    assert [row[0] for row in overview(found).rows] == ["planted", HOSTILE]
     assert all(" in the median" in each for each in sentences)
-    assert note == (
-        "Figures are medians over 2 seeds (the lower of the two middle values), "
-        "taken separately for the number of atoms, wrong cells, bits and seconds."
-    )
+    assert note.startswith("Figures are medians over 2 seeds (the lower of the two middle values), ")
+    assert [row[0] for row in overview(found).rows] == ["planted", HOSTILE]
     assert rank_by_wrong_cells(found, first).heading == "Wrong cells in percent: median (range)"
     assert overview(found).columns[2] == "fewest wrong cells, OR (medians)"
     assert "median" not in small.to_markdown()
@@ -311,11 +302,8 @@ def test_markdown_escapes_hostile_names(found):
         assert all(re.fullmatch(r" -+:? ", cell) for cell in cells[1])
     assert re.sub(r"\\(.)", r"\1", re.findall(r"^## (.*)$", text, re.MULTILINE)[1]) == HOSTILE
     assert escape_markdown("a\nb|c") == "a b\\|c"
-    for command in ("bitatoms compare a_b*.csv --only 'x'", "compare '```' '`````'", "a 'b\nc'"):
-        text = compare(table(), 1, only=fake_method(first_rows), command=command).to_markdown()
-        ((fence, shown),) = re.findall(r"^To repeat it:\n\n(`{3,})sh\n(.*)\n\1\n\Z", text, re.MULTILINE | re.DOTALL)
-        assert shown == command
-        assert fence not in command
+    text = compare(table(), 1, only=fake_method(first_rows), command="compare '```' 'a\nb'").to_markdown()
+    assert text.endswith("To repeat it:\n\n````sh\ncompare '```' 'a\nb'\n````\n")
 
 
 @pytest.fixture(scope="module")
@@ -331,20 +319,13 @@ def written(small, tmp_path_factory):
     return small.write(tmp_path_factory.mktemp("compare") / "new" / "folder")
 
 
-def test_page_escapes_hostile_names_and_is_self_contained(written):
-    (path,) = [path for path in written if path.name == "index.html"]
-    page = Outline(path.read_text(encoding="utf-8"))
-    assert not page.find_all("script")
-    assert HOSTILE in page.text
-    assert [image["src"][:14] for image in page.find_all("img") if image["alt"]] == ["data:image/png"] * 8
-    ids = {attributes.get("id") for _, attributes in page.tags}
-    assert {attributes["href"][1:] for attributes in page.find_all("a")} <= ids
-
-
-def test_write_creates_tables_and_figures(written, small):
+def test_write_creates_tables_figures_and_a_page(written, small):
     texts = {path.name: path.read_text(encoding="utf-8") for path in written if path.suffix != ".png"}
     assert texts["compare.md"] == small.to_markdown()
     assert texts["compare.csv"] == small.numbers().to_csv()
+    page = Outline(texts["index.html"])
+    assert (page.find_all("script"), HOSTILE in page.text) == ([], True)
+    assert [image["src"][:14] for image in page.find_all("img") if image["alt"]] == ["data:image/png"] * 8
     pictures = [path for path in written if path.suffix == ".png"]
     assert len(pictures) == 8
     for picture in pictures:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 import bitatoms as ba
 from bitatoms.core.recurrence import Recurrence
 from bitatoms.io.patterns import write_patterns
-from bitatoms.libraries import MissingLibrary
 from support.zoo import specimen
 
 pd = pytest.importorskip("pandas")
@@ -99,12 +97,3 @@ def test_atoms_of_classes():
     assert frame["model"].tolist() == [1, 1, 2, 2] * 2
     assert frame["atom"].tolist() == [1, 2] * 4
     assert all(name.startswith("pixel ") for features in frame["features"] for name in features)
-
-
-def test_without_pandas_patterns_and_rules_are_lists(model, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    for method in (model.to_frame, model.to_rules):
-        with pytest.raises(MissingLibrary, match=r'data frames need pandas; .* pip install "bitatoms\[pandas\]"'):
-            method()
-    assert model.patterns()
-    assert model.rules()

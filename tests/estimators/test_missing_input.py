@@ -94,13 +94,6 @@ def test_a_threshold_applies_once_to_a_file(tmp_path):
             model.fit(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["table.csv", "table.zarr"])
-def test_baselines_take_a_path(tmp_path, name):
-    (ba.pack if name == "table.zarr" else ba.write)(Table(BitMatrix.from_dense(X)), tmp_path / name)
-    expected = baselines.Asso(2).fit_transform(X)
-    np.testing.assert_array_equal(baselines.Asso(2).fit_transform(tmp_path / name), expected)
-
-
 def test_batches_with_missing_values():
     table = KINDS["sparse"]()
     model, packed = (BinaryDictionaryLearning(4, random_state=0) for _ in range(2))
