@@ -73,7 +73,9 @@ def spaced(requirement):
 def test_the_changelog_and_the_citation_have_the_date_of_the_version():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     released = re.search(rf"^## \[{re.escape(ba.__version__)}\] - (\d{{4}}-\d\d-\d\d)$", changelog, re.MULTILINE)[1]
-    assert f"\ndate-released: {released}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\ndate-released: {released}\n" in citation
+    assert f"\nversion: {ba.__version__}\n" in citation
 
 
 # --- workflows

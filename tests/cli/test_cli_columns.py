@@ -138,9 +138,6 @@ def test_missing_values_are_noted_and_described(bitatoms, missing):
     assert (code, err) == (0, NOTE)
     assert WHERE in out
     assert bitatoms("convert", "copy.npz", "copy.pairs", "--missing", "zero")[:2] == (0, f"copy.pairs: {missing}")
-    code, out, err = bitatoms("convert", "copy.npz", "copy.basket")
-    assert code == 2
-    assert "copy.basket: 10 cells are unknown, which this format cannot store; read the table with --missing z" in err
     code, out, err = bitatoms("convert", "missing.csv", "copy.csv", "--missing", "refuse")
     assert (code, out) == (2, "")
     assert "10 values are missing, the first at line 2, column 'b'; fill them in, or pass --missing zero" in err

@@ -52,24 +52,19 @@ def test_controls_are_escaped_as_in_python_and_other_text_is_unchanged():
 
 def test_names_in_patterns(bitatoms, table):
     ba.write(table, "table.npz")
-    code, stdout, stderr = bitatoms("fit", "table.npz", "--algebra", "or", "-o", "model.npz")
-    assert code == 0
-    assert_safe(stdout, stderr)
-    code, stdout, stderr = bitatoms("show", "model.npz", "--top", "20")
-    assert code == 0
-    assert_safe(stdout, stderr)
+    assert_safe(bitatoms.output("fit", "table.npz", "--algebra", "or", "-o", "model.npz"))
+    stdout = bitatoms.output("show", "model.npz", "--top", "20")
+    assert_safe(stdout)
     shown = " ".join(stdout.split())
     used = {name for pattern in ba.load("model.npz").patterns() for name in pattern.features}
     assert used & {*CONTROLS}
     for name in used:
         assert " ".join(escape_name(name).split()) in shown
     assert '"plain, simple"' in shown
-    for command in (("rules",), ("score", "-n", "1"), ("recommend", "-n", "14")):
-        code, stdout, stderr = bitatoms(command[0], "model.npz", "table.npz", *command[1:])
-        assert code == 0
-        assert_safe(stdout, stderr)
+    for command in (["rules"], ["score", "-n", "1"], ["recommend", "-n", "14"]):
+        stdout = bitatoms.output(*command, "model.npz", "table.npz")
+        assert_safe(stdout)
         assert not {"two", "lines"} & set(stdout.split())
-        assert '"plain, simple"' in stdout or command[0] == "score"
     stdout = bitatoms.output("show", "model.npz", "--json", "--patterns", "patterns.md")
     assert_safe(stdout.replace("\n", ""))
     patterns = [pattern.features for pattern in ba.load("model.npz").patterns()]
@@ -183,15 +178,6 @@ def test_warmup_prints_progress_and_the_folder(bitatoms, monkeypatch, options):
     more = " Those for this kind of GPU are in the cache of CuPy." if "cuda" in options else ""
     lines = "compiling kernels: 1 of 2, 0 s\ncompiling kernels: 2 of 2, 0 s\n"
     assert (out, err) == (("", "") if options == "--quiet" else (f"{line}{more}\n", lines))
-
-
-def test_warmup_without_a_folder_is_an_error(bitatoms, monkeypatch):
-    def warm_up(n_jobs, callback, device):
-        raise ba.FileError("no folder for compiled kernels is writable")
-
-    monkeypatch.setattr(warmup, "warm_up", warm_up)
-    code, out, err = bitatoms("warmup")
-    assert (code, out, err.splitlines()[-1]) == (2, "", "bitatoms: no folder for compiled kernels is writable")
 
 
 def test_reproduce_prints_claims(bitatoms, monkeypatch):

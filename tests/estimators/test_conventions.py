@@ -63,12 +63,6 @@ def fitted(tables):
     return BinaryDictionaryLearning(5, search="paper", coder="greedy", random_state=0).fit(tables[0])
 
 
-@pytest.fixture(scope="module", params=[PAPER, {}, {"search": "thorough"}], ids=["paper", "fast", "thorough"])
-def any_fitted(request, tables):
-    """Return an estimator with five atoms, fitted by each search."""
-    return BinaryDictionaryLearning(5, **request.param, random_state=0).fit(tables[0])
-
-
 # --- what is learned
 
 
@@ -224,18 +218,18 @@ def test_score_is_minus_the_bits_per_sample(tables, algebra):
     assert estimator.score(new, np.zeros(100)) == estimator.score(new)
 
 
-def test_soft_codes_are_differences_of_scores(tables, any_fitted):
+def test_soft_codes_are_differences_of_scores(tables, fitted):
     """Each is what the score of the sample loses, or would gain: bits without the atom less bits with it."""
-    new, model, workers = BitMatrix.from_dense(tables[1]), any_fitted.as_model(), Workers(1)
-    codes = any_fitted.transform(new)
-    soft = any_fitted.decision_function(new)
+    new, model, workers = BitMatrix.from_dense(tables[1]), fitted.as_model(), Workers(1)
+    codes = fitted.transform(new)
+    soft = fitted.decision_function(new)
     assert soft.shape == codes.shape
     assert soft.dtype == np.float64
     for k in range(codes.shape[1]):
         toggled = codes.copy()
         toggled[:, k] ^= 1
         scores = -model.row_bits(new, BitMatrix.from_dense(toggled), workers)
-        lost = any_fitted.score_samples(new) - scores
+        lost = fitted.score_samples(new) - scores
         np.testing.assert_allclose(soft[:, k], np.where(codes[:, k], lost, -lost), atol=1e-9)
 
 
@@ -265,22 +259,7 @@ def test_any_type_of_table_gives_the_same_bits(tables, fitted, as_type):
     assert estimator.n_features_in_ == 65
 
 
-# --- interrupts
-
-
-def test_interrupt_leaves_the_best_model(tables):
-    def interrupt(row):
-        if row.round == 2:
-            raise KeyboardInterrupt
-
-    estimator = BinaryDictionaryLearning(start_components=2, callbacks=interrupt, random_state=0, **PAPER)
-    with pytest.raises(KeyboardInterrupt):  # and no warning, which would be an error here
-        estimator.fit(tables[0])
-    assert len(estimator.history_) == 2
-    assert estimator.codelength_.total == min(row.bits for row in estimator.history_)
-    codes = estimator.transform(tables[1])
-    expected = naive.code(tables[1], estimator.components_, np.zeros_like(codes), "bmp", "xor")
-    np.testing.assert_array_equal(codes, expected)
+# --- batches
 
 
 def test_partial_fit():

@@ -7,8 +7,6 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.naive_bayes import BernoulliNB
-from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 import bitatoms as ba
@@ -126,18 +124,6 @@ def test_a_column_without_known_values_is_filled_with_zeros(method):
     assert (imputer.predict_cell_proba(X)[:, 2] == 0.5).all()
     X[:, 2] = 1
     assert imputer.transform(X)[:, 2].all()  # known values stay
-
-
-def test_a_pipeline_and_data_frames(hidden):
-    pd = pytest.importorskip("pandas")
-    factors, _, X = hidden
-    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
-    imputer = BinaryImputer(method="profiles", random_state=0).set_output(transform="pandas")
-    completed = imputer.fit_transform(frame)
-    assert list(completed.columns) == list(imputer.get_feature_names_out()) == list(frame.columns)
-    assert not completed.isna().any().any()
-    pipeline = make_pipeline(BinaryImputer(method="profiles", random_state=0), BernoulliNB())
-    assert pipeline.fit(X, factors.codes[:, 0]).score(X, factors.codes[:, 0]) > 0.9
 
 
 class HeldGenerator(np.random.Generator):

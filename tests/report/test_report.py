@@ -70,6 +70,7 @@ def test_the_page_names_its_table_and_search(baskets):
     parts += ["This is the table that the patterns were learned from.", "search=fast"]
     parts += ["bitatoms show MODEL --patterns patterns.csv"]
     assert [part for part in parts if part not in Outline(html).text] == []
+    assert "Rows are numbered" not in html
     for pattern in model.patterns():
         card = html.split(f'id="atom-{pattern.atom}"')[1].split('<p class="hits"')[0]
         assert re.findall(r"<bdi>(.*?)</bdi>", card) == list(pattern.features)
@@ -77,6 +78,7 @@ def test_the_page_names_its_table_and_search(baskets):
     for rows, part in ((table.bits[:50], ", which had 300 rows"), (other, "")):
         html = report_html(model.as_model(), rows)
         assert f"This is not the table that the patterns were learned from{part}" in html
+        assert html.count("Rows are numbered from 0.") == 2  # in the patterns, which name examples, and in the rows
         assert "counts are those of this table" in html
 
 
@@ -130,14 +132,6 @@ def test_report_says_how_patterns_are_read(baskets):
         text = report_html(replace(model.as_model(), algebra=algebra), table)
         assert text.count(sentence) == 2  # above the patterns and in the glossary
         assert "occur together" not in text
-
-
-def test_numbers_of_rows_without_names_are_explained(baskets):
-    model, table = baskets
-    numbered, named = report_html(model, table.bits, rows=[0]), report_html(model, table)
-    assert "<h3><bdi>row 0</bdi></h3>" in numbered
-    assert numbered.count("Rows are numbered from 0.") == 2  # in the patterns, which name examples, and in the rows
-    assert "Rows are numbered" not in named
 
 
 def test_atoms_and_rows_are_drawn_if_features_are_pixels(digits):

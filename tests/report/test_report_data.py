@@ -10,7 +10,6 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import bitatoms as ba
-import naive
 from bitatoms.parallel import Workers
 from bitatoms.report import report_data, report_html
 from bitatoms.report.curve import codelength_curve, curve_sizes
@@ -54,13 +53,8 @@ def test_counts_of_the_training_table_are_those_of_the_fit(both):
     learned, X = model.as_model(), table.to_dense()
     for rows in (table, table.bits[::-1]):  # in any order
         data = report_data(model, rows)
-        assert data.is_training_table
-        assert data.codelength == model.codelength_
-        assert [(each.rows, each.complete) for each in model.patterns()] == [
-            *zip(data.uses, data.complete, strict=True)
-        ]
-        assert np.array_equal(data.missed + data.invented, learned.wrong)
-    assert np.array_equal(learned.complete, naive.complete(X, model.components_, model.bias_).sum(axis=0))
+        assert (data.is_training_table, data.codelength) == (True, model.codelength_)
+        assert (data.uses.tolist(), data.complete.tolist()) == (learned.uses.tolist(), learned.complete.tolist())
     older = replace(learned, complete=None, rows_hash=None)
     assert report_data(older, table).is_training_table
     assert report_data(older, table).uses.tolist() == model.transform(table).sum(axis=0).tolist()
@@ -141,14 +135,9 @@ def test_unknown_cells_of_a_row_are_neither_wrong_nor_missed():
     number = int(np.isnan(dense).sum(axis=1).argmax())
     row, cells = data.row(number), dense[number]
     made = model.inverse_transform(data.codes.to_dense())[number]
-    assert row.unknown.tolist() == np.isnan(cells).tolist()
-    assert row.reconstruction.tolist() == made.astype(bool).tolist()
     assert row.missed.tolist() == np.flatnonzero(cells > made).tolist()
     assert row.invented.tolist() == np.flatnonzero(cells < made).tolist()
-    assert f"{row.unknown.sum()} cells unknown" in report_html(model, table, rows=[number])
-    learned = model.as_model()
-    empty = ba.codelength(table, learned.atoms[:0], data.codes.take_columns([]), learned.bias)
-    assert data.curve[0].bits_errors == empty.errors
+    assert f"{np.isnan(cells).sum()} cells unknown" in report_html(model, table, rows=[number])
 
 
 def test_unknown_pixels():
