@@ -69,7 +69,6 @@ def test_json_output_of_tables_of_the_same_name(bitatoms, tmp_path):
     older = tmp_path / "out" / "figures" / "other-csv-or-bits-by-atoms.png"
     older.parent.mkdir(parents=True)
     older.write_bytes(b"older")
-    (older.parent / "mine.png").write_bytes(b"mine")
     wanted = ("compare", "table.csv", "other/table.csv", "--only", "grecond", "-k", "1", "-o", "out")
     code, stdout, stderr = bitatoms(*wanted, "--json")
     assert (code, stderr) == (0, "")

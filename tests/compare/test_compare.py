@@ -17,7 +17,7 @@ import bitatoms as ba
 import naive
 from bitatoms.compare import BUNDLED, Factors, Method, all_methods, compare
 from bitatoms.compare.comparison import COLUMNS
-from bitatoms.compare.figures import _log_ticks, file_slugs
+from bitatoms.compare.figures import _log_ticks, file_slugs, find_older_figures
 from bitatoms.compare.methods import default_ranks
 from bitatoms.compare.rankings import escape_markdown, overview, rank_by_bits, rank_by_wrong_cells
 from bitatoms.compare.runner import score_factors
@@ -332,6 +332,18 @@ def test_write_creates_tables_figures_and_a_page(written, small):
         assert picture.read_bytes().startswith(b"\x89PNG")
         rows = csv.DictReader(io.StringIO(texts[picture.with_suffix(".csv").name]))
         assert {row["contender"] for row in rows} == {"mob", "k-prox"}
+
+
+def test_figures_of_an_earlier_comparison_are_recognized_by_name(tmp_path):
+    new, older, *_ = paths = [
+        tmp_path / "figures" / name
+        for name in ("a-or-bits-by-atoms.png", "b-xor-wrong-by-seconds.csv", "a-or-bits-by-atoms.png.bak", "mine.png")
+    ]
+    new.parent.mkdir()
+    for path in paths:
+        path.touch()
+    assert find_older_figures(tmp_path, [new]) == [older]
+    assert find_older_figures(tmp_path / "nowhere", []) == []
 
 
 TICKS = {

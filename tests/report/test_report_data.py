@@ -59,6 +59,7 @@ def test_counts_of_the_training_table_are_those_of_the_fit(both):
     assert report_data(older, table).is_training_table
     assert report_data(older, table).uses.tolist() == model.transform(table).sum(axis=0).tolist()
     assert not report_data(older, 1 - X).is_training_table
+    assert not report_data(replace(older, ones=None), X[1:]).is_training_table
     shuffled = np.random.default_rng(0).permuted(X, axis=0)  # the same ones in each column
     assert not report_data(model, shuffled).is_training_table
     edited = copy(model)
