@@ -1,6 +1,5 @@
 """The README and the docs pages: their code and commands run, and the files and make targets they name exist."""
 
-import importlib.util
 import re
 import sys
 from functools import cache, partial
@@ -37,7 +36,6 @@ def run_blocks(page, language, names):
         exec(compile(block, f"{page}, block {number}", "exec"), names)
 
 
-TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
 COMMAND_LINE = ROOT / "docs/reference/command-line.md"  # its headings are made when the site is built
 LONG_COMMAND = "bitatoms compare digits planted-or planted-xor planted-dense halftone baskets -o comparison"
 
@@ -85,24 +83,6 @@ def use_small_data(monkeypatch):
     api = SimpleNamespace(datasets=SimpleNamespace(anes96=anes96))
     monkeypatch.setitem(sys.modules, "statsmodels", SimpleNamespace(api=api))
     monkeypatch.setitem(sys.modules, "statsmodels.api", api)
-
-
-@pytest.fixture
-def run_pages():
-    """Return the program that runs the tutorials in full."""
-    spec = importlib.util.spec_from_file_location("run_pages", ROOT / "docs/tutorials/run_pages.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_tutorials_that_show_output_are_run_in_full(run_pages):
-    """A text block directly after code is its output; the program runs all pages with such blocks."""
-    blocks = {page.name: list(run_pages.BLOCKS.finditer(page.read_text(encoding="utf-8"))) for page in TUTORIALS}
-    with_output = {name for name, found in blocks.items() if any(block["output"] is not None for block in found)}
-    assert with_output == set(run_pages.PAGES)
-    shown = {name for page in TUTORIALS for name in run_pages.PICTURES.findall(page.read_text(encoding="utf-8"))}
-    assert shown == {picture.name for picture in (ROOT / "docs/tutorials/pictures").iterdir()}
 
 
 def test_the_pages_that_users_read_first_have_code():

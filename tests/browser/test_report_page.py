@@ -54,18 +54,6 @@ def test_patterns_and_features_are_sorted(visit):
         assert ones == sorted(ones, reverse=head.get_attribute("aria-sort") == "descending")
 
 
-def test_slash_focuses_the_search_and_escape_clears_it(visit):
-    page = visit("baskets")
-    page.keyboard.press("/")
-    assert focused(page) == "search"
-    page.keyboard.type("item/no")
-    assert (page.input_value("#search"), shown(page)) == ("item/no", [])
-    page.keyboard.press("Enter")
-    assert page.input_value("#search") == "item/no"
-    page.keyboard.press("Escape")
-    assert (page.input_value("#search"), len(shown(page))) == ("", page.locator(".card").count())
-
-
 def test_controls_are_reached_by_tab_in_reading_order_with_an_outline(visit):
     page = visit("baskets")
     selector = ":is(a[href], input, select, button, summary, [tabindex='0']):not([tabindex='-1'])"
@@ -86,11 +74,8 @@ def test_controls_are_reached_by_tab_in_reading_order_with_an_outline(visit):
 
 def test_page_works_without_scripts(visit):
     page = visit("baskets", java_script_enabled=False)
-    assert [page.locator(each).first.is_visible() for each in (".card", "#find", "#find-feature")] == [
-        True,
-        False,
-        False,
-    ]
+    assert page.locator(".card").first.is_visible()
+    assert not any(page.locator(each).is_visible() for each in ("#find", "#find-feature"))
 
 
 def test_print_unfolds_details_and_hides_controls(visit):

@@ -1,7 +1,5 @@
 """Patterns as data frames: `to_frame` of estimators and models, with the names of pattern files and --json."""
 
-import csv
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +7,6 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.core.recurrence import Recurrence
-from bitatoms.io.patterns import write_patterns
 from support.zoo import specimen
 
 pd = pytest.importorskip("pandas")
@@ -39,16 +36,6 @@ def test_one_row_per_atom_with_the_values_of_patterns_and_counts_of_the_table():
     assert frame[["recurs", "span"]].isna().all(axis=None)
     types = {"atom": "int64", "rows": "int64", "complete": "Int64", "lift": "float64", "recurs": "float64"}
     assert {name: str(frame[name].dtype) for name in types} == types
-
-
-def test_files_and_json_have_the_same_names(model, tmp_path):
-    write_patterns(model.as_model(), tmp_path / "patterns.csv")
-    write_patterns(model.as_model(), tmp_path / "patterns.json")
-    with open(tmp_path / "patterns.csv", newline="") as file:
-        assert next(csv.reader(file)) == COLUMNS[:-2]
-    values = json.loads((tmp_path / "patterns.json").read_text(encoding="utf-8"))
-    assert set(values[0]) == set(COLUMNS) - {"span"}
-    assert [value["size"] for value in values] == model.to_frame()["size"].tolist()
 
 
 def test_what_is_unknown_is_missing(model):

@@ -10,7 +10,6 @@ import bitatoms as ba
 from bitatoms.images.channel import clean_probability, denoised, estimate_noise
 from bitatoms.images.denoising import combine
 from bitatoms.images.neighbors import held_out_share, neighbor_contexts
-from support.strategies import random_bits
 
 NOISE = 0.05
 
@@ -70,10 +69,6 @@ def test_a_given_noise_decides(noisy):
     none, few, many = (result.n_changed for result in results)
     assert none == 0
     assert few < many
-
-
-def test_random_pixels_have_no_repetition():
-    assert ba.denoise(random_bits(0, 60, 60, 0.5), block_sizes=4, random_state=0).repetition < 0.05
 
 
 @pytest.mark.parametrize(("shape", "value"), [((1, 1), 0), ((1, 9), 1), ((3, 2), 0), ((7, 30), 1)])

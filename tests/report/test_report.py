@@ -71,6 +71,7 @@ def test_the_page_names_its_table_and_search(baskets):
     parts += ["bitatoms show MODEL --patterns patterns.csv"]
     assert [part for part in parts if part not in Outline(html).text] == []
     assert "Rows are numbered" not in html
+    assert html.count("The features of a pattern come together") == 2  # above the patterns and in the glossary
     for pattern in model.patterns():
         card = html.split(f'id="atom-{pattern.atom}"')[1].split('<p class="hits"')[0]
         assert re.findall(r"<bdi>(.*?)</bdi>", card) == list(pattern.features)
@@ -124,14 +125,6 @@ def test_the_report_states_what_it_means_that_patterns_save_few_bits(baskets, n_
 def page_text(model, table):
     """Return the text of a report."""
     return Outline(report_html(model, table)).text
-
-
-def test_report_says_how_patterns_are_read(baskets):
-    model, table = baskets
-    for algebra, sentence in (("or", "The features of a pattern come together"), ("xor", "is the exclusive-or (XOR)")):
-        text = report_html(replace(model.as_model(), algebra=algebra), table)
-        assert text.count(sentence) == 2  # above the patterns and in the glossary
-        assert "occur together" not in text
 
 
 def test_atoms_and_rows_are_drawn_if_features_are_pixels(digits):

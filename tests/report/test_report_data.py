@@ -152,8 +152,6 @@ def test_unknown_pixels():
 def test_old_names_warn(baskets):
     with pytest.warns(FutureWarning, match="renamed to report_data"):
         assert ba.report.findings is report_data
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        ba.report.nothing  # noqa: B018
 
 
 # --- groups of rows, and the genome
