@@ -463,8 +463,6 @@ def test_a_page_without_rows_can_be_explored(visit, made):
 def test_pages_without_patterns_can_be_explored(visit):
     for name in ("nothing", "one_row"):
         page = visit(name)
-        for view in VIEWS:
-            tab(page, view)
         select(page, "rows", 0)
         assert "It uses no pattern." in detail(page)
         select(page, "features", 0)

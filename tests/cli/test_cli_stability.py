@@ -49,19 +49,13 @@ def test_show_and_report_show_how_often_atoms_recur(bitatoms, expected, tmp_path
         assert [float(row["recurs"]) for row in csv.DictReader(file)] == pytest.approx(shares, abs=1e-4)
     shown, texts = bitatoms("show", "new.npz")[1], [percent(share, 1) for share in shares]
     assert '"recurs" is the share of 3 searches, each of 50% of the rows, that found the pattern again' in shown
+    assert "recurs" not in bitatoms("show", "model.npz")[1]
     for printed in (shown, out):
         assert re.findall(r"rows? +[×–]\S* +-?\d+ +(\S+%)", printed) == texts
     assert bitatoms("report", "new.npz", "table.csv", "-o", "report.html")[0] == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert re.findall(r"<dt>recurs</dt><dd>(\S+%)</dd>", page) == texts
     assert [float(share) for share in re.findall(r'data-recurs="(.*?)"', page)] == shares
-
-
-def test_a_model_without_shares_shows_none(bitatoms, tmp_path):
-    assert "recurs" not in bitatoms("show", "model.npz", "--patterns", "without.csv")[1]
-    assert "recurs" not in (tmp_path / "without.csv").read_text()
-    assert bitatoms("report", "model.npz", "table.csv", "-o", "without.html")[0] == 0
-    assert "recurs" not in (tmp_path / "without.html").read_text(encoding="utf-8")
 
 
 def test_a_model_is_written_to_its_own_file(bitatoms, digits, expected):
