@@ -117,6 +117,7 @@ CALLS = [
     ({"X": "none at all", "search": "slow"}, InputError, "search='slow' is not available"),  # parameters come first
     ({"mask": np.zeros((3, 2), bool)}, ValueError, "mask has shape (3, 2), but X has shape (2, 3); pass one boolean p"),
     ({"mask": np.zeros((2, 3), int)}, TypeError, "mask must consist of booleans, True where a cell of X is unknown, b"),
+    ({"mask": np.zeros(6, bool)}, ValueError, "Expected 2D array, got 1D array instead: mask has shape (6,)"),
     ({"sample_weight": [1, 2, 3]}, InputError, "sample_weight has shape (3,), but X has 2 rows; pass one weight per r"),
     ({"sample_weight": [[1, 2]]}, InputError, "sample_weight has shape (1, 2), but X has 2 rows"),
     ({"sample_weight": [1, 0.5]}, InputError, "the weight of row 1 is 0.5 (1 in all); multiply all weights by a numbe"),

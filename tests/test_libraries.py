@@ -59,6 +59,7 @@ def test_data_frames_name_the_extra(monkeypatch):
     for convert in (table.to_pandas, annotations.to_pandas, model.to_frame, model.to_rules):
         with pytest.raises(MissingLibrary, match=r'data frames need pandas; .*pip install "bitatoms\[pandas\]"'):
             convert()
+    assert model.patterns()  # lists need no other library
 
 
 def test_required_libraries_are_named_in_python_and_on_the_command_line():

@@ -10,7 +10,6 @@ import pytest
 
 import bitatoms
 
-ROOT = Path(__file__).parents[1]
 HEAVY = {"numba", "sklearn", "scipy", "matplotlib", "dask", "pandas", "polars"}
 
 
@@ -68,8 +67,3 @@ def test_warnings_are_suppressed_only_where_one_thing_runs_at_a_time():
     }
     programs = {"cli/app.py", "compare/runner.py", "compare/third_party.py"}
     assert users == programs | {"baselines/thresholded.py"}  # scikit-learn's NMF has no option for it
-
-
-def test_citation_states_the_version():
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"\nversion: {bitatoms.__version__}\n" in citation

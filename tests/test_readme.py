@@ -1,6 +1,5 @@
 """The README and the docs pages: their code and commands run, and the files and make targets they name exist."""
 
-import importlib.util
 import re
 import sys
 from functools import cache, partial
@@ -37,7 +36,6 @@ def run_blocks(page, language, names):
         exec(compile(block, f"{page}, block {number}", "exec"), names)
 
 
-TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
 COMMAND_LINE = ROOT / "docs/reference/command-line.md"  # its headings are made when the site is built
 LONG_COMMAND = "bitatoms compare digits planted-or planted-xor planted-dense halftone baskets -o comparison"
 
@@ -85,41 +83,6 @@ def use_small_data(monkeypatch):
     api = SimpleNamespace(datasets=SimpleNamespace(anes96=anes96))
     monkeypatch.setitem(sys.modules, "statsmodels", SimpleNamespace(api=api))
     monkeypatch.setitem(sys.modules, "statsmodels.api", api)
-
-
-@pytest.fixture
-def run_pages():
-    """Return the program that runs the tutorials in full."""
-    spec = importlib.util.spec_from_file_location("run_pages", ROOT / "docs/tutorials/run_pages.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_output_of_tutorials_is_compared_and_written(run_pages, monkeypatch, tmp_path):
-    """The words are the same, numbers within 2 %; pictures that no code saves and absent libraries are reported."""
-    monkeypatch.chdir(tmp_path)
-    page = tmp_path / "page.md"
-    shown = "# Title\n\n```python\nprint('bits', n := 1000)\n```\n\n```text\nbits {}\n```\n\n```python\nn += 1\n```\n"
-    for printed in ("bits 1000", "bits  1019", "bits 1031", "bit 1000", "bits 1000 1"):
-        page.write_text(shown.replace("bits {}", printed), encoding="utf-8")
-        text, differences = run_pages.run(page)
-        assert text == shown.format(1000)
-        same = printed in {"bits 1000", "bits  1019"}
-        assert differences == ([] if same else ["page.md, line 4: the code prints\nbits 1000\n"])
-    page.write_text("![x](pictures/absent.png)\n", encoding="utf-8")
-    assert run_pages.run(page)[1] == ["page.md: the code does not save absent.png"]
-    page.write_text("```python\nx = 1\n```\n\n```python no_such_library\nx = 2\n```\n\n```python numpy\n```\n")
-    assert run_pages.missing_libraries(page) == ["no_such_library"]
-
-
-def test_tutorials_that_show_output_are_run_in_full(run_pages):
-    """A text block directly after code is its output; the program runs all pages with such blocks."""
-    blocks = {page.name: list(run_pages.BLOCKS.finditer(page.read_text(encoding="utf-8"))) for page in TUTORIALS}
-    with_output = {name for name, found in blocks.items() if any(block["output"] is not None for block in found)}
-    assert with_output == set(run_pages.PAGES)
-    shown = {name for page in TUTORIALS for name in run_pages.PICTURES.findall(page.read_text(encoding="utf-8"))}
-    assert shown == {picture.name for picture in (ROOT / "docs/tutorials/pictures").iterdir()}
 
 
 def test_the_pages_that_users_read_first_have_code():

@@ -92,16 +92,6 @@ def test_the_reference_of_the_command_line_has_every_command_and_option():
     assert sections["fit"].count("| `fast` |") == 1
 
 
-def test_links_out_of_docs_lead_to_pages_of_the_site():
-    links = extension("links")
-    source = ["[a](../../CONTRIBUTING.md#x) [b](search.md) [c](../../examples/gallery/plot_y.py) [d](../../LICENSE)"]
-    links.link_pages(None, "how-it-works/index", source)
-    assert source == ["[a](../contributing/index.md#x) [b](search.md) [c](../gallery/plot_y.rst) [d](../../LICENSE)"]
-    lines = ["See docs/tutorials/gpu.md. An array of shape (n_components_, n_features_in_)."]
-    links.link_docstring(None, "function", "f", None, None, lines)
-    assert lines == [r"See :doc:`/tutorials/gpu`. An array of shape (n_components\_, n_features_in\_)."]
-
-
 def test_examples_and_the_package_name_pages_that_exist():
     """`make docs` runs the examples; this is the part that takes no time."""
     examples = sorted((ROOT / "examples/gallery").glob("*.py"))

@@ -1,10 +1,8 @@
 """Scripts in benchmarks/ and examples/ find all names that they import, and each benchmark is part of a quick run."""
 
-import ast
 import json
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -48,17 +46,3 @@ def test_each_benchmark_is_part_of_a_quick_run(imported):
     assert set(listed) <= set(benchmarks)
     programs = {name for name, path in benchmarks.items() if "\ndef main(" in path.read_text(encoding="utf-8")}
     assert programs <= {"bench.py", *listed}, "add each script to SCRIPTS in benchmarks/bench.py"
-
-
-@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.name)
-def test_an_example_of_the_gallery_uses_names_that_exist(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    imports = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    names = {}
-    exec(compile(ast.Module(imports, []), path.name, "exec"), names)
-    assert names["ba"] is import_module("bitatoms")
-    used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    public = [name for name in used if name.startswith("ba.") and name.replace(".", "").isidentifier()]
-    assert public
-    for name in public:
-        eval(name, names)

@@ -77,7 +77,6 @@ def test_errors_about_stores_suggest_commands(bitatoms, tmp_path):
 OPTION = re.compile(r"--[a-z-]+ [^ ;]+")
 ORDERS = {  # each with its number of rows
     "long table": ("who,what\n" + "ann,soap\nbob,milk\nbob,tea\ncyd,milk\ncyd,tea\n" * 2, 3),
-    "quantities": ("who,what,quantity\n" + "ann,soap,2\nbob,milk,1\nbob,tea,1\ncyd,tea,3\n" * 2, 3),
     "baskets": ("soap,,tea\nmilk,tea,\nmilk,tea,\nsoap,jam,\n", 4),
 }
 
@@ -94,21 +93,11 @@ def test_the_options_that_an_error_names_read_lists_of_items(bitatoms, tmp_path,
     assert (set(table.columns) - {"jam"}, len(table)) == ({"soap", "milk", "tea"}, n_rows)
 
 
-CONTROLS = ["\x1b[31mred.csv", "\x07 bell.parquet", "two\nlines.csv", "tab\t.parquet", "\u202eturned.csv"]
-
-
-@pytest.mark.parametrize("column", [*CONTROLS, "back\\slash.csv", "it's.parquet"])
-def test_a_column_with_control_characters_is_dropped_as_advised(bitatoms, column):
-    pandas = pytest.importorskip("pandas")
-    name, _, ending = column.rpartition(".")
-    frame = pandas.DataFrame({"a": [0, 1], name: ["Bonn", "Ulm"], "b": [1, 0]})
-    if ending == "csv":
-        frame.to_csv("table.csv", index=False)
-    else:
-        pytest.importorskip("pyarrow")
-        frame.to_parquet("table.parquet")
-    code, _, stderr = bitatoms("convert", f"table.{ending}", "out.npz")
+@pytest.mark.parametrize("column", ["\x1b[31mred", "two\nlines", "tab\t", "\u202eturned", "back\\slash", "it's"])
+def test_a_column_with_control_characters_is_dropped_as_advised(bitatoms, column, tmp_path):
+    (tmp_path / "table.csv").write_text(f'a,"{column}",b\n0,Bonn,1\n1,Ulm,0\n', encoding="utf-8")
+    code, _, stderr = bitatoms("convert", "table.csv", "out.npz")
     assert code == 2
     advised = stderr[stderr.index("--without") :]
-    assert bitatoms("convert", f"table.{ending}", "out.npz", *shlex.split(advised)) == (0, ANY, "")
+    assert bitatoms("convert", "table.csv", "out.npz", *shlex.split(advised)) == (0, ANY, "")
     assert ba.read("out.npz").columns == ("a", "b")

@@ -30,15 +30,6 @@ def test_rules_are_printed_as_sentences(bitatoms, baskets):
     assert (code, out) == (0, none)
 
 
-def test_itemsets_have_their_share_of_the_rows(baskets):
-    pytest.importorskip("pandas")
-    model, table = baskets
-    frame, X = model.to_itemsets(table), table.to_dense() == 1
-    assert len(frame) > 5
-    columns = [[table.columns.index(item) for item in items] for items in frame["itemsets"]]
-    np.testing.assert_allclose(frame["support"], [X[:, own].all(axis=1).mean() for own in columns])
-
-
 def test_rules_are_written_and_printed_as_json(bitatoms, baskets, tmp_path):
     rules = baskets.model.rules(baskets.table, min_confidence=0.5)
     how = ("rules", "model.npz", "table.csv", "--min-confidence", "0.5")
@@ -72,13 +63,6 @@ def test_items_are_recommended_as_text_csv_and_json(bitatoms, baskets, tmp_path)
     assert result["rows"] == 300
     assert result["recommendations"][7]["row"] == "basket 7"
     assert [item["item"] for item in result["recommendations"][7]["items"]] == items[7].tolist()
-
-
-def test_numbers_of_one_row_are_in_the_singular(bitatoms, tmp_path):
-    (tmp_path / "one.csv").write_text("".join((tmp_path / "table.csv").read_text().splitlines(keepends=True)[:2]))
-    printed = {"recommend": "recommendations for 1 row\n", "transform": "codes of 1 row by ", "score": "1 row takes "}
-    for command, part in printed.items():
-        assert part in bitatoms(command, "model.npz", "one.csv", "-o", "out.csv")[1]
 
 
 def test_the_rows_that_fit_worst_are_printed_with_their_wrong_cells(bitatoms, baskets):

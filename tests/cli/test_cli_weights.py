@@ -101,33 +101,19 @@ def test_invalid_weights(bitatoms, tmp_path, weight, message):
 X = ba.datasets.planted(300, 40, 12, code_density=0.3, noise=0.15, random_state=2).X
 
 
-@pytest.fixture
-def packed(tmp_path):
-    """Write a table as a file and as a packed store."""
-    pytest.importorskip("zarr")
-    ba.write(ba.Table(ba.BitMatrix.from_dense(X)), tmp_path / "rows.npz")
-    ba.pack(tmp_path / "rows.npz", tmp_path / "rows.zarr")
-
-
-def recounted(codes):
-    """Assert that the counts of model.npz are those of codes, and return the codes."""
-    model = ba.load("model.npz").as_model()
-    codes = ba.read(codes).bits
-    np.testing.assert_array_equal(codes.column_weights(), model.uses)
-    wrong = reconstruct(codes, model.atoms, model.bias, model.algebra).to_dense() != X
-    np.testing.assert_array_equal(wrong.sum(axis=0), model.wrong)
-    return codes
-
-
-@pytest.mark.usefixtures("packed")
-@pytest.mark.parametrize("rows", ["rows.npz", "rows.zarr"])
-@pytest.mark.parametrize("how", [(), ("--search-rows", "150")], ids=["all rows", "a sample"])
+@pytest.mark.parametrize(("rows", "how"), [("rows.npz", ()), ("rows.zarr", ("--search-rows", "150"))])
 def test_the_counts_of_a_model_are_those_of_the_codes_that_fit_writes_and_its_report_shows(
     bitatoms, tmp_path, rows, how
 ):
+    pytest.importorskip("zarr")
+    ba.write(X, "rows.npz")
+    ba.pack("rows.npz", "rows.zarr")
     written = ("-o", "model.npz", "--codes", "codes.npz", "--report", "fit.html")
     assert bitatoms("fit", rows, *written, "--algebra", "xor", *how)[0] == 0
-    codes = recounted("codes.npz")
+    model, codes = ba.load("model.npz").as_model(), ba.read("codes.npz").bits
+    np.testing.assert_array_equal(codes.column_weights(), model.uses)
+    wrong = reconstruct(codes, model.atoms, model.bias, model.algebra).to_dense() != X
+    np.testing.assert_array_equal(wrong.sum(axis=0), model.wrong)
     page = (tmp_path / "fit.html").read_text(encoding="utf-8")
     np.testing.assert_array_equal(bits_of(data_of(page)["rows"]["codes"], *codes.shape), codes.to_dense())
     assert "with the patterns that the fit gave them" in page
@@ -135,14 +121,3 @@ def test_the_counts_of_a_model_are_those_of_the_codes_that_fit_writes_and_its_re
     assert ba.read("again.npz").bits != codes  # this table shows the difference
     assert bitatoms("report", "model.npz", "rows.npz", "-o", "again.html")[0] == 0
     assert "does not hold the codes of its fit" in (tmp_path / "again.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.usefixtures("packed")
-def test_codes_of_a_store_in_another_store(bitatoms, tmp_path):
-    how = ("--search-rows", "150", "--algebra", "xor", "--checkpoint", "checkpoint", "-o", "model.npz", "--codes")
-    assert bitatoms("fit", "rows.zarr", *how, "codes.zarr")[0] == 0
-    codes = recounted("codes.zarr")
-    assert not list((tmp_path / "checkpoint").glob("codes-*.bin"))  # removed after use
-    # A finished fit is resumed: the passes are repeated for their codes.
-    assert bitatoms("fit", "rows.zarr", *how, "codes.npz", "--resume")[0] == 0
-    assert recounted("codes.npz") == codes

@@ -89,19 +89,20 @@ CALLS = [
     ("pack table.csv -o x.zarr --max-memory 1GB -f csv", READING | {"format": "csv", "max_memory": "1GB"}),
     ("crossvalidate table.csv", SEARCH | DEVICE | {"n_folds": 5, "share": 0.1, "random_state": 0}),
     (
-        "crossvalidate table.csv --algebra or --search paper --max-time 3 --seed 4 --folds 2 --share 0.3 -j 2",
-        DEVICE | {
+        "crossvalidate table.csv --algebra or --search paper --max-time 3 --seed 4 --folds 2 --share 0.3 -j 2 "
+        "--device auto",
+        {
             "algebra": "or", "search": "paper", "max_time": 3.0, "n_folds": 2, "share": 0.3, "random_state": 4,
-            "n_jobs": 2,
+            "n_jobs": 2, "device": "auto",
         },
     ),
     ("stability table.csv", RESAMPLING | SEARCH | DEVICE | {"n_components": "mdl"}),
     (
         "stability table.csv -k 2 --algebra or --search paper --max-time 3 --seed 4 --resamples 5 --share 0.7 "
-        "--threshold 0.6 --max-memory 1GB -j 2",
-        DEVICE | {
+        "--threshold 0.6 --max-memory 1GB -j 2 --device auto",
+        {
             "n_components": 2, "algebra": "or", "search": "paper", "max_time": 3.0, "random_state": 4, "share": 0.7,
-            "n_resamples": 5, "threshold": 0.6, "max_memory": "1GB", "n_jobs": 2,
+            "n_resamples": 5, "threshold": 0.6, "max_memory": "1GB", "n_jobs": 2, "device": "auto",
         },
     ),
     ("stability table.csv model.npz", RESAMPLING | DEVICE),
@@ -124,25 +125,25 @@ CALLS = [
     ),
     ("report model.npz table.csv", REPORT),
     (
-        "report model.npz table.csv --title T --row a --row 3 --groups g --max-rows 7 -j 2",
-        REPORT | {"title": "T", "rows": ("a", "3"), "groups": "g", "max_rows": 7, "n_jobs": 2},
+        "report model.npz table.csv --title T --row a --row 3 --groups g --max-rows 7 -j 2 --device auto",
+        REPORT | {"title": "T", "rows": ("a", "3"), "groups": "g", "max_rows": 7, "n_jobs": 2, "device": "auto"},
     ),
     ("denoise picture.pbm -o x.pbm", PICTURES | DEVICE | {"noise": None}),
     (
         "denoise picture.pbm -o x.pbm --noise 0.1 --block-sizes 4,5 --stride 3 --algebra or --search paper "
-        "--max-time 3 --seed 4 -j 2",
-        DEVICE | {
+        "--max-time 3 --seed 4 -j 2 --device auto",
+        {
             "noise": 0.1, "block_sizes": (4, 5), "stride": 3, "algebra": "or", "search": "paper", "max_time": 3.0,
-            "random_state": 4, "n_jobs": 2,
+            "random_state": 4, "n_jobs": 2, "device": "auto",
         },
     ),
     ("inpaint picture.pbm --mask picture.pbm -o x.pbm", PICTURES | DEVICE),
     (
         "inpaint picture.pbm --mask picture.pbm -o x.pbm --block-sizes 4 --stride 3 --algebra or --search paper "
-        "--max-time 3 --seed 4 -j 2",
-        DEVICE | {
+        "--max-time 3 --seed 4 -j 2 --device auto",
+        {
             "block_sizes": (4,), "stride": 3, "algebra": "or", "search": "paper", "max_time": 3.0, "random_state": 4,
-            "n_jobs": 2,
+            "n_jobs": 2, "device": "auto",
         },
     ),
     ("compare table.csv", COMPARISON),

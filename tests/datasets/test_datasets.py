@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import naive
-from bitatoms import BitMatrix
+from bitatoms import BitMatrix, datasets
 from bitatoms.datasets import baskets, cut_blocks, digits, dither, genotypes, halftone, planted, stitch_blocks
 from bitatoms.datasets.synthetic_genotypes import POPULATIONS
 
@@ -132,6 +132,13 @@ def test_synthetic_tables_depend_on_the_seed(make):
     assert make(40, random_state=3) != make(40, random_state=4)
     assert make(0).shape[0] == 0
     assert make(1).shape[0] == 1
+
+
+def test_customers_are_reproducible_and_lack_some_values():
+    frame = datasets.customers(50, random_state=3)
+    assert frame == datasets.customers(50, random_state=3) != datasets.customers(50, random_state=4)
+    assert [len(values) for values in frame.values()] == [50] * 7
+    assert any(None in values for values in frame.values())
 
 
 def test_default_tables_do_not_change():

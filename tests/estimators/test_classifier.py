@@ -52,16 +52,12 @@ def quickly_fitted(split):
 
 
 def test_missing_values_are_unknown_cells(split):
-    hidden = [np.random.default_rng(1).random(table.shape) < 0.25 for table in (split[0], split[2])]
-    found = []
-    for values in (
-        [np.ma.masked_array(table ^ mask, mask) for table, mask in zip((split[0], split[2]), hidden, strict=True)],
-        [np.where(mask, np.nan, table) for table, mask in zip((split[0], split[2]), hidden, strict=True)],
-    ):
-        fitted = quick().fit(values[0], split[1])
-        assert fitted.score(values[1], split[3]) > 0.8
-        found.append(fitted.codelengths(values[1]))
-    np.testing.assert_array_equal(found[0], found[1])  # values under the mask have no influence
+    random = np.random.default_rng(1)
+    rows, new = (np.where(random.random(table.shape) < 0.25, np.nan, table) for table in (split[0], split[2]))
+    fitted = quick().fit(rows, split[1])
+    assert fitted.score(new, split[3]) > 0.8
+    bits = BitMatrix.from_dense(new, missing="unknown")
+    np.testing.assert_array_equal(fitted.codelengths(bits), fitted.codelengths(new))
     assert get_tags(fitted).input_tags.allow_nan
 
 
@@ -154,11 +150,10 @@ def test_priors(split):
     assert (never.predict_proba(new)[:, 0] == 0).all()
 
 
-@pytest.mark.parametrize("as_type", [csr_array, BitMatrix.from_dense, lambda X: X.astype(bool), lambda X: X.tolist()])
-def test_any_type_of_table_and_number_of_threads_gives_the_same_result(quickly_fitted, split, as_type):
+def test_any_type_of_table_and_number_of_threads_gives_the_same_result(quickly_fitted, split):
     X, y, new, _ = split
-    other = quick(n_models=2, n_jobs=3).fit(as_type(X), y.tolist())
-    np.testing.assert_array_equal(other.codelengths(as_type(new)), quickly_fitted.codelengths(new))
+    other = quick(n_models=2, n_jobs=3).fit(csr_array(X), y.tolist())
+    np.testing.assert_array_equal(other.codelengths(new.tolist()), quickly_fitted.codelengths(new))
     assert other.temperature_ == quickly_fitted.temperature_
     scaled = quick(n_models=2, binarize=0.5).fit(X * 0.8, y)
     np.testing.assert_array_equal(scaled.codelengths(new * 0.8), quickly_fitted.codelengths(new))
@@ -170,18 +165,6 @@ def test_columns_are_matched_by_name(quickly_fitted, split):
     model = quick(n_models=2).fit(table, y)
     assert model.feature_names_in_.tolist() == list(model.models_[0][0].columns) == list(table.columns)
     np.testing.assert_array_equal(model.codelengths(rows.iloc[:, ::-1]), quickly_fitted.codelengths(new))
-
-
-@pytest.mark.parametrize(
-    ("labels", "dtype"), [([3, 7, 9], np.int64), (["a", "b", "c"], object), ([0.0, 1.0, 2.0], np.float32)]
-)
-def test_labels_of_any_dtype(quickly_fitted, split, labels, dtype):
-    X, y, new, _ = split
-    labels = np.array(labels, dtype)
-    model = quick(n_models=2).fit(X, labels[np.searchsorted(["ash", "birch", "cedar"], y)])
-    assert model.classes_.dtype == dtype
-    expected = labels[np.searchsorted(["ash", "birch", "cedar"], quickly_fitted.predict(new))]
-    np.testing.assert_array_equal(model.predict(new), expected)
 
 
 def test_a_class_of_one_row_and_a_table_of_one_class():

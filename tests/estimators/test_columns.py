@@ -104,12 +104,8 @@ def test_items_of_transactions(tmp_path):
         codes = model.transform(tmp_path / "some.basket")
     np.testing.assert_array_equal(codes, model.transform(tmp_path / "all.basket")[first])
     store = ba.pack(tmp_path / "some.basket", tmp_path / "some.zarr")
-    for given in (store, ba.read(tmp_path / "some.basket")):
-        with pytest.warns(InputWarning, match="'new'"):
-            np.testing.assert_array_equal(model.transform(given), codes)
-    (tmp_path / "other.basket").write_text("gin,rum\ngin\n")
-    with pytest.raises(ValueError, match=r"other\.basket has no column .*: it has 'gin', 'rum', and the model"):
-        model.transform(tmp_path / "other.basket")
+    with pytest.warns(InputWarning, match="'new'"):
+        np.testing.assert_array_equal(model.transform(store), codes)
     (tmp_path / "empty.basket").write_text("\n\n")
     assert model.transform(tmp_path / "empty.basket").shape == (2, 2)
 

@@ -63,12 +63,6 @@ def fitted(tables):
     return BinaryDictionaryLearning(5, search="paper", coder="greedy", random_state=0).fit(tables[0])
 
 
-@pytest.fixture(scope="module", params=[PAPER, {}, {"search": "thorough"}], ids=["paper", "fast", "thorough"])
-def any_fitted(request, tables):
-    """Return an estimator with five atoms, fitted by each search."""
-    return BinaryDictionaryLearning(5, **request.param, random_state=0).fit(tables[0])
-
-
 # --- what is learned
 
 
@@ -155,7 +149,7 @@ def test_transform_agrees_with_the_oracle(tables, algebra, coder, limits):
     assert codes.dtype == np.uint8
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(matrices(st.sampled_from((1, 2, 17, 65))), st.sampled_from(ALGEBRAS), st.sampled_from(("mob", "k-prox")), SEEDS)
 def test_fit_transform_equals_fit_and_transform(X, algebra, update, seed):
     for how in ({"update": update, "start_components": 2, **PAPER}, {}):
@@ -224,55 +218,37 @@ def test_score_is_minus_the_bits_per_sample(tables, algebra):
     assert estimator.score(new, np.zeros(100)) == estimator.score(new)
 
 
-def test_soft_codes_are_differences_of_scores(tables, any_fitted):
+def test_soft_codes_are_differences_of_scores(tables, fitted):
     """Each is what the score of the sample loses, or would gain: bits without the atom less bits with it."""
-    new, model, workers = BitMatrix.from_dense(tables[1]), any_fitted.as_model(), Workers(1)
-    codes = any_fitted.transform(new)
-    soft = any_fitted.decision_function(new)
+    new, model, workers = BitMatrix.from_dense(tables[1]), fitted.as_model(), Workers(1)
+    codes = fitted.transform(new)
+    soft = fitted.decision_function(new)
     assert soft.shape == codes.shape
     assert soft.dtype == np.float64
     for k in range(codes.shape[1]):
         toggled = codes.copy()
         toggled[:, k] ^= 1
         scores = -model.row_bits(new, BitMatrix.from_dense(toggled), workers)
-        lost = any_fitted.score_samples(new) - scores
+        lost = fitted.score_samples(new) - scores
         np.testing.assert_allclose(soft[:, k], np.where(codes[:, k], lost, -lost), atol=1e-9)
 
 
 # --- with other libraries
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_set_output(tables, library):
-    module = pytest.importorskip(library)
-    X, new = tables
-    estimator = BinaryDictionaryLearning(4, random_state=0, **PAPER).set_output(transform=library)
-    codes = estimator.fit(X).transform(new)
-    assert isinstance(codes, module.DataFrame)
-    assert list(codes.columns) == estimator.get_feature_names_out().tolist()
-    np.testing.assert_array_equal(codes.to_numpy(), estimator.set_output(transform="default").transform(new))
-    assert isinstance(estimator.set_output(transform=library).fit_transform(X), module.DataFrame)
-    if library == "pandas":
-        index = [f"row {j}" for j in range(len(new))]
-        assert estimator.transform(module.DataFrame(new, index=index)).index.tolist() == index
+def test_set_output_keeps_the_index(tables, fitted):
+    """The checks of scikit-learn have data frames of both libraries."""
+    pandas = pytest.importorskip("pandas")
+    index = [f"row {j}" for j in range(100)]
+    codes = clone(fitted).set_output(transform="pandas").fit(tables[0]).transform(pandas.DataFrame(tables[1], index))
+    assert codes.index.tolist() == index
+    np.testing.assert_array_equal(codes.to_numpy(), fitted.transform(tables[1]))
 
 
 # --- tables of many kinds
 
 
-@pytest.mark.parametrize(
-    "as_type",
-    [
-        lambda X: X.astype(bool),
-        lambda X: X.astype(np.float32),
-        np.ndarray.tolist,
-        np.asfortranarray,
-        csr_matrix,
-        BitMatrix.from_dense,
-        lambda X: pytest.importorskip("pandas").DataFrame(X == 1),
-        *[lambda X, kind=kind: csr_array(X).asformat(kind) for kind in ("bsr", "coo", "csc", "csr", "dok", "lil")],
-    ],
-)
+@pytest.mark.parametrize("as_type", [np.float32, np.ndarray.tolist, csr_matrix, BitMatrix.from_dense])
 def test_any_type_of_table_gives_the_same_bits(tables, fitted, as_type):
     X, new = (as_type(table) for table in tables)
     estimator = clone(fitted).fit(X)
@@ -281,26 +257,9 @@ def test_any_type_of_table_gives_the_same_bits(tables, fitted, as_type):
     np.testing.assert_array_equal(estimator.transform(new), fitted.transform(tables[1]))
     np.testing.assert_array_equal(estimator.score_samples(new), fitted.score_samples(tables[1]))
     assert estimator.n_features_in_ == 65
-    result = factorize(X, 5, coder="greedy", random_state=0, **PAPER)
-    np.testing.assert_array_equal(result.atoms.to_dense(), fitted.components_)
 
 
-# --- interrupts
-
-
-def test_interrupt_leaves_the_best_model(tables):
-    def interrupt(row):
-        if row.round == 2:
-            raise KeyboardInterrupt
-
-    estimator = BinaryDictionaryLearning(start_components=2, callbacks=interrupt, random_state=0, **PAPER)
-    with pytest.raises(KeyboardInterrupt):  # and no warning, which would be an error here
-        estimator.fit(tables[0])
-    assert len(estimator.history_) == 2
-    assert estimator.codelength_.total == min(row.bits for row in estimator.history_)
-    codes = estimator.transform(tables[1])
-    expected = naive.code(tables[1], estimator.components_, np.zeros_like(codes), "bmp", "xor")
-    np.testing.assert_array_equal(codes, expected)
+# --- batches
 
 
 def test_partial_fit():
@@ -319,7 +278,7 @@ def test_partial_fit():
     assert (model.n_features_in_, model.as_model().n_samples) == (40, 1800)
 
 
-@pytest.mark.parametrize("random_state", [int, np.random.RandomState, np.random.default_rng])
+@pytest.mark.parametrize("random_state", [int, np.random.default_rng])
 def test_partial_fit_that_raises_leaves_the_estimator_as_it_was(random_state):
     X = planted(300, 30, 4, code_density=0.4, noise=0.02, random_state=0).X
     errors = []

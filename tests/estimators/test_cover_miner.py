@@ -1,6 +1,5 @@
 """CoverMiner: roles of new users, and limits of roles by name."""
 
-import inspect
 import pickle
 
 import numpy as np
@@ -22,10 +21,6 @@ def table():
 @pytest.fixture(scope="module")
 def miner(table):
     return CoverMiner(random_state=0, max_iter=2).fit(table)
-
-
-def test_parameters_equal_those_of_cover():
-    assert list(inspect.signature(CoverMiner).parameters) == list(inspect.signature(ba.cover).parameters)[1:]
 
 
 def test_roles_are_those_of_cover(table, miner):

@@ -8,7 +8,6 @@ from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -45,14 +44,6 @@ def test_columns_that_are_left_out():
         encoder.transform(frame | {"other": [1] * 40})
     with pytest.raises(ba.InputError, match='without="week": there is no such column'):
         encoder.set_params(without="week").fit(frame)
-
-
-def test_parameters_and_clones():
-    encoder = clone(ba.CategoryEncoder(bins=3))
-    assert encoder.get_params() == {"as_category": (), "as_number": (), "bins": 3, "without": ()}
-    assert encoder.set_params(bins=5).bins == 5
-    with pytest.raises(NotFittedError):
-        encoder.transform(FRAME)
 
 
 @pytest.mark.parametrize("container", [dict, "pandas"])

@@ -1,8 +1,5 @@
 """Patterns as data frames: `to_frame` of estimators and models, with the names of pattern files and --json."""
 
-import csv
-import json
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +7,6 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.core.recurrence import Recurrence
-from bitatoms.io.patterns import write_patterns
-from bitatoms.libraries import MissingLibrary
 from support.zoo import specimen
 
 pd = pytest.importorskip("pandas")
@@ -41,16 +36,6 @@ def test_one_row_per_atom_with_the_values_of_patterns_and_counts_of_the_table():
     assert frame[["recurs", "span"]].isna().all(axis=None)
     types = {"atom": "int64", "rows": "int64", "complete": "Int64", "lift": "float64", "recurs": "float64"}
     assert {name: str(frame[name].dtype) for name in types} == types
-
-
-def test_files_and_json_have_the_same_names(model, tmp_path):
-    write_patterns(model.as_model(), tmp_path / "patterns.csv")
-    write_patterns(model.as_model(), tmp_path / "patterns.json")
-    with open(tmp_path / "patterns.csv", newline="") as file:
-        assert next(csv.reader(file)) == COLUMNS[:-2]
-    values = json.loads((tmp_path / "patterns.json").read_text(encoding="utf-8"))
-    assert set(values[0]) == set(COLUMNS) - {"span"}
-    assert [value["size"] for value in values] == model.to_frame()["size"].tolist()
 
 
 def test_what_is_unknown_is_missing(model):
@@ -99,12 +84,3 @@ def test_atoms_of_classes():
     assert frame["model"].tolist() == [1, 1, 2, 2] * 2
     assert frame["atom"].tolist() == [1, 2] * 4
     assert all(name.startswith("pixel ") for features in frame["features"] for name in features)
-
-
-def test_without_pandas_patterns_and_rules_are_lists(model, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    for method in (model.to_frame, model.to_rules):
-        with pytest.raises(MissingLibrary, match=r'data frames need pandas; .* pip install "bitatoms\[pandas\]"'):
-            method()
-    assert model.patterns()
-    assert model.rules()

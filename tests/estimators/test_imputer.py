@@ -2,18 +2,20 @@
 
 import threading
 from functools import partial
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.naive_bayes import BernoulliNB
-from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 import bitatoms as ba
 from bitatoms import BinaryImputer
 from bitatoms.core.profiles import ProfilePlan, fit_profiles
 from bitatoms.datasets import planted
+from bitatoms.errors import InputWarning
+from bitatoms.rows.budget import MemoryLimitError
+from bitatoms.rows.memory import MemoryRows
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -96,6 +98,23 @@ def test_other_columns_of_a_variable_do_not_tell_a_hidden_value(monkeypatch, mos
     assert list(fair) == ["atoms", "neighbours", "profiles"][: 2 if most_known == 100 else 3]
 
 
+def test_large_tables_are_judged_on_columns_that_vary(monkeypatch):
+    monkeypatch.setattr("bitatoms.estimators.imputer._MOST_KNOWN", 100)
+    monkeypatch.setattr("bitatoms.estimators.imputer._PART_COLUMNS", 10)
+    random = np.random.default_rng(0).random((128, 12)) < 0.5
+    X = np.hstack([np.ones((128, 30)), random])  # columns of ones are predicted at no cost
+    scores = BinaryImputer(random_state=0).fit(X).scores_
+    assert min(each.log_loss for each in scores.values()) > 0.95
+
+
+def test_a_search_without_a_complete_pass_leaves_the_model_of_the_sample(monkeypatch):
+    monkeypatch.setattr(MemoryRows, "run_pass", Mock(side_effect=MemoryLimitError("too small for a pass")))
+    X = planted(300, 20, 3, code_density=0.4, noise=0, random_state=0).X
+    with pytest.warns(InputWarning, match="too small for a pass"):
+        imputer = BinaryImputer(method="atoms", search_rows=100, random_state=0).fit(X)
+    assert (imputer.model_.n_samples, imputer.model_.ended) == (89, "max_memory")  # 11 rows are held out
+
+
 @pytest.mark.parametrize("method", ["atoms", "neighbours", "profiles"])
 def test_a_column_without_known_values_is_filled_with_zeros(method):
     X = np.where(np.arange(5) == 2, np.nan, planted(60, 5, 1, noise=0, random_state=0).X)
@@ -105,18 +124,6 @@ def test_a_column_without_known_values_is_filled_with_zeros(method):
     assert (imputer.predict_cell_proba(X)[:, 2] == 0.5).all()
     X[:, 2] = 1
     assert imputer.transform(X)[:, 2].all()  # known values stay
-
-
-def test_a_pipeline_and_data_frames(hidden):
-    pd = pytest.importorskip("pandas")
-    factors, _, X = hidden
-    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
-    imputer = BinaryImputer(method="profiles", random_state=0).set_output(transform="pandas")
-    completed = imputer.fit_transform(frame)
-    assert list(completed.columns) == list(imputer.get_feature_names_out()) == list(frame.columns)
-    assert not completed.isna().any().any()
-    pipeline = make_pipeline(BinaryImputer(method="profiles", random_state=0), BernoulliNB())
-    assert pipeline.fit(X, factors.codes[:, 0]).score(X, factors.codes[:, 0]) > 0.9
 
 
 class HeldGenerator(np.random.Generator):

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 import bitatoms as ba
+from bitatoms.images.channel import clean_probability, denoised, estimate_noise
 from bitatoms.images.denoising import combine
 from bitatoms.images.neighbors import held_out_share, neighbor_contexts
-from support.strategies import random_bits
 
 NOISE = 0.05
 
@@ -69,10 +71,6 @@ def test_a_given_noise_decides(noisy):
     assert few < many
 
 
-def test_random_pixels_have_no_repetition():
-    assert ba.denoise(random_bits(0, 60, 60, 0.5), block_sizes=4, random_state=0).repetition < 0.05
-
-
 @pytest.mark.parametrize(("shape", "value"), [((1, 1), 0), ((1, 9), 1), ((3, 2), 0), ((7, 30), 1)])
 def test_pictures_of_one_color_and_small_ones_do_not_change(shape, value):
     result = ba.denoise(np.full(shape, value, np.uint8), random_state=0)
@@ -88,3 +86,32 @@ def test_predictions_of_neighbours_do_not_depend_on_the_pixel():
     shares = (held_out_share(each, neighbor_contexts(each, 4)) for each in (image, changed))
     first, second = (share[5, 7] for share in shares)
     assert first == second
+
+
+# --- the noise
+
+SHARES = st.floats(0, 1)
+
+
+@given(SHARES, st.floats(0.001, 0.49))
+def test_the_probability_follows_bayes_rule(prior, noise):
+    chance = prior * (1 - noise) + (1 - prior) * noise
+    for pixel in (False, True):
+        one, zero = (prior * (1 - noise), (1 - prior) * noise) if pixel else (prior * noise, (1 - prior) * (1 - noise))
+        found = clean_probability(np.array([pixel]), np.array([chance]), noise)[0]
+        assert found == pytest.approx(one / (one + zero), abs=1e-9)
+
+
+@given(SHARES, st.booleans())
+def test_without_noise_no_pixel_changes(chance, pixel):
+    image = np.array([pixel])
+    assert denoised(image, clean_probability(image, np.array([chance]), 0.0)) == image
+
+
+def test_the_noise_is_estimated_from_the_most_predictable_pixels():
+    rng = np.random.default_rng(0)
+    clean = rng.random((200, 200)) < 0.5
+    certain = rng.random(clean.shape) < 0.3
+    flipped = rng.random(clean.shape) < 0.07
+    chance = np.where(certain, np.where(clean, 0.9375, 0.0625), 0.5)
+    assert estimate_noise(clean ^ flipped, chance) == (flipped & certain).sum() / certain.sum()

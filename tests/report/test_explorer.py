@@ -13,7 +13,7 @@ from bitatoms.report import report_data, report_html
 from bitatoms.report.explorer import embedding as embedding_module
 from bitatoms.report.explorer.embedding import contents_of
 from bitatoms.report.explorer.ordering import block_orders, shared_ones
-from bitatoms.report.explorer.packing import base64_numbers
+from bitatoms.report.explorer.packing import base64_numbers, script_json
 from support.pages import Outline
 from support.scripts import bits_of, data_of, numbers_of
 from support.strategies import random_bits
@@ -30,6 +30,10 @@ def both(request):
 @pytest.mark.parametrize("numbers", [[], [0], [127, 128, 0, 16383, 16384, 2**40], range(300)])
 def test_numbers_are_packed(numbers):
     assert numbers_of(base64_numbers(numbers)) == [*numbers]
+
+
+def test_json_is_compact_and_cannot_end_a_script():
+    assert script_json({"a": [1, "</b>&"]}) == '{"a":[1,"\\u003c/b\\u003e\\u0026"]}'
 
 
 def test_codes_of_the_fit_are_shown_only_for_its_rows_in_their_order():

@@ -1,7 +1,6 @@
 """The building blocks of pages: PNG images, tables, text and ticks."""
 
 import re
-from importlib.resources import as_file, files
 from io import BytesIO
 
 import numpy as np
@@ -35,11 +34,9 @@ def test_png_is_read_by_pillow():
     assert np.array_equal(seen[:, :, 0] // 255, pixels)
 
 
-@given(st.text())
-def test_escaped_text_has_no_markup_characters(value):
-    shown = escape(truncated(value))
-    assert not set("<>\"'") & set(shown)
-    shown.encode("utf-8")
+def test_escaped_text_has_no_markup_characters():
+    shown = escape(truncated("<a href='x'>\"b\" & \ud800</a>"))
+    assert shown == "&lt;a href=&#x27;x&#x27;&gt;&quot;b&quot; &amp; \ufffd&lt;/a&gt;"
 
 
 @given(st.integers(1, 10**12))
@@ -56,10 +53,3 @@ def test_table_is_exported_as_csv_markdown_and_html():
     assert lines[1:] == ["| --- | ---: | ---: |", "| a\\|b< | 12,345 | 0.123 |", "| c | – | 1,234 |"]
     assert '<td class="number">12,345</td><td class="number">0.123</td>' in table.to_html("label")
     assert "a|b&lt;" in table.to_html("label")
-
-
-def test_scripts_and_styles_have_lines_of_at_most_120_characters():
-    with as_file(files("bitatoms")) as package:
-        texts = {file: file.read_text(encoding="utf-8") for end in ("js", "css") for file in package.rglob(f"*.{end}")}
-    assert len(texts) > 20
-    assert [file.name for file, text in texts.items() if max(map(len, text.splitlines())) > 120] == []

@@ -294,7 +294,8 @@ def test_the_rows(case):
         used = ", ".join(str(atom + 1) for atom in np.flatnonzero(page.codes[row])) or "–"
         assert cells[1:3] == [f"{bits[row]:,.0f}", used]
     described = re.findall(r"<li data-row='(\d+)'>.*?(<p class='facts'>.*?</p>)", page.source("rows"), re.DOTALL)
-    assert len(described) == 6
+    ranks = [round(quantile * (page.n_rows - 1)) for quantile in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)]
+    assert bits[[int(row) for row, _ in described]].tolist() == pytest.approx(np.sort(bits)[ranks].tolist())
     for row, facts in ((int(row), Outline(facts).text) for row, facts in described):
         cells = f"{n_wrong[row]} cell{'s' if n_wrong[row] > 1 else ''} wrong" if n_wrong[row] else "no cell wrong"
         assert facts.startswith(f"{bits[row]:,.0f} bit")
@@ -311,7 +312,12 @@ def test_the_unknown_cells(case):
         assert 'id="unknown"' not in page.html
         return
     shown = [row[1:] for row in page.tables("unknown") if row[1] != "unknown cells"]
-    expected = []
-    for counts, total in ((unknown.sum(axis=0), page.n_rows), (unknown.sum(axis=1), page.n_features)):
+    expected, further = [], []
+    for number, (axis, total) in enumerate((("column", page.n_rows), ("row", page.n_features))):
+        counts = unknown.sum(axis=number)
         expected += [[str(count), percent(count, total)] for count in np.sort(counts)[::-1][:15] if count]
+        others = np.count_nonzero(counts) - 15
+        if others > 0:
+            further.append(f"and {others} further {axis}{'s' if others > 1 else ''} with unknown cells")
     assert shown == expected
+    assert re.findall(r"and \d+ further .*? with unknown cells", page.text("unknown")) == further
