@@ -268,6 +268,7 @@ def test_interrupt_returns_the_best_result(table, n_components, algebra, search)
     assert_matches_oracle(result, table)
     assert len(result.history) == 2
     assert not result.converged
+    assert result.saved.tolist() == sorted(result.saved.tolist(), reverse=True)
     rounds = result.history if n_components == "mdl" else result.history[1:]
     assert result.codelength.total == min(row.bits for row in rounds)
 

@@ -109,6 +109,11 @@ def test_a_minute_unless_time_or_rounds_are_limited():
     assert resolve().plan.max_rounds == default
 
 
+def test_each_epoch_begins_with_fewer_starts_than_a_thorough_search():
+    plan = resolve(search="anytime").plan
+    assert (plan.starts, plan.from_look, plan.finalists) == ((32, 512, 0), False, 1)
+
+
 @pytest.mark.parametrize("how", [{"n_components": 5, "algebra": "or"}, {}])
 def test_reaching_its_limit_of_rounds_is_no_reason_to_warn(noisy, how):
     how = {**how, "search": "anytime", "max_iter": 12, "random_state": 3}

@@ -13,7 +13,7 @@ from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.search import branches
-from bitatoms.search.branches import Branches, places
+from bitatoms.search.branches import Branches, at_once, places
 from bitatoms.search.mdl_rounds import MdlSearch
 from bitatoms.search.population import CostedState
 from bitatoms.search.stopping import StoppingRule
@@ -162,6 +162,11 @@ def test_steps_after_one_that_ends_the_search_return_nothing(search):
 
         assert [len(states) for states in made.steps([one] * 4)] == [1, 1, 0, 0]
         assert len(made.context.monitor.history) == 2
+
+
+def test_steps_of_small_tables_and_steps_that_are_kept_are_made_one_after_the_other(monkeypatch):
+    monkeypatch.setattr(branches, "_MIN_CELLS", 10)
+    assert [at_once(9, False), at_once(10, False), at_once(9, True), at_once(10, True)] == [1, None, 1, 1]
 
 
 def test_with_a_journal_branches_are_made_one_after_the_other(search):

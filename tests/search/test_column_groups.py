@@ -52,6 +52,16 @@ def test_few_columns_are_grouped_by_what_they_have_in_common():
     assert [columns.tolist() for columns in groups] == [[0, 2], [1, 3, 4]]
 
 
+def test_equal_columns_are_divided_in_their_order():
+    """Two thirds of the columns are equal, and so are the others; groups have a third of all columns each."""
+    first, second = np.random.default_rng(0).random((2, 40)) < 0.5
+    is_second = np.arange(240) % 3 == 1
+    groups = groups_of(np.where(is_second, second[:, np.newaxis], first[:, np.newaxis]), 80)
+    equal = np.flatnonzero(~is_second)
+    wanted = [equal[:80].tolist(), equal[80:].tolist(), np.flatnonzero(is_second).tolist()]
+    assert sorted(columns.tolist() for columns in groups) == sorted(wanted)
+
+
 @pytest.mark.parametrize("value", [0, 1])
 def test_columns_that_are_all_the_same(value):
     assert len(groups_of(np.full((50, 300), value), 100)) == 3

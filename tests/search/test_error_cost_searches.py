@@ -10,7 +10,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import bitatoms as ba
+from bitatoms.core.block import Change
+from bitatoms.core.error_costs import ErrorCosts
+from bitatoms.core.objective import Objective
 from bitatoms.errors import InputError
+from bitatoms.search.exact_cover import remove_forbidden
+from support.contexts import search_context
 from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -124,6 +129,17 @@ def test_an_exact_cover_if_no_error_is_allowed():
     assert errors_of(X, result) == (0, 0)
     assert result.wrong_bits == 0
     assert "0 ones are missed at a cost of inf, 0 added at a cost of inf" in result.summary()
+
+
+@pytest.mark.parametrize(("n_forbidden", "n_covers"), [(3, 0), (20, 1)])
+def test_the_whole_table_is_covered_only_if_no_one_may_be_missed_or_added(n_forbidden, n_covers):
+    """The state found has no errors."""
+    X = np.kron(np.eye(4, dtype=np.uint8), np.ones((5, 5), np.uint8))
+    costs = ErrorCosts(np.full(20, math.inf), np.where(np.arange(20) < n_forbidden, math.inf, 2.0))
+    context = search_context(X, Objective(True, "or", costs=costs))
+    context.monitor.record(context.block(*map(ba.BitMatrix.from_dense, (X[::5], X[:, ::5]))), Change(), 0, "start")
+    remove_forbidden(context)
+    assert [row.move for row in context.monitor.history] == ["start", *["cover"] * n_covers]
 
 
 def test_a_wide_table_is_searched_with_costs_by_windows():

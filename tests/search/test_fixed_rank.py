@@ -13,8 +13,11 @@ import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize
 from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
-from bitatoms.search.fixed_rank import nearest_sampled
+from bitatoms.search.fixed_rank import nearest_sampled, refill
+from bitatoms.search.params import resolve
 from bitatoms.search.plan import NmfBudget
+from support.blocks import bits_of
+from support.contexts import search_context
 from support.plans import use_budget
 from support.results import ALGEBRAS, AWKWARD, SEARCHES, assert_matches_oracle, dense, every_algebra
 from support.strategies import SEEDS, matrices, random_bits
@@ -75,6 +78,17 @@ def test_the_warning_of_fewer_atoms_points_to_the_caller_unless_the_search_ended
             call()
         assert [warning.filename for warning in caught] == [__file__]
     assert factorize(X, 9, random_state=0, callbacks=lambda row: True).ended == "callback"
+
+
+@every_algebra
+def test_unused_atoms_are_replaced_by_atoms_grown_from_the_errors(algebra):
+    atoms = np.repeat(np.eye(4, dtype=np.uint8), 9, axis=1)
+    codes = np.repeat(np.eye(4, dtype=np.uint8), 5, axis=0)
+    params = resolve(4, algebra=algebra)
+    context = search_context(codes @ atoms, params.objective(algebra), params.plan)
+    block = context.block(bits_of(atoms[[0, 3]]), bits_of(np.pad(codes[:, :1], ((0, 0), (0, 1)))))
+    assert [refill(context, block, context.greedy_rule) for _ in range(2)] == [3, 0]
+    assert sorted(block.atoms().to_dense().tolist()) == sorted(atoms.tolist())
 
 
 @pytest.mark.parametrize(("algebra", "search"), [("xor", "thorough"), ("or", "fast")])

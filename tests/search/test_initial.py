@@ -14,6 +14,7 @@ from bitatoms import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.search import initial
+from bitatoms.search.params import resolve
 from support.blocks import bits_of
 from support.strategies import SEEDS, factorisations, matrices, random_bits
 
@@ -132,6 +133,34 @@ def test_coding_starts_from_given_codes_which_are_not_modified(as_type):
         factorize(X, n_components, search=search, init=init, max_iter=3)
     for given_to_it, before in zip(init, (atoms, codes), strict=True):
         assert BitMatrix.from_any(given_to_it) == BitMatrix.from_dense(before)
+
+
+def start_of(X, n_components, **how):
+    """Return the atoms and codes from which a search under OR starts."""
+    params = resolve(n_components, algebra="or", search="paper", **how)
+    return initial.start_factors(BitMatrix.from_dense(X), params, True, Workers(), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("uses", [None, 0, 1])
+def test_further_atoms_are_what_those_given_leave_of_rows(uses):
+    """Without codes, rows are coded first; the codes given, of no row or of all rows, stay as they are."""
+    first, second = np.repeat(np.eye(2, dtype=np.uint8), 35, axis=1)
+    X = np.stack([first, first | second] * 3)
+    codes = None if uses is None else np.full((6, 1), uses, np.uint8)
+    atoms, found = start_of(X, 2, init=(first[np.newaxis], codes))
+    left = {tuple(row) for row in X} if uses == 0 else {tuple(second)}
+    assert atoms.shape == (2, 70)
+    assert atoms.to_dense()[0].tolist() == first.tolist()
+    assert tuple(atoms.to_dense()[1]) in left
+    assert uses is None or found.to_dense().tolist() == [[uses, 0]] * 6
+
+
+def test_as_many_random_atoms_are_drawn_as_are_allowed(monkeypatch):
+    monkeypatch.setattr(initial, "_MAX_DRAWN", 5)
+    X = random_bits(0, 9, 20, 0.5)
+    assert start_of(X, 5, init="bernoulli")[0].shape == (5, 20)
+    with pytest.raises(ValueError, match="draws at most 5 atoms, not 6"):
+        start_of(X, 6, init="bernoulli")
 
 
 def test_a_greedy_start_has_fewer_errors_with_each_atom():

@@ -104,6 +104,13 @@ def test_which_tables_are_regrown():
     assert not search_of(sparse, "or", HoldOut(BitMatrix.from_dense(sparse), 100, Workers())).regrows
 
 
+@pytest.mark.parametrize(("best", "least"), [(900, 10), (200, 20), (1000, 0), (1100, 0)])
+def test_a_gain_is_at_least_a_share_of_what_is_saved_or_of_what_is_left(best, least):
+    search = search_of(random_bits(0, 60, 20, 0.4), "xor", least_gain=0.1)
+    search.cost_without_atoms = 1000
+    assert [search.gains(cost, best) for cost in (best - least - 1, best - least)] == [True, False]
+
+
 def test_rounds_end_when_several_in_a_row_are_no_better_than_the_best(monkeypatch):
     search, rounds = search_of(random_bits(0, 60, 20, 0.4), "xor", patience=3, least_gain=0.0, max_rounds=10**6), []
     costs = iter([100, 90, 95, 92, 90, 89, 1])  # of the start, and after each round

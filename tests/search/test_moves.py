@@ -29,7 +29,7 @@ from bitatoms.search.moves.sweep import (
     plain_sweep,
     sweep,
 )
-from bitatoms.search.moves.trim import trim
+from bitatoms.search.moves.trim import _useless_bits, trim
 from support.blocks import assert_consistent, bits_of, block_of, factors, table_of, within
 from support.contexts import search_context
 from support.results import ALGEBRAS, every_algebra, planted_in
@@ -285,18 +285,19 @@ def test_a_sweep_of_a_start_keeps_the_block_consistent(fewest_errors, problem, o
     assert_within(block, objective)
 
 
-@pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_savings_are_those_of_a_description_without_the_atom_whose_bias_takes_columns(algebra):
+@every_algebra
+@pytest.mark.parametrize("bias", [None, 3])
+def test_savings_are_those_of_a_description_without_the_atom_whose_bias_takes_columns(algebra, bias):
     X, atoms, codes = (random_bits(seed, *shape, 0.6) for seed, shape in enumerate(((90, 11), (3, 11), (90, 3))))
     codes[:, 2] = 1  # all rows use it
-    block = block_of(X, atoms, codes, algebra)
     objective = Objective(True, algebra)
+    block, _ = state((X, atoms, codes), objective, Workers(), bias)
+    assert bias is None or (block.bias.to_dense()[0] & (2 * block.wrong() > 90)).any()  # that the bias gives up
     saved = savings(block, objective, settles_bias=True)
     for k in range(3):
-        left = [atom for atom in range(3) if atom != k]
-        assert saved[k] == objective.cost(block_of(X, atoms[left], codes[:, left], algebra)) - objective.cost(block)
-    plain = savings(block, objective)
-    assert (plain != saved).any()
+        without, _ = state((X, np.delete(atoms, k, axis=0), np.delete(codes, k, axis=1)), objective, Workers(), bias)
+        assert saved[k] == objective.cost(without) - objective.cost(block)
+    assert (savings(block, objective) != saved).any()
 
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
@@ -473,6 +474,22 @@ def test_trimming_shortens_a_stretch():
         block = block_of(X.astype(np.uint8), atom, users, "or")
         trim(block, Objective(True, "or", ranks=ranks))
         assert np.flatnonzero(factors(block)[0][0]).tolist() == kept
+        nothing = block_of(X.astype(np.uint8), atom[:0], users[:, :0], "or")
+        assert grow(nothing, Objective(True, "or", ranks=ranks), np.random.default_rng(0), 1) == 1
+        assert np.flatnonzero(factors(nothing)[0][0]).tolist() == kept
+
+
+def test_a_column_is_cleared_in_one_atom_at_a_time():
+    """Two atoms, each with its own rows, have the same two columns far from the others."""
+    X = np.random.default_rng(0).random((400, 3000)) < 0.002
+    X[:40, :6] = X[40:80, 6:12] = True
+    X[:, [2500, 2502]] = (np.arange(400) % 4 == 0)[:, np.newaxis]
+    X[:15, [2500, 2502]] = X[40:55, [2500, 2502]] = True
+    atoms, codes = np.zeros((2, 3000), np.uint8), np.zeros((400, 2), np.uint8)
+    atoms[0, :6] = atoms[1, 6:12] = atoms[:, [2500, 2502]] = codes[:40, 0] = codes[40:80, 1] = 1
+    block = block_of(X.astype(np.uint8), atoms, codes, "or")
+    useless = _useless_bits(block, Objective(True, "or", ranks=np.arange(3000))).to_dense()
+    assert [np.flatnonzero(bits).tolist() for bits in useless] == [[2500, 2502], []]
 
 
 def test_atoms_of_a_window_cost_what_they_cost_in_the_table():
@@ -482,7 +499,7 @@ def test_atoms_of_a_window_cost_what_they_cost_in_the_table():
 
 
 @pytest.mark.parametrize("algebra", ALGEBRAS)
-def test_growing_from_pairs_of_columns(algebra):
+def test_growing_from_pairs_of_columns(algebra, monkeypatch):
     """Two columns that very few rows have, always together: no such row is drawn as a seed."""
     random = np.random.default_rng(0)
     X = (random.random((3000, 60)) < 0.03).astype(np.uint8)
@@ -495,6 +512,10 @@ def test_growing_from_pairs_of_columns(algebra):
         grow(block, objective, np.random.default_rng(1), 8, 1, n_seeds)
         grown.append({tuple(np.flatnonzero(atom)) for atom in factors(block)[0]})
     assert [(10, 20) in atoms for atoms in grown] == [False, True]
+    monkeypatch.setattr("bitatoms.search.moves.grow.MAX_PAIRED_COLUMNS", 59)
+    block = block_of(X, nothing, np.zeros((3000, 0), np.uint8), algebra)
+    grow(block, objective, np.random.default_rng(1), 8, 1, SPARSE)
+    assert {tuple(np.flatnonzero(atom)) for atom in factors(block)[0]} == grown[0]
 
 
 def test_rows_are_drawn_in_proportion_to_their_errors():

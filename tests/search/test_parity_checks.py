@@ -1,6 +1,7 @@
 """Parity checks: the checks that are found are true, and remove noise."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -114,6 +115,13 @@ def test_checks_found_in_a_planted_table_are_true(n_atoms, density, least_true):
     assert is_true.mean() >= least_true
     for one, other in zip((rows, hashed), find_checks(data.X, workers=CHUNKS), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_two_pairs_of_equal_rows_are_a_check():
+    """In so few columns, only sums without any one are lighter than those of other rows."""
+    rows, _ = find_checks(np.repeat(random_bits(0, 30, 24, 0.5), 2, axis=0))
+    pairs = combinations(np.arange(60).reshape(30, 2).tolist(), 2)
+    assert rows.tolist() == [[*one, *other] for one, other in pairs]
 
 
 @pytest.mark.parametrize("seed", [0])

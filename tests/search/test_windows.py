@@ -8,6 +8,7 @@ import bitatoms as ba
 from bitatoms.mdl import string_bits
 from bitatoms.search import windows
 from bitatoms.search.column_groups import runs_of_regions
+from bitatoms.search.stopping import cut_off
 from support.clock import WorkClock, allowed
 from support.faults import ctrl_c_when
 from support.plans import use_small_budget, use_windows
@@ -115,6 +116,16 @@ def test_atoms_of_scattered_columns_become_one(algebra, only, monkeypatch):
     assert 0 < max(sizes) <= 200  # windows without atoms are not joined
 
 
+@pytest.mark.parametrize(
+    ("groups", "has_order"), [([[0, 1], [2, 3, 4]], True), ([[0, 2], [1, 3, 4]], False), ([[0, 1, 4], [2, 3]], False)]
+)
+def test_windows_without_atoms_are_joined_if_columns_are_in_order(groups, has_order, monkeypatch):
+    use_windows(monkeypatch, min_features=5, width=3)
+    monkeypatch.setattr(windows, "column_groups", lambda *table: [np.array(columns) for columns in groups])
+    result = ba.factorize(np.random.default_rng(0).integers(2, size=(40, 5)), algebra="or", random_state=0)
+    assert moves_of(result) == ["no model", "window", "window", *["join"] * has_order, "finish"]
+
+
 def test_atoms_cost_in_windows_what_they_cost_in_the_table(table, monkeypatch):
     use_windows(monkeypatch, max_atom_cells=0)
     result = ba.factorize(table, algebra="or", random_state=0)
@@ -188,12 +199,19 @@ def test_another_interrupt_leaves_what_is_found_unsorted(table, monkeypatch):
 
 @pytest.mark.parametrize("max_time", [1e-6, 5])
 def test_max_time(table, max_time, monkeypatch):
-    clock = WorkClock(monkeypatch)
+    clock, searched, deadlines = WorkClock(monkeypatch), windows.search_mdl, set()
+
+    def recorded(context, **more):
+        deadlines.add(context.workers.deadline)
+        return searched(context, **more)
+
+    monkeypatch.setattr(windows, "search_mdl", recorded)
     result = ba.factorize(table, algebra="or", random_state=0, max_time=max_time)
     assert_matches_oracle(result, table)
     assert result.ended == "max_time"
     assert clock.elapsed <= allowed(max_time)
     assert (result.atoms.n_rows > 0) == (max_time == 5)
+    assert deadlines == {cut_off(1000.0, 1000.0 + max_time)}
 
 
 def test_memory_that_runs_out(table, monkeypatch):
