@@ -8,6 +8,7 @@ import pytest
 from bitatoms import BitMatrix
 from bitatoms.core.objective import Objective
 from bitatoms.parallel import Workers
+from bitatoms.search import mdl_rounds
 from bitatoms.search.holdout import HoldOut
 from bitatoms.search.mdl_rounds import MdlSearch
 from bitatoms.search.plan import PLANS
@@ -109,6 +110,15 @@ def test_a_gain_is_at_least_a_share_of_what_is_saved_or_of_what_is_left(best, le
     search = search_of(random_bits(0, 60, 20, 0.4), "xor", least_gain=0.1)
     search.cost_without_atoms = 1000
     assert [search.gains(cost, best) for cost in (best - least - 1, best - least)] == [True, False]
+
+
+@pytest.mark.parametrize(("n_pairs", "by_sums", "moves"), [(0, False, []), (2, False, ["basis"]), (0, True, ["basis"])])
+def test_sums_of_two_or_of_many_atoms_change_the_basis(n_pairs, by_sums, moves, monkeypatch):
+    search = search_of(random_bits(0, 60, 20, 0.4), "xor")
+    monkeypatch.setattr(mdl_rounds, "change_basis", lambda *block: n_pairs)
+    monkeypatch.setattr(mdl_rounds, "lighten", lambda *block: by_sums)
+    search.change_basis(search.context.block(BitMatrix.zeros(0, 20)), search.tuning.light_sums)
+    assert [row.move for row in search.context.monitor.history] == moves
 
 
 def test_rounds_end_when_several_in_a_row_are_no_better_than_the_best(monkeypatch):
