@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from bitatoms import codelength, proximus
 from bitatoms.baselines.proximus import Proximus
-from bitatoms.datasets import digits
 from support.strategies import SEEDS, matrices, random_bits
 
 TABLES = matrices(st.sampled_from((1, 2, 17, 65)), st.sampled_from((1, 2, 9, 64, 65)))
@@ -71,9 +70,3 @@ def test_groups_of_samples_are_found():
         model.fit(X)
         assert sorted(model.components_.tolist()) == sorted(centres.tolist())
         np.testing.assert_array_equal(model.codes_ @ model.components_, np.repeat(centres, 30, axis=0))
-
-
-def test_auto_radius_on_digits_is_recorded():
-    X = digits()[0][::6]
-    model = Proximus(16, random_state=0).fit(X)
-    assert (model.radius_, wrong(model, X)) == (6, 2119)

@@ -20,6 +20,7 @@ from bitatoms.parallel import Workers
 from bitatoms.validation import as_generator
 from support.blocks import ALGEBRAS, bits_of, block_of, packed
 from support.chaos import chaos
+from support.contexts import assert_held_out, context_of_search
 from support.sources import assert_same, params_for
 from support.strategies import SEEDS, UNKNOWN, factorisations, random_bits
 
@@ -199,6 +200,18 @@ def test_counts_are_those_of_all_rows_while_all_are_kept(algebra, unknown):
     assert result.n_samples == 1024
 
 
+@pytest.mark.parametrize(("algebra", "forget"), [("xor", 0.0), ("or", 0.001)])
+def test_the_bias_is_settled_after_every_batch(algebra, forget):
+    X, online = random_bits(3, 300, 40, 0.5), learner(forget, algebra=algebra)
+    X[:, :20] = X[:, :1] ^ random_bits(4, 300, 20, 0.05)
+    for batch in np.array_split(X, 3):
+        online.partial_fit(bits_of(batch), ALONE)
+        result = online.as_result()
+        assert (2 * result.wrong <= result.n_samples).all()
+        assert online.state.bias.to_dense()[0].tolist() == result.bias.tolist()
+    assert online.state.bias.count()
+
+
 # What is decayed.
 
 
@@ -215,17 +228,6 @@ def test_every_row_is_equally_likely_in_the_sample():
     assert abs(hits - 150).max() < 5 * np.sqrt(150 * 0.75)
     only_last = kept.with_batch(rows[:7], BitMatrix.zeros(7, 0), 1.0, 16, random)  # earlier rows have no weight
     assert only_last.rows == rows[:7]
-
-
-@pytest.mark.parametrize("forget", [0.0, 0.01, 1.0])
-def test_weights_decay_per_row(forget):
-    X = planted(600, 20, 3, random_state=0).X
-    ends = [streamed(X, size, forget, n_components=3, max_iter=2).as_result().n_samples for size in (100, 300)]
-    for size, n_samples in zip((100, 300), ends, strict=True):
-        kept = 0.0
-        for _ in range(0, 600, size):
-            kept = kept * (1 - forget) ** size + size
-        assert n_samples == round(kept)
 
 
 def test_callbacks_are_called_for_every_batch_and_the_history_keeps_the_last():
@@ -327,6 +329,25 @@ def test_invalid_batches_and_parameters_raise():
         learner(n_components=2, search="paper")
     with pytest.raises(ValueError, match="forget must be between 0 and 1"):
         learner(forget=-0.1)
+
+
+# Searches of the sample.
+
+
+@pytest.mark.parametrize(("algebra", "n_before"), [("xor", 0), ("or", 300)])
+def test_a_search_of_a_sample_holds_rows_out(algebra, n_before, monkeypatch):
+    """The first search, and a later one."""
+    rows, tuning = bits_of(random_bits(1, 600, 40, 0.3)), StreamTuning(90, 90, scratch_rows=100)
+    params, batch = params_for(algebra=algebra, max_iter=1), rows[n_before : n_before + 300]
+    online, twin = (StreamLearner(params, 0.0, np.random.default_rng(0), tuning) for _ in range(2))
+    for each in (online, twin):
+        if n_before:
+            each.partial_fit(rows[:n_before], ALONE)
+    context = context_of_search(monkeypatch, lambda: online.partial_fit(batch, ALONE))
+    twin.partial_fit(batch, ALONE)
+    assert_held_out(context, twin.state.sample.rows)
+    assert context.holdout.n_all == n_before + 300
+    assert context.objective.share == 80 / (n_before + 300)
 
 
 # How well it learns.

@@ -1,7 +1,5 @@
 """Fixed atoms stay bit for bit, and learned atoms keep to their limits, wherever rows are."""
 
-from itertools import cycle
-
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -15,7 +13,6 @@ from bitatoms.core.atom_limits import AtomLimits
 from bitatoms.errors import InputError
 from support.faults import ctrl_c_when
 from support.strategies import random_bits
-from support.ways import WAYS
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 M = 24
@@ -129,30 +126,6 @@ def test_no_bias_is_learned_if_none_is_wanted(algebra, tmp_path):
     assert not beside.has_bias
 
 
-CONSTRAINTS = [
-    {"max_features_per_atom": 2},
-    {"min_samples_per_atom": 3},
-    {"apart": [(0, 1)]},
-    {"together": [(0, 1)]},
-    {"fixed_atoms": [[1, 0, 0, 0, 0, 0]]},
-]
-
-
-@pytest.mark.filterwarnings("ignore:2 atoms were requested")
-@pytest.mark.parametrize(
-    ("constraint", "algebra", "fit"), [*zip(CONSTRAINTS, cycle(("xor", "or")), WAYS[1:], strict=False)]
-)
-def test_a_given_number_of_atoms_within_constraints_has_no_bias(constraint, algebra, fit, tmp_path):
-    """The fewest wrong cells are codes times atoms, whether a bias is allowed or not."""
-    X, parameters = np.ones((48, 6), int), {"n_components": 2, "algebra": algebra, "random_state": 0, **constraint}
-    without, default = (fit(parameters | {"bias": bias}, X, tmp_path) for bias in (False, True))
-    assert not without.bias.any()
-    assert without.atoms.n_rows > 0
-    check(X, without, constraint.get("fixed_atoms"), constraint)
-    assert not default.bias.any()
-    assert default.atoms == without.atoms
-
-
 @pytest.mark.parametrize(
     ("limit", "how"),
     [
@@ -231,15 +204,6 @@ def test_fixed_atoms_are_matched_by_name():
     assert [np.flatnonzero(atom).tolist() for atom in atoms] == [[3, 20], [3, 7]]
     with pytest.raises(InputError, match="the table lacks columns of fixed_atoms: 'other'"):
         ba.factorize(X, fixed_atoms=fixed.rename(columns={"c7": "other"}), random_state=0)
-
-
-@pytest.mark.parametrize(("search", "with_codes"), [("fast", False), ("paper", True)])
-def test_init_may_have_fewer_atoms_than_are_learned(search, with_codes):
-    made = ba.datasets.planted(200, 40, 6, code_density=0.3, noise=0.02, random_state=2)
-    init = (made.atoms[:3], made.codes[:, :3]) if with_codes else made.atoms[:3]
-    result = ba.factorize(made.X, 6, init=init, search=search, random_state=0)
-    assert len(result.atoms) == 6
-    assert result.wrong_bits < 0.1 * made.X.size
 
 
 @settings(max_examples=40)

@@ -61,13 +61,6 @@ def test_spread_gives_as_many_atoms_as_asked_or_as_there_are_distinct_rows(X, wa
     assert initial.spread(data, wanted, True, np.random.default_rng(seed), Workers()) == atoms  # in either algebra
 
 
-def test_spread_atoms_of_few_distinct_rows_are_those_rows():
-    rows = random_bits(0, 5, 130, 0.4)
-    X = np.vstack([np.repeat(rows, 30, axis=0), np.zeros((20, 130), np.uint8)])
-    atoms = initial.spread(BitMatrix.from_dense(X), 9, None, np.random.default_rng(0), Workers())
-    assert sorted(atoms.to_dense().tolist()) == sorted(rows.tolist())
-
-
 def test_spread_atoms_find_the_centres_of_groups():
     centres = random_bits(0, 8, 256, 0.3)
     group = np.repeat(np.arange(8), 30)
@@ -77,16 +70,6 @@ def test_spread_atoms_find_the_centres_of_groups():
         atoms = initial.spread(BitMatrix.from_dense(X), 8, None, np.random.default_rng(seed), Workers())
         found += len(distinct_rows(atoms.to_dense()) & distinct_rows(centres))
     assert found > 37  # of 40; a row drawn at random is rarely such a centre
-
-
-@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0), (5, 65)])
-def test_zeros_give_no_starting_atoms(shape):
-    data = BitMatrix.zeros(*shape)
-    for atoms in (
-        initial.samples(data, 3, np.random.default_rng(0)),
-        initial.spread(data, 3, None, np.random.default_rng(0), Workers()),
-    ):
-        assert atoms.shape == (0, shape[1])
 
 
 # --- what users see

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import bitatoms as ba
+import naive
 from support.chaos import KINDS
-from support.results import assert_same_search
-from support.strategies import SEEDS, random_bits
+from support.results import assert_same_search, dense, every_algebra
+from support.strategies import SEEDS, UNKNOWN, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 LISTED = (
@@ -67,3 +69,40 @@ def test_the_complement_of_a_table_has_the_same_atoms_and_the_other_bias(name):
     assert len(found.atoms) == 4
     assert flipped.atoms == found.atoms
     assert abs(flipped.wrong_bits - found.wrong_bits) <= 2
+
+
+# Unknown cells are not counted.
+
+
+HOW = [
+    {"algebra": "xor"},
+    {"algebra": "or", "search": "thorough"},
+    {"algebra": "xor", "n_components": 20},
+    {"algebra": "or", "n_components": 3, "objective": "codelength"},
+    {"algebra": "xor", "search_rows": 100},
+    {"algebra": "or", "search": "paper"},
+    {"algebra": "or", "search": "paper", "n_components": 4, "update": "k-prox", "init": "spread"},
+]
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_counts_and_codelength_are_those_of_the_known_cells(how):
+    algebra = how["algebra"]
+    table = ba.datasets.planted(150, 40, 4, algebra=algebra, noise=0.05, random_state=1).X
+    table[random_bits(0, *table.shape, 0.2) == 1] = UNKNOWN
+    X = np.where(table == UNKNOWN, np.nan, table)
+    result = ba.factorize(X, random_state=0, **how)
+    factors = *dense(result), algebra, result.bias
+    np.testing.assert_array_equal(result.wrong, naive.errors(table, *factors).sum(axis=0))
+    length = result.codelength
+    assert (length.errors, length.codes, length.atoms) == naive.codelength(table, *factors)
+    assert ba.codelength(X, result.atoms, result.codes, algebra=algebra, bias=result.bias) == length
+    assert result.bits_without == ba.codelength(X).total
+    np.testing.assert_array_equal(result.ones, (table == 1).sum(axis=0))
+
+
+@every_algebra
+def test_a_table_whose_cells_are_all_unknown_has_no_atoms(algebra):
+    result = ba.factorize(np.full((20, 5), np.nan), algebra=algebra, random_state=0)
+    assert result.atoms.n_rows == 0
+    assert result.codelength.total == result.wrong_bits == 0

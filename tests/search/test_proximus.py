@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import naive
-from bitatoms import BitMatrix, proximus
+from bitatoms import proximus
 from bitatoms.core.coding import coding_rule
 from bitatoms.parallel import Workers
 from bitatoms.search.proximus import append_rank_one, rank_one
@@ -136,16 +136,15 @@ def test_proximus_reads_any_table_and_depends_only_on_the_seed():
         assert other.codes == first.codes
 
 
-@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0), (5, 65)])
-def test_zeros_need_no_pattern(shape):
-    atoms, users = rank_one(BitMatrix.zeros(*shape), Workers(), np.random.default_rng(0))
-    assert (atoms.shape, users.tolist()) == ((0, shape[1]), [False] * shape[0])
-    result = proximus(np.zeros(shape), random_state=0)
-    assert (result.atoms.shape, result.codes.shape) == ((0, shape[1]), (shape[0], 0))
-    assert result.wrong_bits == 0
-
-
 @pytest.mark.parametrize("radius", [-1, 1.5, True, None])
 def test_a_radius_that_is_not_an_integer_raises(radius):
     with pytest.raises(ValueError, match="radius must be a non-negative integer, not"):
         proximus([[1, 0]], radius)
+
+
+def test_proximus_counts_known_differences():
+    X = np.array([[1, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 2], [0, 0, 1, 1], [2, 2, 2, 2]], np.uint8)
+    result = proximus(bits_of(X), random_state=0)
+    assert result.wrong_bits == 0
+    assert result.atoms.n_rows == 2
+    assert result.codes.row_weights().tolist() == [1, 1, 1, 1, 0]
