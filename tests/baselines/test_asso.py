@@ -92,9 +92,3 @@ def test_best_threshold_is_kept():
     assert best == min(each)
     assert models[-2].threshold_ == thresholds[each.index(best)]
     assert swept <= best  # the sweep contains them all
-
-
-def test_stops_when_no_candidate_improves_the_cover():
-    X = np.kron(np.eye(3, dtype=np.uint8), np.ones((4, 5), np.uint8))
-    for most, found in ((10, 3), (None, 3), (2, 2)):
-        assert Asso(most, threshold=1.0).fit(X).n_components_ == found

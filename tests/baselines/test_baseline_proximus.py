@@ -25,23 +25,15 @@ def nearest(X, atoms):
     return codes
 
 
-@settings(max_examples=40)
-@given(TABLES, st.sampled_from((0, 1, 3, 200)), SEEDS)
-def test_without_n_components_equals_the_recursion(X, radius, seed):
-    model = Proximus(radius=radius, random_state=seed).fit(X)
-    expected = proximus(X, radius, random_state=seed)
-    np.testing.assert_array_equal(model.components_, expected.atoms.to_dense())
-    np.testing.assert_array_equal(model.codes_, expected.codes.to_dense())
-    assert model.radius_ == radius
-
-
-@settings(max_examples=40)
-@given(TABLES, st.integers(1, 5), st.sampled_from((0, 2, 9)), SEEDS)
-def test_largest_patterns_are_kept_and_samples_use_the_nearest(X, most, radius, seed):
+@settings(max_examples=60)
+@given(TABLES, st.sampled_from((None, None, 1, 2, 5)), st.sampled_from((0, 1, 3, 9, 200)), SEEDS)
+def test_largest_patterns_of_the_recursion_are_kept_and_samples_use_the_nearest(X, most, radius, seed):
     model = Proximus(most, radius=radius, random_state=seed).fit(X)
     recursion = proximus(X, radius, random_state=seed)
     atoms, codes = recursion.atoms.to_dense(), recursion.codes.to_dense()
-    if len(atoms) <= most:
+    assert model.radius_ == radius
+    if most is None or len(atoms) <= most:
+        np.testing.assert_array_equal(model.components_, atoms)
         np.testing.assert_array_equal(model.codes_, codes)
         return
     sizes = codes.sum(axis=0).tolist()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
@@ -66,6 +66,7 @@ def found_again(online, atoms):
 # The first batch.
 
 
+@settings(max_examples=10)
 @given(
     factorisations(st.sampled_from((1, 5, 65)), n_atoms=st.sampled_from((1, 3, 6, 18))),
     ALGEBRAS,
@@ -244,20 +245,20 @@ def test_callbacks_are_called_for_every_batch_and_the_history_keeps_the_last():
 
 
 @pytest.mark.parametrize(
-    ("how", "algebra", "unknown"),
-    [({"n_components": 6}, "xor", 0.0), ({"n_components": 6, "objective": "codelength"}, "or", 0.2), ({}, "or", 0.2)],
+    ("how", "algebra", "unknown", "seed"),
+    [
+        *[({"n_components": 6}, "xor", 0.0, 0), ({}, "or", 0.2, 2)],
+        ({"n_components": 6, "objective": "codelength"}, "or", 0.2, 1),
+    ],
 )
-def test_chunks_and_threads_do_not_change_the_result(how, algebra, unknown):
+def test_chunks_and_threads_do_not_change_the_result(how, algebra, unknown, seed):
     X = with_unknown(planted(400, 30, 6, algebra=algebra, random_state=0).X, unknown)
     given = {**how, "algebra": algebra, "max_iter": 3}
     expected = streamed(X, 130, 1e-3, **given).as_result()
-    for seed in range(3):
-        with chaos(seed) as n_jobs:
-            found = streamed(X, 130, 1e-3, workers=Workers(n_jobs), **given).as_result()
-        assert_same(found, expected)
-        assert [row._replace(seconds=0) for row in found.history] == [
-            row._replace(seconds=0) for row in expected.history
-        ]
+    with chaos(seed) as n_jobs:
+        found = streamed(X, 130, 1e-3, workers=Workers(n_jobs), **given).as_result()
+    assert_same(found, expected)
+    assert [row[:-1] for row in found.history] == [row[:-1] for row in expected.history]
 
 
 @pytest.mark.parametrize(
@@ -279,14 +280,6 @@ def test_the_first_batch_may_have_fewer_rows_than_atoms():
     assert online.as_result().atoms.n_rows <= 3
     online.partial_fit(BitMatrix.from_dense(X[3:]), ALONE)
     assert online.as_result().atoms.n_rows == 8
-
-
-def test_the_first_batch_may_be_larger_than_the_sample():
-    made = planted(6000, 30, 4, algebra="or", random_state=0)
-    online = streamed(made.X, 6000, algebra="or", n_components=4, max_iter=20)
-    assert online.as_result().n_samples == 6000
-    assert len(online.state.sample.rows) == 4096
-    assert wrong_share(online, made.X) < 0.051  # 5 % noise
 
 
 def test_both_algebras_are_tried_while_there_are_few_rows():
@@ -359,29 +352,6 @@ def test_a_stream_is_described_about_as_shortly_as_by_fit():
     block = fresh_block(streamed(made.X, 160, **how), made.X)
     whole = factorize(made.X, random_state=0, **how)
     assert block.codelength(block.wrong()).total <= 1.015 * whole.codelength.total
-
-
-@pytest.mark.parametrize(
-    ("n_components", "forget", "algebra"),
-    [(5, 3e-3, "xor"), ("mdl", 3e-3, "or"), ("mdl", 0.0, "xor")],
-)
-def test_new_atoms_are_found_when_the_stream_changes(n_components, forget, algebra):
-    first, second = (planted(768, 32, 5, algebra=algebra, noise=0.02, random_state=seed) for seed in (1, 2))
-    X = np.vstack([first.X, second.X])
-    online = streamed(X, 384, forget, n_components=n_components, algebra=algebra, max_iter=20)
-    assert found_again(online, second.atoms) == 5
-    assert wrong_share(online, second.X) < 0.021  # 2 % noise
-    if n_components == "mdl" and forget == 0:
-        assert found_again(online, first.atoms) == 5
-
-
-@pytest.mark.parametrize(("n_components", "algebra"), [(10, "or"), ("mdl", "xor")])
-def test_a_sorted_stream_keeps_the_atoms_of_the_past(n_components, algebra):
-    """Rows of one kind follow those of another, far more than the sample holds."""
-    made = [planted(2304, 32, 5, algebra=algebra, noise=0.02, random_state=seed) for seed in (1, 2)]
-    X = np.vstack([each.X for each in made])
-    online = streamed(X, 768, n_components=n_components, algebra=algebra, max_iter=20)
-    assert all(wrong_share(online, each.X) < 0.022 for each in made)  # 2 % noise
 
 
 @pytest.mark.parametrize("n_components", [6, "mdl"])

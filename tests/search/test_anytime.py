@@ -20,10 +20,14 @@ from support.results import assert_matches_oracle
 from support.strategies import random_bits
 
 TUNING = AnytimeTuning(champions=3, max_failed_states=1, max_failed_epochs=2)
+GIVEN = random_bits(1, 4, 24, 0.4), random_bits(2, 70, 4, 0.3)
 GOALS = pytest.mark.parametrize(
     "how",
-    [{"n_components": 5, "algebra": "or"}, {}, {"n_components": 4, "objective": "codelength"}],
-    ids=["5 or", "mdl", "4 codelength"],
+    [
+        *[{"n_components": 5, "algebra": "or"}, {}, {"n_components": 4, "objective": "codelength"}],
+        *[{"n_components": 4, "algebra": "or", "init": GIVEN}, {"algebra": "or", "init": GIVEN}],
+    ],
+    ids=["5 or", "mdl", "4 codelength", "4 or, given", "mdl, given"],
 )
 
 
@@ -129,8 +133,10 @@ def test_reaching_its_limit_of_rounds_is_no_reason_to_warn(noisy, how):
 @GOALS
 @pytest.mark.usefixtures("short_epochs")
 def test_it_ends_by_itself_and_returns_the_best_state_of_its_history(noisy, how):
+    """Also from a start that is given."""
     result = factorize(noisy, search="anytime", random_state=0, **how)
     assert result.ended == "converged"
+    assert "init" not in how or next(row.atoms for row in result.history if row.move == "start") == 4
     assert_matches_oracle(result, noisy)
     by_errors = result.objective == "errors"
     costs = [row.wrong_bits if by_errors else row.bits for row in result.history if row.atoms == len(result.atoms)]
@@ -148,13 +154,3 @@ def test_large_tables_are_searched_by_sample(monkeypatch, how):
     sampled = factorize(X, search="anytime", algebra="or", search_rows=None if how else 90, random_state=0, **how)
     assert sampled.ended == "converged"
     assert_matches_oracle(sampled, X)
-
-
-@pytest.mark.usefixtures("short_epochs")
-@pytest.mark.parametrize("how", [{"n_components": 4, "algebra": "or"}, {"algebra": "auto"}])
-def test_the_start_may_be_given(noisy, how):
-    init = (noisy[:4], random_bits(2, 70, 4, 0.3))
-    result = factorize(noisy, search="anytime", init=init, random_state=0, **how)
-    assert_matches_oracle(result, noisy)
-    start = next(row for row in result.history if row.move == "start")
-    assert start.atoms == 4

@@ -143,15 +143,6 @@ def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X
     assert made.context.monitor.best.atoms.n_rows == 4
 
 
-def test_branches_have_random_numbers_of_their_own(search):
-    draws = [
-        search(n_threads).steps([lambda own: [state(int(own.random.integers(10**9)))]] * 6) for n_threads in THREADS
-    ]
-    costs = [[found.cost for (found,) in states] for states in draws]
-    assert costs[0] == costs[1] == costs[2]
-    assert len(set(costs[0])) == 6
-
-
 def test_steps_after_one_that_ends_the_search_return_nothing(search):
     for n_threads in THREADS:
         made = search(n_threads, [lambda row: row.round == 2])

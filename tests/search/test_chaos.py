@@ -30,8 +30,8 @@ def assert_same_in_chaos(kind, X, expected, seeds):
 @pytest.mark.parametrize(("name", "number"), [(name, number) for number, name in enumerate(KINDS)])
 def test_sizes_and_order_of_jobs_change_neither_bits_nor_history(name, number):
     kind = KINDS[name]
-    X = kind.table
-    assert_same_in_chaos(kind, X, kind.fit(X), range(3 * number + (number % 4 > 0), 3 * number + 3))
+    X, seeds = kind.table, sorted({3 * number + number % 3, 3 * number + 2})
+    assert_same_in_chaos(kind, X, kind.fit(X), seeds)
 
 
 @pytest.mark.parametrize("name", ["windows xor", "windows or", "5 atoms, fewest errors"])

@@ -40,15 +40,6 @@ def test_neighbours_that_are_alike_stay_together():
     assert [(columns[0], columns[-1]) for columns in groups] == [(80 * i, 80 * i + 79) for i in range(6)]
 
 
-def test_shuffled_columns_are_grouped_by_what_they_have_in_common():
-    X, width = blocks_of_columns(), 40
-    order = np.random.default_rng(1).permutation(X.shape[1])
-    block_of = order // width
-    groups = groups_of(X[:, order], 3 * width)
-    shares = [max((block_of[columns] == block).sum() for columns in groups) / width for block in range(12)]
-    assert np.mean(shares) > 0.75  # of a block in one group; of groups at random, the largest share is about 0.35
-
-
 def test_few_columns_are_grouped_by_what_they_have_in_common():
     """No column is near to itself: 40 % of the others are in the runs (0, 1) and (2, 3, 4), too few to take them."""
     first, second = np.random.default_rng(0).random((2, 40)) < 0.5

@@ -108,35 +108,21 @@ def test_constraints_hold_in_memory_stores_and_clusters(tmp_path):
 def test_no_bias_is_learned_if_none_is_wanted(algebra, tmp_path):
     X = table(7, 160, algebra)
     X[:, :4] |= random_bits(3, 160, 4, 0.9)  # columns that most rows have
-    biased, unbiased = (ba.factorize(X, algebra=algebra, bias=bias, random_state=0) for bias in (True, False))
-    assert biased.bias.any()
+    unbiased = ba.factorize(X, algebra=algebra, bias=False, random_state=0)
     assert not unbiased.bias.any()
-    made = unbiased.reconstruct().to_dense()
-    assert ((X != made).mean(axis=0) < 0.5).all()  # atoms take its place
-    model = ba.BinaryDictionaryLearning(algebra=algebra, bias=False, random_state=0)
-    for batch in np.array_split(X, 2):
-        model.partial_fit(batch)
+    assert ((X != unbiased.reconstruct().to_dense()).mean(axis=0) < 0.5).all()  # atoms take its place
+    model = ba.BinaryDictionaryLearning(algebra=algebra, bias=False, random_state=0).partial_fit(X)
     assert not model.bias_.any()
     model.save(tmp_path / "model.npz")
     loaded = ba.load(tmp_path / "model.npz")
-    assert loaded.bias is False
-    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
-    beside = ba.factorize(X, algebra="or", fixed_atoms=random_bits(9, 2, M, 0.3), random_state=0)
-    assert not beside.bias.any()
-    assert not beside.has_bias
+    assert (loaded.bias, loaded.as_model().has_bias) == (False, False)
 
 
-@pytest.mark.parametrize(
-    ("limit", "how"),
-    [
-        ({"max_features_per_atom": 4}, {"n_components": 3, "algebra": "or", "max_atoms_per_sample": 2}),
-        ({"fixed_atoms": [[1] * M]}, {"algebra": "auto"}),
-    ],
-)
-def test_a_callback_or_ctrl_c_in_any_round_ends_a_search_within_constraints(limit, how):
-    how = {**how, **limit, "random_state": 0}
+@pytest.mark.parametrize("limit", [{"max_features_per_atom": 4, "n_components": 3}, {"fixed_atoms": [[1] * M]}])
+def test_a_callback_or_ctrl_c_in_any_round_ends_a_search_within_constraints(limit):
+    how = {"algebra": "or", "random_state": 0, **limit}
     ba.factorize(table(1), **how, callbacks=(rounds := []).append)
-    for at in {1, len(rounds) // 2, len(rounds) - 1, len(rounds)}:
+    for at in (1, len(rounds)):
         seen = []
         result = ba.factorize(table(1), **how, callbacks=lambda row: seen.append(row) or len(seen) == at)  # noqa: B023
         assert (result.ended, len(seen)) == ("callback", at)
@@ -145,7 +131,6 @@ def test_a_callback_or_ctrl_c_in_any_round_ends_a_search_within_constraints(limi
         ba.factorize(table(1), **how, callbacks=ctrl_c_when(lambda row: row.round == 2))
     check(table(1), caught.value.result, limit.get("fixed_atoms"), limit)
     assert caught.value.result.ended == "interrupted"
-    assert caught.value.result.codes.row_weights().max(initial=0) <= how.get("max_atoms_per_sample", M)
 
 
 def test_a_note_names_the_limits_if_they_leave_fewer_atoms_than_were_requested():

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-import naive
-from bitatoms import BinaryDictionaryLearning, Interrupted, codelength, factorize
+from bitatoms import Interrupted, factorize
 from bitatoms.datasets import planted
 from bitatoms.formatting import percent
 from bitatoms.search.params import resolve
@@ -18,10 +17,8 @@ pytestmark = pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize(
     ("init", "search", "n_components", "objective"),
     [
-        *[("samples", "fast", "mdl", "auto"), ("samples", "thorough", 5, "errors")],
-        *[("bernoulli", "thorough", "mdl", "auto"), ("bernoulli", "fast", 5, "codelength")],
-        *[("spread", "fast", 5, "errors"), ("spread", "thorough", 5, "codelength")],
-        *[("greedy", "fast", "mdl", "auto"), ("greedy", "thorough", 5, "errors")],
+        *[("samples", "thorough", "mdl", "auto"), ("bernoulli", "fast", 5, "codelength")],
+        *[("spread", "thorough", 5, "errors"), ("greedy", "fast", "mdl", "auto")],
     ],
 )
 def test_a_start_may_be_named(small, search, init, n_components, objective):
@@ -32,25 +29,6 @@ def test_a_start_may_be_named(small, search, init, n_components, objective):
     assert sum(row.move == "start" for row in result.history) == 1
     assert n_components in ("mdl", result.atoms.n_rows)
     assert_matches_oracle(result, small)
-
-
-@pytest.mark.parametrize(
-    ("algebra", "search", "with_codes", "n_components", "objective"),
-    [
-        *[("xor", "fast", False, "mdl", "auto"), ("or", "thorough", True, "mdl", "auto")],
-        *[("or", "fast", False, 6, "errors"), ("xor", "thorough", True, 6, "errors")],
-        *[("or", "fast", True, 6, "codelength")],
-    ],
-)
-def test_a_start_may_be_given(algebra, search, with_codes, n_components, objective):
-    data = planted_in(algebra, 300, 45)
-    init = (data.atoms, data.codes) if with_codes else data.atoms
-    how = {"init": init, "algebra": algebra, "search": search, "objective": objective, "random_state": 0}
-    result = factorize(data.X, n_components, **how)
-    truth = codelength(data.X, data.atoms, data.codes, algebra=algebra).total
-    assert objective == "errors" or result.codelength.total <= truth
-    assert result.wrong_bits <= 1.05 * (data.X != data.clean).sum()
-    assert sorted(result.atoms.to_dense().tolist()) == sorted(data.atoms.tolist())
 
 
 @pytest.mark.parametrize(("algebra", "search", "n_components"), [("or", "fast", "mdl"), ("xor", "thorough", 5)])
@@ -137,19 +115,15 @@ def test_of_algebras_and_starts_that_are_as_short_the_first_is_kept():
 
 
 @pytest.mark.parametrize(("algebra", "search"), [("xor", "thorough"), ("or", "fast")])
-def test_a_bias_is_learned_for_dense_features_and_used_everywhere(dense_table, algebra, search):
-    X, new = dense_table[:300], dense_table[470:]
-    how = {"algebra": algebra, "search": search, "random_state": 0}
-    result = factorize(X, **how)
+def test_a_bias_is_learned_for_dense_features(algebra, search):
+    """Most samples have the first ones, except those that use an atom with them."""
+    X = planted_in("or", 300, 65, 5, seed=3).X
+    X[:, :40] ^= 1
+    result = factorize(X, algebra=algebra, search=search, random_state=0)
     assert result.bias.any()
     assert not result.bias[X.mean(axis=0) < 0.5].any()
     assert_matches_oracle(result, X)
     assert "are ones unless an atom changes that (the bias)" in result.summary()
-    model = BinaryDictionaryLearning(**how).fit(X)
-    np.testing.assert_array_equal(model.bias_, result.bias)
-    codes = model.transform(new)
-    samples = model.inverse_transform(codes)
-    np.testing.assert_array_equal(samples, naive.product(codes, model.components_, algebra) ^ model.bias_)
 
 
 def test_an_interrupt_in_the_second_algebra_is_no_converged_result(small):

@@ -16,7 +16,6 @@ from bitatoms.core.objective import Objective
 from bitatoms.errors import InputError
 from bitatoms.search.exact_cover import remove_forbidden
 from support.contexts import search_context
-from support.faults import ctrl_c_when
 from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -79,30 +78,6 @@ def test_streams_and_loaded_models_code_from_below(tmp_path):
     assert np.isinf(loaded.as_model().costs.added).all()
     assert (loaded.false_negative_cost, loaded.false_positive_cost) == (1, math.inf)
     assert not loaded.as_model().has_bias
-
-
-@pytest.mark.parametrize(
-    ("added_cost", "params"),
-    [(math.inf, {}), (6.0, {"n_components": 3, "objective": "codelength"}), (np.linspace(1, 9, 40), {})],
-    ids=["from below", "k", "per column"],
-)
-def test_an_interrupted_search_keeps_the_cheapest_result_so_far(added_cost, params):
-    X, costs = noisy(n=80), []
-    for last in (1, 16, None):
-        press = ctrl_c_when(lambda row: row.round == last)  # noqa: B023
-        try:
-            result = factorize(X, false_positive_cost=added_cost, callbacks=press, random_state=0, **params)
-        except ba.Interrupted as interrupted:
-            result = interrupted.result
-        assert last in (None, len(result.history))
-        n_added = ((X == 0) & (result.reconstruct().to_dense() == 1)).sum(axis=0)
-        assert not n_added[np.isinf(np.broadcast_to(added_cost, 40))].any()
-        assert result.codelength == ba.codelength(X, result.atoms, result.codes, bias=result.bias, algebra="or")
-        extra = np.zeros(40)
-        np.multiply(8 * (np.broadcast_to(added_cost, 40) - 1), n_added, out=extra, where=n_added > 0)
-        costs.append(result.codelength.total + extra.sum())
-    assert costs == sorted(costs, reverse=True)
-    assert costs[-1] < costs[0]
 
 
 @pytest.mark.parametrize(("n_forbidden", "n_covers"), [(3, 0), (20, 1)])

@@ -26,9 +26,6 @@ def distinct_rows(X):
     return {tuple(row) for row in X.tolist() if any(row)}
 
 
-# --- rows drawn at random
-
-
 @given(matrices(), st.integers(0, 20), SEEDS)
 def test_samples_are_distinct_nonzero_rows(X, wanted, seed):
     atoms = initial.samples(BitMatrix.from_dense(X), wanted, np.random.default_rng(seed)).to_dense()
@@ -38,17 +35,11 @@ def test_samples_are_distinct_nonzero_rows(X, wanted, seed):
     assert atoms.shape[1] == X.shape[1]
 
 
-# --- chance
-
-
 @pytest.mark.parametrize("density", [0.0, 0.1, 0.9, 1.0])
 def test_random_atoms_have_the_density_asked_for(density):
     atoms = initial.bernoulli(200, 130, density, np.random.default_rng(0))
     assert atoms.shape == (200, 130)
     assert atoms.density == pytest.approx(density, abs=0.01)
-
-
-# --- far apart
 
 
 @settings(max_examples=30)
@@ -72,9 +63,6 @@ def test_spread_atoms_find_the_centres_of_groups():
     assert found > 37  # of 40; a row drawn at random is rarely such a centre
 
 
-# --- what users see
-
-
 @pytest.mark.parametrize("init", ["auto", "samples", "spread"])
 def test_fewer_distinct_rows_than_atoms_warn(init):
     X = np.repeat(random_bits(0, 3, 20, 0.5), 4, axis=0)
@@ -84,9 +72,6 @@ def test_fewer_distinct_rows_than_atoms_warn(init):
     assert result.atoms.shape == (3, 20)
     assert result.wrong_bits == 0
     assert [warning.filename for warning in caught] == [__file__]
-
-
-# --- as given
 
 
 @pytest.mark.parametrize(
@@ -153,16 +138,6 @@ def test_a_greedy_start_has_fewer_errors_with_each_atom():
     assert left == sorted(left, reverse=True)
     assert left[0] < X.sum()
     assert left[5] <= factorize(X, 6, init="samples", **how).wrong_bits
-
-
-def test_a_greedy_start_ends_without_errors():
-    random, workers = np.random.default_rng(0), Workers()
-    nothing = BitMatrix.zeros(20, 30)
-    assert initial.greedy(nothing, 4, None, random, workers).shape == (0, 30)
-    two = BitMatrix.from_dense(np.repeat(random_bits(0, 2, 30, 0.5), 10, axis=0))
-    for covers in (None, True):
-        atoms = initial.greedy(two, 4, covers, random, workers)
-        assert 1 <= atoms.n_rows <= 4
 
 
 @given(factorisations(n_rows=st.sampled_from((1, 3, 65))), st.data())

@@ -95,19 +95,6 @@ def test_columns_are_found_from_a_sample_of_many_rows(monkeypatch):
     assert as_set(factors(block)[1].T) == as_set(codes.T)
 
 
-def test_lighter_codes_that_cost_more_than_they_save_are_not_taken():
-    """The atoms have few ones, their sums many; the table has few rows and many columns."""
-    atoms, codes = random_bits(1, 5, 1000, 0.5), random_bits(2, 40, 5, 0.1)
-    _, dense_codes = scrambled(atoms, codes)
-    atoms = np.repeat(np.eye(5, dtype=np.uint8), 4, axis=1)
-    atoms = np.hstack([atoms, np.zeros((5, 980), np.uint8)])
-    assert dense_codes.sum() > 2 * codes.sum()
-    block = block_of(naive.product(dense_codes, atoms, "xor"), atoms, dense_codes, "xor")
-    assert not lighten(block, CODELENGTH, np.random.default_rng(0), CODES)
-    np.testing.assert_array_equal(factors(block)[0], atoms)
-    np.testing.assert_array_equal(factors(block)[1], dense_codes)
-
-
 def test_nothing_changes_under_or_with_one_atom_with_many_or_for_the_fewest_errors():
     codes = random_bits(0, 150, 129, 0.5)
     for algebra, n_atoms, objective in (

@@ -43,40 +43,15 @@ def test_atoms_that_the_residual_limit_leaves_without_users_are_dropped():
     assert result.uses.tolist() == [9]
 
 
-def _coded_for_the_fewest_errors(rows, atoms, algebra):
-    """Return the best of all codes of few atoms, or codes by the greedy coder."""
-    empty = np.zeros((len(rows), len(atoms)), np.uint8)
-    return (
-        naive.exact_code(rows, atoms, empty, algebra)
-        if len(atoms) <= 16
-        else naive.code(rows, atoms, empty, "greedy", algebra)
-    )
-
-
 @pytest.mark.parametrize(
     ("algebra", "search", "n_components", "coder"), [("xor", "fast", 5, "auto"), ("or", "thorough", 20, "greedy")]
 )
 def test_new_samples_are_coded_for_the_fewest_errors(small, algebra, search, n_components, coder):
     how = {"algebra": algebra, "search": search, "coder": coder, "random_state": 0}
     model = BinaryDictionaryLearning(n_components, **how).fit(small[:100])
-    expected = _coded_for_the_fewest_errors(small[100:], model.components_, algebra)
-    np.testing.assert_array_equal(model.transform(small[100:]), expected)
-
-
-@pytest.mark.parametrize(("algebra", "coder"), [("xor", "mdl"), ("or", "mdl"), ("or", "auto")])
-def test_new_samples_are_coded_at_the_prices_that_fit_ended_with(dense_table, algebra, coder):
-    X, new = dense_table[:200], dense_table[400:450]
-    model = BinaryDictionaryLearning(algebra=algebra, coder=coder, random_state=0).fit(X)
-    at = model.as_model().rule.prices
-    prices = at.bits.astype(int), at.uses[: model.n_components_].astype(int)
-    shifted, empty = new ^ model.bias_, np.zeros((len(new), model.n_components_), np.uint8)
-    codes = model.transform(new)
-    if coder == "mdl":
-        known = model.as_model().remembered
-        remembered = () if known is None else known.to_dense()
-        expected = naive.code_from_remembered(shifted, model.components_, remembered, algebra, prices)
-        np.testing.assert_array_equal(codes, expected)
-        return
-    plain = naive.priced_code(shifted, model.components_, empty, algebra, prices)
-    beam, greedy = (naive.costs(shifted, model.components_, these, algebra, prices) for these in (codes, plain))
-    assert all(one <= other for one, other in zip(beam, greedy, strict=True))
+    new, empty = small[100:], np.zeros((len(small) - 100, n_components), np.uint8)
+    if n_components == 5:  # the best of all codes
+        expected = naive.exact_code(new, model.components_, empty, algebra)
+    else:
+        expected = naive.code(new, model.components_, empty, coder, algebra)
+    np.testing.assert_array_equal(model.transform(new), expected)

@@ -48,23 +48,6 @@ def checks_of(rows, hashed=()):
     return Checks(np.array(rows), np.tile(np.array(hashed, np.int64), (len(rows), 1)))
 
 
-def true_checks(codes, seed, n_checks):
-    """Return sets of four different rows whose codes add up to zero."""
-    random, found = np.random.default_rng(seed), set()
-    while len(found) < n_checks:
-        three = random.choice(len(codes), 3, replace=False)
-        wanted = np.bitwise_xor.reduce(codes[three])
-        fourth = [j for j in np.flatnonzero((codes == wanted).all(axis=1)) if j not in three]
-        if fourth:
-            found.add(tuple(sorted([*three.tolist(), int(random.choice(fourth))])))
-    return checks_of(sorted(found))
-
-
-@pytest.fixture(scope="module")
-def noisy():
-    return planted(200, 65, 5, atom_density=0.5, code_density=0.4, noise=0.08, random_state=0)
-
-
 @given(matrices(n_rows=st.sampled_from((1, 2, 5, 17))), st.integers(0, 5), SEEDS)
 def test_sums_of_four_are_sums_of_rows(bits, n_checks, seed):
     checks = np.random.default_rng(seed).integers(len(bits), size=(n_checks, 4))
@@ -83,16 +66,6 @@ def test_one_round_flips_the_bits_that_the_votes_of_the_oracle_find_wrong(n_cols
     clear = abs(votes) > 1e-4  # ties depend on rounding
     assert clear.mean() > 0.9
     np.testing.assert_array_equal(bits[clear], votes[clear] < 0)
-
-
-def test_true_checks_remove_all_noise(noisy):
-    checks = true_checks(noisy.codes, 0, 2000)
-    before = noisy.X.copy()
-    bits, n_satisfied = remove_noise(noisy.X, checks)
-    np.testing.assert_array_equal(noisy.X, before)
-    assert (noisy.X != noisy.clean).sum() > 900
-    np.testing.assert_array_equal(bits, noisy.clean)
-    np.testing.assert_array_equal(n_satisfied, np.bincount(checks.rows.ravel(), minlength=200))
 
 
 def test_checks_with_errors_are_not_counted():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from bitatoms import BitMatrix, factorize
+from bitatoms import BitMatrix
 from bitatoms.search.concept_start import concepts
 from bitatoms.search.rank_starts import atoms_without_errors
 from support.blocks import bits_of, unpacked
@@ -36,15 +36,6 @@ def test_distinct_rows_or_columns_are_found_if_they_are_few_enough(X, n_atoms, m
         )
         assert found.n_rows == wanted
         assert not naive.errors(X, atoms, codes, "or").any()
-
-
-@pytest.mark.filterwarnings("ignore:100 atoms were requested:UserWarning")
-def test_equal_columns_need_more_atoms_per_row_than_allowed():
-    X = random_bits(0, 60, 20, 0.4)
-    result = factorize(X, 100, max_atoms_per_sample=2, random_state=0)
-    assert result.wrong_bits == 0
-    assert result.codes.row_weights().max() <= 2
-    assert result.atoms.n_rows <= n_distinct(X)
 
 
 def first_concepts(X, n_concepts):

@@ -104,11 +104,3 @@ def test_windows_get_enough_time_or_none(monkeypatch):
     assert first > 900  # both at once
     search.monitor.deadline = now  # the time is up
     assert max(search._map(lambda item, share: share.deadline - now, range(5), all_of_them, 1.0)) <= 0
-
-
-@pytest.mark.parametrize("how", [{"max_components": 3}, {"search_rows": 60}])
-def test_what_cannot_be_searched_by_ones_is_packed(table, how):
-    table = table[:100]
-    found = ba.factorize(csr_array(table), algebra="or", random_state=0, **how)
-    assert_matches_oracle(found, table)
-    assert_same_search(found, ba.factorize(table, algebra="or", random_state=0, **how))

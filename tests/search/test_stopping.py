@@ -41,7 +41,7 @@ def to_the_end(small):
     def searched(name):
         with pytest.MonkeyPatch.context() as patch:
             faults, rounds, chunks = FaultAtChunk(patch), [], []
-            seen = [rounds.append, lambda row: chunks.append(faults.n_chunks)]
+            seen = [rounds.append, lambda row: chunks.append(faults.n_chunks), lambda row: "continue"]
             result = factorize(small, **FITS[name], callbacks=seen)
         return SimpleNamespace(result=result, rounds=tuple(rounds), n_before=chunks[0], n_chunks=faults.n_chunks)
 

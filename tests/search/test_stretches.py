@@ -13,7 +13,7 @@ from bitatoms.io.patterns import write_patterns
 from bitatoms.report import report_data
 from bitatoms.variants import column_data
 from support.plans import use_small_budget, use_windows
-from support.results import assert_matches_oracle, dense, every_algebra
+from support.results import assert_matches_oracle, every_algebra
 
 N_COLUMNS = 2100
 
@@ -104,16 +104,6 @@ def test_a_sparse_table():
     result = ba.factorize(table, algebra="or", random_state=0)
     assert_matches_oracle(result, X, order)
     assert sorted(result.atoms.row_weights().tolist()) == [3, 8]
-
-
-def test_savings_are_those_of_a_description_without_the_atom(table, fit):
-    (table, _), result = table, fit
-    atoms, codes = dense(result)
-    for k in (0, len(atoms) // 2, len(atoms) - 1):
-        without = np.delete(atoms, k, axis=0), np.delete(codes, k, axis=1)
-        bias = naive.settled_bias(cells(table), *without, "or", result.bias)
-        length = ba.codelength(table, *without, bias, "or")
-        assert result.saved[k] == length.total - result.codelength.total
 
 
 def test_a_model_its_file_and_its_report(table, model, tmp_path):

@@ -5,9 +5,9 @@ import pytest
 from scipy.linalg import block_diag
 
 import bitatoms as ba
-from bitatoms.mdl import string_bits
 from bitatoms.search import windows
 from bitatoms.search.column_groups import runs_of_regions
+from bitatoms.search.params import resolve
 from bitatoms.search.stopping import cut_off
 from support.clock import WorkClock, allowed
 from support.faults import ctrl_c_when
@@ -126,19 +126,6 @@ def test_windows_without_atoms_are_joined_if_columns_are_in_order(groups, has_or
     assert moves_of(result) == ["no model", "window", "window", *["join"] * has_order, "finish"]
 
 
-def test_atoms_cost_in_windows_what_they_cost_in_the_table(table, monkeypatch):
-    use_windows(monkeypatch, max_atom_cells=0)
-    result = ba.factorize(table, algebra="or", random_state=0)
-    *_, last, finish = result.history
-    bits = string_bits(table.shape[1], result.atoms.row_weights()).sum()
-    assert (finish.bits_atoms, last.move) == (bits + bits_of_bias(result), "window")
-    assert last.bits - finish.bits < 0.01 * last.bits  # what the end of the search gains
-
-
-def bits_of_bias(result):
-    return string_bits(result.atoms.n_cols, int(result.bias.sum())) if result.bias.any() else 0
-
-
 def test_a_window_of_a_sample_is_compared_with_itself_without_atoms():
     """Atoms that save little save something for held-out rows, too: estimates for all rows are compared."""
     data = ba.datasets.planted(4000, 120, 4, atom_density=0.3, code_density=0.1, noise=0.1, random_state=0)
@@ -149,18 +136,14 @@ def test_a_window_of_a_sample_is_compared_with_itself_without_atoms():
 @pytest.mark.parametrize(
     "limit",
     [
-        {"n_components": 4},
-        {"max_components": 4},
-        {"max_atoms_per_sample": 2},
-        {"residual_limit": 3},
-        {"init": "samples"},
+        *[{"n_components": 4}, {"max_components": 4}, {"max_atoms_per_sample": 2}, {"residual_limit": 3}],
+        *[{"init": "samples"}, {"init": np.eye(100)}, {"search": "paper"}, {"search": "anytime"}],
     ],
 )
-def test_limits_that_concern_all_windows(table, limit, monkeypatch):
+def test_limits_that_concern_all_windows(limit):
     """Where rows or the table have a limit, or a start is given, the table is searched as a whole."""
-    monkeypatch.setattr(windows.WindowSearch, "run", None)
-    result = ba.factorize(table, algebra="or", random_state=0, **limit)
-    assert_matches_oracle(result, table)
+    assert not windows.is_wide(100, resolve(**limit))
+    assert [windows.is_wide(n_features, resolve()) for n_features in (99, 100)] == [False, True]
 
 
 @pytest.mark.parametrize("stop_at", [1, 6])
