@@ -8,8 +8,6 @@ from bitatoms.baselines.penalized import PenalizedNMF, penalized
 from bitatoms.baselines.thresholded import RealFactors, ThresholdedNMF, best_rounded, best_thresholds, nmf_factors
 from bitatoms.datasets import planted
 
-METHODS = pytest.mark.parametrize("method", [ThresholdedNMF, PenalizedNMF])
-
 
 def wrong_cells(X, real, at_codes, at_atoms):
     """Return the number of wrong cells of the factors binarized by two thresholds."""
@@ -112,7 +110,7 @@ def test_updates_equal_those_of_the_paper(weight):
     assert once.n_iter == real.n_iter + 2
 
 
-@METHODS
+@pytest.mark.parametrize("method", [ThresholdedNMF, PenalizedNMF])
 def test_planted_factors_come_back_from_noise(method):
     data = planted(300, 120, 6, algebra="or", noise=0.05, random_state=0)
     model = method(6, n_init=1, random_state=0).fit(data.X)

@@ -75,24 +75,19 @@ def unlimited():
     return StoppingRule(SearchMonitor(by_codelength=False), None)
 
 
-def test_epochs_end_when_several_in_a_row_gain_nothing():
-    breeder = FakeBreeder([9, 7, 8, 7, 1])
-    assert run_epochs(breeder, unlimited(), TUNING).cost == 7
-    assert breeder.n_epochs == 4
-    assert breeder.ends == [9, 7]
-
-
-def test_champions_evolve_together():
-    breeder = FakeBreeder([9, 8, 9, 9], children=[5])
-    assert run_epochs(breeder, unlimited(), TUNING).cost == 5
-    assert breeder.evolved[:3] == [[9], [8], [8, 9]]
-    assert breeder.ends == [9, 8, 5]
-
-
-def test_a_state_that_costs_nothing_ends_the_search():
-    breeder = FakeBreeder([3, 0, 1])
-    assert run_epochs(breeder, unlimited(), TUNING).cost == 0
-    assert breeder.n_epochs == 2
+@pytest.mark.parametrize(
+    ("starts", "children", "cost", "ends", "n_epochs"),
+    [
+        ([9, 7, 8, 7, 1], [], 7, [9, 7], 4),  # several epochs in a row gain nothing
+        ([9, 8, 9, 9], [5], 5, [9, 8, 5], 4),  # champions evolve together
+        ([3, 0, 1], [], 0, [3, 0], 2),  # a state that costs nothing ends the search
+    ],
+)
+def test_epochs_end_when_nothing_is_gained(starts, children, cost, ends, n_epochs):
+    breeder = FakeBreeder(starts, children)
+    assert run_epochs(breeder, unlimited(), TUNING).cost == cost
+    assert (breeder.ends, breeder.n_epochs) == (ends, n_epochs)
+    assert not children or breeder.evolved[:3] == [[9], [8], [8, 9]]
 
 
 def test_there_is_a_result_even_if_there_is_no_time():

@@ -1,6 +1,5 @@
-"""Fixed atoms stay bit for bit, and learned atoms keep to their limits, wherever rows are."""
+"""Fixed atoms stay bit for bit; learned atoms, and the codes of samples, keep to their limits, wherever rows are."""
 
-import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +11,9 @@ import naive
 from bitatoms.core.atom_limits import AtomLimits
 from bitatoms.errors import InputError
 from support.faults import ctrl_c_when
+from support.results import assert_matches_oracle, every_fit
 from support.strategies import random_bits
+from support.ways import fit_a_cluster, fit_a_store, fit_by_passes
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 M = 24
@@ -92,16 +93,13 @@ def test_an_atom_with_the_least_number_of_samples_is_kept(n_components):
 def test_constraints_hold_in_memory_stores_and_clusters(tmp_path):
     X, fixed, limits = table(3, 200), almost_planted(3), {"max_features_per_atom": 4, "min_samples_per_atom": 20}
     X[:, -3:] |= random_bits(2, 200, 3, 0.9)  # what a bias would take
-    parameters = {"algebra": "or", "fixed_atoms": fixed, "search_rows": 120, "random_state": 0, **limits}
-    models = [
-        ba.BinaryDictionaryLearning(**parameters).fit(rows)
-        for rows in (X, ba.pack(X, tmp_path / "rows.zarr"), da.from_array(X, chunks=(120, M)))
-    ]
+    parameters = {"algebra": "or", "fixed_atoms": fixed, "random_state": 0, **limits}
+    models = [fit(parameters, X, tmp_path) for fit in (fit_by_passes, fit_a_store, fit_a_cluster)]
     for model in models:
-        check(X, model.as_model(), fixed, limits)
-        np.testing.assert_array_equal(model.components_, models[0].components_)
-        assert model.as_model().uses[:2].any()  # rows vote on a fixed atom
-        assert not model.bias_.any()
+        check(X, model, fixed, limits)
+        assert model.atoms == models[0].atoms
+        assert model.uses[:2].any()  # rows vote on a fixed atom
+        assert not model.bias.any()
 
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
@@ -217,3 +215,54 @@ def test_pieces_and_projections_keep_to_the_limits(seed, max_features, has_apart
         if not naive.violates_limits([new], max_features, apart, together):
             np.testing.assert_array_equal(made, new)
         assert ((made == old) | (made == new)).all()
+
+
+# Limits on the atoms per sample and on errors left, in searches and for new samples.
+
+LIMITS_OF_ROWS = {"fast": {"max_atoms_per_sample": 1}, "thorough": {"max_atoms_per_sample": 2, "residual_limit": 9}}
+
+
+def assert_within(limits, codes, rows, bias):
+    """Assert that samples have no more atoms than allowed, and those with few ones none."""
+    assert 1 <= codes.sum(axis=1).max() <= limits["max_atoms_per_sample"]
+    few = (rows ^ bias).sum(axis=1) <= limits.get("residual_limit", 0)
+    assert few.any() == ("residual_limit" in limits)
+    assert not codes[few].any()
+
+
+@every_fit
+@pytest.mark.filterwarnings("ignore:20 atoms were requested")
+def test_samples_are_coded_within_the_limits(small, how):
+    limits = LIMITS_OF_ROWS[how["search"]]
+    result = ba.factorize(small[:110], **how, **limits)
+    assert_matches_oracle(result, small[:110])
+    n_most = result.codes.row_weights().max()
+    assert n_most == limits["max_atoms_per_sample"] or (how["n_components"], how["objective"]) == (20, "codelength")
+    if how["n_components"] != 20:  # the limit of errors gives way where many atoms must be used
+        assert_within(limits, result.codes.to_dense(), small[:110], result.bias)
+    model = ba.BinaryDictionaryLearning(**how, **limits).fit(small[:110])
+    np.testing.assert_array_equal(model.components_, result.atoms.to_dense())
+    assert_within(limits, model.transform(small[110:]), small[110:], result.bias)
+
+
+def test_atoms_that_the_residual_limit_leaves_without_users_are_dropped():
+    """Half of the rows have one feature, which is within the limit: no row uses the atom of that feature."""
+    X = np.repeat([[0, 1], [1, 1]], 9, axis=0)
+    with pytest.warns(UserWarning, match="only 1 are useful"):
+        result = ba.factorize(X, 2, algebra="or", residual_limit=1, false_positive_cost=[1.5, 4.0], random_state=46)
+    assert result.atoms.to_dense().tolist() == [[1, 1]]
+    assert result.uses.tolist() == [9]
+
+
+@pytest.mark.parametrize(
+    ("algebra", "search", "n_components", "coder"), [("xor", "fast", 5, "auto"), ("or", "thorough", 20, "greedy")]
+)
+def test_new_samples_are_coded_for_the_fewest_errors(small, algebra, search, n_components, coder):
+    how = {"algebra": algebra, "search": search, "coder": coder, "random_state": 0}
+    model = ba.BinaryDictionaryLearning(n_components, **how).fit(small[:100])
+    new, empty = small[100:], np.zeros((len(small) - 100, n_components), np.uint8)
+    if n_components == 5:  # the best of all codes
+        expected = naive.exact_code(new, model.components_, empty, algebra)
+    else:
+        expected = naive.code(new, model.components_, empty, coder, algebra)
+    np.testing.assert_array_equal(model.transform(new), expected)

@@ -35,13 +35,6 @@ def test_samples_are_distinct_nonzero_rows(X, wanted, seed):
     assert atoms.shape[1] == X.shape[1]
 
 
-@pytest.mark.parametrize("density", [0.0, 0.1, 0.9, 1.0])
-def test_random_atoms_have_the_density_asked_for(density):
-    atoms = initial.bernoulli(200, 130, density, np.random.default_rng(0))
-    assert atoms.shape == (200, 130)
-    assert atoms.density == pytest.approx(density, abs=0.01)
-
-
 @settings(max_examples=30)
 @given(matrices(), st.integers(0, 8), SEEDS)
 def test_spread_gives_as_many_atoms_as_asked_or_as_there_are_distinct_rows(X, wanted, seed):
@@ -129,15 +122,6 @@ def test_as_many_random_atoms_are_drawn_as_are_allowed(monkeypatch):
     assert start_of(X, 5, init="bernoulli")[0].shape == (5, 20)
     with pytest.raises(ValueError, match="draws at most 5 atoms, not 6"):
         start_of(X, 6, init="bernoulli")
-
-
-def test_a_greedy_start_has_fewer_errors_with_each_atom():
-    X = planted(200, 65, 6, algebra="or", random_state=0).X
-    how = {"coder": "greedy", "algebra": "or", "random_state": 0}
-    left = [factorize(X, p, init="greedy", **how, max_iter=1).wrong_bits for p in range(1, 7)]
-    assert left == sorted(left, reverse=True)
-    assert left[0] < X.sum()
-    assert left[5] <= factorize(X, 6, init="samples", **how).wrong_bits
 
 
 @given(factorisations(n_rows=st.sampled_from((1, 3, 65))), st.data())

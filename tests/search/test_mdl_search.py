@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from bitatoms import factorize
 from bitatoms.core.objective import Objective
-from bitatoms.datasets import planted
 from bitatoms.search import mdl_search
 from bitatoms.search.plan import PLANS, MdlTuning
 from support.results import (
@@ -114,12 +113,3 @@ def test_a_start_by_linear_algebra_that_is_far_better_is_enough_for_many_rows(n_
     tuning, data = MdlTuning(min_explained_rows=50, explained_share=0.8), SimpleNamespace(n_rows=n_rows)
     search = SimpleNamespace(tuning=tuning, data=data, cost_without_atoms=200)
     assert mdl_search._explains(search, states_of(linear), states_of(others)) == is_enough
-
-
-def test_a_default_fit_compiles_no_kernel_for_coding_without_prices(monkeypatch):
-    def fail(*arguments):
-        raise AssertionError("one more large kernel to compile")
-
-    monkeypatch.setattr("bitatoms.kernels.cpu.coding.code_rows", fail)
-    X = planted(200, 50, 4, algebra="xor", noise=0.05, random_state=0).X
-    assert len(factorize(X, random_state=0).atoms) == 4

@@ -1,5 +1,6 @@
 """Starting atoms of the search for a fixed number of atoms: distinct rows or columns, and concepts."""
 
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -10,8 +11,11 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix
 from bitatoms.search.concept_start import concepts
-from bitatoms.search.rank_starts import atoms_without_errors
+from bitatoms.search.params import resolve
+from bitatoms.search.plan import NmfBudget
+from bitatoms.search.rank_starts import atoms_without_errors, start_atoms
 from support.blocks import bits_of, unpacked
+from support.contexts import search_context
 from support.strategies import UNKNOWN, matrices, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -20,6 +24,16 @@ pytestmark = pytest.mark.usefixtures("few_trials")
 def n_distinct(rows):
     """Return the number of distinct rows that are not all zeros."""
     return len({row.tobytes() for row in rows if row.any()})
+
+
+def test_centres_of_groups_of_rows_are_the_last_start_of_a_table_too_wide_for_nmf():
+    """After grown atoms, concepts and columns."""
+    centres, params = random_bits(0, 2, 40, 0.5), resolve(2, algebra="or")
+    budget = replace(params.plan.fixed_rank, nmf=NmfBudget(nanoseconds_per_start=0))
+    X, plan = np.repeat(centres, 9, axis=0) | np.eye(18, 40, dtype=np.uint8), replace(params.plan, fixed_rank=budget)
+    *others, last = start_atoms(search_context(X, params.objective("or"), plan))
+    assert len(others) == 3
+    assert sorted(last.to_dense().tolist()) == sorted(centres.tolist())
 
 
 @settings(max_examples=60)

@@ -188,12 +188,6 @@ def test_a_search_that_is_cut_off_before_its_first_state_has_one_round(small, mo
     assert (result.ended, result.n_iter, result.atoms.n_rows) == ("max_time", 1, n_atoms)
 
 
-def test_a_callback_ends_all_restarts_and_both_algebras(table):
-    result = factorize(table, algebra="auto", n_init=3, random_state=0, callbacks=lambda row: True)
-    assert {(row.start, row.algebra) for row in result.history} == {(1, "xor")}
-    assert list(result.codelengths) == ["xor"]
-
-
 @every_fit
 def test_max_iter_ends_the_search_with_a_usable_model(small, how):
     rounds = []
@@ -212,12 +206,6 @@ def test_max_iter_ends_the_search_with_a_usable_model(small, how):
     assert caught[0].filename == __file__
     np.testing.assert_array_equal(model.components_, result.atoms.to_dense())
     assert how["n_components"] in ("mdl", model.n_components_)
-
-
-def test_the_warning_names_the_limit_in_seconds(small, monkeypatch):
-    WorkClock(monkeypatch)
-    with pytest.warns(ConvergenceWarning, match="max_time ended the search before it converged; raise it"):
-        BinaryDictionaryLearning(5, max_time=0.05, random_state=0).fit(small)
 
 
 def test_interrupt_while_held_out_rows_are_coded_keeps_the_best_so_far(small, monkeypatch):
