@@ -101,7 +101,7 @@ def test_every_round_matches_the_oracle_and_the_best_is_kept(X, n_start, how, pa
 
 
 def test_a_round_that_is_as_short_as_the_shortest_is_a_failure(monkeypatch):
-    bits, monitor = iter([9, 8, 8, 8, 1]), SimpleNamespace(history=[], stop_reason=None, should_stop=lambda: False)
+    bits, monitor = iter([9, 8, 7, 7, 7, 1]), SimpleNamespace(history=[], stop_reason=None, should_stop=lambda: False)
 
     def learn(*block, **how):
         monitor.history.append(SimpleNamespace(bits=next(bits)))
@@ -111,7 +111,7 @@ def test_a_round_that_is_as_short_as_the_shortest_is_a_failure(monkeypatch):
     monkeypatch.setattr(module, "append_rank_one", lambda *block: True)
     block, method = SimpleNamespace(n_atoms=0), SimpleNamespace(rule=None)
     forward_selection(block, method, SelectionLimits(2, None), monitor, None)
-    assert [row.bits for row in monitor.history] == [9, 8, 8, 8]
+    assert [row.bits for row in monitor.history] == [9, 8, 7, 7, 7]
 
 
 @pytest.mark.parametrize(("is_cut", "ended"), [(0, "converged"), (1, "max_iter")])
