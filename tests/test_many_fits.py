@@ -1,23 +1,17 @@
 """Many fits at once, or after Ctrl-C, give the bits of one fit alone."""
 
-import os
 import signal
-import subprocess
-import sys
 import threading
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
-from joblib import Parallel, delayed
 
-from bitatoms import FileError, Interrupted, factorize, parallel
+from bitatoms import Interrupted, factorize, parallel
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.search import branches
 
-N_CALLS = 5
 X = planted(80, 24, 3, atom_density=0.25, code_density=0.3, noise=0.02, random_state=0).X
 X_UNKNOWN = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
 FITS = {"or": (X, {"algebra": "or"}), "starts": (X, {"algebra": "auto"}), "unknown cells": (X_UNKNOWN, {})}
@@ -53,9 +47,9 @@ def pool_threads():
     return {thread for thread in threading.enumerate() if thread.name == "bitatoms"}
 
 
-@pytest.mark.parametrize(("n_calls", "n_jobs"), [(1, 2), (N_CALLS, 2)])
-def test_calls_at_once_give_the_bits_of_one_call_with_the_threads_they_ask_for(pool, n_calls, n_jobs):
-    names = ["starts", "or", "or", "unknown cells", "or"][:n_calls]
+def test_calls_at_once_give_the_bits_of_one_call_with_the_threads_they_ask_for(pool):
+    names = ["starts", "or", "or", "unknown cells", "or"]
+    n_calls, n_jobs = len(names), 2
     for name in names:
         alone(name)
     before, results = pool_threads(), {}
@@ -73,14 +67,6 @@ def test_calls_at_once_give_the_bits_of_one_call_with_the_threads_they_ask_for(p
     assert not any(thread.is_alive() for thread in calls)
     assert len(pool_threads() - before) <= n_calls * (n_jobs - 1)  # threads of a pool never end
     assert_same_bits(names, [results[number] for number in range(n_calls)])
-
-
-def test_joblib_gives_the_bits_of_one_call():
-    calls = [
-        delayed(factorize)(table, **how, n_jobs=n_jobs, random_state=0)
-        for n_jobs, (table, how) in zip([1, 2, 2], FITS.values(), strict=True)
-    ]
-    assert_same_bits(FITS, Parallel(2, backend="threading", timeout=100)(calls))
 
 
 def raise_interrupt():
@@ -120,35 +106,3 @@ def test_after_ctrl_c_no_thread_is_busy_and_the_next_fit_gives_the_same_bits(poo
     assert caught.value.result.ended == "interrupted"
     assert_same_bits(["starts"], [fit("starts", n_jobs=2)])
     assert pool._n_threads == 1  # the thread was idle again
-
-
-HOLD = """
-import sys
-from pathlib import Path
-from bitatoms.rows.checkpoint_steps import StepFiles
-from test_many_fits import fit
-StepFiles.is_due = lambda steps: True
-
-def hold(row):
-    if list(Path(sys.argv[1]).glob("search-*.npz")):
-        print("held", flush=True)
-        sys.stdin.read()
-
-fit("or", checkpoint=sys.argv[1], callbacks=hold)
-"""
-
-
-def test_a_second_process_with_the_checkpoint_of_a_fit_raises_until_the_first_is_killed(tmp_path):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    command = [sys.executable, "-c", HOLD, str(tmp_path)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        assert process.stdout.readline() == "held\n"
-        written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-        for resume in (False, True):
-            with pytest.raises(FileError, match="another fit is using this folder; wait until it ends, or choose"):
-                fit("or", checkpoint=tmp_path, resume=resume)
-        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == written
-        process.kill()
-    assert_same_bits(["or"], [fit("or", checkpoint=tmp_path, resume=True)])

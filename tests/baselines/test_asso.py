@@ -62,17 +62,14 @@ def test_equals_the_naive_greedy_loop(X, threshold, n_components):
     assert_equals_the_naive_loop(X, n_components, threshold)
 
 
-@pytest.mark.parametrize(("reward", "penalty"), [(3, 1), (1, 2), (0.5, 0.75), (2.5, 1), (99999, 99998)])
-def test_weights_equal_the_naive_greedy_loop(reward, penalty):
-    """The last ones, times 90 columns, are too long for single precision."""
-    X = random_bits(6, 12, 90, 0.3) if reward == 99999 else random_bits(3, 40, 12, 0.4)
-    assert_equals_the_naive_loop(X, 5, 0.5, reward=reward, penalty=penalty)
-
-
-def test_small_chunks_equal_the_naive_greedy_loop(monkeypatch):
-    X = planted(60, 65, 4, algebra="or", random_state=2).X
-    monkeypatch.setattr(asso, "_CHUNK_CELLS", 500)
-    assert_equals_the_naive_loop(X, 2, 0.5)
+@pytest.mark.parametrize(
+    ("reward", "penalty", "shape"),
+    [*[(3, 1, (40, 12)), (1, 2, (40, 12)), (0.5, 0.75, (40, 12)), (2.5, 1, (40, 12))], (99999, 99998, (12, 90))],
+)
+def test_weights_and_small_chunks_equal_the_naive_greedy_loop(reward, penalty, shape, monkeypatch):
+    """The last weights, times 90 columns, are too long for single precision."""
+    monkeypatch.setattr(asso, "_CHUNK_CELLS", 100)
+    assert_equals_the_naive_loop(random_bits(3, *shape, 0.4), 5, 0.5, reward=reward, penalty=penalty)
 
 
 def test_confidence_equal_to_the_threshold_counts():
@@ -92,9 +89,3 @@ def test_best_threshold_is_kept():
     assert best == min(each)
     assert models[-2].threshold_ == thresholds[each.index(best)]
     assert swept <= best  # the sweep contains them all
-
-
-def test_stops_when_no_candidate_improves_the_cover():
-    X = np.kron(np.eye(3, dtype=np.uint8), np.ones((4, 5), np.uint8))
-    for most, found in ((10, 3), (None, 3), (2, 2)):
-        assert Asso(most, threshold=1.0).fit(X).n_components_ == found

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from bitatoms import codelength, proximus
 from bitatoms.baselines.proximus import Proximus
-from bitatoms.datasets import digits
 from support.strategies import SEEDS, matrices, random_bits
 
 TABLES = matrices(st.sampled_from((1, 2, 17, 65)), st.sampled_from((1, 2, 9, 64, 65)))
@@ -26,23 +25,15 @@ def nearest(X, atoms):
     return codes
 
 
-@settings(max_examples=40)
-@given(TABLES, st.sampled_from((0, 1, 3, 200)), SEEDS)
-def test_without_n_components_equals_the_recursion(X, radius, seed):
-    model = Proximus(radius=radius, random_state=seed).fit(X)
-    expected = proximus(X, radius, random_state=seed)
-    np.testing.assert_array_equal(model.components_, expected.atoms.to_dense())
-    np.testing.assert_array_equal(model.codes_, expected.codes.to_dense())
-    assert model.radius_ == radius
-
-
-@settings(max_examples=40)
-@given(TABLES, st.integers(1, 5), st.sampled_from((0, 2, 9)), SEEDS)
-def test_largest_patterns_are_kept_and_samples_use_the_nearest(X, most, radius, seed):
+@settings(max_examples=60)
+@given(TABLES, st.sampled_from((None, None, 1, 2, 5)), st.sampled_from((0, 1, 3, 9, 200)), SEEDS)
+def test_largest_patterns_of_the_recursion_are_kept_and_samples_use_the_nearest(X, most, radius, seed):
     model = Proximus(most, radius=radius, random_state=seed).fit(X)
     recursion = proximus(X, radius, random_state=seed)
     atoms, codes = recursion.atoms.to_dense(), recursion.codes.to_dense()
-    if len(atoms) <= most:
+    assert model.radius_ == radius
+    if most is None or len(atoms) <= most:
+        np.testing.assert_array_equal(model.components_, atoms)
         np.testing.assert_array_equal(model.codes_, codes)
         return
     sizes = codes.sum(axis=0).tolist()
@@ -71,9 +62,3 @@ def test_groups_of_samples_are_found():
         model.fit(X)
         assert sorted(model.components_.tolist()) == sorted(centres.tolist())
         np.testing.assert_array_equal(model.codes_ @ model.components_, np.repeat(centres, 30, axis=0))
-
-
-def test_auto_radius_on_digits_is_recorded():
-    X = digits()[0][::6]
-    model = Proximus(16, random_state=0).fit(X)
-    assert (model.radius_, wrong(model, X)) == (6, 2119)

@@ -161,13 +161,6 @@ def test_equals_the_oracle_on_planted_patterns(order, cost):
     assert_equals_the_oracle(X, 2, (cost, 1.0), (0.4, 0.4), order, 2, 5)
 
 
-def test_mdl_finds_the_number_of_planted_patterns():
-    truth = planted(300, 100, 5, algebra="or", noise=0.03, random_state=0)
-    model = PandaPlus(random_state=0).fit(truth.X)
-    assert model.n_components_ == 5
-    assert (model.inverse_transform(model.codes_) != truth.X).mean() <= (truth.clean != truth.X).mean() + 0.001
-
-
 def test_all_ones_are_one_pattern_only_with_cost_patterns():
     """With the cost "mdl", a table of ones takes almost no bits without patterns."""
     X = np.ones((65, 66), np.uint8)

@@ -4,7 +4,6 @@ import pytest
 
 from bitatoms.datasets import planted
 from support.plans import use_small_budget
-from support.results import planted_in
 
 
 @pytest.fixture(scope="session")
@@ -22,11 +21,3 @@ def table():
 @pytest.fixture(scope="module")
 def small():
     return planted(150, 40, 6, noise=0.05, code_density=0.4, random_state=1).X
-
-
-@pytest.fixture(scope="module")
-def dense_table():
-    """Planted atoms, and features that most samples have, except those that use an atom with them."""
-    X = planted_in("or", 500, 65, 5, seed=3).X
-    X[:, :40] ^= 1
-    return X

@@ -20,10 +20,14 @@ from support.results import assert_matches_oracle
 from support.strategies import random_bits
 
 TUNING = AnytimeTuning(champions=3, max_failed_states=1, max_failed_epochs=2)
+GIVEN = random_bits(1, 4, 24, 0.4), random_bits(2, 70, 4, 0.3)
 GOALS = pytest.mark.parametrize(
     "how",
-    [{"n_components": 5, "algebra": "or"}, {}, {"n_components": 4, "objective": "codelength"}],
-    ids=["5 or", "mdl", "4 codelength"],
+    [
+        *[{"n_components": 5, "algebra": "or"}, {}, {"n_components": 4, "objective": "codelength"}],
+        *[{"n_components": 4, "algebra": "or", "init": GIVEN}, {"algebra": "or", "init": GIVEN}],
+    ],
+    ids=["5 or", "mdl", "4 codelength", "4 or, given", "mdl, given"],
 )
 
 
@@ -71,24 +75,19 @@ def unlimited():
     return StoppingRule(SearchMonitor(by_codelength=False), None)
 
 
-def test_epochs_end_when_several_in_a_row_gain_nothing():
-    breeder = FakeBreeder([9, 7, 8, 7, 1])
-    assert run_epochs(breeder, unlimited(), TUNING).cost == 7
-    assert breeder.n_epochs == 4
-    assert breeder.ends == [9, 7]
-
-
-def test_champions_evolve_together():
-    breeder = FakeBreeder([9, 8, 9, 9], children=[5])
-    assert run_epochs(breeder, unlimited(), TUNING).cost == 5
-    assert breeder.evolved[:3] == [[9], [8], [8, 9]]
-    assert breeder.ends == [9, 8, 5]
-
-
-def test_a_state_that_costs_nothing_ends_the_search():
-    breeder = FakeBreeder([3, 0, 1])
-    assert run_epochs(breeder, unlimited(), TUNING).cost == 0
-    assert breeder.n_epochs == 2
+@pytest.mark.parametrize(
+    ("starts", "children", "cost", "ends", "n_epochs"),
+    [
+        ([9, 7, 8, 7, 1], [], 7, [9, 7], 4),  # several epochs in a row gain nothing
+        ([9, 8, 9, 9], [5], 5, [9, 8, 5], 4),  # champions evolve together
+        ([3, 0, 1], [], 0, [3, 0], 2),  # a state that costs nothing ends the search
+    ],
+)
+def test_epochs_end_when_nothing_is_gained(starts, children, cost, ends, n_epochs):
+    breeder = FakeBreeder(starts, children)
+    assert run_epochs(breeder, unlimited(), TUNING).cost == cost
+    assert (breeder.ends, breeder.n_epochs) == (ends, n_epochs)
+    assert not children or breeder.evolved[:3] == [[9], [8], [8, 9]]
 
 
 def test_there_is_a_result_even_if_there_is_no_time():
@@ -109,6 +108,11 @@ def test_a_minute_unless_time_or_rounds_are_limited():
     assert resolve().plan.max_rounds == default
 
 
+def test_each_epoch_begins_with_fewer_starts_than_a_thorough_search():
+    plan = resolve(search="anytime").plan
+    assert (plan.starts, plan.from_look, plan.finalists) == ((32, 512, 0), False, 1)
+
+
 @pytest.mark.parametrize("how", [{"n_components": 5, "algebra": "or"}, {}])
 def test_reaching_its_limit_of_rounds_is_no_reason_to_warn(noisy, how):
     how = {**how, "search": "anytime", "max_iter": 12, "random_state": 3}
@@ -124,8 +128,10 @@ def test_reaching_its_limit_of_rounds_is_no_reason_to_warn(noisy, how):
 @GOALS
 @pytest.mark.usefixtures("short_epochs")
 def test_it_ends_by_itself_and_returns_the_best_state_of_its_history(noisy, how):
+    """Also from a start that is given."""
     result = factorize(noisy, search="anytime", random_state=0, **how)
     assert result.ended == "converged"
+    assert "init" not in how or next(row.atoms for row in result.history if row.move == "start") == 4
     assert_matches_oracle(result, noisy)
     by_errors = result.objective == "errors"
     costs = [row.wrong_bits if by_errors else row.bits for row in result.history if row.atoms == len(result.atoms)]
@@ -143,13 +149,3 @@ def test_large_tables_are_searched_by_sample(monkeypatch, how):
     sampled = factorize(X, search="anytime", algebra="or", search_rows=None if how else 90, random_state=0, **how)
     assert sampled.ended == "converged"
     assert_matches_oracle(sampled, X)
-
-
-@pytest.mark.usefixtures("short_epochs")
-@pytest.mark.parametrize("how", [{"n_components": 4, "algebra": "or"}, {"algebra": "auto"}])
-def test_the_start_may_be_given(noisy, how):
-    init = (noisy[:4], random_bits(2, 70, 4, 0.3))
-    result = factorize(noisy, search="anytime", init=init, random_state=0, **how)
-    assert_matches_oracle(result, noisy)
-    start = next(row for row in result.history if row.move == "start")
-    assert start.atoms == 4

@@ -13,12 +13,13 @@ from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.search import branches
-from bitatoms.search.branches import Branches, places
+from bitatoms.search.branches import Branches, at_once, places
 from bitatoms.search.mdl_rounds import MdlSearch
 from bitatoms.search.population import CostedState
 from bitatoms.search.stopping import StoppingRule
 from support.chaos import chaos
 from support.contexts import search_context
+from support.results import assert_same_search
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -42,37 +43,32 @@ def X():
     return factors().X
 
 
-def outcome(found, seen):
-    """Return everything of a search that must not depend on the number of threads."""
-    history = tuple(row._replace(seconds=0) for row in found.history)
-    return found.atoms, found.codes, found.bias.tolist(), found.ended, history, seen
-
-
 @pytest.mark.parametrize("how", [{}, {"algebra": "auto"}])
 def test_a_search_ends_at_the_same_round_with_any_number_of_threads(X, how):
     """By a callback, or by the limit of rounds for all branches together."""
-    rounds = []  # of all starts
-    ba.factorize(X, random_state=0, callbacks=rounds.append, **how)
-    n_rounds = len(rounds)
+
+    def ended_at(last, n_jobs=1):
+        seen = []
+
+        def stop(row):
+            assert threading.current_thread() is threading.main_thread()
+            seen.append(row[:-1])
+            return len(seen) == last
+
+        return ba.factorize(X, random_state=0, n_jobs=n_jobs, callbacks=stop, **how), seen
+
+    n_rounds = len(ended_at(None)[1])  # of all starts
     assert n_rounds > 30
     for last, n_jobs in ((6, 2), (n_rounds // 2, 3)):
-        outcomes = []
+        alone, rounds = ended_at(last)
         with chaos(3 * last + n_jobs - 1):
-            for n_threads in (1, n_jobs):
-                seen = []
-
-                def stop(row):
-                    assert threading.current_thread() is threading.main_thread()
-                    seen.append((row.start, row.round, row.move, row.bits))  # noqa: B023
-                    return len(seen) == last  # noqa: B023
-
-                found = ba.factorize(X, random_state=0, n_jobs=n_threads, callbacks=stop, **how)
-                assert len(seen) == last
-                outcomes.append(outcome(found, seen))
-        assert outcomes[0] == outcomes[1]
+            found, seen = ended_at(last, n_jobs)
+        assert_same_search(found, alone)
+        assert seen == rounds
+        assert len(seen) == last
     for max_iter in (6, 17):
-        found = [ba.factorize(X, random_state=0, n_jobs=n_jobs, max_iter=max_iter, **how) for n_jobs in (1, 3)]
-        assert outcome(found[0], None) == outcome(found[1], None)
+        found = (ba.factorize(X, random_state=0, n_jobs=n_jobs, max_iter=max_iter, **how) for n_jobs in (1, 3))
+        assert_same_search(*found)
 
 
 @pytest.fixture
@@ -143,15 +139,6 @@ def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X
     assert made.context.monitor.best.atoms.n_rows == 4
 
 
-def test_branches_have_random_numbers_of_their_own(search):
-    draws = [
-        search(n_threads).steps([lambda own: [state(int(own.random.integers(10**9)))]] * 6) for n_threads in THREADS
-    ]
-    costs = [[found.cost for (found,) in states] for states in draws]
-    assert costs[0] == costs[1] == costs[2]
-    assert len(set(costs[0])) == 6
-
-
 def test_steps_after_one_that_ends_the_search_return_nothing(search):
     for n_threads in THREADS:
         made = search(n_threads, [lambda row: row.round == 2])
@@ -162,6 +149,11 @@ def test_steps_after_one_that_ends_the_search_return_nothing(search):
 
         assert [len(states) for states in made.steps([one] * 4)] == [1, 1, 0, 0]
         assert len(made.context.monitor.history) == 2
+
+
+def test_steps_of_small_tables_and_steps_that_are_kept_are_made_one_after_the_other(monkeypatch):
+    monkeypatch.setattr(branches, "_MIN_CELLS", 10)
+    assert [at_once(9, False), at_once(10, False), at_once(9, True), at_once(10, True)] == [1, None, 1, 1]
 
 
 def test_with_a_journal_branches_are_made_one_after_the_other(search):

@@ -1,8 +1,5 @@
-"""Fixed atoms stay bit for bit, and learned atoms keep to their limits, wherever rows are."""
+"""Fixed atoms stay bit for bit; learned atoms, and the codes of samples, keep to their limits, wherever rows are."""
 
-from itertools import cycle
-
-import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,8 +11,9 @@ import naive
 from bitatoms.core.atom_limits import AtomLimits
 from bitatoms.errors import InputError
 from support.faults import ctrl_c_when
+from support.results import assert_matches_oracle, every_fit
 from support.strategies import random_bits
-from support.ways import WAYS
+from support.ways import fit_a_cluster, fit_a_store, fit_by_passes
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 M = 24
@@ -95,75 +93,34 @@ def test_an_atom_with_the_least_number_of_samples_is_kept(n_components):
 def test_constraints_hold_in_memory_stores_and_clusters(tmp_path):
     X, fixed, limits = table(3, 200), almost_planted(3), {"max_features_per_atom": 4, "min_samples_per_atom": 20}
     X[:, -3:] |= random_bits(2, 200, 3, 0.9)  # what a bias would take
-    parameters = {"algebra": "or", "fixed_atoms": fixed, "search_rows": 120, "random_state": 0, **limits}
-    models = [
-        ba.BinaryDictionaryLearning(**parameters).fit(rows)
-        for rows in (X, ba.pack(X, tmp_path / "rows.zarr"), da.from_array(X, chunks=(120, M)))
-    ]
+    parameters = {"algebra": "or", "fixed_atoms": fixed, "random_state": 0, **limits}
+    models = [fit(parameters, X, tmp_path) for fit in (fit_by_passes, fit_a_store, fit_a_cluster)]
     for model in models:
-        check(X, model.as_model(), fixed, limits)
-        np.testing.assert_array_equal(model.components_, models[0].components_)
-        assert model.as_model().uses[:2].any()  # rows vote on a fixed atom
-        assert not model.bias_.any()
+        check(X, model, fixed, limits)
+        assert model.atoms == models[0].atoms
+        assert model.uses[:2].any()  # rows vote on a fixed atom
+        assert not model.bias.any()
 
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 def test_no_bias_is_learned_if_none_is_wanted(algebra, tmp_path):
     X = table(7, 160, algebra)
     X[:, :4] |= random_bits(3, 160, 4, 0.9)  # columns that most rows have
-    biased, unbiased = (ba.factorize(X, algebra=algebra, bias=bias, random_state=0) for bias in (True, False))
-    assert biased.bias.any()
+    unbiased = ba.factorize(X, algebra=algebra, bias=False, random_state=0)
     assert not unbiased.bias.any()
-    made = unbiased.reconstruct().to_dense()
-    assert ((X != made).mean(axis=0) < 0.5).all()  # atoms take its place
-    model = ba.BinaryDictionaryLearning(algebra=algebra, bias=False, random_state=0)
-    for batch in np.array_split(X, 2):
-        model.partial_fit(batch)
+    assert ((X != unbiased.reconstruct().to_dense()).mean(axis=0) < 0.5).all()  # atoms take its place
+    model = ba.BinaryDictionaryLearning(algebra=algebra, bias=False, random_state=0).partial_fit(X)
     assert not model.bias_.any()
     model.save(tmp_path / "model.npz")
     loaded = ba.load(tmp_path / "model.npz")
-    assert loaded.bias is False
-    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
-    beside = ba.factorize(X, algebra="or", fixed_atoms=random_bits(9, 2, M, 0.3), random_state=0)
-    assert not beside.bias.any()
-    assert not beside.has_bias
+    assert (loaded.bias, loaded.as_model().has_bias) == (False, False)
 
 
-CONSTRAINTS = [
-    {"max_features_per_atom": 2},
-    {"min_samples_per_atom": 3},
-    {"apart": [(0, 1)]},
-    {"together": [(0, 1)]},
-    {"fixed_atoms": [[1, 0, 0, 0, 0, 0]]},
-]
-
-
-@pytest.mark.filterwarnings("ignore:2 atoms were requested")
-@pytest.mark.parametrize(
-    ("constraint", "algebra", "fit"), [*zip(CONSTRAINTS, cycle(("xor", "or")), WAYS[1:], strict=False)]
-)
-def test_a_given_number_of_atoms_within_constraints_has_no_bias(constraint, algebra, fit, tmp_path):
-    """The fewest wrong cells are codes times atoms, whether a bias is allowed or not."""
-    X, parameters = np.ones((48, 6), int), {"n_components": 2, "algebra": algebra, "random_state": 0, **constraint}
-    without, default = (fit(parameters | {"bias": bias}, X, tmp_path) for bias in (False, True))
-    assert not without.bias.any()
-    assert without.atoms.n_rows > 0
-    check(X, without, constraint.get("fixed_atoms"), constraint)
-    assert not default.bias.any()
-    assert default.atoms == without.atoms
-
-
-@pytest.mark.parametrize(
-    ("limit", "how"),
-    [
-        ({"max_features_per_atom": 4}, {"n_components": 3, "algebra": "or", "max_atoms_per_sample": 2}),
-        ({"fixed_atoms": [[1] * M]}, {"algebra": "auto"}),
-    ],
-)
-def test_a_callback_or_ctrl_c_in_any_round_ends_a_search_within_constraints(limit, how):
-    how = {**how, **limit, "random_state": 0}
+@pytest.mark.parametrize("limit", [{"max_features_per_atom": 4, "n_components": 3}, {"fixed_atoms": [[1] * M]}])
+def test_a_callback_or_ctrl_c_in_any_round_ends_a_search_within_constraints(limit):
+    how = {"algebra": "or", "random_state": 0, **limit}
     ba.factorize(table(1), **how, callbacks=(rounds := []).append)
-    for at in {1, len(rounds) // 2, len(rounds) - 1, len(rounds)}:
+    for at in (1, len(rounds)):
         seen = []
         result = ba.factorize(table(1), **how, callbacks=lambda row: seen.append(row) or len(seen) == at)  # noqa: B023
         assert (result.ended, len(seen)) == ("callback", at)
@@ -172,7 +129,6 @@ def test_a_callback_or_ctrl_c_in_any_round_ends_a_search_within_constraints(limi
         ba.factorize(table(1), **how, callbacks=ctrl_c_when(lambda row: row.round == 2))
     check(table(1), caught.value.result, limit.get("fixed_atoms"), limit)
     assert caught.value.result.ended == "interrupted"
-    assert caught.value.result.codes.row_weights().max(initial=0) <= how.get("max_atoms_per_sample", M)
 
 
 def test_a_note_names_the_limits_if_they_leave_fewer_atoms_than_were_requested():
@@ -233,15 +189,6 @@ def test_fixed_atoms_are_matched_by_name():
         ba.factorize(X, fixed_atoms=fixed.rename(columns={"c7": "other"}), random_state=0)
 
 
-@pytest.mark.parametrize(("search", "with_codes"), [("fast", False), ("paper", True)])
-def test_init_may_have_fewer_atoms_than_are_learned(search, with_codes):
-    made = ba.datasets.planted(200, 40, 6, code_density=0.3, noise=0.02, random_state=2)
-    init = (made.atoms[:3], made.codes[:, :3]) if with_codes else made.atoms[:3]
-    result = ba.factorize(made.X, 6, init=init, search=search, random_state=0)
-    assert len(result.atoms) == 6
-    assert result.wrong_bits < 0.1 * made.X.size
-
-
 @settings(max_examples=40)
 @given(st.integers(0, 100), st.sampled_from([None, 1, 2, 5]), st.booleans(), st.booleans())
 def test_pieces_and_projections_keep_to_the_limits(seed, max_features, has_apart, has_together):
@@ -268,3 +215,54 @@ def test_pieces_and_projections_keep_to_the_limits(seed, max_features, has_apart
         if not naive.violates_limits([new], max_features, apart, together):
             np.testing.assert_array_equal(made, new)
         assert ((made == old) | (made == new)).all()
+
+
+# Limits on the atoms per sample and on errors left, in searches and for new samples.
+
+LIMITS_OF_ROWS = {"fast": {"max_atoms_per_sample": 1}, "thorough": {"max_atoms_per_sample": 2, "residual_limit": 9}}
+
+
+def assert_within(limits, codes, rows, bias):
+    """Assert that samples have no more atoms than allowed, and those with few ones none."""
+    assert 1 <= codes.sum(axis=1).max() <= limits["max_atoms_per_sample"]
+    few = (rows ^ bias).sum(axis=1) <= limits.get("residual_limit", 0)
+    assert few.any() == ("residual_limit" in limits)
+    assert not codes[few].any()
+
+
+@every_fit
+@pytest.mark.filterwarnings("ignore:20 atoms were requested")
+def test_samples_are_coded_within_the_limits(small, how):
+    limits = LIMITS_OF_ROWS[how["search"]]
+    result = ba.factorize(small[:110], **how, **limits)
+    assert_matches_oracle(result, small[:110])
+    n_most = result.codes.row_weights().max()
+    assert n_most == limits["max_atoms_per_sample"] or (how["n_components"], how["objective"]) == (20, "codelength")
+    if how["n_components"] != 20:  # the limit of errors gives way where many atoms must be used
+        assert_within(limits, result.codes.to_dense(), small[:110], result.bias)
+    model = ba.BinaryDictionaryLearning(**how, **limits).fit(small[:110])
+    np.testing.assert_array_equal(model.components_, result.atoms.to_dense())
+    assert_within(limits, model.transform(small[110:]), small[110:], result.bias)
+
+
+def test_atoms_that_the_residual_limit_leaves_without_users_are_dropped():
+    """Half of the rows have one feature, which is within the limit: no row uses the atom of that feature."""
+    X = np.repeat([[0, 1], [1, 1]], 9, axis=0)
+    with pytest.warns(UserWarning, match="only 1 are useful"):
+        result = ba.factorize(X, 2, algebra="or", residual_limit=1, false_positive_cost=[1.5, 4.0], random_state=46)
+    assert result.atoms.to_dense().tolist() == [[1, 1]]
+    assert result.uses.tolist() == [9]
+
+
+@pytest.mark.parametrize(
+    ("algebra", "search", "n_components", "coder"), [("xor", "fast", 5, "auto"), ("or", "thorough", 20, "greedy")]
+)
+def test_new_samples_are_coded_for_the_fewest_errors(small, algebra, search, n_components, coder):
+    how = {"algebra": algebra, "search": search, "coder": coder, "random_state": 0}
+    model = ba.BinaryDictionaryLearning(n_components, **how).fit(small[:100])
+    new, empty = small[100:], np.zeros((len(small) - 100, n_components), np.uint8)
+    if n_components == 5:  # the best of all codes
+        expected = naive.exact_code(new, model.components_, empty, algebra)
+    else:
+        expected = naive.code(new, model.components_, empty, coder, algebra)
+    np.testing.assert_array_equal(model.transform(new), expected)

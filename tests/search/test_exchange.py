@@ -1,10 +1,20 @@
-"""The search among states with a fixed number of atoms: proven optima, and high rank from below."""
+"""The search among states with a fixed number of atoms: proven optima, populations, and children of two states."""
 
 import numpy as np
 import pytest
 
-from bitatoms import factorize
+import naive
+from bitatoms import BitMatrix, factorize
+from bitatoms.parallel import Workers
+from bitatoms.search.exchange import ExchangeSearch, state_of
+from bitatoms.search.params import resolve
+from bitatoms.search.population import CostedState, Population
+from bitatoms.search.recombine import thin_to, united
+from bitatoms.search.stopping import StoppingRule
+from support.blocks import assert_consistent, factors
+from support.contexts import search_context
 from support.optimum import fewest_wrong
+from support.results import every_algebra
 from support.strategies import random_bits
 
 
@@ -12,6 +22,11 @@ def small_table(seed, n_rows, n_cols, n_atoms):
     """Return more atoms than the search may use, with noise."""
     codes, atoms = random_bits(seed, n_rows, n_atoms + 1, 0.4), random_bits(seed + 1, n_atoms + 1, n_cols, 0.4)
     return (codes.astype(int) @ atoms > 0).astype(np.uint8) ^ random_bits(seed + 2, n_rows, n_cols, 0.1)
+
+
+def context_for(X, n_atoms, algebra, workers=Workers()):  # noqa: B008 - frozen
+    params = resolve(n_atoms, algebra=algebra)
+    return search_context(X, params.objective(algebra), params.plan, workers, min_atoms=n_atoms, max_atoms=n_atoms)
 
 
 def test_the_branch_and_bound_by_hand():
@@ -25,3 +40,102 @@ def test_the_optimum_of_small_tables_is_found(seed, shape, n_atoms):
     best = fewest_wrong(X, n_atoms)
     assert best > 0
     assert factorize(X, n_atoms, algebra="or", random_state=0).wrong_bits == best
+
+
+@pytest.fixture
+def search():
+    context = context_for(small_table(2, 20, 12, 2), 2, "or", Workers(4, max_tasks=4))
+    return ExchangeSearch(context, StoppingRule(context.monitor, None), records=True)
+
+
+def test_states_made_at_once_share_the_threads(search):
+    """Each with what is left of the number of tasks at once."""
+    assert search._map(lambda context, item: context.workers.max_tasks, [0, 1]) == [2, 2]
+
+
+def test_one_state_has_no_children(search):
+    population = Population(2)
+    population.add(state_of(search.context.block(search.context.data[:2])))
+    search.evolve(population)
+    assert (len(population), search.stopping.n_rounds) == (1, 0)
+
+
+# Populations: the best different states.
+
+
+def state_of_cost(cost, seed=None, order=(0, 1, 2)):
+    atoms = random_bits(cost if seed is None else seed, 3, 20, 0.5)[list(order)]
+    return CostedState(cost, BitMatrix.from_dense(atoms), BitMatrix.zeros(4, 3), BitMatrix.zeros(1, 20))
+
+
+def test_the_best_different_states_are_kept_in_order():
+    population = Population(3)
+    assert [population.add(state_of_cost(cost)) for cost in (5, 7, 4, 9, 6)] == [True, False, True, False, False]
+    assert [member.cost for member in population] == [4, 5, 6]
+    assert population.best.cost == 4
+
+
+def test_states_with_the_same_atoms_are_one_whatever_their_order():
+    population = Population(3)
+    population.add(state_of_cost(5))
+    assert not population.add(state_of_cost(5, order=(2, 0, 1)))
+    assert len(population) == 1
+    assert population.add(state_of_cost(4, seed=5, order=(2, 0, 1)))  # with other codes it costs less
+    assert not population.add(state_of_cost(5, seed=6))
+    assert [member.cost for member in population] == [4, 5, 5]
+
+
+def test_pairs_are_different_states_and_the_atoms_are_those_of_all():
+    population = Population(4)
+    for cost in (1, 2, 3):
+        population.add(state_of_cost(cost))
+    pairs = population.pairs(40, np.random.default_rng(0))
+    assert {frozenset((one.cost, other.cost)) for one, other in pairs} == {
+        frozenset(pair) for pair in ((1, 2), (1, 3), (2, 3))
+    }
+    wanted = {atom.tobytes() for member in population for atom in member.atoms.words}
+    assert sorted(atom.tobytes() for atom in population.atoms().words) == sorted(wanted)
+
+
+# Recombination: the atoms of both parents, the better code of each row, and then fewer atoms.
+
+
+@pytest.fixture
+def parents():
+    """Two factorizations that share an atom; each is right on half of the rows."""
+    shared, one, other = random_bits(0, 1, 30, 0.4), random_bits(1, 3, 30, 0.4), random_bits(2, 3, 30, 0.4)
+    atoms = np.vstack([shared, one]), np.vstack([other, shared])
+    return atoms, (random_bits(3, 50, 4, 0.5), random_bits(4, 50, 4, 0.5))
+
+
+@every_algebra
+@pytest.mark.parametrize(("n_distinct", "n_united"), [(4, 7), (2, 4)])
+def test_each_row_takes_the_better_code_of_two_parents(algebra, parents, n_distinct, n_united):
+    """Equal atoms become one, whether both parents have them or one has them twice."""
+    pairs = [
+        (np.vstack([atoms[:n_distinct]] * (4 // n_distinct)), codes) for atoms, codes in zip(*parents, strict=True)
+    ]
+    products = [naive.product(codes, atoms, algebra) for atoms, codes in pairs]
+    X = np.where(np.arange(50)[:, np.newaxis] < 25, *products).astype(np.uint8)
+    context = context_for(X, 4, algebra)
+    states = [state_of(context.block(*map(BitMatrix.from_dense, pair))) for pair in pairs]
+    block = united(context, *states)
+    assert_consistent(block, X, algebra)
+    expected = {atom.tobytes() for atoms, _ in pairs for atom in atoms}
+    assert {atom.tobytes() for atom in factors(block)[0]} == expected
+    assert block.n_atoms == n_united
+    assert block.wrong().sum() == 0 < min(state.cost for state in states)
+
+
+@every_algebra
+def test_thinning_out_keeps_the_atoms_that_save_most(algebra):
+    atoms = random_bits(0, 6, 40, 0.3)
+    codes = random_bits(1, 60, 6, 0.3)
+    codes[:, 4:] = 0
+    codes[:2, 4:] = 1
+    X = naive.product(codes, atoms, algebra)
+    context = context_for(X, 4, algebra)
+    block = context.block(*(BitMatrix.from_dense(factor) for factor in (atoms, codes)))
+    thin_to(block, context.objective, context.greedy_rule, 4)
+    assert_consistent(block, X, algebra)
+    np.testing.assert_array_equal(factors(block)[0], atoms[:4])

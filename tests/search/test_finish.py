@@ -50,11 +50,6 @@ def test_it_begins_with_the_best_state_not_the_last():
     assert block.factors() == expected.factors()
 
 
-def test_it_respects_the_limits_of_coding():
-    context, found = found_by_toggles(max_atoms_per_sample=3)
-    assert finish(context, found, "beam").block.codes().row_weights().max() == 3
-
-
 @pytest.mark.parametrize("why", ["ended early", "another coder", "left out"])
 def test_some_searches_end_without_it(why):
     context, found = found_by_toggles()

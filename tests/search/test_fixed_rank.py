@@ -13,31 +13,15 @@ import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize
 from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
-from bitatoms.search.fixed_rank import nearest_sampled
-from bitatoms.search.plan import NmfBudget
+from bitatoms.search.fixed_rank import nearest_sampled, refill
+from bitatoms.search.params import resolve
+from support.blocks import bits_of
+from support.contexts import search_context
 from support.plans import use_budget
 from support.results import ALGEBRAS, AWKWARD, SEARCHES, assert_matches_oracle, dense, every_algebra
 from support.strategies import SEEDS, matrices, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
-
-@pytest.mark.parametrize(
-    ("algebra", "objective", "search", "n_components"),
-    [
-        *[("xor", "auto", "fast", 1), ("or", "auto", "thorough", 10), ("xor", "auto", "fast", 40)],
-        *[("or", "codelength", "thorough", 1), ("xor", "codelength", "fast", 20)],
-    ],
-)
-def test_there_are_as_many_atoms_as_asked_for_and_all_are_used(table, algebra, search, objective, n_components):
-    result = factorize(table, n_components, algebra=algebra, search=search, objective=objective, random_state=0)
-    assert result.atoms.shape == (n_components, table.shape[1])
-    assert (result.n_unused, result.n_zero, result.converged) == (0, 0, True)
-    assert_matches_oracle(result, table)
-    if objective == "auto":
-        assert not result.bias.any()
-        paper = factorize(table, n_components, algebra=algebra, search="paper", coder="greedy", random_state=0)
-        assert result.wrong_bits <= paper.wrong_bits
 
 
 OBJECTIVES = st.sampled_from(("errors", "errors", "codelength"))
@@ -70,11 +54,23 @@ def test_fewer_atoms_are_warned_about_and_leave_no_errors(X, n_components, objec
 
 def test_the_warning_of_fewer_atoms_points_to_the_caller_unless_the_search_ended_early():
     X = AWKWARD["equal rows"]
-    for call in (partial(factorize, X, 9, random_state=0), partial(BinaryDictionaryLearning(9, random_state=0).fit, X)):
-        with pytest.warns(UserWarning, match="9 atoms were requested, but ") as caught:
+    many = BinaryDictionaryLearning(10**30, random_state=0)
+    for call, wanted in ((partial(factorize, X, 9, random_state=0), 9), (partial(many.fit, X), 10**30)):
+        with pytest.warns(UserWarning, match=f"{wanted} atoms were requested, but ") as caught:
             call()
         assert [warning.filename for warning in caught] == [__file__]
     assert factorize(X, 9, random_state=0, callbacks=lambda row: True).ended == "callback"
+
+
+@every_algebra
+def test_unused_atoms_are_replaced_by_atoms_grown_from_the_errors(algebra):
+    atoms = np.repeat(np.eye(4, dtype=np.uint8), 9, axis=1)
+    codes = np.repeat(np.eye(4, dtype=np.uint8), 5, axis=0)
+    params = resolve(4, algebra=algebra)
+    context = search_context(codes @ atoms, params.objective(algebra), params.plan)
+    block = context.block(bits_of(atoms[[0, 3]]), bits_of(np.pad(codes[:, :1], ((0, 0), (0, 1)))))
+    assert [refill(context, block, context.greedy_rule) for _ in range(2)] == [3, 0]
+    assert sorted(block.atoms().to_dense().tolist()) == sorted(atoms.tolist())
 
 
 @pytest.mark.parametrize(("algebra", "search"), [("xor", "thorough"), ("or", "fast")])
@@ -96,46 +92,29 @@ def test_the_moves_for_the_fewest_errors(table, algebra, search):
         assert all(after < before for before, after in pairwise(wrong))
 
 
-def test_trials_on_a_sample_of_the_rows_end_with_all_rows(monkeypatch, table):
-    use_budget(monkeypatch, sample_rows=100)
-    for n_components in (5, 20):
-        result = factorize(table, n_components, random_state=0)
-        assert_matches_oracle(result, table)
-        assert result.atoms.n_rows == n_components
-        assert result.n_unused == 0
-        assert "trial" in {row.move for row in result.history}
-
-
-def test_the_nearest_sampled_row_is_found_for_each_row():
-    X = random_bits(0, 300, 70, 0.3)
-    sampled = np.sort(np.random.default_rng(1).choice(300, 40, replace=False))
-    nearest = nearest_sampled(BitMatrix.from_dense(X), sampled, Workers(2, 64), max_words=10**9)
-    distances = (X[:, np.newaxis] != X[sampled]).sum(axis=2)
-    np.testing.assert_array_equal(nearest, distances.argmin(axis=1))
-    np.testing.assert_array_equal(sampled[nearest[sampled]], sampled)
-
-
 @every_algebra
-def test_rows_outside_the_sample_get_the_codes_of_equal_rows_in_it(algebra, monkeypatch):
-    """Each of 60 rows occurs five times; all are among 200 of 300 sampled rows."""
+def test_trials_on_a_sample_of_the_rows_end_with_all_rows(monkeypatch, algebra):
+    """Each of 60 rows occurs five times; all are among 200 of 300 sampled rows, and others get the codes of these."""
     use_budget(monkeypatch, sample_rows=200)
     X = np.repeat(random_bits(0, 60, 40, 0.4), 5, axis=0)
-    codes = factorize(X, 20, algebra=algebra, random_state=0).codes.to_dense().reshape(60, 5, 20)
+    result = factorize(X, 20, algebra=algebra, random_state=0)
+    assert_matches_oracle(result, X)
+    assert (result.atoms.n_rows, result.n_unused) == (20, 0)
+    assert "trial" in {row.move for row in result.history}
+    codes = result.codes.to_dense().reshape(60, 5, 20)
     assert (codes == codes[:, :1]).all()
 
 
-@pytest.mark.parametrize(("algebra", "share"), [("or", 0.3)])
-def test_two_populations_of_a_table_too_wide_for_the_other_starts_are_found(algebra, share, monkeypatch):
-    """Genotypes as two bits per variant (one copy, two copies); the allele frequencies of a population are its own."""
-    random = np.random.default_rng(0)
-    frequencies, population = random.uniform(0.3, 0.95, (2, 300)), (random.random(200) < share).astype(int)
-    copies = random.binomial(2, frequencies[population])
-    X = np.stack([copies >= 1, copies == 2], axis=2).reshape(200, -1).astype(np.uint8)
-    majorities = np.array([X[population == p].mean(axis=0) > 0.5 for p in range(2)], np.uint8)
-    use_budget(monkeypatch, max_trials=2, nmf=NmfBudget(nanoseconds_per_start=0))  # as on a very wide table
-    found = factorize(X, 2, algebra=algebra, random_state=0)
-    given = factorize(X, 2, algebra=algebra, init=majorities, random_state=0)
-    assert found.wrong_bits <= given.wrong_bits <= int((X ^ majorities[population]).sum())
+@pytest.mark.parametrize(("n_words", "every"), [(260 * 40 * 2, 1), (260 * 40 * 2 // 4, 4), (260 * 40 * 2 // 4 - 1, 5)])
+def test_the_nearest_sampled_row_is_found_for_each_row(n_words, every):
+    """On large tables, only every so many sampled rows are compared with the others."""
+    X = random_bits(0, 300, 70, 0.3)
+    sampled = np.sort(np.random.default_rng(1).choice(300, 40, replace=False))
+    nearest = nearest_sampled(BitMatrix.from_dense(X), sampled, Workers(2, 64), n_words)
+    distances = (X[:, np.newaxis] != X[sampled[::every]]).sum(axis=2)
+    expected = every * distances.argmin(axis=1)
+    expected[sampled] = np.arange(40)
+    np.testing.assert_array_equal(nearest, expected)
 
 
 def test_candidates_for_the_nearest_row_are_skipped_on_large_tables():

@@ -14,6 +14,7 @@ from bitatoms import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.search import initial
+from bitatoms.search.params import resolve
 from support.blocks import bits_of
 from support.strategies import SEEDS, factorisations, matrices, random_bits
 
@@ -25,9 +26,6 @@ def distinct_rows(X):
     return {tuple(row) for row in X.tolist() if any(row)}
 
 
-# --- rows drawn at random
-
-
 @given(matrices(), st.integers(0, 20), SEEDS)
 def test_samples_are_distinct_nonzero_rows(X, wanted, seed):
     atoms = initial.samples(BitMatrix.from_dense(X), wanted, np.random.default_rng(seed)).to_dense()
@@ -35,19 +33,6 @@ def test_samples_are_distinct_nonzero_rows(X, wanted, seed):
     assert len(set(found)) == len(found) == min(wanted, len(distinct_rows(X)))
     assert set(found) <= distinct_rows(X)
     assert atoms.shape[1] == X.shape[1]
-
-
-# --- chance
-
-
-@pytest.mark.parametrize("density", [0.0, 0.1, 0.9, 1.0])
-def test_random_atoms_have_the_density_asked_for(density):
-    atoms = initial.bernoulli(200, 130, density, np.random.default_rng(0))
-    assert atoms.shape == (200, 130)
-    assert atoms.density == pytest.approx(density, abs=0.01)
-
-
-# --- far apart
 
 
 @settings(max_examples=30)
@@ -58,13 +43,6 @@ def test_spread_gives_as_many_atoms_as_asked_or_as_there_are_distinct_rows(X, wa
     assert atoms.shape == (min(wanted, len(distinct_rows(X))), X.shape[1])
     assert initial.spread(data, wanted, None, np.random.default_rng(seed), Workers(2, 64)) == atoms
     assert initial.spread(data, wanted, True, np.random.default_rng(seed), Workers()) == atoms  # in either algebra
-
-
-def test_spread_atoms_of_few_distinct_rows_are_those_rows():
-    rows = random_bits(0, 5, 130, 0.4)
-    X = np.vstack([np.repeat(rows, 30, axis=0), np.zeros((20, 130), np.uint8)])
-    atoms = initial.spread(BitMatrix.from_dense(X), 9, None, np.random.default_rng(0), Workers())
-    assert sorted(atoms.to_dense().tolist()) == sorted(rows.tolist())
 
 
 def test_spread_atoms_find_the_centres_of_groups():
@@ -78,19 +56,6 @@ def test_spread_atoms_find_the_centres_of_groups():
     assert found > 37  # of 40; a row drawn at random is rarely such a centre
 
 
-@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0), (5, 65)])
-def test_zeros_give_no_starting_atoms(shape):
-    data = BitMatrix.zeros(*shape)
-    for atoms in (
-        initial.samples(data, 3, np.random.default_rng(0)),
-        initial.spread(data, 3, None, np.random.default_rng(0), Workers()),
-    ):
-        assert atoms.shape == (0, shape[1])
-
-
-# --- what users see
-
-
 @pytest.mark.parametrize("init", ["auto", "samples", "spread"])
 def test_fewer_distinct_rows_than_atoms_warn(init):
     X = np.repeat(random_bits(0, 3, 20, 0.5), 4, axis=0)
@@ -100,9 +65,6 @@ def test_fewer_distinct_rows_than_atoms_warn(init):
     assert result.atoms.shape == (3, 20)
     assert result.wrong_bits == 0
     assert [warning.filename for warning in caught] == [__file__]
-
-
-# --- as given
 
 
 @pytest.mark.parametrize(
@@ -134,23 +96,32 @@ def test_coding_starts_from_given_codes_which_are_not_modified(as_type):
         assert BitMatrix.from_any(given_to_it) == BitMatrix.from_dense(before)
 
 
-def test_a_greedy_start_has_fewer_errors_with_each_atom():
-    X = planted(200, 65, 6, algebra="or", random_state=0).X
-    how = {"coder": "greedy", "algebra": "or", "random_state": 0}
-    left = [factorize(X, p, init="greedy", **how, max_iter=1).wrong_bits for p in range(1, 7)]
-    assert left == sorted(left, reverse=True)
-    assert left[0] < X.sum()
-    assert left[5] <= factorize(X, 6, init="samples", **how).wrong_bits
+def start_of(X, n_components, **how):
+    """Return the atoms and codes from which a search under OR starts."""
+    params = resolve(n_components, algebra="or", search="paper", **how)
+    return initial.start_factors(BitMatrix.from_dense(X), params, True, Workers(), np.random.default_rng(0))
 
 
-def test_a_greedy_start_ends_without_errors():
-    random, workers = np.random.default_rng(0), Workers()
-    nothing = BitMatrix.zeros(20, 30)
-    assert initial.greedy(nothing, 4, None, random, workers).shape == (0, 30)
-    two = BitMatrix.from_dense(np.repeat(random_bits(0, 2, 30, 0.5), 10, axis=0))
-    for covers in (None, True):
-        atoms = initial.greedy(two, 4, covers, random, workers)
-        assert 1 <= atoms.n_rows <= 4
+@pytest.mark.parametrize("uses", [None, 0, 1])
+def test_further_atoms_are_what_those_given_leave_of_rows(uses):
+    """Without codes, rows are coded first; the codes given, of no row or of all rows, stay as they are."""
+    first, second = np.repeat(np.eye(2, dtype=np.uint8), 35, axis=1)
+    X = np.stack([first, first | second] * 3)
+    codes = None if uses is None else np.full((6, 1), uses, np.uint8)
+    atoms, found = start_of(X, 2, init=(first[np.newaxis], codes))
+    left = {tuple(row) for row in X} if uses == 0 else {tuple(second)}
+    assert atoms.shape == (2, 70)
+    assert atoms.to_dense()[0].tolist() == first.tolist()
+    assert tuple(atoms.to_dense()[1]) in left
+    assert uses is None or found.to_dense().tolist() == [[uses, 0]] * 6
+
+
+def test_as_many_random_atoms_are_drawn_as_are_allowed(monkeypatch):
+    monkeypatch.setattr(initial, "_MAX_DRAWN", 5)
+    X = random_bits(0, 9, 20, 0.5)
+    assert start_of(X, 5, init="bernoulli")[0].shape == (5, 20)
+    with pytest.raises(ValueError, match="draws at most 5 atoms, not 6"):
+        start_of(X, 6, init="bernoulli")
 
 
 @given(factorisations(n_rows=st.sampled_from((1, 3, 65))), st.data())

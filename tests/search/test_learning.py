@@ -15,8 +15,7 @@ from bitatoms.datasets import planted
 from bitatoms.search.learning import LearningMethod, learn, step
 from bitatoms.search.monitor import SearchMonitor
 from support.blocks import block_of, factors, within
-from support.clock import WorkClock
-from support.strategies import ALL_KNOWN, SEEDS, factorisations
+from support.strategies import factorisations
 
 factorize = partial(bitatoms.factorize, search="paper")  # the loop is the paper's
 
@@ -32,25 +31,6 @@ COMBINATIONS = st.sampled_from(
 )
 
 
-def planted_start(n, m, p, algebra, noise, seed):
-    """Planted data with some of its rows as atoms, and no codes yet."""
-    X = planted(n, m, p, algebra=algebra, atom_density=0.3, code_density=0.3, noise=noise, random_state=seed).X
-    atoms = X[np.random.default_rng(seed).permutation(n)[:5]]
-    return X, atoms, np.zeros((n, len(atoms)), np.uint8)
-
-
-planted_starts = st.builds(
-    planted_start,
-    st.sampled_from((1, 17, 64, 130)),
-    st.sampled_from((1, 31, 64, 65, 130)),
-    st.integers(1, 6),
-    st.sampled_from(ALGEBRAS),
-    st.sampled_from((0.0, 0.05, 0.2)),
-    SEEDS,
-)
-problems = st.one_of(factorisations(unknown=ALL_KNOWN), planted_starts)
-
-
 def start(problem, algebra, coder, update, limits=(None, 0), max_iter=10_000):
     """A block in memory, and how to learn from it; the codes keep to the limits."""
     X, atoms, codes = problem
@@ -59,14 +39,11 @@ def start(problem, algebra, coder, update, limits=(None, 0), max_iter=10_000):
     return block, LearningMethod(coder, update, coding_rule(coder, algebra, max_atoms, residual_limit), max_iter)
 
 
-# --- one step
-
-
 # --- the loop
 
 
 @settings(max_examples=60)
-@given(problems, COMBINATIONS, LIMITS)
+@given(factorisations(), COMBINATIONS, LIMITS)
 def test_learning_converges_to_a_state_that_no_step_changes(problem, combination, limits):
     block, method = start(problem, *combination, limits)
     monitor = SearchMonitor(by_codelength=False)
@@ -86,7 +63,7 @@ def test_learning_converges_to_a_state_that_no_step_changes(problem, combination
 
 
 @settings(max_examples=25)
-@given(problems, st.sampled_from(ALGEBRAS), st.booleans())
+@given(factorisations(), st.sampled_from(ALGEBRAS), st.booleans())
 def test_learning_by_bmp_matches_the_oracle(problem, algebra, has_codes):
     """Under XOR, rows without codes are coded by pursuit first."""
     X, atoms, codes = problem
@@ -98,7 +75,7 @@ def test_learning_by_bmp_matches_the_oracle(problem, algebra, has_codes):
 
 
 @settings(max_examples=25)
-@given(problems, COMBINATIONS)
+@given(factorisations(), COMBINATIONS)
 def test_one_record_of_all_steps_is_the_sum_of_their_records(problem, combination):
     each, once = SearchMonitor(by_codelength=True), SearchMonitor(by_codelength=True)
     for monitor in (each, once):
@@ -128,29 +105,3 @@ def test_max_iter_counts_the_step_that_finds_nothing_to_change_of_each_start(X):
     result = factorize(X, 5, n_init=3, max_iter=1, random_state=0, callbacks=rounds.append)
     assert result.ended == "max_iter"
     assert {row.start for row in rounds} == {1, 2, 3}
-
-
-def test_max_time_ends_learning_after_the_current_step(X, monkeypatch):
-    clock = WorkClock(monkeypatch)
-    free = factorize(X, 5, max_time=3600, random_state=0)
-    assert free.converged
-    assert free.n_iter > 1
-
-    def pass_time(row):
-        clock.now += 100
-
-    result = factorize(X, 5, max_time=60, callbacks=pass_time, random_state=0)
-    assert result.ended == "max_time"
-    assert result.n_iter == len(result.history) == 1
-
-
-@pytest.mark.parametrize("n_components", [17, "mdl"])
-def test_callbacks_get_every_round_and_only_true_ends_the_search(X, n_components):
-    rounds, second_rounds = [], []
-    callbacks = [rounds.append, second_rounds.append, lambda row: "continue"]
-    result = factorize(X, n_components, patience=3, random_state=0, callbacks=callbacks)
-    assert result.converged
-    assert tuple(rounds) == tuple(second_rounds) == result.history
-    ended = factorize(X, n_components, patience=3, random_state=0, callbacks=lambda row: row.round == 2)
-    assert (ended.ended, ended.converged) == ("callback", False)
-    assert [row[:-1] for row in ended.history] == [row[:-1] for row in rounds[:2]]

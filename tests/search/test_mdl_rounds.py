@@ -1,16 +1,20 @@
-"""Rounds of the search for the shortest codelength: what its moves keep, and how they are counted."""
+"""Rounds of the search for the shortest codelength: what its moves keep, how they are counted, and held-out rows."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import naive
 from bitatoms import BitMatrix
 from bitatoms.core.objective import Objective
 from bitatoms.parallel import Workers
-from bitatoms.search.holdout import HoldOut
+from bitatoms.search import mdl_rounds
+from bitatoms.search.holdout import HoldOut, split_rows
 from bitatoms.search.mdl_rounds import MdlSearch
 from bitatoms.search.plan import PLANS
+from support.blocks import block_of
 from support.contexts import search_context
 from support.results import atom_in_two_parts, every_algebra, planted_in
 from support.strategies import random_bits
@@ -104,6 +108,22 @@ def test_which_tables_are_regrown():
     assert not search_of(sparse, "or", HoldOut(BitMatrix.from_dense(sparse), 100, Workers())).regrows
 
 
+@pytest.mark.parametrize(("best", "least"), [(900, 10), (200, 20), (1000, 0), (1100, 0)])
+def test_a_gain_is_at_least_a_share_of_what_is_saved_or_of_what_is_left(best, least):
+    search = search_of(random_bits(0, 60, 20, 0.4), "xor", least_gain=0.1)
+    search.cost_without_atoms = 1000
+    assert [search.gains(cost, best) for cost in (best - least - 1, best - least)] == [True, False]
+
+
+@pytest.mark.parametrize(("n_pairs", "by_sums", "moves"), [(0, False, []), (2, False, ["basis"]), (0, True, ["basis"])])
+def test_sums_of_two_or_of_many_atoms_change_the_basis(n_pairs, by_sums, moves, monkeypatch):
+    search = search_of(random_bits(0, 60, 20, 0.4), "xor")
+    monkeypatch.setattr(mdl_rounds, "change_basis", lambda *block: n_pairs)
+    monkeypatch.setattr(mdl_rounds, "lighten", lambda *block: by_sums)
+    search.change_basis(search.context.block(BitMatrix.zeros(0, 20)), search.tuning.light_sums)
+    assert [row.move for row in search.context.monitor.history] == moves
+
+
 def test_rounds_end_when_several_in_a_row_are_no_better_than_the_best(monkeypatch):
     search, rounds = search_of(random_bits(0, 60, 20, 0.4), "xor", patience=3, least_gain=0.0, max_rounds=10**6), []
     costs = iter([100, 90, 95, 92, 90, 89, 1])  # of the start, and after each round
@@ -114,3 +134,50 @@ def test_rounds_end_when_several_in_a_row_are_no_better_than_the_best(monkeypatc
     assert [number for number, last in enumerate(rounds, 1) if last] == [
         number for number in range(1, 5) if number % search.tuning.cycle_rounds == 0
     ]
+
+
+# Rows held out: the split, the cost that they estimate, and the atoms that they justify.
+
+
+@pytest.mark.parametrize(("n_rows", "n_held_out"), [(2, 1), (9, 1), (17, 1), (18, 2), (900, 100)])
+def test_one_of_nine_rows_is_held_out(n_rows, n_held_out):
+    drawn = np.random.default_rng(0).permutation(n_rows)
+    searched, held_out = split_rows(drawn)
+    np.testing.assert_array_equal(held_out, np.sort(drawn[:n_held_out]))
+    np.testing.assert_array_equal(searched, np.sort(drawn[n_held_out:]))
+
+
+@every_algebra
+def test_the_cost_is_that_of_all_rows_at_the_frequencies_of_the_block(algebra):
+    """In the block, all rows use atoms as the held-out rows do, but some of their bits are wrong."""
+    atoms = np.zeros((3, 65), np.uint8)
+    atoms[0, :20], atoms[1, 20:45], atoms[2, 45:60] = 1, 1, 1
+    codes, unseen = random_bits(0, 400, 3, 0.4), random_bits(1, 50, 3, 0.4)
+    X, rows = codes @ atoms, unseen @ atoms
+    X[:30, 3] ^= 1
+    rows[:2, 64] ^= 1
+    block = block_of(X, atoms, codes, algebra)
+    cost = HoldOut(BitMatrix.from_dense(rows), 10_000, Workers()).cost(block, Objective(True, algebra, share=0.04))
+
+    def bits(ones, ones_of_block):
+        share = (ones_of_block + 0.5) / 401
+        return -(ones * math.log2(share) + (50 - ones) * math.log2(1 - share))
+
+    wrong, wrong_in_block = (rows ^ unseen @ atoms).sum(axis=0), (X ^ codes @ atoms).sum(axis=0)
+    of_rows = sum(map(bits, wrong, wrong_in_block)) + sum(map(bits, unseen.sum(axis=0), codes.sum(axis=0)))
+    of_atoms = sum(naive.string_bits(65, int(ones)) + math.ceil(math.log2(10_000)) for ones in atoms.sum(axis=1))
+    assert cost == round(10_000 / 50 * of_rows) + of_atoms
+
+
+@every_algebra
+def test_held_out_rows_justify_an_atom_that_saves_more_than_their_share_of_its_cost(algebra):
+    atoms = np.zeros((2, 64), np.uint8)
+    atoms[0, :3], atoms[1, 32:] = 1, 1
+    codes = np.zeros((1000, 2), np.uint8)
+    codes[:5] = 1
+    block, objective = block_of(codes @ atoms, atoms, codes, algebra), Objective(True, algebra)
+    rows = np.zeros((200, 64), np.uint8)
+    rows[0] = atoms[0]  # saves 24 bits; the atom takes 22 bits, and its use 8 to state how many there are and 8 more
+    for n_all, expected in ((200, False), (100_000, True)):
+        saves = HoldOut(BitMatrix.from_dense(rows), n_all, Workers()).saves(block, objective)
+        assert saves.tolist() == [expected, False]

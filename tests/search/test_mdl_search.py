@@ -1,12 +1,16 @@
 """The search for the shortest codelength: the right number of atoms, its moves and its parameters."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitatoms import codelength, factorize
-from bitatoms.datasets import planted
+from bitatoms import factorize
+from bitatoms.core.objective import Objective
+from bitatoms.search import mdl_search
+from bitatoms.search.plan import PLANS, MdlTuning
 from support.results import (
     ALGEBRAS,
     AWKWARD,
@@ -15,21 +19,10 @@ from support.results import (
     assert_same_search,
     bits_of_bias_alone,
     bits_without_atoms,
-    every_algebra,
 )
-from support.strategies import SEEDS, matrices, random_bits
+from support.strategies import SEEDS, matrices
 
 pytestmark = pytest.mark.usefixtures("few_trials")
-
-
-@pytest.mark.parametrize(("algebra", "search", "density"), [("xor", "fast", 0.5), ("or", "thorough", 0.1)])
-def test_noise_has_no_atoms(algebra, search, density):
-    X = random_bits(0, 200, 50, density)
-    result = factorize(X, algebra=algebra, search=search, random_state=0)
-    assert result.atoms.shape == (0, 50)
-    assert result.codelength.total == bits_of_bias_alone(X)
-    assert result.bits_without == bits_without_atoms(X) == codelength(X).total
-    np.testing.assert_array_equal(result.bias, X.mean(axis=0) > 0.5)
 
 
 TABLES = st.one_of(matrices(), st.sampled_from([*AWKWARD.values()]), st.just(np.zeros((5, 0), np.uint8)))
@@ -42,12 +35,6 @@ def test_no_table_takes_more_bits_than_without_atoms(X, algebra, search, seed):
     assert_matches_oracle(result, X)
     assert result.codelength.total <= bits_of_bias_alone(X)
     assert (result.n_unused, result.n_zero, result.converged) == (0, 0, True)
-
-
-@every_algebra
-def test_a_few_equal_rows_are_described_without_errors(algebra):
-    result = factorize(AWKWARD["equal rows"], algebra=algebra, random_state=0)
-    assert (result.wrong_bits, 1 <= result.atoms.n_rows <= 4) == (0, True)
 
 
 @pytest.mark.parametrize(("algebra", "search"), [("xor", "fast"), ("or", "thorough")])
@@ -90,10 +77,39 @@ def test_patience_is_the_number_of_rounds_without_a_gain(small):
     assert factorize(small, patience=None, max_iter=40, random_state=0).ended == "max_iter"
 
 
-def test_a_default_fit_compiles_no_kernel_for_coding_without_prices(monkeypatch):
-    def fail(*arguments):
-        raise AssertionError("one more large kernel to compile")
+def states_of(costs):
+    return [SimpleNamespace(cost=cost) for cost in costs]
 
-    monkeypatch.setattr("bitatoms.kernels.cpu.coding.code_rows", fail)
-    X = planted(200, 50, 4, algebra="xor", noise=0.05, random_state=0).X
-    assert len(factorize(X, random_state=0).atoms) == 4
+
+@pytest.mark.parametrize(
+    ("algebra", "ordinary", "solved", "kept"),
+    [
+        ("or", [100, 150, 151], [], [100, 150]),
+        ("xor", [100, 150], [], [100]),
+        ("xor", [120], [100, 110], [100, 120]),
+        ("xor", [100], [150, 160], [100, 150]),
+        ("xor", [100], [151], [100]),
+        ("or", [201, 210], [100, 120], [100, 120]),
+        ("xor", [200, 199], [100], [100, 199]),
+    ],
+)
+def test_starts_that_are_close_to_the_best_one_are_continued(algebra, ordinary, solved, kept):
+    """Under OR all of them; under XOR the best of linear algebra, and the best other one, which may be further off."""
+    tuning, plan = MdlTuning(close=1.5, ordinary_close=2.0), PLANS["fast"]
+    search = SimpleNamespace(plan=plan, tuning=tuning, objective=Objective(True, algebra))
+    found = mdl_search._finalists(search, states_of(ordinary), states_of(solved))
+    assert [state.cost for state in found] == kept
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "linear", "others", "is_enough"),
+    [
+        *[(50, [90, 79], [100, 120], True), (50, [80], [100, 120], False), (49, [1], [100], False)],
+        *[(50, [159], [], True), (50, [160], [], False), (50, [], [100], False)],
+    ],
+)
+def test_a_start_by_linear_algebra_that_is_far_better_is_enough_for_many_rows(n_rows, linear, others, is_enough):
+    """Than the best other one or, without any, than no atoms."""
+    tuning, data = MdlTuning(min_explained_rows=50, explained_share=0.8), SimpleNamespace(n_rows=n_rows)
+    search = SimpleNamespace(tuning=tuning, data=data, cost_without_atoms=200)
+    assert mdl_search._explains(search, states_of(linear), states_of(others)) == is_enough

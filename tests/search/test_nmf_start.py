@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from bitatoms import BitMatrix, factorize
+from bitatoms import BitMatrix
 from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.kernels.cpu import nmf as kernels
@@ -104,14 +104,3 @@ def test_the_work_is_bounded_whatever_the_table(n_rows, n_features, n_atoms):
         assert extent.n_rows <= min(n_rows, 1000)
         assert extent.n_starts == 0 or 20 <= extent.n_iterations <= 100
     assert (extent.n_starts == 0) == (n_atoms == 900)
-
-
-@pytest.mark.parametrize("algebra", ["or", "xor"])
-@pytest.mark.usefixtures("few_trials_here")
-def test_the_first_round_is_the_start_and_counts_what_changed(algebra):
-    X = planted(200, 70, 5, algebra=algebra, noise=0.1, random_state=2).X
-    result = factorize(X, 5, algebra=algebra, random_state=0)
-    first = result.history[0]
-    assert (first.move, first.atoms) == ("start", 5)
-    assert first.codes_changed > 0
-    assert first.wrong_bits >= result.wrong_bits

@@ -9,7 +9,6 @@ import pytest
 from scipy.sparse import csr_array
 
 import bitatoms as ba
-from bitatoms.bits import BitMatrix
 from bitatoms.parallel import Workers
 from bitatoms.search import windows
 from support.bundles import N_COLS, N_ROWS, bundles, table_with_bundles
@@ -51,20 +50,6 @@ def test_figures_count_all_rows(result, table):
         assert result.saved[k] == ba.codelength(table, *without, algebra="or").total - result.codelength.total
 
 
-@pytest.mark.parametrize("kind", ["csr", "coo", "packed", "pandas"])
-def test_every_form_of_the_table_gives_the_same_bits(kind, table, result, monkeypatch):
-    if kind == "pandas":
-        frame = pytest.importorskip("pandas").DataFrame
-        X = frame.sparse.from_spmatrix(csr_array(table))
-    else:
-        X = BitMatrix.from_dense(table) if kind == "packed" else csr_array(table).asformat(kind)
-    if kind != "packed":  # half of it cannot be packed
-        monkeypatch.setattr(BitMatrix, "from_sparse", None)
-        monkeypatch.setattr("bitatoms.core.complete._HASHED_WORDS", 1 << 10)
-        monkeypatch.setattr("bitatoms.sparse_bits.memory_limit", lambda: table.size // 16)
-    assert_same_search(ba.factorize(X, algebra="or", random_state=0), result)
-
-
 def test_all_rows_are_searched(table, result, monkeypatch):
     monkeypatch.setattr("bitatoms.rows.subsample._MAX_ROWS", 300)
     found = ba.factorize(csr_array(table), algebra="or", random_state=0)
@@ -104,11 +89,3 @@ def test_windows_get_enough_time_or_none(monkeypatch):
     assert first > 900  # both at once
     search.monitor.deadline = now  # the time is up
     assert max(search._map(lambda item, share: share.deadline - now, range(5), all_of_them, 1.0)) <= 0
-
-
-@pytest.mark.parametrize("how", [{"max_components": 3}, {"search_rows": 60}])
-def test_what_cannot_be_searched_by_ones_is_packed(table, how):
-    table = table[:100]
-    found = ba.factorize(csr_array(table), algebra="or", random_state=0, **how)
-    assert_matches_oracle(found, table)
-    assert_same_search(found, ba.factorize(table, algebra="or", random_state=0, **how))

@@ -1,6 +1,5 @@
 """Wide tables with positions: atoms are described by stretches, in every kind of fit."""
 
-import csv
 import json
 
 import numpy as np
@@ -11,9 +10,10 @@ import naive
 from bitatoms.annotations import Annotations
 from bitatoms.io.patterns import write_patterns
 from bitatoms.report import report_data
+from bitatoms.search import windows
 from bitatoms.variants import column_data
 from support.plans import use_small_budget, use_windows
-from support.results import assert_matches_oracle, dense, every_algebra
+from support.results import assert_matches_oracle
 
 N_COLUMNS = 2100
 
@@ -47,11 +47,6 @@ def table():
 
 
 @pytest.fixture(scope="module")
-def many_rows():
-    return haplotypes(120, np.random.default_rng(1))
-
-
-@pytest.fixture(scope="module")
 def fit(table):
     return ba.factorize(table[0], algebra="or", random_state=0)
 
@@ -63,21 +58,6 @@ def model(table):
 
 def cells(table):
     return table.bits.to_dense(np.uint8)
-
-
-@every_algebra
-def test_codelength_of_a_table(table, algebra):
-    (table, order), random = table, np.random.default_rng(0)
-    atoms, codes = random.random((5, N_COLUMNS)) < 0.01, random.random((50, 5)) < 0.3
-    atoms[0], atoms[1] = 0, np.arange(N_COLUMNS) == order[7]
-    atoms[2], atoms[3] = np.isin(np.arange(N_COLUMNS), order[890:905]), 1
-    factors = atoms.astype(np.uint8), codes.astype(np.uint8)
-    found = ba.codelength(table, *factors, algebra=algebra)
-    assert (found.errors, found.codes, found.atoms) == naive.codelength(cells(table), *factors, algebra, order=order)
-    narrow = ba.Table(table.bits.take_columns(order[:2047]), column_data=table.column_data.take(order[:2047]))
-    assert ba.codelength(narrow, factors[0][:, order[:2047]], factors[1]).atoms == sum(
-        naive.string_bits(2047, int(atom[order[:2047]].sum())) for atom in factors[0]
-    )
 
 
 def test_a_fit(table, fit):
@@ -92,6 +72,10 @@ def test_a_fit(table, fit):
     assert_matches_oracle(plain, cells(table))
     by_stretches = ba.codelength(table, plain.atoms, plain.codes, plain.bias, algebra).total
     assert result.codelength.total <= by_stretches < plain.codelength.total
+    few = order[:2047]
+    narrow, atoms = table.column_data.take(few), result.atoms.take_columns(few)
+    length = ba.codelength(ba.Table(table.bits.take_columns(few), column_data=narrow), atoms, result.codes)
+    assert length.atoms == sum(naive.string_bits(2047, int(ones)) for ones in atoms.row_weights())
 
 
 def test_a_sparse_table():
@@ -104,16 +88,6 @@ def test_a_sparse_table():
     result = ba.factorize(table, algebra="or", random_state=0)
     assert_matches_oracle(result, X, order)
     assert sorted(result.atoms.row_weights().tolist()) == [3, 8]
-
-
-def test_savings_are_those_of_a_description_without_the_atom(table, fit):
-    (table, _), result = table, fit
-    atoms, codes = dense(result)
-    for k in (0, len(atoms) // 2, len(atoms) - 1):
-        without = np.delete(atoms, k, axis=0), np.delete(codes, k, axis=1)
-        bias = naive.settled_bias(cells(table), *without, "or", result.bias)
-        length = ba.codelength(table, *without, bias, "or")
-        assert result.saved[k] == length.total - result.codelength.total
 
 
 def test_a_model_its_file_and_its_report(table, model, tmp_path):
@@ -129,7 +103,7 @@ def test_a_model_its_file_and_its_report(table, model, tmp_path):
     assert report_data(loaded, table).codelength == model.codelength_
 
 
-def test_patterns_show_where_atoms_are(table, model):
+def test_patterns_show_where_atoms_are(table, model, tmp_path):
     table, _ = table
     positions, chromosomes = table.column_data["position"], table.column_data["chromosome"]
     for pattern, atom in zip(model.patterns(), model.components_, strict=True):
@@ -142,23 +116,16 @@ def test_patterns_show_where_atoms_are(table, model):
             name, _, ends = stretch.partition(":")
             found = [int(end) for end in ends.split("-")]
             assert found == sorted({min(places[name]), max(places[name])})
+    write_patterns(model.as_model(), tmp_path / "patterns.json")
+    stored = json.loads((tmp_path / "patterns.json").read_text())
+    assert [row["span"] for row in stored] == [pattern.span for pattern in model.patterns()]
     plain = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).fit(cells(table)[:, :40])
     assert {pattern.span for pattern in plain.patterns()} == {None}
 
 
-def test_spans_in_tables_of_patterns(model, tmp_path):
-    spans = [pattern.span for pattern in model.patterns()]
-    for name in ("patterns.csv", "patterns.json", "patterns.md"):
-        write_patterns(model.as_model(), tmp_path / name)
-    with open(tmp_path / "patterns.csv", newline="") as file:
-        assert [row["span"] for row in csv.DictReader(file)] == spans
-    assert [row["span"] for row in json.loads((tmp_path / "patterns.json").read_text())] == spans
-    lines = (tmp_path / "patterns.md").read_text().splitlines()
-    assert [line.split(" | ")[-1].removesuffix(" |") for line in lines[2:]] == spans
-
-
-def test_a_sample_and_passes_in_memory_and_in_a_store(many_rows, tmp_path):
-    table, order = many_rows
+def test_a_sample_and_passes_in_memory_and_in_a_store(tmp_path, monkeypatch):
+    monkeypatch.setattr(windows, "column_groups", None)  # windows follow the positions
+    table, order = haplotypes(120, np.random.default_rng(1))
     result = ba.factorize(table, algebra="or", random_state=0, search_rows=60)
     assert_matches_oracle(result, cells(table), order)
     assert result.history[-1].move.startswith("pass")

@@ -71,7 +71,7 @@ def by_windows(params):
     return replace(params, plan=replace(params.plan, windows=windows))
 
 
-FOUND = described()
+FOUND, BIASED = described(), described(bias=[0, 1, 0, 0, 0], atoms=ATOMS & [1, 0, 1, 1, 1])
 HIDDEN = np.zeros((N, 2), bool)
 HIDDEN[-1] = True  # a sample that uses no atom
 THREE = np.vstack([ATOMS, [0, 0, 1, 0, 0]]), np.hstack([CODES, np.eye(N, 1, dtype=np.uint8)])
@@ -88,7 +88,7 @@ THREE = np.vstack([ATOMS, [0, 0, 1, 0, 0]]), np.hstack([CODES, np.eye(N, 1, dtyp
         (described(np.zeros((2, M)), np.zeros((N, 2))), asked(fixed_atoms=np.zeros((2, M)))),
         (described(ended="max_time", atoms=THREE[0], codes=THREE[1] * [1, 1, 0]), asked()),  # an atom without users
         (described(algebra="xor"), asked(algebra="auto")),
-        (described(bias=[0, 1, 0, 0, 0], atoms=ATOMS & [1, 0, 1, 1, 1]), asked()),
+        (BIASED, asked()),
         (described(), asked(false_positive_cost=np.inf)),
         (described(ATOMS[1:], CODES[:, 1:]), by_windows(asked())),  # no atom has the second column
         (without_codes(described()), asked()),
@@ -127,13 +127,9 @@ def test_what_was_asked_for_is_returned(result, params):
         # Algebra and bias.
         (described(algebra="xor"), asked(), "the algebra is xor, and not or"),
         (replace(described(bias=[0, 1, 1, 0, 0]), bias=np.array([0, 2, 0, 0, 0], np.uint8)), asked(), "0 and 1"),
-        (described(bias=[0, 1, 0, 0, 0], atoms=ATOMS & [1, 0, 1, 1, 1]), asked(bias=False), "a bias was learned"),
-        (described(bias=[0, 1, 0, 0, 0], atoms=ATOMS & [1, 0, 1, 1, 1]), asked(2), "a bias was learned"),
-        (
-            described(bias=[0, 1, 0, 0, 0], atoms=ATOMS & [1, 0, 1, 1, 1]),
-            asked(fixed_atoms=ATOMS & [1, 0, 1, 1, 1]),
-            "a bias was learned",
-        ),
+        (BIASED, asked(bias=False), "a bias was learned"),
+        (BIASED, asked(2), "a bias was learned"),
+        (BIASED, asked(fixed_atoms=BIASED.atoms), "a bias was learned"),
         (described(codes=np.zeros((N, 2))), asked(), "the bias does not take it"),
         (described(ATOMS[1:], CODES[:, 1:]), asked(), "the bias does not take it"),
         (described([[0, 1, 0, 1, 1]], CODES[:, 1:]), by_windows(asked()), "the bias does not take it"),

@@ -5,13 +5,18 @@ import pytest
 from scipy.linalg import block_diag
 
 import bitatoms as ba
-from bitatoms.mdl import string_bits
+from bitatoms.bits import BitMatrix
+from bitatoms.mdl import Codelength, string_bits
 from bitatoms.search import windows
-from bitatoms.search.column_groups import runs_of_regions
+from bitatoms.search.monitor import Snapshot
+from bitatoms.search.params import resolve
+from bitatoms.search.stopping import cut_off
+from bitatoms.search.window import Window, divided, joined
 from support.clock import WorkClock, allowed
 from support.faults import ctrl_c_when
 from support.plans import use_small_budget, use_windows
 from support.results import assert_matches_oracle, bits_without_atoms, planted_in
+from support.strategies import random_bits
 
 N_BLOCKS, WIDTH = 4, 40
 
@@ -60,20 +65,22 @@ def test_result_and_history(blocks, table, algebra, search):
     assert algebra == "or" or result.codelength.total <= 1.001 * planted_bits
 
 
-def test_a_table_of_few_cells_is_searched_as_a_whole_after_the_last_join(monkeypatch):
+@pytest.fixture
+def contexts(monkeypatch):
+    """The contexts of searches of windows."""
+    searched, found = windows.search_mdl, []
+    monkeypatch.setattr(windows, "search_mdl", lambda one, **more: found.append(one) or searched(one, **more))
+    return found
+
+
+def test_a_table_of_few_cells_is_searched_as_a_whole_after_the_last_join(contexts, monkeypatch):
     """Atoms in all windows become one."""
-    data, searched, widths = planted_in("or", 200, 160, 4, noise=0.05), windows.search_mdl, []
-
-    def recorded(context, **more):
-        widths.append(context.data.n_cols)
-        return searched(context, **more)
-
-    monkeypatch.setattr(windows, "search_mdl", recorded)
+    data = planted_in("or", 200, 160, 4, noise=0.05)
     for max_cells in (200 * 160 - 1, 200 * 160):
-        widths.clear()
+        contexts.clear()
         use_windows(monkeypatch, max_cells=max_cells)
         result = ba.factorize(data.X, algebra="or", random_state=0)
-        assert (160 in widths) == (max_cells == 200 * 160)
+        assert (160 in {context.data.n_cols for context in contexts}) == (max_cells == 200 * 160)
     true = ba.codelength(data.X, data.atoms, data.codes, algebra="or").total
     assert (result.atoms.n_rows, result.codelength.total) == (4, pytest.approx(true, rel=1e-3))
 
@@ -115,17 +122,14 @@ def test_atoms_of_scattered_columns_become_one(algebra, only, monkeypatch):
     assert 0 < max(sizes) <= 200  # windows without atoms are not joined
 
 
-def test_atoms_cost_in_windows_what_they_cost_in_the_table(table, monkeypatch):
-    use_windows(monkeypatch, max_atom_cells=0)
-    result = ba.factorize(table, algebra="or", random_state=0)
-    *_, last, finish = result.history
-    bits = string_bits(table.shape[1], result.atoms.row_weights()).sum()
-    assert (finish.bits_atoms, last.move) == (bits + bits_of_bias(result), "window")
-    assert last.bits - finish.bits < 0.01 * last.bits  # what the end of the search gains
-
-
-def bits_of_bias(result):
-    return string_bits(result.atoms.n_cols, int(result.bias.sum())) if result.bias.any() else 0
+@pytest.mark.parametrize(
+    ("groups", "has_order"), [([[0, 1], [2, 3, 4]], True), ([[0, 2], [1, 3, 4]], False), ([[0, 1, 4], [2, 3]], False)]
+)
+def test_windows_without_atoms_are_joined_if_columns_are_in_order(groups, has_order, monkeypatch):
+    use_windows(monkeypatch, min_features=5, width=3)
+    monkeypatch.setattr(windows, "column_groups", lambda *table: [np.array(columns) for columns in groups])
+    result = ba.factorize(np.random.default_rng(0).integers(2, size=(40, 5)), algebra="or", random_state=0)
+    assert moves_of(result) == ["no model", "window", "window", *["join"] * has_order, "finish"]
 
 
 def test_a_window_of_a_sample_is_compared_with_itself_without_atoms():
@@ -138,31 +142,27 @@ def test_a_window_of_a_sample_is_compared_with_itself_without_atoms():
 @pytest.mark.parametrize(
     "limit",
     [
-        {"n_components": 4},
-        {"max_components": 4},
-        {"max_atoms_per_sample": 2},
-        {"residual_limit": 3},
-        {"init": "samples"},
+        *[{"n_components": 4}, {"max_components": 4}, {"max_atoms_per_sample": 2}, {"residual_limit": 3}],
+        *[{"init": "samples"}, {"init": np.eye(100)}, {"search": "paper"}, {"search": "anytime"}],
     ],
 )
-def test_limits_that_concern_all_windows(table, limit, monkeypatch):
+def test_limits_that_concern_all_windows(limit):
     """Where rows or the table have a limit, or a start is given, the table is searched as a whole."""
-    monkeypatch.setattr(windows.WindowSearch, "run", None)
-    result = ba.factorize(table, algebra="or", random_state=0, **limit)
-    assert_matches_oracle(result, table)
+    assert not windows.is_wide(100, resolve(**limit))
+    assert [windows.is_wide(n_features, resolve()) for n_features in (99, 100)] == [False, True]
 
 
-@pytest.mark.parametrize("stop_at", [1, 6])
-def test_a_callback_ends_it(table, stop_at):
-    result = ba.factorize(table, algebra="or", random_state=0, callbacks=[lambda row: row.round == stop_at])
-    assert result.ended == "callback"
-    assert len(result.history) == stop_at + 1  # what is found by then is put together
-    assert_matches_oracle(result, table)
+@pytest.mark.parametrize(("interrupt_at", "again"), [(1, False), (7, False), (5, True)])
+def test_an_interrupt_leaves_what_is_found(table, interrupt_at, again, monkeypatch):
+    """Another one, while the atoms are sorted, leaves them unsorted."""
+    press, stopped = ctrl_c_when(lambda row: row.round == interrupt_at), windows.stopped_result
 
+    def interrupted(*given, **more):
+        if again and given[3]:
+            raise KeyboardInterrupt
+        return stopped(*given, **more)
 
-@pytest.mark.parametrize("interrupt_at", [1, 7])
-def test_an_interrupt_leaves_what_is_found(table, interrupt_at):
-    press = ctrl_c_when(lambda row: row.round == interrupt_at)
+    monkeypatch.setattr(windows, "stopped_result", interrupted)
     with pytest.raises(ba.Interrupted) as raised:
         ba.factorize(table, algebra="or", random_state=0, n_jobs=2, callbacks=press)
     found = raised.value.result
@@ -171,29 +171,15 @@ def test_an_interrupt_leaves_what_is_found(table, interrupt_at):
     assert (found.atoms.n_rows > 0) == (interrupt_at > 1)
 
 
-def test_another_interrupt_leaves_what_is_found_unsorted(table, monkeypatch):
-    stopped = windows.stopped_result
-
-    def interrupted(*given, **more):
-        if given[3]:
-            raise KeyboardInterrupt
-        return stopped(*given, **more)
-
-    monkeypatch.setattr(windows, "stopped_result", interrupted)
-    with pytest.raises(ba.Interrupted) as raised:
-        ba.factorize(table, algebra="or", random_state=0, callbacks=ctrl_c_when(lambda row: row.round == 5))
-    assert raised.value.result.atoms.n_rows > 0
-    assert_matches_oracle(raised.value.result, table)
-
-
 @pytest.mark.parametrize("max_time", [1e-6, 5])
-def test_max_time(table, max_time, monkeypatch):
+def test_max_time(table, max_time, contexts, monkeypatch):
     clock = WorkClock(monkeypatch)
     result = ba.factorize(table, algebra="or", random_state=0, max_time=max_time)
     assert_matches_oracle(result, table)
     assert result.ended == "max_time"
     assert clock.elapsed <= allowed(max_time)
     assert (result.atoms.n_rows > 0) == (max_time == 5)
+    assert {context.workers.deadline for context in contexts} == {cut_off(1000.0, 1000.0 + max_time)}
 
 
 def test_memory_that_runs_out(table, monkeypatch):
@@ -212,22 +198,70 @@ def test_memory_that_runs_out(table, monkeypatch):
     assert result.atoms.n_rows > 0
 
 
-def test_windows_follow_the_positions_of_columns(monkeypatch):
-    """Shuffled columns with positions are divided as the columns in order, and described about as well."""
-    genotypes = ba.datasets.genotypes(60, 150, random_state=0)
-    order = np.random.default_rng(0).permutation(150)
-    columns = np.stack([2 * order, 2 * order + 1], axis=1).ravel()
-    shuffled = ba.Table(genotypes.bits.take_columns(columns), column_data=genotypes.column_data.take(columns))
-    divided = []
+# Windows that are joined and divided: nothing is lost, and costs add up.
 
-    def record(regions, width):
-        divided.append([set(columns[run]) for run in runs_of_regions(regions, width)])
-        return runs_of_regions(regions, width)
 
-    monkeypatch.setattr(windows, "runs_of_regions", record)
-    found = ba.factorize(shuffled, algebra="or", random_state=0)
-    columns = np.arange(300)
-    in_order = ba.factorize(genotypes, algebra="or", random_state=0)
-    assert divided[0] == divided[1]
-    assert len(divided[0]) > 2
-    assert abs(found.codelength.total / in_order.codelength.total - 1) < 0.05
+def window_of(columns, n_rows, n_atoms, seed, bias=False, known=False):
+    """Return a window of which most columns are in no atom, with the codelength that its parts add up to."""
+    m, random = len(columns), np.random.default_rng(seed)
+    atoms = random_bits(seed, n_atoms, m, 0.2)
+    atoms[:, random.permutation(m)[: m // 2]] = 0
+    codes, wrong = random_bits(seed + 1, n_rows, n_atoms, 0.4), random.integers(0, n_rows // 2, m)
+    signs = random_bits(seed + 2, 1, m, 0.1) * bias
+    n_known = random.integers(n_rows // 2, n_rows + 1, m) if known else n_rows
+    bits = [string_bits(n_known, wrong), string_bits(n_rows, codes.sum(axis=0)), string_bits(m, atoms.sum(axis=1))]
+    length = Codelength(*(int(part.sum()) for part in bits))
+    state = Snapshot(*map(BitMatrix.from_dense, (atoms, codes, signs)), length, wrong, n_known)
+    return Window(np.asarray(columns), state, length.total, np.random.default_rng(seed), groups=(seed,))
+
+
+def without_model_of(window):
+    """Return a function that makes windows without a model of some columns of this one."""
+
+    def without_model(columns):
+        at, best = np.flatnonzero(np.isin(window.columns, columns)), window.best
+        n_known = best.n_known[at] if isinstance(best.n_known, np.ndarray) else best.n_known
+        bits = int(string_bits(n_known, best.wrong[at]).sum())
+        shapes = (0, len(at)), (best.codes.n_rows, 0), (1, len(at))
+        state = Snapshot(*(BitMatrix.zeros(*s) for s in shapes), Codelength(bits, 0, 0), best.wrong[at], n_known)
+        return Window(columns, state, bits, None)
+
+    return without_model
+
+
+def columns_of(window):
+    """Return what a window says of each of its columns."""
+    best = window.best
+    product = best.codes.to_dense().astype(int) @ best.atoms.to_dense() + best.bias.to_dense()
+    n_known = np.broadcast_to(best.n_known, len(window.columns))
+    rows = zip(product.T.tolist(), best.wrong.tolist(), n_known.tolist(), strict=True)
+    return dict(zip(window.columns.tolist(), rows, strict=True))
+
+
+@pytest.mark.parametrize("n_atoms", [0, 1, 5])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("known", [False, True])
+def test_a_divided_window_joined_again_is_the_same(n_atoms, bias, known):
+    window = window_of(np.arange(100, 31, -1), 30, n_atoms, 3, bias, known)
+    part, rest = divided(window, without_model_of(window))
+    assert part.described.all()
+    assert not rest.described.any()
+    assert (part.cost + rest.cost, part.best.codelength.atoms) == (window.cost, window.best.codelength.atoms)
+    again = joined([part, rest])
+    assert columns_of(again) == columns_of(window)
+    assert (again.best.codelength, again.cost) == (window.best.codelength, window.cost)
+    assert (again.groups, again.random) == (window.groups, window.random)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_joined_windows_have_the_columns_of_all(known):
+    windows = [
+        window_of(np.arange(start, start + 13), 70, n_atoms, start, known=known and start == 13)
+        for start, n_atoms in ((0, 2), (13, 0), (26, 65))
+    ]
+    window = joined(windows[::-1])
+    assert window.columns.tolist() == [*range(39)]
+    assert columns_of(window) == {column: of for each in windows for column, of in columns_of(each).items()}
+    assert window.best.atoms.shape == (67, 39)
+    assert window.cost == sum(each.cost for each in windows) == window.best.codelength.total
+    assert window.groups == (26, 13, 0)
