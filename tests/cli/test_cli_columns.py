@@ -91,6 +91,13 @@ def test_atoms_in_an_annotated_file_follow_its_columns(bitatoms, baskets):
     np.testing.assert_array_equal(atoms[1:].T, baskets.model.components_[:, :2:-1])
 
 
+def test_convert_notes_annotations_that_a_format_does_not_store(bitatoms):
+    ba.write(ba.Table(ba.BitMatrix.zeros(2, 2), column_data={"kind": ["a", "b"]}), "annotated.npz")
+    note = "Note: plain.csv: the format csv does not store the annotations of columns ('kind')\n"
+    assert bitatoms("convert", "annotated.npz", "plain.csv")[::2] == (0, note)
+    assert bitatoms("convert", "annotated.npz", "again.npz")[::2] == (0, "")
+
+
 def test_codes_are_matched_to_atoms_by_name(bitatoms, tmp_path, codes):
     lines = [line.split(",")[::-1] for line in codes[0].splitlines()]
     texts = {"codes.csv": codes[0], "own-names.csv": codes[0].replace("atom", "pattern ")}

@@ -85,6 +85,15 @@ def test_json_output_of_tables_of_the_same_name(bitatoms, tmp_path):
     assert older.read_bytes() == b"older"
 
 
+@pytest.mark.usefixtures("no_figures")
+def test_a_file_takes_precedence_over_bundled_data(bitatoms, tmp_path):
+    wanted = ("--only", "grecond", "-k", "1", "-o", "out", "--quiet")
+    assert bitatoms("compare", "planted-or", *wanted) == (0, "", "")
+    assert [row["data"] for row in rows_of(tmp_path / "out" / "compare.csv")] == ["planted-or"]
+    (tmp_path / "planted-or").write_bytes(b"")
+    assert bitatoms("compare", "planted-or", *wanted)[0] == 2
+
+
 def test_list_names_methods_and_data(bitatoms):
     stdout = bitatoms.output("compare", "--list")
     for name in ("bitatoms-xor-mdl", "k-prox", "message-passing", "asso", "planted-dense"):

@@ -12,6 +12,7 @@ from bitatoms.io.patterns import write_patterns
 from bitatoms.report import report_data
 from bitatoms.search import windows
 from bitatoms.variants import column_data
+from support.commands import rows_of
 from support.plans import use_small_budget, use_windows
 from support.results import assert_matches_oracle
 
@@ -116,9 +117,10 @@ def test_patterns_show_where_atoms_are(table, model, tmp_path):
             name, _, ends = stretch.partition(":")
             found = [int(end) for end in ends.split("-")]
             assert found == sorted({min(places[name]), max(places[name])})
-    write_patterns(model.as_model(), tmp_path / "patterns.json")
-    stored = json.loads((tmp_path / "patterns.json").read_text())
-    assert [row["span"] for row in stored] == [pattern.span for pattern in model.patterns()]
+    for name in ("patterns.csv", "patterns.json"):
+        write_patterns(model.as_model(), tmp_path / name)
+    for stored in (json.loads((tmp_path / "patterns.json").read_text()), rows_of(tmp_path / "patterns.csv")):
+        assert [row["span"] for row in stored] == [pattern.span for pattern in model.patterns()]
     plain = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).fit(cells(table)[:, :40])
     assert {pattern.span for pattern in plain.patterns()} == {None}
 
@@ -134,6 +136,15 @@ def test_a_sample_and_passes_in_memory_and_in_a_store(tmp_path, monkeypatch):
     ba.pack(table, tmp_path / "rows.zarr")
     model = ba.BinaryDictionaryLearning(algebra="or", random_state=0, search_rows=60).fit(tmp_path / "rows.zarr")
     assert model.codelength_ == result.codelength
+
+
+def test_a_fit_is_not_resumed_with_other_positions(table, tmp_path):
+    table, _ = table
+    how = {"algebra": "or", "callbacks": [lambda row: True], "random_state": 0, "checkpoint": tmp_path / "checkpoint"}
+    ba.factorize(table, **how)
+    elsewhere = table.column_data.updated(position=table.column_data["position"][::-1])
+    with pytest.raises(ba.FileError, match=r"different call: .*regions"):
+        ba.factorize(ba.Table(table.bits, column_data=elsewhere), **how, resume=True)
 
 
 def test_a_stream(table):
