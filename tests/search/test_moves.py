@@ -212,6 +212,16 @@ def test_a_change_of_basis_keeps_the_product_and_shortens_the_factors(problem, w
     assert all(np.array_equal(one, other) for one, other in zip(before, factors(covering), strict=True))
 
 
+def test_the_basis_keeps_atoms_that_are_far_apart():
+    """Their sum has a long stretch, which takes more bits than the rows that use both atoms would save."""
+    atoms, codes = np.zeros((2, 3000), np.uint8), np.zeros((16, 2), np.uint8)
+    atoms[0, [0, 10, 20, 30]] = atoms[1, 2999] = codes[:8] = 1
+    for ranks in (np.arange(3000), np.arange(3000)[::-1].copy()):
+        objective = Objective(True, "xor", ranks=ranks)
+        block, _ = state((codes @ atoms, atoms, codes), objective, Workers())
+        assert change_basis(block, objective) == 0
+
+
 @settings(max_examples=30)
 @given(FILLED, OBJECTIVES, WORKERS, BIASES, st.integers(1, 5), st.integers(0, 2), SEEDS)
 def test_growing_appends_atoms_that_no_row_uses_yet(problem, objective, workers, bias, most, n_fits, seed):
