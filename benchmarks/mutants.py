@@ -78,8 +78,8 @@ _OPERATORS: dict[type, type] = {
     ast.RShift: ast.LShift,
 }
 _FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "maximum", "maximum": "minimum"}
-# Arguments without which most results are the same: types and copies of arrays, and checks of what always holds.
-_NO_CHANGE = ("dtype", "copy", "order", "digest_size", "check=False", "strict=True")
+_NO_CHANGE = (None, "dtype", "copy", "order", "digest_size")  # arguments without which most results are the same
+_CHECKS = ("check=False", "strict=True")  # arguments that check what always holds, or do not
 _TEXT = ("logger", "warnings", "log")  # calls whose arguments are text for people
 
 
@@ -157,7 +157,7 @@ def _code(node: ast.AST) -> Iterator[Any]:
 
 
 def _is_text(node: ast.AST) -> bool:
-    """Return whether a node is a docstring, a message, a size of chunks or arrays, or for type checkers only."""
+    """Return whether a node is a text for people, a size of chunks or arrays, a check, or for type checkers only."""
     match node:
         case ast.Expr(value=ast.Call() as call):
             return _is_text(call)
@@ -171,6 +171,8 @@ def _is_text(node: ast.AST) -> bool:
             return True
         case ast.Call(func=ast.Attribute(value=ast.Name(id="np"), attr="empty")):
             return True
+        case ast.keyword(value=ast.Constant()):
+            return ast.unparse(node) in _CHECKS
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) | ast.Call(func=ast.Name(id=name)):
             return name in _TEXT
         case ast.FunctionDef(name=name):
@@ -221,7 +223,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, str]]:
                     other_function = ast.parse(_FUNCTIONS[name].join(ast.unparse(function).rsplit(name, 1)))
                     yield "function", ast.unparse(ast.Call(other_function.body[0].value, args, keywords))  # type: ignore[attr-defined]
             for i, keyword in enumerate(keywords):
-                if keyword.arg is not None and not {keyword.arg, ast.unparse(keyword)} & set(_NO_CHANGE):
+                if keyword.arg not in _NO_CHANGE and not _is_text(keyword):
                     yield "argument dropped", ast.unparse(ast.Call(function, args, keywords[:i] + keywords[i + 1 :]))
 
 
