@@ -22,6 +22,7 @@ def test_blocks_are_cut_and_put_back_together(tmp_path, extension):
     assert np.array_equal(blocks.to_dense(), ba.datasets.cut_blocks(bits, (4, 5)))
     ba.write(blocks, path)
     assert np.array_equal(ba.read(path).to_dense(), bits)
+    assert_read_error(path, "1 rows of 100000000000000 columns", blocks=(10**7, 10**7))
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA", "LA", "I;16"])
