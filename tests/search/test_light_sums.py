@@ -87,6 +87,14 @@ def test_draws_until_vectors_as_light_as_those_found_are_probably_found():
     assert light_sums._enough_draws(np.array([0.3, 0.4, 0.3]), 0.3, 1) == pytest.approx(np.log(5) / share)
 
 
+def test_columns_that_are_rarely_drawn_are_found():
+    """A draw finds one of them with probability .001."""
+    atoms, codes = random_bits(1, 40, 70, 0.5), random_bits(2, 600, 40, 0.28)
+    block = block_of(naive.product(codes, atoms, "xor"), *scrambled(atoms, codes), "xor")
+    lighten(block, CODELENGTH, np.random.default_rng(0), BOTH)
+    assert len(as_set(factors(block)[1].T) & as_set(codes.T)) >= 35
+
+
 def test_columns_are_found_from_a_sample_of_many_rows(monkeypatch):
     monkeypatch.setattr(light_sums, "_SAMPLE_ROWS", 300)
     atoms, codes = random_bits(1, 12, 70, 0.5), random_bits(2, 1000, 12, 0.2)
