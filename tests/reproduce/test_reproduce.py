@@ -1,6 +1,7 @@
 """The reproduction of the paper on small data. The package is to move to the benchmarks: this shows that it works."""
 
 import csv
+import gzip
 import re
 
 import numpy as np
@@ -10,9 +11,12 @@ import bitatoms as ba
 from bitatoms import BitMatrix, datasets
 from bitatoms.core.result import Round
 from bitatoms.reproduce import Verdict, reproduce
+from bitatoms.reproduce.datasets import load_digits, load_halftone
 from bitatoms.reproduce.runs import stopping_round
 from bitatoms.reproduce.selection_curve import count_minima, running_median
-from bitatoms.table import Table
+from bitatoms.table import Picture, Table
+from support.mnist import idx
+from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -58,6 +62,22 @@ def test_figures_tables_and_claims_are_in_files_and_in_the_page(reproduced):
     rows = list(csv.reader((folder / "claims.csv").read_text(encoding="utf-8").splitlines()))
     assert [(row[2] == "yes", row[3]) for row in rows[1:]] == [(each.in_paper, each.statement) for each in claims]
     assert not re.findall(r"(?:src|href)=\"(?!#|data:)|<script", page)
+
+
+def test_the_data_of_the_paper_are_read_and_others_refused(tmp_path):
+    picture, paths = datasets.halftone()[:150, :170], (tmp_path / "blocks.npz", tmp_path / "table.npz")
+    blocks = BitMatrix.from_dense(datasets.cut_blocks(picture))
+    ba.write(Table(blocks, picture=Picture((16, 16), picture.shape)), paths[0])
+    halftone = load_halftone(paths[0])
+    assert ((halftone.picture == picture).all(), halftone.data == blocks, halftone.is_substitute) == (True, True, True)
+    digits = np.random.default_rng(0).integers(0, 256, (75, 28, 28), dtype=np.uint8)
+    (tmp_path / "t10k").write_bytes(gzip.compress(idx(digits), mtime=0))
+    assert (load_digits(tmp_path / "t10k").data.to_dense() == datasets.mnist(tmp_path / "t10k").X).all()
+    refused = [(load_digits, (100, 300), "are not square"), (load_digits, (63, 289), "63 samples are too few")]
+    for load, shape, message in [*refused, (load_halftone, (40, 40), "9 samples|blocks")]:
+        ba.write(Table(BitMatrix.from_dense(random_bits(0, *shape, 0.4))), paths[1])
+        with pytest.raises(ba.FileError, match=f"table.npz.*({message})"):
+            load(paths[1])
 
 
 def test_the_curve_of_selection():
