@@ -152,15 +152,15 @@ def _code(node: ast.AST) -> Iterator[Any]:
         if name in ("annotation", "returns", "decorator_list", "type_params", "format_spec"):
             continue
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not _is_text(child):
+            if isinstance(child, ast.AST) and not _is_without_effect(child):
                 yield from _code(child)
 
 
-def _is_text(node: ast.AST) -> bool:
-    """Return whether a node is a text for people, a size of chunks or arrays, a check, or for type checkers only."""
+def _is_without_effect(node: ast.AST) -> bool:
+    """Return whether changes of a node change no result: texts, sizes of chunks and arrays, checks, types."""
     match node:
         case ast.Expr(value=ast.Call() as call):
-            return _is_text(call)
+            return _is_without_effect(call)
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant() | ast.BinOp()):
             return name.isupper()  # sizes and limits, on which no result depends
         case ast.Raise() | ast.Assert() | ast.JoinedStr() | ast.Import() | ast.ImportFrom():
@@ -223,7 +223,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, str]]:
                     other_function = ast.parse(_FUNCTIONS[name].join(ast.unparse(function).rsplit(name, 1)))
                     yield "function", ast.unparse(ast.Call(other_function.body[0].value, args, keywords))  # type: ignore[attr-defined]
             for i, keyword in enumerate(keywords):
-                if keyword.arg not in _NO_CHANGE and not _is_text(keyword):
+                if keyword.arg not in _NO_CHANGE and not _is_without_effect(keyword):
                     yield "argument dropped", ast.unparse(ast.Call(function, args, keywords[:i] + keywords[i + 1 :]))
 
 
