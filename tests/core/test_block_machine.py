@@ -18,17 +18,25 @@ from hypothesis.stateful import (
 
 import naive
 from bitatoms.bits import BitMatrix
-from bitatoms.core.atoms import fit_each, update_each, update_together
-from bitatoms.core.block import Block, Change, uncode_within_limit
-from bitatoms.core.coding import code, code_from_scratch, code_from_subsets, coding_rule, pursue, would_use
+from bitatoms.core.atoms import fit_each, update_each, update_exactly, update_together
+from bitatoms.core.block import Block, Change
+from bitatoms.core.coding import (
+    code,
+    code_exactly,
+    code_from_scratch,
+    code_from_subsets,
+    coding_rule,
+    pursue,
+    would_use,
+)
 from bitatoms.core.complete import hash_rows
 from bitatoms.core.device_kernels import DeviceKernels
-from bitatoms.core.exact import code_exactly, update_exactly
 from bitatoms.core.host_kernels import HostKernels
 from bitatoms.core.information_sets import code_from_information_sets
 from bitatoms.core.remembered import code_from_nearest
 from bitatoms.core.removal import AtomRemoval
 from bitatoms.parallel import Workers
+from bitatoms.search.best_result import uncode_within_limit
 from support.blocks import (
     LIMITS,
     WORKERS,

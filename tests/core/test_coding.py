@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, factorize
 from bitatoms.core import coding, host_kernels, information_sets
+from bitatoms.core.atoms import update_exactly
 from bitatoms.core.block import Block, Change
 from bitatoms.core.coding import CODERS, code, coding_rule, pursue
-from bitatoms.core.exact import update_exactly
 from bitatoms.core.information_sets import (
     N_DRAWS,
     code_from_information_sets,

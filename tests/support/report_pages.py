@@ -6,8 +6,8 @@ import numpy as np
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
+from bitatoms.core.block import reconstruct
 from bitatoms.core.model import Model
-from bitatoms.core.result import reconstruct
 from bitatoms.mdl import Codelength
 from bitatoms.table import Table
 from support.strategies import random_bits

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 from ..api import codelength
 from ..baselines.baseline import Factors
 from ..bits import BitMatrix
-from ..core.result import reconstruct
+from ..core.block import reconstruct
 from ..mdl import Codelength
 from ..parallel import count_threads
 from .methods import Method, Task

@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu import joint_update, votes
+from ..kernels.cpu import exact, joint_update, votes
 from ..kernels.structs import Covers, Rule, VoteScratch
 from ..parallel import MAX_CHUNK_NS
 from ..sparse_bits import Bits, SparseBits
 from .block import Block, Change, Words, coded
 from .error_costs import ErrorCosts
-from .exact import update_exactly
-from .host_kernels import summed
+from .host_kernels import summed, transposed
 from .voted_bits import are_ones
 
 
@@ -211,6 +210,30 @@ def _helpful_flips(
         if count <= capacity:
             return lists[0, :count], lists[1, :count], lists[2, :count]
         capacity = count
+
+
+def update_exactly(block: Block) -> Change:
+    """Give every feature the best of all columns of the atoms; for few atoms."""
+    if block.n_atoms == 0:
+        return Change()
+    block.move_to_host()
+    before = block._rows.errors.copy()
+    block.add_product(block._rows.errors)
+    columns, unknown = (
+        transposed(words, block.n_features) if len(words) else np.empty((0, 0), np.uint64)
+        for words in (block._rows.errors, block._rows.unknown)
+    )
+
+    def choose(start: int, stop: int) -> int:
+        scores = np.empty(1 << block.n_atoms, np.int32)
+        factors = block._rows.codes, block._atoms.words
+        return exact.best_columns(columns, unknown, *factors, block.covers, start, stop, scores)
+
+    flipped = block.workers.map_rows(choose, block.n_features, block.n_rows + block.n_atoms * 2.0**block.n_atoms)
+    block.add_product(block._rows.errors)
+    block.recompute_cover()
+    block.mark_stale()
+    return Change(atoms=sum(flipped), errors=int(np.bitwise_count(before ^ block._rows.errors).sum()))
 
 
 UPDATES: dict[str, Callable[[Block, Rule], Change]] = {

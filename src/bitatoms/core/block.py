@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu import packing
+from ..kernels.cpu import packing, words
 from ..kernels.gpu.coding import words_per_row
 from ..kernels.gpu.device import Device, max_shared_words
-from ..kernels.structs import AtomArrays, Covers, Prices, RowArrays, Rule, VoteScratch, vote_scratch
+from ..kernels.structs import AtomArrays, Covers, Prices, RowArrays, Rule, VoteScratch, covering, vote_scratch
 from ..mdl import Codelength, codelength_from_counts, spans
 from ..parallel import Workers
-from .bias import settle_bias
+from ..sparse_bits import Bits, SparseBits, packed
 from .device_kernels import DeviceKernels
 from .host_kernels import HostKernels, read_only
 
@@ -77,7 +77,7 @@ class Block:
 
     Its ``kernels`` process the rows: `HostKernels`, or `DeviceKernels` if the rows are in the memory of a device. The
     arrays ``_rows`` and ``_atoms`` belong to the block, its kernels and its friends in this package: `core.coding`,
-    `core.information_sets`, `core.remembered`, `core.atoms`, `core.exact` and `core.trials`. Nothing else reads or
+    `core.information_sets`, `core.remembered`, `core.atoms`, and `core.trials`. Nothing else reads or
     writes them. Counts of the rows are kept until somebody gets ``_rows``, and may change them; what only reads them
     may get ``_read_rows`` instead.
 
@@ -513,24 +513,17 @@ def _device_for(block: Block, n_rows: int) -> Device | None:
     return None
 
 
-def uncode_within_limit(block: Block, limit: int, settles_bias: bool = True) -> Block:
-    """Return the block without the codes of rows that have at most ``limit`` ones less the bias, and a settled bias.
-
-    Coding leaves such rows alone, but there may be others after the bias has taken columns.
-    """
-    data, atoms = block.data(), block.atoms()
-    while True:
-        codes = block.codes()
-        within = (data ^ block.bias).row_weights() <= limit
-        if not codes.row_weights()[within].any():
-            return block
-        words = np.where(within[:, np.newaxis], np.uint64(0), codes.words)
-        codes = BitMatrix.from_words(words, codes.n_cols, check=False)
-        block = Block(data, atoms, codes, block.covers, block.workers, block.bias)
-        bias, _ = settle_bias(block.n_known, block.wrong(), block.bias)
-        if not settles_bias or bias == block.bias:
-            return block
-        block = Block(data, atoms, codes, block.covers, block.workers, bias)
+def reconstruct(codes: BitMatrix, atoms: Bits, bias: NDArray[np.uint8], algebra: str) -> BitMatrix:
+    """Return the bias plus the product of codes and atoms, in the algebra."""
+    if isinstance(atoms, SparseBits):
+        used = np.flatnonzero(codes.column_weights())
+        codes, atoms = codes.take_columns(used), atoms[used]
+    product = np.repeat(BitMatrix.from_dense(bias[np.newaxis]).words, codes.n_rows, axis=0)
+    # Copies: numba would compile the kernel again for read-only arrays.
+    row = np.empty(product.shape[1], np.uint64)
+    factors = codes.words.copy(), packed(atoms).words.copy()
+    words.add_product(*factors, covering(algebra), product[:0], 0, codes.n_rows, row, product)
+    return BitMatrix.from_words(product, atoms.n_cols, check=False)
 
 
 def lanes_of(n_atoms: int) -> int:

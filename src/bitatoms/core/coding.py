@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from ..kernels.cpu import pursuit
 from ..kernels.structs import Prices, Rule, coding_scratch, covering
 from .block import Block, Change, Words, changed, coded
-from .exact import code_exactly
 from .host_kernels import HostKernels, summed
 from .information_sets import code_from_information_sets
 
@@ -62,6 +61,15 @@ def code(block: Block, rule: Rule) -> Change:
     if rule.prices is not None:
         return _code_at_prices(block, rule, from_scratch=False)
     return coded(block.kernels.code_stale(block.kernels.tables(), rule))
+
+
+def code_exactly(block: Block, rule: Rule) -> Change:
+    """Give every row the best of all codes; for few atoms."""
+    if block.n_atoms == 0:
+        return Change()
+    change = coded(block.kernels.code_exactly(rule))
+    block.mark_stale()
+    return change
 
 
 def pursue(block: Block, rule: Rule) -> Change:

@@ -18,18 +18,17 @@ from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from ..table import Header, Names, Picture, feature_names
 from ..variants import chromosomes_of, pairs, ranks_in, regions
-from .block import Block
+from .block import Block, reconstruct
 from .coding import PRICED_CODERS, code, coding_rule, typical_cost
 from .device_kernels import run_in_chunks
 from .genotypes import nearest_genotypes
 from .lifts import AtomCounts, Lifts, lifts_of
 from .likelihood import Frequencies, RowCoder
 from .objective import codelength_prices, unit_prices
-from .pass_spec import AtomGroup, PassSpec, RowCounts
+from .pass_spec import AtomGroup, PassSpec, RowCounts, joined_codes
 from .pattern_frame import pattern_frame
 from .recurrence import Recurrence
-from .result import CountsResult, Factorization, ResultBase, reconstruct
-from .side_by_side import joined_codes
+from .result import CountsResult, Factorization, ResultBase
 from .soft_codes import bits_of_cells_saved
 from .tied_columns import TiedColumns, fill_unknown, known_ties
 

@@ -155,6 +155,23 @@ def _of_columns(prices: Prices, columns: NDArray[np.intp], n_features: int) -> P
     return Prices(prices.bits[columns], prices.uses, prices.added[columns], prices.mean[columns], forbidden)
 
 
+def joined_codes(
+    parts: Sequence[tuple[NDArray[np.intp] | None, BitMatrix]], n_rows: int, order: NDArray[np.intp]
+) -> BitMatrix:
+    """Return the codes of all rows with the atoms of all parts, in this order.
+
+    A part has the codes of some rows, in ascending order, or of all (None); other rows use none of its atoms.
+    """
+    users = []
+    for rows, codes in parts:
+        if rows is None:
+            users.append(codes.T)
+        else:
+            sparse = codes.T.to_sparse()
+            users.append(BitMatrix.from_csr(sparse.indptr, rows[sparse.indices], n_rows))
+    return stack_rows(users, n_rows)[order].T
+
+
 def coded_block(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> Block:
     """Return rows coded with all atoms together, starting from their codes or from scratch."""
     distinct = _distinct(data, codes, spec)

@@ -10,9 +10,8 @@ import numpy as np
 
 from ..bits import BitMatrix
 from ..kernels.structs import Rule
-from .block import Block, Change, lanes_of
+from .block import Block, Change, lanes_of, reconstruct
 from .coding import code, keep_cheaper
-from .result import reconstruct
 
 _MAX_REMEMBERED, _MIN_REMEMBERED = 4096, 16
 _MAX_BITS = 1 << 21  # fewer are remembered where their products would have more bits

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..formatting import counted, percent
-from ..kernels.cpu import words
-from ..kernels.structs import covering
 from ..mdl import Codelength
-from ..sparse_bits import Bits, SparseBits, packed
+from ..sparse_bits import Bits, SparseBits
+from .block import reconstruct
 from .error_costs import ErrorCosts
 
 THOROUGH_WINDOW = "thorough window"  # a move: the thorough search of a window of the columns
@@ -417,19 +416,6 @@ class Factorization(ResultBase):
     def reconstruct(self) -> BitMatrix:
         """Return the product of codes and atoms, with the bias."""
         return reconstruct(self.codes, self.atoms, self.bias, self.algebra)
-
-
-def reconstruct(codes: BitMatrix, atoms: Bits, bias: NDArray[np.uint8], algebra: str) -> BitMatrix:
-    """Return the bias plus the product of codes and atoms, in the algebra."""
-    if isinstance(atoms, SparseBits):
-        used = np.flatnonzero(codes.column_weights())
-        codes, atoms = codes.take_columns(used), atoms[used]
-    product = np.repeat(BitMatrix.from_dense(bias[np.newaxis]).words, codes.n_rows, axis=0)
-    # Copies: numba would compile the kernel again for read-only arrays.
-    row = np.empty(product.shape[1], np.uint64)
-    factors = codes.words.copy(), packed(atoms).words.copy()
-    words.add_product(*factors, covering(algebra), product[:0], 0, codes.n_rows, row, product)
-    return BitMatrix.from_words(product, atoms.n_cols, check=False)
 
 
 class Interrupted(KeyboardInterrupt):

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix, stack_rows
+from ..bits import BitMatrix
 from ..mdl import codelength_from_counts, spans
 from ..sparse_bits import SparseBits, index_type, smaller_bits
+from .pass_spec import joined_codes
 from .result import Factorization
 
 
@@ -116,23 +117,6 @@ def _scattered(parts: Sequence[Part], n_features: int, field: str) -> NDArray | 
             out = np.zeros(n_features, values.dtype)
         out[columns] = values
     return out
-
-
-def joined_codes(
-    parts: Sequence[tuple[NDArray[np.intp] | None, BitMatrix]], n_rows: int, order: NDArray[np.intp]
-) -> BitMatrix:
-    """Return the codes of all rows with the atoms of all parts, in this order.
-
-    A part has the codes of some rows, in ascending order, or of all (None); other rows use none of its atoms.
-    """
-    users = []
-    for rows, codes in parts:
-        if rows is None:
-            users.append(codes.T)
-        else:
-            sparse = codes.T.to_sparse()
-            users.append(BitMatrix.from_csr(sparse.indptr, rows[sparse.indices], n_rows))
-    return stack_rows(users, n_rows)[order].T
 
 
 def _joined_remembered(results: Sequence[Factorization], order: NDArray[np.intp]) -> BitMatrix | None:

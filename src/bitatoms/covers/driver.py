@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..core.result import reconstruct
+from ..core.block import reconstruct
 from ..mdl import string_bits
 from . import bounds, costs
 from .cells import Cells

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.result import reconstruct
+from ..core.block import reconstruct
 from ..formatting import counted
 from ..mdl import Codelength, codelength_from_counts
 from .monitor import CoverRound

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import checked_cover, run_cover
 from ..base import TableTransformer
 from ..bits import BitMatrix
+from ..core.block import reconstruct
 from ..core.pattern_frame import pattern_frame
-from ..core.result import Interrupted, reconstruct
+from ..core.result import Interrupted
 from ..covers.coding import code_from_below
 from ..covers.limits import has_limits
 from ..covers.patterns import role_patterns

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..checks import check_fraction
+from ..core.block import reconstruct
 from ..core.recurrence import atom_overlaps, match_pairs
-from ..core.result import reconstruct
 from ..covers.coding import code_from_below
 from ..formatting import counted, tally
 from ..table import Names, Table

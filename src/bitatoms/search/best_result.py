@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..bits import BitMatrix
-from ..core.block import Block, Change, uncode_within_limit
+from ..core.bias import settle_bias
+from ..core.block import Block, Change
 from ..core.coding import PRICED_CODERS
 from ..core.complete import hash_rows
 from ..core.members import count_members, count_members_in_rest, sum_members
@@ -114,3 +115,23 @@ def stopped_result(
         return best_result(context, block, coder, ended, remembers)
     except (KeyboardInterrupt, MemoryError):
         return best_result(context, None, coder, ended)
+
+
+def uncode_within_limit(block: Block, limit: int, settles_bias: bool = True) -> Block:
+    """Return the block without the codes of rows that have at most ``limit`` ones less the bias, and a settled bias.
+
+    Coding leaves such rows alone, but there may be others after the bias has taken columns.
+    """
+    data, atoms = block.data(), block.atoms()
+    while True:
+        codes = block.codes()
+        within = (data ^ block.bias).row_weights() <= limit
+        if not codes.row_weights()[within].any():
+            return block
+        words = np.where(within[:, np.newaxis], np.uint64(0), codes.words)
+        codes = BitMatrix.from_words(words, codes.n_cols, check=False)
+        block = Block(data, atoms, codes, block.covers, block.workers, block.bias)
+        bias, _ = settle_bias(block.n_known, block.wrong(), block.bias)
+        if not settles_bias or bias == block.bias:
+            return block
+        block = Block(data, atoms, codes, block.covers, block.workers, bias)

@@ -21,11 +21,11 @@ import numpy as np
 from ..bits import BitMatrix, either, stack_rows
 from ..core.atom_limits import AtomLimits
 from ..core.atoms import flips_together
-from ..core.block import Block, Change
+from ..core.block import Block, Change, reconstruct
 from ..core.coding import CODERS, MOST_EXACT_ATOMS, PRICED_CODERS, code, code_and_repair
 from ..core.objective import Objective
 from ..core.remembered import hard_codes
-from ..core.result import Factorization, Interrupted, Round, reconstruct
+from ..core.result import Factorization, Interrupted, Round
 from ..errors import InputError
 from ..kernels.structs import Rule, covering
 from ..mdl import string_bits

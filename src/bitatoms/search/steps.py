@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ..bits import BitMatrix
-from ..core.atoms import update_together
+from ..core.atoms import update_exactly, update_together
 from ..core.block import Block, Change
-from ..core.coding import code
-from ..core.exact import code_exactly, update_exactly
+from ..core.coding import code, code_exactly
 from .context import SearchContext
 
 _UNTIL_CONVERGED = 1000  # steps
