@@ -19,7 +19,7 @@ AnyCounts = TypeVar("AnyCounts", bound=Any)  # `Counts` or `DecayedCounts`
 
 
 def settle_bias(
-    n_known: int | NDArray[np.int64], wrong: NDArray[np.int64], bias: BitMatrix
+    n_known: NDArray[np.int64], wrong: NDArray[np.int64], bias: BitMatrix
 ) -> tuple[BitMatrix, NDArray[np.int64]]:
     """Return the bias that takes the columns wrong in most rows, and in how many rows each column is wrong with it.
 
@@ -36,13 +36,13 @@ def settle_counts(bias: BitMatrix, counts: AnyCounts, settles: bool) -> tuple[Bi
 
     Both are unchanged unless ``settles``: whether the objective has this rule (`SearchParams.settles_bias`).
     """
-    flips = mostly_wrong(counts.n_known, counts.wrong)
+    flips = mostly_wrong(counts.known, counts.wrong)
     if not settles or not flips.any():
         return bias, counts
     return flip_bias(bias, flips), flip_counts(counts, flips)
 
 
-def mostly_wrong(n_known: int | NDArray[np.int64], wrong: NDArray[np.int64]) -> NDArray[np.bool_]:
+def mostly_wrong(n_known: NDArray[np.int64], wrong: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which columns are wrong in more than half of the rows that know them."""
     return 2 * wrong > n_known
 
@@ -60,7 +60,7 @@ def flip_counts(counts: AnyCounts, flips: NDArray[np.bool_]) -> AnyCounts:
     flips_vote = flips if counts.free.ndim == 2 else flips[counts.voted.indices]
     return replace(
         counts,
-        wrong=np.where(flips, counts.n_known - counts.wrong, counts.wrong),
+        wrong=np.where(flips, counts.known - counts.wrong, counts.wrong),
         missed=np.where(flips, counts.ones - counts.missed, counts.missed),
         bad=np.where(flips_vote, counts.free - counts.bad, counts.bad),
     )

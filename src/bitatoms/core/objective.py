@@ -74,7 +74,7 @@ class Objective:
             return int(counts.wrong.sum())
         cost = counts.codelength(atoms, bias, self.ranks).total
         if not self.has_bias:
-            cost += self._beyond_code(counts.n_known, counts.wrong)
+            cost += self._beyond_code(counts.known, counts.wrong)
         return cost + (self.costs.of_counts(counts.wrong, counts.wrong - counts.missed) if self.costs else 0)
 
     def cost_beyond_codelength(self, block: Block) -> int:
@@ -88,7 +88,7 @@ class Objective:
         """Return what the errors of a block cost beyond their code by the costs of missed and added ones."""
         return 0 if self.costs is None else self.costs.of_counts(block.wrong(), block.added())
 
-    def _beyond_code(self, n_known: int | NDArray[np.int64], wrong: NDArray[np.int64]) -> int:
+    def _beyond_code(self, n_known: NDArray[np.int64], wrong: NDArray[np.int64]) -> int:
         """Return what errors cost beyond their code where there is no bias."""
         return int((self.of_errors(n_known, wrong) - string_bits(n_known, wrong)).sum())
 
@@ -108,18 +108,18 @@ class Objective:
             return block.bias, block.wrong()
         return settle_bias(block.n_known, block.wrong(), block.bias)
 
-    def of_errors(self, n_known: int | NDArray[np.int64], wrong: NDArray) -> NDArray[np.int64]:
+    def of_errors(self, n_known: NDArray[np.int64], wrong: NDArray) -> NDArray[np.int64]:
         """Return the cost of the errors of features that are wrong in this many of the rows that know them."""
         if not self.by_codelength:
             return wrong.astype(np.int64)
         if self.has_bias:
             return string_bits(n_known, wrong)
-        few = np.minimum(wrong, np.asarray(n_known) // 3)
+        few = np.minimum(wrong, n_known // 3)
         return string_bits(n_known, few) + (wrong - few)
 
     def of_flips(
         self,
-        n_known: int | NDArray[np.int64],
+        n_known: NDArray[np.int64],
         wrong: NDArray[np.int64],
         flips: NDArray[np.bool_],
         are_ones: bool | NDArray[np.bool_],
@@ -137,7 +137,7 @@ class Objective:
 
     def of_each_flip(
         self,
-        n_known: int | NDArray[np.int64],
+        n_known: NDArray[np.int64],
         wrong: NDArray[np.int64],
         flips: NDArray[np.bool_],
         are_ones: bool | NDArray[np.bool_],
@@ -152,7 +152,7 @@ class Objective:
 
     def of_votes(
         self,
-        n_known: int | NDArray[np.int64],
+        n_known: NDArray[np.int64],
         wrong: NDArray[np.int64],
         columns: NDArray[np.integer],
         are_ones: bool | NDArray[np.bool_],
@@ -160,8 +160,7 @@ class Objective:
         bad: NDArray[np.integer],
     ) -> NDArray[np.int64]:
         """Return by how much the errors cost more after flips of bits in these columns, each with its votes."""
-        known = n_known[columns] if isinstance(n_known, np.ndarray) else n_known
-        before = wrong[columns]
+        known, before = n_known[columns], wrong[columns]
         after = before + free - 2 * bad
         more = self.of_errors(known, after) - self.of_errors(known, before)
         return more if self.costs is None else more + self.costs.of_flips(columns, are_ones, free, bad)
@@ -186,7 +185,7 @@ class Objective:
         return spans(atoms, self.ranks)
 
     def of_bias(
-        self, n_rows: int, n_known: int | NDArray[np.int64], wrong: NDArray[np.int64], bias: BitMatrix
+        self, n_rows: int, n_known: NDArray[np.int64], wrong: NDArray[np.int64], bias: BitMatrix
     ) -> NDArray[np.int64]:
         """Return the cost of the bias after it takes the columns that are wrong in most rows.
 
@@ -212,7 +211,7 @@ class Objective:
     def rule_from_counts(
         self,
         n_rows: int,
-        n_known: int | NDArray[np.int64],
+        n_known: NDArray[np.int64],
         wrong: NDArray[np.int64],
         uses: NDArray[np.int64],
         flat: bool = False,
@@ -233,7 +232,7 @@ def unit_prices(n_features: int, n_atoms: int) -> Prices:
 
 def codelength_prices(
     n_rows: int,
-    n_known: int | NDArray[np.int64],
+    n_known: NDArray[np.int64],
     wrong: NDArray[np.int64],
     uses: NDArray[np.int64],
     flat: bool = False,
