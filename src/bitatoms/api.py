@@ -471,5 +471,5 @@ def proximus(
         codelength=block.codelength(wrong, ranks=ranks_in(regions(_header_of(X, data.n_cols).data))),
         history=(),
         wrong=wrong,
-        known=None if data.unknown is None else np.asarray(data.n_known),
+        known=None if data.unknown is None else data.n_known,
     )

@@ -345,7 +345,7 @@ class BlockMachine(RuleBasedStateMachine):
         rows = np.flatnonzero(random_bits(seed, 1, len(self.X), 0.5)[0])
         sample = self.block.sample(rows)
         assert (sample.data(), sample.bias) == (self.block.data()[rows], self.block.bias)
-        np.testing.assert_array_equal(np.broadcast_to(sample.n_known, self.X.shape[1]), (self.X[rows] < 2).sum(axis=0))
+        np.testing.assert_array_equal(sample.n_known, (self.X[rows] < 2).sum(axis=0))
         code(sample, coding_rule("greedy", self.algebra, *self.limits))
         self.the_state_is_that_of_the_oracles()  # the block has its own atoms and codes
         self.block.take_codes(rows, sample)
@@ -374,7 +374,7 @@ class BlockMachine(RuleBasedStateMachine):
         errors = naive.errors(X, atoms, codes, self.algebra)
         prices = self.prices(seed, highest)
         assert block.row_costs(prices_of(*prices)).tolist() == naive.costs(X, atoms, codes, self.algebra, prices)
-        np.testing.assert_array_equal(np.broadcast_to(block.n_known, X.shape[1]), naive.known(X).sum(axis=0))
+        np.testing.assert_array_equal(block.n_known, naive.known(X).sum(axis=0))
         np.testing.assert_array_equal(block.targets(), packed(X == 1))
         np.testing.assert_array_equal(block.pairs(), np.tril(codes.T.astype(int) @ codes))
         np.testing.assert_array_equal(block.in_use(), codes.any(axis=0) & atoms.any(axis=1))

@@ -162,7 +162,7 @@ def test_a_settled_bias_leaves_no_column_wrong_in_more_than_half_of_the_rows(pro
 
 @pytest.mark.parametrize(("wrong", "expected"), [([2, 0], [0, 0]), ([3, 4], [1, 1])])
 def test_half_of_the_rows_is_not_most_of_them(wrong, expected):
-    bias, _ = settle_bias(4, np.array(wrong), BitMatrix.zeros(1, 2))
+    bias, _ = settle_bias(np.full(2, 4), np.array(wrong), BitMatrix.zeros(1, 2))
     assert bias.to_dense()[0].tolist() == expected
 
 

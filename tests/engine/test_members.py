@@ -106,7 +106,7 @@ def test_the_hash_tells_tables_with_the_same_counts_apart(n_cols):
 
 def test_what_chance_does_not_explain_at_all_has_no_lift():
     atoms = BitMatrix.from_dense([[1, 1, 0], [0, 0, 1], [0, 0, 0]])
-    counts = AtomCounts(np.array([4, 0, 4]), 8, np.array([0, 4, 8]), 8, np.array([0, 4, 4]))
+    counts = AtomCounts(np.array([4, 0, 4]), np.full(3, 8), np.array([0, 4, 8]), 8, np.array([0, 4, 4]))
     expected, whole, members = lifts_of(atoms, np.zeros(3, np.uint8), counts)
     assert expected.tolist() == [0, 4, 8]
     np.testing.assert_array_equal(whole, [np.nan, 1, 1])

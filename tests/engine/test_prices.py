@@ -40,7 +40,7 @@ def test_prices_are_the_nearest_integers_to_the_slopes(data, n_rows, n_features,
     if data.draw(st.booleans()):
         known[:] = n_rows
     wrong = random.integers(0, known + 1)
-    prices = codelength_prices(n_rows, n_rows if (known == n_rows).all() else known, wrong, uses)
+    prices = codelength_prices(n_rows, known, wrong, uses)
     bits, per_use = expected_prices(n_rows, known.tolist(), wrong.tolist(), uses.tolist())
     assert np.abs(prices.bits - bits).max() <= 0.5 + 1e-9
     assert np.abs(prices.uses[:n_atoms] - per_use).max(initial=0) <= 0.5 + 1e-9
@@ -60,7 +60,7 @@ def test_rows_outside_the_search_pay_their_share_of_an_atom_rounded(share):
 @pytest.mark.parametrize(("wrong", "density"), [([100, 300, 200], 0.2), ([900, 100, 500], 0.3), ([0, 0, 0], 0)])
 def test_one_price_for_all_features_is_that_of_their_mean_up_to_a_density_of_0_3(wrong, density):
     """With more errors, each would cost next to nothing, and no row would be coded."""
-    flat = codelength_prices(1000, 1000, np.array(wrong), np.array([5, 0]), flat=True)
+    flat = codelength_prices(1000, np.full(len(wrong), 1000), np.array(wrong), np.array([5, 0]), flat=True)
     _, per_use = expected_prices(1000, [1000], [1000 * density], [5, 0])
     assert flat.bits.tolist() == [MAX_PRICE] * 3
     np.testing.assert_allclose(flat.uses[:2], per_use, atol=0.5 + 1e-9)

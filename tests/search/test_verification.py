@@ -186,7 +186,11 @@ def test_a_batch_whose_result_is_discarded_leaves_the_estimator_as_it_was(monkey
     model = ba.BinaryDictionaryLearning(2, max_features_per_atom=2, random_state=0)
     model.partial_fit(np.eye(20, 6, dtype=int))
     before = model.components_.copy()
-    monkeypatch.setattr(Objective, "settled_bias", lambda self, block: settle_bias(20, block.wrong(), block.bias))
+    monkeypatch.setattr(
+        Objective,
+        "settled_bias",
+        lambda self, block: settle_bias(np.full(block.n_features, 20), block.wrong(), block.bias),
+    )
     with pytest.raises(InternalError):
         model.partial_fit(np.ones((40, 6), int))
     np.testing.assert_array_equal(model.components_, before)

@@ -16,7 +16,7 @@ def role_patterns(cover: Cover, columns: Names | None = None) -> list[Pattern]:
     table, n = cover.reconstruct(), cover.codes.n_rows
     users, (complete, lacking, _) = cover.codes.column_weights(), count_members(table, cover.atoms)
     bias = np.zeros(table.n_cols, np.uint8)
-    lifts = lifts_of(cover.atoms, bias, AtomCounts(table.column_weights(), n, complete, n, lacking))
+    lifts = lifts_of(cover.atoms, bias, AtomCounts(table.column_weights(), table.n_known, complete, n, lacking))
     assert lifts.members is not None
     members = np.split(lifts.members, np.cumsum(cover.atoms.row_weights())[:-1])
     return [

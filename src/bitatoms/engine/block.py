@@ -454,7 +454,8 @@ class Block:
         chunk, xp = copy(self), self.kernels.xp
         errors, unknown = self._targets(rows), self._read_rows.unknown[rows].copy()
         chunk.unknown = None if self.unknown is None else self.unknown[rows]
-        chunk.n_known = len(errors) - (0 if chunk.unknown is None else chunk.unknown.column_weights())
+        n_unknown = 0 if chunk.unknown is None else chunk.unknown.column_weights()
+        chunk.n_known = np.full(self.n_features, len(errors), np.int64) - n_unknown
         chunk.rest, chunk._scratches = None, {}
         chunk._atoms = chunk.atom_tables(self._atoms.words.copy())
         n, (n_code_words, n_masked) = len(errors), (self._read_rows.codes.shape[1], len(errors) if self.covers else 0)

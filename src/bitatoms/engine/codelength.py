@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..sparse_bits import Bits
 
 _MAX_TABLE_ONES = 1 << 16  # the codelengths of up to this many ones are cached
+_MAX_CACHED = 1 << 19  # codelengths in the cache; beyond, it is emptied
 _MAX_EXACT_LENGTH = 10**6  # up to this length, results are exact
 _MAX_EXACT_ONES = 1000  # up to this number of ones, the exact binomial is cheap at any length
 _TOLERANCE = 1e-8  # floats closer than this to an integer are recomputed exactly (their error is below 1e-10)
+
+_tables: dict[int, NDArray[np.int64]] = {}  # for each length, the codelengths of 0, 1, 2, ... ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,12 @@ def string_bits(length: int | NDArray[np.int64], ones: ArrayLike) -> NDArray[np.
     array([ 3,  6, 10])
     """
     counts = np.asarray(ones, np.int64)
-    if isinstance(length, np.ndarray) or (length > _MAX_TABLE_ONES and counts.max(initial=0) > _MAX_TABLE_ONES):
+    if isinstance(length, np.ndarray):
+        first = length.item(0) if length.size else -1
+        if first not in _tables or (length != first).any():  # no table is made for a length that may not occur again
+            return _bits(length, counts)
+        length = first
+    if length > _MAX_TABLE_ONES and counts.max(initial=0) > _MAX_TABLE_ONES:
         return _bits(length, counts)
     return _table(length).take(counts)
 
@@ -162,7 +169,7 @@ def codelength_from_counts(
     uses: ArrayLike,
     atom_weights: ArrayLike,
     bias_weight: int = 0,
-    n_known: int | NDArray[np.int64] | None = None,
+    n_known: NDArray[np.int64] | None = None,
     atom_spans: ArrayLike | None = None,
 ) -> Codelength:
     """Return the codelength of a factorization (Eq. 9) from its counts.
@@ -212,11 +219,15 @@ def _ceil_log2(number: int) -> int:
     return (number - 1).bit_length() if number else 0
 
 
-@lru_cache(maxsize=8)
 def _table(length: int) -> NDArray[np.int64]:
     """Return the codelengths of strings of this length with 0, 1, 2, ... ones."""
-    table = _bits(length, np.arange(min(length, _MAX_TABLE_ONES) + 1))
-    table.flags.writeable = False
+    table = _tables.get(length)
+    if table is None:
+        table = _bits(length, np.arange(min(length, _MAX_TABLE_ONES) + 1))
+        table.flags.writeable = False
+        if sum(map(len, list(_tables.values()))) > _MAX_CACHED:
+            _tables.clear()
+        _tables[length] = table
     return table
 
 

@@ -95,11 +95,6 @@ class Counts:
             sums["rows_hash"] %= 2**64
         return sums
 
-    @property
-    def n_known(self) -> int | NDArray[np.int64]:
-        """Number of rows in which each bit is known: one number for all bits if every cell is known."""
-        return self.n_rows if (self.known == self.n_rows).all() else self.known
-
     def copy(self) -> Counts:
         """Return a copy with its own arrays."""
         n_ones = 0 if self.lacking is None else len(self.lacking)
@@ -115,7 +110,7 @@ class Counts:
 
         ``ranks`` are those of the columns in their order, where atoms are described by stretches.
         """
-        counts = self.wrong, self.uses, atoms.row_weights(), bias.count(), self.n_known
+        counts = self.wrong, self.uses, atoms.row_weights(), bias.count(), self.known
         return codelength_from_counts(self.n_rows, len(self.wrong), *counts, spans(atoms, ranks))
 
 

@@ -39,7 +39,7 @@ AnyCounts = TypeVar("AnyCounts", bound=Any)  # `Counts` or `DecayedCounts`
 
 
 def settle_bias(
-    n_known: int | NDArray[np.int64], wrong: NDArray[np.int64], bias: BitMatrix
+    n_known: NDArray[np.int64], wrong: NDArray[np.int64], bias: BitMatrix
 ) -> tuple[BitMatrix, NDArray[np.int64]]:
     """Return the bias that takes the columns wrong in most rows, and in how many rows each column is wrong with it.
 
@@ -56,13 +56,13 @@ def settle_counts(bias: BitMatrix, counts: AnyCounts, settles: bool) -> tuple[Bi
 
     Both are unchanged unless ``settles``: whether the objective has this rule (`SearchParams.settles_bias`).
     """
-    flips = mostly_wrong(counts.n_known, counts.wrong)
+    flips = mostly_wrong(counts.known, counts.wrong)
     if not settles or not flips.any():
         return bias, counts
     return flip_bias(bias, flips), flip_counts(counts, flips)
 
 
-def mostly_wrong(n_known: int | NDArray[np.int64], wrong: NDArray[np.int64]) -> NDArray[np.bool_]:
+def mostly_wrong(n_known: NDArray[np.int64], wrong: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which columns are wrong in more than half of the rows that know them."""
     return 2 * wrong > n_known
 
@@ -80,7 +80,7 @@ def flip_counts(counts: AnyCounts, flips: NDArray[np.bool_]) -> AnyCounts:
     flips_vote = flips if counts.free.ndim == 2 else flips[counts.voted.indices]
     return replace(
         counts,
-        wrong=np.where(flips, counts.n_known - counts.wrong, counts.wrong),
+        wrong=np.where(flips, counts.known - counts.wrong, counts.wrong),
         missed=np.where(flips, counts.ones - counts.missed, counts.missed),
         bad=np.where(flips_vote, counts.free - counts.bad, counts.bad),
     )
@@ -131,7 +131,7 @@ class Objective:
             return int(counts.wrong.sum())
         cost = counts.codelength(atoms, bias, self.ranks).total
         if not self.has_bias:
-            cost += self._beyond_code(counts.n_known, counts.wrong)
+            cost += self._beyond_code(counts.known, counts.wrong)
         return cost + (self.costs.of_counts(counts.wrong, counts.wrong - counts.missed) if self.costs else 0)
 
     def cost_beyond_codelength(self, block: Block) -> int:
@@ -145,7 +145,7 @@ class Objective:
         """Return what the errors of a block cost beyond their code by the costs of missed and added ones."""
         return 0 if self.costs is None else self.costs.of_counts(block.wrong(), block.added())
 
-    def _beyond_code(self, n_known: int | NDArray[np.int64], wrong: NDArray[np.int64]) -> int:
+    def _beyond_code(self, n_known: NDArray[np.int64], wrong: NDArray[np.int64]) -> int:
         """Return what errors cost beyond their code where there is no bias."""
         return int((self.of_errors(n_known, wrong) - string_bits(n_known, wrong)).sum())
 
@@ -165,18 +165,18 @@ class Objective:
             return block.bias, block.wrong()
         return settle_bias(block.n_known, block.wrong(), block.bias)
 
-    def of_errors(self, n_known: int | NDArray[np.int64], wrong: NDArray) -> NDArray[np.int64]:
+    def of_errors(self, n_known: NDArray[np.int64], wrong: NDArray) -> NDArray[np.int64]:
         """Return the cost of the errors of features that are wrong in this many of the rows that know them."""
         if not self.by_codelength:
             return wrong.astype(np.int64)
         if self.has_bias:
             return string_bits(n_known, wrong)
-        few = np.minimum(wrong, np.asarray(n_known) // 3)
+        few = np.minimum(wrong, n_known // 3)
         return string_bits(n_known, few) + (wrong - few)
 
     def of_flips(
         self,
-        n_known: int | NDArray[np.int64],
+        n_known: NDArray[np.int64],
         wrong: NDArray[np.int64],
         flips: NDArray[np.bool_],
         are_ones: bool | NDArray[np.bool_],
@@ -194,7 +194,7 @@ class Objective:
 
     def of_each_flip(
         self,
-        n_known: int | NDArray[np.int64],
+        n_known: NDArray[np.int64],
         wrong: NDArray[np.int64],
         flips: NDArray[np.bool_],
         are_ones: bool | NDArray[np.bool_],
@@ -209,7 +209,7 @@ class Objective:
 
     def of_votes(
         self,
-        n_known: int | NDArray[np.int64],
+        n_known: NDArray[np.int64],
         wrong: NDArray[np.int64],
         columns: NDArray[np.integer],
         are_ones: bool | NDArray[np.bool_],
@@ -217,8 +217,7 @@ class Objective:
         bad: NDArray[np.integer],
     ) -> NDArray[np.int64]:
         """Return by how much the errors cost more after flips of bits in these columns, each with its votes."""
-        known = n_known[columns] if isinstance(n_known, np.ndarray) else n_known
-        before = wrong[columns]
+        known, before = n_known[columns], wrong[columns]
         after = before + free - 2 * bad
         more = self.of_errors(known, after) - self.of_errors(known, before)
         return more if self.costs is None else more + self.costs.of_flips(columns, are_ones, free, bad)
@@ -243,7 +242,7 @@ class Objective:
         return spans(atoms, self.ranks)
 
     def of_bias(
-        self, n_rows: int, n_known: int | NDArray[np.int64], wrong: NDArray[np.int64], bias: BitMatrix
+        self, n_rows: int, n_known: NDArray[np.int64], wrong: NDArray[np.int64], bias: BitMatrix
     ) -> NDArray[np.int64]:
         """Return the cost of the bias after it takes the columns that are wrong in most rows.
 
@@ -269,7 +268,7 @@ class Objective:
     def rule_from_counts(
         self,
         n_rows: int,
-        n_known: int | NDArray[np.int64],
+        n_known: NDArray[np.int64],
         wrong: NDArray[np.int64],
         uses: NDArray[np.int64],
         flat: bool = False,
@@ -290,7 +289,7 @@ def unit_prices(n_features: int, n_atoms: int) -> Prices:
 
 def codelength_prices(
     n_rows: int,
-    n_known: int | NDArray[np.int64],
+    n_known: NDArray[np.int64],
     wrong: NDArray[np.int64],
     uses: NDArray[np.int64],
     flat: bool = False,

@@ -68,7 +68,7 @@ def _run(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Work
 def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:
     """Return the counts of rows before those of the groups of atoms are put into them."""
     is_set, ones = spec.bias.to_dense(bool)[0], data.column_weights()
-    known = np.broadcast_to(data.n_known, data.n_cols).astype(np.int64)
+    known = data.n_known
     return replace(
         Counts.none(*spec.atoms.shape, spec.voted, spec.atoms.count()),
         n_rows=len(data),
@@ -84,11 +84,10 @@ def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:
 
 def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBits | None = None) -> Counts:
     """Return the counts of coded rows, without their hash; ``data`` is that of the block."""
-    m = block.n_features
     free, bad, pairs = _all_votes(block) if voted is None else _listed_votes(block, voted)
     return Counts(
         n_rows=len(data),
-        known=np.broadcast_to(data.n_known, m).astype(np.int64),
+        known=data.n_known,
         uses=block.uses(),
         wrong=block.wrong(),
         free=free,

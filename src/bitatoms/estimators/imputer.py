@@ -135,7 +135,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         weighted = WeightedRows.of(data, sample_weight)
         data = data if weighted is None else packed(weighted.repeated(None))
         params, random = with_columns_of(params, self._header), as_generator(self.random_state)
-        self._never_known = np.broadcast_to(data.n_known, data.n_cols) == 0
+        self._never_known = data.n_known == 0
         if self._never_known.any():
             names = feature_names(self._header.names, np.flatnonzero(self._never_known))
             warn(f"columns without any known value are filled with 0: {', '.join(names[:10])}")
@@ -155,7 +155,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
     ) -> tuple[str, Predictor, dict[str, CellScores]]:
         """Return the method that predicts hidden cells best, what it learned, and the scores of all methods."""
         first = first_tied(self._header)
-        n_known = int(np.broadcast_to(data.n_known, data.n_cols).sum())
+        n_known = int(data.n_known.sum())
         if n_known <= _MOST_KNOWN or not isinstance(params.init, str):
             scores = self._judged(data, first, ("atoms", "neighbours", "profiles"), params, random)
             # Without hidden cells to judge by, all log losses are NaN, and the first method stays.

@@ -22,7 +22,7 @@ class AtomCounts(NamedTuple):
     """
 
     ones: NDArray[np.int64]  # (n_features,): rows that have each feature
-    n_known: int | NDArray[np.int64]  # rows in which each feature is known
+    n_known: NDArray[np.int64]  # rows in which each feature is known
     complete: NDArray[np.int64]  # (n_atoms,): rows in which the atom is complete
     atom_known: int | NDArray[np.int64]  # rows in which all features of the atom are known
     lacking: NDArray[np.int64] | None  # (ones of the atoms,): rows that lack this feature only; None if not counted
@@ -59,7 +59,7 @@ def lifts_of(atoms: Bits, bias: NDArray[np.uint8], counts: AtomCounts) -> Lifts:
 def member_shares(atoms: Bits, bias: NDArray[np.uint8], counts: AtomCounts) -> NDArray[np.float64]:
     """Return the share of the rows that have each feature of each atom, or do not have it, if the bias sets it."""
     columns = atoms.to_sparse().indices
-    known = np.broadcast_to(counts.n_known, len(counts.ones))[columns]
+    known = counts.n_known[columns]
     shares = counts.ones[columns] / np.maximum(known, 1)
     return np.where(bias[columns] > 0, 1 - shares, shares)
 

@@ -119,14 +119,14 @@ class ResultBase:
             """Number of samples that use each atom, of shape (n_atoms,)."""
 
     @property
-    def n_known(self) -> int | NDArray[np.int64]:
-        """Number of samples in which each feature is known: one number for all features if every cell is known."""
-        return self.n_samples if self.known is None else self.known
+    def n_known(self) -> NDArray[np.int64]:
+        """Number of samples in which each feature is known, of shape (n_features,)."""
+        return np.full(self.atoms.n_cols, self.n_samples, np.int64) if self.known is None else self.known
 
     @property
     def n_known_cells(self) -> int:
         """Number of known cells."""
-        return int(np.broadcast_to(self.n_known, self.atoms.n_cols).sum())
+        return int(self.n_known.sum())
 
     @property
     def converged(self) -> bool:

@@ -231,7 +231,7 @@ def _counts_of_model(model: Model) -> tuple[NDArray[np.float64], _AllCounts]:
     return _shares(model, model.ones, model.n_known), counted
 
 
-def _shares(model: Model, ones: NDArray[np.int64], n_known: int | NDArray[np.int64]) -> NDArray[np.float64]:
+def _shares(model: Model, ones: NDArray[np.int64], n_known: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the share of the rows that have each column, or do not have it, if the bias sets it."""
     shares = ones / np.maximum(n_known, 1)
     return np.where(model.bias > 0, 1 - shares, shares)

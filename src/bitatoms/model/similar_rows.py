@@ -105,7 +105,7 @@ class _Voters:
     def of(cls, rows: BitMatrix) -> _Voters:
         """Return these rows."""
         bits, known = (np.ascontiguousarray(words.T) for words in (rows.words, ~_unknown_words(rows)))
-        return cls(bits, known, (rows.column_weights() + 0.5) / (np.asarray(rows.n_known) + 1))
+        return cls(bits, known, (rows.column_weights() + 0.5) / (rows.n_known + 1))
 
     def probabilities(
         self, data: BitMatrix, wanted: BitMatrix, settings: Settings, workers: Workers

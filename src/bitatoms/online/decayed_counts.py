@@ -108,11 +108,6 @@ class DecayedCounts:
         missed = np.clip(self.missed, np.maximum(0, wrong - (known - ones)), np.minimum(ones, wrong))
         return DecayedCounts(n, known, uses, wrong, free, bad, pairs, ones, missed)
 
-    @property
-    def n_known(self) -> float | Floats:
-        """Weight of the rows in which each bit is known: one number for all bits if every cell is known."""
-        return self.n_rows if (self.known == self.n_rows).all() else self.known
-
     def rounded(self) -> Counts:
         """Return the counts rounded to integers."""
         integers = DecayedCounts(*(np.rint(getattr(self, field.name)) for field in fields(self))).within_bounds()

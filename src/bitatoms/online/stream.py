@@ -206,7 +206,7 @@ class StreamLearner:
         state: StreamState,
         atoms: BitMatrix,
         codes: BitMatrix,
-        counts: tuple[int, int | NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+        counts: tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
         n_rows: float,
         workers: Workers,
     ) -> StreamState:
@@ -255,7 +255,7 @@ class StreamLearner:
         """Return the pass with the current atoms: from the codes of the kept atoms, or else from scratch and from the
         nearest codes of the sample."""
         counts = state.counts.rounded()
-        known = counts.n_rows, counts.n_known
+        known = counts.n_rows, counts.known
         rule = self.params.objective(state.algebra).rule_from_counts(*known, counts.wrong, counts.uses)
         coder = "exact" if codes_exactly(self.params, state.atoms) else coder or self._coder
         remembered = None

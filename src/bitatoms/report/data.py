@@ -155,7 +155,7 @@ class ReportData:
     @cached_property
     def n_known(self) -> NDArray[np.int64]:
         """For each feature, the number of rows in which it is known."""
-        return np.broadcast_to(np.asarray(self.table.data.n_known), self.n_features)
+        return self.table.data.n_known
 
     @property
     def n_atoms(self) -> int:

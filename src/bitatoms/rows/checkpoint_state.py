@@ -182,7 +182,7 @@ def _prices_from_file(file: NpzReader, name: str, n_features: int, lanes: int) -
 
 def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]:
     """Return counts as JSON values, and add their arrays to the others in the smallest types that hold them."""
-    all_known = isinstance(counts.n_known, int)
+    all_known = bool((counts.known == counts.n_rows).all())
     for field in _AXES:
         if field != "known" or not all_known:
             values = getattr(counts, field)

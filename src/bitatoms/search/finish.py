@@ -152,7 +152,7 @@ def best_result(
 
 def described(block: Block, atoms: BitMatrix, bias: BitMatrix) -> dict[str, Any]:
     """Return what a result states about the rows of a block; its atoms in the order of the result, and its bias."""
-    data, known = block.data(), block.n_known if isinstance(block.n_known, np.ndarray) else None
+    data, known = block.data(), None if block.unknown is None else block.n_known
     members = count_members(data, atoms, block.workers, bias)
     if block.rest is not None:
         members = sum_members((members, count_members_in_rest(block.rest, atoms, bias)))

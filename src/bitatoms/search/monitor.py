@@ -59,7 +59,7 @@ class Snapshot:
     bias: BitMatrix
     codelength: Codelength
     wrong: NDArray[np.int64]
-    n_known: int | NDArray[np.int64]  # rows in which each column is known
+    n_known: NDArray[np.int64]  # rows in which each column is known
 
     @property
     def wrong_bits(self) -> int:

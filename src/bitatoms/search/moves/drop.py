@@ -97,7 +97,7 @@ def savings(block: Block, objective: Objective, settles_bias: bool = False) -> N
 
 def savings_from_votes(
     n_rows: int,
-    n_known: int | NDArray[np.int64],
+    n_known: NDArray[np.int64],
     atoms: Bits,
     wrong: NDArray[np.int64],
     uses: NDArray[np.int64],
@@ -113,14 +113,13 @@ def savings_from_votes(
     """
     ones, m = sparse(atoms), len(wrong)
     columns = ones.indices
-    known = n_known[columns] if isinstance(n_known, np.ndarray) else n_known
     without = wrong[columns] + free - 2 * bad
     saved = _sums(ones, objective.of_votes(n_known, wrong, columns, True, free, bad))
     saved -= objective.of_atoms(m, ones.row_weights(), objective.spans(atoms)) + objective.of_uses(n_rows, uses)
     if bias is not None:
         is_set = bias.to_dense(bool)[0]
         settled = is_set ^ mostly_wrong(n_known, wrong)
-        taken = is_set[columns] ^ mostly_wrong(known, without)
+        taken = is_set[columns] ^ mostly_wrong(n_known[columns], without)
         n_set = np.count_nonzero(settled)
         n_set_without = n_set + _sums(ones, taken.astype(np.int64) - settled[columns])
         saved += objective.of_bias_ones(n_rows, m, n_set_without) - objective.of_bias_ones(n_rows, m, np.array(n_set))

@@ -198,7 +198,8 @@ class WindowSearch:
             is_ordered = all(np.ptp(columns) < len(columns) for columns in groups)
             self._joins_all = is_ordered or table.n_rows * table.n_cols <= tuning.max_cells
         self._ones = table.column_weights()
-        self._bits = string_bits(table.n_known, self._ones)
+        self._known = table.n_known
+        self._bits = string_bits(self._known, self._ones)
         self._costs = self._bits if self.holdout is None else self.holdout.costs_of_nothing()
         unrelated = np.ones(table.n_cols, bool)
         randoms: list[np.random.Generator | None] = [*self.random.spawn(len(groups))]
@@ -213,10 +214,9 @@ class WindowSearch:
     def _without_model(self, columns: NDArray[np.intp]) -> Window:
         """Return a window of columns of which nothing is known."""
         table, m = self.table, len(columns)
-        n_known = table.n_known[columns] if isinstance(table.n_known, np.ndarray) else table.n_known
         empty = BitMatrix.zeros(0, m), BitMatrix.zeros(table.n_rows, 0), BitMatrix.zeros(1, m)
         length = Codelength(int(self._bits[columns].sum()), 0, 0)
-        best = Snapshot(*empty, length, self._ones[columns], n_known)
+        best = Snapshot(*empty, length, self._ones[columns], self._known[columns])
         return Window(columns, best, int(self._costs[columns].sum()), None)
 
     def _search(self) -> None:
@@ -454,7 +454,7 @@ class WindowSearch:
             saved=nothing,
             ones=self._ones[window.columns],
             missed=np.where(bias, 0, best.wrong),
-            known=best.n_known if isinstance(best.n_known, np.ndarray) else None,
+            known=None if self.table.unknown is None else best.n_known,
             complete=nothing,
             lacking=nothing,
             atom_known=nothing,

@@ -41,16 +41,13 @@ def joined(windows: Sequence[Window]) -> Window:
     states = [window.best for window in windows]
     columns = np.concatenate([window.columns for window in windows])
     order, lengths = np.argsort(columns), [state.codelength for state in states]
-    n_known = states[0].n_known
-    if any(not isinstance(state.n_known, int) for state in states):
-        n_known = np.concatenate([np.broadcast_to(state.n_known, state.atoms.n_cols) for state in states])[order]
     best = Snapshot(
         BitMatrix.from_sparse(block_diag([state.atoms.to_sparse() for state in states], "csr")).take_columns(order),
         stack_rows([state.codes.T for state in states], states[0].codes.n_rows).T,
         stack_rows([state.bias.T for state in states], 1).T.take_columns(order),
         Codelength(*(sum(getattr(length, part) for length in lengths) for part in ("errors", "codes", "atoms"))),
         np.concatenate([state.wrong for state in states])[order],
-        n_known,
+        np.concatenate([state.n_known for state in states])[order],
     )
     return Window(
         columns=columns[order],
@@ -72,6 +69,6 @@ def divided(window: Window, without_model: Callable[[NDArray[np.intp]], Window])
         best.bias.take_columns(kept),
         replace(length, errors=length.errors - rest.best.codelength.errors),
         best.wrong[kept],
-        best.n_known[kept] if isinstance(best.n_known, np.ndarray) else best.n_known,
+        best.n_known[kept],
     )
     return replace(window, columns=window.columns[kept], best=state, cost=window.cost - rest.cost), rest
