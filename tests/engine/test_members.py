@@ -12,7 +12,7 @@ import bitatoms as ba
 import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.engine.atom_groups import atom_groups
-from bitatoms.engine.block import Rest
+from bitatoms.engine.block import CountedRows
 from bitatoms.engine.complete import complete_atoms, hash_rows
 from bitatoms.engine.members import count_members, count_members_in_rest
 from bitatoms.engine.objective import Objective
@@ -60,7 +60,9 @@ def test_rows_with_at_most_one_feature_are_counted_from_their_ones(has_bias):
     X[np.arange(30), np.random.default_rng(0).integers(0, 6, 30)] = 1
     atoms = np.array([np.arange(64) >> i & 1 for i in range(6)], np.uint8).T
     bias = np.array([[1, 0, 0, 1, 0, 0]], np.uint8) * has_bias
-    counts = count_members_in_rest(Rest(40, X.sum(axis=0)), BitMatrix.from_dense(atoms), BitMatrix.from_dense(bias))
+    counts = count_members_in_rest(
+        CountedRows(40, X.sum(axis=0)), BitMatrix.from_dense(atoms), BitMatrix.from_dense(bias)
+    )
     assert_members(counts, X, atoms, bias[0])
 
 

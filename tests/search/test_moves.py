@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, codelength
 from bitatoms.datasets import planted
-from bitatoms.engine.block import Block, BlockState, Change, Rest
+from bitatoms.engine.block import Block, BlockState, Change, CountedRows
 from bitatoms.engine.objective import Objective
 from bitatoms.parallel import Workers
 from bitatoms.search.finish import best_result
@@ -512,7 +512,7 @@ def test_rows_that_are_only_counted(problem, objective, n_rest, bias_seed):
     all_codes = np.vstack([codes, np.zeros((n_rest, codes.shape[1]), np.uint8)])
     covers = objective.algebra == "or"
     whole = Block(bits_of(everything), bits_of(atoms), bits_of(all_codes), covers, Workers(), bias)
-    rest = Rest(n_rest, others.sum(axis=0).astype(np.int64))
+    rest = CountedRows(n_rest, others.sum(axis=0).astype(np.int64))
     part = Block(bits_of(X), bits_of(atoms), bits_of(codes), covers, Workers(), bias, rest)
     np.testing.assert_array_equal(part.wrong(), whole.wrong())
     np.testing.assert_array_equal(part.missed(part.data()), whole.missed(whole.data()))

@@ -7,7 +7,7 @@ features are in one array: those of the first atom in the order of its columns, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,7 @@ from ..bits import BitMatrix
 from ..kernels.cpu import words
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
-
-if TYPE_CHECKING:
-    from .block import Rest
+from .block import CountedRows
 
 Counted = NDArray[np.int64]
 
@@ -111,8 +109,9 @@ def _count_in_sparse(data: SparseBits, atoms: Bits) -> MemberCounts:
     return MemberCounts(complete, lacking, np.full(len(weights), len(data)))
 
 
-def count_members_in_rest(rest: Rest, atoms: BitMatrix, bias: BitMatrix) -> MemberCounts:
+def count_members_in_rest(rest: CountedRows, atoms: BitMatrix, bias: BitMatrix) -> MemberCounts:
     """Count in rows that are only counted: they have at most one feature each, and all their cells are known."""
+    assert isinstance(rest.ones, np.ndarray)
     is_set, complete, lacking = ~bias.to_dense(bool)[0], np.zeros(len(atoms), np.int64), [np.empty(0, np.int64)]
     for k in range(len(atoms)):
         columns = np.flatnonzero(atoms[k])

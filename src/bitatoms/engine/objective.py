@@ -29,11 +29,12 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.structs import MAX_PRICE, Prices, Rule
 from ..sparse_bits import Bits
-from .block import Block, Rest, lanes_of
+from .block import Block, CountedRows
 from .codelength import spans, stretch_bits, string_bits
 from .coding import coding_rule, typical_cost
 from .counts import Counts
 from .prices import ErrorCosts
+from .row_state import lanes_of
 
 AnyCounts = TypeVar("AnyCounts", bound=Any)  # `Counts` or `DecayedCounts`
 
@@ -149,9 +150,9 @@ class Objective:
         """Return what errors cost beyond their code where there is no bias."""
         return int((self.of_errors(n_known, wrong) - string_bits(n_known, wrong)).sum())
 
-    def cost_of_nothing(self, data: BitMatrix, rest: Rest | None = None) -> int:
+    def cost_of_nothing(self, data: BitMatrix, counted: CountedRows | None = None) -> int:
         """Return the cost without any atom, with rows that are only counted."""
-        n_more, more = rest or (0, 0)
+        n_more, more = counted or CountedRows()
         ones = data.column_weights() + more
         beyond = 0 if self.costs is None else self.costs.of_counts(ones, np.zeros_like(ones))
         return int(self.of_errors(data.n_known + n_more, ones).sum()) + beyond

@@ -19,10 +19,10 @@ from ..kernels.structs import Prices, Rule
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from .atom_groups import atom_groups
-from .block import Block, lanes_of
-from .coding import CODERS, NO_LIMIT, code, code_and_repair, typical_cost
+from .block import Block
+from .coding import CODERS, NO_LIMIT, code, code_and_repair, code_from_nearest, typical_cost
 from .distinct_rows import DistinctRows, find_distinct
-from .remembered import code_from_nearest
+from .row_state import lanes_of
 
 # Equal rows are looked for among at least this many rows, and coded once if at most this share of them is distinct.
 _WITH_FAST_CODER, _WITH_SLOW_CODER = (1 << 14, 1 / 4), (1 << 8, 3 / 4)

@@ -14,7 +14,8 @@ from ..sparse_bits import SparseBits, sparse
 from .block import Block
 from .complete import hash_rows
 from .counts import Counts
-from .device_kernels import run_in_chunks
+from .device_rows import run_in_chunks
+from .members import count_members
 from .pass_spec import AtomGroup, PassSpec, coded_block, joined_codes
 from .voted_bits import cells_of
 
@@ -44,12 +45,12 @@ def _run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers:
     elif len(spec.kept) != codes.n_cols or (np.diff(spec.kept) != 1).any():
         codes = codes.take_columns(spec.kept)
     if not spec.is_split:
-        block, after, counts = _run(data, codes, spec, workers)
-        return after, replace(counts, rows_hash=block.kernels.hash_rows(data))
+        after, counts = _run(data, codes, spec, workers)
+        return after, replace(counts, rows_hash=hash_rows(data))
 
     def run(own: Workers, group: AtomGroup) -> tuple[BitMatrix, Counts]:
         own_codes = None if codes is None else codes.take_columns(group.atoms)
-        return _run(group.columns_of(data), own_codes, group.spec, own)[1:]
+        return _run(group.columns_of(data), own_codes, group.spec, own)
 
     total, parts, ones = _counts_without_atoms(data, spec), [], sparse(spec.atoms)
     for group, (own_codes, counts) in zip(spec.groups, workers.map_tasks(run, spec.groups), strict=True):
@@ -59,10 +60,10 @@ def _run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers:
     return joined_codes(parts, len(data), order), total
 
 
-def _run(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[Block, BitMatrix, Counts]:
-    """Run a pass with all atoms together; ``codes`` are those of its atoms. Return the block, its codes and counts."""
+def _run(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
+    """Run a pass with all atoms together; ``codes`` are those of its atoms."""
     block = coded_block(data, codes, spec, workers)
-    return block, block.codes(), count(block, data, block.count_changed_codes(codes), spec.voted)
+    return block.codes(), count(block, data, block.rows.count_changed_codes(codes), spec.voted)
 
 
 def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:
@@ -93,10 +94,10 @@ def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBi
         free=free,
         bad=bad,
         pairs=pairs,
-        ones=block.kernels.ones(data),
+        ones=block.ones(data),
         missed=block.missed(data),
         codes_changed=codes_changed,
-        **block.kernels.members(data)._asdict(),
+        **count_members(data, block.atoms(), block.workers, block.bias)._asdict(),
         voted=voted,
     )
 
@@ -105,7 +106,7 @@ def _all_votes(block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64], NDAr
     """Return the votes on all bits of the atoms, free and bad, and how many rows use both of two atoms."""
     p, m = block.n_atoms, block.n_features
     free, bad = block.votes(0, p) if p else (np.zeros((0, m), np.int64),) * 2
-    return free.astype(np.int64), bad.astype(np.int64), block.pairs().astype(np.int64)
+    return free.astype(np.int64), bad.astype(np.int64), block.rows.pairs().astype(np.int64)
 
 
 def _listed_votes(block: Block, voted: SparseBits) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:

@@ -15,7 +15,7 @@ from ..bits import BitMatrix, stack_rows
 from ..engine.block import Block, reconstruct
 from ..engine.codelength import spans
 from ..engine.coding import PRICED_CODERS, code, coding_rule, typical_cost
-from ..engine.device_kernels import run_in_chunks
+from ..engine.device_rows import run_in_chunks
 from ..engine.objective import codelength_prices, unit_prices
 from ..engine.pass_spec import AtomGroup, PassSpec, RowCounts, joined_codes
 from ..kernels.structs import Prices, Rule, covering

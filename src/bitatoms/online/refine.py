@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..engine.block import Block
-from ..engine.remembered import code_from_nearest, frequent_codes
+from ..engine.coding import code_from_nearest, frequent_codes
 from ..parallel import Workers
 from ..search.context import HoldOut, SearchContext, split_rows
 from ..search.fixed_rank import search_fixed_rank

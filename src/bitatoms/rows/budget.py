@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from ..bits import BitMatrix
-from ..engine.block import lanes_of
+from ..engine.row_state import lanes_of
 from ..engine.voted_bits import MAX_VOTES, lists_votes
 from ..errors import InputError, Parameter
 from ..model.model import Model

@@ -21,10 +21,9 @@ import numpy as np
 from ..bits import BitMatrix, either, stack_rows
 from ..engine.block import Block, Change, reconstruct
 from ..engine.codelength import string_bits
-from ..engine.coding import CODERS, MOST_EXACT_ATOMS, PRICED_CODERS, code, code_and_repair
+from ..engine.coding import CODERS, MOST_EXACT_ATOMS, PRICED_CODERS, code, code_and_repair, hard_codes
 from ..engine.limits import AtomLimits
 from ..engine.objective import Objective
-from ..engine.remembered import hard_codes
 from ..engine.update import flips_together
 from ..errors import InputError
 from ..kernels.structs import Rule, covering
@@ -349,6 +348,6 @@ def update_within(block: Block, objective: Objective, n_fixed: int, limits: Atom
         return Change()
     free, bad = block.votes(0, block.n_atoms)
     atoms = block.atoms()
-    flips, _ = flips_together(free, bad, block.pairs(), atoms.words.copy(), block.covers, objective.costs, n_fixed)
+    flips, _ = flips_together(free, bad, block.rows.pairs(), atoms.words.copy(), block.covers, objective.costs, n_fixed)
     updated = packed(limits.projected(atoms, atoms ^ BitMatrix.from_words(flips, atoms.n_cols, check=False), n_fixed))
     return block.flip(updated.words ^ atoms.words)

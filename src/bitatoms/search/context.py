@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..engine.block import Block, Rest
+from ..engine.block import Block, CountedRows
 from ..engine.codelength import string_bits
 from ..engine.coding import code_and_repair, coding_rule
 from ..engine.margins import Margins
@@ -102,13 +102,13 @@ class SearchContext:
     workers: Workers
     random: np.random.Generator
     holdout: HoldOut | None = None  # compares states where the data is a sample of the rows
-    rest: Rest | None = None  # other rows of the table, which are only counted
+    counted: CountedRows | None = None  # other rows of the table, which are only counted
     margins: Margins | None = None  # atoms that these explain are dropped in the end
     journal: StartJournal = NO_JOURNAL  # keeps finished steps, to resume the search
 
     def block(self, atoms: BitMatrix, codes: BitMatrix | None = None, bias: BitMatrix | None = None) -> Block:
         """Return the data as a block with these factors, in the algebra of the objective."""
-        return Block(self.data, atoms, codes, covering(self.objective.algebra), self.workers, bias, self.rest)
+        return Block(self.data, atoms, codes, covering(self.objective.algebra), self.workers, bias, self.counted)
 
     @property
     def is_mdl_search(self) -> bool:

@@ -17,13 +17,12 @@ import numpy as np
 
 from ..bits import BitMatrix
 from ..engine.block import Block, Change
-from ..engine.coding import CODERS, PRICED_CODERS
+from ..engine.coding import CODERS, PRICED_CODERS, code_from_nearest, frequent_codes, hard_codes
 from ..engine.complete import hash_rows
 from ..engine.information_sets import code_hard_rows, find_hard_rows
 from ..engine.margins import Margins
 from ..engine.members import count_members, count_members_in_rest, sum_members
 from ..engine.objective import Objective, settle_bias
-from ..engine.remembered import code_from_nearest, frequent_codes, hard_codes
 from ..kernels.structs import Rule
 from ..model.result import Factorization
 from ..sparse_bits import SparseBits
@@ -154,10 +153,10 @@ def described(block: Block, atoms: BitMatrix, bias: BitMatrix) -> dict[str, Any]
     """Return what a result states about the rows of a block; its atoms in the order of the result, and its bias."""
     data, known = block.data(), None if block.unknown is None else block.n_known
     members = count_members(data, atoms, block.workers, bias)
-    if block.rest is not None:
-        members = sum_members((members, count_members_in_rest(block.rest, atoms, bias)))
+    if block.counted.n_rows:
+        members = sum_members((members, count_members_in_rest(block.counted, atoms, bias)))
     return {
-        "ones": data.column_weights() + (block.rest.ones if block.rest else 0),
+        "ones": data.column_weights() + block.counted.ones,
         "missed": block.missed(data),
         "known": known,
         "complete": members.complete,

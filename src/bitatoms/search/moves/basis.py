@@ -21,10 +21,10 @@ def change_basis(block: Block, objective: Objective, max_moves: int = 200) -> in
     n, m, p = block.n_samples, block.n_features, block.n_atoms
     if block.covers or p < 2:
         return 0
-    atoms, users = block.atoms().words.copy(), block.users()
+    atoms, users = block.atoms().words.copy(), block.rows.users()
     overlaps = np.empty((p, p), np.int32)
     dictionary.overlap_atoms(atoms, np.ones(p, np.uint8), 1, overlaps)
-    pairs = block.pairs()
+    pairs = block.rows.pairs()
     pairs += np.tril(pairs, -1).T
     weights, uses = overlaps.diagonal().copy(), pairs.diagonal().copy()
     stretches = _Stretches(atoms, m, objective)

@@ -48,11 +48,11 @@ class AtomRemoval:
     def __init__(self, block: Block, rule: Rule) -> None:
         self.block = block
         # Every row must do without the atom.
-        self._kernels = block.kernels.removal(rule._replace(residual_limit=-1))
+        self._kernels = block.removal(rule._replace(residual_limit=-1))
 
     def users_of(self, atoms: NDArray[np.intp]) -> list[NDArray[np.intp]]:
         """Return the rows that use each atom, in an order in which the first ones are from all parts of the block."""
-        users = self.block.users(atoms)
+        users = self.block.rows.users(atoms)
         ends = np.append(0, np.cumsum(self.block.uses()[atoms]))
         rows = np.empty(ends[-1], np.intp)
         packing.list_columns_apart(users, ends, np.empty(self.block.n_rows, np.intp), rows)

@@ -71,19 +71,19 @@ def _seeds(block: Block, objective: Objective, random: np.random.Generator, n_se
     """Return where candidates start: errors of a row, errors that two rows share, and majority errors of the rows in
     which one feature is wrong; each with two or more ones."""
     rule = coding_rule("greedy", objective.algebra, objective.max_atoms, objective.residual_limit)
-    fixable = block.fixable_rows(rule)
+    fixable = np.flatnonzero(block.rows.improvable(rule))
     if len(fixable) == 0:
-        return np.empty((0, block.n_words), np.uint64)
+        return np.empty((0, block.rows.n_words), np.uint64)
     size = n_seeds.rows + 2 * n_seeds.row_pairs
     if n_seeds.by_errors:
-        drawn = fixable[_drawn(np.bitwise_count(block.fixable_errors(fixable)).sum(axis=1), size, random)]
+        drawn = fixable[_drawn(np.bitwise_count(block.rows.fixable_errors(fixable)).sum(axis=1), size, random)]
     else:
         drawn = fixable[random.integers(len(fixable), size=size)]
-    rows, one, other = np.split(block.fixable_errors(drawn), (n_seeds.rows, n_seeds.rows + n_seeds.row_pairs))
+    rows, one, other = np.split(block.rows.fixable_errors(drawn), (n_seeds.rows, n_seeds.rows + n_seeds.row_pairs))
     seeds = np.vstack([rows, one & other])
     if n_seeds.columns:
         columns = _drawn(block.wrong(), n_seeds.columns, random)
-        free, bad = block.votes_of(block.rows_fixable_at(columns))
+        free, bad = block.rows.votes_of(block.rows.fixable_at(columns))
         seeds = np.vstack([seeds, _pack(_mostly_bad(objective, free, bad))])
     return np.unique(seeds[np.bitwise_count(seeds).sum(axis=1) > 1], axis=0)
 
@@ -99,7 +99,7 @@ def _pairs_of_columns(block: Block, objective: Objective, n_pairs: int) -> tuple
     The number of these rows is returned, too.
     """
     m = block.n_features
-    fixable = BitMatrix.from_words(block.fixable_errors(np.arange(block.n_rows)), m, check=False).T.words
+    fixable = BitMatrix.from_words(block.rows.fixable_errors(np.arange(block.n_rows)), m, check=False).T.words
     both = np.empty((m, m), np.int32)
     dictionary.overlap_atoms(fixable.copy(), np.ones(m, np.uint8), 1, both)
     one, other = np.nonzero(np.triu(both, 1) > 1)
@@ -126,7 +126,7 @@ def _fitted(
     for fit in range(n_fits + 1):
         users = would_use(block, atoms, objective.rule_from_counts(n, block.n_known, wrong, uses))
         uses = np.bitwise_count(users).sum(axis=1).astype(np.int64)
-        free, bad = block.votes_of(users)
+        free, bad = block.rows.votes_of(users)
         if fit < n_fits:
             atoms = np.where(uses[:, np.newaxis] > 0, _pack(_mostly_bad(objective, free, bad)), atoms)
     fitted = BitMatrix.from_words(atoms.copy(), m, check=False)

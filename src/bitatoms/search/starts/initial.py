@@ -107,7 +107,7 @@ def _with_more_atoms(
     block = Block(data, atoms, codes, covers, workers)
     if codes is None:
         code(block, coding_rule("greedy", "or" if covers else "xor"))
-    left = BitMatrix.from_words(block.fixable_errors(np.arange(data.n_rows)), data.n_cols, check=False)
+    left = BitMatrix.from_words(block.rows.fixable_errors(np.arange(data.n_rows)), data.n_cols, check=False)
     more = samples(left, wanted - atoms.n_rows, random)
     atoms = stack_rows([atoms, more], data.n_cols)
     if codes is not None:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix, stack_rows
-from ...engine.block import Block, Change, Rest
+from ...engine.block import Block, Change, CountedRows
 from ...engine.codelength import Codelength, string_bits
 from ...engine.complete import hash_rows
 from ...engine.margins import Margins
@@ -390,7 +390,7 @@ class WindowSearch:
 
     def _search_columns(self, window: Window, context: SearchContext) -> SearchResult:
         """Search the columns of a window."""
-        if context.rest is None:
+        if context.counted is None:
             return search_mdl(context)
         first = SearchResult(context.block(BitMatrix.zeros(0, len(window.columns))), CONVERGED)
         return search_mdl(context, first=first)  # atoms grow from pairs of columns
@@ -486,11 +486,11 @@ class WindowSearch:
         Unless ``by_stretches``, atoms are described by strings, whether columns have an order or not.
         """
         deadline, workers = share or (float("inf"), Workers(device=self.workers.device))
-        table, plan, rows, rest = self.table, self.params.plan, None, None
+        table, plan, rows, counted = self.table, self.params.plan, None, None
         if isinstance(table, SparseBits):
             rows, data = table.window(window.columns, _MIN_ONES)
             ones = table.by_column.row_weights()[window.columns] - data.column_weights()
-            rest = Rest(table.n_rows - len(rows), ones)
+            counted = CountedRows(table.n_rows - len(rows), ones)
             plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"bias", "finish"})
         else:
             data = table.take_columns(window.columns)
@@ -516,7 +516,7 @@ class WindowSearch:
         )
         random = window.random or np.random.default_rng(0)
         margins = self.margins and self.margins.take_columns(window.columns)
-        return SearchContext(data, objective, plan, monitor, workers, random, holdout, rest, margins), rows
+        return SearchContext(data, objective, plan, monitor, workers, random, holdout, counted, margins), rows
 
     # Threads, time and progress.
 
