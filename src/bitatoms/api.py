@@ -19,7 +19,7 @@ from .covers.result import Cover
 from .dataframes import as_array_like, axis_data, axis_names, column_names
 from .device_choice import workers_for
 from .engine.block import Block
-from .engine.codelength import Codelength, codelength_from_counts, spans
+from .engine.codelength import AtomCode, Codelength
 from .errors import InputError, Parameter
 from .kernels.structs import covering
 from .model.model import Model
@@ -264,7 +264,7 @@ def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str,
     call["rows"] = rows.fingerprint()
     if params.regions is not None:
         call["regions"] = fingerprint_of(*params.regions)
-    if params.costs is not None:
+    if params.costs:
         call["costs"] = fingerprint_of(params.costs.missed, params.costs.added)
     if params.n_fixed:
         call["fixed_atoms"] = fingerprint_of(params.fixed_atoms.words)
@@ -417,10 +417,7 @@ def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, a
         raise ValueError(f"bias must have {data.n_cols} values, one per feature")
     shifted = data ^ shift
     block = Block(shifted, patterns, uses, covering(algebra), Workers())
-    atom_spans = spans(patterns, ranks_in(regions(_header_of(X, data.n_cols).data)))
-    return codelength_from_counts(
-        *data.shape, block.wrong(), block.uses(), patterns.row_weights(), shift.count(), data.n_known, atom_spans
-    )
+    return block.codelength(block.wrong(), shift, AtomCode(ranks_in(regions(_header_of(X, data.n_cols).data))))
 
 
 def proximus(
@@ -468,7 +465,7 @@ def proximus(
         codes=codes,
         bias=np.zeros(data.n_cols, np.uint8),
         algebra="xor",
-        codelength=block.codelength(wrong, ranks=ranks_in(regions(_header_of(X, data.n_cols).data))),
+        codelength=block.codelength(wrong, code=AtomCode(ranks_in(regions(_header_of(X, data.n_cols).data)))),
         history=(),
         wrong=wrong,
         known=None if data.unknown is None else data.n_known,

@@ -21,8 +21,9 @@ from bitatoms.engine.information_sets import (
     find_hard_rows,
     supports,
 )
-from bitatoms.engine.objective import Objective, codelength_prices, unit_prices
+from bitatoms.engine.objective import Objective
 from bitatoms.engine.pass_spec import PassSpec, coded_block
+from bitatoms.engine.prices import codelength_prices, unit_prices
 from bitatoms.engine.update import update_exactly
 from bitatoms.kernels.structs import coding_scratch, covering
 from bitatoms.model.model import Model

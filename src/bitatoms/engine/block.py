@@ -16,7 +16,7 @@ from ..kernels.gpu.device import max_shared_words
 from ..kernels.structs import AtomArrays, Covers, Prices, Rule, covering
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
-from .codelength import Codelength, codelength_from_counts, spans
+from .codelength import STRINGS, AtomCode, Codelength
 from .device_rows import DeviceRemoval, DeviceRows
 from .host_rows import HostRemoval, HostRows, atom_tables, row_weights
 from .row_state import ALL, Changes, RowIndex, Words
@@ -194,21 +194,11 @@ class Block:
         return self.rows.to_host(self.rows.row_costs(prices))
 
     def codelength(
-        self,
-        wrong: NDArray[np.int64],
-        bias: BitMatrix | None = None,
-        n_features: int | None = None,
-        ranks: NDArray[np.int64] | None = None,
+        self, wrong: NDArray[np.int64], bias: BitMatrix | None = None, code: AtomCode = STRINGS
     ) -> Codelength:
-        """Return the codelength of the data; ``wrong`` is what `wrong` returns, or the errors with another bias.
-
-        ``n_features`` is the number of columns of the table, if the data is a window of them. ``ranks`` are those of
-        the columns in their order, where atoms are described by stretches.
-        """
-        bias = self.bias if bias is None else bias
-        shape = self.n_samples, n_features or self.n_features
-        weights, atom_spans = self.weights(), spans(self.atoms(), ranks) if ranks is not None else None
-        return codelength_from_counts(*shape, wrong, self.uses(), weights, bias.count(), self.n_known, atom_spans)
+        """Return the codelength of the data; ``wrong`` is what `wrong` returns, or the errors with another bias."""
+        n_bias_ones = (self.bias if bias is None else bias).count()
+        return code.codelength(self.n_samples, wrong, self.uses(), self.atoms(), n_bias_ones, self.n_known)
 
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the votes on the atoms first..last: for each bit, how many users of the atom have it free, that is

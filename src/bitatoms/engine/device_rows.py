@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 
 class DeviceRows(RowState):
-    """Rows in the memory of the device of their workers. Methods without a description are those of `HostRows`."""
+    """Rows in the memory of the device of their workers. The methods are those of `HostRows`, with the same results."""
 
     min_chunk_rows = _CHUNK_ROWS
 
@@ -75,16 +75,19 @@ class DeviceRows(RowState):
             rows.cover(self.device, self.arrays, self.asarray(atoms))
 
     def follow_flips(self, atoms: Words, flips: Words, flipping: Words) -> int:
+        """Update rows after bits of the atoms were flipped; return the number of changed error bits."""
         on_device = self.asarray(atoms), self.asarray(flips), self.asarray(flipping)
         return rows.follow_flips(self.device, self.arrays, *on_device, bool(self.covers))
 
     # Counts.
 
     def votes(self, atoms: AtomArrays, first: int, last: int) -> Votes:
+        """Return the votes on the atoms first..last, free and wrong."""
         users = self.transposed(self._read.users[first:last], self.n_rows)
         return self._votes(users, atoms.words[first:last])
 
     def votes_of(self, users: Words) -> Votes:
+        """Return the votes on new atoms without ones, each with these rows as its users."""
         codes = self.transposed(self.asarray(users), self.n_rows)
         return self._votes(codes, np.zeros((len(users), self.n_words), np.uint64))
 
@@ -108,6 +111,7 @@ class DeviceRows(RowState):
         return free, np.where(has_bit, count(alone & state.errors), count(uncovered & state.errors))
 
     def pairs(self) -> NDArray[np.int32]:
+        """Return how many rows use both of two atoms, below and on the diagonal."""
         codes, p = self._read.codes, self.n_atoms
         return np.tril(self.to_host(joint_counts(self.device, codes, p, codes, p)).astype(np.int32))
 
@@ -115,9 +119,11 @@ class DeviceRows(RowState):
         return coding.price_rows(self.device, self._read, prices, bool(self.covers))
 
     def improvable(self, rule: Rule) -> NDArray[np.bool_]:
+        """Return which rows have a fixable error and may use one more atom."""
         return self.to_host(rows.improvable(self.device, self._read, rule)).astype(np.bool_)
 
     def errors_fixed_by(self, atoms: Words) -> NDArray[np.int64]:
+        """Return how many errors each candidate would fix as an additional atom, used where it helps."""
         return coding.rate_atoms(self.device, self._read, self._tables(atoms), Rule(self.covers, None, 0, 0))
 
     # Coding.
@@ -127,17 +133,21 @@ class DeviceRows(RowState):
         return coding.atom_tables(self.device, atoms, self.n_features, bool(self.covers), prices)
 
     def tables(self, atoms: AtomArrays) -> Tables:
+        """Return the tables of the atoms for coding by numbers of errors; all rows become stale."""
         atoms.changed[:], atoms.stale[:] = 0, 1
         self.arrays.stale[:] = 1
         return self._tables(atoms.words)
 
     def priced(self, atoms: Words, prices: Prices) -> Tables:
+        """Return the tables of these atoms for coding at these prices."""
         return self._tables(atoms, prices)
 
     def code_stale(self, tables: Tables, rule: Rule) -> Changes:
+        """Code the stale rows greedily from their codes, by numbers of errors."""
         return self._code(tables, rule, stale_only=True)
 
     def code_at_prices(self, tables: Tables, rule: Rule, from_scratch: bool = False) -> Changes:
+        """Code all rows greedily at prices: from their codes, or from no atoms, which is kept where it costs less."""
         if not from_scratch:
             return self._code(tables, rule)
         self.workers.check_deadline()
@@ -153,6 +163,7 @@ class DeviceRows(RowState):
         return n_dropped + codes, errors
 
     def code_by_beam(self, tables: Tables, rule: Rule, width: int, patience: int) -> Changes:
+        """Code the stale rows by a beam of this width, up to ``patience`` levels without a better code."""
         self.workers.check_deadline()
         marks = self.asarray(fingerprints(self.to_host(tables.words)))
         changes = beam.beam_rows(self.device, self.arrays, tables, rule, marks, width, patience)
@@ -160,11 +171,13 @@ class DeviceRows(RowState):
         return changes
 
     def code_from_draws(self, atoms: AtomArrays, draws: list[ColumnDraw], targets: Any, rule: Rule, slack: int) -> None:
+        """Code rows from draws of columns, one after the other, and keep a code that costs less."""
         self.workers.check_deadline()
         information_sets.code_from_columns(self.device, self.arrays, targets, rule, draws, slack)
         self._refresh_users()
 
     def code_exactly(self, atoms: AtomArrays, rule: Rule) -> Changes:
+        """Give every row the best of all codes; for few atoms."""
         self.workers.check_deadline()
         self.arrays.stale[:] = 1
         changes = exact.code_rows_exactly(self.device, self.arrays, self.asarray(atoms.words), rule)
@@ -172,6 +185,7 @@ class DeviceRows(RowState):
         return changes
 
     def offer(self, tables: Tables, rule: Rule) -> Words:
+        """Return the rows that would gain from each of these atoms, added alone: bits of shape (atoms, rows)."""
         offers = coding.offer_atoms(self.device, self._read, tables, rule)
         return self.to_host(self.transposed(offers, tables.n_atoms))
 
@@ -182,6 +196,7 @@ class DeviceRows(RowState):
         return coding.find_nearest(self.device, self._read, tables, rule._replace(covers=None))
 
     def subset_codes(self, atoms: Words, max_atoms: int) -> Any:
+        """Return codes, as an array, of all atoms that are subsets of each row, or of none if these are too many."""
         targets, m, p = self._read.errors | self._read.covered, self.n_features, len(atoms)
         features = np.zeros((-(-m // 8) * 8, -(-p // 8) * 8), np.float16)  # a factor of products
         features[:m, :p] = BitMatrix.from_words(atoms.copy(), m, check=False).to_dense(bool).T
@@ -195,6 +210,7 @@ class DeviceRows(RowState):
         return codes
 
     def removal(self, atoms: Words, rule: Rule) -> DeviceRemoval:
+        """Return what codes rows without some of the atoms."""
         return DeviceRemoval(self, atoms, rule)
 
     def _code(self, tables: Tables, rule: Rule, stale_only: bool = False, indices: Any = None) -> Changes:

@@ -40,29 +40,10 @@ _MAX_INT16_FEATURES = 32767  # gains of rows up to this wide fit in 16 bits
 class HostRows(RowState):
     """Rows in the memory of the host. Their arrays are also changed by `engine.update` and `engine.exchange`."""
 
-    @property
-    def xp(self) -> Any:
-        return np
-
     @cached_property
     def _scratches(self) -> dict[tuple[int, int], VoteScratch]:
         """The scratches for votes, by the first row of a chunk and the words of codes."""
         return {}
-
-    def asarray(self, words: Any) -> Any:
-        return words if isinstance(words, np.ndarray) else words.get()
-
-    def _table(self, words: Words) -> Any:
-        return words
-
-    def _data(self, data: BitMatrix, atoms: Words, bias: BitMatrix) -> Any:
-        return data.words
-
-    def to_host(self, array: Any) -> NDArray[Any]:
-        return np.asarray(array)
-
-    def copy_to_host(self, array: Any) -> NDArray[Any]:
-        return np.asarray(array.copy())
 
     def transposed(self, words: Any, n_cols: int) -> Any:
         return transposed(words, n_cols)
@@ -79,9 +60,6 @@ class HostRows(RowState):
             return counts
 
         return reduce(np.add, self.map(count, 2.0 * n_words))
-
-    def _count_differences(self, words: Any, others: Any) -> int:
-        return int(np.bitwise_count(words ^ others).sum())
 
     def map(self, task: Callable[[int, int], Any], row_cost: float) -> list[Any]:
         """Run a task on chunks of rows by all threads, and return its results in order."""
@@ -355,9 +333,6 @@ class HostRows(RowState):
 
     def _put_rows(self, atoms: Words, indices: Any, codes: Any, errors: Any) -> None:
         coding.restore_rows(self.arrays, atoms, indices, codes, errors, self.covers)
-
-    def _refresh_users(self) -> None:
-        """Do nothing: kernels of the host keep the users up to date."""
 
     def removal(self, atoms: Words, rule: Rule) -> HostRemoval:
         """Return what codes rows without some of the atoms; the prices of their uses are changed."""

@@ -13,11 +13,10 @@ from ..parallel import Workers
 from ..sparse_bits import SparseBits, sparse
 from .block import Block
 from .complete import hash_rows
-from .counts import Counts
+from .counts import Counts, cells_of
 from .device_rows import run_in_chunks
 from .members import count_members
 from .pass_spec import AtomGroup, PassSpec, coded_block, joined_codes
-from .voted_bits import cells_of
 
 _VOTES_AT_A_TIME = 1 << 18
 

@@ -93,32 +93,35 @@ class RowState(ABC):
         """Words per row of data."""
         return int(self._read.errors.shape[1])
 
-    # What the methods below are made of.
+    # What the other methods are made of: in the memory of the host, unless `DeviceRows` has its own.
 
     @property
-    @abstractmethod
     def xp(self) -> Any:
         """The module of the arrays, which has the functions of NumPy."""
+        return np
 
-    @abstractmethod
     def asarray(self, words: Any) -> Any:
         """Return an array with these values, of the host or of the memory that the rows are or were in, to read it."""
+        return words if isinstance(words, np.ndarray) else words.get()
 
-    @abstractmethod
-    def _table(self, words: Words) -> Any:
-        """Return an array with the words of a table, to read it."""
-
-    @abstractmethod
-    def _data(self, data: BitMatrix, atoms: Words, bias: BitMatrix) -> Any:
-        """Return an array with the words of the data of these rows, to read it."""
-
-    @abstractmethod
     def to_host(self, array: Any) -> NDArray[Any]:
         """Return an array on the host; the same one, if it is there."""
+        return np.asarray(array)
 
-    @abstractmethod
     def copy_to_host(self, array: Any) -> NDArray[Any]:
         """Return a copy of an array on the host."""
+        return np.asarray(array.copy())
+
+    def _table(self, words: Words) -> Any:
+        """Return an array with the words of a table, to read it."""
+        return words
+
+    def _data(self, data: BitMatrix, atoms: Words, bias: BitMatrix) -> Any:
+        """Return an array with the words of the data of these rows, to read it."""
+        return data.words
+
+    def _refresh_users(self) -> None:  # noqa: B027 - kernels of the host keep the users up to date
+        """Set the users from the codes, where operations on codes do not."""
 
     @abstractmethod
     def transposed(self, words: Any, n_cols: int) -> Any:
@@ -132,9 +135,9 @@ class RowState(ABC):
     def _column_weights(self, words: Any) -> NDArray[np.int64]:
         """Return how many of these packed rows have each feature."""
 
-    @abstractmethod
     def _count_differences(self, words: Any, others: Any) -> int:
         """Return in how many bits two arrays differ."""
+        return int(np.bitwise_count(words ^ others).sum())
 
     @abstractmethod
     def _multiply(self, codes: Any, atoms: Words, unknown: Any, out: Any) -> None:
@@ -155,10 +158,6 @@ class RowState(ABC):
     @abstractmethod
     def _put_rows(self, atoms: Words, indices: Any, codes: Any, errors: Any) -> None:
         """Set codes and errors of the rows with these indices; before `_refresh_users`, users need not be right."""
-
-    @abstractmethod
-    def _refresh_users(self) -> None:
-        """Set the users from the codes, where operations on codes do not."""
 
     # Products of codes and atoms.
 

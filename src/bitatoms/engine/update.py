@@ -14,16 +14,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
 from ..kernels.cpu import exact, joint_update, votes
 from ..kernels.structs import Covers, Rule, VoteScratch
 from ..parallel import MAX_CHUNK_NS
 from ..sparse_bits import Bits, SparseBits
 from .block import Block, Change, coded
+from .counts import are_ones
 from .host_rows import summed, transposed
-from .prices import ErrorCosts
+from .prices import EQUAL_COSTS, ErrorCosts
 from .row_state import Words
-from .voted_bits import are_ones
+
+Ints = NDArray[np.integer]
 
 
 def update_each(block: Block) -> Change:
@@ -130,7 +131,7 @@ def _update_atom(block: Block, k: int) -> Change:
 
 
 def update_together(
-    block: Block, costs: ErrorCosts | None = None, changed: Callable[[Words, NDArray, NDArray], Words] | None = None
+    block: Block, costs: ErrorCosts = EQUAL_COSTS, changed: Callable[[Words, NDArray, NDArray], Words] | None = None
 ) -> Change:
     """Update all atoms from one pass of counts.
 
@@ -147,12 +148,12 @@ def update_together(
 
 
 def flips_together(
-    free: NDArray[np.integer],
-    wrong: NDArray[np.integer],
-    pairs: NDArray[np.integer],
+    free: Ints,
+    wrong: Ints,
+    pairs: Ints,
     atoms: Words,
     covers: Covers,
-    costs: ErrorCosts | None = None,
+    costs: ErrorCosts = EQUAL_COSTS,
     n_fixed: int = 0,
 ) -> tuple[Words, int]:
     """Return the bits of the atoms to flip, and how many, such that the number of errors, or their cost, cannot rise.
@@ -162,11 +163,8 @@ def flips_together(
     ``kernels/cpu/joint_update.py``). It stops only where no single flip helps, as updating one atom at a time does. The
     first ``n_fixed`` atoms stay as they are.
     """
-    factor = 1 if covers else 2
-    if costs is not None:
-        are_ones = BitMatrix.from_words(atoms.copy(), free.shape[1], check=False).to_dense(bool)
-        free, wrong = costs.weighted_votes(are_ones, free, wrong)
-        factor *= costs.largest_weight
+    factor = (1 if covers else 2) * costs.largest_weight
+    free, wrong = costs.weighted_votes_on(atoms, free, wrong)
     columns, flipped_atoms, gains = _helpful_flips(free, wrong, atoms)
     order = np.lexsort((flipped_atoms, -gains, columns))
     order = order[flipped_atoms[order] >= n_fixed]
@@ -177,20 +175,14 @@ def flips_together(
 
 
 def flips_by_column(
-    free: NDArray[np.integer],
-    wrong: NDArray[np.integer],
-    voted: SparseBits,
-    atoms: Bits,
-    costs: ErrorCosts | None = None,
-    n_fixed: int = 0,
-) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
+    free: Ints, wrong: Ints, voted: SparseBits, atoms: Bits, costs: ErrorCosts = EQUAL_COSTS, n_fixed: int = 0
+) -> tuple[NDArray[np.intp], Ints]:
     """Return atoms and columns of such flips from votes on some bits: in each column, only the one that gains most.
 
     Flips in different columns do not interact, so that no bound on the rows shared by two atoms is needed.
     """
     (atom, column), ones = voted.cells(), are_ones(atoms, voted)
-    if costs is not None:
-        free, wrong = costs.weighted_votes(ones, free, wrong, column)
+    free, wrong = costs.weighted_votes(ones, free, wrong, column)
     gains = 2 * wrong.astype(np.int64) - free
     helpful = np.flatnonzero((atom >= n_fixed) & (free > 0) & ((gains > 0) | ((gains == 0) & ones)))
     order = helpful[np.lexsort((atom[helpful], -gains[helpful], column[helpful]))]
@@ -200,7 +192,7 @@ def flips_by_column(
 
 
 def _helpful_flips(
-    free: NDArray[np.integer], wrong: NDArray[np.integer], atoms: Words
+    free: Ints, wrong: Ints, atoms: Words
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return column, atom and errors fixed of each flip that helps alone, or does no harm and clears a bit."""
     capacity = 4 * len(atoms) + 1024

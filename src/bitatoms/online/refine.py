@@ -69,7 +69,6 @@ def refine(
         by_holdout=holdout is not None,
         settles_bias=params.settles_bias,
         objective=objective,
-        ranks=params.ranks,
     )
     context = SearchContext(sample.rows[searched], objective, plan, monitor, workers, random, holdout)
     errors_only = replace(

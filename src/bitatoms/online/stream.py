@@ -92,7 +92,7 @@ class StreamLearner:
         if params.search == "paper":
             paper, fast = Parameter("search", "paper"), Parameter("search", "fast")
             raise InputError(paper, " needs all rows at once; learn from batches with ", fast)
-        if params.costs is not None and params.costs.forbids_missed:
+        if params.costs.forbids_missed:
             raise InputError(
                 Parameter("false_negative_cost", math.inf),
                 " needs all rows at once, with fit; pass a large finite cost to learn from batches",
@@ -422,7 +422,7 @@ class StreamLearner:
 
     def _length(self, state: StreamState) -> Codelength:
         """Return the codelength of the rows so far."""
-        return state.counts.rounded().codelength(state.atoms, state.bias, self.params.ranks)
+        return state.counts.rounded().codelength(state.atoms, state.bias, self.params.atom_code)
 
 
 def _last_rows(rows: BitMatrix, n: int) -> BitMatrix:

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..engine.coding import CODERS
-from ..engine.counts import Counts
+from ..engine.counts import Counts, cells_of, voted_bits
 from ..engine.members import MemberCounts
-from ..engine.objective import MAX_COSTLY_PRICE
 from ..engine.pass_spec import PassSpec, RowCounts
+from ..engine.prices import MAX_COSTLY_PRICE
 from ..engine.row_state import lanes_of
-from ..engine.voted_bits import cells_of, voted_bits
 from ..io.npz import NpzReader, check_metadata_hash, check_metadata_int, sparse_arrays
 from ..kernels.structs import MAX_PRICE, Prices, Rule, covering
 from ..sparse_bits import Bits, SparseBits

@@ -19,11 +19,10 @@ from ..bits import BitMatrix, stack_rows
 from ..engine.block import Change
 from ..engine.codelength import string_bits
 from ..engine.coding import MOST_EXACT_ATOMS
-from ..engine.counts import Counts
+from ..engine.counts import Counts, voted_bits
 from ..engine.objective import Objective, flip_bias, mostly_wrong, settle_counts
 from ..engine.pass_spec import PassSpec, RowCounts
 from ..engine.update import flips_by_column, flips_together
-from ..engine.voted_bits import voted_bits
 from ..errors import InputError, warn
 from ..kernels.gpu.device import is_out_of_memory
 from ..model.result import CountsResult, Factorization, Interrupted, ResultBase, Round
@@ -228,7 +227,7 @@ class _Passes:
         bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
         atoms, n_flipped = _updated_atoms(spec, settled, self._params)
         change = Change(codes=counts.codes_changed, atoms=n_flipped)
-        length = settled.codelength(spec.atoms, bias, self._objective.ranks)
+        length = settled.codelength(spec.atoms, bias, self._objective.code)
         self._monitor.record_counts(
             settled.n_rows,
             spec.atoms.n_rows,
@@ -384,7 +383,7 @@ def result_from_counts(
     indices = np.append(np.arange(params.n_fixed), indices[is_learned])
     counted_atoms, atoms, uses = atoms, atoms[indices], counts.uses[indices]
     all_known = bool((counts.known == counts.n_rows).all())
-    length = replace(counts, uses=uses).codelength(atoms, bias, objective.ranks)
+    length = replace(counts, uses=uses).codelength(atoms, bias, objective.code)
     result = CountsResult(
         atoms=atoms,
         bias=bias.to_dense()[0],
@@ -404,7 +403,7 @@ def result_from_counts(
         lacking=None if counts.lacking is None else counts.lacking[sparse(counted_atoms).entries_of(indices)],
         atom_known=None if counts.atom_known is None or all_known else counts.atom_known[indices],
         rows_hash=counts.rows_hash,
-        costs=params.costs,
+        costs=params.costs or None,
         has_bias=params.bias,
         n_samples=counts.n_rows,
         uses=uses,

@@ -63,7 +63,7 @@ def learn(
     start, deadline = time.perf_counter(), params.deadline()
     ones = _searched_ones(rows, params)
     max_rows = None if ones is not None else _max_search_rows(rows, params)
-    if params.costs is not None and params.costs.forbids_missed:
+    if params.costs.forbids_missed:
         _check_all_rows_searched(rows, max_rows, params)
     if max_rows is None or rows.n_rows <= max_rows:
         data = rows.in_memory if ones is None else ones
@@ -225,7 +225,7 @@ def search_part(
     """
     deadline, ones = params.deadline(), _searched_ones(rows, params)
     max_rows = None if ones is not None else _max_search_rows(rows, params)
-    if params.costs is not None and params.costs.forbids_missed:
+    if params.costs.forbids_missed:
         _check_all_rows_searched(rows, max_rows, params)
     params = replace(params, limits=params.limits.of_share(len(part) / max(1, rows.n_rows)))
     if max_rows is not None and len(part) > max_rows:

@@ -316,7 +316,7 @@ class ConstrainedSearch:
         order = np.append(np.arange(n_fixed), n_fixed + np.argsort(-saved[n_fixed:], kind="stable"))
         atoms, codes = block.factors()
         atoms, codes, wrong = atoms[order], codes.T[order].T, block.wrong()
-        length = block.codelength(wrong, ranks=self.objective.ranks)
+        length = block.codelength(wrong, code=self.objective.code)
         coder = self.params.coder_after
         remembered = hard_codes(block, self.objective.rule(block)) if coder in PRICED_CODERS else None
         monitor = SearchMonitor(self.params.by_codelength, algebra=self.algebra, history=list(self.history))
@@ -336,7 +336,7 @@ class ConstrainedSearch:
             saved=saved[order],
             remembered=remembered and remembered.T[order].T,
             bits_without=int(string_bits(self.data.n_known, self.data.column_weights()).sum()),
-            costs=self.params.costs,
+            costs=self.params.costs or None,
             has_bias=self.params.bias,
             **described(block, atoms, block.bias),
         )

@@ -16,6 +16,7 @@ from ..engine.codelength import string_bits
 from ..engine.coding import code_and_repair, coding_rule
 from ..engine.margins import Margins
 from ..engine.objective import Objective
+from ..engine.prices import EQUAL_COSTS
 from ..kernels.structs import Rule, covering
 from ..parallel import Workers
 from .journal import NO_JOURNAL, StartJournal
@@ -47,22 +48,20 @@ class HoldOut:
         it is in the block; each atom is counted once.
         """
         n, wrong, uses = block.n_rows, block.wrong(), block.uses()
-        m, of_all = objective.n_features or block.n_features, replace(objective, by_codelength=True, share=1.0)
+        of_all = replace(objective, by_codelength=True, share=1.0)
         held_out = self._coded(block, objective)
         bits = _bits(held_out.wrong(), held_out.n_known, wrong, block.n_known)
         bits += _bits(held_out.uses(), held_out.n_rows, uses, n)
-        once = of_all.of_atoms(m, block.weights(), of_all.spans(block.atoms())).sum()
-        once += block.n_atoms * string_bits(self.n_all, 0)
-        if n_ones := objective.settled_bias(block)[0].count():
-            once += string_bits(m, n_ones) + string_bits(self.n_all, 0)
+        n_bias_ones = np.array(objective.settled_bias(block)[0].count())
+        once = of_all.of_atoms(block.atoms()).sum() + block.n_atoms * string_bits(self.n_all, 0)
+        once += of_all.of_bias_ones(self.n_all, block.n_features, n_bias_ones)
         bits += objective.cost_beyond_codelength(held_out)
         return round(bits * self.n_all / len(self.rows)) + int(once)
 
     def cost_of_nothing(self, objective: Objective) -> int:
         """Return the same estimate without any atom."""
-        beyond = objective.cost_of_nothing(self.rows) - replace(objective, costs=None, has_bias=True).cost_of_nothing(
-            self.rows
-        )
+        plain = replace(objective, costs=EQUAL_COSTS, has_bias=True)
+        beyond = objective.cost_of_nothing(self.rows) - plain.cost_of_nothing(self.rows)
         return int(self.costs_of_nothing().sum() + beyond * (self.n_all / len(self.rows)))
 
     def costs_of_nothing(self) -> NDArray[np.floating]:

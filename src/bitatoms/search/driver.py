@@ -21,6 +21,7 @@ from ..engine.block import Block, Change
 from ..engine.codelength import string_bits
 from ..engine.coding import code_from_scratch, coding_rule
 from ..engine.margins import Margins
+from ..engine.prices import EQUAL_COSTS
 from ..errors import warn
 from ..kernels.ahead import ahead
 from ..kernels.gpu.device import is_out_of_memory
@@ -77,7 +78,7 @@ def search_freely(
     expect_kernels(table, params)
     starts = _Starts(table, params, random, deadline, holdout, share, steps)
     without = int(string_bits(data.n_known, data.column_weights()).sum())
-    always: dict[str, Any] = {"bits_without": without, "costs": params.costs, "has_bias": params.bias}
+    always: dict[str, Any] = {"bits_without": without, "costs": params.costs or None, "has_bias": params.bias}
     try:
         ended = starts.run(workers)
     except KeyboardInterrupt:
@@ -183,7 +184,6 @@ class _Starts:
             by_holdout=self.holdout is not None and params.by_codelength,
             settles_bias=params.settles_bias,
             objective=params.objective(algebra),
-            ranks=params.ranks,
         )
 
     def _run(self, number: int, workers: Workers, monitor: SearchMonitor) -> _Made:
@@ -390,7 +390,7 @@ def _search_widely(context: SearchContext, params: SearchParams) -> SearchResult
         first = search_fixed_rank(replace(context, objective=context.objective.errors_only()), given)
         if not params.by_codelength:
             return finish(context, first, params.coder_after)
-    if context.objective.costs is not None and given is None:
+    if context.objective.costs and given is None:
         first = _search_at_lower_costs(context, first)
     return finish(context, search_mdl(context, given, first), params.coder_after)
 
@@ -402,8 +402,7 @@ def _search_at_lower_costs(context: SearchContext, first: SearchResult | None) -
     rows may use an atom, atoms need time to adapt.
     """
     objective, plan = context.objective, replace(context.plan, starts=(), only_starts=True)
-    assert objective.costs is not None
-    found = search_mdl(replace(context, objective=replace(objective, costs=None)), None, first)
+    found = search_mdl(replace(context, objective=replace(objective, costs=EQUAL_COSTS)), None, first)
     moderate = replace(objective, costs=objective.costs.limited(_MODERATE_COST))
     if found.ended == CONVERGED:
         found = search_mdl(replace(context, objective=moderate, plan=plan), None, found)

@@ -27,7 +27,7 @@ def remove_forbidden(context: SearchContext) -> None:
     recorded as well: the monitor keeps the better one.
     """
     costs, best = context.objective.costs, context.monitor.best
-    if costs is None or best is None or not (costs.forbids_missed or costs.forbidden.size):
+    if best is None or not (costs.forbids_missed or costs.forbidden.size):
         return
     found = context.block(best.atoms, best.codes, best.bias)
     block = _without_forbidden(found, costs)

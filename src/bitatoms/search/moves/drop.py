@@ -115,7 +115,7 @@ def savings_from_votes(
     columns = ones.indices
     without = wrong[columns] + free - 2 * bad
     saved = _sums(ones, objective.of_votes(n_known, wrong, columns, True, free, bad))
-    saved -= objective.of_atoms(m, ones.row_weights(), objective.spans(atoms)) + objective.of_uses(n_rows, uses)
+    saved -= objective.of_atoms(atoms) + objective.of_uses(n_rows, uses)
     if bias is not None:
         is_set = bias.to_dense(bool)[0]
         settled = is_set ^ mostly_wrong(n_known, wrong)
@@ -170,7 +170,7 @@ def are_by_chance(block: Block, objective: Objective, margins: Margins) -> bool:
     """
     weights, uses = block.weights(), block.uses()
     atoms, is_set = block.atoms().to_dense(bool), block.bias.to_dense(bool)[0]
-    costs = objective.of_atoms(block.n_features, weights, objective.spans(block.atoms()))
+    costs = objective.of_atoms(block.atoms())
     doubtful = savings(block, objective, settles_bias=objective.has_bias) <= costs
     if not (doubtful & (weights > 1) & ~(atoms & is_set).any(axis=1)).all():
         return False
@@ -229,7 +229,7 @@ class DropTrials:
     def __init__(self, block: Block, objective: Objective) -> None:
         self.block, self.objective = block, objective
         self.removal = AtomRemoval(block, objective.rule(block))
-        self.atom_costs = objective.of_atoms(block.n_features, block.weights(), objective.spans(block.atoms()))
+        self.atom_costs = objective.of_atoms(block.atoms())
         self._set_counts(block.wrong(), block.uses())
 
     def most_at_once(self, order: NDArray[np.intp]) -> int:
@@ -276,7 +276,6 @@ class DropTrials:
         errors = self.objective.of_errors(self.block.n_known, self.wrong + more.wrong).sum(axis=1) - self.errors_cost
         uses = self.objective.of_uses(self.block.n_samples, self.uses + more.uses) - self.uses_costs
         uses[np.arange(len(tried)), tried] = 0
-        if self.objective.costs is not None:
-            errors += [*map(self.objective.costs.of_counts, more.wrong, more.added)]
-        increase: NDArray[np.int64] = errors + uses.sum(axis=1)
+        beyond = self.objective.costs.of_counts(more.wrong, more.added)
+        increase: NDArray[np.int64] = errors + beyond + uses.sum(axis=1)
         return increase

@@ -11,7 +11,6 @@ from ...bits import BitMatrix
 from ...engine.block import Block, Words
 from ...engine.coding import coding_rule, would_use
 from ...engine.objective import Objective
-from ...engine.stretches import far_bits
 from ...kernels.cpu import dictionary
 
 MAX_PAIRED_COLUMNS = 512  # with more, to count all pairs takes too long
@@ -131,19 +130,18 @@ def _fitted(
             atoms = np.where(uses[:, np.newaxis] > 0, _pack(_mostly_bad(objective, free, bad)), atoms)
     fitted = BitMatrix.from_words(atoms.copy(), m, check=False)
     ones = fitted.to_dense(bool)
-    if objective.ranks is not None:
-        of_bit, columns, costs_of_bits = objective.of_each_flip(block.n_known, wrong, ones, False, free, bad)
-        far = far_bits(objective, m, of_bit, columns, -costs_of_bits)
+    if objective.code.by_stretches:
+        of_bit, columns, costs_of_bits = objective.of_each_flip(block, ones, False, free, bad)
+        far = objective.far_bits(m, of_bit, columns, -costs_of_bits)
         ones[of_bit[far], columns[far]] = False
         fitted, atoms = BitMatrix.from_dense(ones), _pack(ones)
-    costs = objective.of_flips(block.n_known, wrong, ones, False, free, bad) + objective.of_uses(n, uses)
-    return atoms, users, costs + objective.of_atoms(m, ones.sum(axis=1), objective.spans(fitted))
+    costs = objective.of_flips(block, ones, False, free, bad) + objective.of_uses(n, uses)
+    return atoms, users, costs + objective.of_atoms(fitted)
 
 
 def _mostly_bad(objective: Objective, free: NDArray[np.integer], bad: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Return the bits that most votes want in an atom that has none, where errors count as much as they cost."""
-    if objective.costs is not None:
-        free, bad = objective.costs.weighted_votes(False, free, bad)
+    free, bad = objective.costs.weighted_votes(False, free, bad)
     return 2 * bad > free
 
 

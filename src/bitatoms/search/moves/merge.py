@@ -68,7 +68,7 @@ def _candidates(block: Block) -> NDArray[np.intp]:
 def _savings(block: Block, objective: Objective, pairs: NDArray[np.intp]) -> NDArray[np.int64]:
     """Return about how much lower the cost is after each of these merges alone."""
     n, m = block.n_samples, block.n_features
-    atoms, users, weights, uses = block.atoms().words, block.rows.users(), block.weights(), block.uses()
+    atoms, users, uses = block.atoms().words, block.rows.users(), block.uses()
     wrong = block.wrong()
     now = objective.of_errors(block.n_known, wrong)
     saved = np.empty(len(pairs), np.int64)
@@ -80,13 +80,12 @@ def _savings(block: Block, objective: Objective, pairs: NDArray[np.intp]) -> NDA
             free, bad = block.rows.votes_of(users[partner] & ~users[atom])
             ones = BitMatrix.from_words(atoms[atom], m, check=False).to_dense(bool)
             after += np.where(ones, free - 2 * bad, 0)
-            if objective.costs is not None:
-                beyond += np.where(ones, objective.costs.of_flips(np.arange(m), False, free, bad), 0).sum(axis=1)
+            beyond += (ones * objective.costs.of_flips(np.arange(m), False, free, bad)).sum(axis=1)
         saved[chunk] = (now - objective.of_errors(block.n_known, after)).sum(axis=1) - beyond
         saved[chunk] -= objective.of_uses(n, _weights(users[one] | users[other]))
         united = BitMatrix.from_words(atoms[one] | atoms[other], m, check=False)
-        saved[chunk] -= objective.of_atoms(m, united.row_weights(), objective.spans(united))
-    pays = objective.of_uses(n, uses) + objective.of_atoms(m, weights, objective.spans(block.atoms()))
+        saved[chunk] -= objective.of_atoms(united)
+    pays = objective.of_uses(n, uses) + objective.of_atoms(block.atoms())
     return saved + pays[pairs].sum(axis=1)
 
 

@@ -61,7 +61,7 @@ def _change_to_best(block: Block, objective: Objective, bases: list[Words | None
 
 def _bits_of_atoms(atoms: BitMatrix, objective: Objective) -> int:
     """Return the cost of atoms."""
-    return int(objective.of_atoms(atoms.n_cols, atoms.row_weights(), objective.spans(atoms)).sum())
+    return int(objective.of_atoms(atoms).sum())
 
 
 def _sums_of_users(block: Block, random: np.random.Generator, budget: LightSumBudget) -> Words | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix, stack_rows
 from ...engine.block import Block
 from ...engine.coding import code, coding_rule
-from ...engine.objective import unit_prices
+from ...engine.prices import unit_prices
 from ...engine.update import update_together
 from ...errors import InputError, Parameter, warn
 from ...kernels.cpu import words

@@ -124,7 +124,7 @@ class WindowSearch:
     ) -> None:
         self.table, self.params, self.monitor, self.random = table, params, monitor, random
         self.holdout, self.margins, self.journal = holdout, margins, journal or WindowJournal()
-        self.objective = replace(objective, n_features=table.n_cols)  # of all columns
+        self.objective = replace(objective, code=replace(objective.code, n_features=table.n_cols))  # of all columns
         self.workers = workers
         self.windows: list[Window] = []
         self._ones = self._bits = np.zeros(0, np.int64)  # of each column, and what it takes without a model
@@ -339,7 +339,7 @@ class WindowSearch:
         if window.random is None:
             return window
         found = self._kept("window", window, share, self._search_columns, by_stretches=False)
-        if self.objective.ranks is None:
+        if not self.objective.code.by_stretches:
             return found
         if not found.best.atoms.n_rows:
             return self._kept("stretches", found, share, self._search_columns)
@@ -500,10 +500,9 @@ class WindowSearch:
         holdout = self.holdout
         if holdout is not None:
             holdout = replace(holdout, rows=holdout.rows.take_columns(window.columns), workers=workers)
-        ranks = self.objective.ranks if by_stretches else None
-        ranks = None if ranks is None else ranks[window.columns]
-        costs = self.objective.costs and self.objective.costs.take_columns(window.columns)
-        objective = replace(self.objective, ranks=ranks, costs=costs)
+        code = self.objective.code if by_stretches else replace(self.objective.code, ranks=None)
+        costs = self.objective.costs.take_columns(window.columns)
+        objective = replace(self.objective, code=code.take_columns(window.columns), costs=costs)
         monitor = SearchMonitor(
             by_codelength=True,
             deadline=deadline,
@@ -511,8 +510,6 @@ class WindowSearch:
             by_holdout=self.monitor.by_holdout,
             settles_bias=self.monitor.settles_bias,
             objective=objective,
-            n_features=table.n_cols,
-            ranks=ranks,
         )
         random = window.random or np.random.default_rng(0)
         margins = self.margins and self.margins.take_columns(window.columns)
@@ -571,7 +568,7 @@ class WindowSearch:
     def _assembled(self, parts: list[Part], ended: str) -> Factorization:
         """Return the result for the table from those of its windows."""
         monitor, table = self.monitor, self.table
-        result = side_by_side(parts, *table.shape, self.objective.ranks)
+        result = side_by_side(parts, *table.shape, self.objective.code)
         n_atoms, wrong = result.atoms.n_rows, result.wrong_bits
         monitor.record_counts(table.n_rows, n_atoms, wrong, result.codelength, Change(), 0, "finish")
         return replace(result, ended=ended, history=tuple(monitor.history), rows_hash=hash_rows(table))
