@@ -14,8 +14,9 @@ from ..parallel import Workers
 from ..search.context import HoldOut, SearchContext, split_rows
 from ..search.fixed_rank import search_fixed_rank
 from ..search.mdl_search import search_mdl
-from ..search.monitor import CONVERGED, SearchMonitor, SearchResult, Snapshot
+from ..search.monitor import CONVERGED, SearchMonitor, SearchResult
 from ..search.params import SearchParams
+from ..search.states import State
 
 _MAX_TRIALS = 16  # of a search for the fewest errors
 
@@ -52,8 +53,10 @@ def split_holdout(
 
 def refine(
     sample: Sample, params: SearchParams, from_scratch: bool, workers: Workers, random: np.random.Generator
-) -> Snapshot | None:
+) -> tuple[State, NDArray[np.int64]] | None:
     """Return the best state that a search finds from the current atoms and codes, and from scratch if requested.
+
+    Also return in how many of the rows searched each column is known.
 
     The search for the shortest codelength makes other starts in any case.
     """
@@ -83,11 +86,11 @@ def refine(
         _lower_errors(errors_only, block)
         if from_scratch:
             search_fixed_rank(errors_only)
-        return monitor.best
+        return monitor.best and (monitor.best, context.data.n_known)
     if params.n_components != "mdl" and sample.is_complete and not sample.bias.count():
         block = min(block, _lower_errors(errors_only, block), key=objective.cost)
     search_mdl(context, first=SearchResult(block, CONVERGED))
-    return monitor.best
+    return monitor.best and (monitor.best, context.data.n_known)
 
 
 def _lower_errors(context: SearchContext, block: Block) -> Block:

@@ -360,10 +360,11 @@ class StreamLearner:
         codes, counts = _run_pass(rows, state.sample.codes, spec, workers)
         current = replace(state, counts=DecayedCounts.of(counts, n_rows), sample=replace(state.sample, codes=codes))
         sample = Sample(rows, n_rows, state.algebra, state.atoms, codes, state.bias)
-        found = refine(sample, self.params, from_scratch, workers, state.random)
-        if found is None:
+        better = refine(sample, self.params, from_scratch, workers, state.random)
+        if better is None:
             return state
-        counts_of_found = len(found.codes), found.n_known, found.wrong, found.codes.column_weights()
+        found, n_known = better
+        counts_of_found = len(found.codes), n_known, found.wrong, found.codes.column_weights()
         refined = replace(state, bias=found.bias)
         refined = self._with_factors(refined, found.atoms, found.codes, counts_of_found, n_rows, workers)
         cost, refined_cost = self._cost(current), self._cost(refined)

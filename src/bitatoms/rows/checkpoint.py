@@ -26,7 +26,7 @@ from ..io.errors import FileError
 from ..locks import FileLocked, lock
 from .checkpoint_file import GENERATORS, CheckpointFile, generator_in
 from .checkpoint_state import state_from_file, state_to_json
-from .checkpoint_steps import StepFiles
+from .checkpoint_steps import StateFiles
 from .passes import PassState
 
 logger = logging.getLogger(__name__)
@@ -78,12 +78,12 @@ class Checkpoint:
         try:
             for left in self.folder.glob(".*.npz.*.part"):  # left by a process that was killed
                 shutil.rmtree(left, ignore_errors=True)
-            self.steps = StepFiles(self.folder)
+            self.states = StateFiles(self.folder)
             is_resumed = self._file.path.exists() and self._open_existing(resume)
-            goes_on = is_resumed and not self._has_state  # the steps of a search lead to passes
-            (self.steps.resume if goes_on else self.steps.begin)(self._fit())
-            if self.steps.has_files:
-                logger.info("resuming from the checkpoint: finished steps of the search are skipped")
+            goes_on = is_resumed and not self._has_state  # the states of a search lead to passes
+            (self.states.resume if goes_on else self.states.begin)(self._fit())
+            if self.states.has_files:
+                logger.info("resuming from the checkpoint: searches start from the states that were saved")
         except BaseException:
             self.close()
             raise
@@ -96,7 +96,7 @@ class Checkpoint:
     ) -> None:
         try:
             if error is not None and not isinstance(error, FileError):  # a full disk is one error, not two
-                self.steps.flush()
+                self.states.flush()
         except FileError as failed:  # the error that ended the fit is more important
             logger.warning("%s", failed)
         finally:
@@ -113,7 +113,7 @@ class Checkpoint:
             generator = None if random_state is None else generator_in(random_state)
             finished = entries.get("searched") is True if state is None else state["finished"]
             names = [name for name in {**call, **self._call} if call.get(name) != self._call.get(name)]
-        has_progress = state is not None or self.steps.has_files
+        has_progress = state is not None or self.states.has_files
         if not resume:
             if has_progress and not finished:
                 raise FileError(
@@ -158,7 +158,7 @@ class Checkpoint:
         self._random_state = json.loads(json.dumps(state, default=lambda array: array.tolist()))
         if not self._has_state:
             self._write(None)
-        self.steps.begin(self._fit())
+        self.states.begin(self._fit())
         return generator
 
     def load(self) -> PassState | None:
@@ -172,16 +172,16 @@ class Checkpoint:
         """Replace the saved state of the passes, which the steps of a search have led to."""
         self._write(state)
         self._has_state = True
-        self.steps.clear()
+        self.states.clear()
 
     def end_search(self, finished: bool) -> None:
         """Save the steps of a search that has ended without passes; if it is not finished, it can be resumed.
 
         A search that was so short that nothing was saved leaves nothing.
         """
-        if not finished or self.steps.has_files:
-            self.steps.flush()
-        if finished and self.steps.has_files:
+        if not finished or self.states.has_files:
+            self.states.flush()
+        if finished and self.states.has_files:
             self._write(None, searched=True)
 
     def _write(self, state: PassState | None, searched: bool = False) -> None:

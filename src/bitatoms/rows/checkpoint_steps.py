@@ -1,8 +1,7 @@
-"""The finished steps of a search in the folder of a checkpoint (a `StepStore`).
+"""The states of a search in the folder of a checkpoint (a `StateStore`): one file per start.
 
-Steps are written together, to a file of their own, and files are never changed: one is removed when all its steps were
-replaced or dropped. A write waits until some time has passed since the last one, so that writing takes a few percent
-of the time at most. When it happens has no influence on the search.
+A file is replaced as a whole when that is due, so that writing takes a few percent of the time at most. When it happens
+has no influence on the search.
 """
 
 from __future__ import annotations
@@ -14,202 +13,142 @@ from collections.abc import Callable
 from contextlib import suppress
 from operator import index
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..bits import BitMatrix
+from ..engine.codelength import Codelength
 from ..io.errors import FileError
 from ..io.npz import NpzReader, check_metadata_int
-from ..search.journal import BestState, RandomState, StepRecord
-from ..search.monitor import CostedState
-from .checkpoint_file import Arrays, CheckpointFile, generator_in, history_from_json, history_to_json
+from ..search.states import SavedStates, State
+from .checkpoint_file import Arrays, CheckpointFile
 
-KIND = "bitatoms search steps"
-VERSION = 2
-_MIN_SECONDS = 3.0  # between two writes
-_MAX_LOST, _MAX_WRITING = 0.02, 0.02  # shares of the time so far that may be lost, and that writing may take
-_MAX_SPAWNED = 1 << 20  # generators made from one
-_NAME = re.compile(r"search-([1-9]\d{0,8})\.npz")
+Restored = TypeVar("Restored")
 
-
-class _Stored(NamedTuple):
-    """Where a step is: the number of its file, what the names of its arrays begin with, and its JSON."""
-
-    number: int
-    label: str
-    entry: dict[str, Any]
+KIND = "bitatoms search states"
+VERSION = 1
+_MIN_SECONDS = 60.0  # between two writes of a start
+_MAX_WRITING = 0.02  # share of the time so far that writing may take
+_NAME = re.compile(r"search-(?:xor|or)-[1-9]\d{0,8}\.npz")
 
 
-class StepFiles:
-    """Keeps what steps left, in files of a folder; several threads may use it.
+class StateFiles:
+    """Keeps the states of searches, in files of a folder; several threads may use it.
 
     Parameters
     ----------
     folder : Path
     min_seconds : float
-        Between two writes.
+        Between two writes of a start.
     """
 
     def __init__(self, folder: Path, min_seconds: float = _MIN_SECONDS) -> None:
         self.folder, self.min_seconds = folder, min_seconds
         self._fit = ""  # identifies the fit
-        self._numbers = sorted(int(found[1]) for path in folder.iterdir() if (found := _NAME.fullmatch(path.name)))
-        self._stored: dict[str, _Stored] = {}
-        self._pending: dict[str, StepRecord] = {}  # steps that are not written yet
+        self._paths = {path for path in folder.iterdir() if _NAME.fullmatch(path.name)}
+        self._resumed: set[Path] = set()  # written by an earlier process
+        self._pending: dict[str, Callable[[], SavedStates]] = {}  # states that are not written yet
+        self._written: dict[str, float] = {}  # when the states of each start were written
+        self._opened, self._write_seconds = time.perf_counter(), 0.0
         self._lock = threading.RLock()
-        self._opened = self._written = time.perf_counter()
-        self._write_seconds = 0.0
 
     @property
     def has_files(self) -> bool:
-        """Whether steps were written."""
-        return bool(self._numbers)
+        """Whether states were written."""
+        return bool(self._paths)
 
     def begin(self, fit: str) -> None:
-        """Begin a fit, without the steps of an earlier one."""
+        """Begin a fit, without the states of an earlier one."""
         self._fit = fit
         self.clear()
 
     def resume(self, fit: str) -> None:
-        """Resume a fit from its steps."""
-        self._fit = fit
-        for number in self._numbers:
-            with self._file(number).reading() as (_, entries):
-                if entries["version"] != VERSION:
-                    raise FileError(f"{self._file(number).path}: written by a version whose searches cannot be resumed")
-                if entries["fit"] != fit:
-                    raise FileError(f"{self._file(number).path}: this file belongs to another fit")
-                for i, entry in enumerate(entries["steps"]):
-                    self._stored[str(entry["name"])] = _Stored(number, str(i), entry)
+        """Resume a fit from its states."""
+        self._fit, self._resumed = fit, set(self._paths)
 
-    def load(
-        self, name: str, shape: tuple[int, int] | None, restore: Callable[[StepRecord], object]
-    ) -> StepRecord | None:
-        """Return the record of a step after restoring from it, or None; its states must be of this shape."""
-        with self._lock:
-            stored = self._stored.get(name)
-        if stored is None:
+    def load(self, name: str, restore: Callable[[SavedStates], Restored]) -> Restored | None:
+        """Return what is restored from the states that an earlier process saved of a start, or None."""
+        if self._file(name).path not in self._resumed:
             return None
-        with self._file(stored.number).reading() as (file, _):
-            record = _from_file(file, stored.entry, stored.label)
-            if shape is not None and any((each.codes.n_rows, each.atoms.n_cols) != shape for each in record.states):
-                raise ValueError(f"its step {name} is not of {shape[0]} rows and {shape[1]} columns")
-            restore(record)
-        return record
+        with self._file(name).reading() as (file, entries):
+            if entries["fit"] != self._fit:
+                raise FileError(f"{self._file(name).path}: this file belongs to another fit")
+            return restore(_from_file(file, entries))
 
-    def save(self, name: str, record: StepRecord) -> None:
-        """Keep a record, which is written when that is due."""
+    def save(self, name: str, saved: Callable[[], SavedStates], now: bool = False) -> None:
+        """Keep the states of a start, which are written when that is due, or ``now``."""
         with self._lock:
-            self._pending[name] = record
-            if self.is_due():
-                self.flush()
-
-    def drop(self, prefix: str) -> None:
-        """Forget all records whose names start like this; their files are removed after the next write."""
-        with self._lock:
-            for records in (self._stored, self._pending):
-                for name in [name for name in records if name.startswith(prefix)]:
-                    del records[name]
-
-    def is_due(self) -> bool:
-        """Return whether enough time has passed since the last write."""
-        now = time.perf_counter()
-        shares = _MAX_LOST * (now - self._opened), self._write_seconds / _MAX_WRITING
-        return now - self._written >= max(self.min_seconds, *shares)
+            self._pending[name] = saved
+            time_since = time.perf_counter() - self._written.get(name, self._opened)
+            if now or time_since >= max(self.min_seconds, self._write_seconds / _MAX_WRITING):
+                self._write(name)
 
     def flush(self) -> None:
-        """Write the steps that are not written yet, and remove files without any others."""
+        """Write the states that are not written yet."""
         with self._lock:
-            if not self._pending:
-                return
-            start = time.perf_counter()
-            number = self._numbers[-1] + 1 if self._numbers else 1
-            arrays: Arrays = {}
-            steps = [_to_json(name, record, str(i), arrays) for i, (name, record) in enumerate(self._pending.items())]
-            self._file(number).write({"fit": self._fit, "steps": steps}, arrays, has_previous=True)
-            self._numbers.append(number)
-            self._stored |= {entry["name"]: _Stored(number, str(i), {}) for i, entry in enumerate(steps)}
-            self._pending.clear()
-            self._remove_files(keep={stored.number for stored in self._stored.values()})
-            self._written = time.perf_counter()
-            self._write_seconds = self._written - start
+            for name in [*self._pending]:
+                self._write(name)
 
     def clear(self) -> None:
-        """Forget all steps, and remove their files."""
+        """Forget all states, and remove their files."""
         with self._lock:
-            self._stored.clear()
             self._pending.clear()
-            self._remove_files(keep=set())
-
-    def _file(self, number: int) -> CheckpointFile:
-        return CheckpointFile(self.folder / f"search-{number}.npz", KIND, VERSION)
-
-    def _remove_files(self, keep: set[int]) -> None:
-        for number in self._numbers:
-            if number not in keep:
+            for path in self._paths:
                 with suppress(OSError):
-                    self._file(number).path.unlink()
-        self._numbers = [number for number in self._numbers if number in keep]
+                    path.unlink()
+            self._paths, self._resumed = set(), set()
+
+    def _write(self, name: str) -> None:
+        """Replace the file of a start."""
+        start = time.perf_counter()
+        arrays: Arrays = {}
+        entries = _to_json(self._pending.pop(name)(), arrays)
+        self._file(name).write({"fit": self._fit, **entries}, arrays, has_previous=True)
+        self._paths.add(self._file(name).path)
+        self._written[name] = time.perf_counter()
+        self._write_seconds = self._written[name] - start
+
+    def _file(self, name: str) -> CheckpointFile:
+        return CheckpointFile(self.folder / f"search-{name.replace(' ', '-')}.npz", KIND, VERSION)
 
 
-def _to_json(name: str, record: StepRecord, label: str, arrays: Arrays) -> dict[str, Any]:
-    """Return a record as JSON values, and add its arrays to the others; ``label`` begins their names."""
-    best = None
-    if record.best is not None:
-        state, rank, by_holdout = record.best
-        same = [i for i, other in enumerate(record.states) if other[1:] == state[1:]]
-        entry = {"same_as": same[0], "cost": state.cost} if same else _state_to_json(state, f"{label} best", arrays)
-        best = {"state": entry, "rank": list(map(int, rank)), "by_holdout": by_holdout}
-    return {
-        "name": name,
-        "states": [_state_to_json(state, f"{label} {i}", arrays) for i, state in enumerate(record.states)],
-        "numbers": list(map(int, record.numbers)),
-        "randoms": [{"state": random.state, "n_spawned": random.n_spawned} for random in record.randoms],
-        "rounds": record.rounds,
-        "best": best,
-        **history_to_json(record.history),
-    }
+def _to_json(saved: SavedStates, arrays: Arrays) -> dict[str, Any]:
+    """Return states as JSON values, and add their arrays to the others."""
+    entries = []
+    for i, state in enumerate(saved.states):
+        for field in ("atoms", "codes", "bias"):
+            arrays[f"{i} {field}"] = getattr(state, field).words
+        arrays[f"{i} wrong"] = state.wrong
+        length = state.codelength
+        bits = [int(part) for part in (length.errors, length.codes, length.atoms)]
+        shape = {"n_rows": state.codes.n_rows, "n_cols": state.atoms.n_cols}
+        entries.append({"cost": int(state.cost), "bits": bits, **shape})
+    for i, columns in enumerate(saved.columns):
+        arrays[f"{i} columns"] = columns
+    return {"states": entries, "ended": saved.ended, "has_columns": bool(saved.columns)}
 
 
-def _from_file(file: NpzReader, entry: dict[str, Any], label: str) -> StepRecord:
-    """Return a record in a file."""
-    states = tuple(_state_from_file(file, state, f"{label} {i}") for i, state in enumerate(entry["states"]))
-    randoms = []
-    for each in entry["randoms"]:
-        generator_in(each["state"])
-        randoms.append(RandomState(each["state"], check_metadata_int(each, "n_spawned", most=_MAX_SPAWNED)))
-    best, found = None, entry["best"]
-    if found is not None:
-        same, (off, cost, n_atoms) = found["state"].get("same_as"), map(index, found["rank"])
-        if same is None:
-            state = _state_from_file(file, found["state"], f"{label} best")
-        else:
-            state = states[index(same)]._replace(cost=index(found["state"]["cost"]))
-        best = BestState(state, (off, cost, n_atoms), found["by_holdout"] is True)
-    return StepRecord(
-        states=states,
-        numbers=tuple(map(index, entry["numbers"])),
-        randoms=tuple(randoms),
-        rounds=index(entry["rounds"]),
-        history=history_from_json(entry),
-        best=best,
-    )
-
-
-def _state_to_json(state: CostedState, label: str, arrays: Arrays) -> dict[str, Any]:
-    """Return a state as JSON values, and add its arrays to the others."""
-    for field in ("atoms", "codes", "bias"):
-        arrays[f"{label} {field}"] = getattr(state, field).words
-    return {"cost": int(state.cost), "n_rows": state.codes.n_rows, "n_cols": state.atoms.n_cols}
-
-
-def _state_from_file(file: NpzReader, entry: dict[str, Any], label: str) -> CostedState:
-    """Return a state in a file."""
-    n_rows, n_cols = (check_metadata_int(entry, name) for name in ("n_rows", "n_cols"))
-    atoms = _bits(file, f"{label} atoms", None, n_cols)
-    codes = _bits(file, f"{label} codes", n_rows, atoms.n_rows)
-    return CostedState(index(entry["cost"]), atoms, codes, _bits(file, f"{label} bias", 1, n_cols))
+def _from_file(file: NpzReader, entries: dict[str, Any]) -> SavedStates:
+    """Return the states in a file."""
+    states, columns = [], []
+    for i, entry in enumerate(entries["states"]):
+        n_rows, n_cols = (check_metadata_int(entry, name) for name in ("n_rows", "n_cols"))
+        atoms = _bits(file, f"{i} atoms", None, n_cols)
+        codes, bias = _bits(file, f"{i} codes", n_rows, atoms.n_rows), _bits(file, f"{i} bias", 1, n_cols)
+        wrong = file.read_array(f"{i} wrong").astype(np.int64, casting="safe")
+        if wrong.shape != (n_cols,):
+            raise ValueError(f"its {i} wrong has shape {str(wrong.shape)[:40]}")
+        length = Codelength(*map(index, entry["bits"]))
+        states.append(State(index(entry["cost"]), atoms, codes, bias, wrong, length))
+        if entries["has_columns"] is True:
+            columns.append(file.read_array(f"{i} columns").astype(np.intp, casting="same_kind"))
+            if columns[-1].shape != (n_cols,):
+                raise ValueError(f"its {i} columns has shape {str(columns[-1].shape)[:40]}")
+    ended = entries["ended"]
+    if ended is not None and not isinstance(ended, str):
+        raise ValueError("its reason to end is not a text")
+    return SavedStates(states, ended, columns)
 
 
 def _bits(file: NpzReader, name: str, n_rows: int | None, n_cols: int) -> BitMatrix:

@@ -28,10 +28,10 @@ from ..errors import InputError, warn
 from ..kernels.gpu.device import is_out_of_memory
 from ..model.result import CountsResult, Factorization, Interrupted, ResultBase, Round
 from ..parallel import OutOfTime
-from ..search.journal import StepStore
 from ..search.monitor import MAX_MEMORY, MAX_TIME, SearchMonitor
 from ..search.moves.drop import savings_from_votes
 from ..search.params import SearchParams
+from ..search.states import StateStore
 from ..sparse_bits import Bits, packed, sparse, toggled
 from .budget import MemoryLimitError
 from .source import PartialPass, RowSource
@@ -57,12 +57,12 @@ class PassState:
 class Journal(Protocol):
     """Keeps the state of a running fit, so that another process can resume it.
 
-    First the steps of the search, then the state of the passes over all rows, if there are any.
+    First the states of the search, then the state of the passes over all rows, if there are any.
     """
 
     @property
-    def steps(self) -> StepStore:
-        """Keeps the finished steps of the search."""
+    def states(self) -> StateStore:
+        """Keeps the states of the search."""
         ...
 
     def end_search(self, finished: bool) -> None:

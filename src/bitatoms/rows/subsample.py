@@ -24,9 +24,9 @@ from ..parallel import OutOfTime, Workers
 from ..search.constraints import search
 from ..search.context import HoldOut, split_rows
 from ..search.driver import report_result
-from ..search.journal import StepStore
 from ..search.monitor import CONVERGED, MAX_ITER, cut_off
 from ..search.params import SearchParams
+from ..search.states import StateStore
 from ..search.windows.driver import is_wide, is_wide_and_sparse
 from ..sparse_bits import Bits, SparseBits
 from .budget import DEFAULT_LIMIT, SEARCH_FACTOR, MemoryLimitError, bytes_of
@@ -68,8 +68,8 @@ def learn(
     if max_rows is None or rows.n_rows <= max_rows:
         data = rows.in_memory if ones is None else ones
         data = rows.take(np.arange(rows.n_rows)) if data is None else data
-        steps = None if journal is None else journal.steps
-        result = _search_rows(data, params, _for_tasks(workers, rows, data, params), random, deadline, steps=steps)
+        store = None if journal is None else journal.states
+        result = _search_rows(data, params, _for_tasks(workers, rows, data, params), random, deadline, store=store)
         if journal is not None:
             journal.end_search(finished=result.ended in (CONVERGED, MAX_ITER))
         report_result(result, params)
@@ -79,8 +79,8 @@ def learn(
     if state is None:
         reserved = min(_MAX_RESERVED, _RESERVED_PER_SAMPLE * rows.n_rows / max_rows)
         search_deadline = deadline - reserved * (params.max_time or 0.0)
-        steps = None if journal is None else journal.steps
-        found = _search_sample(rows, max_rows, params, workers, random, search_deadline, steps=steps)
+        store = None if journal is None else journal.states
+        found = _search_sample(rows, max_rows, params, workers, random, search_deadline, store=store)
         state = initial_state(found, params)
         if journal is not None:
             journal.save(state)
@@ -111,18 +111,18 @@ def _search_rows(
     deadline: float,
     holdout: HoldOut | None = None,
     share: float = 1.0,
-    steps: StepStore | None = None,
+    store: StateStore | None = None,
 ) -> Factorization:
     """Search rows; again, on the CPU, if the memory of a device turns out to be too small: the result is the same."""
     before = deepcopy(random)
     try:
-        return search(data, params, workers, random, deadline, holdout, share, steps)
+        return search(data, params, workers, random, deadline, holdout, share, store)
     except MemoryError as error:
         if workers.device is None or not is_out_of_memory(error):
             raise
         logger.warning("searching on the CPU, because the memory of %s is too small", workers.device.name)
     workers.device.release()
-    return search(data, params, workers.without_device, before, deadline, holdout, share, steps)
+    return search(data, params, workers.without_device, before, deadline, holdout, share, store)
 
 
 def _check_all_rows_searched(rows: RowSource, max_rows: int | None, params: SearchParams) -> None:
@@ -189,7 +189,7 @@ def _search_sample(
     random: np.random.Generator,
     deadline: float,
     part: NDArray[np.int64] | None = None,
-    steps: StepStore | None = None,
+    store: StateStore | None = None,
 ) -> Factorization:
     """Search a random sample of the rows, or of a part of them, with some of it held out."""
     n_rows = rows.n_rows if part is None else len(part)
@@ -199,7 +199,7 @@ def _search_sample(
     params = replace(params, init=_init_of_sample(params.init, rows.n_rows, seen))
     data = rows.take(seen)
     workers = _for_tasks(workers, rows, data, params)
-    return _search_rows(data, params, workers, random, deadline, holdout, len(seen) / n_rows, steps)
+    return _search_rows(data, params, workers, random, deadline, holdout, len(seen) / n_rows, store)
 
 
 def _for_tasks(workers: Workers, rows: RowSource, data: Bits, params: SearchParams) -> Workers:

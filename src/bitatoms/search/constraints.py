@@ -35,10 +35,10 @@ from ..sparse_bits import Bits, SparseBits, packed
 from .context import HoldOut
 from .driver import Candidate, best_of_algebras, search_freely, with_evidence
 from .finish import described
-from .journal import StepStore
 from .monitor import CALLBACK, CONVERGED, MAX_ITER, SearchMonitor
 from .moves.drop import drop_some, drop_useless, savings
 from .params import SearchParams
+from .states import StateStore
 
 _MAX_ROUNDS = 4  # searches of a residual table
 _BYTES_PER_BYTE = 6  # of memory that a search of a packed table takes
@@ -53,14 +53,14 @@ def search(
     deadline: float = float("inf"),
     holdout: HoldOut | None = None,
     share: float = 1.0,
-    steps: StepStore | None = None,
+    store: StateStore | None = None,
 ) -> Factorization:
     """Return the best factorization over the algebras and the restarts, within the constraints of the parameters.
 
     The arguments are those of `search_freely`, which makes the search if there are no constraints.
     """
     if not params.is_constrained:
-        return search_freely(data, params, workers, random, deadline, holdout, share, steps)
+        return search_freely(data, params, workers, random, deadline, holdout, share, store)
     n_bytes = _BYTES_PER_BYTE * data.n_rows * data.n_cols // 8
     if isinstance(data, SparseBits) and n_bytes > memory_limit():
         raise InputError(
@@ -72,7 +72,7 @@ def search(
         now = time.perf_counter()
         end = now + (deadline - now) / (len(params.algebras) - number)
         own = replace(params, algebras=(algebra,))
-        constrained = ConstrainedSearch(table, own, workers, random, end, holdout, share, steps)
+        constrained = ConstrainedSearch(table, own, workers, random, end, holdout, share, store)
         try:
             constrained.run()
         except KeyboardInterrupt:
@@ -98,7 +98,7 @@ class ConstrainedSearch:
     deadline: float
     holdout: HoldOut | None
     share: float
-    steps: StepStore | None
+    store: StateStore | None
     best: Block | None = None
     best_cost: int = 0
     ended: str = CONVERGED
@@ -166,7 +166,7 @@ class ConstrainedSearch:
             code_and_repair(held_out, self.objective.rule(before))
             rows = self._residual(holdout.rows, frozen, held_out.codes(), block.bias)
             holdout = replace(holdout, rows=rows)
-        steps = self.steps if number == 0 and n_frozen == self.params.n_fixed else None
+        store = self.store if number == 0 and n_frozen == self.params.n_fixed else None
         n_rounds = len(self.history)
 
         def numbered(row: Round) -> Round:
@@ -176,7 +176,7 @@ class ConstrainedSearch:
         callbacks = tuple((lambda row, call=call: call(numbered(row))) for call in free.callbacks)
         free = replace(free, callbacks=callbacks)
         try:
-            found = search_freely(residual, free, self.workers, self.random, deadline, holdout, self.share, steps)
+            found = search_freely(residual, free, self.workers, self.random, deadline, holdout, self.share, store)
         except Interrupted as interrupted:
             if interrupted.result is not None:
                 joined = self._joined(block, n_frozen, interrupted.result)

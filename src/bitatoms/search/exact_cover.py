@@ -15,7 +15,6 @@ from ..engine.block import Block, Change
 from ..engine.prices import ErrorCosts
 from ..parameters import CoverKwargs, with_defaults
 from .context import SearchContext
-from .finish import record_state
 
 _LEAST_SECONDS = 0.1  # for a cover after the time is up
 
@@ -38,12 +37,12 @@ def remove_forbidden(context: SearchContext) -> None:
         atoms, codes = _cover(context, left)
         together = stack_rows([block.atoms(), atoms], data.n_cols)
         uses = stack_rows([block.codes().T, codes.T], data.n_rows).T
-        record_state(context, block.with_factors(together, uses), Change(), 0, "cover")
+        context.record(block.with_factors(together, uses), Change(), 0, "cover")
     elif block is not found:
-        record_state(context, block, Change(), 0, "cover")
+        context.record(block, Change(), 0, "cover")
     is_exact = columns.all() and np.isinf(costs.added).all() and not context.data.n_unknown
     if is_exact:
-        record_state(context, context.block(*_cover(context, data)), Change(), 0, "cover")
+        context.record(context.block(*_cover(context, data)), Change(), 0, "cover")
 
 
 def _without_forbidden(block: Block, costs: ErrorCosts) -> Block:

@@ -1,10 +1,7 @@
-"""The end of a search: sweeps with coders that look further than those of the moves.
+"""The end of a search: sweeps with coders that look further than those of the moves, and the result of its best state.
 
-The factorization of the best state of a search.
-
-Whether what a search found, or did not find, is more than chance.
-
-A result that saves little is compared with tables that have the same number of ones in each row and each column.
+A result that saves little is compared with tables that have the same number of ones in each row and each column, to
+see whether it is more than chance.
 """
 
 from __future__ import annotations
@@ -50,18 +47,18 @@ def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchRes
         return found
     assert best is not None
     if block.factors() != (best.atoms, best.codes) or block.bias != best.bias:
-        block = context.block(best.atoms, best.codes, best.bias)
+        block = context.block_of(best)
     gains = block.n_rows <= _MANY_ROWS or _gain(block, objective) >= _MIN_SAMPLE_GAIN
     cost, before = objective.cost(block), float("inf")
     while gains and 0 < cost < (1 - _MIN_GAIN) * before and not monitor.should_stop():
         before = cost
         change = sweep(block, objective, _code_as_transform)
-        record_state(context, block, change + sweep(block, objective), 2, "finish")
+        context.record(block, change + sweep(block, objective), 2, "finish")
         cost = objective.cost(block)
     hard = find_hard_rows(block, objective.rule(block)) if not monitor.should_stop() else None
     if hard is not None:
         change = sweep(block, objective, partial(code_hard_rows, hard=hard, random=context.random.spawn(1)[0]))
-        record_state(context, block, change + sweep(block, objective), 2, "finish")
+        context.record(block, change + sweep(block, objective), 2, "finish")
     return SearchResult(block, monitor.stop_reason or found.ended)
 
 
@@ -74,14 +71,6 @@ def _code_as_transform(block: Block, rule: Rule) -> Change:
     """Code rows from the nearest codes of other rows, and by beam, as a model that remembers codes does."""
     others = frequent_codes(block.codes(), block.n_features)
     return code_from_nearest(block, rule, others) + CODERS["beam"](block, rule)
-
-
-def record_state(context: SearchContext, block: Block, change: Change, iterations: int, move: str) -> None:
-    """Record a state, and what held-out rows cost with it."""
-    monitor = context.monitor
-    monitor.record(block, change, iterations, move)
-    if monitor.by_holdout and context.holdout is not None:
-        monitor.record_holdout_cost(block, context.holdout.cost(block, context.objective))
 
 
 def best_result(
@@ -104,10 +93,10 @@ def best_result(
         if context.is_mdl_search and ended == CONVERGED:
             trimmed = block.with_factors(atoms, codes)
             if n_cleared := trim(trimmed, context.objective):
-                record_state(context, trimmed, Change(atoms=n_cleared), 0, "trim")
+                context.record(trimmed, Change(atoms=n_cleared), 0, "trim")
             better = drop_useless(trimmed if monitor.best is not best else block, context.objective, monitor.min_atoms)
             if better is not None:
-                record_state(context, better, Change(), 0, "drop")
+                context.record(better, Change(), 0, "drop")
             if monitor.best is not best:
                 return best_result(context, trimmed, coder, ended)
             margins = context.margins
@@ -116,7 +105,7 @@ def best_result(
                 (atoms, codes), (bias, wrong) = block.factors(), context.objective.settled_bias(block)
                 block = block.with_factors(atoms, codes, bias)
                 length = monitor.codelength(block, wrong, bias)
-                record_state(context, block, Change(), 0, "drop")
+                context.record(block, Change(), 0, "drop")
         is_limited = context.is_mdl_search and context.objective.residual_limit > 0
         if is_limited:
             block = uncode_within_limit(block, context.objective.residual_limit, monitor.settles_bias)
@@ -173,7 +162,7 @@ def stopped_result(
     """Return the best state of a search that was cut off; after (another) Ctrl-C, without sorting its atoms."""
     best = context.monitor.best
     try:
-        block = None if best is None or not is_sorted else context.block(best.atoms, best.codes, best.bias)
+        block = None if best is None or not is_sorted else context.block_of(best)
         return best_result(context, block, coder, ended, remembers)
     except (KeyboardInterrupt, MemoryError):
         return best_result(context, None, coder, ended)

@@ -180,7 +180,7 @@ class Plan:
     least_gain: float  # smaller gains do not count; a share of what is saved or of what is left, whichever is less
     n_fits: int  # times that the users and the bits of a new atom are chosen in turn
     by_beam: bool  # polish by beam
-    shakes: int  # perturbations: atoms are dropped at random and others grown
+    perturbations: int  # in the end: atoms are dropped at random and others grown
     fewest: int = 0  # atoms, in the end
     most: int | None = None
     left_out: frozenset[str] = frozenset()  # moves not made, to measure what each contributes
@@ -200,7 +200,7 @@ _FAST = Plan(
     least_gain=2e-3,
     n_fits=1,
     by_beam=False,
-    shakes=0,
+    perturbations=0,
 )
 PLANS = {
     "fast": _FAST,
@@ -211,7 +211,7 @@ PLANS = {
         least_gain=5e-4,
         n_fits=2,
         by_beam=True,
-        shakes=3,
+        perturbations=3,
         fixed_rank=FixedRankBudget(effort=6),
     ),
 }

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from itertools import islice
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -34,12 +33,11 @@ from ...parallel import OutOfTime, Workers
 from ...sparse_bits import Bits, SparseBits
 from ..context import HoldOut, SearchContext
 from ..finish import best_result, finish, stopped_result
-from ..journal import StepRecord, snapshot_of
 from ..mdl_search import go_on, search_mdl
-from ..monitor import CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, CostedState, SearchMonitor, SearchResult, Snapshot
+from ..monitor import CONVERGED, MAX_MEMORY, MAX_TIME, SearchMonitor, SearchResult
 from ..params import SearchParams
+from ..states import State
 from .column_groups import can_count_pairs, column_groups, groups_of_pairs, related_columns, runs_of_regions
-from .journal import WindowJournal
 from .window import Window, divided, joined
 
 Item = TypeVar("Item")
@@ -106,8 +104,6 @@ class WindowSearch:
         Compares states where the table is a sample of the rows.
     margins : Margins, optional
         Atoms that these explain are dropped in the end.
-    journal : WindowJournal, optional
-        Keeps what finished tasks found.
     """
 
     def __init__(
@@ -120,10 +116,9 @@ class WindowSearch:
         random: np.random.Generator,
         holdout: HoldOut | None = None,
         margins: Margins | None = None,
-        journal: WindowJournal | None = None,
     ) -> None:
         self.table, self.params, self.monitor, self.random = table, params, monitor, random
-        self.holdout, self.margins, self.journal = holdout, margins, journal or WindowJournal()
+        self.holdout, self.margins = holdout, margins
         self.objective = replace(objective, n_features=table.n_cols)  # of all columns
         self.workers = workers
         self.windows: list[Window] = []
@@ -145,7 +140,6 @@ class WindowSearch:
             self._search()
             while self._join():
                 pass
-            self._take_earlier(must_stop=self._ended() not in (CONVERGED, MAX_ITER))
             parts = [*self._map(self._result_of, self._described(), lambda window: window.random is not None, 1.0)]
             ended = self._ended()
             return ended, self._assembled(parts, ended)
@@ -163,10 +157,7 @@ class WindowSearch:
         """Return the best state so far of a search that was cut off, or None; other threads may be given for this."""
         self.workers = replace(workers or self.workers, deadline=float("inf"))
         if not self.windows:
-            if not self.journal.has_stopped:
-                return None
-            self._divide()
-        self._take_earlier(must_stop=True)
+            return None
         windows = self._described()
         try:
             parts = [*self.workers.map_tasks(lambda _, window: self._stopped_part(window, ended), windows)]
@@ -185,10 +176,8 @@ class WindowSearch:
         """Divide the columns into windows, of which nothing is known yet."""
         table, tuning = self.table, self.params.plan.windows
         if isinstance(table, SparseBits):
-            # Windows that were kept have these groups: they are found, however long it takes.
-            workers = Workers() if self.journal.has_stopped else self.workers
             try:
-                groups = related_columns(table, tuning.max_related, workers.check_deadline)
+                groups = related_columns(table, tuning.max_related, self.workers.check_deadline)
             except OutOfTime:  # nothing is known to be related, and no window is searched
                 groups = []
         elif self.params.regions is not None:
@@ -216,8 +205,8 @@ class WindowSearch:
         table, m = self.table, len(columns)
         empty = BitMatrix.zeros(0, m), BitMatrix.zeros(table.n_rows, 0), BitMatrix.zeros(1, m)
         length = Codelength(int(self._bits[columns].sum()), 0, 0)
-        best = Snapshot(*empty, length, self._ones[columns], self._known[columns])
-        return Window(columns, best, int(self._costs[columns].sum()), None)
+        cost = int(self._costs[columns].sum())
+        return Window(columns, State(cost, *empty, self._ones[columns], length), cost, None)
 
     def _search(self) -> None:
         """Search each window."""
@@ -301,32 +290,6 @@ class WindowSearch:
             return self.windows
         return [part for window in self.windows for part in divided(window, self._without_model) if len(part.columns)]
 
-    def _take_earlier(self, must_stop: bool) -> None:
-        """Take the windows of an earlier search that had to stop, if they are better; keep these, if this one must."""
-        earlier = self.journal.load_stopped(self._restored)
-        if earlier is not None and sum(window.cost for window in earlier) < self.best_cost:
-            self._add(earlier, 0, len(self.windows))
-        elif must_stop:
-            self.journal.save_stopped(self.windows)
-
-    def _restored(self, record: StepRecord) -> list[Window]:
-        """Return the windows of a record: for each, whether it has a state, how many groups of columns, and which."""
-        numbers, states = iter(record.numbers), iter(record.states)
-        members = [(has_state, [*islice(numbers, next(numbers, 0))]) for has_state in numbers]
-        if sorted(group for _, groups in members for group in groups) != [*range(len(self._groups))]:
-            raise ValueError("its windows do not have the columns of the table")
-        if sum(has_state for has_state, _ in members) != len(record.states):
-            raise ValueError("it has more or fewer states than windows")
-        return [self._restored_window(next(states) if has_state else None, groups) for has_state, groups in members]
-
-    def _restored_window(self, state: CostedState | None, groups: list[int]) -> Window:
-        """Return a window of groups of columns, with a state that was kept."""
-        window = replace(joined([self._groups[group] for group in groups]), ended=MAX_TIME)
-        if state is None:
-            return window
-        context, _ = self._context_of(window)
-        return replace(window, best=snapshot_of(context, state), cost=state.cost)
-
     # Tasks: each has a window of its own.
 
     def _searched(self, window: Window, share: Share) -> Window:
@@ -350,10 +313,12 @@ class WindowSearch:
     def _by_stretches(self, window: Window) -> Window:
         """Return a window with what its state costs if atoms are described by stretches."""
         context, _ = self._context_of(window)
-        best = snapshot_of(context, CostedState(0, window.best.atoms, window.best.codes, window.best.bias))
-        cost = context.monitor.cost(_block_of(window, context), best.codelength)
+        block = _block_of(window, context)
+        length = context.monitor.codelength(block, block.wrong(), block.bias)
+        cost = context.monitor.cost(block, length)
         if context.holdout is not None:
-            cost = context.holdout.cost(_block_of(window, context), context.objective)
+            cost = context.holdout.cost(block, context.objective)
+        best = window.best._replace(cost=cost, wrong=block.wrong(), codelength=length)
         return replace(window, best=best, cost=cost)
 
     def _joined(self, windows: list[Window], share: Share) -> Window:
@@ -386,7 +351,7 @@ class WindowSearch:
             context, _ = self._context_of(window, share, by_stretches)
             return self._after(window, context, lambda: search(window, context))
 
-        return self.journal.kept(move, window, run, lambda: self._context_of(window, share, by_stretches)[0])
+        return run(window)
 
     def _search_columns(self, window: Window, context: SearchContext) -> SearchResult:
         """Search the columns of a window."""
@@ -454,7 +419,7 @@ class WindowSearch:
             saved=nothing,
             ones=self._ones[window.columns],
             missed=np.where(bias, 0, best.wrong),
-            known=None if self.table.unknown is None else best.n_known,
+            known=None if self.table.unknown is None else self._known[window.columns],
             complete=nothing,
             lacking=nothing,
             atom_known=nothing,
@@ -552,7 +517,13 @@ class WindowSearch:
         for sign, changed in ((-1, self.windows[replaced]), (1, windows)):
             for window in changed:
                 length = window.best.codelength
-                parts = window.best.atoms.n_rows, window.best.wrong_bits, length.errors, length.codes, length.atoms
+                parts = (
+                    window.best.atoms.n_rows,
+                    int(window.best.wrong.sum()),
+                    length.errors,
+                    length.codes,
+                    length.atoms,
+                )
                 self._sums += sign * np.array(parts)
         self.windows[replaced] = windows
 

@@ -12,7 +12,8 @@ from scipy.sparse import block_diag
 
 from ...bits import BitMatrix, stack_rows
 from ...engine.codelength import Codelength
-from ..monitor import CONVERGED, Snapshot
+from ..monitor import CONVERGED
+from ..states import State
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +21,7 @@ class Window:
     """Some columns of the table, and the best state that was found of them."""
 
     columns: NDArray[np.intp]
-    best: Snapshot
+    best: State
     cost: int
     random: np.random.Generator | None  # None for columns that are not searched
     ended: str = CONVERGED
@@ -41,18 +42,19 @@ def joined(windows: Sequence[Window]) -> Window:
     states = [window.best for window in windows]
     columns = np.concatenate([window.columns for window in windows])
     order, lengths = np.argsort(columns), [state.codelength for state in states]
-    best = Snapshot(
+    cost = sum(window.cost for window in windows)
+    best = State(
+        cost,
         BitMatrix.from_sparse(block_diag([state.atoms.to_sparse() for state in states], "csr")).take_columns(order),
         stack_rows([state.codes.T for state in states], states[0].codes.n_rows).T,
         stack_rows([state.bias.T for state in states], 1).T.take_columns(order),
-        Codelength(*(sum(getattr(length, part) for length in lengths) for part in ("errors", "codes", "atoms"))),
         np.concatenate([state.wrong for state in states])[order],
-        np.concatenate([state.n_known for state in states])[order],
+        Codelength(*(sum(getattr(length, part) for length in lengths) for part in ("errors", "codes", "atoms"))),
     )
     return Window(
         columns=columns[order],
         best=best,
-        cost=sum(window.cost for window in windows),
+        cost=cost,
         random=windows[0].random,
         ended=next((window.ended for window in windows if window.ended != CONVERGED), CONVERGED),
         groups=tuple(group for window in windows for group in window.groups),
@@ -63,12 +65,12 @@ def divided(window: Window, without_model: Callable[[NDArray[np.intp]], Window])
     """Return a window with the columns that the state of another one describes, and one with the others."""
     best, length = window.best, window.best.codelength
     kept, rest = np.flatnonzero(window.described), without_model(window.columns[~window.described])
-    state = Snapshot(
+    state = State(
+        window.cost - rest.cost,
         best.atoms.take_columns(kept),
         best.codes,
         best.bias.take_columns(kept),
-        replace(length, errors=length.errors - rest.best.codelength.errors),
         best.wrong[kept],
-        best.n_known[kept],
+        replace(length, errors=length.errors - rest.best.codelength.errors),
     )
     return replace(window, columns=window.columns[kept], best=state, cost=window.cost - rest.cost), rest
