@@ -16,7 +16,6 @@ from bitatoms.engine.block import Block
 from bitatoms.engine.coding import coding_rule
 from bitatoms.parallel import Workers
 from bitatoms.search import paper as module
-from bitatoms.search.journal import Loop, Progress
 from bitatoms.search.monitor import SearchMonitor
 from bitatoms.search.paper import LearningMethod, SelectionLimits, forward_selection
 from support.strategies import SEEDS, matrices, random_bits
@@ -111,13 +110,6 @@ def test_a_round_that_is_as_short_as_the_shortest_is_a_failure(monkeypatch):
     block, method = SimpleNamespace(n_atoms=0), SimpleNamespace(rule=None)
     forward_selection(block, method, SelectionLimits(2, None), monitor, None)
     assert [row.bits for row in monitor.history] == [9, 8, 7, 7, 7]
-
-
-@pytest.mark.parametrize(("is_cut", "ended"), [(0, "converged"), (1, "max_iter")])
-def test_a_resumed_selection_knows_whether_an_earlier_round_was_cut_off(is_cut, ended):
-    monitor, block, method = SearchMonitor(by_codelength=True), SimpleNamespace(n_atoms=3), None
-    resumed = Loop(Progress([], (1, is_cut)))
-    assert forward_selection(block, method, SelectionLimits(1, None), monitor, None, resumed) == ended
 
 
 @pytest.fixture(scope="module")

@@ -94,26 +94,29 @@ def best_start(search: MdlSearch, first: Block | None = None) -> Block:
         only_empty = search.regrows and search.data.n_rows >= search.tuning.min_explained_rows
         is_start = (search.plan.from_look and not only_empty) or first is not None
         first_states = partial(_first_states, first=first, is_start=is_start)
-        ordinary, linear = map(call, search.steps([first_states, _linear_states]))
+        with search.steps([first_states, _linear_states]) as steps:
+            ordinary, linear = map(call, steps)
         del first, first_states  # a block takes memory
         solved = linear
         if not ordinary or not search.should_stop():
             starts = [] if _explains(search, linear, ordinary) else _spread_starts(search, only_empty)
             nmf_states = _no_states if linear or only_empty else _nmf_states
-            *spread_states, nmf = map(call, search.steps([*starts, nmf_states]))
+            with search.steps([*starts, nmf_states]) as steps:
+                *spread_states, nmf = map(call, steps)
             ordinary += chain(*spread_states)
-            (cycle,) = map(call, search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)]))
-            solved = solved + cycle
+            with search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)]) as steps:
+                solved = [*linear, *chain(*map(call, steps))]
     finalists = _finalists(search, ordinary, solved)
     search.keep(finalists)
-    steps = search.steps([partial(MdlSearch.continued, state=state) for state in finalists])
-    continued = [*chain.from_iterable(map(call, steps))]
+    with search.steps([partial(MdlSearch.continued, state=state) for state in finalists]) as steps:
+        continued = [*chain.from_iterable(map(call, steps))]
     if search.objective.algebra == "or":  # under XOR, a refined state can be far better
         limit = search.tuning.refined_max_cost * min(state.cost for state in continued)
         continued = [state for state in continued if state.cost <= limit]
     search.keep(continued)
-    steps = search.steps([partial(_refined, state=state) for state in continued])
-    block = search.go_back(min(chain.from_iterable(map(call, steps)), key=lambda state: state.cost))
+    with search.steps([partial(_refined, state=state) for state in continued]) as steps:
+        best = min(chain.from_iterable(map(call, steps)), key=lambda state: state.cost)
+    block = search.go_back(best)
     return search.regrow(block) if search.regrows and search.allows("regrow") else block
 
 

@@ -6,8 +6,8 @@ result is the best state seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain, repeat
@@ -97,54 +97,61 @@ class MdlSearch:
         seeds: list[Any] = self.random.bit_generator.seed_seq.spawn(n_steps)  # type: ignore[attr-defined]
         return seeds
 
+    @contextmanager
     def steps(
         self, makes: Sequence[Step], seeds: Sequence[np.random.SeedSequence] | None = None
-    ) -> Generator[Callable[[], list[State]]]:
-        """Yield steps that do not depend on each other, each to be called for its states before the next is taken.
+    ) -> Iterator[Iterator[Callable[[], list[State]]]]:
+        """Make steps that do not depend on each other: iterate over them, and call each one for its states.
 
         Several are made at once if threads are idle. Those after one that ends the search return nothing.
         """
-        seeds, monitor = self.seeds(len(makes)) if seeds is None else seeds, self.context.monitor
-        n_steps, n_made = min(len(makes), len(seeds)), 0
+        seeds = self.seeds(len(makes)) if seeds is None else seeds
         waiting: dict[int, MdlSearch] = {}  # branches that are not live, until their moves are taken
-
-        def make_apart(number: int, workers: Workers, stop_after: int | None = None) -> list[State]:
-            stopping = StoppingRule(monitor.branch(stop_after), self.stopping.rounds_left)
-            waiting[number] = self._branch(seeds[number], workers, stopping)
-            return makes[number](waiting[number])
 
         def make(workers: Workers, number: int, is_live: bool) -> Callable[[], list[State]]:
             if is_live:
                 return partial(makes[number], self._branch(seeds[number], workers, self.stopping))
             return partial(list, make_apart(number, workers))
 
-        tasks = in_order(self.context.workers, make, n_steps, at_once(self.data.n_rows * self.data.n_cols))
-        with closing(tasks):
-            try:
-                for number, step in enumerate(tasks):
-                    if number in waiting:
-                        allowed = self.stopping.rounds_left
-                        if allowed is not None and waiting[number].stopping.n_rounds >= allowed:
-                            step = partial(list, make_apart(number, self.context.workers))
-                        n_taken = monitor.take_rounds(waiting[number].context.monitor.history)
-                        if monitor.stop_reason == "callback":
-                            step = partial(list, make_apart(number, self.context.workers, n_taken))
-                            monitor.take_rounds(waiting[number].context.monitor.history[n_taken:])
-                        branch = waiting.pop(number)
-                        self.stopping.take_rounds(branch.stopping.n_rounds)
-                        monitor.take_best(branch.context.monitor)
-                    yield step
-                    n_made += 1
-                    if self.should_stop():
-                        break
-            except GeneratorExit:  # the others are not wanted
-                raise
-            except BaseException:  # the best state of a search that is cut off may be in any branch
-                tasks.close()
-                for _, branch in sorted(waiting.items()):
-                    monitor.take_best(branch.context.monitor)
-                raise
-        yield from repeat(list, n_steps - n_made)
+        def make_apart(number: int, workers: Workers, stop_after: int | None = None) -> list[State]:
+            stopping = StoppingRule(self.context.monitor.branch(stop_after), self.stopping.rounds_left)
+            waiting[number] = self._branch(seeds[number], workers, stopping)
+            return makes[number](waiting[number])
+
+        n_steps, n_cells = min(len(makes), len(seeds)), self.data.n_rows * self.data.n_cols
+        try:
+            with closing(in_order(self.context.workers, make, n_steps, at_once(n_cells))) as tasks:
+                yield self._taken(tasks, n_steps, waiting, make_apart)
+        except BaseException:  # the best state of a search that is cut off may be in any branch
+            for _, branch in sorted(waiting.items()):
+                self.context.monitor.take_best(branch.context.monitor)
+            raise
+
+    def _taken(
+        self,
+        tasks: Iterable[Callable[[], list[State]]],
+        n_steps: int,
+        waiting: dict[int, MdlSearch],
+        make_apart: Callable[..., list[State]],
+    ) -> Iterator[Callable[[], list[State]]]:
+        """Yield steps in order, after adding the moves of those that are made already to the history."""
+        monitor, workers = self.context.monitor, self.context.workers
+        for number, step in enumerate(tasks):
+            if number in waiting:
+                allowed = self.stopping.rounds_left
+                if allowed is not None and waiting[number].stopping.n_rounds >= allowed:
+                    step = partial(list, make_apart(number, workers))
+                n_taken = monitor.take_rounds(waiting[number].context.monitor.history)
+                if monitor.stop_reason == "callback":
+                    step = partial(list, make_apart(number, workers, n_taken))
+                    monitor.take_rounds(waiting[number].context.monitor.history[n_taken:])
+                branch = waiting.pop(number)
+                self.stopping.take_rounds(branch.stopping.n_rounds)
+                monitor.take_best(branch.context.monitor)
+            yield step
+            if self.should_stop():
+                yield from repeat(list, n_steps - number - 1)
+                break
 
     def _branch(self, seed: np.random.SeedSequence, workers: Workers, stopping: StoppingRule) -> MdlSearch:
         """Return the part of this search that makes a step, with these random numbers, threads and limits."""
@@ -161,7 +168,7 @@ class MdlSearch:
         left = self.seeds(n_times)
         while left and not self.should_stop():
             makes = [partial(MdlSearch.perturb, state=state)] * self.context.workers.n_threads
-            with closing(self.steps(makes, left)) as steps:
+            with self.steps(makes, left) as steps:
                 for found in chain.from_iterable(map(call, steps)):
                     left = left[1:]
                     if found.cost < state.cost:
