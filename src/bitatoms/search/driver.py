@@ -32,8 +32,7 @@ from ..sparse_bits import Bits, SparseBits, packed
 from .anytime import breed_mdl
 from .branches import at_once
 from .context import HoldOut, SearchContext
-from .exact_cover import remove_forbidden
-from .finish import best_result, beyond_chance, finish, stopped_result
+from .finish import best_result, beyond_chance, finish, remove_forbidden, stopped_result
 from .fixed_rank import search_fixed_rank
 from .journal import Scope, StartJournal, StepStore
 from .mdl_search import search_mdl

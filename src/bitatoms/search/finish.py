@@ -179,6 +179,26 @@ def stopped_result(
         return best_result(context, None, coder, ended)
 
 
+def remove_forbidden(context: SearchContext) -> None:
+    """Record the best state without the uses of atoms that add forbidden ones, if it has such uses.
+
+    A search adds them to miss fewer ones, where these cost a lot, or if it is cut short.
+    """
+    costs, best = context.objective.costs, context.monitor.best
+    if costs is None or best is None or not costs.forbidden.size:
+        return
+    block = context.block(best.atoms, best.codes, best.bias)
+    if not block.added()[np.isinf(costs.added)].any():
+        return
+    data, atoms, codes = block.data(), block.atoms(), block.codes().to_dense()
+    ones = data.words if data.unknown is None else data.words | data.unknown.words
+    for k, atom in enumerate(atoms.words):
+        codes[(~ones & costs.forbidden & atom).any(axis=1), k] = 0
+    is_used = codes.any(axis=0)
+    block = block.with_factors(atoms[is_used], BitMatrix.from_dense(codes[:, is_used]))
+    record_state(context, block, Change(), 0, "drop")
+
+
 def uncode_within_limit(block: Block, limit: int, settles_bias: bool = True) -> Block:
     """Return the block without the codes of rows that have at most ``limit`` ones less the bias, and a settled bias.
 

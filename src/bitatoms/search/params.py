@@ -5,7 +5,6 @@ Costs of errors as users pass them: one cost, one per column, or by name or inde
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -173,7 +172,7 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
     by_codelength = by_mdl or has_costs if given["objective"] == "auto" else given["objective"] == "codelength"
     _check_together(given, by_mdl, by_codelength)
     if has_costs:
-        check_costs(given, by_mdl, by_codelength)
+        check_costs(given, by_codelength)
     # The anytime search has no limit of rounds, unless the user sets one.
     is_anytime = search == "anytime" and given["max_iter"] == declaration("max_iter")[1].default
     max_rounds = _NO_LIMIT if is_anytime else given["max_iter"]
@@ -325,7 +324,7 @@ def is_neutral(cost: Any) -> bool:
     return bool((_numbers(cost) == 1).all())
 
 
-def check_costs(given: dict[str, Any], by_mdl: bool, by_codelength: bool) -> None:
+def check_costs(given: dict[str, Any], by_codelength: bool) -> None:
     """Raise an error for parameters that exclude costs of errors, of which there are some."""
     cost = Parameter(next(name for name in (_ADDED, _MISSED) if not is_neutral(given[name])))
     if given["algebra"] == "xor":
@@ -336,23 +335,6 @@ def check_costs(given: dict[str, Any], by_mdl: bool, by_codelength: bool) -> Non
     if given["search"] == "paper" or not by_codelength:
         other = ("search", "paper") if given["search"] == "paper" else ("objective", "errors")
         raise InputError(cost, " requires the codelength as objective; ", Parameter(*other), " does not know costs")
-    if np.isinf(_numbers(given[_MISSED])).any():
-        is_set = {
-            "n_components": not by_mdl,
-            "max_components": given["max_components"] is not None,
-            "max_atoms_per_sample": given["max_atoms_per_sample"] is not None,
-            "residual_limit": given["residual_limit"] > 0,
-            "fixed_atoms": given["fixed_atoms"] is not None,
-            "max_features_per_atom": given["max_features_per_atom"] is not None,
-            "min_samples_per_atom": given["min_samples_per_atom"] is not None,
-            "apart": bool(given["apart"]),
-            "together": bool(given["together"]),
-        }
-        if limits := [name for name, value in is_set.items() if value]:
-            raise InputError(
-                Parameter(_MISSED, math.inf), " takes as many atoms as there are ones to explain, and excludes ",
-                Parameter(limits[0]), "; pass a large finite cost instead",
-            )  # fmt: skip
 
 
 def costs_of_columns(missed: Any, added: Any, header: Header) -> ErrorCosts | None:
