@@ -28,7 +28,7 @@ from ..kernels.structs import Rule
 from ..model.result import Factorization
 from ..sparse_bits import SparseBits
 from .context import SearchContext
-from .monitor import CONVERGED, SearchResult
+from .monitor import CONVERGED, SearchMonitor, SearchResult, Snapshot
 from .moves.drop import are_by_chance, drop_useless, savings
 from .moves.sweep import gain_of_sample, sweep
 from .moves.trim import trim
@@ -92,79 +92,87 @@ def best_result(
     ``block`` is the last state, which often is the best one too. Without it the atoms keep their order. Unless it
     ``remembers`` codes that are hard to find, rows need not be coded again.
     """
-    monitor, best = context.monitor, context.monitor.best
+    monitor, best, objective = context.monitor, context.monitor.best, context.objective
     if best is None:
         return None
-    atoms, codes, bias, length, wrong = best.atoms, best.codes, best.bias, best.codelength, best.wrong
-    saved = remembered = None
-    statistics: dict[str, Any] = {}
-    if block is not None:
-        if block.factors() != (atoms, codes) or block.bias != best.bias:
-            block = block.with_factors(atoms, codes, best.bias)
-        if context.is_mdl_search and ended == CONVERGED:
-            trimmed = block.with_factors(atoms, codes)
-            if n_cleared := trim(trimmed, context.objective):
-                record_state(context, trimmed, Change(atoms=n_cleared), 0, "trim")
-            better = drop_useless(trimmed if monitor.best is not best else block, context.objective, monitor.min_atoms)
-            if better is not None:
-                record_state(context, better, Change(), 0, "drop")
-            if monitor.best is not best:
-                return best_result(context, trimmed, coder, ended)
-            margins = context.margins
-            if margins and block.n_atoms and are_by_chance(block, context.objective, margins):
-                block = context.block(atoms[:0])
-                (atoms, codes), (bias, wrong) = block.factors(), context.objective.settled_bias(block)
-                block = block.with_factors(atoms, codes, bias)
-                length = monitor.codelength(block, wrong, bias)
-                record_state(context, block, Change(), 0, "drop")
-        is_limited = context.is_mdl_search and context.objective.residual_limit > 0
-        if is_limited:
-            block = uncode_within_limit(block, context.objective.residual_limit, monitor.settles_bias)
-            codes, bias, wrong = block.codes(), block.bias, block.wrong()
-            length = monitor.codelength(block, wrong, block.bias)
-        if (monitor.min_atoms or is_limited) and not block.in_use().all():  # fewer are of use than were asked for
-            block.discard(~block.in_use())
-            (atoms, codes), length = block.factors(), monitor.codelength(block, wrong, block.bias)
-        by_codelength = replace(context.objective, by_codelength=True, share=1.0)
-        saved = savings(block, by_codelength, monitor.settles_bias)
-        order = np.argsort(-saved, kind="stable")
-        atoms, codes, saved = atoms[order], codes.T[order].T, saved[order]
-        if coder in PRICED_CODERS and remembers:
-            remembered = hard_codes(block, context.objective.rule(block))
-            remembered = remembered and remembered.T[order].T
-        statistics = described(block, atoms, bias)
-    return Factorization(
-        atoms=atoms,
-        codes=codes,
-        bias=bias.to_dense()[0],
-        algebra=monitor.algebra,
-        codelength=length,
-        history=tuple(monitor.history),
-        wrong=wrong,
-        ended=ended,
-        coder=coder,
-        objective="codelength" if monitor.by_codelength else "errors",
-        saved=saved,
-        remembered=remembered,
-        **statistics,
+    if block is None:
+        return result_of_state(best, monitor, coder, ended)
+    if block.factors() != (best.atoms, best.codes) or block.bias != best.bias:
+        block = block.with_factors(best.atoms, best.codes, best.bias)
+    if context.is_mdl_search and ended == CONVERGED:
+        trimmed = block.with_factors(*block.factors())
+        if n_cleared := trim(trimmed, objective):
+            record_state(context, trimmed, Change(atoms=n_cleared), 0, "trim")
+        better = drop_useless(trimmed if monitor.best is not best else block, objective, monitor.min_atoms)
+        if better is not None:
+            record_state(context, better, Change(), 0, "drop")
+        if monitor.best is not best:
+            return best_result(context, trimmed, coder, ended)
+        if context.margins and block.n_atoms and are_by_chance(block, objective, context.margins):
+            block = context.block(best.atoms[:0])
+            block = block.with_factors(*block.factors(), objective.settled_bias(block)[0])
+            record_state(context, block, Change(), 0, "drop")
+    is_limited = context.is_mdl_search and objective.residual_limit > 0
+    if is_limited:
+        block = uncode_within_limit(block, objective.residual_limit, monitor.settles_bias)
+    if (monitor.min_atoms or is_limited) and not block.in_use().all():  # fewer are of use than were asked for
+        block.discard(~block.in_use())
+    return result_of_block(block, objective, monitor, coder, ended, remembers=remembers)
+
+
+def result_of_block(
+    block: Block,
+    objective: Objective,
+    monitor: SearchMonitor,
+    coder: str,
+    ended: str,
+    n_fixed: int = 0,
+    remembers: bool = True,
+) -> Factorization:
+    """Return a state as a result: its first ``n_fixed`` atoms, then the others in order of the bits they save."""
+    saved = savings(block, replace(objective, by_codelength=True, share=1.0), monitor.settles_bias)
+    order = np.append(np.arange(n_fixed), n_fixed + np.argsort(-saved[n_fixed:], kind="stable"))
+    (atoms, codes), wrong, data = block.factors(), block.wrong(), block.data()
+    atoms, codes = atoms[order], codes.T[order].T
+    remembered = hard_codes(block, objective.rule(block)) if coder in PRICED_CODERS and remembers else None
+    members = count_members(data, atoms, block.workers, block.bias)
+    if block.rest is not None:
+        members = sum_members((members, count_members_in_rest(block.rest, atoms, block.bias)))
+    length = monitor.codelength(block, wrong, block.bias)
+    return result_of_state(
+        Snapshot(atoms, codes, block.bias, length, wrong, block.n_known),
+        monitor,
+        coder,
+        ended,
+        saved=saved[order],
+        remembered=remembered and remembered.T[order].T,
+        ones=data.column_weights() + (block.rest.ones if block.rest else 0),
+        missed=block.missed(data),
+        known=None if block.unknown is None else block.n_known,
+        complete=members.complete,
+        lacking=members.lacking,
+        atom_known=None if block.unknown is None else members.atom_known,
+        rows_hash=hash_rows(data),
     )
 
 
-def described(block: Block, atoms: BitMatrix, bias: BitMatrix) -> dict[str, Any]:
-    """Return what a result states about the rows of a block; its atoms in the order of the result, and its bias."""
-    data, known = block.data(), None if block.unknown is None else block.n_known
-    members = count_members(data, atoms, block.workers, bias)
-    if block.rest is not None:
-        members = sum_members((members, count_members_in_rest(block.rest, atoms, bias)))
-    return {
-        "ones": data.column_weights() + (block.rest.ones if block.rest else 0),
-        "missed": block.missed(data),
-        "known": known,
-        "complete": members.complete,
-        "lacking": members.lacking,
-        "atom_known": None if known is None else members.atom_known,
-        "rows_hash": hash_rows(data),
-    }
+def result_of_state(
+    state: Snapshot, monitor: SearchMonitor, coder: str, ended: str, **statistics: Any
+) -> Factorization:
+    """Return a state, and what is known of its rows and atoms, as a result."""
+    return Factorization(
+        atoms=state.atoms,
+        codes=state.codes,
+        bias=state.bias.to_dense()[0],
+        algebra=monitor.algebra,
+        codelength=state.codelength,
+        history=tuple(monitor.history),
+        wrong=state.wrong,
+        ended=ended,
+        coder=coder,
+        objective="codelength" if monitor.by_codelength else "errors",
+        **statistics,
+    )
 
 
 def stopped_result(
