@@ -10,7 +10,7 @@ from bitatoms.engine.codelength import Codelength, string_bits
 from bitatoms.search.monitor import Snapshot, cut_off
 from bitatoms.search.params import resolve
 from bitatoms.search.windows import driver as windows
-from bitatoms.search.windows.window import Window, divided, joined
+from bitatoms.search.windows.window import Window, joined, without
 from support.clock import WorkClock, allowed
 from support.faults import ctrl_c_when
 from support.plans import use_small_budget, use_windows
@@ -215,17 +215,12 @@ def window_of(columns, n_rows, n_atoms, seed, bias=False, known=False):
 
 
 def without_model_of(window):
-    """Return a function that makes windows without a model of some columns of this one."""
-
-    def without_model(columns):
-        at, best = np.flatnonzero(np.isin(window.columns, columns)), window.best
-        n_known = best.n_known[at]
-        bits = int(string_bits(n_known, best.wrong[at]).sum())
-        shapes = (0, len(at)), (best.codes.n_rows, 0), (1, len(at))
-        state = Snapshot(*(BitMatrix.zeros(*s) for s in shapes), Codelength(bits, 0, 0), best.wrong[at], n_known)
-        return Window(columns, state, bits, None)
-
-    return without_model
+    """Return a window without a model of the columns of this one that its state does not describe."""
+    at, best = np.flatnonzero(~window.described), window.best
+    bits = int(string_bits(best.n_known[at], best.wrong[at]).sum())
+    shapes = (0, len(at)), (best.codes.n_rows, 0), (1, len(at))
+    state = Snapshot(*(BitMatrix.zeros(*s) for s in shapes), Codelength(bits, 0, 0), best.wrong[at], best.n_known[at])
+    return Window(window.columns[at], state, bits, None)
 
 
 def columns_of(window):
@@ -241,7 +236,8 @@ def columns_of(window):
 @pytest.mark.parametrize("known", [False, True])
 def test_a_divided_window_joined_again_is_the_same(n_atoms, bias, known):
     window = window_of(np.arange(100, 31, -1), 30, n_atoms, 3, bias, known)
-    part, rest = divided(window, without_model_of(window))
+    rest = without_model_of(window)
+    part = without(window, rest)
     assert part.described.all()
     assert not rest.described.any()
     assert (part.cost + rest.cost, part.best.codelength.atoms) == (window.cost, window.best.codelength.atoms)

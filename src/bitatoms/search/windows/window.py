@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -59,10 +59,9 @@ def joined(windows: Sequence[Window]) -> Window:
     )
 
 
-def divided(window: Window, without_model: Callable[[NDArray[np.intp]], Window]) -> tuple[Window, Window]:
-    """Return a window with the columns that the state of another one describes, and one with the others."""
-    best, length = window.best, window.best.codelength
-    kept, rest = np.flatnonzero(window.described), without_model(window.columns[~window.described])
+def without(window: Window, rest: Window) -> Window:
+    """Return a window without the columns that its state does not describe, which are those of another window."""
+    best, length, kept = window.best, window.best.codelength, np.flatnonzero(window.described)
     state = Snapshot(
         best.atoms.take_columns(kept),
         best.codes,
@@ -71,4 +70,4 @@ def divided(window: Window, without_model: Callable[[NDArray[np.intp]], Window])
         best.wrong[kept],
         best.n_known[kept],
     )
-    return replace(window, columns=window.columns[kept], best=state, cost=window.cost - rest.cost), rest
+    return replace(window, columns=window.columns[kept], best=state, cost=window.cost - rest.cost)
