@@ -37,7 +37,7 @@ from .fixed_rank import search_fixed_rank
 from .journal import Scope, StartJournal, StepStore
 from .mdl_search import search_mdl
 from .monitor import CALLBACK, CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, REASONS, SearchMonitor, SearchResult, cut_off
-from .paper import LearningMethod, SelectionLimits, forward_selection, learn
+from .paper import LearningMethod, forward_selection, learn
 from .params import SearchParams
 from .plan import AnytimeTuning
 from .starts.initial import distinct_rows, start_factors
@@ -370,8 +370,8 @@ def _search_once(context: SearchContext, params: SearchParams) -> SearchResult:
             _, *kept = loop.resumed.states[0]
             block = context.block(*kept)
         if params.n_components == "mdl":
-            limits = SelectionLimits(params.patience, params.max_components)
-            return SearchResult(block, forward_selection(block, method, limits, monitor, context.random, loop))
+            limits = params.patience, params.max_components
+            return SearchResult(block, forward_selection(block, method, *limits, monitor, context.random, loop))
         return SearchResult(block, learn(block, method, monitor, loop=loop))
 
 

@@ -119,15 +119,7 @@ class SearchParams:
         most = None if most is None else most - n_frozen
         if 0 in (wanted, most):
             return None
-        starts = self.plan.starts
-        if wanted != "mdl" and not self.plan.only_starts:
-            starts = (wanted, *(size for size in starts if size > wanted))
-        plan = replace(
-            self.plan,
-            starts=starts,
-            fewest=0 if wanted == "mdl" else wanted,
-            most=most if wanted == "mdl" else wanted,
-        )
+        plan = self.plan.for_atoms(wanted, most)
         return replace(self, n_components=wanted, max_components=most, plan=plan, fixed_atoms=None, limits=AtomLimits())
 
     @property
@@ -185,6 +177,7 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
         raise InputError(
             Parameter("start_components", start), " is greater than ", Parameter("max_components", max_components)
         )
+    plan = _plan(given, coder, start, max_rounds)
     return SearchParams(
         n_components=n_components,
         search=search,
@@ -203,7 +196,7 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
         max_atoms_per_sample=given["max_atoms_per_sample"],
         residual_limit=given["residual_limit"],
         max_iter=given["max_iter"],
-        plan=_plan(search, coder, n_components, start, max_components, given["patience"], max_rounds),
+        plan=plan if as_published else plan.for_atoms(n_components, max_components),
         max_time=_ANYTIME_SECONDS if is_anytime and given["max_time"] is None else given["max_time"],
         search_rows=given["search_rows"],
         callbacks=given["callbacks"],
@@ -275,30 +268,16 @@ def _start_components(start: int | None, as_published: bool, exact: bool, max_co
     return start if max_components is None else min(start, max_components)
 
 
-def _plan(
-    search: str,
-    coder: str,
-    n_components: Any,
-    start: int | None,
-    max_components: int | None,
-    patience: Any,
-    max_rounds: int,
-) -> Plan:
-    """Return the plan of the searches other than the paper's."""
-    plan = PLANS.get(search, PLANS["fast"])
-    fixed = None if n_components == "mdl" else n_components
-    starts = plan.starts if start is None else (start,)
-    if fixed is not None and start is None:
-        starts = (fixed, *(size for size in starts if size > fixed))
+def _plan(given: dict[str, Any], coder: str, start: int | None, max_rounds: int) -> Plan:
+    """Return the plan of the searches other than the paper's, for any number of atoms."""
+    plan = PLANS.get(given["search"], PLANS["fast"])
     return replace(
         plan,
-        starts=starts,
+        starts=plan.starts if start is None else (start,),
         only_starts=start is not None,
-        patience=plan.patience if patience == "auto" else patience,
+        patience=plan.patience if given["patience"] == "auto" else given["patience"],
         max_rounds=max_rounds,
         by_beam=coder == "beam",
-        fewest=0 if search == "paper" else fixed or 0,
-        most=None if search == "paper" else max_components if fixed is None else fixed,
     )
 
 

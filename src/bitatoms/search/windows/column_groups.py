@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix
+from ...bits import BitMatrix, count_ones
 from ...engine.codelength import string_bits
 from ...engine.margins import surprise
 from ...sparse_bits import SparseBits
@@ -83,12 +83,12 @@ def _runs(n_cols: int, width: int) -> list[Columns]:
 def _nearest_columns(sample: BitMatrix, probes: Columns, others: Columns) -> NDArray[np.intp]:
     """Return the other columns with which each probe is correlated most."""
     columns = sample.T.words
-    ones = np.bitwise_count(columns).sum(axis=1, dtype=np.int64)
+    ones = count_ones(columns)
     n = sample.n_rows
     deviations = np.sqrt(ones * (n - ones))
     nearest = np.empty((len(probes), min(_NEAREST, len(others) - 1)), np.intp)
     for i, probe in enumerate(probes):
-        both = np.bitwise_count(columns[others] & columns[probe]).sum(axis=1, dtype=np.int64)
+        both = count_ones(columns[others] & columns[probe])
         correlations = np.abs(n * both - ones[others] * ones[probe]) / (deviations[others] * deviations[probe])
         correlations[others == probe] = -1.0
         nearest[i] = others[np.argsort(-correlations, kind="stable")[: nearest.shape[1]]]
