@@ -641,6 +641,11 @@ def stack_rows(matrices: Iterable[BitMatrix], n_cols: int) -> BitMatrix:
     return BitMatrix.from_words(words, n_cols, False, unknown)
 
 
+def count_ones(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the number of ones in each row of words."""
+    return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+
+
 def either(first: BitMatrix | None, second: BitMatrix) -> BitMatrix:
     """Return the cells that are in the first mask, if there is one, or in the second."""
     if first is None:

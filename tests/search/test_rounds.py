@@ -45,9 +45,11 @@ def test_atoms_that_save_nothing_on_held_out_rows_are_dropped(algebra, fewest, n
     atoms = np.kron(np.eye(3, dtype=np.uint8), np.ones((1, 20), np.uint8))
     codes = random_bits(0, 400, 3, 0.3)
     rows = BitMatrix.from_dense(random_bits(1, 100, 1, 0.3) @ atoms[1:2])  # they use the second atom only
-    search = search_of(codes @ atoms, algebra, HoldOut(rows, 1000, Workers()), fewest=fewest)
+    tuning = replace(PLANS["fast"].mdl, min_holdout_rows=1)
+    search = search_of(codes @ atoms, algebra, HoldOut(rows, 1000, Workers()), fewest=fewest, mdl=tuning)
     block = search.context.block(BitMatrix.from_dense(atoms), BitMatrix.from_dense(codes))
-    assert search.drop_overfitted(block, search.holdout) == n_dropped
+    search.drop(block, every=True)
+    assert [row.move for row in search.context.monitor.history] == ["drop"] * bool(n_dropped)
     kept = [1] if n_dropped == 2 else [1, 2] if n_dropped else [0, 1, 2]
     np.testing.assert_array_equal(block.atoms().to_dense(), atoms[kept])
 

@@ -121,7 +121,6 @@ def test_what_was_asked_for_is_returned(result, params):
         (described(missed=np.full(M, 2)), asked(), "more ones are missed, or added"),
         (described(missed=np.zeros(M, np.int64), ones=np.full(M, N)), asked(), "more ones are missed, or added"),
         (described(bits_without=1), asked(), "bits without atoms, and not 1"),
-        (described(), asked(false_negative_cost=np.inf), "false_negative_cost forbids"),
         (described(ATOMS | [0, 0, 1, 0, 0]), asked(false_positive_cost=np.inf), "false_positive_cost forbids"),
         # Algebra and bias.
         (described(algebra="xor"), asked(), "the algebra is xor, and not or"),

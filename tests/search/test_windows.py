@@ -11,7 +11,7 @@ from bitatoms.search.monitor import cut_off
 from bitatoms.search.params import resolve
 from bitatoms.search.states import State
 from bitatoms.search.windows import driver as windows
-from bitatoms.search.windows.window import Window, divided, joined
+from bitatoms.search.windows.window import Window, joined, without
 from support.clock import WorkClock, allowed
 from support.faults import ctrl_c_when
 from support.plans import use_small_budget, use_windows
@@ -211,20 +211,16 @@ def window_of(columns, n_rows, n_atoms, seed, bias=False):
     bits = [string_bits(n_rows, wrong), string_bits(n_rows, codes.sum(axis=0)), string_bits(m, atoms.sum(axis=1))]
     length = Codelength(*(int(part.sum()) for part in bits))
     state = State(length.total, *map(BitMatrix.from_dense, (atoms, codes, signs)), wrong, length)
-    return Window(np.asarray(columns), state, length.total, np.random.default_rng(seed), groups=(seed,))
+    return Window(np.asarray(columns), state, np.random.default_rng(seed))
 
 
 def without_model_of(window):
-    """Return a function that makes windows without a model of some columns of this one."""
-
-    def without_model(columns):
-        at, best = np.flatnonzero(np.isin(window.columns, columns)), window.best
-        bits = int(string_bits(best.codes.n_rows, best.wrong[at]).sum())
-        shapes = (0, len(at)), (best.codes.n_rows, 0), (1, len(at))
-        state = State(bits, *(BitMatrix.zeros(*s) for s in shapes), best.wrong[at], Codelength(bits, 0, 0))
-        return Window(columns, state, bits, None)
-
-    return without_model
+    """Return a window without a model of the columns of this one that its state does not describe."""
+    at, best = np.flatnonzero(~window.described), window.best
+    bits = int(string_bits(best.codes.n_rows, best.wrong[at]).sum())
+    shapes = (0, len(at)), (best.codes.n_rows, 0), (1, len(at))
+    state = State(bits, *(BitMatrix.zeros(*s) for s in shapes), best.wrong[at], Codelength(bits, 0, 0))
+    return Window(window.columns[at], state, None)
 
 
 def columns_of(window):
@@ -239,14 +235,15 @@ def columns_of(window):
 @pytest.mark.parametrize("bias", [False, True])
 def test_a_divided_window_joined_again_is_the_same(n_atoms, bias):
     window = window_of(np.arange(100, 31, -1), 30, n_atoms, 3, bias)
-    part, rest = divided(window, without_model_of(window))
+    rest = without_model_of(window)
+    part = without(window, rest)
     assert part.described.all()
     assert not rest.described.any()
     assert (part.cost + rest.cost, part.best.codelength.atoms) == (window.cost, window.best.codelength.atoms)
     again = joined([part, rest])
     assert columns_of(again) == columns_of(window)
     assert (again.best.codelength, again.cost) == (window.best.codelength, window.cost)
-    assert (again.groups, again.random) == (window.groups, window.random)
+    assert again.random is window.random
 
 
 def test_joined_windows_have_the_columns_of_all():
@@ -258,4 +255,3 @@ def test_joined_windows_have_the_columns_of_all():
     assert columns_of(window) == {column: of for each in windows for column, of in columns_of(each).items()}
     assert window.best.atoms.shape == (67, 39)
     assert window.cost == sum(each.cost for each in windows) == window.best.codelength.total
-    assert window.groups == (26, 13, 0)

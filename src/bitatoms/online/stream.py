@@ -10,7 +10,6 @@ scratch when it has doubled.
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Mapping
 from copy import deepcopy
@@ -93,11 +92,6 @@ class StreamLearner:
         if params.search == "paper":
             paper, fast = Parameter("search", "paper"), Parameter("search", "fast")
             raise InputError(paper, " needs all rows at once; learn from batches with ", fast)
-        if params.costs is not None and params.costs.forbids_missed:
-            raise InputError(
-                Parameter("false_negative_cost", math.inf),
-                " needs all rows at once, with fit; pass a large finite cost to learn from batches",
-            )
         self.tuning = tuning or StreamTuning()
         self.params = replace(params, callbacks=())
         self.forget = check_fraction("forget", forget)

@@ -7,7 +7,6 @@ States are compared by held-out rows, because atoms could overfit the sample.
 from __future__ import annotations
 
 import logging
-import math
 import time
 from copy import deepcopy
 from dataclasses import replace
@@ -63,8 +62,6 @@ def learn(
     start, deadline = time.perf_counter(), params.deadline()
     ones = _searched_ones(rows, params)
     max_rows = None if ones is not None else _max_search_rows(rows, params)
-    if params.costs is not None and params.costs.forbids_missed:
-        _check_all_rows_searched(rows, max_rows, params)
     if max_rows is None or rows.n_rows <= max_rows:
         data = rows.in_memory if ones is None else ones
         data = rows.take(np.arange(rows.n_rows)) if data is None else data
@@ -123,18 +120,6 @@ def _search_rows(
         logger.warning("searching on the CPU, because the memory of %s is too small", workers.device.name)
     workers.device.release()
     return search(data, params, workers.without_device, before, deadline, holdout, share, store)
-
-
-def _check_all_rows_searched(rows: RowSource, max_rows: int | None, params: SearchParams) -> None:
-    """Raise an error unless all rows and columns are searched together, so that no one need be missed."""
-    is_sampled, by_windows = max_rows is not None and rows.n_rows > max_rows, is_wide(rows.n_features, params)
-    if is_sampled or by_windows:
-        parts = "windows of its columns" if by_windows else f"a sample of {max_rows} of its rows"
-        raise InputError(
-            Parameter("false_negative_cost", math.inf),
-            f" needs all rows and columns of a table, of which {parts} would be searched; pass a large finite cost, or "
-            "use bitatoms.cover for an exact cover",
-        )
 
 
 def _sample_only(
@@ -225,8 +210,6 @@ def search_part(
     """
     deadline, ones = params.deadline(), _searched_ones(rows, params)
     max_rows = None if ones is not None else _max_search_rows(rows, params)
-    if params.costs is not None and params.costs.forbids_missed:
-        _check_all_rows_searched(rows, max_rows, params)
     params = replace(params, limits=params.limits.of_share(len(part) / max(1, rows.n_rows)))
     if max_rows is not None and len(part) > max_rows:
         return _search_sample(rows, max_rows, params, workers, random, deadline, part)

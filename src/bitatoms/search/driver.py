@@ -28,12 +28,11 @@ from ..sparse_bits import Bits, SparseBits, packed
 from .anytime import search_anytime
 from .branches import at_once, in_order
 from .context import HoldOut, SearchContext
-from .exact_cover import remove_forbidden
-from .finish import best_result, beyond_chance, finish, stopped_result
+from .finish import best_result, beyond_chance, finish, remove_forbidden, stopped_result
 from .fixed_rank import search_fixed_rank
 from .mdl_search import search_mdl
 from .monitor import CALLBACK, CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, SearchMonitor, SearchResult, cut_off
-from .paper import LearningMethod, SelectionLimits, forward_selection, learn
+from .paper import LearningMethod, forward_selection, learn
 from .params import SearchParams
 from .plan import AnytimeTuning
 from .starts.initial import distinct_rows, start_factors
@@ -282,7 +281,7 @@ class OneStart:
         params, monitor = self.params, self.monitor
         context = self.context.with_workers(replace(self.context.workers, deadline=end))
         try:
-            saved = None if monitor.saver is None else monitor.saver.restored(context.data.shape)
+            saved = None if monitor.saver is None else monitor.saver.states_of(context.data.shape)
             if saved is not None:
                 context = replace(context, resumed=saved.states)
                 for state in saved.states:
@@ -388,8 +387,8 @@ def _search_paper(context: SearchContext, params: SearchParams) -> SearchResult:
     else:
         block = context.block(*start_factors(context.data, params, rule.covers, context.workers, context.random))
     if params.n_components == "mdl":
-        limits = SelectionLimits(params.patience, params.max_components)
-        return SearchResult(block, forward_selection(block, method, limits, context.monitor, context.random))
+        limits = params.patience, params.max_components
+        return SearchResult(block, forward_selection(block, method, *limits, context.monitor, context.random))
     return SearchResult(block, learn(block, method, context.monitor))
 
 

@@ -25,7 +25,7 @@ from ..kernels.structs import Rule, TrialPlan
 from ..parallel import Workers
 from .context import SearchContext
 from .monitor import StoppingRule
-from .moves.drop import savings
+from .moves.drop import keep_best
 from .paper import append_rank_one
 from .states import Population, State
 
@@ -58,9 +58,7 @@ def thin_to(block: Block, objective: Objective, rule: Rule, n_atoms: int) -> Non
     """Drop the atoms that save least, some at a time, until ``n_atoms`` are left; code the rows after each step."""
     while block.n_atoms > n_atoms:
         n_dropped = max(1, int(_DROPPED_SHARE * (block.n_atoms - n_atoms)))
-        dropped = np.zeros(block.n_atoms, bool)
-        dropped[np.argsort(savings(block, objective), kind="stable")[:n_dropped]] = True
-        block.discard(dropped)
+        keep_best(block, objective, block.n_atoms - n_dropped, "same codes")
         code(block, rule)
 
 

@@ -21,7 +21,7 @@ from .context import SearchContext
 from .exchange import refill
 from .monitor import CONVERGED, SearchResult
 from .moves.merge import merge
-from .moves.sweep import fewest_errors_rule, fewest_errors_sweep, plain_sweep, sweep
+from .moves.sweep import fewest_errors_sweep, plain_sweep, sweep
 from .plan import FixedRankBudget
 from .rounds import MdlSearch, Step
 from .starts.initial import samples, spread
@@ -134,7 +134,7 @@ def _first_look(search: MdlSearch) -> Block:
     """Return a usable state at once: random rows as atoms, and a few sweeps."""
     atoms = samples(search.data, min(search.tuning.first_look_atoms, search.data.n_rows // 2), search.random)
     block = search.context.block(atoms)
-    rule = fewest_errors_rule(block, search.objective)._replace(swaps=False)  # no kernels that only this would need
+    rule = search.objective.errors_only().rule(block)._replace(swaps=False)  # no kernels that only this would need
     for _ in range(2):
         if not search.should_stop():
             search.record(block, code(block, rule) + update_together(block), "first look")

@@ -65,29 +65,22 @@ def learn(block: Block, method: LearningMethod, monitor: SearchMonitor, each_ste
     return monitor.stop_reason or (CONVERGED if converged else MAX_ITER)
 
 
-@dataclass(frozen=True)
-class SelectionLimits:
-    """When forward selection stops."""
-
-    patience: int | None  # rounds in a row without a shorter codelength; None: only at max_components
-    max_components: int | None
-
-
 def forward_selection(
     block: Block,
     method: LearningMethod,
-    limits: SelectionLimits,
+    patience: int | None,
+    max_components: int | None,
     monitor: SearchMonitor,
     random: np.random.Generator,
 ) -> str:
     """Learn, add the atom that a rank-one fit finds in the errors, learn again, until the codelength no longer falls.
 
-    The best state is ``monitor.best``. Returns the reason that the selection ended; "max_iter" if any round did not
-    converge.
+    It ends after ``patience`` rounds in a row without a shorter codelength; None: only at ``max_components``. The best
+    state is ``monitor.best``. Returns the reason that the selection ended; "max_iter" if any round did not converge.
     """
     ends, failures = [learn(block, method, monitor, each_step=False)], 0
-    while limits.max_components is None or block.n_atoms < limits.max_components:
-        if limits.patience is not None and failures >= limits.patience:
+    while max_components is None or block.n_atoms < max_components:
+        if patience is not None and failures >= patience:
             break
         if monitor.should_stop() or not append_rank_one(block, method.rule, random):
             break

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -189,6 +190,13 @@ class Plan:
     fixed_rank: FixedRankBudget = field(default=FixedRankBudget(), repr=False)
     anytime: AnytimeTuning | None = field(default=None, repr=False)  # None: one population, one start
     windows: WindowTuning = field(default=WindowTuning(), repr=False)
+
+    def for_atoms(self, wanted: int | Literal["mdl"], most: int | None) -> Plan:
+        """Return the plan for this number of atoms, or for one that the codelength decides, at most ``most``."""
+        if wanted == "mdl":
+            return replace(self, fewest=0, most=most)
+        starts = self.starts if self.only_starts else (wanted, *(size for size in self.starts if size > wanted))
+        return replace(self, starts=starts, fewest=wanted, most=wanted)
 
 
 _FAST = Plan(

@@ -20,10 +20,10 @@ from ..engine.block import Block, Change
 from ..engine.coding import MAX_WIDE_BEAM_ATOMS
 from ..parallel import Workers
 from .branches import at_once, in_order
-from .context import HoldOut, SearchContext
+from .context import SearchContext
 from .monitor import StoppingRule
 from .moves.basis import change_basis
-from .moves.drop import eliminate, prune, savings, shrink
+from .moves.drop import drop, keep_best, savings
 from .moves.grow import MAX_PAIRED_COLUMNS, ORDINARY, REGROWN, SPARSE, Seeds, grow
 from .moves.sparse_basis import lighten
 from .moves.sweep import beam_sweep, extend, flat_sweep, fresh_sweep, information_set_sweep, plain_sweep, sweep
@@ -244,23 +244,17 @@ class MdlSearch:
 
     def drop(self, block: Block, every: bool) -> None:
         """Drop atoms that cost more than they save (``every``: try all of them), and more if there are too many."""
-        n_dropped = (eliminate if every and self.allows("eliminate") else prune)(
-            block, self.objective, self.plan.fewest
-        )
+        objective, saved = self.objective, savings(block, self.objective)
+        tries_all = every and self.allows("eliminate")
+        order = np.argsort(saved, kind="stable") if tries_all else np.flatnonzero(saved <= 0)
+        n_dropped = drop(block, objective, order, block.n_atoms - self.plan.fewest)
         if every and self.holdout is not None and len(self.holdout.rows) >= self.tuning.min_holdout_rows:
-            n_dropped += self.drop_overfitted(block, self.holdout)
+            overfitted = np.flatnonzero(~self.holdout.saves(block, objective))
+            n_dropped += drop(block, objective, overfitted, block.n_atoms - self.plan.fewest, "same codes")
         if self.plan.most is not None:
-            n_dropped += shrink(block, self.objective, self.plan.most)
+            n_dropped += keep_best(block, objective, self.plan.most)
         if n_dropped:
             self.record(block, Change(), "drop")
-
-    def drop_overfitted(self, block: Block, holdout: HoldOut) -> int:
-        """Drop atoms that save nothing on held-out rows, and return how many."""
-        dropped = ~holdout.saves(block, self.objective)
-        dropped &= np.cumsum(dropped) <= block.n_atoms - self.plan.fewest
-        if dropped.any():
-            block.discard(dropped)
-        return int(dropped.sum())
 
     # After the rounds.
 
@@ -280,8 +274,8 @@ class MdlSearch:
         while (n_kept := int(share * block.n_atoms)) >= max(1, self.plan.fewest) and not self.should_stop():
             if not self.allows("thin out"):
                 break
-            order = np.argsort(-savings(block, self.objective), kind="stable")
-            block.discard(np.argsort(order, kind="stable") >= n_kept)
+            least = np.argsort(-savings(block, self.objective), kind="stable")[n_kept:]
+            drop(block, self.objective, least, len(least), "same codes")
             recode = beam_sweep if n_kept <= MAX_WIDE_BEAM_ATOMS and self.allows("beam sweep") else fresh_sweep
             self.record(block, recode(block, self.objective), "thin out")
             self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "sweep")

@@ -112,15 +112,23 @@ class Saver:
         with self._lock:
             if self._best is None or rank < self._best[0]:
                 self._best = rank, state
-        self._store.save(self._name, self._saved)
+        self.save(self._saved)
+
+    def save(self, saved: Callable[[], SavedStates], now: bool = False) -> None:
+        """Save states if that is due, or ``now``."""
+        self._store.save(self._name, saved, now)
 
     def end(self, ended: str | None) -> None:
         """Save the best state of a start now; with the reason that it ended, the start is not made again."""
         if self._best is not None:
             best = self._best[1]
-            self._store.save(self._name, lambda: SavedStates([best], ended), now=True)
+            self.save(lambda: SavedStates([best], ended), now=True)
 
-    def restored(self, shape: tuple[int, int]) -> SavedStates | None:
+    def load(self, restore: Callable[[SavedStates], Restored]) -> Restored | None:
+        """Return what is restored from the states that were saved, or None if there are none."""
+        return self._store.load(self._name, restore)
+
+    def states_of(self, shape: tuple[int, int]) -> SavedStates | None:
         """Return the states that were saved of a table of this shape."""
 
         def check(saved: SavedStates) -> SavedStates:
@@ -128,7 +136,7 @@ class Saver:
                 raise ValueError(f"its states are not of {shape[0]} rows and {shape[1]} columns")
             return saved
 
-        return self._store.load(self._name, check)
+        return self.load(check)
 
     def _saved(self) -> SavedStates:
         """Return the best state, then the others of the pool."""

@@ -2,7 +2,7 @@
 
 Without noise, the rows of a table with k atoms span a space of dimension k, and elimination finds a basis of it. With
 noise, the basis comes from rows that parity checks free of noise (`parity_checks.py`), and is completed by peeling
-(`peeling.py`). Any basis will do: others have the same products, and the moves of a search find the best one
+(below). Any basis will do: others have the same products, and the moves of a search find the best one
 (`search/moves/sparse_basis.py`).
 
 The same is done with columns in place of rows, which is better where rows are many and atoms have few ones. A basis of

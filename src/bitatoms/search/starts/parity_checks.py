@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix
+from ...bits import BitMatrix, count_ones
 from ...engine.block import Words
 from ...kernels.cpu import packing, row_sums
 from ...parallel import Workers
@@ -100,7 +100,7 @@ def _chosen(n: int, most: int, random: np.random.Generator) -> NDArray[np.intp]:
 def _light_limit(data: BitMatrix, ignored: NDArray[np.int64], random: np.random.Generator, budget: CheckBudget) -> int:
     """Return the number of ones that few sums of four rows have, without those in the columns that are ignored."""
     sums = sums_of_four(data, random.integers(data.n_rows, size=(budget.n_controls, 4)))
-    ones = _count_ones(sums & ~_marked(ignored[np.newaxis], data.words.shape[1]))
+    ones = count_ones(sums & ~_marked(ignored[np.newaxis], data.words.shape[1]))
     return int(np.median(ones) - budget.deviations * ones.std())
 
 
@@ -119,11 +119,11 @@ def remove_noise(
     best_mean = np.float32(0)  # as by chance
     for _ in range(budget.rounds):
         sums = sums_of_four(data, checks.rows)
-        mean = np.float32((n_checks * m - 2 * int(_count_ones(sums).sum())) / (n_checks * m))
+        mean = np.float32((n_checks * m - 2 * int(count_ones(sums).sum())) / (n_checks * m))
         if mean < best_mean + budget.least_rise:
             break
         best_mean = mean
-        sum_of_check = m - n_hashed - 2 * _count_ones(sums & ~ignored)
+        sum_of_check = m - n_hashed - 2 * count_ones(sums & ~ignored)
         mean_of_check = np.clip(sum_of_check.astype(np.float32) / max(1, m - n_hashed), 0.0, 1.0)
         noise = np.clip((1 - np.median(mean_of_check) ** (1 / 4)) / 2, *_PRIOR_NOISE)
         votes = _Votes(checks.rows, sums, ignored, _log_odds((1 - mean_of_check ** (3 / 4)) / 2))
@@ -171,11 +171,6 @@ def _marked(columns: NDArray[np.int64], n_words: int) -> Words:
     (n, n_ones), marked = columns.shape, np.zeros((len(columns), n_words), np.uint64)
     packing.flip_sparse(n_ones * np.arange(n + 1), columns.ravel(), marked)
     return marked
-
-
-def _count_ones(words: Words) -> NDArray[np.int64]:
-    """Return the number of ones in each row."""
-    return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
 
 
 def _log_odds(errors: NDArray[np.floating] | np.floating) -> NDArray[np.float32]:

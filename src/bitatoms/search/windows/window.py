@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,11 +22,15 @@ class Window:
 
     columns: NDArray[np.intp]
     best: State
-    cost: int
     random: np.random.Generator | None  # None for columns that are not searched
+    is_searched: bool = False
     ended: str = CONVERGED
     iterations: int = 0  # of what was done last
-    groups: tuple[int, ...] = ()  # of the columns, as they were divided at first
+
+    @property
+    def cost(self) -> int:
+        """The cost of the best state."""
+        return self.best.cost
 
     @cached_property
     def described(self) -> NDArray[np.bool_]:
@@ -37,14 +41,13 @@ class Window:
 def joined(windows: Sequence[Window]) -> Window:
     """Return a window with the columns, atoms and codes of several; its random numbers are those of the first.
 
-    Its columns are in increasing order, in whatever order windows were joined: a resumed search joins its first ones.
+    Its columns are in increasing order, in whatever order windows were joined.
     """
     states = [window.best for window in windows]
     columns = np.concatenate([window.columns for window in windows])
     order, lengths = np.argsort(columns), [state.codelength for state in states]
-    cost = sum(window.cost for window in windows)
     best = State(
-        cost,
+        sum(window.cost for window in windows),
         BitMatrix.from_sparse(block_diag([state.atoms.to_sparse() for state in states], "csr")).take_columns(order),
         stack_rows([state.codes.T for state in states], states[0].codes.n_rows).T,
         stack_rows([state.bias.T for state in states], 1).T.take_columns(order),
@@ -54,17 +57,15 @@ def joined(windows: Sequence[Window]) -> Window:
     return Window(
         columns=columns[order],
         best=best,
-        cost=cost,
         random=windows[0].random,
+        is_searched=True,
         ended=next((window.ended for window in windows if window.ended != CONVERGED), CONVERGED),
-        groups=tuple(group for window in windows for group in window.groups),
     )
 
 
-def divided(window: Window, without_model: Callable[[NDArray[np.intp]], Window]) -> tuple[Window, Window]:
-    """Return a window with the columns that the state of another one describes, and one with the others."""
-    best, length = window.best, window.best.codelength
-    kept, rest = np.flatnonzero(window.described), without_model(window.columns[~window.described])
+def without(window: Window, rest: Window) -> Window:
+    """Return a window without the columns that its state does not describe, which are those of another window."""
+    best, length, kept = window.best, window.best.codelength, np.flatnonzero(window.described)
     state = State(
         window.cost - rest.cost,
         best.atoms.take_columns(kept),
@@ -73,4 +74,4 @@ def divided(window: Window, without_model: Callable[[NDArray[np.intp]], Window])
         best.wrong[kept],
         replace(length, errors=length.errors - rest.best.codelength.errors),
     )
-    return replace(window, columns=window.columns[kept], best=state, cost=window.cost - rest.cost), rest
+    return replace(window, columns=window.columns[kept], best=state)
