@@ -30,7 +30,7 @@ _MODULE_OF = {
     "InputError": "errors",
     "Interrupted": "core.result",
     "Model": "core.model",
-    "Pattern": "core.model",
+    "Pattern": "core.patterns",
     "Picture": "table",
     "Recommendations": "estimators",
     "RoleDiff": "roles.diff",
@@ -125,7 +125,8 @@ if TYPE_CHECKING:
     from . import plots as plots
     from .api import codelength, cover, factorize, proximus
     from .bits import BitMatrix
-    from .core.model import Model, Pattern
+    from .core.model import Model
+    from .core.patterns import Pattern
     from .core.result import Factorization, Interrupted, Round
     from .core.row_fit import RowFit
     from .core.rules import Rule

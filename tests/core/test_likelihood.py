@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix, factorize
-from bitatoms.core.likelihood import Averaging, Frequencies, RowCoder
-from bitatoms.core.model import Model
+from bitatoms.core.likelihood import Frequencies
+from bitatoms.core.model import Averaging, Model, RowCoder
 from bitatoms.datasets import planted
 from bitatoms.kernels.cpu.code_average import Sampling
 from bitatoms.parallel import Workers

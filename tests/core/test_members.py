@@ -14,9 +14,9 @@ from bitatoms.bits import BitMatrix
 from bitatoms.core.atom_groups import atom_groups
 from bitatoms.core.block import Rest
 from bitatoms.core.complete import complete_atoms, hash_rows
-from bitatoms.core.lifts import AtomCounts, lifts_of
 from bitatoms.core.members import count_members, count_members_in_rest
 from bitatoms.core.objective import Objective
+from bitatoms.core.patterns import AtomCounts, lifts_of
 from bitatoms.core.recurrence import Recurrence, match_atoms, overlaps
 from bitatoms.core.stretches import far_bits
 from bitatoms.sparse_bits import SparseBits

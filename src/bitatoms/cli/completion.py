@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..bits import BitMatrix
-from ..core.genotypes import GenotypeScores
-from ..core.hidden_cells import hidden_genotypes, without_cells
 from ..core.model import Model
 from ..core.similar_rows import SimilarRows, fit_similar_rows
-from ..core.tied_columns import TiedColumns, tied_columns
+from ..core.unknown_cells import GenotypeScores, TiedColumns, hidden_genotypes, tied_columns, without_cells
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..parallel import Workers

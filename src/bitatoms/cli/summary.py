@@ -10,8 +10,8 @@ import numpy as np
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..core.lifts import LIFTS_READING
-from ..core.model import Model, Pattern
+from ..core.model import Model
+from ..core.patterns import LIFTS_READING, Pattern
 from ..formatting import few, percent, times
 from ..io.patterns import as_json
 from ..table import Table

@@ -19,10 +19,10 @@ from ..bits import BitMatrix
 from ..parallel import Workers
 from ..sparse_bits import Bits
 from .likelihood import UNIT, Frequencies, cells_of_rows
+from .model import Model
 
 if TYPE_CHECKING:
     from ..kernels.gpu.device import Device
-    from .model import Model
 
 _CHUNK_CELLS = 1 << 21  # of rows whose probabilities are computed together
 _CELL_COST = 60.0  # nanoseconds per cell

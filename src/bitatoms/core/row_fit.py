@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,7 @@ from ..bits import BitMatrix
 from ..parallel import Workers
 from ..sparse_bits import Bits
 from ..table import feature_names
-
-if TYPE_CHECKING:
-    from .model import Model
+from .model import Model
 
 
 class WrongCell(NamedTuple):

@@ -15,8 +15,8 @@ from .block import Block
 from .complete import hash_rows
 from .counts import Counts
 from .device_kernels import run_in_chunks
+from .join_columns import joined_codes
 from .pass_spec import AtomGroup, PassSpec, coded_block
-from .side_by_side import joined_codes
 from .voted_bits import cells_of
 
 _VOTES_AT_A_TIME = 1 << 18

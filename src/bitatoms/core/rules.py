@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,8 @@ from ..formatting import percent
 from ..sparse_bits import Bits, packed
 from ..table import Names
 from ..verbosity import quote_name
-
-if TYPE_CHECKING:
-    from .model import Model
+from .model import Model
+from .patterns import feature_shares
 
 _ABOUT = 0.95  # of a confidence that is about the same
 _MAX_FEATURES = 128  # of an atom that has rules: of larger ones, there would be thousands of about the same features
@@ -228,13 +227,7 @@ def _counts_of_model(model: Model) -> tuple[NDArray[np.float64], _AllCounts]:
         known = model.n_samples if model.atom_known is None else int(model.atom_known[atom])
         lacking = int(model.lacking[starts[atom] + position])
         counted[candidate, candidate.rest] = _Counted(complete, complete + lacking, known)
-    return _shares(model, model.ones, model.n_known), counted
-
-
-def _shares(model: Model, ones: NDArray[np.int64], n_known: int | NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the share of the rows that have each column, or do not have it, if the bias sets it."""
-    shares = ones / np.maximum(n_known, 1)
-    return np.where(model.bias > 0, 1 - shares, shares)
+    return feature_shares(model.bias, model.ones, model.n_known), counted
 
 
 def _counts_of_rows(model: Model, rows: _Rows) -> tuple[NDArray[np.float64], _AllCounts]:
@@ -245,7 +238,7 @@ def _counts_of_rows(model: Model, rows: _Rows) -> tuple[NDArray[np.float64], _Al
     """
     full = [(candidate, candidate.rest) for candidate in _candidates(model)]
     targets = dict(zip((candidate for candidate, _ in full), rows.count(_pairs(full)), strict=True))
-    shares = _shares(model, rows.ones, rows.n_known)
+    shares = feature_shares(model.bias, rows.ones, rows.n_known)
     found: _AllCounts = {}
     growing: dict[_Candidate, Columns] = {candidate: () for candidate, counts in targets.items() if counts.rows}
     while growing:

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.cpu.similar_rows import VoterWords, VoteScratch, count_votes
 from ..parallel import Workers
-from .hidden_cells import CellScores, without_cells
-from .tied_columns import Convert, TiedColumns, fill_unknown, tied_columns
+from .unknown_cells import CellScores, Convert, TiedColumns, fill_unknown, tied_columns, without_cells
 
 _UNIT = 1 << 24  # weight of the nearest row
 _CHUNK_CELLS = 1 << 24  # of rows that are completed together

@@ -17,8 +17,7 @@ from sklearn.base import clone
 from .. import dataframes
 from ..bits import BitMatrix
 from ..checks import check_fraction, check_int
-from ..core.hidden_cells import CellScores, hidden_folds, without_cells
-from ..core.tied_columns import first_tied
+from ..core.unknown_cells import CellScores, first_tied, hidden_folds, without_cells
 from ..device_choice import workers_for
 from ..io.api import read
 from ..libraries import import_library

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import checked_cover, run_cover
 from ..base import TableTransformer
 from ..bits import BitMatrix
-from ..core.pattern_frame import pattern_frame
+from ..core.patterns import pattern_frame
 from ..core.result import Interrupted, reconstruct
 from ..covers.coding import code_from_below
 from ..covers.limits import has_limits

@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import learn_from, with_columns_of
 from ..base import TableTransformer, check_not_empty
 from ..bits import BitMatrix
-from ..core.model import Model, Pattern
+from ..core.model import Model
+from ..core.patterns import Pattern
 from ..core.result import CountsResult, Factorization, Interrupted
 from ..device_choice import workers_for
 from ..errors import InputError, InputWarning, Parameter

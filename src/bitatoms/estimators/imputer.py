@@ -15,11 +15,18 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 from ..api import learn_from, with_columns_of
 from ..base import TableEstimator
 from ..bits import BitMatrix
-from ..core.hidden_cells import CellScores, hidden_folds, without_cells
 from ..core.model import Model
 from ..core.profiles import Profiles, fit_profiles
 from ..core.similar_rows import SimilarRows, fit_similar_rows
-from ..core.tied_columns import fill_unknown, first_tied, known_ties, tied_columns
+from ..core.unknown_cells import (
+    CellScores,
+    fill_unknown,
+    first_tied,
+    hidden_folds,
+    known_ties,
+    tied_columns,
+    without_cells,
+)
 from ..device_choice import workers_for
 from ..errors import warn
 from ..parallel import Workers

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.lifts import LIFTS_READING
-from ..core.model import number_or_none
+from ..core.patterns import LIFTS_READING, number_or_none
 from ..formatting import few, percent, times
 from ..html.text import chips_html, format_count, join_names, name_html, pluralize, truncated
 from .advice import to_try

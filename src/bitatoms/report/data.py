@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ..annotations import Annotations, Groups
 from ..bits import BitMatrix
 from ..core.complete import hash_rows
-from ..core.lifts import AtomCounts, Lifts, lifts_of
 from ..core.members import count_members
 from ..core.model import Model
+from ..core.patterns import AtomCounts, Lifts, lifts_of
 from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
 from ..sparse_bits import Bits

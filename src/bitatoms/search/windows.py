@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix, stack_rows
 from ..core.block import Block, Change, Rest
 from ..core.complete import hash_rows
+from ..core.join_columns import Part, join_columns
 from ..core.margins import Margins
 from ..core.objective import Objective
 from ..core.result import THOROUGH_WINDOW, Factorization
-from ..core.side_by_side import Part, side_by_side
 from ..mdl import Codelength, string_bits
 from ..parallel import OutOfTime, Workers
 from ..sparse_bits import Bits, SparseBits
@@ -576,7 +576,7 @@ class WindowSearch:
     def _assembled(self, parts: list[Part], ended: str) -> Factorization:
         """Return the result for the table from those of its windows."""
         monitor, table = self.monitor, self.table
-        result = side_by_side(parts, *table.shape, self.objective.ranks)
+        result = join_columns(parts, *table.shape, self.objective.ranks)
         n_atoms, wrong = result.atoms.n_rows, result.wrong_bits
         monitor.record_counts(table.n_rows, n_atoms, wrong, result.codelength, Change(), 0, "finish")
         return replace(result, ended=ended, history=tuple(monitor.history), rows_hash=hash_rows(table))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...core.model import number_or_none
+from ...core.patterns import number_or_none
 from ...html.text import printable, truncated
 from ...sparse_bits import packed
 from ..data import ReportData
