@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..api import with_columns_of
-from ..base import check_not_empty
+from ..base import SearchLimitWarning, check_not_empty
 from ..checks import check_fraction, check_int
 from ..core.model import Model
 from ..core.recurrence import Recurrence, match_atoms, overlaps
@@ -36,8 +36,7 @@ from ..search.params import SearchParams
 from ..table import Header, match_columns
 from ..validation import as_generator
 from ..verbosity import log_to_stderr
-from .dictionary_learning import BinaryDictionaryLearning, SearchLimitWarning
-from .persistence import fitted_estimator, load
+from .dictionary_learning import BinaryDictionaryLearning, fitted_estimator, load
 
 TRUSTED = 0.75  # an atom that recurs in this share of the resamples is called stable
 _LIMITS = ("max_iter", "max_time")

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import check_int
+from ..core.model import Model
+from ..core.patterns import Pattern
 from ..core.recommendation import Recommended, joined, recommend
 from ..core.row_fit import RowFit, score_rows, worst_rows
 from ..core.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..libraries import import_library
-from ..parallel import Workers
 from ..parameters import RuleKwargs, checked, documented, with_defaults
 from ..rows import dispatch, store_transform
 from ..rows.budget import parse_memory_limit
-from ..sparse_bits import Bits
+from ..rows.store import Store
 from ..table import feature_names
-
-if TYPE_CHECKING:
-    from ..core.model import Model
-    from ..rows.store import Store
+from .model_estimator import ModelEstimator
 
 _COLUMNS = (  # of mlxtend's data frame of rules
     "antecedents",
@@ -64,17 +62,62 @@ def named(found: Recommended, model: Model) -> Recommendations:
     return Recommendations(names[found.features], found.probabilities)
 
 
-class StatementsMixin:
-    """Methods of an estimator with atoms, which state what its patterns mean for rows and features."""
+class StatementsEstimator(ModelEstimator):
+    """An estimator that states what its patterns mean for samples and features."""
 
-    if TYPE_CHECKING:
-        absent: str | None
-        binarize: float | None
-        max_memory: int | str | None
+    def patterns(self) -> list[Pattern]:
+        """Return the atoms in readable form: features by name, how many samples use them, bits saved.
 
-        def as_model(self) -> Model: ...
-        def _workers(self, data: Bits | None = None) -> Workers: ...
-        def _to_code(self, X: Any) -> tuple[Model, Bits, int | None]: ...
+        Returns
+        -------
+        list of Pattern
+            Named tuples ``(atom, features, rows, share, bits_saved, complete, recurs, span, expected, lift,
+            member_lifts)``: ``rows`` samples use the atom, and ``complete`` samples have all its features. ``expected``
+            samples would have all of them if features were independent of each other, and ``lift`` is ``complete /
+            expected``. ``member_lifts`` has one number per feature: its share of the samples that have all other
+            features of the atom, divided by its share of all samples. Only samples in which the features concerned are
+            known count. ``recurs`` is the share of other searches that found the atom again, if `bitatoms.stability`
+            has counted them. The atom that saves most bits comes first.
+            `to_frame` returns them as a data frame.
+        """
+        return self.as_model().patterns()
+
+    def to_frame(self) -> Any:
+        """Return the atoms as a pandas data frame, one row per atom, the one that saves most bits first.
+
+        The columns have the names of `patterns`, of files of patterns (``bitatoms show --patterns``) and of ``--json``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns ``atom`` (1 saves most bits), ``features`` (a tuple of names), ``size`` (their number),
+            ``rows`` (samples that use the atom), ``share`` (of all samples), ``bits_saved``, ``complete`` (samples that
+            have all features), ``expected`` (those, if features were independent), ``lift``, ``member_lifts`` (one
+            number per feature), ``recurs`` (see `bitatoms.stability`) and ``span`` (where the features are on a
+            genome). What is unknown is missing (NA, NaN or None), such as ``recurs`` of a model whose stability was
+            not counted.
+
+        Raises
+        ------
+        MissingLibrary
+            pandas is not installed; `patterns` works without it.
+
+        See Also
+        --------
+        to_rules : Rules, as a data frame.
+
+        Examples
+        --------
+        >>> import bitatoms as ba
+        >>> table = ba.datasets.baskets(1000)
+        >>> model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
+        >>> frame = model.to_frame()
+        >>> frame.loc[frame["size"] > 4, ["atom", "size", "rows", "complete"]].head(2)
+           atom  size  rows  complete
+        0     1     5    82        63
+        1     2     6    54        39
+        """
+        return self.as_model().to_frame()
 
     @documented(RuleKwargs)
     def rules(self, X: Any = None, **limits: Unpack[RuleKwargs]) -> list[Rule]:
