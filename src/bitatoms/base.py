@@ -15,7 +15,7 @@ from . import dataframes, validation
 from .api import learn_from
 from .bits import BitMatrix
 from .core.model import Model
-from .core.result import CountsResult, Factorization
+from .core.result import Factorization
 from .device_choice import workers_for
 from .encoding import matched_rows, raw_encoding
 from .errors import InputWarning, named_columns, warn
@@ -183,7 +183,7 @@ class SearchEstimator(TableEstimator):
         n_cells = None if data is None else math.prod(data.shape)
         return workers_for(self.n_jobs, self.device, n_cells, self.verbose)
 
-    def _model_of(self, learned: Factorization | CountsResult | PassResult, picture: Picture | None = None) -> Model:
+    def _model_of(self, learned: Factorization | Model | PassResult, picture: Picture | None = None) -> Model:
         """Return the model of a result, with the names of its features."""
         result = learned.result if isinstance(learned, PassResult) else learned
         return Model.from_factorization(result, self.max_atoms_per_sample, self.residual_limit, self._header, picture)

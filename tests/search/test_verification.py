@@ -10,8 +10,9 @@ import naive
 from bitatoms.api import with_columns_of
 from bitatoms.bits import BitMatrix
 from bitatoms.core.bias import settle_bias
+from bitatoms.core.model import Model
 from bitatoms.core.objective import Objective
-from bitatoms.core.result import CountsResult, Factorization, ResultBase
+from bitatoms.core.result import Factorization, ResultBase
 from bitatoms.errors import InternalError
 from bitatoms.mdl import Codelength
 from bitatoms.search.params import resolve
@@ -50,7 +51,7 @@ def described(atoms=ATOMS, codes=CODES, bias=None, algebra="or", **changes):
 def without_codes(found, **changes):
     """Return the same result without codes, as passes over a store give it."""
     shared = {name: getattr(found, name) for name in ResultBase.__dataclass_fields__}
-    return CountsResult(**shared | {"n_samples": found.n_samples, "uses": found.uses} | changes)
+    return Model(**shared | {"n_samples": found.n_samples, "uses": found.uses} | changes)
 
 
 def with_words(bits, row, words):
@@ -96,7 +97,7 @@ THREE = np.vstack([ATOMS, [0, 0, 1, 0, 0]]), np.hstack([CODES, np.eye(N, 1, dtyp
     ],
 )
 def test_what_was_asked_for_is_returned(result, params):
-    n_rows = 2 * N if isinstance(result, CountsResult) and result.ended == "max_time" else N  # half of the rows
+    n_rows = 2 * N if isinstance(result, Model) and result.ended == "max_time" else N  # half of the rows
     assert verified(result, params, n_rows, M) is result
 
 

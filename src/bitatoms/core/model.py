@@ -29,7 +29,7 @@ from .objective import codelength_prices, unit_prices
 from .pass_spec import AtomGroup, PassSpec, RowCounts
 from .patterns import AtomCounts, Lifts, Pattern, lifts_of, pattern_frame
 from .recurrence import Recurrence
-from .result import CountsResult, Factorization, ResultBase, reconstruct
+from .result import Factorization, ResultBase, reconstruct
 from .unknown_cells import TiedColumns, fill_unknown, known_ties, nearest_genotypes
 
 _CHUNK_BITS, _MIN_CHUNK_ROWS = 1 << 28, 1 << 10  # of samples that are coded together
@@ -41,7 +41,7 @@ Converted = TypeVar("Converted")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Model(CountsResult):
+class Model(ResultBase):
     """Atoms, and how samples are coded with them: a Factorization without its codes, only with counts of them.
 
     Its other attributes are those of `Factorization`, apart from ``codes``.
@@ -64,6 +64,8 @@ class Model(CountsResult):
         How often each atom was found again, if `bitatoms.stability` has counted it.
     """
 
+    n_samples: int
+    uses: NDArray[np.int64] = field(repr=False)
     max_atoms_per_sample: int | None = None
     residual_limit: int = 0
     columns: Names | None = field(default=None, repr=False)
@@ -74,7 +76,7 @@ class Model(CountsResult):
     @classmethod
     def from_factorization(
         cls,
-        result: Factorization | CountsResult,
+        result: Factorization | Model,
         max_atoms_per_sample: int | None = None,
         residual_limit: int = 0,
         header: Header | None = None,

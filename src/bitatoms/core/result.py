@@ -292,22 +292,6 @@ class ResultBase:
         return lines
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CountsResult(ResultBase):
-    """The result of a search over rows whose codes are not kept, only counted.
-
-    Attributes
-    ----------
-    n_samples : int
-        Number of samples learned from.
-    uses : ndarray of shape (n_atoms,), int64
-        Number of samples that use each atom.
-    """
-
-    n_samples: int
-    uses: NDArray[np.int64] = field(repr=False)
-
-
 def is_small_saving(saved: int, without: int) -> bool:
     """Return whether so few of the bits without atoms are saved that a summary says what that means."""
     return saved < _SMALL_SAVING * without

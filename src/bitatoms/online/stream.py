@@ -26,10 +26,11 @@ from ..core.bias import settle_counts
 from ..core.block import Block
 from ..core.coding import coding_rule
 from ..core.counts import Counts
+from ..core.model import Model
 from ..core.objective import Objective
 from ..core.pass_spec import PassSpec
 from ..core.remembered import frequent_codes, hard_codes
-from ..core.result import CountsResult, Round
+from ..core.result import Round
 from ..core.row_pass import run_pass
 from ..errors import InputError, Parameter
 from ..kernels.structs import covering
@@ -374,7 +375,7 @@ class StreamLearner:
 
     # Results.
 
-    def as_result(self) -> CountsResult:
+    def as_result(self) -> Model:
         """Return the result for the rows so far, weighted; the atom that saves most bits comes first."""
         state = self.state
         if state is None:

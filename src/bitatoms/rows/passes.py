@@ -21,9 +21,10 @@ from ..core.bias import flip_bias, mostly_wrong, settle_counts
 from ..core.block import Change
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.counts import Counts
+from ..core.model import Model
 from ..core.objective import Objective
 from ..core.pass_spec import PassSpec, RowCounts
-from ..core.result import CountsResult, Factorization, Interrupted, ResultBase, Round
+from ..core.result import Factorization, Interrupted, ResultBase, Round
 from ..core.voted_bits import voted_bits
 from ..errors import InputError, warn
 from ..kernels.gpu.device import is_out_of_memory
@@ -84,7 +85,7 @@ class Journal(Protocol):
 class PassResult:
     """The result of passes over all rows."""
 
-    result: CountsResult
+    result: Model
     spec: PassSpec  # of the best pass
     indices: NDArray[np.intp]  # of the atoms of the result among those of the spec
     codes: Any  # of the best pass, in the form of the row source; None if they were not kept
@@ -370,7 +371,7 @@ def dropped_atoms(saved: NDArray[np.int64], uses: NDArray[np.int64], params: Sea
 
 def result_from_counts(
     atoms: Bits, bias: BitMatrix, counts: Counts, algebra: str, params: SearchParams
-) -> tuple[CountsResult, NDArray[np.intp]]:
+) -> tuple[Model, NDArray[np.intp]]:
     """Return the result that counts of all rows give, and the indices of its atoms.
 
     Fixed atoms come first. The others are sorted by the bits they save; unused and empty ones are left out.
@@ -387,7 +388,7 @@ def result_from_counts(
     counted_atoms, atoms, uses = atoms, atoms[indices], counts.uses[indices]
     all_known = not isinstance(counts.n_known, np.ndarray)
     length = replace(counts, uses=uses).codelength(atoms, bias, objective.ranks)
-    result = CountsResult(
+    result = Model(
         atoms=atoms,
         bias=bias.to_dense()[0],
         algebra=algebra,
