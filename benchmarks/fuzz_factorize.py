@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 import bitatoms as ba
-from bitatoms.core.error_costs import ERROR_BITS
+from bitatoms.engine.prices import ERROR_BITS
 from bitatoms.errors import InputError
 from bitatoms.online import stream
 from bitatoms.search.plan import PLANS
@@ -493,7 +493,7 @@ def _merged(sets: Sequence[set[int]]) -> list[set[int]]:
 
 def _check_counts(result: Any) -> Iterator[str]:
     """Yield which figures of a result contradict each other, whatever the rows."""
-    known = np.broadcast_to(result.n_known, result.wrong.shape)
+    known = result.n_known
     length = _codelength(result.n_samples, known, result.wrong, result.uses, result.atoms.to_dense(), result.bias)
     if length != _parts(result.codelength):
         yield f"the codelength is {_parts(result.codelength)}, and not {length}"
@@ -531,7 +531,7 @@ def _check_table(X: np.ndarray, result: Any) -> Iterator[str]:
     wanted = np.where(result.bias == 1, 0, 1)
     if result.ones is not None and (result.ones != (X == 1).sum(axis=0)).any():
         yield "ones are not those of the table"
-    if (np.broadcast_to(result.n_known, X.shape[1]) != known.sum(axis=0)).any():
+    if (result.n_known != known.sum(axis=0)).any():
         yield "known cells are not those of the table"
     has = X == wanted
     if result.complete is not None:

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 import bitatoms as ba
 from bitatoms import BitMatrix
-from bitatoms.core.block import Block
-from bitatoms.core.coding import code, coding_rule
-from bitatoms.core.objective import codelength_prices
-from bitatoms.core.pass_spec import PassSpec
+from bitatoms.engine.block import Block
+from bitatoms.engine.coding import code, coding_rule
+from bitatoms.engine.objective import codelength_prices
+from bitatoms.engine.pass_spec import PassSpec
 from bitatoms.kernels.gpu import device as device_module
 from bitatoms.kernels.gpu.device import NoDeviceError, find_device, import_cupy
 from bitatoms.kernels.structs import Rule
@@ -112,7 +112,9 @@ def run_coding(workers: Workers, on_device: Workers, n: int) -> None:
     for m, p in SIZES:
         n_rows = min(n, (1 << 29) // m)
         data, atoms = planted(n_rows, m, p)
-        prices = codelength_prices(n_rows, n_rows, np.full(m, n_rows // 32), np.full(p, ATOMS_PER_ROW * n_rows // p))
+        prices = codelength_prices(
+            n_rows, np.full(m, n_rows), np.full(m, n_rows // 32), np.full(p, ATOMS_PER_ROW * n_rows // p)
+        )
         rule = coding_rule("mdl", "xor", prices=prices)._replace(swaps=False)
         few = data[: n_rows // 4]
         for name, with_copies in (("rows on the device", False), ("with copies", True)):
@@ -126,7 +128,7 @@ def run_passes(workers: Workers, on_device: Workers, n: int) -> None:
     """Run whole passes with counts, from no codes and from those of a pass before."""
     m, p = 256, 64
     data, atoms = planted(n, m, p)
-    prices = codelength_prices(n, n, np.full(m, n // 32), np.full(p, ATOMS_PER_ROW * n // p))
+    prices = codelength_prices(n, np.full(m, n), np.full(m, n // 32), np.full(p, ATOMS_PER_ROW * n // p))
     rule = coding_rule("mdl", "xor", prices=prices)._replace(typical=1000.0)
     first = PassSpec(atoms, BitMatrix.zeros(1, m), "mdl", rule)
     for name, spec in (("from no codes", first), ("from codes", replace(first, kept=np.arange(p)))):

@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import dataframes, validation
 from .api import learn_from
 from .bits import BitMatrix
-from .core.model import Model
-from .core.result import Factorization
 from .device_choice import workers_for
 from .encoding import matched_rows, raw_encoding
 from .errors import InputWarning, named_columns, warn
 from .io.api import read, read_matching
+from .model.model import Model
+from .model.result import Factorization
 from .parallel import Workers
 from .parameters import DeviceChoice, Missing, NComponents, SearchKwargs, check, declarations, select
 from .rows import dispatch

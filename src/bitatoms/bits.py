@@ -495,9 +495,10 @@ class BitMatrix:
         return 0 if self.unknown is None else self.unknown.count()
 
     @property
-    def n_known(self) -> int | NDArray[np.int64]:
-        """Number of rows in which each column is known: one number for all columns if no cell is unknown."""
-        return self.n_rows if self.unknown is None else self.n_rows - self.unknown.column_weights()
+    def n_known(self) -> NDArray[np.int64]:
+        """Number of rows in which each column is known, of shape (n_cols,)."""
+        n_rows = np.full(self.n_cols, self.n_rows, np.int64)
+        return n_rows if self.unknown is None else n_rows - self.unknown.column_weights()
 
     def row_weights(self) -> NDArray[np.int64]:
         """Return the number of ones in each row.

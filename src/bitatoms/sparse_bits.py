@@ -105,9 +105,9 @@ class SparseBits:
         return self.n_rows * self.n_cols
 
     @property
-    def n_known(self) -> int:
+    def n_known(self) -> NDArray[np.int64]:
         """Number of rows in which each column is known: all of them."""
-        return self.n_rows
+        return np.full(self.n_cols, self.n_rows, np.int64)
 
     @property
     def unknown(self) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize, pack
 from bitatoms.base import SearchLimitWarning
-from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
+from bitatoms.engine.objective import Objective
 from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
 from bitatoms.rows.budget import MemoryLimitError

@@ -9,12 +9,11 @@ import bitatoms as ba
 import naive
 from bitatoms.api import with_columns_of
 from bitatoms.bits import BitMatrix
-from bitatoms.core.bias import settle_bias
-from bitatoms.core.model import Model
-from bitatoms.core.objective import Objective
-from bitatoms.core.result import Factorization, ResultBase
+from bitatoms.engine.codelength import Codelength
+from bitatoms.engine.objective import Objective, settle_bias
 from bitatoms.errors import InternalError
-from bitatoms.mdl import Codelength
+from bitatoms.model.model import Model
+from bitatoms.model.result import Factorization, ResultBase
 from bitatoms.search.params import resolve
 from bitatoms.search.verification import verified
 from bitatoms.table import Header
@@ -188,7 +187,11 @@ def test_a_batch_whose_result_is_discarded_leaves_the_estimator_as_it_was(monkey
     model = ba.BinaryDictionaryLearning(2, max_features_per_atom=2, random_state=0)
     model.partial_fit(np.eye(20, 6, dtype=int))
     before = model.components_.copy()
-    monkeypatch.setattr(Objective, "settled_bias", lambda self, block: settle_bias(20, block.wrong(), block.bias))
+    monkeypatch.setattr(
+        Objective,
+        "settled_bias",
+        lambda self, block: settle_bias(np.full(block.n_features, 20), block.wrong(), block.bias),
+    )
     with pytest.raises(InternalError):
         model.partial_fit(np.ones((40, 6), int))
     np.testing.assert_array_equal(model.components_, before)

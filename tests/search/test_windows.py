@@ -6,12 +6,11 @@ from scipy.linalg import block_diag
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.mdl import Codelength, string_bits
-from bitatoms.search import windows
-from bitatoms.search.monitor import Snapshot
+from bitatoms.engine.codelength import Codelength, string_bits
+from bitatoms.search.monitor import Snapshot, cut_off
 from bitatoms.search.params import resolve
-from bitatoms.search.stopping import cut_off
-from bitatoms.search.window import Window, divided, joined
+from bitatoms.search.windows import driver as windows
+from bitatoms.search.windows.window import Window, divided, joined
 from support.clock import WorkClock, allowed
 from support.faults import ctrl_c_when
 from support.plans import use_small_budget, use_windows
@@ -208,7 +207,7 @@ def window_of(columns, n_rows, n_atoms, seed, bias=False, known=False):
     atoms[:, random.permutation(m)[: m // 2]] = 0
     codes, wrong = random_bits(seed + 1, n_rows, n_atoms, 0.4), random.integers(0, n_rows // 2, m)
     signs = random_bits(seed + 2, 1, m, 0.1) * bias
-    n_known = random.integers(n_rows // 2, n_rows + 1, m) if known else n_rows
+    n_known = random.integers(n_rows // 2, n_rows + 1, m) if known else np.full(m, n_rows)
     bits = [string_bits(n_known, wrong), string_bits(n_rows, codes.sum(axis=0)), string_bits(m, atoms.sum(axis=1))]
     length = Codelength(*(int(part.sum()) for part in bits))
     state = Snapshot(*map(BitMatrix.from_dense, (atoms, codes, signs)), length, wrong, n_known)
@@ -220,7 +219,7 @@ def without_model_of(window):
 
     def without_model(columns):
         at, best = np.flatnonzero(np.isin(window.columns, columns)), window.best
-        n_known = best.n_known[at] if isinstance(best.n_known, np.ndarray) else best.n_known
+        n_known = best.n_known[at]
         bits = int(string_bits(n_known, best.wrong[at]).sum())
         shapes = (0, len(at)), (best.codes.n_rows, 0), (1, len(at))
         state = Snapshot(*(BitMatrix.zeros(*s) for s in shapes), Codelength(bits, 0, 0), best.wrong[at], n_known)
@@ -233,8 +232,7 @@ def columns_of(window):
     """Return what a window says of each of its columns."""
     best = window.best
     product = best.codes.to_dense().astype(int) @ best.atoms.to_dense() + best.bias.to_dense()
-    n_known = np.broadcast_to(best.n_known, len(window.columns))
-    rows = zip(product.T.tolist(), best.wrong.tolist(), n_known.tolist(), strict=True)
+    rows = zip(product.T.tolist(), best.wrong.tolist(), best.n_known.tolist(), strict=True)
     return dict(zip(window.columns.tolist(), rows, strict=True))
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..bits import BitMatrix
-from ..core.model import Model
-from ..core.similar_rows import SimilarRows, fit_similar_rows
-from ..core.unknown_cells import GenotypeScores, TiedColumns, hidden_genotypes, tied_columns, without_cells
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
+from ..model.model import Model
+from ..model.similar_rows import SimilarRows, fit_similar_rows
+from ..model.unknown_cells import GenotypeScores, TiedColumns, hidden_genotypes, tied_columns, without_cells
 from ..parallel import Workers
 from ..table import Names, Table, feature_names
 from ..variants import are_variants

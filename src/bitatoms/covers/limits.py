@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.atom_limits import AtomLimits, FeatureSets
 from ..dataframes import axis_names
+from ..engine.limits import AtomLimits, FeatureSets
 from ..errors import InputError, Parameter
 from ..sparse_bits import as_bits, packed
 from ..table import Header, Names, Table, listed_names

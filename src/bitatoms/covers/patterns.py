@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.members import count_members
-from ..core.patterns import AtomCounts, Pattern, lifts_of
+from ..engine.members import count_members
+from ..model.patterns import AtomCounts, Pattern, lifts_of
 from ..table import Names, feature_names
 from .result import Cover
 
@@ -15,7 +15,7 @@ def role_patterns(cover: Cover, columns: Names | None = None) -> list[Pattern]:
     table, n = cover.reconstruct(), cover.codes.n_rows
     users, (complete, lacking, _) = cover.codes.column_weights(), count_members(table, cover.atoms)
     bias = np.zeros(table.n_cols, np.uint8)
-    lifts = lifts_of(cover.atoms, bias, AtomCounts(table.column_weights(), n, complete, n, lacking))
+    lifts = lifts_of(cover.atoms, bias, AtomCounts(table.column_weights(), table.n_known, complete, n, lacking))
     edges = [0, *np.cumsum(cover.atoms.row_weights()).tolist()]
     return [
         Pattern(

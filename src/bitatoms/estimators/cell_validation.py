@@ -17,10 +17,10 @@ from sklearn.base import clone
 from .. import dataframes
 from ..bits import BitMatrix
 from ..checks import check_fraction, check_int
-from ..core.unknown_cells import CellScores, first_tied, hidden_folds, without_cells
 from ..device_choice import workers_for
 from ..io.api import read
 from ..libraries import import_library
+from ..model.unknown_cells import CellScores, first_tied, hidden_folds, without_cells
 from ..parallel import Workers
 from ..search.branches import at_once
 from ..table import Header, Table
@@ -172,7 +172,7 @@ def cross_validate_cells(
     estimators = _named_estimators(models, seed, parameters)
     hidden = list(hidden_folds(data, n_folds, share, random, first_tied(columns)))
     if not all(fold.count() for fold in hidden):
-        raise ValueError(f"no cell was hidden: X has {int(np.sum(data.n_known))} known cells; raise share")
+        raise ValueError(f"no cell was hidden: X has {int(data.n_known.sum())} known cells; raise share")
     folds = {MAJORITY: [_majority_scores(data, fold) for fold in hidden]}
     for name, estimator in estimators.items():
         # Other estimators may mean something else by a device, and are not given these workers.
@@ -226,7 +226,7 @@ def _bits_and_columns(X: Any, binarize: float | None) -> tuple[BitMatrix, Header
 
 def _column_shares(data: BitMatrix) -> NDArray[np.float64]:
     """Return the probability of a one in each column, by its share among the known cells."""
-    return (data.column_weights() + 0.5) / (np.asarray(data.n_known) + 1)
+    return (data.column_weights() + 0.5) / (data.n_known + 1)
 
 
 def _named_estimators(models: Any, seed: int, parameters: Mapping[str, Any]) -> dict[str, Any]:

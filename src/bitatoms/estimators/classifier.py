@@ -20,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import with_columns_of
 from ..base import SearchEstimator, SearchLimitWarning, tile_of
 from ..bits import BitMatrix
-from ..core.likelihood import Frequencies
-from ..core.model import RowCoder
-from ..core.patterns import pattern_frame
-from ..core.result import Interrupted
 from ..errors import InputError, Parameter
+from ..model.likelihood import Frequencies
+from ..model.model import RowCoder
+from ..model.patterns import pattern_frame
+from ..model.result import Interrupted
 from ..parallel import Workers
 from ..parameters import ClassifierKwargs, NComponents, documented, with_defaults
 from ..rows.budget import DEFAULT_LIMIT, SEARCH_FACTOR, bytes_of

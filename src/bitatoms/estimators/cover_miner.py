@@ -12,14 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import checked_cover, run_cover
 from ..base import SearchLimitWarning, TableTransformer
 from ..bits import BitMatrix
-from ..core.patterns import pattern_frame
-from ..core.result import Interrupted, reconstruct
 from ..covers.coding import code_from_below
 from ..covers.limits import has_limits
 from ..covers.patterns import role_patterns
 from ..covers.result import Cover
 from ..dataframes import axis_names
+from ..engine.block import reconstruct
 from ..errors import Parameter
+from ..model.patterns import pattern_frame
+from ..model.result import Interrupted
 from ..parameters import CoverKwargs, documented, select, with_defaults
 from ..table import Table
 

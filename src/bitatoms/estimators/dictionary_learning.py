@@ -15,10 +15,10 @@ from sklearn.utils.metaestimators import available_if
 from ..api import learn_from, with_columns_of
 from ..base import SearchLimitWarning, check_not_empty, tile_of
 from ..bits import BitMatrix
-from ..core.model import Model
-from ..core.result import Factorization, Interrupted
 from ..errors import InputError, Parameter
 from ..io import model_file
+from ..model.model import Model
+from ..model.result import Factorization, Interrupted
 from ..online.stream import StreamLearner
 from ..parallel import Workers
 from ..parameters import EstimatorKwargs, NComponents, documented, present_names, renamed_warning, with_defaults

@@ -14,10 +14,11 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 from ..api import with_columns_of
 from ..base import SearchEstimator
 from ..bits import BitMatrix
-from ..core.model import Model
-from ..core.profiles import Profiles, fit_profiles
-from ..core.similar_rows import SimilarRows, fit_similar_rows
-from ..core.unknown_cells import (
+from ..errors import warn
+from ..model.model import Model
+from ..model.profiles import Profiles, fit_profiles
+from ..model.similar_rows import SimilarRows, fit_similar_rows
+from ..model.unknown_cells import (
     CellScores,
     fill_unknown,
     first_tied,
@@ -26,7 +27,6 @@ from ..core.unknown_cells import (
     tied_columns,
     without_cells,
 )
-from ..errors import warn
 from ..parameters import ImputerKwargs, NComponents, documented, with_defaults
 from ..rows.weights import WeightedRows
 from ..search.params import SearchParams
@@ -126,7 +126,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
         weighted = WeightedRows.of(data, sample_weight)
         data = data if weighted is None else packed(weighted.repeated(None))
         params, random = with_columns_of(params, self._header), as_generator(self.random_state)
-        self._never_known = np.broadcast_to(data.n_known, data.n_cols) == 0
+        self._never_known = data.n_known == 0
         if self._never_known.any():
             names = feature_names(self._header.names, np.flatnonzero(self._never_known))
             warn(f"columns without any known value are filled with 0: {', '.join(names[:10])}")
@@ -146,7 +146,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
     ) -> tuple[str, Predictor, dict[str, CellScores]]:
         """Return the method that predicts hidden cells best, what it learned, and the scores of all methods."""
         first = first_tied(self._header)
-        n_known = int(np.broadcast_to(data.n_known, data.n_cols).sum())
+        n_known = int(data.n_known.sum())
         if n_known <= _MOST_KNOWN or not isinstance(params.init, str):
             scores = self._judged(data, first, ("atoms", "neighbours", "profiles"), params, random)
             # Without hidden cells to judge by, all log losses are NaN, and the first method stays.

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from .. import dataframes, validation, variants
 from ..base import SearchEstimator, TableTransformer, check_not_empty
 from ..bits import BitMatrix
-from ..core.model import Model
 from ..errors import InputError, Parameter
 from ..io import model_file
+from ..model.model import Model
 from ..parallel import Workers
 from ..rows import dispatch
 from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import check_int
-from ..core.model import Model
-from ..core.patterns import Pattern
-from ..core.recommendation import Recommended, joined, recommend
-from ..core.row_fit import RowFit, score_rows, worst_rows
-from ..core.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..libraries import import_library
+from ..model.model import Model
+from ..model.patterns import Pattern
+from ..model.recommendation import Recommended, joined, recommend
+from ..model.row_fit import RowFit, score_rows, worst_rows
+from ..model.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..parameters import RuleKwargs, checked, documented, with_defaults
 from ..rows import dispatch, store_transform
 from ..rows.budget import parse_memory_limit

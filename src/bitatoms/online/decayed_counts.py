@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.counts import Counts
+from ..engine.counts import Counts
 from ..kernels.structs import Covers
 
 Floats = NDArray[np.float64]
@@ -107,11 +107,6 @@ class DecayedCounts:
         bad = np.clip(self.bad, np.maximum(0, wrong - (known - free)), np.minimum(free, wrong))
         missed = np.clip(self.missed, np.maximum(0, wrong - (known - ones)), np.minimum(ones, wrong))
         return DecayedCounts(n, known, uses, wrong, free, bad, pairs, ones, missed)
-
-    @property
-    def n_known(self) -> float | Floats:
-        """Weight of the rows in which each bit is known: one number for all bits if every cell is known."""
-        return self.n_rows if (self.known == self.n_rows).all() else self.known
 
     def rounded(self) -> Counts:
         """Return the counts rounded to integers."""

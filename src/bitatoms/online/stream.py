@@ -21,28 +21,27 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
 from ..checks import check_fraction
-from ..core.atoms import flips_together
-from ..core.bias import settle_counts
-from ..core.block import Block
-from ..core.coding import coding_rule
-from ..core.counts import Counts
-from ..core.model import Model
-from ..core.objective import Objective
-from ..core.pass_spec import PassSpec
-from ..core.remembered import frequent_codes, hard_codes
-from ..core.result import Round
-from ..core.row_pass import run_pass
+from ..engine.block import Block
+from ..engine.codelength import Codelength
+from ..engine.coding import coding_rule
+from ..engine.counts import Counts
+from ..engine.objective import Objective, settle_counts
+from ..engine.pass_spec import PassSpec
+from ..engine.remembered import frequent_codes, hard_codes
+from ..engine.row_pass import run_pass
+from ..engine.update import flips_together
 from ..errors import InputError, Parameter
 from ..kernels.structs import covering
-from ..mdl import Codelength
+from ..model.model import Model
+from ..model.result import Round
 from ..parallel import Workers
 from ..rows.memory import MemoryRows
 from ..rows.passes import codes_exactly, result_from_counts, savings
-from ..search.constrained import search
-from ..search.initial import start_factors
+from ..search.constraints import search
 from ..search.moves.grow import grow
+from ..search.paper import append_rank_one
 from ..search.params import SearchParams
-from ..search.proximus import append_rank_one
+from ..search.starts.initial import start_factors
 from ..search.verification import verified
 from ..sparse_bits import packed
 from .decayed_counts import DecayedCounts
@@ -208,7 +207,7 @@ class StreamLearner:
         state: StreamState,
         atoms: BitMatrix,
         codes: BitMatrix,
-        counts: tuple[int, int | NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+        counts: tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
         n_rows: float,
         workers: Workers,
     ) -> StreamState:
@@ -257,7 +256,7 @@ class StreamLearner:
         """Return the pass with the current atoms: from the codes of the kept atoms, or else from scratch and from the
         nearest codes of the sample."""
         counts = state.counts.rounded()
-        known = counts.n_rows, counts.n_known
+        known = counts.n_rows, counts.known
         rule = self.params.objective(state.algebra).rule_from_counts(*known, counts.wrong, counts.uses)
         coder = "exact" if codes_exactly(self.params, state.atoms) else coder or self._coder
         remembered = None

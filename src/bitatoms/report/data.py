@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from ..annotations import Annotations, Groups
 from ..bits import BitMatrix
-from ..core.complete import hash_rows
-from ..core.members import count_members
-from ..core.model import Model
-from ..core.patterns import AtomCounts, Lifts, lifts_of
-from ..mdl import Codelength, codelength_from_counts
+from ..engine.codelength import Codelength, codelength_from_counts
+from ..engine.complete import hash_rows
+from ..engine.members import count_members
+from ..model.model import Model
+from ..model.patterns import AtomCounts, Lifts, lifts_of
 from ..parallel import Workers
 from ..sparse_bits import Bits
 from ..table import Names, Picture, Table, feature_names
@@ -155,7 +155,7 @@ class ReportData:
     @cached_property
     def n_known(self) -> NDArray[np.int64]:
         """For each feature, the number of rows in which it is known."""
-        return np.broadcast_to(np.asarray(self.table.data.n_known), self.n_features)
+        return self.table.data.n_known
 
     @property
     def n_atoms(self) -> int:

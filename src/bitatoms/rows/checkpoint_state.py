@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.block import lanes_of
-from ..core.coding import CODERS
-from ..core.counts import Counts
-from ..core.members import MemberCounts
-from ..core.objective import MAX_COSTLY_PRICE
-from ..core.pass_spec import PassSpec, RowCounts
-from ..core.voted_bits import cells_of, voted_bits
+from ..engine.block import lanes_of
+from ..engine.coding import CODERS
+from ..engine.counts import Counts
+from ..engine.members import MemberCounts
+from ..engine.objective import MAX_COSTLY_PRICE
+from ..engine.pass_spec import PassSpec, RowCounts
+from ..engine.voted_bits import cells_of, voted_bits
 from ..io.npz import NpzReader, check_metadata_hash, check_metadata_int, sparse_arrays
 from ..kernels.structs import MAX_PRICE, Prices, Rule, covering
 from ..sparse_bits import Bits, SparseBits
@@ -182,7 +182,7 @@ def _prices_from_file(file: NpzReader, name: str, n_features: int, lanes: int) -
 
 def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]:
     """Return counts as JSON values, and add their arrays to the others in the smallest types that hold them."""
-    all_known = isinstance(counts.n_known, int)
+    all_known = bool((counts.known == counts.n_rows).all())
     for field in _AXES:
         if field != "known" or not all_known:
             values = getattr(counts, field)

@@ -16,25 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..core.atoms import flips_by_column, flips_together
-from ..core.bias import flip_bias, mostly_wrong, settle_counts
-from ..core.block import Change
-from ..core.coding import MOST_EXACT_ATOMS
-from ..core.counts import Counts
-from ..core.model import Model
-from ..core.objective import Objective
-from ..core.pass_spec import PassSpec, RowCounts
-from ..core.result import Factorization, Interrupted, ResultBase, Round
-from ..core.voted_bits import voted_bits
+from ..engine.block import Change
+from ..engine.codelength import string_bits
+from ..engine.coding import MOST_EXACT_ATOMS
+from ..engine.counts import Counts
+from ..engine.objective import Objective, flip_bias, mostly_wrong, settle_counts
+from ..engine.pass_spec import PassSpec, RowCounts
+from ..engine.update import flips_by_column, flips_together
+from ..engine.voted_bits import voted_bits
 from ..errors import InputError, warn
 from ..kernels.gpu.device import is_out_of_memory
-from ..mdl import string_bits
+from ..model.model import Model
+from ..model.result import Factorization, Interrupted, ResultBase, Round
 from ..parallel import OutOfTime
 from ..search.journal import StepStore
-from ..search.monitor import SearchMonitor
+from ..search.monitor import MAX_MEMORY, MAX_TIME, SearchMonitor
 from ..search.moves.drop import savings_from_votes
 from ..search.params import SearchParams
-from ..search.stopping import MAX_MEMORY, MAX_TIME
 from ..sparse_bits import Bits, packed, sparse, toggled
 from .budget import MemoryLimitError
 from .source import PartialPass, RowSource
@@ -286,7 +284,7 @@ class _Passes:
         kept = np.setdiff1d(np.arange(len(saved)), dropped)
         atoms = updated[kept]
         bias, wrong = self._bias_without(dropped, spec, counts)
-        rule = self._objective.rule_from_counts(counts.n_rows, counts.n_known, wrong, counts.uses[kept])
+        rule = self._objective.rule_from_counts(counts.n_rows, counts.known, wrong, counts.uses[kept])
         priced_by = RowCounts(counts.n_rows, wrong, counts.uses[kept])
         coder = "exact" if codes_exactly(self._params, atoms) else "mdl"
         return PassSpec(atoms, bias, coder, rule, kept, None, voted_bits(atoms), priced_by)
@@ -306,9 +304,9 @@ class _Passes:
         ones, (free, bad) = sparse(spec.atoms), counts.votes_on_ones(spec.atoms)
         of_dropped = ones.entries_of(dropped)
         np.add.at(change, ones.indices[of_dropped], (free - 2 * bad)[of_dropped])
-        without = np.clip(counts.wrong + change, 0, counts.n_known)
-        flips = mostly_wrong(counts.n_known, without)
-        return flip_bias(spec.bias, flips), np.where(flips, counts.n_known - without, counts.wrong)
+        without = np.clip(counts.wrong + change, 0, counts.known)
+        flips = mostly_wrong(counts.known, without)
+        return flip_bias(spec.bias, flips), np.where(flips, counts.known - without, counts.wrong)
 
     def result(self, ended: str | None = None) -> PassResult:
         """Return the best pass as a result."""
@@ -386,7 +384,7 @@ def result_from_counts(
     is_learned = (indices >= params.n_fixed) & (counts.uses[indices] > 0) & (atoms.row_weights()[indices] > 0)
     indices = np.append(np.arange(params.n_fixed), indices[is_learned])
     counted_atoms, atoms, uses = atoms, atoms[indices], counts.uses[indices]
-    all_known = not isinstance(counts.n_known, np.ndarray)
+    all_known = bool((counts.known == counts.n_rows).all())
     length = replace(counts, uses=uses).codelength(atoms, bias, objective.ranks)
     result = Model(
         atoms=atoms,
@@ -398,7 +396,7 @@ def result_from_counts(
         coder=params.coder_after,
         objective="codelength" if params.by_codelength else "errors",
         codelengths={algebra: length.total},
-        bits_without=int(string_bits(counts.n_known, counts.ones).sum()),
+        bits_without=int(string_bits(counts.known, counts.ones).sum()),
         saved=saved[indices],
         ones=counts.ones,
         missed=counts.missed,
@@ -427,5 +425,5 @@ def savings(atoms: Bits, counts: Counts, objective: Objective, bias: BitMatrix |
 
     ``bias`` is the current one, if it takes the columns that would be wrong in most rows.
     """
-    sizes, votes = (counts.n_rows, counts.n_known), counts.votes_on_ones(atoms)
+    sizes, votes = (counts.n_rows, counts.known), counts.votes_on_ones(atoms)
     return savings_from_votes(*sizes, atoms, counts.wrong, counts.uses, *votes, objective, bias)

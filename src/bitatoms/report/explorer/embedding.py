@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...core.patterns import number_or_none
 from ...html.text import printable, truncated
+from ...model.patterns import number_or_none
 from ...sparse_bits import packed
 from ..data import ReportData
 from ..genome import positions_of
@@ -158,7 +158,7 @@ def _coder(data: ReportData, features: NDArray[np.intp]) -> dict[str, Any]:
         "residualLimit": rule.residual_limit,
         "samples": model.n_samples,
         "wrong": base64_numbers(model.wrong[features]),
-        "known": base64_numbers(np.broadcast_to(model.n_known, data.n_features)[features]),
+        "known": base64_numbers(model.n_known[features]),
         "used": base64_numbers(model.uses),
         "restBits": _bits_of_other_columns(data, features),
     }
