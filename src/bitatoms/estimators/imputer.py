@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -25,7 +26,6 @@ from ..model.unknown_cells import (
     hidden_folds,
     known_ties,
     tied_columns,
-    without_cells,
 )
 from ..parameters import ImputerKwargs, NComponents, documented, with_defaults
 from ..rows.weights import WeightedRows
@@ -170,13 +170,12 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
     ) -> dict[str, CellScores]:
         """Return how well each method predicts cells that it did not see; ``first`` is that of `hidden_folds`."""
         (hidden,) = hidden_folds(data, 1, _HIDDEN_SHARE, random, first)
-        visible, cells = without_cells(data, hidden), hidden.to_dense(bool)
-        truth = data.filled().to_dense(bool)[cells]
         seed = int(random.integers(2**63))
-        return {
-            method: CellScores.of(truth, self._predicted(self._learn(visible, method, params, seed), visible)[cells])
-            for method in methods
-        }
+
+        def predict(method: str, visible: BitMatrix) -> NDArray[np.float64]:
+            return self._predicted(self._learn(visible, method, params, seed), visible)
+
+        return {method: CellScores.of_hidden(data, hidden, partial(predict, method)) for method in methods}
 
     def _learn(self, data: BitMatrix, method: str, params: SearchParams, random: Any) -> Predictor:
         """Learn what predicts cells."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -146,13 +147,13 @@ class Model(ResultBase):
 
     def codes(self, data: Bits, workers: Workers, max_rows: int | None = None) -> BitMatrix:
         """Return the codes of samples, found from scratch and from the remembered codes, at most so many at a time."""
-        chunks = (self._codes_of_chunk(chunk, workers) for chunk in _chunks(data, self.n_coded_columns, max_rows))
-        return stack_rows(chunks, self.atoms.n_rows)
 
-    def _codes_of_chunk(self, chunk: Bits, workers: Workers) -> BitMatrix:
-        """Return the codes of samples; in smaller chunks, if the memory of a device is too small for them."""
-        chunks = run_in_chunks(lambda rows: self._codes_at_once(chunk[rows], workers), len(chunk), workers)
-        return chunks[0] if len(chunks) == 1 else stack_rows(chunks, self.atoms.n_rows)
+        def codes_of(chunk: Bits) -> list[BitMatrix]:
+            """Code a chunk; in smaller ones, if the memory of a device is too small for it."""
+            return run_in_chunks(lambda rows: self._codes_at_once(chunk[rows], workers), len(chunk), workers)
+
+        chunks = map(codes_of, _chunks(data, self.n_coded_columns, max_rows))
+        return stack_rows(chain.from_iterable(chunks), self.atoms.n_rows)
 
     def _codes_at_once(self, chunk: Bits, workers: Workers) -> BitMatrix:
         """Return the codes of samples, found with each group of atoms."""

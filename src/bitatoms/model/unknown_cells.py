@@ -233,6 +233,14 @@ class CellScores(NamedTuple):
     calibration_error: float  # mean difference of probability and share of ones, in ten bins of equal width
 
     @classmethod
+    def of_hidden(
+        cls, data: BitMatrix, hidden: BitMatrix, predict: Callable[[BitMatrix], NDArray[np.float64]]
+    ) -> CellScores:
+        """Return the scores of what a function predicts for cells that are hidden from it, given all other cells."""
+        cells = hidden.to_dense(bool)
+        return cls.of(data.filled().to_dense(bool)[cells], predict(without_cells(data, hidden))[cells])
+
+    @classmethod
     def of(cls, truth: NDArray[np.bool_], probabilities: NDArray[np.float64]) -> CellScores:
         """Return the scores of the probabilities of ones in cells with these values; NaN without cells."""
         if not len(truth):
