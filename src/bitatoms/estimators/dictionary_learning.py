@@ -279,21 +279,13 @@ class BinaryDictionaryLearning(StatementsEstimator):
         if isinstance(learned, Factorization) and weighted is None and learned.codes.words.nbytes <= _MAX_KEPT_BYTES:
             self._fit_codes = learned.codes
         if result.ended in ("max_iter", "max_time") and not params.ends_at_limit:
+            text = " ended the search before it converged; raise it for a better model"
             goes_on = result.ended == "max_time" and self.checkpoint is not None and result is learned
             resume = (", or pass ", Parameter("resume", True), " to go on from the checkpoint") if goes_on else ()
-            warnings.warn(
-                SearchLimitWarning(
-                    Parameter(result.ended),
-                    " ended the search before it converged; raise it for a better model",
-                    *resume,
-                ),
-                stacklevel=4,
-            )
+            warnings.warn(SearchLimitWarning(Parameter(result.ended), text, *resume), stacklevel=4)
         elif result.ended == "max_memory":
-            warnings.warn(
-                SearchLimitWarning("memory ran out before the search converged; this is the best model so far"),
-                stacklevel=4,
-            )
+            text = "memory ran out before the search converged; this is the best model so far"
+            warnings.warn(SearchLimitWarning(text), stacklevel=4)
         return learned
 
     def _params_of(self, weighted: WeightedRows | None) -> SearchParams:

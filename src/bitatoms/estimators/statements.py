@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, Unpack
 
@@ -23,22 +23,37 @@ from ..rows.store import Store
 from ..table import feature_names
 from .model_estimator import ModelEstimator
 
-_COLUMNS = (  # of mlxtend's data frame of rules
-    "antecedents",
-    "consequents",
-    "antecedent support",
-    "consequent support",
-    "support",
-    "confidence",
-    "lift",
-    "representativity",
-    "leverage",
-    "conviction",
-    "zhangs_metric",
-    "jaccard",
-    "certainty",
-    "kulczynski",
-)
+
+def _antecedent_share(rule: Rule) -> float:
+    """Return the share of the rows that have the antecedent."""
+    return rule.antecedent_rows / rule.known_rows
+
+
+def _zhangs_metric(rule: Rule) -> float:
+    """Return the leverage, divided by the largest one that these shares allow."""
+    share, antecedent_share = rule.consequent_share, _antecedent_share(rule)
+    largest = max(rule.support * (1 - antecedent_share), antecedent_share * (share - rule.support))
+    return rule.leverage / largest if largest else 0.0
+
+
+_MEASURES: dict[str, Callable[[Rule], Any]] = {  # the columns of mlxtend's data frame of rules
+    "antecedents": lambda rule: frozenset(rule.antecedent),
+    "consequents": lambda rule: frozenset((rule.consequent,)),
+    "antecedent support": _antecedent_share,
+    "consequent support": lambda rule: rule.consequent_share,
+    "support": lambda rule: rule.support,
+    "confidence": lambda rule: rule.confidence,
+    "lift": lambda rule: rule.lift,
+    "representativity": lambda rule: rule.known_rows / rule.total_rows,
+    "leverage": lambda rule: rule.leverage,
+    "conviction": lambda rule: (1 - rule.consequent_share) / (1 - rule.confidence) if rule.confidence < 1 else np.inf,
+    "zhangs_metric": _zhangs_metric,
+    "jaccard": lambda rule: rule.support / (_antecedent_share(rule) + rule.consequent_share - rule.support),
+    "certainty": lambda rule: (
+        (rule.confidence - rule.consequent_share) / (1 - rule.consequent_share) if rule.consequent_share < 1 else 0.0
+    ),
+    "kulczynski": lambda rule: (rule.confidence + rule.support / rule.consequent_share) / 2,
+}
 
 
 class Recommendations(NamedTuple):
@@ -178,7 +193,8 @@ class StatementsEstimator(ModelEstimator):
         MissingLibrary
             pandas is not installed; `rules` works without it.
         """
-        return _frame(map(_measures, self.rules(X, **limits)), _COLUMNS)
+        pd, found = import_library("pandas", "data frames need"), self.rules(X, **limits)
+        return pd.DataFrame({name: [measure(rule) for rule in found] for name, measure in _MEASURES.items()})
 
     @documented(RuleKwargs)
     def to_itemsets(self, X: Any, **limits: Unpack[RuleKwargs]) -> Any:
@@ -198,9 +214,10 @@ class StatementsEstimator(ModelEstimator):
         pandas.DataFrame
             With the columns ``support``, a share of the samples, and ``itemsets``, frozensets of names.
         """
-        chunks, model = self._chunks(X), self.as_model()
+        pd, chunks, model = import_library("pandas", "data frames need"), self._chunks(X), self.as_model()
         found = find_itemsets(model, find_rules(model, _limits(limits), chunks), chunks)
-        return _frame(((share, frozenset(items)) for items, share in found), ("support", "itemsets"))
+        items = [frozenset(itemset.items) for itemset in found]
+        return pd.DataFrame({"support": [itemset.support for itemset in found], "itemsets": items})
 
     def recommend(self, X: Any, n: int = 5) -> Recommendations:
         """Return the features that samples most probably have besides those that they have: the next items of baskets.
@@ -294,32 +311,3 @@ class StatementsEstimator(ModelEstimator):
 def _limits(given: RuleKwargs) -> RuleLimits:
     """Return the limits of rules, checked."""
     return RuleLimits(**checked(RuleKwargs, with_defaults(RuleKwargs, given)))
-
-
-def _measures(rule: Rule) -> tuple[Any, ...]:
-    """Return a rule as a row of mlxtend's data frame of rules: the values of _COLUMNS."""
-    share = rule.consequent_share
-    antecedent_share = rule.antecedent_rows / rule.known_rows
-    largest = max(rule.support * (1 - antecedent_share), antecedent_share * (share - rule.support))
-    return (
-        frozenset(rule.antecedent),
-        frozenset((rule.consequent,)),
-        antecedent_share,
-        share,
-        rule.support,
-        rule.confidence,
-        rule.lift,
-        rule.known_rows / rule.total_rows,
-        rule.leverage,
-        (1 - share) / (1 - rule.confidence) if rule.confidence < 1 else np.inf,
-        rule.leverage / largest if largest else 0.0,
-        rule.support / (antecedent_share + share - rule.support),
-        (rule.confidence - share) / (1 - share) if share < 1 else 0.0,
-        (rule.confidence + rule.support / share) / 2,
-    )
-
-
-def _frame(rows: Iterable[tuple[Any, ...]], columns: tuple[str, ...]) -> Any:
-    """Return rows as a pandas data frame."""
-    pd = import_library("pandas", "data frames need")
-    return pd.DataFrame(list(rows), columns=list(columns))

@@ -113,6 +113,7 @@ class _Candidate:
     """The consequent of a rule, a feature of an atom, and what it is looked for in."""
 
     atom: int
+    one: int  # its index among the ones of all atoms
     consequent: int  # a column
     rest: Columns
 
@@ -205,7 +206,7 @@ def _candidates(model: Model) -> Iterator[_Candidate]:
     for atom, (start, stop) in enumerate(zip(ones.indptr[:-1], ones.indptr[1:], strict=True)):
         columns = ones.indices[start:stop].tolist()
         for k, column in enumerate(columns if 1 < len(columns) <= _MAX_FEATURES else ()):
-            yield _Candidate(atom, column, tuple(columns[:k] + columns[k + 1 :]))
+            yield _Candidate(atom, int(start) + k, column, tuple(columns[:k] + columns[k + 1 :]))
 
 
 _AllCounts = dict[tuple[_Candidate, Columns], _Counted]
@@ -219,13 +220,10 @@ def _counts_of_model(model: Model) -> tuple[NDArray[np.float64], _AllCounts]:
             "the model does not have the counts that rules need: it was written by an earlier version, or learned from "
             "a stream; pass the table"
         )
-    starts = np.concatenate(([0], np.cumsum(model.atoms.row_weights())))
-    counted, position, atom = {}, 0, -1
+    counted = {}
     for candidate in _candidates(model):
-        position, atom = (position + 1 if candidate.atom == atom else 0), candidate.atom
-        complete = int(model.complete[atom])
-        known = model.n_samples if model.atom_known is None else int(model.atom_known[atom])
-        lacking = int(model.lacking[starts[atom] + position])
+        complete, lacking = int(model.complete[candidate.atom]), int(model.lacking[candidate.one])
+        known = model.n_samples if model.atom_known is None else int(model.atom_known[candidate.atom])
         counted[candidate, candidate.rest] = _Counted(complete, complete + lacking, known)
     return feature_shares(model.bias, model.ones, model.n_known), counted
 
