@@ -24,7 +24,7 @@ from ..formatting import percent
 from ..libraries import import_library
 from ..model.model import Model
 from ..model.recurrence import Recurrence, match_atoms, overlaps
-from ..model.result import Factorization
+from ..model.result import Factorization, ResultBase
 from ..parallel import Workers
 from ..parameters import DeviceChoice
 from ..rows import dispatch
@@ -209,7 +209,6 @@ def stability(
         if not check_fraction(name, value) > 0:
             raise InputError(Parameter(name), f" must be above 0, not {value!r}")
     random = as_generator(random_state)
-    _check_unweighted(model)
     if model is None or isinstance(model, Factorization):
         opened = _open_new(X, model, {"random_state": random_state, "n_jobs": n_jobs, "device": device, **parameters})
     else:
@@ -257,8 +256,13 @@ def _search(
 def _open_new(X: Any, result: Factorization | None, parameters: dict[str, Any]) -> Iterator[_Opened]:
     """Open rows, and make a model of a factorization of them; if there is none, fit one."""
     if result is not None:
-        given = {} if result.objective == "codelength" else {"n_components": result.atoms.n_rows}
-        parameters = {"algebra": result.algebra, **given, **parameters}
+        if result.sample_weight is not None and (result.sample_weight != 1).any():
+            raise InputError(
+                "the factorization has weights of rows, which resamples would ignore; repeat the rows by their "
+                "weights, X = np.repeat(X, weights, axis=0), and factorize these without ",
+                Parameter("sample_weight"),
+            )
+        parameters = _parameters_of(result) | parameters
     estimator = BinaryDictionaryLearning(**parameters)
     with estimator._opened(X) as opened:
         if result is None:
@@ -287,6 +291,12 @@ def _open_fitted(X: Any, estimator: BinaryDictionaryLearning, parameters: dict[s
         yield estimator, params, rows
 
 
+def _parameters_of(result: ResultBase) -> dict[str, Any]:
+    """Return the parameters of a search for such a result."""
+    n_atoms = {} if result.objective == "codelength" else {"n_components": result.atoms.n_rows}
+    return {"algebra": result.algebra, **n_atoms}
+
+
 def _as_estimator(model: Any) -> BinaryDictionaryLearning:
     """Return a fitted model as an estimator; the one that was passed is not changed."""
     if isinstance(model, (str, os.PathLike)):
@@ -295,24 +305,12 @@ def _as_estimator(model: Any) -> BinaryDictionaryLearning:
         check_is_fitted(model, "n_components_")
         return copy(model)
     if isinstance(model, Model):
-        given: dict[str, Any] = {name: getattr(model, name) for name in ("max_atoms_per_sample", "residual_limit")}
-        given |= {} if model.objective == "codelength" else {"n_components": model.atoms.n_rows}
-        return fitted_estimator(model, {"algebra": model.algebra, **given})
+        limits = {name: getattr(model, name) for name in ("max_atoms_per_sample", "residual_limit")}
+        return fitted_estimator(model, _parameters_of(model) | limits)
     raise TypeError(
         "model must be a fitted BinaryDictionaryLearning, a Model, a Factorization or the path of a model file, "
         f"not {type(model).__name__}"
     )
-
-
-def _check_unweighted(model: Any) -> None:
-    """Raise an error for a factorization of weighted rows: the resamples would be drawn from rows without weights."""
-    weights = model.sample_weight if isinstance(model, Factorization) else None
-    if weights is not None and (weights != 1).any():
-        raise InputError(
-            "the factorization has weights of rows, which resamples would ignore; repeat the rows by their weights, "
-            "X = np.repeat(X, weights, axis=0), and factorize these without ",
-            Parameter("sample_weight"),
-        )
 
 
 def _check_algebra(parameters: dict[str, Any], learned: Model) -> None:
