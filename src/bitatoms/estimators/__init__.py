@@ -1,5 +1,6 @@
 """scikit-learn estimators: thin classes over the functions of `bitatoms.api`."""
 
+from ..model.recommendation import Recommendations
 from .atom_stability import Stability, stability
 from .cell_validation import CellValidation, cross_validate_cells
 from .classifier import BinaryDictionaryClassifier
@@ -7,7 +8,6 @@ from .cover_miner import CoverMiner
 from .dictionary_learning import BinaryDictionaryLearning, annotate, load
 from .encoder import CategoryEncoder
 from .imputer import BinaryImputer
-from .statements import Recommendations
 
 __all__ = [
     "BinaryDictionaryClassifier",

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..checks import check_int
 from ..libraries import import_library
-from ..model.model import Model
 from ..model.patterns import Pattern
-from ..model.recommendation import Recommended, joined, recommend
+from ..model.recommendation import Recommendations, joined, recommend
 from ..model.row_fit import RowFit, score_rows, worst_rows
 from ..model.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..parameters import RuleKwargs, checked, documented, with_defaults
 from ..rows import dispatch, store_transform
 from ..rows.budget import parse_memory_limit
 from ..rows.store import Store
-from ..table import feature_names
 from .model_estimator import ModelEstimator
 
 
@@ -54,27 +51,6 @@ _MEASURES: dict[str, Callable[[Rule], Any]] = {  # the columns of mlxtend's data
     ),
     "kulczynski": lambda rule: (rule.confidence + rule.support / rule.consequent_share) / 2,
 }
-
-
-class Recommendations(NamedTuple):
-    """The most probable items that each sample does not have, the most probable first.
-
-    Attributes
-    ----------
-    items : ndarray of shape (n_samples, n), str
-        Names of features; "" where a sample has fewer other features.
-    probabilities : ndarray of shape (n_samples, n), float64
-        Their probabilities; NaN where a sample has fewer other features.
-    """
-
-    items: NDArray[Any]
-    probabilities: NDArray[np.float64]
-
-
-def named(found: Recommended, model: Model) -> Recommendations:
-    """Return recommendations with the names of features."""
-    names = np.array([*feature_names(model.columns, range(model.atoms.n_cols)), ""], object)
-    return Recommendations(names[found.features], found.probabilities)
 
 
 class StatementsEstimator(ModelEstimator):
@@ -251,10 +227,10 @@ class StatementsEstimator(ModelEstimator):
         n, store = check_int("n", n, 1), self._store(X)
         if store is None:
             model, data, _ = self._to_code(X)
-            return named(recommend(model, data, n, self._workers(data)), model)
+            return recommend(model, data, n, self._workers(data))
         model, limit = self.as_model(), parse_memory_limit(self.max_memory)
         chunks = store_transform.recommended_chunks(store, model, n, self._workers(), limit, self.absent)
-        return named(joined(chunks, min(n, model.atoms.n_cols)), model)
+        return joined(chunks, min(n, model.atoms.n_cols))
 
     def worst_rows(self, X: Any, n: int = 10) -> list[RowFit]:
         """Return the samples that fit worst, with the cells that make them so.
