@@ -30,7 +30,7 @@ _MODULE_OF = {
     "InputError": "errors",
     "Interrupted": "model.result",
     "Model": "model.model",
-    "Pattern": "model.model",
+    "Pattern": "model.patterns",
     "Picture": "table",
     "Recommendations": "estimators",
     "RoleDiff": "roles.diff",
@@ -147,7 +147,8 @@ if TYPE_CHECKING:
     from .images import Denoised, Inpainted, denoise, inpaint
     from .io.api import read, write
     from .io.errors import FileError
-    from .model.model import Model, Pattern
+    from .model.model import Model
+    from .model.patterns import Pattern
     from .model.result import Factorization, Interrupted, Round
     from .model.row_fit import RowFit
     from .model.rules import Rule

@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .bits import BitMatrix, either
 from .checks import check_choice
@@ -19,7 +20,7 @@ from .covers.result import Cover
 from .dataframes import as_array_like, axis_data, axis_names, column_names
 from .device_choice import workers_for
 from .engine.block import Block
-from .engine.codelength import Codelength, codelength_from_counts, spans
+from .engine.codelength import Codelength
 from .errors import InputError, Parameter
 from .kernels.structs import covering
 from .model.model import Model
@@ -104,36 +105,28 @@ def factorize(
     workers = workers_for(given["n_jobs"], given["device"], math.prod(data.shape), given["verbose"])
     run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
     limit, weighted = given_memory_limit(given["max_memory"]), WeightedRows.of(data, sample_weight)
-    if weighted is None:
-        return _factorize(MemoryRows(data, workers, limit), params, workers, run)
-    params = replace(params, init=weighted.repeated_init(params.init))
-    limits = params.max_atoms_per_sample, params.residual_limit
-    rows = MemoryRows(weighted.repeated(limit), workers, limit)
+    if weighted is not None:
+        data, params = weighted.repeated(limit), replace(params, init=weighted.repeated_init(params.init))
     try:
-        found = _factorize(rows, params, workers, run)
+        learned = learn_from(MemoryRows(data, workers, limit), params, workers, **run)
     except Interrupted as interrupted:
         found = interrupted.result
-        if not isinstance(found, Factorization) or found.n_samples != rows.n_rows:
+        if weighted is None or not isinstance(found, Factorization) or found.n_samples != len(data):
             raise
-        found = _of_given_rows(found, weighted, limits, workers)
-        raise Interrupted(verified(found, params, rows.n_rows, rows.n_features)) from None
-    found = _of_given_rows(found, weighted, limits, workers)
-    return verified(found, params, rows.n_rows, rows.n_features)
-
-
-def _factorize(rows: MemoryRows, params: SearchParams, workers: Workers, run: dict[str, Any]) -> Factorization:
-    """Factorize rows in memory, and return the result with the codes of all of them."""
-    learned = learn_from(rows, params, workers, **run)
-    if isinstance(learned, PassResult):
-        return verified(with_codes(learned), params, rows.n_rows, rows.n_features)
-    return learned
+        found = _of_given_rows(found, weighted, params, workers)
+        raise Interrupted(verified(found, params, *data.shape)) from None
+    found = with_codes(learned) if isinstance(learned, PassResult) else learned
+    if weighted is not None:
+        found = _of_given_rows(found, weighted, params, workers)
+    return found if found is learned else verified(found, params, *data.shape)
 
 
 def _of_given_rows(
-    found: Factorization, weighted: WeightedRows, limits: tuple[int | None, int], workers: Workers
+    found: Factorization, weighted: WeightedRows, params: SearchParams, workers: Workers
 ) -> Factorization:
     """Return the factorization of repeated rows with the codes of the rows that were passed."""
-    codes = weighted.own_codes(found.codes, Model.from_factorization(found, *limits), workers)
+    model = Model.from_factorization(found, params.max_atoms_per_sample, params.residual_limit)
+    codes = weighted.own_codes(found.codes, model, workers)
     return replace(found, codes=codes, sample_weight=weighted.weights, weighted_uses=found.uses)
 
 
@@ -205,6 +198,11 @@ def _fixed_atoms(params: SearchParams, header: Header) -> BitMatrix:
 def _header_of(X: Any, n_cols: int) -> Header:
     """Return the columns of a table of any type."""
     return X.header if isinstance(X, Table) else Header(n_cols, column_names(X), data=axis_data(X)[1])
+
+
+def _ranks_of(X: Any, n_cols: int) -> NDArray[np.int64] | None:
+    """Return the ranks of the columns of a table in their order, if atoms are described by stretches."""
+    return ranks_in(regions(_header_of(X, n_cols).data))
 
 
 def _names_of(X: Any) -> Names | None:
@@ -415,12 +413,8 @@ def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, a
     )
     if shift.shape != (1, data.n_cols):
         raise ValueError(f"bias must have {data.n_cols} values, one per feature")
-    shifted = data ^ shift
-    block = Block(shifted, patterns, uses, covering(algebra), Workers())
-    atom_spans = spans(patterns, ranks_in(regions(_header_of(X, data.n_cols).data)))
-    return codelength_from_counts(
-        *data.shape, block.wrong(), block.uses(), patterns.row_weights(), shift.count(), data.n_known, atom_spans
-    )
+    block = Block(data, patterns, uses, covering(algebra), Workers(), shift)
+    return block.codelength(block.wrong(), ranks=_ranks_of(X, data.n_cols))
 
 
 def proximus(
@@ -468,7 +462,7 @@ def proximus(
         codes=codes,
         bias=np.zeros(data.n_cols, np.uint8),
         algebra="xor",
-        codelength=block.codelength(wrong, ranks=ranks_in(regions(_header_of(X, data.n_cols).data))),
+        codelength=block.codelength(wrong, ranks=_ranks_of(X, data.n_cols)),
         history=(),
         wrong=wrong,
         known=None if data.unknown is None else data.n_known,

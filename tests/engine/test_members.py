@@ -17,7 +17,7 @@ from bitatoms.engine.complete import complete_atoms, hash_rows
 from bitatoms.engine.members import count_members, count_members_in_rest
 from bitatoms.engine.objective import Objective
 from bitatoms.engine.stretches import far_bits
-from bitatoms.model.lifts import AtomCounts, lifts_of
+from bitatoms.model.patterns import AtomCounts, lifts_of
 from bitatoms.model.recurrence import Recurrence, match_atoms, overlaps
 from bitatoms.sparse_bits import SparseBits
 from support.blocks import WORKERS, bits_of

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize, pack
+from bitatoms.base import SearchLimitWarning
 from bitatoms.datasets import planted
 from bitatoms.engine.objective import Objective
 from bitatoms.errors import InputWarning
-from bitatoms.estimators.dictionary_learning import SearchLimitWarning
 from bitatoms.parallel import Workers
 from bitatoms.rows.budget import MemoryLimitError
 from bitatoms.rows.memory import MemoryRows

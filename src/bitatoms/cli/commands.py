@@ -288,7 +288,7 @@ def _learned(
     """Fit the estimator with progress, and yield the model: after Ctrl-C the best so far, if any."""
     # Only this needs scikit-learn, which takes longer to import than many commands take to run.
     from ..estimators import BinaryDictionaryLearning
-    from ..estimators.fit_codes import fit_with_codes
+    from ..estimators.dictionary_learning import fit_with_codes
 
     codes, interrupted = None, False
     with ExitStack() as stack:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..engine.members import count_members
-from ..model.lifts import AtomCounts, lifts_of
-from ..model.model import Pattern, number_or_none
+from ..model.patterns import AtomCounts, Pattern, lifts_of
 from ..table import Names, feature_names
 from .result import Cover
 
@@ -17,8 +16,7 @@ def role_patterns(cover: Cover, columns: Names | None = None) -> list[Pattern]:
     users, (complete, lacking, _) = cover.codes.column_weights(), count_members(table, cover.atoms)
     bias = np.zeros(table.n_cols, np.uint8)
     lifts = lifts_of(cover.atoms, bias, AtomCounts(table.column_weights(), table.n_known, complete, n, lacking))
-    assert lifts.members is not None
-    members = np.split(lifts.members, np.cumsum(cover.atoms.row_weights())[:-1])
+    edges = [0, *np.cumsum(cover.atoms.row_weights()).tolist()]
     return [
         Pattern(
             atom=k + 1,
@@ -27,9 +25,7 @@ def role_patterns(cover: Cover, columns: Names | None = None) -> list[Pattern]:
             share=float(users[k] / max(1, n)),
             bits_saved=0,
             complete=int(complete[k]),
-            expected=float(lifts.expected[k]),
-            lift=number_or_none(lifts.whole[k]),
-            member_lifts=tuple(map(number_or_none, members[k])),
+            **lifts.of_pattern(k, slice(edges[k], edges[k + 1])),
         )
         for k in range(cover.n_roles)
     ]

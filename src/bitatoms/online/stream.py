@@ -31,7 +31,8 @@ from ..engine.row_pass import run_pass
 from ..engine.update import flips_together
 from ..errors import InputError, Parameter
 from ..kernels.structs import covering
-from ..model.result import CountsResult, Round
+from ..model.model import Model
+from ..model.result import Round
 from ..parallel import Workers
 from ..rows.memory import MemoryRows
 from ..rows.passes import codes_exactly, result_from_counts, savings
@@ -368,7 +369,7 @@ class StreamLearner:
 
     # Results.
 
-    def as_result(self) -> CountsResult:
+    def as_result(self) -> Model:
         """Return the result for the rows so far, weighted; the atom that saves most bits comes first."""
         state = self.state
         if state is None:

@@ -26,7 +26,8 @@ from ..engine.update import flips_by_column, flips_together
 from ..engine.voted_bits import voted_bits
 from ..errors import InputError, warn
 from ..kernels.gpu.device import is_out_of_memory
-from ..model.result import CountsResult, Factorization, Interrupted, ResultBase, Round
+from ..model.model import Model
+from ..model.result import Factorization, Interrupted, ResultBase, Round
 from ..parallel import OutOfTime
 from ..search.monitor import MAX_MEMORY, MAX_TIME, SearchMonitor
 from ..search.moves.drop import savings_from_votes
@@ -82,7 +83,7 @@ class Journal(Protocol):
 class PassResult:
     """The result of passes over all rows."""
 
-    result: CountsResult
+    result: Model
     spec: PassSpec  # of the best pass
     indices: NDArray[np.intp]  # of the atoms of the result among those of the spec
     codes: Any  # of the best pass, in the form of the row source; None if they were not kept
@@ -368,7 +369,7 @@ def dropped_atoms(saved: NDArray[np.int64], uses: NDArray[np.int64], params: Sea
 
 def result_from_counts(
     atoms: Bits, bias: BitMatrix, counts: Counts, algebra: str, params: SearchParams
-) -> tuple[CountsResult, NDArray[np.intp]]:
+) -> tuple[Model, NDArray[np.intp]]:
     """Return the result that counts of all rows give, and the indices of its atoms.
 
     Fixed atoms come first. The others are sorted by the bits they save; unused and empty ones are left out.
@@ -385,7 +386,7 @@ def result_from_counts(
     counted_atoms, atoms, uses = atoms, atoms[indices], counts.uses[indices]
     all_known = bool((counts.known == counts.n_rows).all())
     length = replace(counts, uses=uses).codelength(atoms, bias, objective.ranks)
-    result = CountsResult(
+    result = Model(
         atoms=atoms,
         bias=bias.to_dense()[0],
         algebra=algebra,

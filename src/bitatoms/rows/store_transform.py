@@ -20,7 +20,7 @@ from ..io.errors import FileError
 from ..io.packed_store import PackedStoreWriter
 from ..io.stream import RowChunk
 from ..model.model import Model
-from ..model.recommendation import Recommended, recommend
+from ..model.recommendation import Recommendations, recommend
 from ..model.row_fit import ScoredRows, score_rows
 from ..parallel import Workers
 from ..sparse_bits import Bits
@@ -111,12 +111,12 @@ def soft_codes(
 
 def recommended_chunks(
     store: Store, model: Model, n: int, workers: Workers, max_memory: int | None = None, absent: str | None = None
-) -> Iterator[Recommended]:
+) -> Iterator[Recommendations]:
     """Yield the recommendations for all rows in chunks of rows."""
     return _map_chunks(partial(_recommended, n), store, model, workers, max_memory, absent)
 
 
-def _recommended(n: int, model: Model, data: Bits, workers: Workers) -> Recommended:
+def _recommended(n: int, model: Model, data: Bits, workers: Workers) -> Recommendations:
     return recommend(model, data, n, workers)
 
 

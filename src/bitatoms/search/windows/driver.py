@@ -27,8 +27,8 @@ from ...engine.codelength import Codelength, string_bits
 from ...engine.complete import hash_rows
 from ...engine.margins import Margins
 from ...engine.objective import Objective
+from ...model.join_columns import Part, join_columns
 from ...model.result import THOROUGH_WINDOW, Factorization
-from ...model.side_by_side import Part, side_by_side
 from ...parallel import OutOfTime, Workers
 from ...sparse_bits import Bits, SparseBits
 from ..context import HoldOut, SearchContext
@@ -472,7 +472,7 @@ class WindowSearch:
     def _assembled(self, parts: list[Part], ended: str) -> Factorization:
         """Return the result for the table from those of its windows."""
         monitor, table = self.monitor, self.table
-        result = side_by_side(parts, *table.shape, self.objective.ranks)
+        result = join_columns(parts, *table.shape, self.objective.ranks)
         n_atoms, wrong = result.atoms.n_rows, result.wrong_bits
         monitor.record_counts(table.n_rows, n_atoms, wrong, result.codelength, Change(), 0, "finish")
         return replace(result, ended=ended, history=tuple(monitor.history), rows_hash=hash_rows(table))

@@ -24,7 +24,7 @@ class Part(NamedTuple):
     rows: NDArray[np.intp] | None = None  # of the table that have codes; None for all
 
 
-def side_by_side(
+def join_columns(
     parts: Sequence[Part], n_rows: int, n_features: int, ranks: NDArray[np.int64] | None = None
 ) -> Factorization:
     """Return the factorization of a table with the atoms of all parts, each of which has other columns.
