@@ -12,7 +12,7 @@ from bitatoms import BitMatrix, factorize
 from bitatoms.core.likelihood import Averaging, Frequencies, RowCoder
 from bitatoms.core.model import Model
 from bitatoms.datasets import planted
-from bitatoms.kernels.cpu.code_average import Sampling
+from bitatoms.kernels.cpu.cell_costs import Sampling
 from bitatoms.parallel import Workers
 from support.blocks import bits_of
 from support.strategies import SEEDS, factorisations, random_bits

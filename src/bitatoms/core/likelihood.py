@@ -17,8 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu.cell_costs import AtomOnes, CellCosts, CellScratch, shorten_codes
-from ..kernels.cpu.code_average import Sampling, average_all_codes, average_sampled_codes
+from ..kernels.cpu.cell_costs import (
+    AtomOnes,
+    CellCosts,
+    CellScratch,
+    Sampling,
+    average_all_codes,
+    average_sampled_codes,
+    shorten_codes,
+)
 from ..kernels.structs import covering
 from ..parallel import Workers
 from .coding import NO_LIMIT
