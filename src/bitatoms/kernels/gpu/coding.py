@@ -184,7 +184,7 @@ def _macros_of(rows: RowArrays, atoms: AtomTables, rule: Rule) -> dict[str, int]
     return macros(bool(rule.covers), len(rows.unknown) > 0, priced, atoms.gains, own_costs, bool(rule.by_ratio))
 
 
-def _state_arguments(rows: RowArrays, atoms: AtomTables, rule: Rule, shares: Any) -> tuple[Any, ...]:
+def _state_arguments(rows: RowArrays, atoms: AtomTables, rule: Rule, shares: Any = None) -> tuple[Any, ...]:
     """Return the arguments by which kernels get rows, atoms and the rule."""
     bits = uses = added = mean = forbidden = None
     if atoms.prices is not None:
@@ -238,8 +238,7 @@ def beam_rows(
     ``fingerprints`` are those of the atoms. A row is done after ``patience`` levels without a better code. Return the
     numbers of changed code and error bits. ``stale`` is left as it is.
     """
-    xp, prices = device.xp, atoms.prices
-    assert prices is not None
+    xp = device.xp
     n_words, n_code_words = rows.errors.shape[1], rows.codes.shape[1]
     indices = xp.flatnonzero(rows.stale)
     changes = xp.zeros(2, np.uint64)
@@ -249,15 +248,10 @@ def beam_rows(
     work = xp.empty(n_warps * n_work, np.uint64)
     for start in range(0, len(indices), _ROWS_PER_LAUNCH):
         some = indices[start : start + _ROWS_PER_LAUNCH]
-        device.launch(
-            "beam.cu", "beam_rows", n_warps, rows.errors, rows.codes, or_none(rows.unknown),
-            np.int32(n_words), np.int32(n_code_words), atoms.words, atoms.weights, atoms.overlaps, atoms.columns,
-            np.int32(atoms.n_atoms), prices.bits, prices.uses, np.int64(rule.max_atoms),
-            np.int64(rule.residual_limit), some, np.int64(len(some)), fingerprints, np.int32(width),
-            np.int32(patience), work, changes,
-            shared=shared, **_macros_of(rows, atoms, rule), ENTRIES=_entries(width),
-            WIDE_SCORES=int(_largest_score(rule) > _MAX_NARROW),
-        )  # fmt: skip
+        given = some, np.int64(len(some)), fingerprints, np.int32(width), np.int32(patience), work, changes
+        arguments, variant = _state_arguments(rows, atoms, rule), _macros_of(rows, atoms, rule)
+        variant |= {"ENTRIES": _entries(width), "WIDE_SCORES": int(_largest_score(rule) > _MAX_NARROW)}
+        device.launch("beam.cu", "beam_rows", n_warps, *arguments, *given, shared=shared, **variant)
         device.to_host(changes)  # wait: Ctrl-C takes effect between launches
     codes, errors = device.to_host(changes).tolist()
     return codes, errors
