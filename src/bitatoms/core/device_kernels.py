@@ -83,7 +83,8 @@ class DeviceKernels:
 
     def cover(self) -> None:
         """Set which bits are covered once and twice, from codes and atoms."""
-        rows.cover(self.device, self._block._rows, self._atoms)
+        state = self._block._rows
+        rows.multiply(self.device, state.codes, self._atoms, state.unknown, True, None, state.covered, state.twice)
 
     def follow_flips(self, flips: Words, flipping: Words) -> int:
         """Update rows after bits of the atoms were flipped; return the number of changed error bits."""

@@ -18,23 +18,21 @@ _ONE, _TWO = 0x3C00, 0x4000  # as float16
 _NO_MACROS = {"COVERS": 0, "UNKNOWN": 0}
 
 
-def multiply(device: Device, codes: Any, atoms: Any, unknown: Any, covers: bool, out: Any) -> None:
-    """out ^= the products of codes and atoms, except in unknown cells."""
-    _multiply(device, codes, atoms, unknown, covers, out, None, None)
-
-
-def cover(device: Device, rows: RowArrays, atoms: Any) -> None:
-    """Set which bits of rows are covered once and twice, from codes and atoms."""
-    _multiply(device, rows.codes, atoms, rows.unknown, True, None, rows.covered, rows.twice)
-
-
-def _multiply(
-    device: Device, codes: Any, atoms: Any, unknown: Any, covers: bool, errors: Any, covered: Any, twice: Any
+def multiply(
+    device: Device,
+    codes: Any,
+    atoms: Any,
+    unknown: Any,
+    covers: bool,
+    out: Any = None,
+    covered: Any = None,
+    twice: Any = None,
 ) -> None:
+    """out ^= the products of codes and atoms, except in unknown cells; set which bits are covered once and twice."""
     n, n_words, n_code_words = len(codes), atoms.shape[1], codes.shape[1]
     shape = np.int64(n), np.int32(n_words), np.int32(n_code_words)
     given = *(device.xp.ascontiguousarray(array) for array in (codes, atoms)), or_none(unknown)
-    results, macros = (errors, covered, twice), _macros(unknown, covers)
+    results, macros = (out, covered, twice), _macros(unknown, covers)
     device.launch("rows.cu", "multiply", -(-n * n_words // WARP), *given, *shape, *results, **macros)
 
 
@@ -57,7 +55,7 @@ def restore_rows(device: Device, rows: RowArrays, atoms: Any, indices: Any, code
     if len(rows.covered):
         unknown = rows.unknown[indices] if len(rows.unknown) else rows.unknown
         covered, twice = device.xp.empty_like(errors), device.xp.empty_like(errors)
-        _multiply(device, codes, atoms, unknown, True, None, covered, twice)
+        multiply(device, codes, atoms, unknown, True, None, covered, twice)
         rows.covered[indices], rows.twice[indices] = covered, twice
 
 
