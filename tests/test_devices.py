@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 import bitatoms as ba
 from bitatoms.device_choice import MIN_CELLS, workers_for
 from bitatoms.errors import InputError
-from bitatoms.kernels.gpu.device import CudaDevice, DeviceMemoryError, NoDeviceError, find_device, import_cupy
+from bitatoms.kernels.gpu.device import Device, DeviceMemoryError, NoDeviceError, find_device, import_cupy
 from bitatoms.parallel import Workers
 from bitatoms.parameters import EstimatorKwargs, declarations
 from bitatoms.report import report_data
@@ -385,7 +385,7 @@ def test_an_error_of_a_session_states_that_the_memory_is_too_small():
     module = fake_cupy()
     module.cuda.Stream = lambda non_blocking: mock.MagicMock()
     module.cuda.memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
-    device = CudaDevice(module)
+    device = Device(module)
     for _ in range(9):  # more often than there are sessions at a time
         with pytest.raises(DeviceMemoryError) as caught, device.session(), device.session():
             raise OutOfMemoryError("Out of memory allocating 4,096 bytes")
@@ -403,7 +403,7 @@ def numpy_device():
     module.asarray = np.array
     module.cuda.get_current_stream = module.cuda.Device = mock.MagicMock
     module.get_default_memory_pool = lambda: mock.MagicMock(get_limit=lambda: 0)
-    return CudaDevice(module)
+    return Device(module)
 
 
 def words_of(n_bytes, is_read_only=True):

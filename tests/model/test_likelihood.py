@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, factorize
 from bitatoms.datasets import planted
-from bitatoms.kernels.cpu.code_average import Sampling
+from bitatoms.kernels.cpu.cell_costs import Sampling
 from bitatoms.model.likelihood import Frequencies
 from bitatoms.model.model import Averaging, Model, RowCoder
 from bitatoms.parallel import Workers

@@ -77,7 +77,7 @@ def test_a_search_killed_again_and_again_ends_no_worse_than_what_it_saved(name):
     n_saved, n_kills, found, least = journal.states.n_saved, 0, None, {}
     journal = MemoryJournal()
     while found is None:
-        journal.states.kill_after = max(1, n_saved // 5)
+        journal.states.kill_after = (n_kills + 1) * max(1, n_saved // 5)
         journal.states.restart()
         try:
             found = fit(table, journal, **params)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.cpu import pursuit
+from ..kernels.cpu import coding
 from ..kernels.structs import Prices, Rule, coding_scratch, covering
 from .block import Block, Change, Words, changed, coded
 from .host_kernels import HostKernels, summed
@@ -82,7 +82,7 @@ def pursue(block: Block, rule: Rule) -> Change:
 
     def code(start: int, stop: int) -> tuple[int, int]:
         scratch = coding_scratch(block._rows, tables)
-        return pursuit.pursue_rows(block._rows, tables, rule, start, stop, scratch)
+        return coding.pursue_rows(block._rows, tables, rule, start, stop, scratch)
 
     return coded(summed(block.map_rows(code, block.kernels.code_cost())))
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.gpu import beam, coding, exact, information_sets, rows
+from ..kernels.gpu import coding, rows
 from ..kernels.gpu.device import Device, DeviceMemoryError
-from ..kernels.gpu.products import joint_counts, rows_at_a_time, unpacked
+from ..kernels.gpu.rows import joint_counts, rows_at_a_time, unpacked
 from ..kernels.structs import ColumnDraw, Prices, Rule
 from ..parallel import Workers
 from .host_kernels import Changes, Tables, fingerprints
@@ -83,7 +83,8 @@ class DeviceKernels:
 
     def cover(self) -> None:
         """Set which bits are covered once and twice, from codes and atoms."""
-        rows.cover(self.device, self._block._rows, self._atoms)
+        state = self._block._rows
+        rows.multiply(self.device, state.codes, self._atoms, state.unknown, True, None, state.covered, state.twice)
 
     def follow_flips(self, flips: Words, flipping: Words) -> int:
         """Update rows after bits of the atoms were flipped; return the number of changed error bits."""
@@ -234,21 +235,21 @@ class DeviceKernels:
         """Code the stale rows by a beam of this width, up to ``patience`` levels without a better code."""
         self._block.workers.check_deadline()
         marks = self.array(fingerprints(self._block._atoms.words))
-        changes = beam.beam_rows(self.device, self._block._rows, tables, rule, marks, width, patience)
+        changes = coding.beam_rows(self.device, self._block._rows, tables, rule, marks, width, patience)
         self._refresh_users()
         return changes
 
     def code_from_draws(self, draws: list[ColumnDraw], targets: Any, rule: Rule, slack: int) -> None:
         """Code rows from draws of columns, one after the other, and keep a code that costs less."""
         self._block.workers.check_deadline()
-        information_sets.code_from_columns(self.device, self._block._rows, targets, rule, draws, slack)
+        coding.code_from_columns(self.device, self._block._rows, targets, rule, draws, slack)
         self._refresh_users()
 
     def code_exactly(self, rule: Rule) -> Changes:
         """Give every row the best of all codes; for few atoms."""
         self._block.workers.check_deadline()
         self._block._rows.stale[:] = 1
-        changes = exact.code_rows_exactly(self.device, self._block._rows, self._atoms, rule)
+        changes = coding.code_rows_exactly(self.device, self._block._rows, self._atoms, rule)
         self._refresh_users()
         return changes
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu import beam, coding, dictionary, exact, gf2, joint_update, nearest, packing, votes, words
+from ..kernels.cpu import beam, coding, dictionary, exact, gf2, packing, votes, words
 from ..kernels.gpu.coding import REFUSED
 from ..kernels.structs import (
     PLANES,
@@ -21,7 +21,6 @@ from ..kernels.structs import (
     RowArrays,
     Rule,
     beam_scratch,
-    candidate_scratch,
     coding_scratch,
 )
 from ..parallel import MAX_CHUNK_NS
@@ -121,7 +120,7 @@ class HostKernels:
         def follow(start: int, stop: int) -> int:
             before = np.empty(flips.shape[1], np.uint64)
             atoms = block._atoms.words
-            return joint_update.follow_flips(block._rows, atoms, flips, flipping, block.covers, start, stop, before)
+            return votes.follow_flips(block._rows, atoms, flips, flipping, block.covers, start, stop, before)
 
         return sum(block.map_rows(follow, ROW_COST))
 
@@ -173,7 +172,7 @@ class HostKernels:
 
         def count(start: int, stop: int) -> NDArray[np.int32]:
             counts = np.zeros((block.n_atoms, block.n_atoms), np.int32)
-            joint_update.count_pairs(block._read_rows.codes, start, stop, np.empty(block.n_atoms, np.int64), counts)
+            votes.count_pairs(block._read_rows.codes, start, stop, np.empty(block.n_atoms, np.int64), counts)
             return counts
 
         return reduce(np.add, block.map_rows(count, ROW_COST))
@@ -193,7 +192,7 @@ class HostKernels:
     def row_costs(self, prices: Prices) -> Any:
         """Return the cost of each row at these prices, as an array."""
         costs = np.empty(self._block.n_rows, np.int64)
-        beam.price_rows(self._block._read_rows, prices, costs)
+        coding.price_rows(self._block._read_rows, prices, costs)
         return costs
 
     def improvable(self, rule: Rule) -> NDArray[np.bool_]:
@@ -287,9 +286,7 @@ class HostKernels:
 
         def code(start: int, stop: int) -> Changes:
             scratch, rows = coding_scratch(block._rows, tables), np.arange(start, stop)
-            before = np.empty(block._rows.codes.shape[1], np.uint64), np.empty(block.n_words, np.uint64)
-            changes = coding.code_at_prices(block._rows, tables, rule, rows, from_scratch, *before, scratch)
-            return changes
+            return coding.code_at_prices(block._rows, tables, rule, rows, from_scratch, scratch)
 
         return summed(block.map_rows(code, (4 if from_scratch else 1) * self.code_cost()))
 
@@ -299,10 +296,8 @@ class HostKernels:
         marks = fingerprints(block._atoms.words)
 
         def code(start: int, stop: int) -> Changes:
-            scratch, saved = coding_scratch(block._rows, tables), coding_scratch(block._rows, tables)
-            beams = beam_scratch(block._rows, tables, width)
-            changes = beam.beam_rows(block._rows, tables, rule, marks, patience, start, stop, beams, scratch, saved)
-            return changes
+            scratches = beam_scratch(block._rows, tables, width), coding_scratch(block._rows, tables)
+            return beam.beam_rows(block._rows, tables, rule, marks, patience, start, stop, *scratches)
 
         share = float(block._rows.stale.mean()) if block.n_rows else 0.0
         return summed(block.map_rows(code, 10 * width * share * self.code_cost()))
@@ -312,9 +307,9 @@ class HostKernels:
         block = self._block
 
         def code(start: int, stop: int) -> None:
-            candidates = candidate_scratch(block._rows)
+            scratch = coding_scratch(block._rows, block._atoms)
             for draw in draws:
-                gf2.code_from_columns(block._rows, block._atoms, targets, rule, draw, slack, start, stop, candidates)
+                gf2.code_from_columns(block._rows, block._atoms, targets, rule, draw, slack, start, stop, scratch)
 
         block.map_rows(code, len(draws) * (ROW_COST + block._atoms.words.size))
 
@@ -330,10 +325,8 @@ class HostKernels:
         low = np.ascontiguousarray(low.T)
 
         def code(start: int, stop: int) -> Changes:
-            distances, scratch = np.empty(low.shape[1], np.int32), coding_scratch(block._rows, block._atoms)
-            work = distances, np.empty(block.n_words, np.uint64), scratch
-            changes = exact.code_rows_exactly(block._rows, block._atoms, low, high, rule, start, stop, *work)
-            return changes
+            work = np.empty(low.shape[1], np.int32), coding_scratch(block._rows, block._atoms)
+            return exact.code_rows_exactly(block._rows, block._atoms, low, high, rule, start, stop, *work)
 
         return summed(block.map_rows(code, ROW_COST + low.size * len(high)))
 
@@ -373,7 +366,7 @@ class HostKernels:
 
         def find(start: int, stop: int) -> None:
             scratch = coding_scratch(block._rows, tables)
-            nearest.find_nearest(block._rows, tables, of_patterns, start, stop, scratch, found)
+            coding.find_nearest(block._rows, tables, of_patterns, start, stop, scratch, found)
 
         block.map_rows(find, ROW_COST + 0.02 * slices.size)
         return found
@@ -458,8 +451,7 @@ class HostRemoval:
         for start in range(0, len(rows), rows_per_call):
             block.workers.check_deadline()
             few = rows[start : start + rows_per_call]
-            before = np.empty(block._read_rows.codes.shape[1], np.uint64), np.empty(block.n_words, np.uint64)
-            coding.code_at_prices(block._rows, self._tables, self._rule, few, False, *before, scratch)
+            coding.code_at_prices(block._rows, self._tables, self._rule, few, False, scratch)
 
 
 def summed(chunks: list[Changes]) -> Changes:

@@ -19,8 +19,15 @@ from ..engine.coding import NO_LIMIT, PRICED_CODERS, code, coding_rule, typical_
 from ..engine.device_kernels import run_in_chunks
 from ..engine.objective import codelength_prices, unit_prices
 from ..engine.pass_spec import AtomGroup, PassSpec, RowCounts, joined_codes
-from ..kernels.cpu.cell_costs import AtomOnes, CellCosts, CellScratch, shorten_codes
-from ..kernels.cpu.code_average import Sampling, average_all_codes, average_sampled_codes
+from ..kernels.cpu.cell_costs import (
+    AtomOnes,
+    CellCosts,
+    CellScratch,
+    Sampling,
+    average_all_codes,
+    average_sampled_codes,
+    shorten_codes,
+)
 from ..kernels.structs import Prices, Rule, covering
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed

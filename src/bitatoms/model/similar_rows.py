@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu.similar_rows import VoterWords, VoteScratch, count_votes
+from ..kernels.cpu.similar_rows import VoterScratch, VoterWords, count_votes
 from ..parallel import Workers
 from .unknown_cells import CellScores, Convert, TiedColumns, fill_unknown, tied_columns, without_cells
 
@@ -119,7 +119,7 @@ class _Voters:
         def run(start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             rows, cells = slice(start, stop), wanted[start:stop]
             ones, total = np.zeros((2, cells.count()), np.int64)
-            scratch = VoteScratch(np.empty(n_voters, np.int32), np.empty(n_voters, np.int32))
+            scratch = VoterScratch(np.empty(n_voters, np.int32), np.empty(n_voters, np.int32))
             shares = np.ascontiguousarray(_window_shares(known[rows].T, radius).T.astype(np.float32))
             given = data.words[rows], known[rows], shares, cells.words, voters, radius, table
             count_votes(*given, scratch, ones, total)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix, count_ones
 from ...engine.block import Words
-from ...kernels.cpu import packing, row_sums
+from ...kernels.cpu import gf2, packing
 from ...parallel import Workers
 from ..plan import CheckBudget
 
@@ -65,7 +65,7 @@ def find_checks(data: BitMatrix, random: np.random.Generator, workers: Workers, 
             _fill_buckets(words, columns, workers, (ends, first, second))
             start = int(random.integers(1 << n_bits))
             limits = limit, n_compared, budget.max_per_bucket
-            count = row_sums.list_light_fours(words, ends, first, second, *limits, start, found)
+            count = gf2.list_light_fours(words, ends, first, second, *limits, start, found)
             new = np.sort(found[_chosen(count, most, random)].astype(np.int32), axis=1)
             rows, first_of_check = np.unique(np.vstack([rows, new]), axis=0, return_index=True)
             table_of = np.append(table_of, np.full(len(new), table - 1))[first_of_check]
@@ -83,11 +83,11 @@ def _fill_buckets(
     n, n_bits = len(words), len(columns)
     group_bits = min(n_bits, _GROUP_BITS)
     hashes, grouped, group_ends = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(1 << group_bits, np.int64)
-    row_sums.hash_rows_by_columns(words, columns, hashes)
-    row_sums.group_rows(hashes, n_bits - group_bits, group_ends, grouped)
+    gf2.hash_rows_by_columns(words, columns, hashes)
+    gf2.group_rows(hashes, n_bits - group_bits, group_ends, grouped)
 
     def fill(start: int, stop: int) -> None:
-        row_sums.bucket_pairs(hashes, n_bits - group_bits, group_ends, grouped, start, stop, *buckets)
+        gf2.bucket_pairs(hashes, n_bits - group_bits, group_ends, grouped, start, stop, *buckets)
 
     workers.map_rows(fill, len(group_ends), _PAIR_COST * len(buckets[1]) / len(group_ends), 1)
 
@@ -152,8 +152,8 @@ def _voted(
     counted, after = np.empty((n, 64 * n_words), np.float32), np.empty((n, n_words), np.uint64)
 
     def vote(start: int, stop: int) -> None:
-        row_sums.vote_on_bits(*votes, start, stop, np.empty(64, np.float32), counted)
-        row_sums.take_votes(data.words, counted, original.words, weight_of_original, start, stop, after)
+        gf2.vote_on_bits(*votes, start, stop, np.empty(64, np.float32), counted)
+        gf2.take_votes(data.words, counted, original.words, weight_of_original, start, stop, after)
 
     workers.map_rows(vote, n_words, _VOTE_COST * len(votes.fours), 1)
     return BitMatrix.from_words(after, data.n_cols, check=False)
@@ -162,7 +162,7 @@ def _voted(
 def sums_of_four(data: BitMatrix, fours: NDArray[np.int64]) -> Words:
     """Return the sum of the rows of each set of four."""
     sums = np.empty((len(fours), data.words.shape[1]), np.uint64)
-    row_sums.add_fours(data.words, fours, sums)
+    gf2.add_fours(data.words, fours, sums)
     return sums
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bitatoms.kernels import jit
-from bitatoms.kernels.cpu.simd import add_overlaps, add_prices
+from bitatoms.kernels.cpu.dictionary import add_overlaps, add_prices
 from bitatoms.kernels.structs import MAX_PRICE
 from support.blocks import bits_of
 from support.strategies import random_bits
