@@ -19,7 +19,8 @@ from bitatoms.kernels.gpu.device import CudaDevice, DeviceMemoryError, NoDeviceE
 from bitatoms.parallel import Workers
 from bitatoms.parameters import EstimatorKwargs, declarations
 from bitatoms.report import report_data
-from bitatoms.sparse_bits import SparseBits, as_bits
+from bitatoms.sparse_bits import SparseBits
+from bitatoms.table import as_bits
 from bitatoms.validation import on_host
 from support.devices import FOUND, CupyArray, DeviceTensor, Tensor, fake_cupy, found_device, installed_cupy
 

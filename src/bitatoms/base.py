@@ -10,13 +10,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import validate_data
 
 from . import dataframes, validation
-from .bits import BitMatrix
 from .encoding import matched_rows, raw_encoding
-from .errors import named_columns, warn
+from .errors import warn
 from .io.api import read, read_matching
+from .matching import are_copies, check_not_copies
 from .parameters import Missing
-from .sparse_bits import SparseBits, as_bits
-from .table import Header, Table, are_copies, check_not_copies
+from .table import Header, Table, as_bits
 
 
 class TableEstimator(BaseEstimator):
@@ -33,38 +32,22 @@ class TableEstimator(BaseEstimator):
             delattr(self, name)
 
     def _validate_table(self, X: Any, reset: bool) -> Table:
-        """Return X as a table, after scikit-learn's checks of missing values and shape.
+        """Return X as a table that is not empty.
 
         With ``reset``, its columns become those of the model. Otherwise, columns that have names are matched to those
         of the model by name, in any order.
         """
-        X = validation.on_host(X)
         table = self._as_table(X) if reset else self._matched_table(X)
-        if table is None and not reset:
-            check_not_copies(X, self._header, type(self).__name__)
-        if table is None and isinstance(X, (BitMatrix, SparseBits, np.ma.MaskedArray)):
-            # scikit-learn would drop the mask of an array.
-            table = Table(as_bits(X, self.binarize, missing=self._missing))
+        if table is not None:
             check_not_empty(table.shape)
-            validate_data(self, table.data, reset=reset, skip_check_array=True)
+            if reset:
+                self._set_features(table.header)
             return table
-        if table is None:
-            dataframes.check_not_mapping(X)
-            if validation.is_sparse(X) and X.ndim == 2:
-                X = validation.as_csr(X, "X")  # scikit-learn would convert an invalid matrix without checking it
-            checked = validate_data(
-                self,
-                X,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=None,
-                ensure_all_finite=False,  # BitMatrix.from_any reports where such a value is
-            )
-            with named_columns(dataframes.column_names(X)):
-                return Table(as_bits(checked, self.binarize, missing=self._missing))
+        if not reset:
+            check_not_copies(X, self._header, type(self).__name__)
+        table = Table(as_bits(X, self.binarize, missing=self._missing))
         check_not_empty(table.shape)
-        if reset:
-            self._set_features(table.header)
+        validate_data(self, X, reset=reset, skip_check_array=True)  # scikit-learn's checks of names and their number
         return table
 
     def _as_table(self, X: Any) -> Table | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..table import matched_table
+from ..matching import matched_table
 from .dictionary_learning import BinaryDictionaryLearning
 
 

@@ -18,11 +18,10 @@ from ..covers.coding import code_from_below
 from ..covers.limits import has_limits
 from ..covers.patterns import role_patterns
 from ..covers.result import Cover
-from ..dataframes import axis_names
 from ..errors import Parameter
 from ..parameters import CoverKwargs, documented, select, with_defaults
 from ..rows import dispatch
-from ..table import Table
+from ..table import Table, axis_names
 from .dictionary_learning import SearchLimitWarning
 
 

@@ -25,6 +25,7 @@ from ..core.result import CountsResult, Factorization, Interrupted
 from ..device_choice import workers_for
 from ..errors import InputError, InputWarning, Parameter
 from ..io import model_file
+from ..matching import are_copies
 from ..online.stream import StreamLearner
 from ..parallel import Workers
 from ..parameters import (
@@ -48,7 +49,7 @@ from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, sco
 from ..rows.weights import WeightedRows, check_total, checked_weights
 from ..search.params import SearchParams, resolve
 from ..sparse_bits import Bits, packed
-from ..table import Picture, Table, are_copies
+from ..table import Picture, Table
 from ..validation import as_generator, on_host, restored_on_error
 from ..verbosity import log_to_stderr
 from .same_kind import as_given, copies_as_given

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from .. import checks, validation
 from ..bits import BitMatrix
 from ..errors import Parameter, warn
-from ..sparse_bits import Bits, SparseBits, as_bits
+from ..sparse_bits import Bits, SparseBits
+from ..table import as_bits
 from ..variables import FALSE_WORDS, TRUE_WORDS
 from .errors import FileError
 from .stream import DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions, Source

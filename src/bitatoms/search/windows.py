@@ -494,7 +494,7 @@ class WindowSearch:
         table, plan, rows, rest = self.table, self.params.plan, None, None
         if isinstance(table, SparseBits):
             rows, data = table.window(window.columns, _MIN_ONES)
-            ones = table.by_column.row_weights()[window.columns] - data.column_weights()
+            ones = table.T.row_weights()[window.columns] - data.column_weights()
             rest = Rest(table.n_rows - len(rows), ones)
             plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"bias", "finish"})
         else:

@@ -17,7 +17,8 @@ from ...annotations import Annotations, Labels
 from ...bits import BitMatrix
 from ...core.model import Model
 from ...errors import warn
-from ...table import Header, Names, Picture, Table, check_picture, match_columns
+from ...matching import match_columns
+from ...table import Header, Names, Picture, Table, check_picture
 from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..safe_hdf5 import check_heaps, open_hdf5
