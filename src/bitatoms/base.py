@@ -10,11 +10,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import validate_data
 
 from . import dataframes, validation
+from .bits import BitMatrix
 from .encoding import matched_rows, raw_encoding
-from .errors import warn
+from .errors import named_columns, warn
 from .io.api import read, read_matching
 from .matching import are_copies, check_not_copies
 from .parameters import Missing
+from .sparse_bits import SparseBits
 from .table import Header, Table, as_bits
 
 
@@ -45,10 +47,11 @@ class TableEstimator(BaseEstimator):
             return table
         if not reset:
             check_not_copies(X, self._header, type(self).__name__)
-        table = Table(as_bits(X, self.binarize, missing=self._missing))
-        check_not_empty(table.shape)
-        validate_data(self, X, reset=reset, skip_check_array=True)  # scikit-learn's checks of names and their number
-        return table
+        values = X if isinstance(X, (BitMatrix, SparseBits)) else dataframes.values_of(X)
+        check_not_empty(values.shape)
+        validate_data(self, X, reset=reset, skip_check_array=True)  # checks the columns' number and names
+        with named_columns(dataframes.column_names(X)):
+            return Table(as_bits(values, self.binarize, missing=self._missing))
 
     def _as_table(self, X: Any) -> Table | None:
         """Return a file, a Table, an AnnData or a pyarrow table as a Table; None for what scikit-learn validates."""

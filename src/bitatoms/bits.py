@@ -209,7 +209,7 @@ class BitMatrix(Matrix):
                [1, 0]], dtype=uint8)
         """
         threshold = checks.check_threshold(binarize)
-        bits = X if isinstance(X, BitMatrix) else getattr(X, "bits", None)  # a Table or SparseBits has bits
+        bits = X if isinstance(X, (BitMatrix, np.ndarray)) else getattr(X, "bits", None)  # a Table or SparseBits has
         if isinstance(bits, BitMatrix):
             return _thresholded(bits, threshold, name, missing)
         return pack_values(dataframes.values_of(X, name), threshold, name, missing)

@@ -52,7 +52,11 @@ def values_of(X: Any, name: str = "X", layer: str | None = None) -> Any:
     other libraries are copied from their device, if they are on one. Errors call the table ``name``.
     """
     values = X if isinstance(X, np.ndarray) else _in_memory(on_host(X, name), name, layer)
-    return values if is_sparse(values) else dense_table(values, name)
+    if not is_sparse(values):
+        return dense_table(values, name)
+    if values.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {values.ndim}D array instead: {name} has shape {values.shape}")
+    return values
 
 
 def _in_memory(X: Any, name: str, layer: str | None) -> Any:

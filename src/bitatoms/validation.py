@@ -41,7 +41,7 @@ def is_sparse(X: Any) -> bool:
     """Return whether X is a SciPy sparse matrix or array."""
     # If scipy.sparse has not been imported, X cannot be sparse.
     sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and bool(sparse.issparse(X))
+    return sparse is not None and not isinstance(X, np.ndarray) and bool(sparse.issparse(X))
 
 
 def package_name(X: Any) -> str:
@@ -164,8 +164,6 @@ def check_not_masked(X: np.ma.MaskedArray, name: str, missing: str) -> None:
 
 def sparse_table(S: Any, name: str) -> tuple[NDArray[Any], NDArray[np.integer], NDArray[np.integer]]:
     """Return data, indices and indptr of S in CSR format without duplicates; S is not modified."""
-    if S.ndim != 2:
-        raise ValueError(f"Expected 2D array, got {S.ndim}D array instead: {name} has shape {S.shape}")
     if S.dtype.kind == "c":
         raise ValueError(_COMPLEX.format(name=name))
     csr = as_csr(S, name)
