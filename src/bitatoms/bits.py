@@ -306,7 +306,7 @@ class BitMatrix(Matrix):
         """
         n_rows, n_cols = _size(n_rows, "n_rows"), _size(n_cols, "n_cols")
         raw = np.frombuffer(data, np.uint8)
-        width = _bytes_for(n_cols)
+        width = -(-n_cols // 8)
         if raw.size != n_rows * width:
             raise ValueError(
                 f"{n_rows} rows of {n_cols} bits take {n_rows} x {width} = {n_rows * width} bytes, got {raw.size}"
@@ -546,7 +546,9 @@ class BitMatrix(Matrix):
         if not isinstance(other, BitMatrix):
             return NotImplemented
         same = self.n_cols == other.n_cols and np.array_equal(self.words, other.words)
-        return same and self._mask() == other._mask()
+        if same and (self.n_unknown or other.n_unknown):  # rows of a matrix that has unknown cells may have none
+            return self.unknown == other.unknown
+        return same
 
     def __hash__(self) -> int:
         return hash((self.shape, self.count()))  # that of equal `SparseBits`
@@ -554,10 +556,6 @@ class BitMatrix(Matrix):
     def _mapped_unknown(self, function: Callable[[BitMatrix], BitMatrix]) -> BitMatrix | None:
         """Return the function of the unknown cells, if there are any."""
         return None if self.unknown is None else function(self.unknown)
-
-    def _mask(self) -> BitMatrix | None:
-        """Return the unknown cells, or None if there are none; rows of a matrix that has some may have none."""
-        return self.unknown if self.n_unknown else None
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
@@ -578,7 +576,7 @@ class BitMatrix(Matrix):
         little = self.words.astype("<u8", copy=False)
         if not little.size:
             return np.zeros((self.n_rows, 0), np.uint8)
-        return little.view(np.uint8)[:, : _bytes_for(self.n_cols)]
+        return little.view(np.uint8)[:, : -(-self.n_cols // 8)]
 
 
 def row_index(rows: Any, kind: str, column_selection: str) -> int | slice | NDArray[Any]:
@@ -628,11 +626,6 @@ def either(first: BitMatrix | None, second: BitMatrix) -> BitMatrix:
 def _words_for(n_cols: int) -> int:
     """Return the number of words per row of ``n_cols`` bits."""
     return (n_cols + 63) // 64
-
-
-def _bytes_for(n_cols: int) -> int:
-    """Return the number of bytes per row of ``n_cols`` bits."""
-    return (n_cols + 7) // 8
 
 
 def _size(value: int, name: str) -> int:

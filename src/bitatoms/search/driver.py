@@ -17,7 +17,7 @@ from ..core.result import Factorization, Interrupted, ResultBase
 from ..errors import warn
 from ..mdl import string_bits
 from ..parallel import Workers
-from ..sparse_bits import Bits, SparseBits, packed
+from ..sparse_bits import Bits, SparseBits, packed, sparse
 from .branches import at_once
 from .context import SearchContext
 from .evidence import beyond_chance
@@ -215,7 +215,7 @@ class _Starts:
 def _as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bits:
     """Return a table in the form in which it is searched, which does not depend on the form it has."""
     if holdout is None and is_wide_and_sparse(data, params):
-        return SparseBits.from_bits(data) if isinstance(data, BitMatrix) else data
+        return sparse(data)
     return packed(data)
 
 
