@@ -19,7 +19,8 @@ from bitatoms.kernels.gpu.device import Device, DeviceMemoryError, NoDeviceError
 from bitatoms.parallel import Workers
 from bitatoms.parameters import EstimatorKwargs, declarations
 from bitatoms.report import report_data
-from bitatoms.sparse_bits import SparseBits, as_bits
+from bitatoms.sparse_bits import SparseBits
+from bitatoms.table import as_bits
 from bitatoms.validation import on_host
 from support.devices import FOUND, CupyArray, DeviceTensor, Tensor, fake_cupy, found_device, installed_cupy
 
@@ -304,7 +305,7 @@ MESSAGE = "X is a torch {}which cannot be read as a NumPy array{}; convert it fi
 def test_what_cannot_be_read_is_an_error(monkeypatch):
     with pytest.raises(TypeError, match=MESSAGE.format("OtherTensor, ", "")):
         ba.factorize(OTHER(X))
-    with pytest.raises(TypeError, match="X is a torch OtherTensor"):
+    with pytest.raises(TypeError, match="mask is a torch OtherTensor"):
         ba.factorize(X, mask=OTHER(X > 0))
     not_installed = MESSAGE.format("DeviceTensor, on a CUDA device, ", r" \(CuPy is not .*\)")
     with installed_cupy(None), pytest.raises(TypeError, match=not_installed):

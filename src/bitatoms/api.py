@@ -17,12 +17,13 @@ from .checks import check_choice
 from .covers.driver import search_cover
 from .covers.limits import fixed_bits, has_limits, role_limits
 from .covers.result import Cover
-from .dataframes import as_array_like, axis_data, axis_names, column_names
+from .dataframes import values_of
 from .device_choice import workers_for
 from .engine.block import Block
 from .engine.codelength import Codelength
 from .errors import InputError, Parameter
 from .kernels.structs import covering
+from .matching import matched_table
 from .model.model import Model
 from .model.result import Factorization, Interrupted
 from .parallel import Workers, count_threads
@@ -47,9 +48,9 @@ from .rows.weights import WeightedRows
 from .search.paper import partition
 from .search.params import SearchParams, costs_of_columns, resolve
 from .search.verification import verified
-from .sparse_bits import Bits, as_bits, packed
-from .table import Header, Names, Table, matched_table
-from .validation import as_csr, as_generator, dense_table, is_sparse
+from .sparse_bits import Bits, SparseBits, packed
+from .table import Header, Table, as_bits, axis_names, header_of
+from .validation import as_csr, as_generator, is_sparse
 from .variants import ranks_in, regions
 from .verbosity import log_to_stderr
 
@@ -101,7 +102,7 @@ def factorize(
     given = with_defaults(FactorizeKwargs, parameters)
     params = resolve(n_components, **select(SearchKwargs, given))
     data = _as_bits(X, mask, given["binarize"])
-    params = with_columns_of(params, _header_of(X, data.n_cols))
+    params = with_columns_of(params, header_of(X, data.n_cols))
     workers = workers_for(given["n_jobs"], given["device"], math.prod(data.shape), given["verbose"])
     run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
     limit, weighted = given_memory_limit(given["max_memory"]), WeightedRows.of(data, sample_weight)
@@ -133,29 +134,27 @@ def _of_given_rows(
 def _as_bits(X: Any, mask: Any, binarize: float | None) -> Bits:
     """Return a table as bits; the cells of the mask are unknown, whatever they contain."""
     if mask is None or mask is np.ma.nomask:
-        return as_bits(X.data if isinstance(X, Table) else X, binarize, missing="unknown")
+        return as_bits(X, binarize, missing="unknown")
     hidden = _packed_mask(mask)
-    X = X.bits if isinstance(X, Table) else as_array_like(X)
-    shape = X.shape if isinstance(X, BitMatrix) or is_sparse(X) else np.shape(X)
-    if shape != hidden.shape:
-        raise ValueError(f"mask has shape {hidden.shape}, but X has shape {shape}; pass one boolean per cell of X")
-    if is_sparse(X):
-        csr = as_csr(X, "X").copy()
-        rows, columns = np.repeat(np.arange(shape[0]), np.diff(csr.indptr)), csr.indices
+    values = X if isinstance(X, (Table, BitMatrix, SparseBits)) else values_of(X)
+    if values.shape != hidden.shape:
+        shapes = f"mask has shape {hidden.shape}, but X has shape {values.shape}"
+        raise ValueError(f"{shapes}; pass one boolean per cell of X")
+    if is_sparse(values):
+        values = as_csr(values, "X").copy()
+        rows, columns = np.repeat(np.arange(len(hidden)), np.diff(values.indptr)), values.indices
         words = hidden.words[rows, columns >> 6] >> (columns & 63).astype(np.uint64)
-        csr.data[(words & np.uint64(1)).astype(bool)] = 0
-        X = csr
-    elif not isinstance(X, BitMatrix):
-        X = np.ma.masked_array(X if isinstance(X, np.ma.MaskedArray) else dense_table(X, "X"), hidden.to_dense(bool))
-    data = BitMatrix.from_any(X, binarize, missing="unknown")
+        values.data[(words & np.uint64(1)).astype(bool)] = 0
+    elif isinstance(values, np.ndarray):
+        values = np.ma.masked_array(values, hidden.to_dense(bool))
+    data = BitMatrix.from_any(values, binarize, missing="unknown")
     return data.with_unknown(either(data.unknown, hidden))
 
 
 def _packed_mask(mask: Any) -> BitMatrix:
     """Pack a mask, after checking that it consists of booleans."""
     if not isinstance(mask, BitMatrix):
-        mask = as_array_like(mask)
-        mask = mask if is_sparse(mask) else np.asarray(mask)
+        mask = values_of(mask, "mask")
         if mask.dtype != np.bool_:
             raise TypeError(
                 f"mask must consist of booleans, True where a cell of X is unknown, but its dtype is {mask.dtype}; "
@@ -175,7 +174,7 @@ def with_columns_of(params: SearchParams, header: Header) -> SearchParams:
     if params.fixed_atoms is not None:
         params = replace(params, fixed_atoms=_fixed_atoms(params, header))
     atoms = params.init[0] if isinstance(params.init, tuple) and params.init else params.init
-    if isinstance(atoms, str) or header.names is None or _names_of(atoms) is None:
+    if isinstance(atoms, str) or header.names is None or axis_names(atoms)[1] is None:
         return params
     # Atoms are matched by name: one that counts the other allele is not the inverse of a sample.
     matched = matched_table(atoms, header._replace(data=None), table="init", missing="refuse").bits
@@ -195,19 +194,9 @@ def _fixed_atoms(params: SearchParams, header: Header) -> BitMatrix:
     return atoms
 
 
-def _header_of(X: Any, n_cols: int) -> Header:
-    """Return the columns of a table of any type."""
-    return X.header if isinstance(X, Table) else Header(n_cols, column_names(X), data=axis_data(X)[1])
-
-
 def _ranks_of(X: Any, n_cols: int) -> NDArray[np.int64] | None:
     """Return the ranks of the columns of a table in their order, if atoms are described by stretches."""
-    return ranks_in(regions(_header_of(X, n_cols).data))
-
-
-def _names_of(X: Any) -> Names | None:
-    """Return the names of the columns of a table of any type."""
-    return X.columns if isinstance(X, Table) else column_names(X)
+    return ranks_in(regions(header_of(X, n_cols).data))
 
 
 def learn_from(
@@ -330,11 +319,8 @@ def cover(X: Any, **parameters: Unpack[CoverKwargs]) -> Cover:
     (2, 2, True)
     """
     given = checked_cover(with_defaults(CoverKwargs, parameters))
-    data = packed(as_bits(X.data if isinstance(X, Table) else X, given["binarize"]))
-    row_names, columns = None, None
-    if has_limits(given):
-        row_names, columns = (X.row_names, X.columns) if isinstance(X, Table) else axis_names(X)
-    return run_cover(Table(data, row_names, columns), given)
+    table = Table(packed(as_bits(X, given["binarize"])), *(axis_names(X) if has_limits(given) else ()))
+    return run_cover(table, given)
 
 
 def checked_cover(given: Mapping[str, Any]) -> dict[str, Any]:

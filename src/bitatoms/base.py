@@ -18,6 +18,7 @@ from .device_choice import workers_for
 from .encoding import matched_rows, raw_encoding
 from .errors import InputWarning, named_columns, warn
 from .io.api import read, read_matching
+from .matching import are_copies, check_not_copies
 from .model.model import Model
 from .model.result import Factorization
 from .parallel import Workers
@@ -26,8 +27,8 @@ from .rows import dispatch
 from .rows.memory import MemoryRows
 from .rows.passes import PassResult
 from .search.params import SearchParams, resolve
-from .sparse_bits import Bits, SparseBits, as_bits
-from .table import Header, Picture, Table, are_copies, check_not_copies
+from .sparse_bits import Bits, SparseBits
+from .table import Header, Picture, Table, as_bits
 
 
 class SearchLimitWarning(InputWarning, ConvergenceWarning):
@@ -54,39 +55,24 @@ class TableEstimator(BaseEstimator):
         return self._validate_table(X, reset)
 
     def _validate_table(self, X: Any, reset: bool) -> Table:
-        """Return X as a table, after scikit-learn's checks of missing values and shape.
+        """Return X as a table that is not empty.
 
         With ``reset``, its columns become those of the model. Otherwise, columns that have names are matched to those
         of the model by name, in any order.
         """
-        X = validation.on_host(X)
         table = self._as_table(X) if reset else self._matched_table(X)
-        if table is None and not reset:
-            check_not_copies(X, self._header, type(self).__name__)
-        if table is None and isinstance(X, (BitMatrix, SparseBits, np.ma.MaskedArray)):
-            # scikit-learn would drop the mask of an array.
-            table = Table(as_bits(X, self.binarize, missing=self._missing))
+        if table is not None:
             check_not_empty(table.shape)
-            validate_data(self, table.data, reset=reset, skip_check_array=True)
+            if reset:
+                self._set_features(table.header)
             return table
-        if table is None:
-            dataframes.check_not_mapping(X)
-            if validation.is_sparse(X) and X.ndim == 2:
-                X = validation.as_csr(X, "X")  # scikit-learn would convert an invalid matrix without checking it
-            checked = validate_data(
-                self,
-                X,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=None,
-                ensure_all_finite=False,  # BitMatrix.from_any reports where such a value is
-            )
-            with named_columns(dataframes.column_names(X)):
-                return Table(as_bits(checked, self.binarize, missing=self._missing))
-        check_not_empty(table.shape)
-        if reset:
-            self._set_features(table.header)
-        return table
+        if not reset:
+            check_not_copies(X, self._header, type(self).__name__)
+        values = X if isinstance(X, (BitMatrix, SparseBits)) else dataframes.values_of(X)
+        check_not_empty(values.shape)
+        validate_data(self, X, reset=reset, skip_check_array=True)  # checks the columns' number and names
+        with named_columns(dataframes.column_names(X)):
+            return Table(as_bits(values, self.binarize, missing=self._missing))
 
     def _as_table(self, X: Any) -> Table | None:
         """Return a file, a Table, an AnnData or a pyarrow table as a Table; None for what scikit-learn validates."""

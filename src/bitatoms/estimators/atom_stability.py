@@ -22,6 +22,7 @@ from ..device_choice import workers_for
 from ..errors import InputError, Parameter
 from ..formatting import percent
 from ..libraries import import_library
+from ..matching import match_columns
 from ..model.model import Model
 from ..model.recurrence import Recurrence, match_atoms, overlaps
 from ..model.result import Factorization, ResultBase
@@ -33,7 +34,7 @@ from ..rows.memory import MemoryRows
 from ..rows.source import RowSource
 from ..rows.subsample import search_part
 from ..search.params import SearchParams
-from ..table import Header, match_columns
+from ..table import Header
 from ..validation import as_generator
 from ..verbosity import log_to_stderr
 from .dictionary_learning import BinaryDictionaryLearning, fitted_estimator, load

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .. import dataframes
 from ..bits import BitMatrix
 from ..checks import check_fraction, check_int
 from ..device_choice import workers_for
@@ -23,7 +22,8 @@ from ..libraries import import_library
 from ..model.unknown_cells import CellScores, first_tied, hidden_folds
 from ..parallel import Workers
 from ..search.branches import at_once
-from ..table import Header, Table
+from ..sparse_bits import packed
+from ..table import Header, as_bits, header_of
 from ..validation import as_generator
 from .dictionary_learning import BinaryDictionaryLearning
 from .imputer import BinaryImputer
@@ -217,12 +217,9 @@ def _bits_and_columns(X: Any, binarize: float | None) -> tuple[BitMatrix, Header
     """Return a table with unknown cells as packed bits, and what is known about its columns."""
     if isinstance(X, (str, os.PathLike)):
         table = read(X, binarize=binarize)
-    elif isinstance(X, Table) or dataframes.is_anndata(X):
-        table = Table.from_any(X, binarize=binarize)
-    else:
-        bits = BitMatrix.from_any(X, binarize, missing="unknown")
-        return bits, Header(bits.n_cols, dataframes.column_names(X))
-    return table.bits, table.header
+        return table.bits, table.header
+    bits = packed(as_bits(X, binarize, missing="unknown"))
+    return bits, header_of(X, bits.n_cols)
 
 
 def _named_estimators(models: Any, seed: int, parameters: Mapping[str, Any]) -> dict[str, Any]:

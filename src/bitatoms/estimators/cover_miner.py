@@ -16,13 +16,12 @@ from ..covers.coding import code_from_below
 from ..covers.limits import has_limits
 from ..covers.patterns import role_patterns
 from ..covers.result import Cover
-from ..dataframes import axis_names
 from ..engine.block import reconstruct
 from ..errors import Parameter
 from ..model.patterns import pattern_frame
 from ..model.result import Interrupted
 from ..parameters import CoverKwargs, documented, select, with_defaults
-from ..table import Table
+from ..table import Table, axis_names
 
 
 @documented(CoverKwargs)

@@ -17,6 +17,7 @@ from ..base import SearchLimitWarning, check_not_empty, tile_of
 from ..bits import BitMatrix
 from ..errors import InputError, Parameter
 from ..io import model_file
+from ..matching import matched_table
 from ..model.model import Model
 from ..model.result import Factorization, Interrupted
 from ..online.stream import StreamLearner
@@ -31,7 +32,7 @@ from ..rows.store import StoreRows
 from ..rows.weights import WeightedRows
 from ..search.params import SearchParams
 from ..sparse_bits import Bits, packed
-from ..table import Picture, matched_table
+from ..table import Picture
 from ..validation import as_generator, restored_on_error
 from ..verbosity import log_to_stderr
 from .statements import StatementsEstimator

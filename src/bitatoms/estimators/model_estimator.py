@@ -16,6 +16,7 @@ from ..base import SearchEstimator, TableTransformer, check_not_empty
 from ..bits import BitMatrix
 from ..errors import InputError, Parameter
 from ..io import model_file
+from ..matching import are_copies
 from ..model.model import Model
 from ..parallel import Workers
 from ..rows import dispatch
@@ -24,7 +25,7 @@ from ..rows.store import Store
 from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples, soft_codes
 from ..rows.weights import check_total, checked_weights
 from ..sparse_bits import Bits
-from ..table import Table, are_copies
+from ..table import Table
 
 
 class ModelEstimator(TableTransformer, SearchEstimator):

@@ -109,7 +109,7 @@ class Model(ResultBase):
 
     @property
     def header(self) -> Header:
-        """The columns that it was learned from; `bitatoms.table.match_columns` finds them in other tables."""
+        """The columns that it was learned from; `bitatoms.matching.match_columns` finds them in other tables."""
         return Header(self.atoms.n_cols, self.columns, data=self.column_data)
 
     @property

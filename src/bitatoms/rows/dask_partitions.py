@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from .. import dataframes, validation
 from ..errors import InputError, InvalidCell, MissingCell
-from ..sparse_bits import Bits, as_bits
-from ..table import Names
+from ..sparse_bits import Bits
+from ..table import Names, as_bits
 from .memory import row_chunks
 
 _HASHED_WORDS = 1 << 16  # hashed together

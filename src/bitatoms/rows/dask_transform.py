@@ -13,11 +13,12 @@ from numpy.typing import DTypeLike, NDArray
 from ..bits import BitMatrix, stack_rows
 from ..device_choice import checked_device, workers_for
 from ..errors import InputError
+from ..matching import ColumnMatch, match_columns, without_unknown_columns
 from ..model.model import Model
 from ..parallel import Workers
 from ..parameters import DeviceChoice
 from ..sparse_bits import Bits
-from ..table import ColumnMatch, Header, match_columns, without_unknown_columns
+from ..table import Header
 from .budget import chunk_rows as default_chunk_rows
 from .dask_partitions import InvalidPartition, column_names, in_wide_chunks, pack_partition, shifted
 from .store import Store

@@ -18,8 +18,9 @@ from ..io.formats import infer_format, load_reader
 from ..io.packed_store import PackedStoreWriter, split_rows
 from ..io.scratch import LEAST_LIMIT, Scratch
 from ..io.stream import CHUNK_BITS, GENOTYPE_OPTIONS, ReadOptions, RowChunk, Source, TableStream
+from ..matching import match_columns
 from ..parameters import ReadKwargs, documented
-from ..table import Table, match_columns
+from ..table import Table
 from .budget import MemoryLimitError, parse_memory_limit
 from .store import Store
 

@@ -19,12 +19,12 @@ from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.packed_store import PackedStoreWriter
 from ..io.stream import RowChunk
+from ..matching import ColumnMatch, match_columns
 from ..model.model import Model
 from ..model.recommendation import Recommendations, recommend
 from ..model.row_fit import ScoredRows, score_rows
 from ..parallel import Workers
 from ..sparse_bits import Bits
-from ..table import ColumnMatch, match_columns
 from .store import Store, memory_budget
 
 Result = TypeVar("Result")

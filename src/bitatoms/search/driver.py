@@ -24,7 +24,7 @@ from ..kernels.structs import covering
 from ..memory import memory_limit
 from ..model.result import Factorization, Interrupted, ResultBase
 from ..parallel import OutOfTime, Workers, count_processors
-from ..sparse_bits import Bits, SparseBits, packed
+from ..sparse_bits import Bits, SparseBits, packed, sparse
 from .anytime import search_anytime
 from .branches import at_once, in_order
 from .context import HoldOut, SearchContext
@@ -216,7 +216,7 @@ class _Starts:
 def _as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bits:
     """Return a table in the form in which it is searched, which does not depend on the form it has."""
     if holdout is None and is_wide_and_sparse(data, params):
-        return SparseBits.from_bits(data) if isinstance(data, BitMatrix) else data
+        return sparse(data)
     return packed(data)
 
 

@@ -196,7 +196,7 @@ def surprising_pairs(data: SparseBits, check: Callable[[], object] = lambda: Non
     """Return the pairs of columns whose surprise, in bits, exceeds the bits of an atom of two columns."""
     n, m = data.shape
     ones = data.column_weights()
-    rows, columns = data.to_sparse(), data.by_column.to_sparse()
+    rows, columns = data.to_sparse(), data.T.to_sparse()
     found: list[Pairs] = []
     # The pairs of a column are at most the ones of its rows.
     work = np.cumsum(np.bincount(data.indices, np.repeat(data.row_weights(), data.row_weights()), minlength=m))
