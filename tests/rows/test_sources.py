@@ -35,6 +35,7 @@ CALLS = [
     # Single toggles miss codes that the search found: such models remember them.
     {"algebra": "xor", "n_components": "mdl", "coder": "mdl", "unknown": True},
 ]
+COUNTS = ("wrong", "uses", "saved", "ones", "missed", "known", "complete", "lacking", "atom_known")
 AWKWARD = (0, 1, 129, 0, 300, 1, 69, 0)  # rows per partition
 
 
@@ -60,7 +61,7 @@ def learned(model, rows):
     codes = model.transform(rows)
     codes = codes.compute() if hasattr(codes, "compute") else codes
     inner = model.as_model()
-    counts = [getattr(inner, name) for name in ("wrong", "uses", "saved", "ones", "missed", "known")]
+    counts = [getattr(inner, name) for name in COUNTS]
     arrays = [model.components_, model.bias_, codes, *counts]
     return arrays, model.codelength_, model.algebra_, inner.rows_hash, inner.remembered
 

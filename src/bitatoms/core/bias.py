@@ -53,10 +53,7 @@ def flip_bias(bias: BitMatrix, flips: NDArray[np.bool_]) -> BitMatrix:
 
 
 def flip_counts(counts: AnyCounts, flips: NDArray[np.bool_]) -> AnyCounts:
-    """Return the counts of the same codes and atoms after these bits of the bias are flipped.
-
-    The numbers of complete rows are not changed: of atoms with these bits, they are those with the earlier bias.
-    """
+    """Return the counts of the same codes and atoms after these bits of the bias are flipped."""
     flips_vote = flips if counts.free.ndim == 2 else flips[counts.voted.indices]
     return replace(
         counts,

@@ -14,9 +14,10 @@ from .result import Cover
 def role_patterns(cover: Cover, columns: Names | None = None) -> list[Pattern]:
     """Return the roles in readable form, in their order; the bits that a role saves are not counted."""
     table, n = cover.reconstruct(), cover.codes.n_rows
-    users, (complete, lacking, _) = cover.codes.column_weights(), count_members(table, cover.atoms)
+    users, counted = cover.codes.column_weights(), count_members(table, cover.atoms)
     bias = np.zeros(table.n_cols, np.uint8)
-    lifts = lifts_of(cover.atoms, bias, AtomCounts(table.column_weights(), n, complete, n, lacking))
+    counts = AtomCounts(table.column_weights(), n, counted.complete, n, counted.lacking)
+    lifts = lifts_of(cover.atoms, bias, counts)
     assert lifts.members is not None
     members = np.split(lifts.members, np.cumsum(cover.atoms.row_weights())[:-1])
     return [
@@ -26,7 +27,7 @@ def role_patterns(cover: Cover, columns: Names | None = None) -> list[Pattern]:
             rows=int(users[k]),
             share=float(users[k] / max(1, n)),
             bits_saved=0,
-            complete=int(complete[k]),
+            complete=int(counted.complete[k]),
             expected=float(lifts.expected[k]),
             lift=number_or_none(lifts.whole[k]),
             member_lifts=tuple(map(number_or_none, members[k])),

@@ -16,11 +16,10 @@ from ..bits import BitMatrix
 from ..core.block import lanes_of
 from ..core.coding import CODERS
 from ..core.counts import Counts
-from ..core.members import MemberCounts
 from ..core.objective import MAX_COSTLY_PRICE
 from ..core.pass_spec import PassSpec, RowCounts
 from ..core.voted_bits import cells_of, voted_bits
-from ..io.npz import NpzReader, check_metadata_hash, check_metadata_int, sparse_arrays
+from ..io.npz import NpzReader, check_metadata_int, sparse_arrays
 from ..kernels.structs import MAX_PRICE, Prices, Rule, covering
 from ..sparse_bits import Bits, SparseBits
 from .checkpoint_file import Arrays, history_from_json, history_to_json
@@ -187,16 +186,11 @@ def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]
         if field != "known" or not all_known:
             values = getattr(counts, field)
             arrays[f"{name} {field}"] = values.astype(np.min_scalar_type(values.max(initial=0)))
-    counted = [field for field in ("complete", *MemberCounts._fields) if getattr(counts, field) is not None]
-    arrays |= {f"{name} {field}": getattr(counts, field) for field in counted}
-    hashed = {} if counts.rows_hash is None else {"rows_hash": f"{counts.rows_hash:x}"}
     unknown = {} if all_known else {"has_unknown": True}
     return {
         "n_rows": counts.n_rows,
         "codes_changed": counts.codes_changed,
-        **{f"has_{field}": field in counted for field in ("complete", *MemberCounts._fields)},
         **({} if counts.voted is None else {"lists_votes": True}),
-        **hashed,
         **unknown,
     }
 
@@ -221,18 +215,10 @@ def _counts_from_file(
         _, cells = cells_of(voted, 0, sizes["p"])
         arrays |= {"free": arrays["free"][cells], "bad": arrays["bad"][cells], "pairs": np.zeros((0, 0), np.int64)}
     arrays.setdefault("known", np.full(sizes["m"], n_rows))
-    lengths = {"complete": sizes["p"], "lacking": spec.atoms.count(), "atom_known": sizes["p"]}
-    counted = {
-        field: _int_array(file, f"{name} {field}", (length,), (0, n_rows)).astype(np.int64)
-        for field, length in lengths.items()
-        if entry.get(f"has_{field}", f"{name} {field}" in file)
-    }
     return Counts(
         n_rows=n_rows,
         codes_changed=check_metadata_int(entry, "codes_changed", most=n_rows * sizes["p"]),
-        rows_hash=check_metadata_hash(entry, "rows_hash"),
         voted=voted,
-        **counted,
         **arrays,
     )
 

@@ -21,16 +21,17 @@ from numpy.typing import NDArray
 from .. import checks
 from ..bits import BitMatrix, stack_rows
 from ..core.counts import Counts
+from ..core.members import MemberCounts
 from ..core.pass_spec import PassSpec
 from ..core.row_pass import run_pass
 from ..device_choice import workers_for
 from ..libraries import missing_library
-from ..parallel import OutOfTime
+from ..parallel import OutOfTime, Workers
 from ..parameters import DeviceChoice
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from .budget import chunk_rows
 from .dask_partitions import check_partitions, hash_positions, pack_partition, partitions, shape_or_error
-from .memory import collect, paired_chunks, row_chunks
+from .memory import collect, describe_chunks, paired_chunks, row_chunks
 from .source import PartialPass, SavePartial
 
 try:
@@ -118,7 +119,7 @@ class DaskRows:
         deadline: float = float("inf"),
     ) -> tuple[list[Any], Counts]:
         """Run a pass over all rows and return its codes, which stay on the workers, and its counts."""
-        sent_spec = delayed(pickle.loads)(pickle.dumps(spec))  # a task: workers pass its result on to each other
+        sent_spec = _sent(spec)
         before = [None] * len(self._packed) if codes is None else codes
         run = delayed(_run_pass_on_partition)
         each = zip(self._packed, before, strict=True)
@@ -130,6 +131,15 @@ class DaskRows:
         with self._tasks.released_on_error(started):
             (total,) = self._tasks.fetch(started[-1:], deadline)
         return started[:-1], total
+
+    def count_members(self, spec: PassSpec) -> MemberCounts:
+        """Count the rows that have all features of the atoms of a pass, or all but one, and hash all rows."""
+        sent_spec, describe = _sent(spec), delayed(_describe_partition)
+        with config.set(_NO_SIZE_WARNING):
+            started = self._tasks.start([_tree_sum([describe(packed, sent_spec) for packed in self._packed])])
+        with self._tasks.released_on_error(started):
+            (total,) = self._tasks.fetch(started)
+        return total
 
     def fingerprint(self) -> str:
         """Return a hash of all rows in their order; it does not depend on the partitions."""
@@ -217,6 +227,11 @@ def _futures(started: list[Any]) -> list[Any]:
     return [futures_of(task)[0] for task in started]
 
 
+def _sent(spec: PassSpec) -> Any:
+    """Return the spec as a task, whose result workers pass on to each other."""
+    return delayed(pickle.loads)(pickle.dumps(spec))
+
+
 def _total(done: list[Any], after: list[Any]) -> Any:
     """Return the sum of the counts of partitions on one worker.
 
@@ -257,6 +272,12 @@ def _run_pass_on_partition(
     return stack_rows(after, spec.atoms.n_rows), total
 
 
+def _describe_partition(partition: Bits, spec: PassSpec) -> MemberCounts:
+    """Count the members of atoms in a partition, one chunk at a time."""
+    data = _aligned(partition) if isinstance(partition, BitMatrix) else partition
+    return describe_chunks(row_chunks(data, chunk_rows(data.n_cols)), spec, Workers())
+
+
 def _aligned(bits: BitMatrix) -> BitMatrix:
     """Return aligned bits: data from the network may not be, and numba would compile its kernels again for it."""
     unknown = None if bits.unknown is None else _aligned(bits.unknown)
@@ -276,7 +297,7 @@ def _sum_of_done(*done: tuple[BitMatrix, Counts], after: list[BitMatrix]) -> Cou
     return _sum(*(counts for _, counts in done))
 
 
-def _sum(*counts: Counts) -> Counts:
+def _sum(*counts: Any) -> Any:
     return reduce(add, counts)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import reduce
 from itertools import repeat
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
 from ..core.counts import Counts
+from ..core.members import MemberCounts, describe_rows
 from ..core.pass_spec import PassSpec
 from ..core.row_pass import run_pass
 from ..parallel import Workers
@@ -64,17 +67,19 @@ class MemoryRows:
         deadline: float = float("inf"),
     ) -> tuple[list[BitMatrix], Counts]:
         """Run a pass over all rows and return its codes and counts."""
-        size = self._workers.chunk_rows or self._chunk_rows(spec)
+        size = self._workers.chunk_rows or self._chunk_rows(spec, self._workers.device is not None)
         if codes and len(codes[0]) != min(size, self.n_rows):  # the size depends on the number of atoms
             codes = list(row_chunks(stack_rows(codes, codes[0].n_cols), size))
         chunks = paired_chunks(self._data, codes, size)
         return collect(run_pass_on_chunks(chunks, spec, replace(self._workers, deadline=deadline)), spec)
 
-    def _chunk_rows(self, spec: PassSpec) -> int:
+    def _chunk_rows(self, spec: PassSpec, on_device: bool) -> int:
         """Return the number of rows per chunk of a pass."""
-        if self._budget is None:
-            return chunk_rows(self.n_features, self._workers.device is not None)
-        return pass_rows(self._budget, spec)
+        return chunk_rows(self.n_features, on_device) if self._budget is None else pass_rows(self._budget, spec)
+
+    def count_members(self, spec: PassSpec) -> MemberCounts:
+        """Count the rows that have all features of the atoms of a pass, or all but one, and hash all rows."""
+        return describe_chunks(row_chunks(self._data, self._chunk_rows(spec, False)), spec, self._workers)
 
     def fingerprint(self) -> str:
         """Return a hash that identifies the rows."""
@@ -116,6 +121,12 @@ def run_pass_on_chunks(
     return workers.map_stream(lambda own, chunk: run_pass(*chunk, spec, own), chunks)
 
 
+def describe_chunks(chunks: Iterable[BitMatrix], spec: PassSpec, workers: Workers) -> MemberCounts:
+    """Return the counts of `describe_rows` with the atoms of a pass, on the host."""
+    own = workers.without_device
+    return reduce(add, own.map_stream(lambda own, chunk: describe_rows(chunk, spec.atoms, own, spec.bias), chunks))
+
+
 def pass_rows(budget: MemoryBudget, spec: PassSpec) -> int:
     """Return the number of rows per chunk of a pass."""
     return budget.chunk_rows(spec.atoms.n_rows, True, spec.n_listed, spec.largest_group if spec.is_split else None)
@@ -124,7 +135,7 @@ def pass_rows(budget: MemoryBudget, spec: PassSpec) -> int:
 def collect(results: Iterable[tuple[BitMatrix, Counts]], spec: PassSpec) -> tuple[list[BitMatrix], Counts]:
     """Return the codes of all chunks as a list, and the sum of their counts."""
     codes: list[BitMatrix] = []
-    total = Counts.none(*spec.atoms.shape, spec.voted, spec.atoms.count())
+    total = Counts.none(*spec.atoms.shape, spec.voted)
     for chunk_codes, counts in results:
         codes.append(chunk_codes)
         total = total.add(counts)

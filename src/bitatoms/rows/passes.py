@@ -21,6 +21,7 @@ from ..core.bias import flip_bias, mostly_wrong, settle_counts
 from ..core.block import Change
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.counts import Counts
+from ..core.members import with_members
 from ..core.objective import Objective
 from ..core.pass_spec import PassSpec, RowCounts
 from ..core.result import CountsResult, Factorization, Interrupted, ResultBase, Round
@@ -125,12 +126,23 @@ def run_passes(
     try:
         passes.run()
     except KeyboardInterrupt:
-        raise Interrupted(passes.result("interrupted").result if passes.state.best else None) from None
+        if not passes.state.best:
+            raise Interrupted(None) from None
+        ended = "interrupted"
     except (OutOfTime, MemoryError, MemoryLimitError) as error:
         if not passes.state.best or is_out_of_memory(error):
             raise
         ended = ended_by(error)
-    return passes.result(ended)
+    found = passes.result(ended)
+    try:
+        found = _with_members(found, rows)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    except MemoryError:  # the result is complete without these counts
+        pass
+    if ended == "interrupted":
+        raise Interrupted(found.result)
+    return found
 
 
 def ended_by(error: Exception) -> str:
@@ -375,16 +387,14 @@ def result_from_counts(
 
     Fixed atoms come first. The others are sorted by the bits they save; unused and empty ones are left out.
     """
-    counted_bias, params = bias, params.in_algebra(algebra)
+    params = params.in_algebra(algebra)
     bias, counts = settle_counts(bias, counts, params.settles_bias)
-    if counts.complete is not None and atoms.column_weights()[(bias ^ counted_bias).to_dense(bool)[0]].any():
-        counts = replace(counts, complete=None, lacking=None, atom_known=None)  # they were counted with another bias
     objective = replace(params.objective(algebra), by_codelength=True)
     saved = savings(atoms, counts, objective, bias if params.settles_bias else None)
     indices = np.argsort(-saved, kind="stable")
     is_learned = (indices >= params.n_fixed) & (counts.uses[indices] > 0) & (atoms.row_weights()[indices] > 0)
     indices = np.append(np.arange(params.n_fixed), indices[is_learned])
-    counted_atoms, atoms, uses = atoms, atoms[indices], counts.uses[indices]
+    atoms, uses = atoms[indices], counts.uses[indices]
     all_known = not isinstance(counts.n_known, np.ndarray)
     length = replace(counts, uses=uses).codelength(atoms, bias, objective.ranks)
     result = CountsResult(
@@ -402,16 +412,24 @@ def result_from_counts(
         ones=counts.ones,
         missed=counts.missed,
         known=None if all_known else counts.known,
-        complete=None if counts.complete is None else counts.complete[indices],
-        lacking=None if counts.lacking is None else counts.lacking[sparse(counted_atoms).entries_of(indices)],
-        atom_known=None if counts.atom_known is None or all_known else counts.atom_known[indices],
-        rows_hash=counts.rows_hash,
         costs=params.costs,
         has_bias=params.bias,
         n_samples=counts.n_rows,
         uses=uses,
     )
     return result, indices
+
+
+def _with_members(found: PassResult, rows: RowSource) -> PassResult:
+    """Return the result of passes with the counts of the rows that have all features of its atoms.
+
+    They are not stated if the bias has changed after the pass in a column of an atom.
+    """
+    spec, result = found.spec, found.result
+    members = rows.count_members(spec).of_atoms(spec.atoms, found.indices)
+    if spec.atoms.column_weights()[result.bias != spec.bias.to_dense()[0]].any():
+        return replace(found, result=replace(result, rows_hash=members.rows_hash))
+    return replace(found, result=with_members(result, members))
 
 
 def with_codes(found: PassResult) -> Factorization:

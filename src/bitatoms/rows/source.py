@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..core.counts import Counts
+from ..core.members import MemberCounts
 from ..core.pass_spec import PassSpec
 from ..sparse_bits import Bits, SparseBits
 
@@ -81,6 +82,10 @@ class RowSource(Protocol):
         deadline : float, optional
             A time of `time.perf_counter`, after which OutOfTime is raised.
         """
+        ...
+
+    def count_members(self, spec: PassSpec) -> MemberCounts:
+        """Count the rows that have all features of the atoms of a pass, or all but one, and hash all rows."""
         ...
 
     def fingerprint(self) -> str:

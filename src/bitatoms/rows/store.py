@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..annotations import Annotations
 from ..bits import BitMatrix
 from ..core.counts import Counts
+from ..core.members import MemberCounts
 from ..core.pass_spec import PassSpec
 from ..io.errors import FileError
 from ..io.formats import load_reader
@@ -28,7 +29,7 @@ from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bit
 from ..table import Header, Names, Picture
 from .budget import MemoryBudget, chunk_rows, parse_memory_limit
 from .code_cache import CodeCache, Codes
-from .memory import pass_rows, run_pass_on_chunks
+from .memory import describe_chunks, pass_rows, run_pass_on_chunks
 from .source import PartialPass, SavePartial
 
 
@@ -285,8 +286,7 @@ class StoreRows:
         size = self._workers.chunk_rows or pass_rows(self._budget, spec)
         in_memory = self._budget.holds_codes(self.n_rows, n_atoms)
         after, row = self._cache.create(number, n_atoms, partial.next_row if partial else 0, in_memory)
-        nothing = Counts.none(*spec.atoms.shape, spec.voted, spec.atoms.count())
-        total = partial.counts.copy() if partial and row else nothing
+        total = partial.counts.copy() if partial and row else Counts.none(*spec.atoms.shape, spec.voted)
         before = None if spec.kept is None else codes
         saved_at = time.monotonic()
         try:
@@ -315,6 +315,11 @@ class StoreRows:
         for data in self.store.chunks(size, start):
             yield data, None if codes is None else codes.read(start, len(data))
             start += len(data)
+
+    def count_members(self, spec: PassSpec) -> MemberCounts:
+        """Count the rows that have all features of the atoms of a pass, or all but one, and hash all rows."""
+        size = self._workers.chunk_rows or pass_rows(self._budget, spec)
+        return describe_chunks(self.store.chunks(size), spec, self._workers)
 
     def code_chunks(self, codes: Codes, n_atoms: int) -> Iterator[BitMatrix]:
         """Yield the codes that a pass returned, in chunks of rows."""

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..bits import BitMatrix
 from ..core.block import Block, Change, uncode_within_limit
 from ..core.coding import PRICED_CODERS
-from ..core.complete import hash_rows
-from ..core.members import count_members, count_members_in_rest, sum_members
 from ..core.remembered import hard_codes
 from ..core.result import Factorization
 from .context import SearchContext
@@ -69,7 +66,7 @@ def best_result(
         if coder in PRICED_CODERS and remembers:
             remembered = hard_codes(block, context.objective.rule(block))
             remembered = remembered and remembered.T[order].T
-        statistics = described(block, atoms, bias)
+        statistics = described(block)
     return Factorization(
         atoms=atoms,
         codes=codes,
@@ -87,20 +84,13 @@ def best_result(
     )
 
 
-def described(block: Block, atoms: BitMatrix, bias: BitMatrix) -> dict[str, Any]:
-    """Return what a result states about the rows of a block; its atoms in the order of the result, and its bias."""
-    data, known = block.data(), block.n_known if isinstance(block.n_known, np.ndarray) else None
-    members = count_members(data, atoms, block.workers, bias)
-    if block.rest is not None:
-        members = sum_members((members, count_members_in_rest(block.rest, atoms, bias)))
+def described(block: Block) -> dict[str, Any]:
+    """Return what a result states about the cells of a block; `with_members` adds what it states about whole rows."""
+    data = block.data()
     return {
         "ones": data.column_weights() + (block.rest.ones if block.rest else 0),
         "missed": block.missed(data),
-        "known": known,
-        "complete": members.complete,
-        "lacking": members.lacking,
-        "atom_known": None if known is None else members.atom_known,
-        "rows_hash": hash_rows(data),
+        "known": block.n_known if isinstance(block.n_known, np.ndarray) else None,
     }
 
 

@@ -59,7 +59,7 @@ def search_freely(
     Where the data is only a share of the rows, atoms cost less by this share, and states are compared by held-out rows.
     Steps that were finished before are taken from ``steps``, and others go there.
     """
-    table = _as_searched(data, params, holdout)
+    table = as_searched(data, params, holdout)
     expect_kernels(table, params)
     starts = _Starts(table, params, random, deadline, holdout, share, steps)
     without = int(string_bits(data.n_known, data.column_weights()).sum())
@@ -212,7 +212,7 @@ class _Starts:
             self.winners[algebra] = Candidate(run.best_cost, result)
 
 
-def _as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bits:
+def as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bits:
     """Return a table in the form in which it is searched, which does not depend on the form it has."""
     if holdout is None and is_wide_and_sparse(data, params):
         return SparseBits.from_bits(data) if isinstance(data, BitMatrix) else data

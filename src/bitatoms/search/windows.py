@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
 from ..core.block import Block, Change, Rest
-from ..core.complete import hash_rows
 from ..core.margins import Margins
 from ..core.objective import Objective
 from ..core.result import THOROUGH_WINDOW, Factorization
@@ -446,7 +445,7 @@ class WindowSearch:
 
     def _part_without_atoms(self, window: Window) -> Part:
         """Return the result of a window of which nothing was found."""
-        best, bias, nothing = window.best, window.best.bias.to_dense()[0], np.zeros(0, np.int64)
+        best, bias = window.best, window.best.bias.to_dense()[0]
         result = Factorization(
             atoms=best.atoms,
             codes=BitMatrix.zeros(self.table.n_rows, 0),
@@ -456,13 +455,10 @@ class WindowSearch:
             history=(),
             wrong=best.wrong,
             coder=self.params.coder_after,
-            saved=nothing,
+            saved=np.zeros(0, np.int64),
             ones=self._ones[window.columns],
             missed=np.where(bias, 0, best.wrong),
             known=best.n_known if isinstance(best.n_known, np.ndarray) else None,
-            complete=nothing,
-            lacking=nothing,
-            atom_known=nothing,
         )
         return Part(window.columns, result)
 
@@ -579,7 +575,7 @@ class WindowSearch:
         result = side_by_side(parts, *table.shape, self.objective.ranks)
         n_atoms, wrong = result.atoms.n_rows, result.wrong_bits
         monitor.record_counts(table.n_rows, n_atoms, wrong, result.codelength, Change(), 0, "finish")
-        return replace(result, ended=ended, history=tuple(monitor.history), rows_hash=hash_rows(table))
+        return replace(result, ended=ended, history=tuple(monitor.history))
 
 
 def _block_of(window: Window, context: SearchContext) -> Block:
