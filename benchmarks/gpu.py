@@ -33,7 +33,7 @@ from bitatoms.kernels.gpu import device as device_module
 from bitatoms.kernels.gpu.device import NoDeviceError, find_device, import_cupy
 from bitatoms.kernels.structs import Rule
 from bitatoms.parallel import Workers, count_processors
-from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.source import MemoryRows
 from datasets import load
 
 SIZES = ((256, 64), (256, 256), (784, 256), (1024, 512))

@@ -38,9 +38,8 @@ from .parameters import (
 )
 from .rows.budget import given_memory_limit
 from .rows.checkpoint import Checkpoint
-from .rows.memory import MemoryRows, fingerprint_of
 from .rows.passes import PassResult, with_codes
-from .rows.source import RowSource
+from .rows.source import MemoryRows, RowSource, fingerprint_of
 from .rows.subsample import learn
 from .rows.weights import WeightedRows
 from .search.given_costs import costs_of_columns

@@ -22,7 +22,7 @@ from bitatoms.core.row_pass import count, run_pass
 from bitatoms.core.voted_bits import voted_bits
 from bitatoms.online.decayed_counts import DecayedCounts
 from bitatoms.parallel import Workers
-from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.source import MemoryRows
 from bitatoms.sparse_bits import SparseBits, toggled
 from support.blocks import ALGEBRAS, WORKERS, bits_of, block_of, priced_rule
 from support.sources import assert_same_counts

@@ -53,15 +53,15 @@ def row_hashes(data: BitMatrix) -> NDArray[np.uint64]:
     """Return a 64-bit hash of each row, its unknown cells included."""
     state = np.full(data.n_rows, data.n_cols, np.uint64)
     for words_of_column in data.words.T:
-        state = _mixed(state ^ words_of_column)
+        state = mixed_words(state ^ words_of_column)
     if data.unknown is not None:  # other rows have the hash that they have in a table without unknown cells
         incomplete = np.flatnonzero(data.unknown.words.any(axis=1))
         for words_of_column in data.unknown.words[incomplete].T:
-            state[incomplete] = _mixed(state[incomplete] ^ words_of_column)
-    return _mixed(state)
+            state[incomplete] = mixed_words(state[incomplete] ^ words_of_column)
+    return mixed_words(state)
 
 
-def _mixed(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed_words(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the words, each scrambled one to one (a step of splitmix64)."""
     state = state + np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

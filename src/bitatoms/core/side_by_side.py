@@ -29,8 +29,8 @@ def side_by_side(
     """Return the factorization of a table with the atoms of all parts, each of which has other columns.
 
     The atom that saves most bits comes first. What the parts do not have in common is that of the first one:
-    the history is for the caller to set. ``ranks`` are those of the columns in their order, where atoms are described
-    by stretches.
+    the history and the counts of members are for the caller to set. ``ranks`` are those of the columns in their order,
+    where atoms are described by stretches.
     """
     results = [part.result for part in parts]
     first = results[0]

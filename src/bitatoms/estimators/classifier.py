@@ -38,10 +38,10 @@ from ..parameters import (
     select,
     with_defaults,
 )
-from ..rows import dispatch
+from ..rows import out_of_core
 from ..rows.budget import DEFAULT_LIMIT, SEARCH_FACTOR, bytes_of
-from ..rows.memory import MemoryRows
 from ..rows.passes import PassResult
+from ..rows.source import MemoryRows
 from ..rows.weights import WeightedRows
 from ..search.branches import at_once
 from ..search.params import SearchParams, resolve
@@ -358,7 +358,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
 
     def _checked_table(self, X: Any, reset: bool) -> Table:
         """Return X as a table in memory."""
-        if dispatch.is_out_of_core(X):
+        if out_of_core.is_out_of_core(X):
             raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
         return self._validate_table(X, reset)
 

@@ -21,7 +21,7 @@ from ..covers.result import Cover
 from ..dataframes import axis_names
 from ..errors import Parameter
 from ..parameters import CoverKwargs, documented, select, with_defaults
-from ..rows import dispatch
+from ..rows import out_of_core
 from ..table import Table
 from .dictionary_learning import SearchLimitWarning
 
@@ -182,6 +182,6 @@ class CoverMiner(TableTransformer):
 
     def _table(self, X: Any, reset: bool) -> Table:
         """Return X as a table in memory."""
-        if dispatch.is_out_of_core(X):
+        if out_of_core.is_out_of_core(X):
             raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
         return self._validate_table(X, reset)

@@ -39,12 +39,18 @@ from ..parameters import (
     select,
     with_defaults,
 )
-from ..rows import dispatch
+from ..rows import out_of_core
 from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
-from ..rows.memory import MemoryRows
 from ..rows.passes import PassResult
-from ..rows.source import RowSource
-from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples, soft_codes
+from ..rows.source import MemoryRows, RowSource
+from ..rows.store_transform import (
+    code_chunks,
+    collect_codes,
+    dense_bytes,
+    score_samples,
+    soft_codes,
+    write_code_store,
+)
 from ..rows.weights import WeightedRows, check_total, checked_weights
 from ..search.params import SearchParams, resolve
 from ..sparse_bits import Bits, packed
@@ -278,7 +284,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         """Open the rows to fit, of a Dask collection on the cluster of a client; their columns become the model's."""
         self._search_params()  # check them before rows are read
         limit = given_memory_limit(self.max_memory)
-        if not dispatch.is_out_of_core(X):
+        if not out_of_core.is_out_of_core(X):
             self._reset()
             table = self._validate_table(X, reset=True)
             weighted = WeightedRows.of(table.data, sample_weight)
@@ -293,7 +299,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
             )
         workers = self._workers()
         how = self.binarize, workers, limit, self.checkpoint, client, self.device
-        with dispatch.open_rows(X, *how) as (rows, header, picture):
+        with out_of_core.open_rows(X, *how) as (rows, header, picture):
             self._reset()
             check_not_empty((rows.n_rows, rows.n_features))
             self._set_features(header)
@@ -401,12 +407,12 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         ndarray of shape (n_samples, n_components_), uint8
             For a Dask collection, a lazy Dask array; with ``output``, a Store.
         """
-        if not dispatch.is_out_of_core(X):
+        if not out_of_core.is_out_of_core(X):
             if output is not None:
                 raise ValueError("output= is for packed stores; use bitatoms.write to write the codes of a table")
             model, data, max_rows = self._to_code(X)
             return model.codes(data, self._workers(data), max_rows).to_dense()
-        model, store = self.as_model(), dispatch.as_store(X, self.binarize)
+        model, store = self.as_model(), out_of_core.as_store(X, self.binarize)
         if store is None:
             from ..rows import dask_transform
 
@@ -415,9 +421,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
             return dask_transform.transform(model, X, self.binarize, self.absent, self.device)
         check_not_empty(store.shape)
         limit = parse_memory_limit(self.max_memory)
-        if output is not None:
-            return code_store(store, model, output, self._workers(), limit, self.absent)
-        if (needed := dense_bytes(store, model)) > limit:
+        if output is None and (needed := dense_bytes(store, model)) > limit:
             raise InputError(
                 f"the codes of {len(store)} samples take {needed} bytes as an array, more than ",
                 Parameter("max_memory", limit),
@@ -425,7 +429,10 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
                 Parameter("output", "codes.zarr"),
                 " to write them to a store",
             )
-        return codes_in_memory(store, model, self._workers(), limit, self.absent).to_dense()
+        chunks = code_chunks(store, model, self._workers(), limit, self.absent)
+        if output is not None:
+            return write_code_store(store, chunks, model, output)
+        return collect_codes(store, chunks, model).to_dense()
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the samples that these codes describe.
@@ -441,7 +448,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
             For a Dask array, a lazy Dask array.
         """
         check_is_fitted(self, "n_components_")
-        if dispatch.is_dask(X):
+        if out_of_core.is_dask(X):
             from ..rows import dask_transform
 
             return dask_transform.inverse_transform(self.as_model(), X)
@@ -512,7 +519,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
     def _table_in_memory(self, X: Any) -> Table:
         """Return X as a table with the columns of the model; raise for stores and Dask collections."""
         check_is_fitted(self, "n_components_")
-        if dispatch.is_out_of_core(X):
+        if out_of_core.is_out_of_core(X):
             raise TypeError(f"cells of a {type(X).__name__} are not predicted; read its rows into memory first")
         return self._validate_table(X, reset=False)
 
@@ -552,11 +559,11 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
                [  6.3, -19. ],
                [ 19. ,   6.3]])
         """
-        if not dispatch.is_out_of_core(X):
+        if not out_of_core.is_out_of_core(X):
             model, data, max_rows = self._to_code(X)
             workers = self._workers(data)
             return model.soft_codes(data, model.codes(data, workers, max_rows), workers, max_rows)
-        model, store = self.as_model(), dispatch.as_store(X, self.binarize)
+        model, store = self.as_model(), out_of_core.as_store(X, self.binarize)
         if store is None:
             from ..rows import dask_transform
 
@@ -593,8 +600,8 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         >>> model.score_samples([[1, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 0]]).round(1)
         array([ -2.1, -14.8])
         """
-        if dispatch.is_out_of_core(X):
-            store = dispatch.as_store(X, self.binarize)
+        if out_of_core.is_out_of_core(X):
+            store = out_of_core.as_store(X, self.binarize)
             if store is not None:
                 check_not_empty(store.shape)
                 limit = parse_memory_limit(self.max_memory)

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..bits import BitMatrix
 from ..core.result import Factorization
+from ..rows.out_of_core import StoreRows
 from ..rows.passes import PassResult, with_codes
-from ..rows.store import StoreRows
 from .dictionary_learning import BinaryDictionaryLearning
 
 

@@ -33,9 +33,9 @@ from ..parameters import (
     select,
     with_defaults,
 )
-from ..rows import dispatch
-from ..rows.memory import MemoryRows
+from ..rows import out_of_core
 from ..rows.passes import PassResult
+from ..rows.source import MemoryRows
 from ..rows.weights import WeightedRows
 from ..search.params import SearchParams, resolve
 from ..sparse_bits import packed
@@ -254,7 +254,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
 
     def _data(self, X: Any, reset: bool) -> BitMatrix:
         """Return X as packed bits in memory."""
-        if dispatch.is_out_of_core(X):
+        if out_of_core.is_out_of_core(X):
             raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
         return self._validate_table(X, reset).bits
 

@@ -16,7 +16,7 @@ from ..core.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..libraries import import_library
 from ..parallel import Workers
 from ..parameters import RuleKwargs, checked, documented, with_defaults
-from ..rows import dispatch, store_transform
+from ..rows import out_of_core, store_transform
 from ..rows.budget import parse_memory_limit
 from ..sparse_bits import Bits
 from ..table import feature_names
@@ -234,9 +234,9 @@ class StatementsMixin:
 
     def _store(self, X: Any) -> Store | None:
         """Return X as a store if it is one; raise for Dask collections."""
-        if dispatch.is_dask(X):
+        if out_of_core.is_dask(X):
             raise TypeError("this is not available for Dask collections; write the rows to a store with bitatoms.pack")
-        return dispatch.as_store(X, self.binarize)
+        return out_of_core.as_store(X, self.binarize)
 
     def _chunks(self, X: Any) -> Chunks:
         """Return what returns the samples in chunks, with the columns of the model."""

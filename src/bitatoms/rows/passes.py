@@ -8,9 +8,8 @@ resumed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,61 +23,22 @@ from ..core.counts import Counts
 from ..core.members import with_members
 from ..core.objective import Objective
 from ..core.pass_spec import PassSpec, RowCounts
-from ..core.result import CountsResult, Factorization, Interrupted, ResultBase, Round
+from ..core.result import CountsResult, Factorization, Interrupted, ResultBase
 from ..core.voted_bits import voted_bits
 from ..errors import InputError, warn
 from ..kernels.gpu.device import is_out_of_memory
 from ..mdl import string_bits
 from ..parallel import OutOfTime
-from ..search.journal import StepStore
 from ..search.monitor import SearchMonitor
 from ..search.moves.drop import savings_from_votes
 from ..search.params import SearchParams
 from ..search.stopping import MAX_MEMORY, MAX_TIME
 from ..sparse_bits import Bits, packed, sparse, toggled
 from .budget import MemoryLimitError
+from .checkpoint import Checkpoint, PassState
 from .source import PartialPass, RowSource
 
 _MAX_PASSES = {"fast": 6, "thorough": 12, "anytime": 12}
-
-
-@dataclass(frozen=True, eq=False)
-class PassState:
-    """The progress of the passes: all that is needed to resume them, except the codes of the previous pass."""
-
-    algebra: str
-    ended: str  # what ended the search on the sample
-    compared: Mapping[str, int]  # what that search would cost in each algebra tried; empty if it tried one
-    specs: tuple[PassSpec, ...]  # of all passes; unless finished, the last one is still to run
-    history: tuple[Round, ...]
-    partial: PartialPass | None = None  # the part of the last pass that is complete
-    best: int = 0  # number of the best pass, from 1; 0 before the first pass is complete
-    counts: Counts | None = None  # of the best pass
-    finished: bool = False
-
-
-class Journal(Protocol):
-    """Keeps the state of a running fit, so that another process can resume it.
-
-    First the steps of the search, then the state of the passes over all rows, if there are any.
-    """
-
-    @property
-    def steps(self) -> StepStore:
-        """Keeps the finished steps of the search."""
-        ...
-
-    def end_search(self, finished: bool) -> None:
-        """Save what the search has left, if no passes follow; if it is not finished, it can be resumed."""
-        ...
-
-    def load(self) -> PassState | None:
-        """Return the state saved last, or None."""
-        ...
-
-    def save(self, state: PassState) -> None:
-        """Replace the saved state."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +67,7 @@ def run_passes(
     state: PassState,
     params: SearchParams,
     limits: PassLimits = PassLimits(),  # noqa: B008 - immutable
-    journal: Journal | None = None,
+    checkpoint: Checkpoint | None = None,
     keeps_codes: bool = False,
 ) -> PassResult:
     """Run passes over all rows from a state on, and return the best one; its codes too, if ``keeps_codes``.
@@ -121,7 +81,7 @@ def run_passes(
     OutOfTime, MemoryError, MemoryLimitError
         The first pass took too long, or more memory than there is.
     """
-    passes = _Passes(rows, state, params, limits, journal, keeps_codes or rows.in_memory is not None)
+    passes = _Passes(rows, state, params, limits, checkpoint, keeps_codes or rows.in_memory is not None)
     ended = None
     try:
         passes.run()
@@ -182,13 +142,13 @@ class _Passes:
         state: PassState,
         params: SearchParams,
         limits: PassLimits,
-        journal: Journal | None,
+        checkpoint: Checkpoint | None,
         keeps_codes: bool,
     ) -> None:
         self.state = state
         self._keeps_codes = keeps_codes
         params = params.in_algebra(state.algebra)
-        self._rows, self._params, self._limits, self._journal = rows, params, limits, journal
+        self._rows, self._params, self._limits, self._checkpoint = rows, params, limits, checkpoint
         self._objective = params.objective(state.algebra)
         self._codes: dict[int, Any] = {}  # by number of the pass
         self._monitor = SearchMonitor(
@@ -230,8 +190,8 @@ class _Passes:
             self._codes = {number: codes}
 
     def _save(self, state: PassState) -> None:
-        if self._journal is not None:
-            self._journal.save(state)
+        if self._checkpoint is not None:
+            self._checkpoint.save(state)
 
     def _save_partial(self, partial: PartialPass) -> None:
         self._save(replace(self.state, partial=partial))
