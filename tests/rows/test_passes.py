@@ -76,7 +76,7 @@ def test_passes_by_groups_of_atoms_improve_the_model_of_a_sample_wherever_the_ro
     for callbacks, resume in (((after_the_first_pass,), False), ((), True)):
         with Checkpoint(tmp_path / "fit", call_of(98), resume=resume) as checkpoint:
             own, state = replace(params, callbacks=callbacks), checkpoint.load() or start
-            last = run_passes(MemoryRows(bits, Workers()), state, own, journal=checkpoint)
+            last = run_passes(MemoryRows(bits, Workers()), state, own, checkpoint=checkpoint)
     assert_same(last.result, found.result)
 
 
@@ -176,7 +176,7 @@ def test_the_next_pass_has_only_atoms_that_save_more_bits_than_they_cost(n_featu
     assert found.wrong_bits == 0
     assert (found.saved > 0).tolist() == [kept == 1]
     states, params = States(), params_for()
-    run_passes(MemoryRows(BitMatrix.from_dense(X), Workers()), initial_state(found, params), params, journal=states)
+    run_passes(MemoryRows(BitMatrix.from_dense(X), Workers()), initial_state(found, params), params, checkpoint=states)
     assert [len(spec.atoms) for spec in states[-1].specs] == [1, kept]
 
 

@@ -208,14 +208,14 @@ def pass_rows(budget: MemoryBudget, spec: PassSpec) -> int:
     return budget.chunk_rows(spec.atoms.n_rows, True, spec.n_listed, spec.largest_group if spec.is_split else None)
 
 
-def init_of_rows(init: Any, n_rows: int, rows: NDArray[np.integer]) -> Any:
-    """Return the start of a search of some of the rows, or of repetitions: initial codes, if any, are those of them."""
+def init_of_rows(init: Any, n_rows: int, take: Callable[[BitMatrix], BitMatrix]) -> Any:
+    """Return the start of a search of rows that are taken from all rows: initial codes, if any, are taken alike."""
     if not isinstance(init, tuple) or len(init) != 2 or init[1] is None:
         return init
     codes = BitMatrix.from_any(init[1], name="init (codes)")
     if len(codes) != n_rows:
         raise InputError("the codes in ", Parameter("init"), f" have {len(codes)} rows, but X has {n_rows}")
-    return init[0], codes[rows]
+    return init[0], take(codes)
 
 
 def fingerprint_of(*arrays: NDArray[Any]) -> str:

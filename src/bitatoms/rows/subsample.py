@@ -184,7 +184,7 @@ def _search_sample(
     drawn = random.choice(n_rows, n_drawn, replace=False)
     seen, held_out = split_rows(drawn if part is None else part[drawn])
     holdout = HoldOut(rows.take(held_out), n_rows, workers)
-    params = replace(params, init=init_of_rows(params.init, rows.n_rows, seen))
+    params = replace(params, init=init_of_rows(params.init, rows.n_rows, lambda codes: codes[seen]))
     data = rows.take(seen)
     workers = _for_tasks(workers, rows, data, params)
     return _search_rows(data, params, workers, random, deadline, holdout, len(seen) / n_rows, steps)
@@ -215,6 +215,6 @@ def search_part(
     params = replace(params, limits=params.limits.of_share(len(part) / max(1, rows.n_rows)))
     if max_rows is not None and len(part) > max_rows:
         return _search_sample(rows, max_rows, params, workers, random, deadline, part)
-    params = replace(params, init=init_of_rows(params.init, rows.n_rows, part))
+    params = replace(params, init=init_of_rows(params.init, rows.n_rows, lambda codes: codes[part]))
     data = rows.take(part) if ones is None else ones[part]
     return _search_rows(data, params, _for_tasks(workers, rows, data, params), random, deadline)

@@ -113,7 +113,7 @@ class WeightedRows(NamedTuple):
 
     def repeated_init(self, init: Any) -> Any:
         """Return the start of a search of the repeated rows: initial codes, if there are any, are repeated too."""
-        return init_of_rows(init, len(self.weights), self._index)
+        return init_of_rows(init, len(self.weights), lambda codes: codes[self._index])
 
     def own_codes(self, codes: BitMatrix, model: Model, workers: Workers) -> BitMatrix:
         """Return the codes of these rows, given those of the repetitions, of which each row takes the first.
