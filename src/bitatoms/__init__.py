@@ -50,7 +50,7 @@ _MODULE_OF = {
     "factorize": "api",
     "inpaint": "images",
     "load": "estimators",
-    "pack": "rows.packing",
+    "pack": "rows.store",
     "proximus": "api",
     "read": "io.api",
     "role_diff": "roles.diff",
@@ -156,8 +156,7 @@ if TYPE_CHECKING:
     from .roles.audit import RoleReport, role_report
     from .roles.diff import RoleDiff, role_diff
     from .roles.page import write_role_report
-    from .rows.packing import pack
-    from .rows.store import Store
+    from .rows.store import Store, pack
     from .table import Picture, Table
     from .versions import show_versions
     from .warmup import warm_up

@@ -40,9 +40,8 @@ from .parameters import (
 )
 from .rows.budget import given_memory_limit
 from .rows.checkpoint import Checkpoint
-from .rows.memory import MemoryRows, fingerprint_of
 from .rows.passes import PassResult, with_codes
-from .rows.source import RowSource
+from .rows.source import MemoryRows, RowSource, fingerprint_of
 from .rows.subsample import learn
 from .rows.weights import WeightedRows
 from .search.paper import partition

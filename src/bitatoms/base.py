@@ -23,9 +23,9 @@ from .model.model import Model
 from .model.result import Factorization
 from .parallel import Workers
 from .parameters import DeviceChoice, Missing, NComponents, SearchKwargs, check, declarations, select
-from .rows import dispatch
-from .rows.memory import MemoryRows
+from .rows import out_of_core
 from .rows.passes import PassResult
+from .rows.source import MemoryRows
 from .search.params import SearchParams, resolve
 from .sparse_bits import Bits, SparseBits
 from .table import Header, Picture, Table, as_bits
@@ -50,7 +50,7 @@ class TableEstimator(BaseEstimator):
 
     def _table_in_memory(self, X: Any, reset: bool) -> Table:
         """Return X as a table; raise for stores and Dask collections."""
-        if dispatch.is_out_of_core(X):
+        if out_of_core.is_out_of_core(X):
             raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
         return self._validate_table(X, reset)
 

@@ -28,7 +28,6 @@ from bitatoms.engine.coding import (
     pursue,
     would_use,
 )
-from bitatoms.engine.complete import hash_rows
 from bitatoms.engine.device_kernels import DeviceKernels
 from bitatoms.engine.host_kernels import HostKernels
 from bitatoms.engine.information_sets import code_from_information_sets
@@ -384,12 +383,7 @@ class BlockMachine(RuleBasedStateMachine):
         expected = naive.codelength(given, atoms, codes, self.algebra, bias)
         assert (length.errors, length.codes, length.atoms) == expected
         np.testing.assert_array_equal(block.kernels.ones(block.data()), (given == 1).sum(axis=0))
-        assert block.kernels.hash_rows(block.data()) == hash_rows(block.data())
         assert block.count_changed_codes(BitMatrix.zeros(*codes.shape)) == codes.sum()
-        if atoms.sum() < 300:  # or the oracle is slow
-            members = block.kernels.members(block.data())
-            np.testing.assert_array_equal(members.complete, naive.complete(given, atoms, bias).sum(axis=0))
-            np.testing.assert_array_equal(members.lacking, naive.lacking(given, atoms, bias))
         first = seed % (len(atoms) + 1)
         for number, votes in enumerate(zip(*block.votes(first, len(atoms)), strict=True)):
             np.testing.assert_array_equal(votes, naive.free_and_wrong(X, atoms, codes, first + number, self.algebra))

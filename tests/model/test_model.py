@@ -13,6 +13,7 @@ import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize
 from bitatoms.datasets import planted
 from bitatoms.engine.pass_spec import row_codes
+from bitatoms.model.complete_rows import describe_rows, with_members
 from bitatoms.model.join_columns import Part, join_columns
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
@@ -186,6 +187,8 @@ def test_the_parts_make_the_whole(algebra, with_unknown):
     columns = [np.sort(part) if number % 2 else part for number, part in enumerate(columns)]
     results = [ba.factorize(bits_of(X[:, part]), algebra=algebra, random_state=0) for part in columns]
     whole = join_columns([Part(*part) for part in zip(columns, results, strict=True)], *X.shape)
+    bias = BitMatrix.from_dense(whole.bias[np.newaxis])
+    whole = with_members(whole, describe_rows(bits_of(X), whole.atoms, SINGLE, bias))
     assert whole.atoms.n_rows == sum(result.atoms.n_rows for result in results)
     assert (np.diff(whole.saved) <= 0).all()
     if with_unknown == "none":

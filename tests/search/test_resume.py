@@ -6,7 +6,7 @@ import pytest
 from bitatoms.bits import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
-from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.source import MemoryRows
 from bitatoms.search.params import resolve
 from bitatoms.search.windows.driver import is_wide_and_sparse
 from bitatoms.sparse_bits import SparseBits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.members import count_members
+from ..model.complete_rows import count_members
 from ..model.patterns import AtomCounts, Pattern, lifts_of
 from ..table import Names, feature_names
 from .result import Cover
@@ -13,9 +13,10 @@ from .result import Cover
 def role_patterns(cover: Cover, columns: Names | None = None) -> list[Pattern]:
     """Return the roles in readable form, in their order; the bits that a role saves are not counted."""
     table, n = cover.reconstruct(), cover.codes.n_rows
-    users, (complete, lacking, _) = cover.codes.column_weights(), count_members(table, cover.atoms)
+    users, counted = cover.codes.column_weights(), count_members(table, cover.atoms)
     bias = np.zeros(table.n_cols, np.uint8)
-    lifts = lifts_of(cover.atoms, bias, AtomCounts(table.column_weights(), table.n_known, complete, n, lacking))
+    counts = AtomCounts(table.column_weights(), table.n_known, counted.complete, n, counted.lacking)
+    lifts = lifts_of(cover.atoms, bias, counts)
     edges = [0, *np.cumsum(cover.atoms.row_weights()).tolist()]
     return [
         Pattern(
@@ -24,7 +25,7 @@ def role_patterns(cover: Cover, columns: Names | None = None) -> list[Pattern]:
             rows=int(users[k]),
             share=float(users[k] / max(1, n)),
             bits_saved=0,
-            complete=int(complete[k]),
+            complete=int(counted.complete[k]),
             **lifts.of_pattern(k, slice(edges[k], edges[k + 1])),
         )
         for k in range(cover.n_roles)

@@ -18,7 +18,6 @@ from ..kernels.gpu.rows import joint_counts, rows_at_a_time, unpacked
 from ..kernels.structs import ColumnDraw, Prices, Rule
 from ..parallel import Workers
 from .host_kernels import Changes, Tables, fingerprints
-from .members import MemberCounts
 
 if TYPE_CHECKING:
     from .block import Block, Words
@@ -134,31 +133,6 @@ class DeviceKernels:
     def ones(self, data: BitMatrix) -> NDArray[np.int64]:
         """Return how many rows have each feature; ``data`` is that of the block."""
         return self.column_weights(self.words_of(data))
-
-    def hash_rows(self, data: BitMatrix) -> int:
-        """Return a hash of the rows; ``data`` is that of the block."""
-        words, unknown = self.words_of(data), self._block._read_rows.unknown
-        return rows.hash_rows(self.device, words, unknown, self._block.n_features)
-
-    def members(self, data: BitMatrix) -> MemberCounts:
-        """Return in how many rows each atom is complete, and how many rows lack one feature of it.
-
-        How many features of an atom a row has is a matrix product.
-        """
-        block, device = self._block, self.device
-        m, targets, unknown = block.n_features, block._targets(), block._read_rows.unknown
-        has_bit = block.atoms().to_dense(bool)
-        members, features = rows.Members(device, self._atoms, has_bit.sum(axis=1)), self._features(has_bit)
-        size = rows_at_a_time(device, m + 2 * features.shape[1])
-        for start in range(0, block.n_rows, size):
-            own = slice(start, start + size)
-            shared = device.matmul(unpacked(device, targets[own], m), features)
-            hidden = None
-            if len(unknown):
-                hidden = device.matmul(unpacked(device, unknown[own], m), features)
-            members.count(targets[own], shared, hidden)
-        complete, known, lacking = members.counts()
-        return MemberCounts(complete, lacking, known if len(unknown) else np.full(block.n_atoms, block.n_rows))
 
     def _features(self, has_bit: NDArray[np.bool_]) -> Any:
         """Return atoms as a factor of products: transposed, in multiples of eight."""

@@ -1,4 +1,4 @@
-"""Equal rows of a table: they are coded once, where the code of a row depends on nothing but the row."""
+"""Hashes of rows, and equal rows of a table: they are coded once, where the code of a row depends on nothing else."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from .complete import row_hashes
+from ..sparse_bits import Bits, SparseBits
 
 _EXPECTED_PAIRS = 8  # of equal rows among those that are compared first: most tables have none
+_MAX_HASHED_WORDS, _HASHED_WORDS = 1 << 25, 1 << 20  # of sparse rows, in all and at a time
 _SEED = 0  # of the rows that are compared first; they do not change results
 
 
@@ -68,3 +69,37 @@ def _hashes(tables: list[BitMatrix]) -> NDArray[np.uint64]:
 def _are_new(ordered: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Return which of the sorted values differ from the one before."""
     return np.concatenate([np.ones(min(1, len(ordered)), bool), ordered[1:] != ordered[:-1]])
+
+
+def hash_rows(data: Bits) -> int | None:
+    """Return a 64-bit hash of the rows, whatever their order: the sum of the hashes of the rows, modulo 2**64.
+
+    None for sparse rows that would take too much time, because zeros count.
+    """
+    if isinstance(data, SparseBits):
+        n_words = -(-data.n_cols // 64)
+        if data.n_rows * n_words > _MAX_HASHED_WORDS:
+            return None
+        size = max(1, _HASHED_WORDS // n_words)
+        return sum(hash_rows(data[start : start + size].bits) or 0 for start in range(0, len(data), size)) % 2**64
+    return int(row_hashes(data).sum(dtype=np.uint64))
+
+
+def row_hashes(data: BitMatrix) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of each row, its unknown cells included."""
+    state = np.full(data.n_rows, data.n_cols, np.uint64)
+    for words_of_column in data.words.T:
+        state = mixed_words(state ^ words_of_column)
+    if data.unknown is not None:  # other rows have the hash that they have in a table without unknown cells
+        incomplete = np.flatnonzero(data.unknown.words.any(axis=1))
+        for words_of_column in data.unknown.words[incomplete].T:
+            state[incomplete] = mixed_words(state[incomplete] ^ words_of_column)
+    return mixed_words(state)
+
+
+def mixed_words(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the words, each scrambled one to one (a step of splitmix64)."""
+    state = state + np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))

@@ -24,8 +24,6 @@ from ..kernels.structs import (
     coding_scratch,
 )
 from ..parallel import MAX_CHUNK_NS
-from .complete import hash_rows
-from .members import MemberCounts, count_members
 
 if TYPE_CHECKING:
     from .block import Block, Words
@@ -180,14 +178,6 @@ class HostKernels:
     def ones(self, data: BitMatrix) -> NDArray[np.int64]:
         """Return how many rows have each feature; ``data`` is that of the block."""
         return data.column_weights()
-
-    def hash_rows(self, data: BitMatrix) -> int | None:
-        """Return a hash of the rows; ``data`` is that of the block."""
-        return hash_rows(data)
-
-    def members(self, data: BitMatrix) -> MemberCounts:
-        """Return in how many rows each atom is complete, and how many rows lack one feature of it."""
-        return count_members(data, self._block.atoms(), self._block.workers, self._block.bias)
 
     def row_costs(self, prices: Prices) -> Any:
         """Return the cost of each row at these prices, as an array."""

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
 from ..parallel import Workers
-from ..sparse_bits import SparseBits, sparse
+from ..sparse_bits import SparseBits
 from .block import Block
-from .complete import hash_rows
 from .counts import Counts
 from .device_kernels import run_in_chunks
 from .pass_spec import AtomGroup, PassSpec, coded_block, joined_codes
@@ -44,25 +43,24 @@ def _run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers:
     elif len(spec.kept) != codes.n_cols or (np.diff(spec.kept) != 1).any():
         codes = codes.take_columns(spec.kept)
     if not spec.is_split:
-        block, after, counts = _run(data, codes, spec, workers)
-        return after, replace(counts, rows_hash=block.kernels.hash_rows(data))
+        return _run(data, codes, spec, workers)
 
     def run(own: Workers, group: AtomGroup) -> tuple[BitMatrix, Counts]:
         own_codes = None if codes is None else codes.take_columns(group.atoms)
-        return _run(group.columns_of(data), own_codes, group.spec, own)[1:]
+        return _run(group.columns_of(data), own_codes, group.spec, own)
 
-    total, parts, ones = _counts_without_atoms(data, spec), [], sparse(spec.atoms)
+    total, parts = _counts_without_atoms(data, spec), []
     for group, (own_codes, counts) in zip(spec.groups, workers.map_tasks(run, spec.groups), strict=True):
         parts.append((None, own_codes))
-        total = total.put(group.atoms, group.features, ones.entries_of(group.atoms), counts)
+        total = total.put(group.atoms, group.features, counts)
     order = np.argsort(np.concatenate([group.atoms for group in spec.groups]))
     return joined_codes(parts, len(data), order), total
 
 
-def _run(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[Block, BitMatrix, Counts]:
-    """Run a pass with all atoms together; ``codes`` are those of its atoms. Return the block, its codes and counts."""
+def _run(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
+    """Run a pass with all atoms together; ``codes`` are those of its atoms."""
     block = coded_block(data, codes, spec, workers)
-    return block, block.codes(), count(block, data, block.count_changed_codes(codes), spec.voted)
+    return block.codes(), count(block, data, block.count_changed_codes(codes), spec.voted)
 
 
 def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:
@@ -70,7 +68,7 @@ def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:
     is_set, ones = spec.bias.to_dense(bool)[0], data.column_weights()
     known = data.n_known
     return replace(
-        Counts.none(*spec.atoms.shape, spec.voted, spec.atoms.count()),
+        Counts.none(*spec.atoms.shape, spec.voted),
         n_rows=len(data),
         known=known,
         wrong=np.where(is_set, known - ones, ones),
@@ -78,12 +76,11 @@ def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:
         missed=np.where(is_set, 0, ones),
         free=np.zeros(spec.n_listed or 0, np.int32),
         bad=np.zeros(spec.n_listed or 0, np.int32),
-        rows_hash=hash_rows(data),
     )
 
 
 def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBits | None = None) -> Counts:
-    """Return the counts of coded rows, without their hash; ``data`` is that of the block."""
+    """Return the counts of coded rows; ``data`` is that of the block."""
     free, bad, pairs = _all_votes(block) if voted is None else _listed_votes(block, voted)
     return Counts(
         n_rows=len(data),
@@ -96,7 +93,6 @@ def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBi
         ones=block.kernels.ones(data),
         missed=block.missed(data),
         codes_changed=codes_changed,
-        **block.kernels.members(data)._asdict(),
         voted=voted,
     )
 

@@ -28,10 +28,9 @@ from ..model.recurrence import Recurrence, match_atoms, overlaps
 from ..model.result import Factorization, ResultBase
 from ..parallel import Workers
 from ..parameters import DeviceChoice
-from ..rows import dispatch
+from ..rows import out_of_core
 from ..rows.budget import given_memory_limit
-from ..rows.memory import MemoryRows
-from ..rows.source import RowSource
+from ..rows.source import MemoryRows, RowSource
 from ..rows.subsample import search_part
 from ..search.params import SearchParams
 from ..table import Header
@@ -280,12 +279,12 @@ def _open_fitted(X: Any, estimator: BinaryDictionaryLearning, parameters: dict[s
     searching = copy(estimator)
     searching.set_params(**parameters)
     params = searching._params_of(None)
-    if not dispatch.is_out_of_core(X):
+    if not out_of_core.is_out_of_core(X):
         table = searching._validate_table(X, reset=False)
         yield estimator, params, MemoryRows(table.data, Workers(), given_memory_limit(searching.max_memory))
         return
     how = searching.binarize, Workers(), given_memory_limit(searching.max_memory), None
-    with dispatch.open_rows(X, *how) as (rows, header, _):
+    with out_of_core.open_rows(X, *how) as (rows, header, _):
         check_not_empty((rows.n_rows, rows.n_features))
         if match_columns(estimator._header, header, table="X").indices is not None:
             raise InputError("the columns of X are not in the order of the model; pass the rows that it learned from")

@@ -26,7 +26,12 @@ from ..model.model import RowCoder
 from ..model.patterns import pattern_frame
 from ..model.result import Interrupted
 from ..parallel import Workers
-from ..parameters import ClassifierKwargs, NComponents, documented, with_defaults
+from ..parameters import (
+    ClassifierKwargs,
+    NComponents,
+    documented,
+    with_defaults,
+)
 from ..rows.budget import DEFAULT_LIMIT, SEARCH_FACTOR, bytes_of
 from ..rows.weights import WeightedRows
 from ..search.branches import at_once

@@ -22,13 +22,19 @@ from ..model.model import Model
 from ..model.result import Factorization, Interrupted
 from ..online.stream import StreamLearner
 from ..parallel import Workers
-from ..parameters import EstimatorKwargs, NComponents, documented, present_names, renamed_warning, with_defaults
-from ..rows import dispatch
+from ..parameters import (
+    EstimatorKwargs,
+    NComponents,
+    documented,
+    present_names,
+    renamed_warning,
+    with_defaults,
+)
+from ..rows import out_of_core
 from ..rows.budget import given_memory_limit
-from ..rows.memory import MemoryRows
+from ..rows.out_of_core import StoreRows
 from ..rows.passes import PassResult, with_codes
-from ..rows.source import RowSource
-from ..rows.store import StoreRows
+from ..rows.source import MemoryRows, RowSource
 from ..rows.weights import WeightedRows
 from ..search.params import SearchParams
 from ..sparse_bits import Bits, packed
@@ -243,7 +249,7 @@ class BinaryDictionaryLearning(StatementsEstimator):
         """Open the rows to fit, of a Dask collection on the cluster of a client; their columns become the model's."""
         self._search_params()  # check them before rows are read
         limit = given_memory_limit(self.max_memory)
-        if not dispatch.is_out_of_core(X):
+        if not out_of_core.is_out_of_core(X):
             self._reset()
             table = self._validate_table(X, reset=True)
             weighted = WeightedRows.of(table.data, sample_weight)
@@ -258,7 +264,7 @@ class BinaryDictionaryLearning(StatementsEstimator):
             )
         workers = self._workers()
         how = self.binarize, workers, limit, self.checkpoint, client, self.device
-        with dispatch.open_rows(X, *how) as (rows, header, picture):
+        with out_of_core.open_rows(X, *how) as (rows, header, picture):
             self._reset()
             check_not_empty((rows.n_rows, rows.n_features))
             self._set_features(header)

@@ -19,10 +19,10 @@ from ..io import model_file
 from ..matching import are_copies
 from ..model.model import Model
 from ..parallel import Workers
-from ..rows import dispatch
+from ..rows import out_of_core
 from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
 from ..rows.store import Store
-from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples, soft_codes
+from ..rows.store_transform import code_chunks, collect_codes, dense_bytes, score_samples, soft_codes, write_code_store
 from ..rows.weights import check_total, checked_weights
 from ..sparse_bits import Bits
 from ..table import Table
@@ -97,18 +97,19 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         ndarray of shape (n_samples, n_components_), uint8
             For a Dask collection, a lazy Dask array; with ``output``, a Store.
         """
-        if not dispatch.is_out_of_core(X):
+        if not out_of_core.is_out_of_core(X):
             if output is not None:
                 raise ValueError("output= is for packed stores; use bitatoms.write to write the codes of a table")
             model, data, max_rows = self._to_code(X)
             return model.codes(data, self._workers(data), max_rows).to_dense()
-        if dispatch.is_dask(X):
+        if out_of_core.is_dask(X):
             if output is not None:
                 raise ValueError("output= is for packed stores; use to_zarr to write the codes of a Dask array")
             return self._lazily("transform", X)
         store, model, workers, limit, absent = self._stored(X)
+        chunks = code_chunks(store, model, workers, limit, absent)
         if output is not None:
-            return code_store(store, model, output, workers, limit, absent)
+            return write_code_store(store, chunks, model, output)
         if (needed := dense_bytes(store, model)) > limit:
             raise InputError(
                 f"the codes of {len(store)} samples take {needed} bytes as an array, more than ",
@@ -117,7 +118,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
                 Parameter("output", "codes.zarr"),
                 " to write them to a store",
             )
-        return codes_in_memory(store, model, workers, limit, absent).to_dense()
+        return collect_codes(store, chunks, model).to_dense()
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the samples that these codes describe.
@@ -133,7 +134,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
             For a Dask array, a lazy Dask array.
         """
         model = self.as_model()
-        if dispatch.is_dask(X):
+        if out_of_core.is_dask(X):
             from ..rows import dask_transform
 
             return dask_transform.inverse_transform(model, X)
@@ -176,9 +177,9 @@ class ModelEstimator(TableTransformer, SearchEstimator):
                [  6.3, -19. ],
                [ 19. ,   6.3]])
         """
-        if dispatch.is_dask(X):
+        if out_of_core.is_dask(X):
             return self._lazily("decision_function", X)
-        if dispatch.is_out_of_core(X):
+        if out_of_core.is_out_of_core(X):
             return soft_codes(*self._stored(X))
         model, data, max_rows = self._to_code(X)
         workers = self._workers(data)
@@ -213,9 +214,9 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         >>> model.score_samples([[1, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 0]]).round(1)
         array([ -2.1, -14.8])
         """
-        if dispatch.is_dask(X):
+        if out_of_core.is_dask(X):
             return self._lazily("score_samples", X)
-        if dispatch.is_out_of_core(X):
+        if out_of_core.is_out_of_core(X):
             return score_samples(*self._stored(X))
         model, data, max_rows = self._to_code(X)
         workers = self._workers(data)
@@ -307,7 +308,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
     def _table_of_cells(self, X: Any) -> Table:
         """Return X as a table with the columns of the model; raise for stores and Dask collections."""
         check_is_fitted(self, "n_components_")
-        if dispatch.is_out_of_core(X):
+        if out_of_core.is_out_of_core(X):
             raise TypeError(f"cells of a {type(X).__name__} are not predicted; read its rows into memory first")
         return self._validate_table(X, reset=False)
 
@@ -318,7 +319,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
 
     def _stored(self, X: Any) -> tuple[Store, Model, Workers, int, str | None]:
         """Return a packed store, and with what the functions of `rows.store_transform` process its rows."""
-        model, store = self.as_model(), dispatch.as_store(X, self.binarize)
+        model, store = self.as_model(), out_of_core.as_store(X, self.binarize)
         assert store is not None
         check_not_empty(store.shape)
         return store, model, self._workers(), parse_memory_limit(self.max_memory), self.absent

@@ -15,7 +15,7 @@ from ..model.recommendation import Recommendations, joined, recommend
 from ..model.row_fit import RowFit, score_rows, worst_rows
 from ..model.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..parameters import RuleKwargs, checked, documented, with_defaults
-from ..rows import dispatch, store_transform
+from ..rows import out_of_core, store_transform
 from ..rows.budget import parse_memory_limit
 from ..rows.store import Store
 from .model_estimator import ModelEstimator
@@ -270,9 +270,9 @@ class StatementsEstimator(ModelEstimator):
 
     def _store(self, X: Any) -> Store | None:
         """Return X as a store if it is one; raise for Dask collections."""
-        if dispatch.is_dask(X):
+        if out_of_core.is_dask(X):
             raise TypeError("this is not available for Dask collections; write the rows to a store with bitatoms.pack")
-        return dispatch.as_store(X, self.binarize)
+        return out_of_core.as_store(X, self.binarize)
 
     def _chunks(self, X: Any) -> Chunks:
         """Return what returns the samples in chunks, with the columns of the model."""

@@ -30,7 +30,7 @@ def join_columns(
     """Return the factorization of a table with the atoms of all parts, each of which has other columns.
 
     The atom that saves most bits comes first. What the parts do not have in common is that of the first one:
-    the hash of the rows and the history are for the caller to set. ``ranks`` are those of the columns in their order,
+    the history and the counts of members are for the caller to set. ``ranks`` are those of the columns in their order,
     where atoms are described by stretches.
     """
     results = [part.result for part in parts]
@@ -52,10 +52,6 @@ def join_columns(
     assert bias is not None
     counts = wrong, codes.column_weights(), atoms.row_weights(), int(bias.sum()), known
     length = codelength_from_counts(n_rows, n_features, *counts, spans(atoms, ranks))
-    complete = None
-    if all(result.complete is not None for result in results):
-        complete = np.concatenate([result.complete for result in results])[order]
-    lacking, atom_known = _joined_members(parts, order, None if known is None else n_rows)
     return replace(
         first,
         atoms=atoms,
@@ -67,10 +63,6 @@ def join_columns(
         ones=_scattered(parts, n_features, "ones"),
         missed=_scattered(parts, n_features, "missed"),
         known=known,
-        complete=complete,
-        lacking=lacking,
-        atom_known=atom_known,
-        rows_hash=None,
         remembered=_joined_remembered(results, order),
     )
 
@@ -85,25 +77,6 @@ def _joined_atoms(parts: Sequence[Part], n_features: int) -> SparseBits:
     return SparseBits(
         np.concatenate(([0], np.cumsum(n_ones))), indices[order].astype(index_type(n_features)), n_features
     )
-
-
-def _joined_members(
-    parts: Sequence[Part], order: NDArray[np.intp], n_rows: int | None
-) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
-    """Return the counts of the features of all atoms, in this order of the atoms, and of the rows that know these.
-
-    ``n_rows`` are those of the table, None if all its cells are known.
-    """
-    by_column, known = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for columns, result, _ in parts:
-        if result.lacking is None:
-            return None, None
-        ones = result.atoms.to_sparse()
-        atom_of = np.repeat(np.arange(ones.shape[0]), np.diff(ones.indptr))
-        by_column.append(result.lacking[np.lexsort((columns[ones.indices], atom_of))])
-        known.append(np.full(ones.shape[0], n_rows or 0) if result.atom_known is None else result.atom_known)
-    atoms = _joined_atoms(parts, 1 + max(int(part.columns.max(initial=0)) for part in parts))
-    return np.concatenate(by_column)[atoms.entries_of(order)], None if n_rows is None else np.concatenate(known)[order]
 
 
 def _scattered(parts: Sequence[Part], n_features: int, field: str) -> NDArray | None:

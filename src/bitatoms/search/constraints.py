@@ -28,11 +28,12 @@ from ..engine.update import flips_together
 from ..errors import InputError
 from ..kernels.structs import Rule
 from ..memory import memory_limit
+from ..model.complete_rows import describe_rows, with_members
 from ..model.result import Factorization, Interrupted, Round
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from .context import HoldOut, SearchContext
-from .driver import Candidate, best_of_algebras, search_freely, with_evidence
+from .driver import Candidate, as_searched, best_of_algebras, search_freely, with_evidence
 from .finish import result_of_block
 from .monitor import CALLBACK, CONVERGED, MAX_ITER, SearchMonitor
 from .moves.drop import drop, drop_useless, savings
@@ -56,17 +57,56 @@ def search(
 ) -> Factorization:
     """Return the best factorization over the algebras and the restarts, within the constraints of the parameters.
 
-    The arguments are those of `search_freely`, which makes the search if there are no constraints.
+    The arguments are those of `search_freely`, which makes the search if there are no constraints. The rows that have
+    all features of its atoms are counted at the end, unless memory runs out.
     """
-    if not params.is_constrained:
-        return search_freely(data, params, workers, random, deadline, holdout, share, store)
+    arguments, interrupted = (params, workers, random, deadline, holdout, share, store), False
+    table: Bits
+    try:
+        if params.is_constrained:
+            found = _search_within_constraints(table := _packed(data), *arguments)
+        else:
+            found = search_freely(table := as_searched(data, params, holdout), *arguments)
+    except Interrupted as error:
+        if error.result is None:
+            raise
+        found, interrupted = error.result, True
+    try:
+        if found.ones is not None:  # unless interrupted twice
+            members = describe_rows(table, found.atoms, workers, BitMatrix.from_dense(found.bias[np.newaxis]))
+            found = with_members(found, members)
+    except KeyboardInterrupt:
+        interrupted = True
+    except MemoryError:
+        pass
+    if interrupted:
+        raise Interrupted(found)
+    return found
+
+
+def _packed(data: Bits) -> BitMatrix:
+    """Return a table packed; raise an error if that takes more memory than there is."""
     n_bytes = _BYTES_PER_BYTE * data.n_rows * data.n_cols // 8
     if isinstance(data, SparseBits) and n_bytes > memory_limit():
         raise InputError(
             f"fixed atoms and limits need the table of {data.n_rows} rows and {data.n_cols} columns packed, "
             f"which takes about {n_bytes / 2**30:.1f} GiB of memory, more than there is; select rows or columns"
         )
-    table, winners, interrupted = packed(data), {}, False
+    return packed(data)
+
+
+def _search_within_constraints(
+    table: BitMatrix,
+    params: SearchParams,
+    workers: Workers,
+    random: np.random.Generator,
+    deadline: float,
+    holdout: HoldOut | None,
+    share: float,
+    store: StateStore | None,
+) -> Factorization:
+    """Search in each algebra; an interrupted search ends with the best result so far."""
+    winners, interrupted = {}, False
     for number, algebra in enumerate(params.algebras):
         now = time.perf_counter()
         end = now + (deadline - now) / (len(params.algebras) - number)

@@ -57,7 +57,7 @@ class Candidate(NamedTuple):
 
 
 def search_freely(
-    data: Bits,
+    table: Bits,
     params: SearchParams,
     workers: Workers,
     random: np.random.Generator,
@@ -68,15 +68,14 @@ def search_freely(
 ) -> Factorization:
     """Return the best factorization over the algebras and the restarts; each algebra gets its share of the time.
 
-    Where the data is only a share of the rows, atoms cost less by this share, and states are compared by held-out rows.
+    Where the table is a share of the rows, atoms cost less by this share, and states are compared by held-out rows.
     Searches start from the states in the ``store``, if there are any, and save theirs there.
 
     Starts are made several at once if threads are idle and the time is not limited (see `branches.py`).
     """
-    table = _as_searched(data, params, holdout)
     expect_kernels(table, params)
     starts = _Starts(table, params, random, deadline, holdout, share, store)
-    without = int(string_bits(data.n_known, data.column_weights()).sum())
+    without = int(string_bits(table.n_known, table.column_weights()).sum())
     always: dict[str, Any] = {"bits_without": without, "costs": params.costs, "has_bias": params.bias}
     is_limited = deadline != float("inf")  # then one after the other, each with its share of the time
     most = at_once(table.n_rows * table.n_cols, is_limited)
@@ -213,7 +212,7 @@ class _Starts:
             self.winners[algebra] = Candidate(run.best_cost, result)
 
 
-def _as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bits:
+def as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bits:
     """Return a table in the form in which it is searched, which does not depend on the form it has."""
     if holdout is None and is_wide_and_sparse(data, params):
         return sparse(data)

@@ -15,10 +15,8 @@ import numpy as np
 from ..bits import BitMatrix
 from ..engine.block import Block, Change
 from ..engine.coding import CODERS, PRICED_CODERS
-from ..engine.complete import hash_rows
 from ..engine.information_sets import code_hard_rows, find_hard_rows
 from ..engine.margins import Margins
-from ..engine.members import count_members, count_members_in_rest, sum_members
 from ..engine.objective import Objective, settle_bias
 from ..engine.remembered import code_from_nearest, frequent_codes, hard_codes
 from ..kernels.structs import Rule
@@ -127,9 +125,6 @@ def result_of_block(
     (atoms, codes), wrong, data = block.factors(), block.wrong(), block.data()
     atoms, codes = atoms[order], codes.T[order].T
     remembered = hard_codes(block, objective.rule(block)) if coder in PRICED_CODERS and remembers else None
-    members = count_members(data, atoms, block.workers, block.bias)
-    if block.rest is not None:
-        members = sum_members((members, count_members_in_rest(block.rest, atoms, block.bias)))
     length = monitor.codelength(block, wrong, block.bias)
     return result_of_state(
         State(length.total, atoms, codes, block.bias, wrong, length),
@@ -141,10 +136,6 @@ def result_of_block(
         ones=data.column_weights() + (block.rest.ones if block.rest else 0),
         missed=block.missed(data),
         known=None if block.unknown is None else block.n_known,
-        complete=members.complete,
-        lacking=members.lacking,
-        atom_known=None if block.unknown is None else members.atom_known,
-        rows_hash=hash_rows(data),
     )
 
 

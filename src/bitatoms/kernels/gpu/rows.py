@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..structs import RowArrays, Rule
 from .device import WARP, Device
@@ -111,41 +110,6 @@ def packed(device: Device, bits: Any) -> Any:
     padded[:, :n_cols] = bits
     packed_bytes = device.xp.packbits(padded.reshape(-1), bitorder="little")
     return packed_bytes.view(np.uint64).reshape(n, -1)
-
-
-def hash_rows(device: Device, words: Any, unknown: Any, n_cols: int) -> int:
-    """Return the sum of the hashes of rows, modulo 2**64."""
-    total = device.xp.zeros(1, np.uint64)
-    n, n_words = words.shape
-    shape = np.int64(n), np.int32(n_words), np.int64(n_cols)
-    given = words, or_none(unknown), *shape, total
-    device.launch("rows.cu", "hash_rows", -(-n // WARP), *given, **_macros(unknown, False))
-    return int(total[0])
-
-
-class Members:
-    """Counts of the rows that have all features of an atom, or all but one; see the kernel ``count_members``."""
-
-    def __init__(self, device: Device, atoms: Any, weights: NDArray[np.int64]) -> None:
-        self._device, self._atoms = device, atoms
-        self._weights = device.asarray(weights.astype(np.float32))
-        self._starts = device.asarray(np.cumsum(weights) - weights)
-        self._complete, self._known = device.xp.zeros((2, len(atoms)), np.int64)
-        self._lacking = device.xp.zeros(int(weights.sum()), np.int64)
-
-    def count(self, targets: Any, shared: Any, hidden: Any) -> None:
-        """Count rows, by how many features of each atom they have, and how many of them are unknown."""
-        n, (n_atoms, n_words) = len(targets), self._atoms.shape
-        shape = np.int64(n), np.int32(n_words), np.int32(n_atoms), np.int32(shared.shape[1])
-        self._device.launch(
-            "rows.cu", "count_members", -(-n_atoms // WARP) * -(-n // 256), shared, hidden, targets, self._atoms,
-            self._weights, self._starts, *shape, self._complete, self._known, self._lacking, **_NO_MACROS,
-        )  # fmt: skip
-
-    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows in which each atom is complete and known, and those that lack one feature only."""
-        to_host = self._device.to_host
-        return to_host(self._complete), to_host(self._known), to_host(self._lacking)
 
 
 def joint_counts(device: Device, left: Any, n_left: int, right: Any, n_right: int) -> Any:

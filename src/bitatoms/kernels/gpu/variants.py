@@ -15,7 +15,7 @@ _ENTRIES = {1: (1, 8), 2: (1, 4, 8), 4: (1, 2, 4), 8: (1,)}
 _WITH_PRICES = ("code_rows", "code_without", "offer_atoms", "price_rows")
 _WITHOUT_PRICES = ("code_rows", "rate_atoms")
 _BY_ALGEBRA = ("multiply", "follow_flips", "find_improvable")
-_PLAIN = ("transpose", "row_weights", "count_differences", "unpack", "count_members")
+_PLAIN = ("transpose", "row_weights", "count_differences", "unpack")
 _FLAGS = (0, 1)
 
 
@@ -34,7 +34,6 @@ def common_variants() -> list[KernelVariant]:
     """
     found = [_variant("rows.cu", kernel, COVERS=0, UNKNOWN=0) for kernel in _PLAIN]
     for unknown in _FLAGS:
-        found.append(_variant("rows.cu", "hash_rows", COVERS=0, UNKNOWN=unknown))
         found.append(_coding("code_from_columns", 0, unknown, True, file="information_sets.cu"))
         for gains, widths in _ENTRIES.items():
             found.append(_coding("find_nearest", 0, unknown, True, gains))

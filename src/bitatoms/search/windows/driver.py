@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix, stack_rows
 from ...engine.block import Block, Change, Rest
 from ...engine.codelength import Codelength, string_bits
-from ...engine.complete import hash_rows
 from ...engine.margins import Margins
 from ...engine.objective import Objective
 from ...model.join_columns import Part, join_columns
@@ -370,19 +369,16 @@ class WindowSearch:
 
     def _part_without_atoms(self, window: Window) -> Part:
         """Return the result of a window of which nothing was found."""
-        best, nothing = window.best._replace(codes=BitMatrix.zeros(self.table.n_rows, 0)), np.zeros(0, np.int64)
+        best = window.best._replace(codes=BitMatrix.zeros(self.table.n_rows, 0))
         result = result_of_state(
             best,
             self.monitor,
             self.params.coder_after,
             CONVERGED,
-            saved=nothing,
+            saved=np.zeros(0, np.int64),
             ones=self._ones[window.columns],
             missed=np.where(best.bias.to_dense()[0], 0, best.wrong),
             known=None if self.table.unknown is None else self._known[window.columns],
-            complete=nothing,
-            lacking=nothing,
-            atom_known=nothing,
         )
         return Part(window.columns, result)
 
@@ -475,7 +471,7 @@ class WindowSearch:
         result = join_columns(parts, *table.shape, self.objective.ranks)
         n_atoms, wrong = result.atoms.n_rows, result.wrong_bits
         monitor.record_counts(table.n_rows, n_atoms, wrong, result.codelength, Change(), 0, "finish")
-        return replace(result, ended=ended, history=tuple(monitor.history), rows_hash=hash_rows(table))
+        return replace(result, ended=ended, history=tuple(monitor.history))
 
 
 def _block_of(window: Window, context: SearchContext) -> Block:

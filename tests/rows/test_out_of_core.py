@@ -9,7 +9,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.bits import stack_rows
 from bitatoms.parallel import Workers
-from bitatoms.rows.store import StoreRows
+from bitatoms.rows.out_of_core import StoreRows
 from support.faults import FullDisk
 from support.sources import assert_same_counts
 

@@ -1,6 +1,8 @@
 """Rows that have all features of an atom, or lack one; lifts; the hash of rows; groups, overlaps and ends of atoms."""
 
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,13 +14,13 @@ import bitatoms as ba
 import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.engine.atom_groups import atom_groups
-from bitatoms.engine.block import Rest
-from bitatoms.engine.complete import complete_atoms, hash_rows
-from bitatoms.engine.members import count_members, count_members_in_rest
+from bitatoms.engine.distinct_rows import hash_rows
 from bitatoms.engine.objective import Objective
 from bitatoms.engine.stretches import far_bits
+from bitatoms.model.complete_rows import complete_atoms, count_members, describe_rows
 from bitatoms.model.patterns import AtomCounts, lifts_of
 from bitatoms.model.recurrence import Recurrence, match_atoms, overlaps
+from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
 from support.blocks import WORKERS, bits_of
 from support.strategies import SEEDS, SHARES, matrices, random_bits
@@ -55,13 +57,29 @@ def test_equals_the_oracle_in_rows_that_nearly_have_the_atoms():
 
 
 @pytest.mark.parametrize("has_bias", [False, True])
-def test_rows_with_at_most_one_feature_are_counted_from_their_ones(has_bias):
-    X = np.zeros((40, 6), np.uint8)
-    X[np.arange(30), np.random.default_rng(0).integers(0, 6, 30)] = 1
+def test_sparse_rows_are_counted_some_at_a_time(has_bias, monkeypatch):
+    monkeypatch.setattr("bitatoms.model.complete_rows._ONES_AT_A_TIME", 7)
+    monkeypatch.setattr("bitatoms.model.complete_rows._WORDS_AT_A_TIME", 1)
+    X = np.zeros((150, 6), np.uint8)
+    X[np.arange(130), np.random.default_rng(0).integers(0, 6, 130)] = 1
     atoms = np.array([np.arange(64) >> i & 1 for i in range(6)], np.uint8).T
     bias = np.array([[1, 0, 0, 1, 0, 0]], np.uint8) * has_bias
-    counts = count_members_in_rest(Rest(40, X.sum(axis=0)), BitMatrix.from_dense(atoms), BitMatrix.from_dense(bias))
-    assert_members(counts, X, atoms, bias[0])
+    data, packed_atoms = SparseBits.from_bits(BitMatrix.from_dense(X)), BitMatrix.from_dense(atoms)
+    assert_members(count_members(data, packed_atoms, bias=BitMatrix.from_dense(bias)), X, atoms, bias[0])
+
+
+@given(matrices(), SHARES, SEEDS, st.integers(0, 5), st.integers(1, 100))
+def test_counts_of_chunks_add_up_and_those_of_some_atoms_are_taken(X, unknown, seed, n_atoms, size):
+    X = X + 2 * random_bits(seed + 2, *X.shape, unknown / 4)
+    atoms, bias = random_bits(seed, n_atoms, X.shape[1], 3 / X.shape[1]), random_bits(seed + 1, 1, X.shape[1], 0.3)
+    packed = BitMatrix.from_dense(atoms), Workers(), BitMatrix.from_dense(bias)
+    chunks = [bits_of(X[start : start + size]) for start in range(0, max(1, len(X)), size)]
+    total = reduce(add, (describe_rows(chunk, *packed) for chunk in chunks))
+    assert_members(total, X, atoms, bias[0])
+    assert total.rows_hash == hash_rows(bits_of(X))
+    some = np.random.default_rng(seed).permutation(n_atoms)[: n_atoms // 2 + 1]
+    for form in (packed[0], SparseBits.from_bits(packed[0])):
+        assert_members(total.of_atoms(form, some), X, atoms[some], bias[0])
 
 
 # --- complete atoms, and the hash of rows
