@@ -20,8 +20,8 @@ from datasets import EINSTEIN, bundled_sets, chosen, load
 
 MAX_SEEDS = 3
 MOVES = (
-    *("linear", "nmf", "swap", "recode", "solve", "extend", "basis", "eliminate", "grow", "boil down"),
-    *("bias", "beam", "shake", "regrow", "finish"),
+    *("linear", "nmf", "swap", "fresh sweep", "solve", "extend", "change basis", "eliminate", "grow", "thin out"),
+    *("bias", "beam sweep", "perturb", "regrow", "finish"),
 )
 
 

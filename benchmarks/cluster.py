@@ -24,9 +24,8 @@ from bitatoms.engine.coding import coding_rule
 from bitatoms.engine.pass_spec import PassSpec
 from bitatoms.parallel import Workers
 from bitatoms.rows.dask import DaskRows
-from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.passes import PassResult
-from bitatoms.rows.source import RowSource
+from bitatoms.rows.source import MemoryRows, RowSource
 from bitatoms.rows.subsample import learn
 
 FEATURES, ATOMS, CODE_DENSITY, NOISE = 500, 40, 0.08, 0.02

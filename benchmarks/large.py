@@ -25,9 +25,8 @@ import bitatoms as ba
 from bitatoms.engine.block import reconstruct
 from bitatoms.engine.pass_spec import PassSpec
 from bitatoms.parallel import Workers, count_threads
-from bitatoms.rows.memory import MemoryRows
-from bitatoms.rows.source import RowSource
-from bitatoms.rows.store import StoreRows
+from bitatoms.rows.out_of_core import StoreRows
+from bitatoms.rows.source import MemoryRows, RowSource
 
 N_FEATURES, N_ATOMS = 1000, 20
 CHUNK_ROWS = 1 << 16

@@ -40,7 +40,10 @@ AREAS: dict[str, tuple[int, tuple[str, ...]]] = {
     "kernels": (45, ("kernels/cpu",)),
     "core": (75, ("core", "covers", "bits", "sparse_bits", "mdl", "parallel")),
     "search": (80, ("search",)),
-    "rows and io": (60, ("rows", "online", "io", "table", "encoding", "variables", "variants", "annotations")),
+    "rows and io": (
+        60,
+        ("rows", "online", "io", "table", "matching", "encoding", "variables", "variants", "annotations"),
+    ),
     "interfaces": (
         40,
         ("api", "base", "validation", "checks", "estimators", "cli", "report", "roles", "images", "baselines", "plots"),

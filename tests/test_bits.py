@@ -17,9 +17,10 @@ from scipy.sparse import coo_array, csr_array
 import naive
 from bitatoms import BitMatrix, Table
 from bitatoms.bits import stack_rows
-from bitatoms.engine.complete import hash_rows
+from bitatoms.engine.distinct_rows import hash_rows
 from bitatoms.errors import MissingCell
-from bitatoms.sparse_bits import SparseBits, as_bits, packed, stack_bits
+from bitatoms.sparse_bits import SparseBits, packed, stack_bits
+from bitatoms.table import as_bits
 from support.blocks import bits_of, table_of
 from support.strategies import COLUMNS, SEEDS, SHARES, matrices, random_bits
 
@@ -665,7 +666,7 @@ def test_same_as_packed(X, seed):
     assert sparse.T == bits.T
     np.testing.assert_array_equal(sparse.words, bits.words)
     np.testing.assert_array_equal(np.asarray(sparse), X)
-    assert sparse.by_column.bits == bits.T
+    assert sparse.T.bits == bits.T
     np.testing.assert_array_equal(sparse.to_sparse().toarray(), X)
     assert hash_rows(sparse) == hash_rows(bits)
 
@@ -694,7 +695,7 @@ def test_rows_in_chunks_and_as_a_table(X):
     sparse = SparseBits.from_bits(BitMatrix.from_dense(X))
     assert stack_bits((sparse[start : start + 40] for start in range(0, len(X), 40)), X.shape[1]) == sparse
     np.testing.assert_array_equal(sparse.to_dense(), X)
-    np.testing.assert_array_equal(sparse.transpose().to_dense(), X.T)
+    np.testing.assert_array_equal(sparse.T.to_dense(), X.T)
     table = Table(sparse)
     assert table == Table(BitMatrix.from_dense(X))
     assert hash(table) == hash(Table(BitMatrix.from_dense(X)))

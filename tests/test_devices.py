@@ -15,11 +15,12 @@ from scipy.sparse import csr_array
 import bitatoms as ba
 from bitatoms.device_choice import MIN_CELLS, workers_for
 from bitatoms.errors import InputError
-from bitatoms.kernels.gpu.device import CudaDevice, DeviceMemoryError, NoDeviceError, find_device, import_cupy
+from bitatoms.kernels.gpu.device import Device, DeviceMemoryError, NoDeviceError, find_device, import_cupy
 from bitatoms.parallel import Workers
 from bitatoms.parameters import EstimatorKwargs, declarations
 from bitatoms.report import report_data
-from bitatoms.sparse_bits import SparseBits, as_bits
+from bitatoms.sparse_bits import SparseBits
+from bitatoms.table import as_bits
 from bitatoms.validation import on_host
 from support.devices import FOUND, CupyArray, DeviceTensor, Tensor, fake_cupy, found_device, installed_cupy
 
@@ -304,7 +305,7 @@ MESSAGE = "X is a torch {}which cannot be read as a NumPy array{}; convert it fi
 def test_what_cannot_be_read_is_an_error(monkeypatch):
     with pytest.raises(TypeError, match=MESSAGE.format("OtherTensor, ", "")):
         ba.factorize(OTHER(X))
-    with pytest.raises(TypeError, match="X is a torch OtherTensor"):
+    with pytest.raises(TypeError, match="mask is a torch OtherTensor"):
         ba.factorize(X, mask=OTHER(X > 0))
     not_installed = MESSAGE.format("DeviceTensor, on a CUDA device, ", r" \(CuPy is not .*\)")
     with installed_cupy(None), pytest.raises(TypeError, match=not_installed):
@@ -385,7 +386,7 @@ def test_an_error_of_a_session_states_that_the_memory_is_too_small():
     module = fake_cupy()
     module.cuda.Stream = lambda non_blocking: mock.MagicMock()
     module.cuda.memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
-    device = CudaDevice(module)
+    device = Device(module)
     for _ in range(9):  # more often than there are sessions at a time
         with pytest.raises(DeviceMemoryError) as caught, device.session(), device.session():
             raise OutOfMemoryError("Out of memory allocating 4,096 bytes")
@@ -403,7 +404,7 @@ def numpy_device():
     module.asarray = np.array
     module.cuda.get_current_stream = module.cuda.Device = mock.MagicMock
     module.get_default_memory_pool = lambda: mock.MagicMock(get_limit=lambda: 0)
-    return CudaDevice(module)
+    return Device(module)
 
 
 def words_of(n_bytes, is_read_only=True):

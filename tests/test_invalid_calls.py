@@ -42,7 +42,7 @@ CHOICES = {
     **dict.fromkeys(("n_init", "start_components", "patience", "search_rows"), "'auto' or an integer"),
 }
 SEED = "random_state must be None, a non-negative integer, a Generator or a RandomState, not "
-COSTS = " must be 1 or more (inf forbids such errors), a number or one per feature, not "
+COSTS = " must be 1 or more, a number or one per feature, not "
 SETS = ' must be sets of features, such as [["a", "b"]], not '
 CODED_BY = " for the codelength uses the coder "
 LEARNS_ALL = 'search="paper" learns all atoms, without limits, as published; use search="fast" with '
@@ -165,12 +165,10 @@ CALLS = [
     ({"false_positive_cost": {"a": 2}, **OR}, InputError, "has a cost for 'a', but columns without names are given by"),
     ({"X": NAMED, "false_positive_cost": {"z": 2}, **OR}, InputError, "has a cost for 'z', but the table has no such"),
     *[
-        ({"false_negative_cost": INF, **OR, name: value}, InputError, f"and excludes {name}; pass a large finite cost")
-        for name, value in {
-            "n_components": 2, "max_components": 2, "max_atoms_per_sample": 1, "residual_limit": 1, "fixed_atoms": TINY,
-            "max_features_per_atom": 2, "min_samples_per_atom": 2, "apart": [[0, 1]], "together": [[0, 1]],
-        }.items()
+        ({"false_negative_cost": cost, **OR}, InputError, "false_negative_cost must be finite: ")
+        for cost in (INF, [1, INF, 1], {2: INF})
     ],
+    ({"false_negative_cost": INF}, InputError, "; use bitatoms.cover for an exact cover, or pass a large finite cost"),
     # parameters that exclude each other
     ({"objective": "errors"}, InputError, 'objective="errors" requires a number as n_components: "mdl" chooses'),
     (
@@ -228,7 +226,8 @@ VALID = [
     {"patience": None, "max_components": 2, **PAPER},
     {"false_positive_cost": [2, 2, 2], **OR},
     {"X": NAMED, "false_positive_cost": {"a": 2, 1: 3}, **OR},
-    {"false_negative_cost": INF, **OR},
+    {"false_negative_cost": 1e300, **OR},
+    {"false_positive_cost": INF, **OR},
     {"random_state": 0},
     {"random_state": [1, 2]},
     {"X": [[1, NAN]]},

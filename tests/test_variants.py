@@ -12,7 +12,7 @@ import naive
 from bitatoms import BitMatrix, Table
 from bitatoms.annotations import Annotations
 from bitatoms.errors import InputWarning
-from bitatoms.table import match_columns
+from bitatoms.matching import match_columns
 from bitatoms.variants import (
     are_variants,
     column_data,

@@ -30,7 +30,7 @@ _MODULE_OF = {
     "InputError": "errors",
     "Interrupted": "model.result",
     "Model": "model.model",
-    "Pattern": "model.model",
+    "Pattern": "model.patterns",
     "Picture": "table",
     "Recommendations": "estimators",
     "RoleDiff": "roles.diff",
@@ -50,7 +50,7 @@ _MODULE_OF = {
     "factorize": "api",
     "inpaint": "images",
     "load": "estimators",
-    "pack": "rows.packing",
+    "pack": "rows.store",
     "proximus": "api",
     "read": "io.api",
     "role_diff": "roles.diff",
@@ -147,7 +147,8 @@ if TYPE_CHECKING:
     from .images import Denoised, Inpainted, denoise, inpaint
     from .io.api import read, write
     from .io.errors import FileError
-    from .model.model import Model, Pattern
+    from .model.model import Model
+    from .model.patterns import Pattern
     from .model.result import Factorization, Interrupted, Round
     from .model.row_fit import RowFit
     from .model.rules import Rule
@@ -155,8 +156,7 @@ if TYPE_CHECKING:
     from .roles.audit import RoleReport, role_report
     from .roles.diff import RoleDiff, role_diff
     from .roles.page import write_role_report
-    from .rows.packing import pack
-    from .rows.store import Store
+    from .rows.store import Store, pack
     from .table import Picture, Table
     from .versions import show_versions
     from .warmup import warm_up

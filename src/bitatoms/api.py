@@ -16,12 +16,13 @@ from .checks import check_choice
 from .covers.driver import search_cover
 from .covers.limits import fixed_bits, has_limits, role_limits
 from .covers.result import Cover
-from .dataframes import as_array_like, axis_data, axis_names, column_names
+from .dataframes import values_of
 from .device_choice import workers_for
 from .engine.block import Block
 from .engine.codelength import AtomCode, Codelength
 from .errors import InputError, Parameter
 from .kernels.structs import covering
+from .matching import matched_table
 from .model.model import Model
 from .model.result import Factorization, Interrupted
 from .parallel import Workers, count_threads
@@ -38,17 +39,16 @@ from .parameters import (
 )
 from .rows.budget import given_memory_limit
 from .rows.checkpoint import Checkpoint
-from .rows.memory import MemoryRows, fingerprint_of
 from .rows.passes import PassResult, with_codes
-from .rows.source import RowSource
+from .rows.source import MemoryRows, RowSource, fingerprint_of
 from .rows.subsample import learn
 from .rows.weights import WeightedRows
 from .search.paper import partition
 from .search.params import SearchParams, costs_of_columns, resolve
 from .search.verification import verified
-from .sparse_bits import Bits, as_bits, packed
-from .table import Header, Names, Table, matched_table
-from .validation import as_csr, as_generator, dense_table, is_sparse
+from .sparse_bits import Bits, SparseBits, packed
+from .table import Header, Table, as_bits, axis_names, header_of
+from .validation import as_csr, as_generator, is_sparse
 from .variants import ranks_in, regions
 from .verbosity import log_to_stderr
 
@@ -100,69 +100,59 @@ def factorize(
     given = with_defaults(FactorizeKwargs, parameters)
     params = resolve(n_components, **select(SearchKwargs, given))
     data = _as_bits(X, mask, given["binarize"])
-    params = with_columns_of(params, _header_of(X, data.n_cols))
+    params = with_columns_of(params, header_of(X, data.n_cols))
     workers = workers_for(given["n_jobs"], given["device"], math.prod(data.shape), given["verbose"])
     run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
     limit, weighted = given_memory_limit(given["max_memory"]), WeightedRows.of(data, sample_weight)
-    if weighted is None:
-        return _factorize(MemoryRows(data, workers, limit), params, workers, run)
-    params = replace(params, init=weighted.repeated_init(params.init))
-    limits = params.max_atoms_per_sample, params.residual_limit
-    rows = MemoryRows(weighted.repeated(limit), workers, limit)
+    if weighted is not None:
+        data, params = weighted.repeated(limit), replace(params, init=weighted.repeated_init(params.init))
     try:
-        found = _factorize(rows, params, workers, run)
+        learned = learn_from(MemoryRows(data, workers, limit), params, workers, **run)
     except Interrupted as interrupted:
         found = interrupted.result
-        if not isinstance(found, Factorization) or found.n_samples != rows.n_rows:
+        if weighted is None or not isinstance(found, Factorization) or found.n_samples != len(data):
             raise
-        found = _of_given_rows(found, weighted, limits, workers)
-        raise Interrupted(verified(found, params, rows.n_rows, rows.n_features)) from None
-    found = _of_given_rows(found, weighted, limits, workers)
-    return verified(found, params, rows.n_rows, rows.n_features)
-
-
-def _factorize(rows: MemoryRows, params: SearchParams, workers: Workers, run: dict[str, Any]) -> Factorization:
-    """Factorize rows in memory, and return the result with the codes of all of them."""
-    learned = learn_from(rows, params, workers, **run)
-    if isinstance(learned, PassResult):
-        return verified(with_codes(learned), params, rows.n_rows, rows.n_features)
-    return learned
+        found = _of_given_rows(found, weighted, params, workers)
+        raise Interrupted(verified(found, params, *data.shape)) from None
+    found = with_codes(learned) if isinstance(learned, PassResult) else learned
+    if weighted is not None:
+        found = _of_given_rows(found, weighted, params, workers)
+    return found if found is learned else verified(found, params, *data.shape)
 
 
 def _of_given_rows(
-    found: Factorization, weighted: WeightedRows, limits: tuple[int | None, int], workers: Workers
+    found: Factorization, weighted: WeightedRows, params: SearchParams, workers: Workers
 ) -> Factorization:
     """Return the factorization of repeated rows with the codes of the rows that were passed."""
-    codes = weighted.own_codes(found.codes, Model.from_factorization(found, *limits), workers)
+    model = Model.from_factorization(found, params.max_atoms_per_sample, params.residual_limit)
+    codes = weighted.own_codes(found.codes, model, workers)
     return replace(found, codes=codes, sample_weight=weighted.weights, weighted_uses=found.uses)
 
 
 def _as_bits(X: Any, mask: Any, binarize: float | None) -> Bits:
     """Return a table as bits; the cells of the mask are unknown, whatever they contain."""
     if mask is None or mask is np.ma.nomask:
-        return as_bits(X.data if isinstance(X, Table) else X, binarize, missing="unknown")
+        return as_bits(X, binarize, missing="unknown")
     hidden = _packed_mask(mask)
-    X = X.bits if isinstance(X, Table) else as_array_like(X)
-    shape = X.shape if isinstance(X, BitMatrix) or is_sparse(X) else np.shape(X)
-    if shape != hidden.shape:
-        raise ValueError(f"mask has shape {hidden.shape}, but X has shape {shape}; pass one boolean per cell of X")
-    if is_sparse(X):
-        csr = as_csr(X, "X").copy()
-        rows, columns = np.repeat(np.arange(shape[0]), np.diff(csr.indptr)), csr.indices
+    values = X if isinstance(X, (Table, BitMatrix, SparseBits)) else values_of(X)
+    if values.shape != hidden.shape:
+        shapes = f"mask has shape {hidden.shape}, but X has shape {values.shape}"
+        raise ValueError(f"{shapes}; pass one boolean per cell of X")
+    if is_sparse(values):
+        values = as_csr(values, "X").copy()
+        rows, columns = np.repeat(np.arange(len(hidden)), np.diff(values.indptr)), values.indices
         words = hidden.words[rows, columns >> 6] >> (columns & 63).astype(np.uint64)
-        csr.data[(words & np.uint64(1)).astype(bool)] = 0
-        X = csr
-    elif not isinstance(X, BitMatrix):
-        X = np.ma.masked_array(X if isinstance(X, np.ma.MaskedArray) else dense_table(X, "X"), hidden.to_dense(bool))
-    data = BitMatrix.from_any(X, binarize, missing="unknown")
+        values.data[(words & np.uint64(1)).astype(bool)] = 0
+    elif isinstance(values, np.ndarray):
+        values = np.ma.masked_array(values, hidden.to_dense(bool))
+    data = BitMatrix.from_any(values, binarize, missing="unknown")
     return data.with_unknown(either(data.unknown, hidden))
 
 
 def _packed_mask(mask: Any) -> BitMatrix:
     """Pack a mask, after checking that it consists of booleans."""
     if not isinstance(mask, BitMatrix):
-        mask = as_array_like(mask)
-        mask = mask if is_sparse(mask) else np.asarray(mask)
+        mask = values_of(mask, "mask")
         if mask.dtype != np.bool_:
             raise TypeError(
                 f"mask must consist of booleans, True where a cell of X is unknown, but its dtype is {mask.dtype}; "
@@ -182,7 +172,7 @@ def with_columns_of(params: SearchParams, header: Header) -> SearchParams:
     if params.fixed_atoms is not None:
         params = replace(params, fixed_atoms=_fixed_atoms(params, header))
     atoms = params.init[0] if isinstance(params.init, tuple) and params.init else params.init
-    if isinstance(atoms, str) or header.names is None or _names_of(atoms) is None:
+    if isinstance(atoms, str) or header.names is None or axis_names(atoms)[1] is None:
         return params
     # Atoms are matched by name: one that counts the other allele is not the inverse of a sample.
     matched = matched_table(atoms, header._replace(data=None), table="init", missing="refuse").bits
@@ -202,14 +192,9 @@ def _fixed_atoms(params: SearchParams, header: Header) -> BitMatrix:
     return atoms
 
 
-def _header_of(X: Any, n_cols: int) -> Header:
-    """Return the columns of a table of any type."""
-    return X.header if isinstance(X, Table) else Header(n_cols, column_names(X), data=axis_data(X)[1])
-
-
-def _names_of(X: Any) -> Names | None:
-    """Return the names of the columns of a table of any type."""
-    return X.columns if isinstance(X, Table) else column_names(X)
+def _atom_code(X: Any, n_cols: int) -> AtomCode:
+    """Return how the atoms of a table are described: by stretches, where its columns have positions."""
+    return AtomCode(ranks_in(regions(header_of(X, n_cols).data)))
 
 
 def learn_from(
@@ -332,11 +317,8 @@ def cover(X: Any, **parameters: Unpack[CoverKwargs]) -> Cover:
     (2, 2, True)
     """
     given = checked_cover(with_defaults(CoverKwargs, parameters))
-    data = packed(as_bits(X.data if isinstance(X, Table) else X, given["binarize"]))
-    row_names, columns = None, None
-    if has_limits(given):
-        row_names, columns = (X.row_names, X.columns) if isinstance(X, Table) else axis_names(X)
-    return run_cover(Table(data, row_names, columns), given)
+    table = Table(packed(as_bits(X, given["binarize"])), *(axis_names(X) if has_limits(given) else ()))
+    return run_cover(table, given)
 
 
 def checked_cover(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -415,9 +397,8 @@ def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, a
     )
     if shift.shape != (1, data.n_cols):
         raise ValueError(f"bias must have {data.n_cols} values, one per feature")
-    shifted = data ^ shift
-    block = Block(shifted, patterns, uses, covering(algebra), Workers())
-    return block.codelength(block.wrong(), shift, AtomCode(ranks_in(regions(_header_of(X, data.n_cols).data))))
+    block = Block(data, patterns, uses, covering(algebra), Workers(), shift)
+    return block.codelength(block.wrong(), code=_atom_code(X, data.n_cols))
 
 
 def proximus(
@@ -465,7 +446,7 @@ def proximus(
         codes=codes,
         bias=np.zeros(data.n_cols, np.uint8),
         algebra="xor",
-        codelength=block.codelength(wrong, code=AtomCode(ranks_in(regions(_header_of(X, data.n_cols).data)))),
+        codelength=block.codelength(wrong, code=_atom_code(X, data.n_cols)),
         history=(),
         wrong=wrong,
         known=None if data.unknown is None else data.n_known,

@@ -1,22 +1,38 @@
-"""The base classes of the estimators: validation of X as scikit-learn requires it."""
+"""The base classes of the estimators: validation of X as scikit-learn requires it, and searches for atoms."""
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import dataframes, validation
+from .api import learn_from
 from .bits import BitMatrix
+from .device_choice import workers_for
 from .encoding import matched_rows, raw_encoding
-from .errors import named_columns, warn
+from .errors import InputWarning, named_columns, warn
 from .io.api import read, read_matching
-from .parameters import Missing
-from .sparse_bits import SparseBits, as_bits
-from .table import Header, Table, are_copies, check_not_copies
+from .matching import are_copies, check_not_copies
+from .model.model import Model
+from .model.result import Factorization
+from .parallel import Workers
+from .parameters import DeviceChoice, Missing, NComponents, SearchKwargs, check, declarations, select
+from .rows import out_of_core
+from .rows.passes import PassResult
+from .rows.source import MemoryRows
+from .search.params import SearchParams, resolve
+from .sparse_bits import Bits, SparseBits
+from .table import Header, Picture, Table, as_bits
+
+
+class SearchLimitWarning(InputWarning, ConvergenceWarning):
+    """A limit on rounds or seconds ended a search before it converged."""
 
 
 class TableEstimator(BaseEstimator):
@@ -32,40 +48,31 @@ class TableEstimator(BaseEstimator):
         for name in [name for name in vars(self) if name.endswith("_") or name in ("_column_data", *self._learned)]:
             delattr(self, name)
 
+    def _table_in_memory(self, X: Any, reset: bool) -> Table:
+        """Return X as a table; raise for stores and Dask collections."""
+        if out_of_core.is_out_of_core(X):
+            raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
+        return self._validate_table(X, reset)
+
     def _validate_table(self, X: Any, reset: bool) -> Table:
-        """Return X as a table, after scikit-learn's checks of missing values and shape.
+        """Return X as a table that is not empty.
 
         With ``reset``, its columns become those of the model. Otherwise, columns that have names are matched to those
         of the model by name, in any order.
         """
-        X = validation.on_host(X)
         table = self._as_table(X) if reset else self._matched_table(X)
-        if table is None and not reset:
-            check_not_copies(X, self._header, type(self).__name__)
-        if table is None and isinstance(X, (BitMatrix, SparseBits, np.ma.MaskedArray)):
-            # scikit-learn would drop the mask of an array.
-            table = Table(as_bits(X, self.binarize, missing=self._missing))
+        if table is not None:
             check_not_empty(table.shape)
-            validate_data(self, table.data, reset=reset, skip_check_array=True)
+            if reset:
+                self._set_features(table.header)
             return table
-        if table is None:
-            dataframes.check_not_mapping(X)
-            if validation.is_sparse(X) and X.ndim == 2:
-                X = validation.as_csr(X, "X")  # scikit-learn would convert an invalid matrix without checking it
-            checked = validate_data(
-                self,
-                X,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=None,
-                ensure_all_finite=False,  # BitMatrix.from_any reports where such a value is
-            )
-            with named_columns(dataframes.column_names(X)):
-                return Table(as_bits(checked, self.binarize, missing=self._missing))
-        check_not_empty(table.shape)
-        if reset:
-            self._set_features(table.header)
-        return table
+        if not reset:
+            check_not_copies(X, self._header, type(self).__name__)
+        values = X if isinstance(X, (BitMatrix, SparseBits)) else dataframes.values_of(X)
+        check_not_empty(values.shape)
+        validate_data(self, X, reset=reset, skip_check_array=True)  # checks the columns' number and names
+        with named_columns(dataframes.column_names(X)):
+            return Table(as_bits(values, self.binarize, missing=self._missing))
 
     def _as_table(self, X: Any) -> Table | None:
         """Return a file, a Table, an AnnData or a pyarrow table as a Table; None for what scikit-learn validates."""
@@ -124,15 +131,66 @@ class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TableE
     def _n_features_out(self) -> int:
         return self.n_components_
 
+    def _codes_of(self, X: Any) -> BitMatrix:
+        """Return codes as bits, after checking that there is one column per atom."""
+        check_is_fitted(self, "n_components_")
+        codes = BitMatrix.from_any(X, name="the code matrix")
+        if codes.n_cols != self.n_components_:
+            raise ValueError(f"the codes have {codes.n_cols} columns, but the model has {self.n_components_} atoms")
+        return codes
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
         return tags
 
 
+class SearchEstimator(TableEstimator):
+    """An estimator that searches for atoms."""
+
+    n_components: NComponents
+    max_atoms_per_sample: int | None
+    residual_limit: int
+    n_jobs: int | None
+    device: DeviceChoice
+    verbose: int
+    _missing = "unknown"
+    _parameters: type  # the TypedDict that declares its parameters
+    _checked: tuple[str, ...] = ("absent", "device")  # those that a search does not check
+
+    def _search_params(self) -> SearchParams:
+        """Return the parameters of the search, checked with the others."""
+        for name in self._checked:
+            check(name, getattr(self, name), declarations(self._parameters)[name])
+        return resolve(self.n_components, **select(SearchKwargs, vars(self)))
+
+    def _workers(self, data: Bits | None = None) -> Workers:
+        """Return who processes a table, None if its rows are not in memory."""
+        n_cells = None if data is None else math.prod(data.shape)
+        return workers_for(self.n_jobs, self.device, n_cells, self.verbose)
+
+    def _model_of(self, learned: Factorization | Model | PassResult, picture: Picture | None = None) -> Model:
+        """Return the model of a result, with the names of its features."""
+        result = learned.result if isinstance(learned, PassResult) else learned
+        return Model.from_factorization(result, self.max_atoms_per_sample, self.residual_limit, self._header, picture)
+
+    def _search(
+        self, data: Bits, params: SearchParams, workers: Workers, random_state: Any, picture: Picture | None = None
+    ) -> Model:
+        """Return the model that a search of rows in memory finds."""
+        rows = MemoryRows(data, workers)
+        learned = learn_from(rows, params, workers, random_state, self.verbose, must_cover_all_rows=False)
+        return self._model_of(learned, picture)
+
+
 def _is_table(X: Any) -> bool:
     """Return whether X has names that scikit-learn does not know of."""
     return isinstance(X, Table) or dataframes.is_anndata(X) or validation.package_name(X) == "pyarrow"
+
+
+def tile_of(table: Table) -> Picture | None:
+    """Return the picture that each row of a table is, if it is one."""
+    return None if table.picture is None else Picture(table.picture.tile)
 
 
 def check_not_empty(shape: tuple[int, int]) -> None:

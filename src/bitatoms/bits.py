@@ -1,4 +1,4 @@
-"""BitMatrix: a matrix of packed bits, and its conversions from and to dense, sparse and byte formats."""
+"""BitMatrix: a matrix of packed bits, and its conversions to dense, sparse and byte formats and back."""
 
 from __future__ import annotations
 
@@ -22,8 +22,39 @@ if TYPE_CHECKING:
 _CHUNK_VALUES = 1 << 18  # values converted at a time, so that intermediate arrays stay in the cache
 
 
+class Matrix:
+    """The axes of a matrix of bits."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        n_cols: int
+
+        def __len__(self) -> int: ...
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and number of columns."""
+        return len(self), self.n_cols
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes: two."""
+        return 2
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return len(self) * self.n_cols
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BitMatrix:
+class BitMatrix(Matrix):
     """Rows of bits, 64 to a word; every bit past ``n_cols`` is zero, and so is every cell whose value is unknown.
 
     Bit ``j`` of a row is bit ``j % 64``, counted from the lowest, of its word ``j // 64``. A BitMatrix is immutable
@@ -177,20 +208,11 @@ class BitMatrix:
         array([[0, 1],
                [1, 0]], dtype=uint8)
         """
-        if isinstance(X, BitMatrix):
-            threshold = checks.check_threshold(binarize)
-            if X.n_unknown and missing != "unknown":
-                X = _without_unknown(X, name, missing)
-            if threshold is None or 0 <= threshold < 1:
-                return X
-            filled = cls.from_words(_filled(X.n_rows, X.n_cols, one=threshold < 0), X.n_cols, check=False)
-            return filled.with_unknown(X.unknown)
-        if isinstance(bits := getattr(X, "bits", None), BitMatrix):  # a Table
-            return cls.from_any(bits, binarize, name, missing)
-        X = dataframes.as_array_like(X)
-        if validation.is_sparse(X):
-            return cls.from_sparse(X, binarize, name, missing)
-        return cls.from_dense(X, binarize, name, missing)
+        threshold = checks.check_threshold(binarize)
+        bits = X if isinstance(X, (BitMatrix, np.ndarray)) else getattr(X, "bits", None)  # a Table or SparseBits has
+        if isinstance(bits, BitMatrix):
+            return _thresholded(bits, threshold, name, missing)
+        return pack_values(dataframes.values_of(X, name), threshold, name, missing)
 
     @classmethod
     def from_dense(
@@ -198,18 +220,12 @@ class BitMatrix:
     ) -> BitMatrix:
         """Pack a dense table.
 
-        The table is packed in chunks of rows, so that no intermediate array has its size.
-
         Parameters
         ----------
         X : array-like of shape (n_rows, n_cols)
             Booleans, integers or floats, or objects that are such numbers.
-        binarize : float or None, default=None
-            Threshold: a bit is one where X is greater. With None, X must contain only 0 and 1.
-        name : str, default="X"
-            Name of the table in error messages.
-        missing : {"refuse", "zero", "unknown"}, default="refuse"
-            What missing values (NaN, None, NA, masked) become: an error, zeros, or unknown cells.
+        binarize, name, missing
+            As in `from_any`.
 
         Returns
         -------
@@ -221,23 +237,9 @@ class BitMatrix:
         >>> BitMatrix.from_dense([[True, False], [True, True]]).row_weights()
         array([1, 2])
         """
-        threshold = checks.check_threshold(binarize)
-        if missing != "refuse" and isinstance(X, np.ma.MaskedArray):
-            bits = cls.from_dense(X.filled(0), binarize, name, missing)
-            masked = cls.from_dense(np.ma.getmaskarray(X))
-            return bits if missing == "zero" else bits.with_unknown(either(bits.unknown, masked))
-        dense = validation.dense_table(X, name)
-        n_cols = dense.shape[1]
-        if dense.flags.f_contiguous and not dense.flags.c_contiguous:  # pandas frames are: pack along the columns
-            packed = _packed(dense.T, threshold, missing)
-            packed = None if packed is None else packed.transpose()
-        else:
-            packed = _packed(dense, threshold, missing)
-        if packed is None:
-            validation.raise_invalid(
-                map(np.ravel, _chunks(dense)), lambda index: divmod(index, n_cols), threshold, name, missing
-            )
-        return packed
+        if validation.is_sparse(X):
+            raise TypeError(f"{name} is sparse; use BitMatrix.from_sparse or BitMatrix.from_any")
+        return cls.from_any(X, binarize, name, missing)
 
     @classmethod
     def from_sparse(cls, S: Any, binarize: float | None = None, name: str = "X", missing: str = "refuse") -> BitMatrix:
@@ -247,13 +249,8 @@ class BitMatrix:
         ----------
         S : SciPy sparse matrix or array of shape (n_rows, n_cols)
             The matrix. Duplicate entries are summed, as in SciPy. It is not modified.
-        binarize : float or None, default=None
-            Threshold: a bit is one where S is greater. Entries that are not stored are zeros, which a negative
-            threshold turns into ones. With None, S must contain only 0 and 1.
-        name : str, default="X"
-            Name of the table in error messages.
-        missing : {"refuse", "zero", "unknown"}, default="refuse"
-            What missing values (NaN, None, NA, masked) become: an error, zeros, or unknown cells.
+        binarize, name, missing
+            As in `from_any`. Entries that are not stored are zeros, which a negative threshold turns into ones.
 
         Returns
         -------
@@ -267,9 +264,10 @@ class BitMatrix:
         array([[0, 0, 1],
                [1, 0, 0]], dtype=uint8)
         """
-        indptr, indices, background, lacking = validation.sparse_ones(S, binarize, name, missing)
-        unknown = None if lacking is None else cls.from_csr(*lacking, S.shape[1])
-        return cls.from_csr(indptr, indices, S.shape[1], background).with_unknown(unknown)
+        S = validation.on_host(S, name)
+        if not validation.is_sparse(S):
+            raise TypeError(f"{name} must be a SciPy sparse matrix or array, got {type(S).__name__}")
+        return cls.from_any(S, binarize, name, missing)
 
     @classmethod
     def from_csr(
@@ -308,7 +306,7 @@ class BitMatrix:
         """
         n_rows, n_cols = _size(n_rows, "n_rows"), _size(n_cols, "n_cols")
         raw = np.frombuffer(data, np.uint8)
-        width = _bytes_for(n_cols)
+        width = -(-n_cols // 8)
         if raw.size != n_rows * width:
             raise ValueError(
                 f"{n_rows} rows of {n_cols} bits take {n_rows} x {width} = {n_rows * width} bytes, got {raw.size}"
@@ -375,26 +373,6 @@ class BitMatrix:
         indices = np.empty(count, kind)
         packing.list_columns(self.words, indices)
         return csr_array((np.ones(count, np.uint8), indices, indptr.astype(kind)), shape=self.shape)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.words.shape[0]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and number of columns."""
-        return self.words.shape[0], self.n_cols
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes: two."""
-        return 2
-
-    @property
-    def size(self) -> int:
-        """Number of cells."""
-        return self.n_rows * self.n_cols
 
     @property
     def T(self) -> BitMatrix:
@@ -559,17 +537,18 @@ class BitMatrix:
         words = self.words ^ other.words
         if self.unknown is None and other.unknown is None:
             return BitMatrix.from_words(words, self.n_cols, check=False)
-        masks = [bits.unknown.words for bits in (self, other) if bits.unknown is not None]
         unknown = np.zeros_like(words)
-        for mask in masks:
-            unknown |= mask
+        for bits in (self, other):
+            unknown |= 0 if bits.unknown is None else bits.unknown.words
         return BitMatrix.from_words(words & ~unknown, self.n_cols, False, BitMatrix.from_words(unknown, self.n_cols))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BitMatrix):
             return NotImplemented
         same = self.n_cols == other.n_cols and np.array_equal(self.words, other.words)
-        return same and self._mask() == other._mask()
+        if same and (self.n_unknown or other.n_unknown):  # rows of a matrix that has unknown cells may have none
+            return self.unknown == other.unknown
+        return same
 
     def __hash__(self) -> int:
         return hash((self.shape, self.count()))  # that of equal `SparseBits`
@@ -577,10 +556,6 @@ class BitMatrix:
     def _mapped_unknown(self, function: Callable[[BitMatrix], BitMatrix]) -> BitMatrix | None:
         """Return the function of the unknown cells, if there are any."""
         return None if self.unknown is None else function(self.unknown)
-
-    def _mask(self) -> BitMatrix | None:
-        """Return the unknown cells, or None if there are none; rows of a matrix that has some may have none."""
-        return self.unknown if self.n_unknown else None
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
@@ -601,7 +576,7 @@ class BitMatrix:
         little = self.words.astype("<u8", copy=False)
         if not little.size:
             return np.zeros((self.n_rows, 0), np.uint8)
-        return little.view(np.uint8)[:, : _bytes_for(self.n_cols)]
+        return little.view(np.uint8)[:, : -(-self.n_cols // 8)]
 
 
 def row_index(rows: Any, kind: str, column_selection: str) -> int | slice | NDArray[Any]:
@@ -641,6 +616,11 @@ def stack_rows(matrices: Iterable[BitMatrix], n_cols: int) -> BitMatrix:
     return BitMatrix.from_words(words, n_cols, False, unknown)
 
 
+def count_ones(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the number of ones in each row of words."""
+    return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+
+
 def either(first: BitMatrix | None, second: BitMatrix) -> BitMatrix:
     """Return the cells that are in the first mask, if there is one, or in the second."""
     if first is None:
@@ -651,11 +631,6 @@ def either(first: BitMatrix | None, second: BitMatrix) -> BitMatrix:
 def _words_for(n_cols: int) -> int:
     """Return the number of words per row of ``n_cols`` bits."""
     return (n_cols + 63) // 64
-
-
-def _bytes_for(n_cols: int) -> int:
-    """Return the number of bytes per row of ``n_cols`` bits."""
-    return (n_cols + 7) // 8
 
 
 def _size(value: int, name: str) -> int:
@@ -682,6 +657,29 @@ def _chunks(dense: NDArray[Any]) -> Iterator[NDArray[Any]]:
     step = max(1, _CHUNK_VALUES // max(dense.shape[1], 1))
     for start in range(0, len(dense), step):
         yield dense[start : start + step]
+
+
+def pack_values(values: Any, threshold: float | None, name: str, missing: str) -> BitMatrix:
+    """Pack what `dataframes.values_of` returns: a dense array, in chunks of rows, or a sparse matrix."""
+    if validation.is_sparse(values):
+        ones = validation.sparse_ones(values, threshold, name, missing)
+        unknown = None if ones.lacking is None else BitMatrix.from_csr(*ones.lacking, values.shape[1])
+        return BitMatrix.from_csr(ones.indptr, ones.indices, values.shape[1], ones.background).with_unknown(unknown)
+    masked: BitMatrix | None = None
+    if isinstance(values, np.ma.MaskedArray):
+        validation.check_not_masked(values, name, missing)
+        masked = _packed(np.ma.getmaskarray(values), None, "refuse") if missing == "unknown" else None
+        values = values.filled(0)
+    if values.flags.f_contiguous and not values.flags.c_contiguous:  # pandas frames are: pack along the columns
+        packed = _packed(values.T, threshold, missing)
+        packed = None if packed is None else packed.transpose()
+    else:
+        packed = _packed(values, threshold, missing)
+    if packed is None:
+        n_cols = values.shape[1]
+        chunks = map(np.ravel, _chunks(values))
+        validation.raise_invalid(chunks, lambda index: divmod(index, n_cols), threshold, name, missing)
+    return packed if masked is None else packed.with_unknown(either(packed.unknown, masked))
 
 
 def _packed(dense: NDArray[Any], threshold: float | None, missing: str) -> BitMatrix | None:
@@ -720,14 +718,18 @@ def _pack_bits(ones: NDArray[np.bool_] | NDArray[np.uint8]) -> NDArray[np.uint64
     return _words(np.packbits(ones, axis=1, bitorder="little"), ones.shape[1])
 
 
-def _without_unknown(bits: BitMatrix, name: str, missing: str) -> BitMatrix:
-    """Return the bits with zeros in unknown cells, or raise an error for the first of these."""
-    if missing == "refuse":
+def _thresholded(bits: BitMatrix, threshold: float | None, name: str, missing: str) -> BitMatrix:
+    """Return bits above a threshold, with zeros in unknown cells, or an error for the first of these, if asked for."""
+    if missing == "refuse" and bits.n_unknown:
         assert bits.unknown is not None
         row = int(np.argmax(bits.unknown.words.any(axis=1)))
         column = int(np.argmax(bits.unknown[row]))
         raise MissingCell(name, Cell(row, column, "an unknown value", bits.n_unknown))
-    return bits.filled()
+    bits = bits if missing == "unknown" else bits.filled()
+    if threshold is None or 0 <= threshold < 1:
+        return bits
+    filled = BitMatrix.from_words(_filled(*bits.shape, one=threshold < 0), bits.n_cols, check=False)
+    return filled.with_unknown(bits.unknown)
 
 
 def _filled(n_rows: int, n_cols: int, one: bool) -> NDArray[np.uint64]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .annotations import Annotations
 from .errors import InputError, Parameter, warn
-from .validation import binarize_advice, is_sparse, on_host, package_name
+from .validation import binarize_advice, dense_table, is_sparse, on_host, package_name
 
 RAW = "raw"  # what a layer is called that means the ``raw`` of an AnnData
 OBSM = "obsm/"  # how a layer begins that means an array of the ``obsm`` of an AnnData
@@ -45,13 +45,22 @@ def select_raw(X: Any, layer: str | None) -> tuple[Any, str | None]:
     return X, layer
 
 
-def as_array_like(X: Any, layer: str | None = None) -> Any:
-    """Return the values of an AnnData or a pyarrow table as an array or sparse matrix, any other X unchanged.
+def values_of(X: Any, name: str = "X", layer: str | None = None) -> Any:
+    """Return the values of a table of any supported type: a 2-D array, which may be masked, or a SciPy sparse matrix.
 
-    A pandas frame whose columns are all sparse, with zeros not stored, becomes a sparse matrix too. Arrays and tensors
-    of other libraries are copied from their device, if they are on one.
+    A pandas frame whose columns are all sparse, with zeros not stored, is a sparse matrix too. Arrays and tensors of
+    other libraries are copied from their device, if they are on one. Errors call the table ``name``.
     """
-    X = on_host(X)
+    values = X if isinstance(X, np.ndarray) else _in_memory(on_host(X, name), name, layer)
+    if not is_sparse(values):
+        return dense_table(values, name)
+    if values.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {values.ndim}D array instead: {name} has shape {values.shape}")
+    return values
+
+
+def _in_memory(X: Any, name: str, layer: str | None) -> Any:
+    """Return the values of an AnnData, a pyarrow table or a sparse pandas frame; of others, what is no table raises."""
     if is_anndata(X):
         X, layer = select_raw(select_modality(X, None), layer)
         values = X.X if layer is None else _layer(X, layer)
@@ -62,31 +71,27 @@ def as_array_like(X: Any, layer: str | None = None) -> Any:
         return values if in_memory or package_name(values) not in ("h5py", "anndata") else values[:]
     if package_name(X) == "bitatoms" and hasattr(X, "fingerprint"):
         raise TypeError(
-            f"X is {X!r}, whose rows are not in memory; pass it to BinaryDictionaryLearning.fit, or load it with "
+            f"{name} is {X!r}, whose rows are not in memory; pass it to BinaryDictionaryLearning.fit, or load it with "
             "bitatoms.read"
         )
     if isinstance(X, (str, os.PathLike)):
-        raise TypeError(f"X is {os.fspath(X)[:240]!r}, not a table; read the file with bitatoms.read")
-    check_not_mapping(X)
-    if package_name(X) == "pyarrow" and hasattr(X, "column_names"):
+        raise TypeError(f"{name} is {os.fspath(X)[:240]!r}, not a table; read the file with bitatoms.read")
+    if isinstance(X, Mapping) and not is_sparse(X):  # sparse matrices of keys were dicts in old versions of SciPy
+        raise TypeError(
+            f"{name} is a {type(X).__name__}, not a table; pass pandas.DataFrame(X) if its columns are 0 and 1, or "
+            "bitatoms.encode(X) to encode categories and numbers"
+        )
+    package = package_name(X)
+    if package == "pyarrow" and hasattr(X, "column_names"):
         X = _arrow_table(X)
         kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in _arrow_index(X)]
         if not kept:
             return np.empty((X.num_rows, 0), np.uint8)
         return np.stack([_arrow_column(column) for column in kept]).T  # column-major, as in Arrow
-    if package_name(X) == "pandas" and hasattr(X, "columns") and hasattr(X, "sparse"):
+    if package == "pandas" and hasattr(X, "columns") and hasattr(X, "sparse"):
         with suppress(ValueError):  # other values than zero are not stored
             return X.sparse.to_coo()
     return X
-
-
-def check_not_mapping(X: Any) -> None:
-    """Raise for a dict of columns, which is not a table of 0 and 1 before it is encoded."""
-    if isinstance(X, Mapping) and not is_sparse(X):  # sparse matrices of keys were dicts in old versions of SciPy
-        raise TypeError(
-            f"X is a {type(X).__name__}, not a table; pass pandas.DataFrame(X) if its columns are 0 and 1, or "
-            "bitatoms.encode(X) to encode categories and numbers"
-        )
 
 
 def _layer(X: Any, layer: str) -> Any:
@@ -167,10 +172,15 @@ def _arrow_column(column: Any) -> NDArray[Any]:
     return np.asarray(column.to_numpy())
 
 
-def column_names(X: Any) -> tuple[str, ...] | None:
+def column_names(X: Any, layer: str | None = None) -> tuple[str, ...] | None:
     """Return the column names of a data frame, pyarrow table or AnnData, None if there are none."""
+    if isinstance(X, np.ndarray):
+        return None
     if is_anndata(X):
-        return tuple(map(str, X.var_names))
+        if layer is None or not _is_obsm(X, layer):
+            return tuple(map(str, X.var_names))
+        values = _layer(X, layer)
+        return tuple(map(str, getattr(values, "columns", numbered_columns(layer, values.shape[1]))))
     package = package_name(X)
     if package in ("pandas", "polars") and hasattr(X, "columns"):
         return _strings(X.columns)
@@ -185,15 +195,11 @@ def axis_names(X: Any, layer: str | None = None) -> tuple[tuple[str, ...] | None
     rows, package = None, package_name(X)
     if is_anndata(X):
         rows = tuple(map(str, X.obs_names))
-        if layer is not None and _is_obsm(X, layer):
-            values = _layer(X, layer)
-            names = tuple(map(str, values.columns)) if hasattr(values, "columns") else None
-            return rows, numbered_columns(layer, values.shape[1]) if names is None else names
     elif package == "pandas" and hasattr(X, "columns") and X.index.inferred_type != "integer":
         rows = tuple(map(str, X.index))
     elif package == "pyarrow" and hasattr(X, "column_names") and len(index := _arrow_index(_arrow_table(X))) == 1:
         rows = tuple(map(str, _arrow_table(X).column(index[0]).to_pylist()))
-    return rows, column_names(X)
+    return rows, column_names(X, layer)
 
 
 def axis_data(X: Any, layer: str | None = None) -> tuple[Annotations | None, Annotations | None]:

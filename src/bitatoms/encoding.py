@@ -15,9 +15,10 @@ from .annotations import Annotations, Labels, Values
 from .bits import BitMatrix, stack_rows
 from .checks import check_choice
 from .errors import InputError, Parameter, warn
-from .frame_columns import DateColumn, column_values, has_columns, names_of_columns, names_of_rows, typed_columns
+from .frame_columns import DateColumn, column_values, has_columns, names_of_columns, typed_columns
+from .matching import match_columns, matched_table
 from .parameters import EncodeKwargs, checked, documented, with_defaults
-from .table import Header, Names, Table, first_duplicate, listed_names, match_columns, matched_table
+from .table import Header, Names, Table, axis_names, first_duplicate, listed_names
 from .validation import package_name
 from .variables import (
     MISSING,
@@ -85,7 +86,7 @@ def encode(frame: Any, *, without: str | Sequence[str] = (), **how: Unpack[Encod
     encoding = Encoding.learned({name: summarized(values) for name, values in columns.items()}, **how)
     bits, unseen = encoding.packed(columns, len(next(iter(columns.values()), ())))
     assert not unseen.n, "each value of the table has a column"
-    return Table(bits, names_of_rows(frame), encoding.columns, column_data=encoding.column_data)
+    return Table(bits, axis_names(frame)[0], encoding.columns, column_data=encoding.column_data)
 
 
 def _as_names(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -323,7 +324,7 @@ class Encoding:
         gathered = (bits if missing == "unknown" else bits.filled()).take_columns(
             np.array([own.get(name, -1) for name in self.columns], np.int64), fill
         )
-        return Table(gathered, names_of_rows(frame), self.columns, column_data=self.column_data)
+        return Table(gathered, axis_names(frame)[0], self.columns, column_data=self.column_data)
 
     def packed(self, columns: Mapping[str, Values], n_rows: int, table: str = "X") -> tuple[BitMatrix, UnseenValues]:
         """Return rows as bits, from the values of each variable, and counts of values without a column."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .annotations import Annotations, Labels, Values
-from .dataframes import axis_names, column_names
+from .dataframes import column_names
 from .errors import InputError, Parameter
 from .validation import is_missing, package_name
 
@@ -50,11 +50,6 @@ def names_of_columns(X: Any) -> tuple[str, ...]:
     if package_name(X) == "pyarrow":
         return column_names(X) or ()  # without the index of a pandas frame
     return tuple(map(str, X if isinstance(X, Mapping) else X.columns))
-
-
-def names_of_rows(X: Any) -> tuple[str, ...] | None:
-    """Return the names of the rows, as `Table.from_any` takes them from the index of a pandas frame."""
-    return axis_names(X)[0] if package_name(X) in ("pandas", "pyarrow") else None
 
 
 def typed_columns(X: Any, names: Sequence[str]) -> dict[str, Values]:

@@ -184,19 +184,6 @@ class _Crew:
         return future.result()
 
 
-class _Cancellation:
-    """Whether the results of some tasks are no longer wanted, or those of the tasks that contain them."""
-
-    def __init__(self, outer: _Cancellation | None) -> None:
-        self._outer, self._is_set = outer, False
-
-    def set(self) -> None:
-        self._is_set = True
-
-    def is_set(self) -> bool:
-        return self._is_set or (self._outer is not None and self._outer.is_set())
-
-
 def count_threads(n_jobs: int | None) -> int:
     """Return the number of threads for ``n_jobs``: None is 1, -1 all processors, -2 all but one, as in scikit-learn.
 
@@ -323,7 +310,7 @@ class Workers:
     deadline: float = float("inf")
     max_tasks: int | None = None
     device: Device | None = field(default=None, repr=False, compare=False)
-    _cancellation: _Cancellation | None = field(default=None, repr=False, compare=False)
+    _cancelled: tuple[threading.Event, ...] = field(default=(), repr=False, compare=False)  # of all tasks it is within
     _crew: _Crew = field(default=None, repr=False, compare=False)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -346,7 +333,7 @@ class Workers:
 
     def check_deadline(self) -> None:
         """Raise OutOfTime if the deadline has passed, Cancelled if the work is cancelled."""
-        if self._cancellation is not None and self._cancellation.is_set():
+        if any(event.is_set() for event in self._cancelled):
             raise Cancelled
         if self.deadline != float("inf") and time.perf_counter() > self.deadline:
             raise OutOfTime
@@ -396,10 +383,10 @@ class Workers:
         If the generator is closed early, or a task fails, tasks that have not begun are left out, and those that run
         are cancelled and awaited.
         """
-        cancellation = _Cancellation(self._cancellation)
+        cancelled = threading.Event()
         at_once = min(self.n_threads, len(items), *(most for most in (self.max_tasks, at_once) if most is not None))
         max_tasks = self.max_tasks and self.max_tasks // max(1, at_once)
-        own = replace(self, max_tasks=max_tasks, _cancellation=cancellation)
+        own = replace(self, max_tasks=max_tasks, _cancelled=(*self._cancelled, cancelled))
         if at_once <= 1:
             for item in items:
                 self.check_deadline()
@@ -412,7 +399,7 @@ class Workers:
                 self.check_deadline()
                 yield batch.result_of(future, helps=True)
         finally:  # also after GeneratorExit and KeyboardInterrupt
-            cancellation.set()
+            cancelled.set()
             batch.close()
 
     def map_stream(self, task: Callable[[Workers, Item], Result], items: Iterable[Item]) -> Generator[Result]:
@@ -420,8 +407,8 @@ class Workers:
 
         The calling thread fetches items, and runs a task only where no other thread can.
         """
-        cancellation = _Cancellation(self._cancellation)
-        own = replace(self, _cancellation=cancellation)
+        cancelled = threading.Event()
+        own = replace(self, _cancelled=(*self._cancelled, cancelled))
         batch, pending = _Batch(self._crew, self.n_at_once), deque[Future[Result]]()
         self._crew.add_idle(1)  # the calling thread waits most of the time
         try:
@@ -434,7 +421,7 @@ class Workers:
             while pending:
                 yield batch.result_of(pending.popleft(), helps=False)
         finally:
-            cancellation.set()
+            cancelled.set()
             batch.close()
             self._crew.add_idle(-1)
 

@@ -135,10 +135,23 @@ def _check_costs(name: str, value: Any) -> Any:
     if numbers.ndim > 1 or isinstance(value, (str, bool)) or not (numbers >= 1).all():
         raise InputError(
             Parameter(name),
-            f" must be 1 or more (inf forbids such errors), a number or one per feature, not {value!r}; to make one "
-            "kind of error cheaper, raise the cost of the other",
+            f" must be 1 or more, a number or one per feature, not {value!r}; to make one kind of error cheaper, raise "
+            "the cost of the other",
         )
     return value if isinstance(value, Mapping) else float(numbers) if numbers.ndim == 0 else numbers
+
+
+def _check_finite_costs(name: str, value: Any) -> Any:
+    """Check the costs of errors that cannot be forbidden."""
+    import numpy as np  # not needed for help
+
+    value = _check_costs(name, value)
+    if np.isinf(list(value.values()) if isinstance(value, Mapping) else value).any():
+        raise InputError(
+            Parameter(name), " must be finite: a factorization cannot be kept from missing ones; use ",
+            Parameter("bitatoms.cover"), " for an exact cover, or pass a large finite cost",
+        )  # fmt: skip
+    return value
 
 
 def _check_column_names(name: str, value: Any) -> tuple[str, ...]:
@@ -478,11 +491,12 @@ class SearchKwargs(TypedDict, total=False):
         float | Mapping[str, float],
         Param(
             1.0,
-            "How much worse a missed one is than by its code, 1 or more; inf forbids missed ones.",
+            "How much worse a missed one is than by its code, 1 or more.",
             "Each takes ``8 * (cost - 1)`` bits more than its code in what the search minimizes. One cost, one per "
             "feature, or a mapping of names of features to costs, 1 for the others. Costs require OR and the "
-            "codelength as objective, and no bias is learned. See docs/tutorials/roles.md.",
-            check=_check_costs,
+            "codelength as objective, and no bias is learned. To miss no one at all, use `bitatoms.cover`. See "
+            "docs/tutorials/roles.md.",
+            check=_check_finite_costs,
             type="float, array-like of shape (n_features,) or dict",
             option="false-negative-cost",
         ),
@@ -493,7 +507,7 @@ class SearchKwargs(TypedDict, total=False):
             1.0,
             "How much worse an added one is than by its code, 1 or more; inf forbids added ones.",
             "As ``false_negative_cost``. With an infinite cost, a sample uses only atoms all of whose features it "
-            "has (factorization from below); if both costs are infinite, the result is an exact cover.",
+            "has (factorization from below).",
             check=_check_costs,
             type="float, array-like of shape (n_features,) or dict",
             option="false-positive-cost",

@@ -1,4 +1,4 @@
-"""SparseBits: a sparse matrix of bits, by the columns of the ones of each row; `as_bits`: packed or sparse bits."""
+"""SparseBits: a sparse matrix of bits, by the columns of the ones of each row; `Bits`: packed or sparse bits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from . import dataframes, validation
-from .bits import BitMatrix, row_index
+from .bits import BitMatrix, Matrix, row_index
 from .errors import InputError
 from .memory import memory_limit
 
@@ -23,7 +22,7 @@ _BITS_PER_ONE = 32  # of the index of its column
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparseBits:
+class SparseBits(Matrix):
     """Rows of bits, of which only the ones are stored; all cells are known.
 
     It has methods of a `BitMatrix`, and packs where others are needed (``bits``). Memory is in proportion to the ones,
@@ -85,26 +84,6 @@ class SparseBits:
         return self.bits.words
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.indptr) - 1
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and number of columns."""
-        return self.n_rows, self.n_cols
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes: two."""
-        return 2
-
-    @property
-    def size(self) -> int:
-        """Number of cells."""
-        return self.n_rows * self.n_cols
-
-    @property
     def n_known(self) -> NDArray[np.int64]:
         """Number of rows in which each column is known: all of them."""
         return np.full(self.n_cols, self.n_rows, np.int64)
@@ -141,7 +120,7 @@ class SparseBits:
         return np.repeat(np.arange(self.n_rows), self.row_weights()), self.indices
 
     def __len__(self) -> int:
-        return self.n_rows
+        return len(self.indptr) - 1
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, BitMatrix) and not other.n_unknown:
@@ -217,27 +196,15 @@ class SparseBits:
         return csr_array((np.ones(len(self.indices), np.int32), self.indices, self.indptr), shape=self.shape)
 
     @cached_property
-    def by_column(self) -> SparseBits:
+    def T(self) -> SparseBits:
         """The transposed matrix: the rows of the ones of each column."""
         transposed = self.to_sparse().tocsc()
         return SparseBits(transposed.indptr.astype(np.int64), transposed.indices, self.n_rows)
 
-    @property
-    def T(self) -> SparseBits:
-        """The matrix with rows and columns exchanged."""
-        return self.by_column
-
-    def transpose(self) -> SparseBits:
-        """Return the matrix with rows and columns exchanged."""
-        return self.by_column
-
     def window(self, columns: NDArray[np.intp], min_ones: int) -> tuple[NDArray[np.intp], BitMatrix]:
         """Return the rows with at least ``min_ones`` ones in these columns, and their bits there, packed."""
-        by_column = self.by_column
-        n_ones = by_column.row_weights()[columns]
-        of_column = np.repeat(np.arange(len(columns)), n_ones)
-        starts = np.repeat(by_column.indptr[columns] - (np.cumsum(n_ones) - n_ones), n_ones)
-        rows = by_column.indices[starts + np.arange(len(of_column))]
+        of_column = np.repeat(np.arange(len(columns)), self.T.row_weights()[columns])
+        rows = self.T.indices[self.T.entries_of(columns)]
         kept, position, weights = np.unique(rows, return_inverse=True, return_counts=True)
         enough = weights >= min_ones
         number = np.cumsum(enough) - 1
@@ -254,19 +221,6 @@ def is_smaller_sparse(shape: tuple[int, int], n_ones: int) -> bool:
     """Return whether a table is held by its ones: if it is wide, and they take less memory than packed rows."""
     n_rows, n_cols = shape
     return n_cols >= _MIN_COLS and n_ones * _BITS_PER_ONE <= n_rows * n_cols
-
-
-def as_bits(X: Any, binarize: float | None = None, name: str = "X", missing: str = "refuse") -> Bits:
-    """Convert a table of any supported type, as `BitMatrix.from_any` does; wide sparse matrices are not packed."""
-    if isinstance(X, SparseBits) and (binarize is None or 0 <= binarize < 1):
-        return X
-    X = dataframes.as_array_like(X)
-    if not validation.is_sparse(X) or X.ndim != 2 or not is_smaller_sparse(X.shape, X.nnz):
-        return BitMatrix.from_any(X, binarize, name, missing)
-    indptr, indices, background, lacking = validation.sparse_ones(X, binarize, name, missing)
-    if background or lacking is not None:
-        return BitMatrix.from_any(X, binarize, name, missing)
-    return SparseBits(indptr.astype(np.int64), indices, X.shape[1])
 
 
 def stack_bits(chunks: Iterable[SparseBits], n_cols: int) -> SparseBits:

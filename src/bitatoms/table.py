@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, overload
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from . import checks, dataframes, variants
 from .annotations import Annotations
-from .bits import BitMatrix, row_index
-from .errors import InputError, Parameter, named_columns, warn
+from .bits import BitMatrix, pack_values, row_index
+from .errors import InputError, Parameter, named_columns
 from .libraries import import_library
-from .sparse_bits import Bits, SparseBits, as_bits, packed
-from .variants import are_variants, have_equal_alleles, match_variants, pack_dosages
+from .sparse_bits import Bits, SparseBits, is_smaller_sparse, packed
+from .validation import is_sparse, sparse_ones
+from .variants import pack_dosages
 
 Names = tuple[str, ...]
 
@@ -194,34 +195,25 @@ class Table:
         if isinstance(X, cls) and dosage:
             raise ValueError("dosage=True requires numbers of copies, but X is a Table of bits; omit it")
         if isinstance(X, cls):
-            return X.with_bits(as_bits(X.data, binarize, missing=missing))
+            return X.with_bits(as_bits(X, binarize, missing=missing))
+        if dosage and binarize is not None:
+            raise InputError("numbers of copies cannot be thresholded; omit ", Parameter("binarize"))
+        bits = as_bits(X, binarize, missing=missing, layer=layer, dosage=dosage)
         row_names, columns = dataframes.axis_names(X, layer)
-        values = dataframes.as_array_like(X, layer)
-        dataframes.check_scaled(X, layer, values, binarize)
         row_data, column_data = dataframes.axis_data(X, layer)
         if dosage:
-            if binarize is not None:
-                raise InputError("numbers of copies cannot be thresholded; omit ", Parameter("binarize"))
-            with named_columns(columns):
-                copies = pack_dosages(values, missing)
-            names = feature_names(columns, range(copies.n_cols // 2))
+            names = feature_names(columns, range(bits.n_cols // 2))
             columns, column_data = variants.dosage_columns(names, column_data)
-            return cls(copies, row_names, columns, row_data=row_data, column_data=column_data)
-        with named_columns(columns):
-            bits = as_bits(values, binarize, missing=missing)
         return cls(bits, row_names, columns, row_data=row_data, column_data=column_data)
 
     def with_bits(self, bits: Bits) -> Table:
         """Return the table with other bits in its rows and columns, and all that is known about these."""
-        return Table(
-            bits,
-            self.row_names,
-            self.columns,
-            self.picture,
-            absent_is_zero=self.absent_is_zero,
-            row_data=self.row_data,
-            column_data=self.column_data,
-        )
+        return self._replaced(bits)
+
+    def _replaced(self, bits: Bits, **changes: Any) -> Table:
+        """Return a table of other bits, of which all but the changes is as in this one."""
+        kept = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "data"}
+        return Table(bits, **(kept | changes))
 
     @property
     def bits(self) -> BitMatrix:
@@ -330,25 +322,18 @@ class Table:
         if isinstance(chosen, int):
             return self.data[chosen]
         indices = np.arange(len(self))[chosen]
-        return Table(
+        return self._replaced(
             self.data[chosen],
-            None if self.row_names is None else [self.row_names[row] for row in indices.tolist()],
-            self.columns,
-            None if self.picture is None else Picture(self.picture.tile),
-            absent_is_zero=self.absent_is_zero,
+            row_names=None if self.row_names is None else [self.row_names[row] for row in indices.tolist()],
+            picture=None if self.picture is None else Picture(self.picture.tile),
             row_data=None if self.row_data is None else self.row_data.take(indices),
-            column_data=self.column_data,
         )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented
         mine, theirs = ((t.row_names, t.columns, t.picture) for t in (self, other))
-        if mine != theirs or self.shape != other.shape:
-            return False
-        return (
-            self.data == other.data if type(self.data) is type(other.data) else packed(self.data) == packed(other.data)
-        )
+        return mine == theirs and self.data == other.data
 
     def __hash__(self) -> int:
         return hash((self.data.shape, self.row_names, self.columns))
@@ -366,6 +351,49 @@ class Table:
         if self.picture is not None:
             parts.append("pictures of {} x {}".format(*self.picture.tile))
         return f"Table({', '.join(parts)})"
+
+
+def as_bits(
+    X: Any,
+    binarize: float | None = None,
+    name: str = "X",
+    missing: str = "refuse",
+    layer: str | None = None,
+    dosage: bool = False,
+) -> Bits:
+    """Convert a table of any supported type to bits: a wide sparse matrix to sparse ones, all else to packed ones.
+
+    ``binarize``, ``name`` and ``missing`` are those of `BitMatrix.from_any`, and ``layer`` and ``dosage`` those of
+    `Table.from_any`. Errors about a cell name its column, if it has a name.
+    """
+    if isinstance(X, Table):
+        X = X.data
+    if isinstance(X, SparseBits) and (binarize is None or 0 <= binarize < 1):
+        return X
+    if isinstance(X, (BitMatrix, SparseBits)):
+        return BitMatrix.from_any(X, binarize, name, missing)
+    threshold, values = checks.check_threshold(binarize), dataframes.values_of(X, name, layer)
+    dataframes.check_scaled(X, layer, values, binarize)
+    with named_columns(dataframes.column_names(X, layer)):
+        if dosage:
+            return pack_dosages(values, missing)
+        if is_sparse(values) and is_smaller_sparse(values.shape, values.nnz):
+            ones = sparse_ones(values, threshold, name, missing)
+            if ones.lacking is None and not ones.background:
+                return SparseBits(ones.indptr.astype(np.int64), ones.indices, values.shape[1])
+        return pack_values(values, threshold, name, missing)
+
+
+def header_of(X: Any, n_cols: int) -> Header:
+    """Return the columns of a table of any supported type."""
+    if isinstance(X, Table):
+        return X.header
+    return Header(n_cols, dataframes.column_names(X), data=dataframes.axis_data(X)[1])
+
+
+def axis_names(X: Any) -> tuple[Names | None, Names | None]:
+    """Return the names of the rows and of the columns of a table of any supported type."""
+    return (X.row_names, X.columns) if isinstance(X, Table) else dataframes.axis_names(X)
 
 
 def _warn_rows() -> None:
@@ -401,284 +429,6 @@ def first_duplicate(names: Sequence[str]) -> str | None:
     if len(set(names)) == len(names):
         return None
     return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ColumnMatch:
-    """Where the columns of a model are in a table of new rows; `match_columns` finds them.
-
-    Attributes
-    ----------
-    indices : ndarray of int64 or None
-        For each column of the model, its index in the table, or -1 if it is absent. None if the
-        table has the columns of the model, in the same order.
-    names : tuple of str or None
-        The names of the columns of the model, if ``indices`` is not None.
-    unknown : tuple of str
-        Columns of the table that the model was not fitted on; they are ignored.
-    absent : tuple of str
-        Columns of the model that the table lacks.
-    fill : {"zero", "unknown"}
-        What the cells of absent columns are.
-    is_fill_chosen : bool
-        Whether absent columns are worth a warning: not if the table consists of transactions.
-    swapped : ndarray of bool or None
-        Whether each column of the model is found as one that counts the other allele of a variant, so that its bits are
-        inverted; None if none is.
-    notes : tuple of str
-        What else a user should know about the match.
-    data : Annotations or None
-        What is known about the columns of the model, if ``indices`` is not None.
-    """
-
-    indices: NDArray[np.int64] | None = None
-    names: Names | None = None
-    unknown: Names = ()
-    absent: Names = ()
-    fill: str = "zero"
-    is_fill_chosen: bool = False
-    swapped: NDArray[np.bool_] | None = None
-    notes: Names = ()
-    data: Annotations | None = None
-
-    @overload
-    def gather(self, bits: BitMatrix) -> BitMatrix: ...
-    @overload
-    def gather(self, bits: Bits) -> Bits: ...
-    def gather(self, bits: Bits) -> Bits:
-        """Return rows of the table with the columns of the model."""
-        if self.indices is None:
-            return bits
-        taken = bits.take_columns(self.indices, self.fill)
-        return taken if self.swapped is None else packed(taken) ^ BitMatrix.from_dense(self.swapped[np.newaxis])
-
-    def gather_table(self, table: Table) -> Table:
-        """Return the table with the columns of the model."""
-        if self.indices is None:
-            return table
-        return Table(
-            self.gather(table.data),
-            table.row_names,
-            self.names,
-            absent_is_zero=table.absent_is_zero,
-            row_data=table.row_data,
-            column_data=self.data,
-        )
-
-    def inverse(self, n_cols: int) -> NDArray[np.int64]:
-        """Return for each of the table's columns its index in the model, or -1 if it is unknown."""
-        if self.indices is None:
-            return np.arange(n_cols)
-        known = np.flatnonzero(self.indices >= 0)
-        inverse = np.full(n_cols, -1, np.int64)
-        inverse[self.indices[known]] = known
-        return inverse
-
-    def warn_differences(self, table: str) -> None:
-        """Warn that columns of a table, called so in the message, are ignored, and that absent ones are filled."""
-        parts = []
-        if self.unknown:
-            n_columns = f"{len(self.unknown)} column{'s' * (len(self.unknown) > 1)}"
-            parts.append(f"ignored {n_columns} that the model was not fitted on: {listed_names(self.unknown)}")
-        if self.absent and (self.is_fill_chosen or self.unknown):
-            absent = "1 absent column is" if len(self.absent) == 1 else f"{len(self.absent)} absent columns are"
-            fill = "read as 0" if self.fill == "zero" else "unknown"
-            parts.append(f"{absent} {fill}: {listed_names(self.absent)}")
-        parts.extend(self.notes)
-        if parts:
-            warn(f"{table}: {'; '.join(parts)}")
-
-
-class NoKnownColumn(InputError):
-    """A table has no column of a model."""
-
-
-def match_columns(learned: Header, given: Header, absent: str | None = None, table: str = "the table") -> ColumnMatch:
-    """Find the columns of a model in a table, by name; by position if the model or the table has no names.
-
-    Items of transactions are always matched by name; columns of a model without names are then called 0, 1, 2, ...
-    Columns of genotypes are matched by variant and allele (see `match_variants`).
-
-    Parameters
-    ----------
-    learned, given : Header
-        The columns of the model, and those of the table.
-    absent : {"auto", "refuse", "zero", "unknown"} or None
-        Whether columns that the table lacks are an error, zeros or unknown. "auto" is "unknown" if columns have
-        annotations, as in genotypes and expression data, and otherwise "refuse". None is "refuse" where the user cannot
-        set it. Items that transactions lack are zeros.
-    table : str
-        What messages call the table.
-
-    Returns
-    -------
-    ColumnMatch
-
-    Raises
-    ------
-    InputError
-        If columns are absent (and may not be), if none is known, if a name is ambiguous, or, without names, if the
-        number of columns differs.
-
-    Examples
-    --------
-    >>> from bitatoms.table import Header, match_columns
-    >>> match = match_columns(Header(3, ("milk", "bread", "tea")), Header(3, ("gin", "tea", "milk")), "zero")
-    >>> match.indices, match.unknown, match.absent
-    (array([ 2, -1,  1]), ('gin',), ('bread',))
-    """
-    if absent is not None:
-        checks.check_choice("absent", absent, ("auto", "refuse", "zero", "unknown"))
-    if absent == "auto":
-        absent = "refuse" if learned.data is None and given.data is None else "unknown"
-    names = learned.names
-    if names is None and given.names is not None and given.absent_is_zero:
-        names = tuple(map(str, range(learned.n_cols)))
-    if names is None or given.names is None:
-        if given.n_cols != learned.n_cols:
-            raise InputError(
-                f"{table} has {given.n_cols} columns, but the model was learned from {learned.n_cols}; pass a table "
-                "with the same columns"
-            )
-        return ColumnMatch()
-    variants = None
-    if are_variants(learned.data) and are_variants(given.data):
-        variants = learned.data, given.data
-    if names == given.names and (variants is None or have_equal_alleles(*variants)):
-        return ColumnMatch()
-    swapped: NDArray[np.bool_] | None = None
-    notes: Names = ()
-    if variants is not None:
-        indices, swapped, notes = _match_variants(*variants)
-    else:
-        indices = _match_names(names, given.names)
-    is_known = np.zeros(given.n_cols, bool)
-    is_known[indices[indices >= 0]] = True
-    unknown = tuple(name for name, known in zip(given.names, is_known, strict=True) if not known)
-    lacking = tuple(name for name, index in zip(names, indices, strict=True) if index < 0)
-    fill = "unknown" if absent == "unknown" and not given.absent_is_zero else "zero"
-    if len(lacking) == len(names) and (given.names or not given.absent_is_zero):
-        raise NoKnownColumn(
-            f"{table} has no column that the model was fitted on: it has {listed_names(given.names)}, and the model "
-            f"{listed_names(names)}; pass a table of the same features"
-        )
-    if lacking and not given.absent_is_zero and absent not in ("zero", "unknown"):
-        others = f" (it has other columns: {listed_names(unknown)})" if unknown else ""
-        fix = "; add them" if absent is None else "; add them, or pass "
-        raise InputError(
-            f"{table} lacks columns that the model was fitted on: {listed_names(lacking)}{others}{fix}",
-            *(() if absent is None else (Parameter("absent", "zero"), " to read them as 0, or ")),
-            *(() if absent is None else (Parameter("absent", "unknown"),)),
-        )
-    return ColumnMatch(indices, names, unknown, lacking, fill, not given.absent_is_zero, swapped, notes, learned.data)
-
-
-def _match_names(names: Names, given: Names) -> NDArray[np.int64]:
-    """Return for each name its index among those given, or -1; raise InputError for a name that is ambiguous."""
-    known = set(names)
-    ambiguous = first_duplicate([name for name in given if name in known])
-    if ambiguous is None:
-        ambiguous = first_duplicate(names)
-    if ambiguous is not None:
-        raise InputError(f"two columns have the name {ambiguous!r}, so they cannot be matched; rename one of them")
-    index = {name: column for column, name in enumerate(given)}
-    return np.array([index.get(name, -1) for name in names], np.int64)
-
-
-def _match_variants(
-    learned: Annotations, given: Annotations
-) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None, Names]:
-    """Return for each column its index or -1, which are swapped (None if none is), and notes about the match."""
-    is_diploid = [bool((np.asarray(data["copies"]) == 2).any()) for data in (learned, given)]
-    if is_diploid[0] != is_diploid[1]:
-        rows = "samples", "haplotypes"
-        raise InputError(
-            f"the model was learned from {rows[not is_diploid[0]]}, but the rows of the table are "
-            f"{rows[not is_diploid[1]]}; read it with ",
-            Parameter("phased", not is_diploid[0]),
-        )
-    match, notes = match_variants(learned, given), []
-    if match.n_swapped:
-        notes.append(f"alleles swapped of {match.n_swapped} variant{'s' * (match.n_swapped > 1)}")
-    if n_other := match.n_other_alleles:
-        notes.append(f"{n_other} variant{'s have' if n_other > 1 else ' has'} other alleles and cannot be used")
-    return match.indices, match.swapped if match.n_swapped else None, tuple(notes)
-
-
-def matched_table(X: Any, learned: Header, absent: str | None = None, table: str = "X", **conversion: Any) -> Table:
-    """Convert new rows as `Table.from_any` does, with the columns of a model; see `match_columns`.
-
-    Columns of a data frame that the model does not know are left out first, and may hold anything. Numbers of copies of
-    the variants of a model (see `are_copies`) become its columns.
-    """
-    names = None if dataframes.is_anndata(X) else dataframes.column_names(X)
-    warned = names is not None and learned.names is not None
-    of_model = learned
-    if are_copies(X, learned):
-        conversion |= {"dosage": True, "binarize": None}
-        of_model = copied_header(learned)
-    if names is not None and learned.names is not None:
-        X, _ = without_unknown_columns(X, names, of_model, absent, table)
-    converted = Table.from_any(X, **conversion)
-    match = match_columns(learned, converted.header, absent, table)
-    if not warned:
-        match.warn_differences(table)
-    return match.gather_table(converted)
-
-
-def copied_header(learned: Header) -> Header:
-    """Return the columns of a table of numbers of copies from which the columns of a model can be made."""
-    names = variants.copied_variants(learned.data)
-    return Header(len(names), names, data=Annotations({}, len(names)))
-
-
-def have_copies(names: Names | None, n_cols: int, learned: Header) -> bool:
-    """Return whether columns with these names are the variants of a model, rather than its two columns of each.
-
-    Without names, they are if their number is that of the variants, and the model was learned without names too.
-    """
-    of_model = copied_header(learned)
-    if names is None or not of_model.names:
-        return n_cols > 0 and of_model.names == feature_names(None, range(n_cols))
-    given = set(names)
-    return given.isdisjoint(learned.names or ()) and not given.isdisjoint(of_model.names)
-
-
-def are_copies(X: Any, learned: Header) -> bool:
-    """Return whether new rows for a model are numbers of copies, as `Table.from_any` takes with ``dosage=True``."""
-    if isinstance(X, (Table, BitMatrix, SparseBits)) or len(getattr(X, "shape", ())) != 2:
-        return False
-    return have_copies(dataframes.column_names(X), X.shape[1], learned)
-
-
-def check_not_copies(X: Any, learned: Header, model: str) -> None:
-    """Raise if X has one column per variant of a model that has two: numbers of copies that cannot be recognized."""
-    names = copied_header(learned).names
-    if not names or learned.data is None or isinstance(X, (BitMatrix, SparseBits)):
-        return
-    shape: tuple[int, ...] = np.shape(X[:1]) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
-    if len(shape) != 2 or shape[1] != len(names) or learned.n_cols != 2 * len(names):
-        return
-    frame = "a data frame with these columns, or "
-    if any(allele is not None for allele in learned.data["allele"].tolist()):  # a data frame names no alleles
-        names, frame = feature_names(learned.names, range(0, learned.n_cols, 2)), ""
-    raise InputError(
-        f"X has {len(names)} features, but {model} is expecting {learned.n_cols} features, two per variant; if X has "
-        f"numbers of copies of {listed_names(names)}, in this order, pass {frame}Table.from_any(X, dosage=True).bits"
-    )
-
-
-def without_unknown_columns(
-    frame: Any, names: Names, learned: Header, absent: str | None, table: str
-) -> tuple[Any, Names]:
-    """Return a data frame without the columns that the model does not know, with a warning, and the names left."""
-    match = match_columns(learned, Header(len(names), names), absent, table)
-    match.warn_differences(table)
-    if not match.unknown:
-        return frame, names
-    unknown = set(match.unknown)
-    names = tuple(name for name in names if name not in unknown)
-    return dataframes.select_columns(frame, names), names
 
 
 def listed_names(names: Sequence[str]) -> str:

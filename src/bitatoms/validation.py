@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from .checks import check_threshold
 from .errors import Cell, InvalidCell, InvalidCellType, MissingCell, Parameter
 
 _COMPLEX = "Complex data not supported: {name} contains complex numbers; take their real part or magnitude"
@@ -42,7 +41,7 @@ def is_sparse(X: Any) -> bool:
     """Return whether X is a SciPy sparse matrix or array."""
     # If scipy.sparse has not been imported, X cannot be sparse.
     sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and bool(sparse.issparse(X))
+    return sparse is not None and not isinstance(X, np.ndarray) and bool(sparse.issparse(X))
 
 
 def package_name(X: Any) -> str:
@@ -119,12 +118,9 @@ def is_missing(value: Any) -> bool:
 
 
 def dense_table(X: Any, name: str) -> NDArray[Any]:
-    """Return X as a 2-D array of numbers or objects."""
-    X = on_host(X, name)
-    if is_sparse(X):
-        raise TypeError(f"{name} is sparse; use BitMatrix.from_sparse or BitMatrix.from_any")
+    """Return an array, a data frame or lists as a 2-D array of numbers or objects, which may be masked."""
     try:
-        table = np.asarray(_numeric_frame(X))
+        table = X if isinstance(X, np.ma.MaskedArray) else np.asarray(_numeric_frame(X))
     except ValueError as error:  # rows of different lengths
         raise ValueError(f"{name} is not a table: {error}") from error
     if table.dtype.kind == "c":
@@ -141,23 +137,26 @@ def dense_table(X: Any, name: str) -> NDArray[Any]:
         )
     if table.ndim > 2:
         raise ValueError(f"Expected 2D array, got {table.ndim}D array instead: {name} has shape {table.shape}")
-    check_not_masked(X, name)
     return table
 
 
 def _numeric_frame(X: Any) -> Any:
     """Return a pandas frame of booleans and numbers as numbers; NumPy would convert it to objects."""
-    if not (package_name(X) == "pandas" and hasattr(X, "columns")):
+    if isinstance(X, np.ndarray) or package_name(X) != "pandas" or not hasattr(X, "columns"):
         return X
     kinds = set(X.dtypes)
-    if np.dtype(bool) not in kinds or not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds):
+    if (
+        len(kinds) == 1
+        or np.dtype(bool) not in kinds
+        or not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds)
+    ):
         return X
     return X.to_numpy(dtype=np.result_type(np.uint8, *(kind for kind in kinds if kind.kind != "b")))
 
 
-def check_not_masked(X: Any, name: str) -> None:
-    """Raise for the first masked value of a masked array."""
-    if isinstance(X, np.ma.MaskedArray) and X.ndim == 2 and np.ma.is_masked(X):
+def check_not_masked(X: np.ma.MaskedArray, name: str, missing: str) -> None:
+    """Raise for the first masked value of a masked array, if missing values are refused."""
+    if missing == "refuse" and np.ma.is_masked(X):
         row, column = np.argwhere(np.ma.getmaskarray(X))[0]
         cell = Cell(int(row), int(column), "a missing value (masked)", int(np.ma.count_masked(X)))
         raise MissingCell(name, cell)
@@ -165,11 +164,6 @@ def check_not_masked(X: Any, name: str) -> None:
 
 def sparse_table(S: Any, name: str) -> tuple[NDArray[Any], NDArray[np.integer], NDArray[np.integer]]:
     """Return data, indices and indptr of S in CSR format without duplicates; S is not modified."""
-    S = on_host(S, name)
-    if not is_sparse(S):
-        raise TypeError(f"{name} must be a SciPy sparse matrix or array, got {type(S).__name__}")
-    if S.ndim != 2:
-        raise ValueError(f"Expected 2D array, got {S.ndim}D array instead: {name} has shape {S.shape}")
     if S.dtype.kind == "c":
         raise ValueError(_COMPLEX.format(name=name))
     csr = as_csr(S, name)
@@ -189,9 +183,8 @@ class SparseOnes(NamedTuple):
     lacking: tuple[NDArray[np.integer], NDArray[np.integer]] | None  # indptr and indices of unknown cells
 
 
-def sparse_ones(S: Any, binarize: float | None, name: str, missing: str) -> SparseOnes:
+def sparse_ones(S: Any, threshold: float | None, name: str, missing: str) -> SparseOnes:
     """Return the ones of a SciPy sparse matrix; raise as `raise_invalid` does for values that are not valid."""
-    threshold = check_threshold(binarize)
     values, indices, indptr = sparse_table(S, name)
     unknown = None
     if missing != "refuse" and (lacking := missing_cells(values)).any():

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from .annotations import Annotations, Labels
 from .bits import BitMatrix
 from .errors import Cell, InputError, InvalidCell
-from .sparse_bits import as_bits, packed
 
 # The allele is the one whose copies are counted (ALT of a VCF file, the first one of a .bim file); missing: unknown.
 FIELDS = ("chromosome", "position", "id", "allele", "other", "copies")
@@ -110,7 +109,7 @@ def pack_dosages(values: Any, missing: str) -> BitMatrix:
     """Return numbers of copies, 0, 1 and 2, as two columns each: one copy or more, two copies; others are rounded."""
     handled = "refuse" if missing == "refuse" else "unknown"
     is_number, carries, carries_two, is_more = (
-        packed(as_bits(values, least - 0.5, missing=handled)) for least in range(4)
+        BitMatrix.from_any(values, least - 0.5, missing=handled) for least in range(4)
     )
     known = np.repeat(BitMatrix.from_dense(np.ones((1, carries.n_cols), bool)).words, len(carries), axis=0)
     if carries.unknown is not None:

@@ -145,7 +145,7 @@ def test_rows_of_a_store_may_be_pictures(bitatoms, tmp_path):
 def interrupt_at(monkeypatch):
     """Return a function that makes the next fit raise KeyboardInterrupt at the n-th call of a progress method."""
     monkeypatch.setattr("bitatoms.rows.budget.chunk_rows", lambda *_: 64)
-    monkeypatch.setattr("bitatoms.rows.store.StoreRows.save_interval", 0.0)
+    monkeypatch.setattr("bitatoms.rows.out_of_core.StoreRows.save_interval", 0.0)
 
     def stop(method, count):
         left = [count]

@@ -209,7 +209,7 @@ SPELLED = {
     Parameter("max_time"): "--max-time", Parameter("n_jobs"): "--jobs", Parameter("random_state"): "--seed",
     Parameter("resume", True): "--resume", Parameter("header", False): "--no-header",
     Parameter("without", "a b"): "--without 'a b'", Parameter("sample_rows"): "--search-rows",
-    Parameter("false_positive_cost"): "--false-positive-cost",
+    Parameter("false_positive_cost"): "--false-positive-cost", Parameter("bitatoms.cover"): "bitatoms roles",
     Parameter("coder", "greedy"): 'coder="greedy"',  # the command line has no such option
 }  # fmt: skip
 

@@ -460,7 +460,7 @@ def test_any_sequence_of_operations_equals_the_oracles(machine):
 @pytest.mark.parametrize("machine", [DeviceMachine, OrDeviceMachine], ids=["xor", "or"])
 def test_any_sequence_of_operations_on_a_device_equals_the_oracles(machine, n_examples, monkeypatch):
     monkeypatch.setattr(EmulatedDevice, "work_bytes", 1)
-    monkeypatch.setattr("bitatoms.kernels.gpu.beam._WORK_BYTES", 1)  # memory for one block of threads only
+    monkeypatch.setattr("bitatoms.kernels.gpu.coding._WORK_BYTES", 1)  # memory for one block of threads only
     monkeypatch.setattr(DeviceRows, "min_chunk_rows", 48)
-    monkeypatch.setattr("bitatoms.kernels.gpu.beam._ROWS_PER_LAUNCH", 40)
+    monkeypatch.setattr("bitatoms.kernels.gpu.coding._ROWS_PER_LAUNCH", 40)
     run_state_machine_as_test(machine, settings=settings(HOW, stateful_step_count=20, max_examples=n_examples))

@@ -20,7 +20,7 @@ from bitatoms.engine.row_pass import count, run_pass
 from bitatoms.engine.update import flips_by_column
 from bitatoms.online.decayed_counts import DecayedCounts
 from bitatoms.parallel import Workers
-from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.source import MemoryRows
 from bitatoms.sparse_bits import SparseBits, toggled
 from support.blocks import ALGEBRAS, WORKERS, bits_of, block_of, priced_rule
 from support.sources import assert_same_counts
@@ -43,9 +43,6 @@ def assert_counts(counts, X, atoms, codes, algebra, bias):
     np.testing.assert_array_equal(counts.known, naive.known(X).sum(axis=0))
     np.testing.assert_array_equal(counts.ones, (X == 1).sum(axis=0))
     np.testing.assert_array_equal(counts.missed, (X & wrong).sum(axis=0))
-    np.testing.assert_array_equal(counts.complete, naive.complete(X, atoms, bias[0]).sum(axis=0))
-    np.testing.assert_array_equal(counts.lacking, naive.lacking(X, atoms, bias[0]))
-    np.testing.assert_array_equal(counts.atom_known, [naive.known(X)[:, atom > 0].all(axis=1).sum() for atom in atoms])
     np.testing.assert_array_equal(counts.pairs, np.tril(codes.T.astype(int) @ codes))
     for k in range(len(atoms)):
         free, bad = naive.free_and_wrong(X ^ bias, atoms, codes, k, algebra)
@@ -78,7 +75,6 @@ def test_a_pass_by_groups_of_atoms_codes_and_counts_as_the_oracle_does(from_code
         after, counts = run_pass(bits_of(X), BitMatrix.from_dense(before), spec, Workers(seed % 3 + 1))
     np.testing.assert_array_equal(after.to_dense(), expected)
     assert counts.codes_changed == (expected != codes).sum()
-    assert counts.lacking.any()
     has_vote = voted.to_dense(bool)
     whole = run_pass(bits_of(X), BitMatrix.from_dense(before), replace(spec, voted=None, priced_by=None), Workers())[1]
     assert_counts(whole, X, atoms, expected, algebra, bias)
@@ -115,13 +111,10 @@ def test_counts_of_chunks_add_up(problem, algebra, workers, coder):
     chunks, total = MemoryRows(data, workers).run_pass(spec, None, 1, None, lambda partial: None)
     assert same(whole, total)
     assert stack_rows(chunks, len(atoms)) == codes
-    assert same(Counts.none(len(atoms), X.shape[1], n_ones=int(atoms.sum())) + whole, whole)
+    assert same(Counts.none(len(atoms), X.shape[1]) + whole, whole)
 
 
 # --- the bias takes the columns that are wrong in more than half of the rows
-
-
-NOT_OF_CODES = dict.fromkeys(("complete", "lacking", "atom_known", "rows_hash"))  # counts that no code changes
 
 
 def block_with_bias(problem, algebra, bias):
@@ -135,7 +128,7 @@ def block_with_bias(problem, algebra, bias):
 def test_counts_with_a_flipped_bias_are_those_of_the_same_codes_with_that_bias(problem, algebra, seed):
     bias, flips = (random_bits(seed + i, 1, problem[0].shape[1], 0.5) for i in range(2))
     blocks = [block_with_bias(problem, algebra, BitMatrix.from_dense(each)) for each in (bias, bias ^ flips)]
-    counts, expected = (replace(count(block, block.data()), **NOT_OF_CODES) for block in blocks)
+    counts, expected = (count(block, block.data()) for block in blocks)
     assert flip_bias(blocks[0].bias, flips[0] == 1) == blocks[1].bias
     assert_same_counts(flip_counts(counts, flips[0] == 1), expected)
     assert_same_counts(flip_counts(DecayedCounts.of(counts), flips[0] == 1).rounded(), expected)
@@ -149,11 +142,11 @@ def test_a_settled_bias_leaves_no_column_wrong_in_more_than_half_of_the_rows(pro
     with_settled = block_with_bias(problem, algebra, settled)
     np.testing.assert_array_equal(with_settled.wrong(), wrong)
     assert not mostly_wrong(block.n_known, wrong).any()
-    counts = replace(count(block, block.data()), **NOT_OF_CODES)
+    counts = count(block, block.data())
     assert settle_counts(block.bias, counts, False) == (block.bias, counts)
     bias, counts = settle_counts(block.bias, counts, True)
     assert bias == settled
-    assert_same_counts(counts, replace(count(with_settled, with_settled.data()), **NOT_OF_CODES))
+    assert_same_counts(counts, count(with_settled, with_settled.data()))
     objective = Objective(True, algebra)
     assert objective.cost(block) == objective.cost(with_settled) == with_settled.codelength(wrong).total
     assert block.codelength(wrong, settled) == with_settled.codelength(wrong)
@@ -227,7 +220,7 @@ def test_votes_are_those_on_all_bits(problem, algebra, seed, n_votes_at_a_time):
         block, voted, counts = listed(X, atoms, codes, algebra, seed)
     every, has_vote = count(block, bits_of(X)), dense(voted)
     assert counts.pairs.size == 0
-    for name in ("uses", "wrong", "ones", "missed", "known", "complete"):
+    for name in ("uses", "wrong", "ones", "missed", "known"):
         np.testing.assert_array_equal(getattr(counts, name), getattr(every, name))
 
     def assert_same_votes(some, all_of_them):
@@ -240,7 +233,7 @@ def test_votes_are_those_on_all_bits(problem, algebra, seed, n_votes_at_a_time):
         np.testing.assert_array_equal(all_of_them.votes_on_ones(packed_atoms)[0], all_of_them.free[atoms == 1])
 
     assert_same_votes(counts, every)
-    none = Counts.none(*atoms.shape, voted, int(atoms.sum()))
+    none = Counts.none(*atoms.shape, voted)
     assert_same_votes(none.add(counts).add(counts), every + every)
     assert_same_votes(counts.copy(), every)
     flips = random_bits(seed, 1, X.shape[1], 0.5)[0].astype(bool)

@@ -33,7 +33,7 @@ def _small_chunks(monkeypatch):
     """Let a device process few rows at a time, so that most tables are processed in several chunks."""
     monkeypatch.setattr(DEVICE, "work_bytes", 1)
     monkeypatch.setattr(DeviceRows, "min_chunk_rows", 48)
-    monkeypatch.setattr("bitatoms.kernels.gpu.beam._ROWS_PER_LAUNCH", 40)
+    monkeypatch.setattr("bitatoms.kernels.gpu.coding._ROWS_PER_LAUNCH", 40)
 
 
 # Algebra, rows, features, atoms, some unknown; the bias sets some features, except in the first table. The sizes are

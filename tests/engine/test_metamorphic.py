@@ -16,8 +16,7 @@ from support.blocks import ALGEBRAS, bits_of, factors, priced_rule
 from support.strategies import SEEDS, priced_factorisations, random_bits
 
 COUNTS = (
-    "n_rows", "known", "ones", "wrong", "missed", "uses", "free", "bad", "pairs", "complete", "lacking", "atom_known",
-    "codes_changed",
+    "n_rows", "known", "ones", "wrong", "missed", "uses", "free", "bad", "pairs", "codes_changed",
 )  # fmt: skip
 problems = priced_factorisations(n_atoms=st.sampled_from((1, 4, 17)))
 

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 import bitatoms as ba
 import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, stability
+from bitatoms.base import SearchLimitWarning
 from bitatoms.datasets import digits
-from bitatoms.estimators.dictionary_learning import SearchLimitWarning
 from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")

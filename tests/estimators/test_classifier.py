@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 import bitatoms as ba
 import naive
-from bitatoms import BinaryDictionaryClassifier, BitMatrix
+from bitatoms import BinaryDictionaryClassifier, BitMatrix, base
 from bitatoms.datasets import planted
 from bitatoms.estimators import classifier
 from bitatoms.model.likelihood import Frequencies
@@ -183,14 +183,14 @@ def test_a_limit_warns_once(split):
 
 
 def test_the_time_is_divided_among_the_classes(monkeypatch, split):
-    searches, clock, learn_from = [], [100.0], classifier.learn_from
+    searches, clock, learn_from = [], [100.0], base.learn_from
 
     def learn(source, params, *how, **more):
         searches.append((source.n_rows, params.max_time))
         clock[0] += params.max_time
         return learn_from(source, replace(params, max_time=None), *how, **more)
 
-    monkeypatch.setattr(classifier, "learn_from", learn)
+    monkeypatch.setattr(base, "learn_from", learn)
     monkeypatch.setattr(classifier.time, "perf_counter", lambda: clock[0])
     quick(max_time=24.0).fit(*split[:2])
     rows, limits = np.transpose(searches)

@@ -15,7 +15,7 @@ from bitatoms.datasets import planted
 from bitatoms.errors import InputWarning
 from bitatoms.model.profiles import ProfilePlan, fit_profiles
 from bitatoms.rows.budget import MemoryLimitError
-from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.source import MemoryRows
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.kernels.cpu import gf2, row_sums
+from bitatoms.kernels.cpu import gf2
 from bitatoms.kernels.cpu.words import find_nearest_rows
 from bitatoms.kernels.structs import ColumnDraw
 from support.blocks import bits_of, packed, unpacked
@@ -116,8 +116,8 @@ VERY_FEW_ROWS = st.sampled_from((0, 1, 2, 5, 17))
 def test_distances_match_the_oracle(rows, limit):
     n, m = rows.shape
     counts, near = np.full(m + 1, 77, np.int64), np.full((n, n), 77, np.uint8)
-    row_sums.count_distances(packed(rows), counts)
-    row_sums.mark_near(packed(rows), limit, near)
+    gf2.count_distances(packed(rows), counts)
+    gf2.mark_near(packed(rows), limit, near)
     distances = naive.distances(rows)
     np.testing.assert_array_equal(counts, np.bincount(distances[np.tril_indices(n, -1)], minlength=m + 1))
     np.testing.assert_array_equal(near, (distances <= limit) & ~np.eye(n, dtype=bool))
@@ -138,7 +138,7 @@ def test_the_nearest_row_differs_in_the_fewest_cells_that_both_know(seed, n_cols
 def test_hashes_are_the_bits_of_columns(rows, n_bits, seed):
     columns = np.random.default_rng(seed).permutation(rows.shape[1])[:n_bits]
     hashes = np.full(len(rows), 77, np.int64)
-    row_sums.hash_rows_by_columns(packed(rows), columns, hashes)
+    gf2.hash_rows_by_columns(packed(rows), columns, hashes)
     assert hashes.tolist() == [sum(int(row[column]) << b for b, column in enumerate(columns)) for row in rows]
 
 
@@ -147,9 +147,9 @@ def bucketed(hashes, n_buckets, group_bits=0, n_parts=1):
     n, n_pairs = len(hashes), len(hashes) * (len(hashes) - 1) // 2
     ends, first, second = (np.full(size, 77, np.int32) for size in (n_buckets, n_pairs, n_pairs))
     groups, shift = (np.full(1 << group_bits, 77), np.full(n, 77)), n_buckets.bit_length() - 1 - group_bits
-    row_sums.group_rows(hashes, shift, *groups)
+    gf2.group_rows(hashes, shift, *groups)
     for part in np.array_split(np.arange(1 << group_bits), n_parts)[::-1]:
-        row_sums.bucket_pairs(hashes, shift, *groups, part[0], part[-1] + 1, ends, first, second)
+        gf2.bucket_pairs(hashes, shift, *groups, part[0], part[-1] + 1, ends, first, second)
     pairs = list(zip(first.tolist(), second.tolist(), strict=True))
     starts = [0, *ends[:-1]]
     return [pairs[start:end] for start, end in zip(starts, ends, strict=True)], (ends, first, second)
@@ -171,7 +171,7 @@ def test_light_sums_of_four_are_those_of_two_pairs_in_a_bucket(n_cols):
 
     def found(max_compared=10**6, max_per_bucket=10**6, start=0, most=10**4):
         fours = np.empty((most, 4), np.int64)
-        count = row_sums.list_light_fours(packed(rows), *arrays, limit, max_compared, max_per_bucket, start, fours)
+        count = gf2.list_light_fours(packed(rows), *arrays, limit, max_compared, max_per_bucket, start, fours)
         return [tuple(four) for four in fours[:count].tolist()]
 
     pairs, expected = list(combinations(range(13, -1, -1), 2)), set()
@@ -196,4 +196,4 @@ def test_few_rows_have_no_sum_of_four():
         arrays = bucketed(np.zeros(n_rows, np.int64), 1)[1]
         found = np.empty((9, 4), np.int64)
         rows = packed(np.zeros((n_rows, 5), np.uint8))
-        assert row_sums.list_light_fours(rows, *arrays, 5, 100, 100, 0, found) == 0
+        assert gf2.list_light_fours(rows, *arrays, 5, 100, 100, 0, found) == 0

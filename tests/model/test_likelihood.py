@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, factorize
 from bitatoms.datasets import planted
-from bitatoms.kernels.cpu.code_average import Sampling
-from bitatoms.model.likelihood import Averaging, Frequencies, RowCoder
-from bitatoms.model.model import Model
+from bitatoms.kernels.cpu.cell_costs import Sampling
+from bitatoms.model.likelihood import Frequencies
+from bitatoms.model.model import Averaging, Model, RowCoder
 from bitatoms.parallel import Workers
 from support.blocks import bits_of
 from support.strategies import SEEDS, factorisations, random_bits

@@ -91,15 +91,15 @@ def test_recommendations_are_the_most_probable_zeros_for_any_chunks_and_threads(
     data = BitMatrix.from_dense(X)
     found = recommend(model, data, 4, SINGLE)
     probabilities = np.where(X == 1, -1, HiddenItems(model).probabilities(data))
-    for row, features in enumerate(found.features):
-        chosen = features[features >= 0]
+    for row, items in enumerate(found.items):
+        chosen = np.array([int(item[1:]) for item in items if item], int)  # columns are named x0, x1 and so on
         assert len(chosen) == min(4, (X[row] == 0).sum())
         assert chosen.tolist() == np.argsort(-probabilities[row], kind="stable")[: len(chosen)].tolist()
         np.testing.assert_array_equal(found.probabilities[row, : len(chosen)], probabilities[row, chosen])
     monkeypatch.setattr("bitatoms.model.recommendation._CHUNK_CELLS", 700)
     for rows in (data, SparseBits.from_bits(data)):
         again = recommend(model, rows, 4, Workers(2, chunk_rows=64))
-        np.testing.assert_array_equal(again.features, found.features)
+        np.testing.assert_array_equal(again.items, found.items)
         np.testing.assert_array_equal(again.probabilities, found.probabilities)
 
 
@@ -122,7 +122,7 @@ def test_a_model_without_atoms_recommends_what_is_popular():
     model = replace(ba.BinaryDictionaryLearning(random_state=0).fit(X).as_model())
     assert not model.atoms.n_rows
     order = np.argsort(-X.mean(axis=0), kind="stable")[:2]
-    assert recommend(model, BitMatrix.zeros(1, 5), 2, SINGLE).features.tolist() == [order.tolist()]
+    assert recommend(model, BitMatrix.zeros(1, 5), 2, SINGLE).items.tolist() == [[f"x{column}" for column in order]]
 
 
 # --- rows that fit badly

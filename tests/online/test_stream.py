@@ -13,9 +13,8 @@ from bitatoms.engine.counts import Counts
 from bitatoms.engine.objective import Objective
 from bitatoms.model.model import Model
 from bitatoms.online.decayed_counts import DecayedCounts
-from bitatoms.online.reservoir import Reservoir
-from bitatoms.online.stream import StreamLearner
-from bitatoms.online.tuning import StreamTuning
+from bitatoms.online.state import Reservoir
+from bitatoms.online.stream import StreamLearner, StreamTuning
 from bitatoms.parallel import Workers
 from bitatoms.validation import as_generator
 from support.blocks import ALGEBRAS, bits_of, block_of, packed, within

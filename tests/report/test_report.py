@@ -47,7 +47,7 @@ def test_a_sparse_table_gives_the_page_of_the_packed_one_without_being_packed(mo
     model, table = specimen("sparse").model.as_model(), specimen("sparse").table
     X = table.to_dense()
     page = report_html(model, Table(BitMatrix.from_dense(X)))
-    monkeypatch.setattr("bitatoms.engine.complete._HASHED_WORDS", 1 << 10)
+    monkeypatch.setattr("bitatoms.engine.distinct_rows._HASHED_WORDS", 1 << 10)
     monkeypatch.setattr("bitatoms.sparse_bits.memory_limit", lambda: X.size // 16)
     assert report_html(model, table) == page
 

@@ -6,7 +6,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
-from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.source import MemoryRows
 from bitatoms.search.plan import NmfBudget
 from support.plans import use_budget, use_small_budget
 from support.sources import learned, write_store

@@ -15,10 +15,10 @@ from bitatoms.errors import InputError, Parameter
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.rows.budget import MemoryBudget, chunk_rows, coding_rows
-from bitatoms.rows.code_cache import FileCodes, MemoryCodes
-from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.out_of_core import FileCodes, MemoryCodes, StoreRows
 from bitatoms.rows.passes import PassResult
-from bitatoms.rows.store import StoreRows, check_memory
+from bitatoms.rows.source import MemoryRows
+from bitatoms.rows.store import check_memory
 from bitatoms.rows.subsample import learn
 from bitatoms.validation import as_generator
 from support.sources import assert_same, assert_same_counts, learned, params_for, write_store

@@ -13,9 +13,6 @@ from bitatoms.bits import BitMatrix
 from bitatoms.io.errors import FileError
 from bitatoms.model.result import Round
 from bitatoms.rows.checkpoint import Checkpoint
-from bitatoms.rows.checkpoint_steps import StepFiles
-from bitatoms.search.journal import BestState, StepRecord, random_state
-from bitatoms.search.monitor import CostedState
 from support.checkpoints import assert_equal, assert_raises, call_of, states, unfinished_fit
 from support.faults import FaultAtChunk, ctrl_c_when
 from support.plans import use_small_budget
@@ -67,26 +64,27 @@ PCG = json.loads(json.dumps(np.random.default_rng(0).bit_generator.state))
 MT = {"bit_generator": "MT19937", "state": {"key": [1] * 624, "pos": 10**9}}
 CORRUPT = [
     ({"/version": 99, "/bitatoms": "9.0"}, "written by bitatoms 9.0, which is newer"),
+    ({"/version": 1}, "written by an older version of bitatoms, whose fits cannot be resumed"),
     ({"/format": "bitatoms model"}, "not a checkpoint, but a model"),
-    ({"bitatoms": None}, "not a checkpoint; its arrays are order 0 atoms"),
+    ({"bitatoms": None}, "not a checkpoint; its arrays are spec 0 atoms"),
     ({"bitatoms": np.zeros(4, np.uint8)}, "not a checkpoint: its metadata is corrupt"),
-    ({"/state/orders": []}, "corrupt checkpoint"),
+    ({"/state/specs": []}, "corrupt checkpoint"),
     ({"/state/algebra": "or"}, "its algebra is not that of its passes"),
     ({"/state/finished": "yes"}, "corrupt checkpoint"),
     ({"/state/best": 2}, "pass 2 cannot be the best of 1"),
-    ({"/state/finished": True, "/state/best": 0, "/state/orders": []}, "corrupt checkpoint"),
-    ({"/state/partial": {"next_row": 1001, "counts": {}}}, "its next_row is 1001"),
+    ({"/state/finished": True, "/state/best": 0, "/state/specs": []}, "corrupt checkpoint"),
+    ({"/state/next_row": 1001}, "its next_row is 1001"),
     ({"/state/history_fields": ["what"]}, "corrupt checkpoint"),
-    ({"/state/orders/0/coder": "best"}, "its order 0 is invalid"),
-    ({"order 1 atoms": np.zeros((3, 2), np.uint64)}, "40 columns take 1 words per row"),
-    ({"order 1 atoms": np.full((3, 1), 1 << 40, np.uint64)}, "ones past column 40"),
-    ({"order 0 bias": np.zeros((2, 1), np.uint64)}, "its order 0 is invalid"),
-    ({"order 1 kept": np.array([0, 2, 5])}, "its order 1 kept has values out of range"),
-    ({"order 1 kept": np.array([0, 2, 2])}, "its order 1 is invalid"),
-    ({"/state/orders/0/goes_on": True, "order 0 kept": np.arange(5)}, "its order 0 kept has values out of range"),
-    ({"order 0 remembered": np.full((4, 1), 1 << 5, np.uint64)}, "ones past column 5"),
-    ({"order 0 bit prices": np.zeros(40, np.int32)}, "has values out of range"),
-    ({"order 0 use prices": np.zeros(5, np.int32)}, "its order 0 use prices has shape (5,)"),
+    ({"/state/specs/0/coder": "best"}, "its spec 0 is invalid"),
+    ({"spec 1 atoms": np.zeros((3, 2), np.uint64)}, "40 columns take 1 words per row"),
+    ({"spec 1 atoms": np.full((3, 1), 1 << 40, np.uint64)}, "ones past column 40"),
+    ({"spec 0 bias": np.zeros((2, 1), np.uint64)}, "its spec 0 is invalid"),
+    ({"spec 1 kept": np.array([0, 2, 5])}, "its spec 1 kept has values out of range"),
+    ({"spec 1 kept": np.array([0, 2, 2])}, "its spec 1 is invalid"),
+    ({"spec 0 kept": np.arange(5)}, "its spec 0 kept has values out of range"),
+    ({"spec 0 remembered": np.full((4, 1), 1 << 5, np.uint64)}, "ones past column 5"),
+    ({"spec 0 bit prices": np.zeros(40, np.int32)}, "has values out of range"),
+    ({"spec 0 use prices": np.zeros(5, np.int32)}, "its spec 0 use prices has shape (5,)"),
     ({"counts free": np.zeros((3, 40), np.uint8)}, "has shape (3, 40) and type uint8"),
     ({"counts wrong": np.full(40, 1001)}, "its counts wrong has values out of range"),
     ({"partial uses": np.full(3, -1)}, "its partial uses has values out of range"),
@@ -187,7 +185,7 @@ def test_a_search_ended_by_its_time_is_resumed(written_at_once, tmp_path):
 STATE = "/steps/0/states/0"
 CORRUPT_STEPS = [
     ({"/version": 99, "/bitatoms": "9.0"}, "written by bitatoms 9.0, which is newer"),
-    ({"/version": 1}, "written by a version whose searches cannot be resumed"),
+    ({"/version": 1}, "written by an older version of bitatoms, whose fits cannot be resumed"),
     ({"/format": "bitatoms model"}, "not a search steps, but a model"),
     ({"/fit": "b"}, "this file belongs to another fit"),
     ({"/steps": [{}]}, "corrupt checkpoint"),

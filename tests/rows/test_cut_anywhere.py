@@ -21,14 +21,14 @@ import bitatoms as ba
 import naive
 from bitatoms.api import with_columns_of
 from bitatoms.bits import BitMatrix
-from bitatoms.online.stream import StreamLearner
-from bitatoms.online.tuning import StreamTuning
+from bitatoms.online.stream import StreamLearner, StreamTuning
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.dask import DaskRows
-from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.out_of_core import StoreRows
 from bitatoms.rows.passes import PassResult, with_codes
-from bitatoms.rows.store import Store, StoreRows
+from bitatoms.rows.source import MemoryRows
+from bitatoms.rows.store import Store
 from bitatoms.rows.subsample import learn
 from bitatoms.sparse_bits import SparseBits
 from bitatoms.table import Header

@@ -21,9 +21,9 @@ from bitatoms.engine.pass_spec import PassSpec
 from bitatoms.errors import InputWarning
 from bitatoms.model.model import Model
 from bitatoms.parallel import OutOfTime, Workers
-from bitatoms.rows import dask_partitions
+from bitatoms.rows import dask_transform
 from bitatoms.rows.dask import DaskRows
-from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.source import MemoryRows
 from bitatoms.rows.subsample import learn
 from bitatoms.sparse_bits import SparseBits
 from bitatoms.validation import as_generator
@@ -148,7 +148,7 @@ def test_missing_values_are_unknown_cells_whatever_the_partitions(kind):
     assert len(fingerprints) == 1
     others = expected.filled(), expected.with_unknown(expected.unknown ^ BitMatrix.from_dense(np.eye(N, M, dtype=bool)))
     for other in others:
-        hashed = dask_partitions.hash_positions(other, 0)
+        hashed = dask_transform.hash_positions(other, 0)
         assert f"all rows:{hashed.astype('>u8').tobytes().hex()}" not in fingerprints
 
 
@@ -238,8 +238,8 @@ def test_columns_of_data_frames_are_matched_by_name():
     learned = replace(model(), columns=tuple(names))
     frame = pandas.DataFrame(X, columns=names)[names[::-1]]
     table = dd.from_pandas(frame.assign(**{"item 0": frame["item 0"].astype(bool)}), npartitions=3)
-    assert dask_partitions.column_names(table) == tuple(names[::-1])
-    assert dask_partitions.column_names(PARTITIONS["one"]) is None
+    assert dask_transform.column_names(table) == tuple(names[::-1])
+    assert dask_transform.column_names(PARTITIONS["one"]) is None
     assert DaskRows(table).take(np.arange(N)) == BitMatrix.from_dense(X[:, ::-1])
     table = table.assign(day="monday")
     with pytest.warns(InputWarning, match="X: ignored 1 column that the model was not fitted on: 'day'"):

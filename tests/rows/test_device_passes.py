@@ -17,7 +17,7 @@ from bitatoms.kernels.gpu.device import DeviceMemoryError
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.rows.budget import MemoryBudget, chunk_rows
-from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.source import MemoryRows
 from bitatoms.sparse_bits import SparseBits
 from support.blocks import bits_of, priced_rule
 from support.devices import FOUND

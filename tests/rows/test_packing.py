@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import zarr
 
 import bitatoms as ba
-from bitatoms.rows.packing import pack
+from bitatoms.rows.store import pack
 from bitatoms.table import Header
 from support.strategies import random_bits
 
@@ -48,7 +48,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_pack_of_tables_in_memory(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr("bitatoms.rows.packing.CHUNK_BITS", 9 * 7)
+    monkeypatch.setattr("bitatoms.rows.store.CHUNK_BITS", 9 * 7)
     source, expected = SOURCES[kind]
     store = pack(source, tmp_path / "x.zarr")
     assert ba.read(store.path) == expected
@@ -219,4 +219,4 @@ def test_a_sparse_table_is_never_packed(tmp_path, monkeypatch):
         assert ba.read(store.path).data == expected.data
     for source in (path, stores[0].path):
         store = pack(source, tmp_path / "turned.zarr", max_memory="48 MiB", transpose=True)
-        assert ba.read(store.path).data == expected.data.transpose()
+        assert ba.read(store.path).data == expected.data.T

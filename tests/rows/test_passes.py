@@ -10,14 +10,14 @@ import pytest
 import bitatoms as ba
 import naive
 from bitatoms.bits import BitMatrix, stack_rows
-from bitatoms.model.side_by_side import Part, side_by_side
+from bitatoms.model.join_columns import Part, join_columns
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.dask import DaskRows
-from bitatoms.rows.dask_partitions import hash_positions
-from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.dask_transform import hash_positions
+from bitatoms.rows.out_of_core import StoreRows
 from bitatoms.rows.passes import initial_state, run_passes
-from bitatoms.rows.store import StoreRows
+from bitatoms.rows.source import MemoryRows
 from bitatoms.sparse_bits import SparseBits, packed
 from support.checkpoints import N_ROWS, call_of
 from support.sources import assert_same, assert_same_counts, learned, params_for
@@ -55,7 +55,7 @@ def test_passes_by_groups_of_atoms_improve_the_model_of_a_sample_wherever_the_ro
     side = [ba.factorize(part[:60], 4, algebra=algebra, max_iter=1, random_state=0) for part in parts]
     columns = np.split(np.arange(93), 3)
     rest = ba.factorize(X[:60, 93:], algebra=algebra, random_state=0)
-    sample = side_by_side([*map(Part, columns, side), Part(np.arange(93, 98), rest)], 60, 98)
+    sample = join_columns([*map(Part, columns, side), Part(np.arange(93, 98), rest)], 60, 98)
     start = initial_state(replace(sample, atoms=SparseBits.from_bits(packed(sample.atoms))), params)
     assert len(start.specs[0].groups) >= 3
     bits, store = BitMatrix.from_dense(X), ba.pack(X, tmp_path / "rows.zarr")
@@ -76,26 +76,24 @@ def test_passes_by_groups_of_atoms_improve_the_model_of_a_sample_wherever_the_ro
     for callbacks, resume in (((after_the_first_pass,), False), ((), True)):
         with Checkpoint(tmp_path / "fit", call_of(98), resume=resume) as checkpoint:
             own, state = replace(params, callbacks=callbacks), checkpoint.load() or start
-            last = run_passes(MemoryRows(bits, Workers()), state, own, journal=checkpoint)
+            last = run_passes(MemoryRows(bits, Workers()), state, own, checkpoint=checkpoint)
     assert_same(last.result, found.result)
 
 
-def test_a_checkpoint_with_votes_on_all_bits_is_resumed_with_votes_on_few(tmp_path, request):
-    """As those written before have them; and one with votes on few bits is read as it was saved."""
+@pytest.mark.usefixtures("few_votes")
+def test_a_checkpoint_with_votes_on_few_bits_is_read_as_it_was_saved(tmp_path):
     X = BitMatrix.from_dense(ba.datasets.planted(N_ROWS, 65, 6, code_density=0.3, noise=0.05, random_state=1).X)
     how = {"n_components": 6, "search_rows": 60, "callbacks": after_the_first_pass}
-    for name in ("all", "few"):
-        if name == "few":
-            request.getfixturevalue("few_votes")
-        with Checkpoint(tmp_path / name, call_of(65), resume=False) as checkpoint:
-            learned(MemoryRows(X, Workers()), checkpoint.random(np.random.default_rng(0)), checkpoint, **how)
-    states = []
-    for name in ("all", "few"):
-        with Checkpoint(tmp_path / name, call_of(65), resume=True) as checkpoint:
-            states.append(checkpoint.load())
-            assert states[-1].specs[0].voted == states[-1].counts.voted is not None
-    assert_same_counts(states[0].counts, states[1].counts)
-    assert states[0].counts.free.shape == (states[0].counts.voted.count(),)
+    saved = []
+    with pytest.MonkeyPatch.context() as patch, Checkpoint(tmp_path, call_of(65), resume=False) as checkpoint:
+        save = checkpoint.save
+        patch.setattr(checkpoint, "save", lambda state: saved.append(state) or save(state))
+        learned(MemoryRows(X, Workers()), checkpoint.random(np.random.default_rng(0)), checkpoint, **how)
+    with Checkpoint(tmp_path, call_of(65), resume=True) as checkpoint:
+        state = checkpoint.load()
+    assert state.specs[0].voted == state.counts.voted is not None
+    assert_same_counts(state.counts, saved[-1].counts)
+    assert state.counts.free.shape == (state.counts.voted.count(),)
 
 
 def test_the_fingerprint_changes_with_any_row(tmp_path):
@@ -178,7 +176,7 @@ def test_the_next_pass_has_only_atoms_that_save_more_bits_than_they_cost(n_featu
     assert found.wrong_bits == 0
     assert (found.saved > 0).tolist() == [kept == 1]
     states, params = States(), params_for()
-    run_passes(MemoryRows(BitMatrix.from_dense(X), Workers()), initial_state(found, params), params, journal=states)
+    run_passes(MemoryRows(BitMatrix.from_dense(X), Workers()), initial_state(found, params), params, checkpoint=states)
     assert [len(spec.atoms) for spec in states[-1].specs] == [1, kept]
 
 

@@ -35,6 +35,7 @@ CALLS = [
     # Single toggles miss codes that the search found: such models remember them.
     {"algebra": "xor", "n_components": "mdl", "coder": "mdl", "unknown": True},
 ]
+COUNTS = ("wrong", "uses", "saved", "ones", "missed", "known", "complete", "lacking", "atom_known")
 AWKWARD = (0, 1, 129, 0, 300, 1, 69, 0)  # rows per partition
 
 
@@ -60,7 +61,7 @@ def learned(model, rows):
     codes = model.transform(rows)
     codes = codes.compute() if hasattr(codes, "compute") else codes
     inner = model.as_model()
-    counts = [getattr(inner, name) for name in ("wrong", "uses", "saved", "ones", "missed", "known")]
+    counts = [getattr(inner, name) for name in COUNTS]
     arrays = [model.components_, model.bias_, codes, *counts]
     return arrays, model.codelength_, model.algebra_, inner.rows_hash, inner.remembered
 
@@ -121,7 +122,7 @@ def test_rows_of_any_source_give_the_same_bits_however_work_is_divided(expected,
     else:
         rows = coded = partitioned(number)
     with chaos(number) as n_jobs, pytest.MonkeyPatch.context() as patch:
-        for module in ("memory", "budget", "dask"):
+        for module in ("source", "budget"):
             patch.setattr(f"bitatoms.rows.{module}.chunk_rows", lambda *_: 64 * (1 + number))
         assert_same(expected, number, estimator(call, n_jobs=n_jobs).fit(rows), coded)
 
@@ -158,7 +159,7 @@ def test_scores_and_codes_of_a_store_equal_those_in_memory(stores, tmp_path, tab
 def test_codes_that_do_not_fit_into_memory_need_an_output(stores, monkeypatch):
     path = stores / "xor-700.zarr"
     model = estimator(CALLS[0]).fit(path)
-    monkeypatch.setattr("bitatoms.estimators.dictionary_learning.dense_bytes", lambda *_: 10**12)
+    monkeypatch.setattr("bitatoms.estimators.model_estimator.dense_bytes", lambda *_: 10**12)
     with pytest.raises(ValueError, match=r'pass output="codes\.zarr"'):
         model.transform(path)
     with pytest.raises(ValueError, match="output= is for packed stores"):

@@ -8,7 +8,14 @@ import pytest
 import bitatoms as ba
 from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
-from bitatoms.rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples, soft_codes
+from bitatoms.rows.store_transform import (
+    code_chunks,
+    collect_codes,
+    dense_bytes,
+    score_samples,
+    soft_codes,
+    write_code_store,
+)
 from support.sources import write_store
 
 
@@ -18,10 +25,10 @@ def test_codes_and_scores_equal_those_in_memory(tmp_path, any_bits, row_names, a
     scores, soft = -model.row_bits(block.data(), codes, Workers()), model.soft_codes(any_bits, codes, Workers())
     named = write_store(tmp_path / "named.zarr", any_bits, row_names, chunk_bytes=500)
     for store, workers in ((any_stores[0], Workers(2)), (any_stores[1], Workers(2, 192)), (named, Workers(1, 448))):
-        assert codes_in_memory(store, model, workers) == codes
+        assert collect_codes(store, code_chunks(store, model, workers), model) == codes
         np.testing.assert_array_equal(score_samples(store, model, workers), scores)
         np.testing.assert_array_equal(soft_codes(store, model, workers), soft)
-        written = code_store(store, model, tmp_path / "codes.zarr", workers)
+        written = write_code_store(store, code_chunks(store, model, workers), model, tmp_path / "codes.zarr")
         assert ba.read(written.path) == ba.Table(codes, row_names if store is named else None, model.atom_names)
         assert dense_bytes(store, model) == codes.to_dense().nbytes
 
@@ -47,7 +54,7 @@ def test_soft_codes_that_do_not_fit_into_memory_are_reported(any_stores, model):
 def test_codes_do_not_overwrite_their_rows(tmp_path, bits, model):
     store = write_store(tmp_path / "x.zarr", bits)
     with pytest.raises(ba.FileError, match="choose another name for the codes"):
-        code_store(store, model, tmp_path / "x.zarr", Workers())
+        write_code_store(store, code_chunks(store, model, Workers()), model, tmp_path / "x.zarr")
     assert ba.read(store.path) == ba.Table(bits)
 
 
@@ -60,11 +67,11 @@ def test_columns_of_stores_and_frames_are_matched_by_name_and_absent_ones_may_be
     scores = -model.row_bits(block.data(), block.codes(), Workers())
     store = ba.pack(given, tmp_path / "rows.zarr")
     with pytest.warns(InputWarning, match=r"rows\.zarr: 3 absent columns are unknown: 'item 0', 'item 1', 'item 2'"):
-        assert codes_in_memory(store, model, Workers(2, 64), None, "unknown") == block.codes()
+        assert collect_codes(store, code_chunks(store, model, Workers(2, 64), None, "unknown"), model) == block.codes()
     with pytest.warns(InputWarning, match="3 absent columns are unknown"):
         np.testing.assert_array_equal(score_samples(store, model, Workers(2, 64), None, "unknown"), scores)
     with pytest.raises(ValueError, match=r"rows\.zarr lacks .*: 'item 0', 'item 1', 'item 2'"):
-        codes_in_memory(store, model, Workers())
+        code_chunks(store, model, Workers())
     frames = pytest.importorskip("dask.dataframe")
     frame = frames.from_pandas(given.to_pandas(), npartitions=3)
     from bitatoms import dask as on_dask

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize, pack
+from bitatoms.base import SearchLimitWarning
 from bitatoms.datasets import planted
 from bitatoms.engine.objective import Objective
 from bitatoms.errors import InputWarning
-from bitatoms.estimators.dictionary_learning import SearchLimitWarning
 from bitatoms.parallel import Workers
 from bitatoms.rows.budget import MemoryLimitError
-from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.source import MemoryRows
 from bitatoms.rows.subsample import default_search_rows, learn
 from support.clock import WorkClock, allowed
 from support.contexts import assert_held_out, context_of_search
@@ -87,7 +87,7 @@ def test_time_limits_are_kept_by_passes(monkeypatch, tmp_path, n_components, in_
     X = SETS["xor"].X
     rows = pack(X, tmp_path / "rows.zarr") if in_store else X
     monkeypatch.setattr("bitatoms.rows.budget.chunk_rows", lambda *_: 64)
-    monkeypatch.setattr("bitatoms.rows.memory.chunk_rows", lambda *_: 64)
+    monkeypatch.setattr("bitatoms.rows.source.chunk_rows", lambda *_: 64)
     clock = WorkClock(monkeypatch)
     model = BinaryDictionaryLearning(n_components, search_rows=300, max_time=max_time, random_state=0)
     with warnings.catch_warnings(record=True) as caught:
@@ -101,7 +101,7 @@ def test_time_limits_are_kept_by_passes(monkeypatch, tmp_path, n_components, in_
 
 
 def test_a_share_of_the_time_is_left_to_passes(monkeypatch):
-    monkeypatch.setattr("bitatoms.rows.memory.chunk_rows", lambda *_: 256)
+    monkeypatch.setattr("bitatoms.rows.source.chunk_rows", lambda *_: 256)
     WorkClock(monkeypatch)
     found = BinaryDictionaryLearning(search="anytime", search_rows=300, max_time=60, random_state=0).fit(SETS["xor"].X)
     assert (found.as_model().ended, found.as_model().n_samples) == ("max_time", 2000)

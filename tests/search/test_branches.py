@@ -1,7 +1,8 @@
 """Steps that are made at once: the result is that of making one after the other, whatever ends the search."""
 
 import threading
-from dataclasses import replace
+from collections import deque
+from operator import call
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from bitatoms.engine.block import Change
 from bitatoms.engine.objective import Objective
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.search import branches
-from bitatoms.search.branches import Branches, at_once, places
-from bitatoms.search.monitor import CostedState, StoppingRule
+from bitatoms.search.branches import at_once
+from bitatoms.search.monitor import StoppingRule
 from bitatoms.search.rounds import MdlSearch
+from bitatoms.search.states import State
 from support.chaos import chaos
 from support.contexts import search_context
 from support.results import assert_same_search
@@ -82,32 +84,35 @@ def search(X):
 
 
 def state(cost):
-    return CostedState(cost, BitMatrix.zeros(0, M), BitMatrix.zeros(N, 0), BitMatrix.zeros(1, M))
+    factors = BitMatrix.zeros(0, M), BitMatrix.zeros(N, 0), BitMatrix.zeros(1, M)
+    return State(cost, *factors, np.zeros(M, np.int64), ba.Codelength(0, 0, 0))
 
 
 @pytest.mark.parametrize("n_threads", THREADS)
-def test_repeated_steps_start_from_the_best_state_so_far(search, n_threads):
+def test_perturbations_start_from_the_best_state_so_far(search, n_threads, monkeypatch):
     """Steps 2 and 5 gain: all after them start from what they found."""
     made = search(n_threads)
-    first = {random_of(place.seed): number for number, place in enumerate(places(search(1).context, 7))}
+    first = {random_of(seed): number for number, seed in enumerate(search(1).seeds(7))}
     begun = []
 
-    def make(own, before):
+    def perturb(own, state):
         number = first[own.random.integers(2**62)]
-        begun.append((number, before.cost))
-        return state(before.cost - 1 if number in (2, 5) else before.cost + number)
+        begun.append((number, state.cost))
+        return [state._replace(cost=state.cost - 1 if number in (2, 5) else state.cost + number)]
 
-    assert made.repeated(make, state(100), 7).cost == 98
+    monkeypatch.setattr(MdlSearch, "perturb", perturb)
+    assert made.perturb_often(state(100), 7).cost == 98
     expected = {(0, 100), (1, 100), (2, 100), (3, 99), (4, 99), (5, 99), (6, 98)}
     assert expected <= set(begun)
     if n_threads == 1:
         assert begun == sorted(expected)
 
 
-def test_a_step_that_gains_nothing_leaves_the_state(search):
+def test_a_perturbation_that_gains_nothing_leaves_the_state(search, monkeypatch):
     first = state(100)
+    monkeypatch.setattr(MdlSearch, "perturb", lambda own, state: [state._replace(cost=state.cost)])
     for n_threads in THREADS:
-        assert search(n_threads).repeated(lambda own, before: state(before.cost), first, 3) is first
+        assert search(n_threads).perturb_often(first, 3) is first
 
 
 def random_of(seed):
@@ -133,8 +138,8 @@ def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X
         raise error
 
     makes = [good, fails] if n_threads == 1 else [fails, good]
-    with pytest.raises(error):
-        made.steps(makes)
+    with pytest.raises(error), made.steps(makes) as steps:
+        deque(map(call, steps))
     assert made.context.monitor.best.atoms.n_rows == 4
 
 
@@ -146,20 +151,11 @@ def test_steps_after_one_that_ends_the_search_return_nothing(search):
             own.record(own.context.block(BitMatrix.zeros(0, M)), Change(), "start")
             return [state(1)]
 
-        assert [len(states) for states in made.steps([one] * 4)] == [1, 1, 0, 0]
+        with made.steps([one] * 4) as steps:
+            assert [len(step()) for step in steps] == [1, 1, 0, 0]
         assert len(made.context.monitor.history) == 2
 
 
-def test_steps_of_small_tables_and_steps_that_are_kept_are_made_one_after_the_other(monkeypatch):
+def test_steps_of_small_tables_and_those_in_series_are_made_one_after_the_other(monkeypatch):
     monkeypatch.setattr(branches, "_MIN_CELLS", 10)
-    assert [at_once(9, False), at_once(10, False), at_once(9, True), at_once(10, True)] == [1, None, 1, 1]
-
-
-def test_with_a_journal_branches_are_made_one_after_the_other(search):
-    made = search(5)
-    context, running = made.context, []
-    journal = type(context.journal)(object(), "name", context)
-    makes = [lambda branch: running.append(threading.get_ident()) or [state(1)]] * 4
-    steps = Branches(replace(context, journal=journal), made.stopping, places(context, 4), makes)
-    assert len([*steps.run()]) == 4
-    assert set(running) == {threading.get_ident()}
+    assert [at_once(9), at_once(10), at_once(9, True), at_once(10, True)] == [1, None, 1, 1]

@@ -5,10 +5,12 @@ import pytest
 
 import naive
 from bitatoms import BitMatrix, factorize
+from bitatoms.engine.codelength import Codelength
 from bitatoms.parallel import Workers
-from bitatoms.search.exchange import ExchangeSearch, Population, state_of, thin_to, united
-from bitatoms.search.monitor import CostedState, StoppingRule
+from bitatoms.search.exchange import ExchangeSearch, state_of, thin_to, united
+from bitatoms.search.monitor import StoppingRule
 from bitatoms.search.params import resolve
+from bitatoms.search.states import Population, State
 from support.blocks import assert_consistent, factors
 from support.contexts import search_context
 from support.optimum import fewest_wrong
@@ -63,7 +65,8 @@ def test_one_state_has_no_children(search):
 
 def state_of_cost(cost, seed=None, order=(0, 1, 2)):
     atoms = random_bits(cost if seed is None else seed, 3, 20, 0.5)[list(order)]
-    return CostedState(cost, BitMatrix.from_dense(atoms), BitMatrix.zeros(4, 3), BitMatrix.zeros(1, 20))
+    factors = BitMatrix.from_dense(atoms), BitMatrix.zeros(4, 3), BitMatrix.zeros(1, 20)
+    return State(cost, *factors, np.zeros(20, np.int64), Codelength(0, 0, 0))
 
 
 def test_the_best_different_states_are_kept_in_order():

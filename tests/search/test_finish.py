@@ -28,7 +28,7 @@ def found_by_toggles(by_codelength=True, **limits):
     context = context_of(made.X, by_codelength, **limits)
     block, objective = context.block(BitMatrix.from_dense(made.atoms)), context.objective
     code(block, objective.rule(block, flat=True))
-    context.monitor.record(block, code(block, objective.rule(block)), 1, "code")
+    context.monitor.record(block, code(block, objective.rule(block)), 1, "sweep")
     return context, SearchResult(block, CONVERGED)
 
 
@@ -39,7 +39,7 @@ def test_it_leaves_the_local_optima_of_toggles(by_codelength):
     block, ended = finish(context, found, "beam")
     assert ended == CONVERGED
     assert context.objective.cost(block) == context.monitor.best_cost < 0.9 * before
-    assert {row.move for row in context.monitor.history} - {"drop"} == {"code", "finish"}
+    assert {row.move for row in context.monitor.history} - {"drop"} == {"sweep", "finish"}
 
 
 def test_it_begins_with_the_best_state_not_the_last():
@@ -58,7 +58,7 @@ def test_some_searches_end_without_it(why):
     elif why == "left out":
         context = replace(context, plan=replace(context.plan, left_out=frozenset({"finish"})))
     assert finish(context, found, "mdl" if why == "another coder" else "beam") is found
-    assert [row.move for row in context.monitor.history] == ["code"]
+    assert [row.move for row in context.monitor.history] == ["sweep"]
 
 
 def test_hard_rows_are_coded_also_if_a_sample_of_many_rows_gains_nothing():
@@ -70,7 +70,7 @@ def test_hard_rows_are_coded_also_if_a_sample_of_many_rows_gains_nothing():
     codes[hard] = 0
     context = context_of(made.X)
     block = context.block(BitMatrix.from_dense(made.atoms), BitMatrix.from_dense(codes))
-    context.monitor.record(block, Change(), 1, "code")
+    context.monitor.record(block, Change(), 1, "sweep")
     found = finish(context, SearchResult(block, CONVERGED), "beam").block.codes().to_dense()
     assert (found == made.codes).all(axis=1)[hard].sum() >= 6  # of 9
-    assert [row.move for row in context.monitor.history] == ["code", "finish"]  # hard rows only
+    assert [row.move for row in context.monitor.history] == ["sweep", "finish"]  # hard rows only

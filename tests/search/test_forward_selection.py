@@ -16,9 +16,8 @@ from bitatoms.engine.block import Block
 from bitatoms.engine.coding import coding_rule
 from bitatoms.parallel import Workers
 from bitatoms.search import paper as module
-from bitatoms.search.journal import Loop, Progress
 from bitatoms.search.monitor import SearchMonitor
-from bitatoms.search.paper import LearningMethod, SelectionLimits, forward_selection
+from bitatoms.search.paper import LearningMethod, forward_selection
 from support.strategies import SEEDS, matrices, random_bits
 
 factorize = partial(bitatoms.factorize, search="paper")
@@ -47,7 +46,7 @@ def select(X, n_start, how, limits, seed, max_atoms=None):
     monitor = Recorder(by_codelength=True)
     method = LearningMethod(coder, update, coding_rule(coder, algebra, max_atoms), 1000)
     block = Block(data, data[:n_start], None, algebra == "or", Workers())
-    ended = forward_selection(block, method, limits, monitor, np.random.default_rng(seed))
+    ended = forward_selection(block, method, *limits, monitor, np.random.default_rng(seed))
     return monitor, ended
 
 
@@ -77,7 +76,7 @@ def nothing_left(X, atoms, codes, algebra, max_atoms):
     SEEDS,
 )
 def test_every_round_matches_the_oracle_and_the_best_is_kept(X, n_start, how, patience, max_atoms, seed):
-    monitor, ended = select(X, n_start, how, SelectionLimits(patience, 8), seed, max_atoms)
+    monitor, ended = select(X, n_start, how, (patience, 8), seed, max_atoms)
     assert ended == "converged"
     assert max_atoms is None or all((codes.sum(axis=1) <= max_atoms).all() for _, codes in monitor.kept)
     for row, (atoms, codes) in zip(monitor.history, monitor.kept, strict=True):
@@ -109,15 +108,8 @@ def test_a_round_that_is_as_short_as_the_shortest_is_a_failure(monkeypatch):
     monkeypatch.setattr(module, "learn", learn)
     monkeypatch.setattr(module, "append_rank_one", lambda *block: True)
     block, method = SimpleNamespace(n_atoms=0), SimpleNamespace(rule=None)
-    forward_selection(block, method, SelectionLimits(2, None), monitor, None)
+    forward_selection(block, method, 2, None, monitor, None)
     assert [row.bits for row in monitor.history] == [9, 8, 7, 7, 7]
-
-
-@pytest.mark.parametrize(("is_cut", "ended"), [(0, "converged"), (1, "max_iter")])
-def test_a_resumed_selection_knows_whether_an_earlier_round_was_cut_off(is_cut, ended):
-    monitor, block, method = SearchMonitor(by_codelength=True), SimpleNamespace(n_atoms=3), None
-    resumed = Loop(Progress([], (1, is_cut)))
-    assert forward_selection(block, method, SelectionLimits(1, None), monitor, None, resumed) == ended
 
 
 @pytest.fixture(scope="module")

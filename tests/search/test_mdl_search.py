@@ -45,10 +45,10 @@ def test_the_moves_for_the_shortest_codelength(table, algebra, search):
     wrong = np.minimum(table.sum(axis=0), len(table) - table.sum(axis=0)).sum()
     assert (nothing.atoms, nothing.bits, nothing.wrong_bits) == (0, bits_of_bias_alone(table), wrong)
     assert moves.index("no model") < moves.index("start")
-    assert {"first code", "grow", "code", "recode", "drop", "boil down"} <= set(moves)
-    assert ("basis" in moves) == (algebra == "xor")
-    assert ("shake" in moves) == (search == "thorough")
-    assert ("beam" in moves) >= (search == "thorough")
+    assert {"flat sweep", "grow", "sweep", "fresh sweep", "drop", "thin out"} <= set(moves)
+    assert ("change basis" in moves) == (algebra == "xor")
+    assert ("perturb" in moves) == (search == "thorough")
+    assert ("beam sweep" in moves) >= (search == "thorough")
     assert not {"trial", "exact"} & set(moves)
 
 

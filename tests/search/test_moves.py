@@ -15,7 +15,7 @@ from bitatoms.parallel import Workers
 from bitatoms.search.finish import best_result
 from bitatoms.search.moves import drop as drop_module
 from bitatoms.search.moves.basis import change_basis
-from bitatoms.search.moves.drop import AtomRemoval, drop_useless, eliminate, prune, savings, shrink
+from bitatoms.search.moves.drop import AtomRemoval, drop, drop_useless, keep_best, savings
 from bitatoms.search.moves.grow import ORDINARY, SPARSE, Seeds, _seeds, grow
 from bitatoms.search.moves.merge import merge
 from bitatoms.search.moves.sweep import (
@@ -50,6 +50,17 @@ def state(problem, objective, workers, bias_seed=None):
     tables = (bits_of(table) for table in (X, atoms, within(codes, objective.max_atoms)))
     block = Block(*tables, objective.algebra == "or", workers, None if bias is None else BitMatrix.from_dense(bias))
     return block, X if bias is None else X ^ bias
+
+
+def prune(block, objective, min_atoms=0):
+    """Drop atoms that save nothing, and return how many."""
+    return drop(block, objective, np.flatnonzero(savings(block, objective) <= 0), block.n_atoms - min_atoms)
+
+
+def eliminate(block, objective, min_atoms=0):
+    """Drop every atom without which the cost is lower, trying the one that saves least first; return how many."""
+    order = np.argsort(savings(block, objective), kind="stable")
+    return drop(block, objective, order, block.n_atoms - min_atoms)
 
 
 def settled_cost_of(X, atoms, codes, objective, bias):
@@ -101,11 +112,11 @@ def test_savings_are_the_increase_in_cost_without_each_atom(problem, objective, 
 
 @settings(max_examples=30)
 @given(FILLED, UNLIMITED_OBJECTIVES, WORKERS, BIASES, st.sampled_from((prune, eliminate)), st.integers(0, 3))
-def test_dropping_atoms_that_do_not_pay_never_raises_the_cost(problem, objective, workers, bias, drop, least):
+def test_dropping_atoms_that_do_not_pay_never_raises_the_cost(problem, objective, workers, bias, move, least):
     block, X = state(problem, objective, workers, bias)
     atoms, _ = factors(block)
     before = cost_less_bias(block, objective)
-    n_dropped = drop(block, objective, least)
+    n_dropped = move(block, objective, least)
     left, codes = factors(block)
     assert_consistent(block, X, objective.algebra)
     assert_within(block, objective)
@@ -113,7 +124,7 @@ def test_dropping_atoms_that_do_not_pay_never_raises_the_cost(problem, objective
     rest = iter(atoms.tolist())
     assert all(atom in rest for atom in left.tolist())  # those left are as they were, in order
     assert cost_less_bias(block, objective) <= before
-    if drop is prune and least == 0 and objective.by_codelength:
+    if move is prune and least == 0 and objective.by_codelength:
         while prune(block, objective):  # rows of a dropped atom, coded again, may leave others
             pass
         assert (block.uses() > 0).all()
@@ -122,14 +133,18 @@ def test_dropping_atoms_that_do_not_pay_never_raises_the_cost(problem, objective
 
 
 @settings(max_examples=30)
-@given(FILLED, OBJECTIVES, WORKERS, BIASES, st.integers(0, 6))
-def test_shrinking_leaves_at_most_max_atoms(problem, objective, workers, bias, most):
+@given(FILLED, OBJECTIVES, WORKERS, BIASES, st.integers(0, 6), st.sampled_from(("any cost", "same codes")))
+def test_the_best_atoms_are_kept(problem, objective, workers, bias, most, criterion):
     block, X = state(problem, objective, workers, bias)
-    n_atoms = block.n_atoms
-    n_dropped = shrink(block, objective, most)
+    (atoms, codes), order = factors(block), np.argsort(savings(block, objective), kind="stable")
+    n_dropped = keep_best(block, objective, most, criterion)
     assert_consistent(block, X, objective.algebra)
     assert_within(block, objective)
-    assert block.n_atoms == n_atoms - n_dropped == min(n_atoms, most)
+    assert n_dropped == max(0, len(atoms) - most)
+    kept = np.sort(order[n_dropped:])
+    np.testing.assert_array_equal(factors(block)[0], atoms[kept])
+    if criterion == "same codes":
+        np.testing.assert_array_equal(factors(block)[1], codes[:, kept])
 
 
 def dropped_one_by_one(block, objective):
@@ -170,10 +185,10 @@ def test_the_atoms_dropped_are_those_of_trials_one_by_one(problem, objective, at
 def test_an_atom_that_saves_as_many_bits_as_it_costs_is_dropped(algebra):
     atoms, codes, objective = np.eye(1, 24, dtype=np.uint8), np.zeros((64, 1), np.uint8), Objective(True, algebra)
     atoms[0, 1] = codes[:4] = 1
-    for drop in (prune, eliminate):
+    for move in (prune, eliminate):
         block, _ = state((codes @ atoms, atoms, codes), objective, Workers())
         assert savings(block, objective).tolist() == [0]
-        assert drop(block, objective) == 1
+        assert move(block, objective) == 1
 
 
 def pair_moves(X, atoms, codes):

@@ -11,7 +11,7 @@ from bitatoms import BitMatrix
 from bitatoms.engine.objective import Objective
 from bitatoms.parallel import Workers
 from bitatoms.search import rounds
-from bitatoms.search.context import HoldOut, split_rows
+from bitatoms.search.context import HoldOut, SearchContext, split_rows
 from bitatoms.search.plan import PLANS
 from bitatoms.search.rounds import MdlSearch
 from support.blocks import block_of
@@ -45,9 +45,11 @@ def test_atoms_that_save_nothing_on_held_out_rows_are_dropped(algebra, fewest, n
     atoms = np.kron(np.eye(3, dtype=np.uint8), np.ones((1, 20), np.uint8))
     codes = random_bits(0, 400, 3, 0.3)
     rows = BitMatrix.from_dense(random_bits(1, 100, 1, 0.3) @ atoms[1:2])  # they use the second atom only
-    search = search_of(codes @ atoms, algebra, HoldOut(rows, 1000, Workers()), fewest=fewest)
+    tuning = replace(PLANS["fast"].mdl, min_holdout_rows=1)
+    search = search_of(codes @ atoms, algebra, HoldOut(rows, 1000, Workers()), fewest=fewest, mdl=tuning)
     block = search.context.block(BitMatrix.from_dense(atoms), BitMatrix.from_dense(codes))
-    assert search.drop_overfitted(block, search.holdout) == n_dropped
+    search.drop(block, every=True)
+    assert [row.move for row in search.context.monitor.history] == ["drop"] * bool(n_dropped)
     kept = [1] if n_dropped == 2 else [1, 2] if n_dropped else [0, 1, 2]
     np.testing.assert_array_equal(block.atoms().to_dense(), atoms[kept])
 
@@ -77,11 +79,11 @@ def test_regrowing_finds_what_other_atoms_hide(algebra):
     codes = np.zeros((300, 1), np.uint8)
     codes[:40] = 1
     block = search.context.block(BitMatrix.from_dense(wrong), BitMatrix.from_dense(codes))
-    before = search.cost(block)
+    before = search.context.cost(block)
     assert search.regrows
     block = search.regrow(block)
     assert {atom.tobytes() for atom in true} <= {atom.tobytes() for atom in block.atoms().to_dense()}
-    assert search.cost(block) == search.context.monitor.best_cost < before
+    assert search.context.cost(block) == search.context.monitor.best_cost < before
     moves = [row.move for row in search.context.monitor.history]
     assert search.tuning.failed_regrowths < moves.count("regrow") <= search.tuning.max_regrowths
     assert moves[-1] == "go back"
@@ -115,7 +117,9 @@ def test_a_gain_is_at_least_a_share_of_what_is_saved_or_of_what_is_left(best, le
     assert [search.gains(cost, best) for cost in (best - least - 1, best - least)] == [True, False]
 
 
-@pytest.mark.parametrize(("n_pairs", "by_sums", "moves"), [(0, False, []), (2, False, ["basis"]), (0, True, ["basis"])])
+@pytest.mark.parametrize(
+    ("n_pairs", "by_sums", "moves"), [(0, False, []), (2, False, ["change basis"]), (0, True, ["change basis"])]
+)
 def test_sums_of_two_or_of_many_atoms_change_the_basis(n_pairs, by_sums, moves, monkeypatch):
     search = search_of(random_bits(0, 60, 20, 0.4), "xor")
     monkeypatch.setattr(rounds, "change_basis", lambda *block: n_pairs)
@@ -125,13 +129,13 @@ def test_sums_of_two_or_of_many_atoms_change_the_basis(n_pairs, by_sums, moves, 
 
 
 def test_rounds_end_when_several_in_a_row_are_no_better_than_the_best(monkeypatch):
-    search, rounds = search_of(random_bits(0, 60, 20, 0.4), "xor", patience=3, least_gain=0.0, max_rounds=10**6), []
+    search, dropped = search_of(random_bits(0, 60, 20, 0.4), "xor", patience=3, least_gain=0.0, max_rounds=10**6), []
     costs = iter([100, 90, 95, 92, 90, 89, 1])  # of the start, and after each round
-    monkeypatch.setattr(search, "cost", lambda block: next(costs))
-    monkeypatch.setattr(search, "one_round", lambda block, last_of_cycle: rounds.append(last_of_cycle))
+    monkeypatch.setattr(SearchContext, "cost", lambda context, block: next(costs))
+    monkeypatch.setattr(search, "drop", lambda block, every: dropped.append(every))
     search.run_rounds(search.context.block(BitMatrix.zeros(0, 20)))
-    assert len(rounds) == 4
-    assert [number for number, last in enumerate(rounds, 1) if last] == [
+    assert len(dropped) == 4
+    assert [number for number, last in enumerate(dropped, 1) if last] == [
         number for number in range(1, 5) if number % search.tuning.cycle_rounds == 0
     ]
 

@@ -79,13 +79,13 @@ def test_windows_get_enough_time_or_none(monkeypatch):
     search, now = object.__new__(windows.WindowSearch), WorkClock(monkeypatch).now
     search.monitor = SimpleNamespace(started=now, deadline=now + 1000)
     search.workers = Workers(1)
-    all_of_them, seconds = lambda item: True, lambda item, share: share.deadline - now
-    first, *_ = search._map(seconds, range(10**4), all_of_them, 1.0)
-    assert 0.4 < first < 1
-    first, *_ = search._map(seconds, range(10**4), lambda item: item in (0, 99), 1.0)
-    assert first > 400  # the others take no time
+
+    def seconds(n_items):
+        return [*search._map(lambda item, deadline, workers: deadline - now, range(n_items), 1.0)]
+
+    assert 0.4 < seconds(10**4)[0] < 1
+    assert seconds(2)[0] > 400
     search.workers = Workers(2)
-    first, *_ = search._map(seconds, range(10**4), lambda item: item in (0, 99), 1.0)
-    assert first > 900  # both at once
+    assert seconds(2)[0] > 900  # both at once
     search.monitor.deadline = now  # the time is up
-    assert max(search._map(lambda item, share: share.deadline - now, range(5), all_of_them, 1.0)) <= 0
+    assert max(seconds(5)) <= 0

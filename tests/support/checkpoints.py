@@ -14,8 +14,7 @@ from bitatoms.engine.row_state import lanes_of
 from bitatoms.io.errors import FileError
 from bitatoms.kernels.structs import Prices, Rule, covering
 from bitatoms.model.result import Round
-from bitatoms.rows.checkpoint import Checkpoint
-from bitatoms.rows.passes import PassState
+from bitatoms.rows.checkpoint import Checkpoint, PassState
 from bitatoms.rows.source import PartialPass
 from bitatoms.sparse_bits import SparseBits
 from support.strategies import COLUMNS, SEEDS, random_bits

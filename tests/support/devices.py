@@ -27,7 +27,7 @@ def _test_device():
         gpu.find_device()
     except gpu.NoDeviceError as error:
         pytest.skip(str(error), allow_module_level=True)
-    device = gpu.CudaDevice(gpu.import_cupy())
+    device = gpu.Device(gpu.import_cupy())
     device.min_rows = 1
     return device
 

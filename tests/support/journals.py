@@ -1,46 +1,42 @@
-"""A journal in memory, which can kill a search after some of its steps."""
+"""A journal in memory, which can kill a search when it saves its states."""
 
 
 class Killed(BaseException):
-    """The end of a process, of which only the journal is left."""
+    """The end of a process, of which only what it saved is left."""
 
 
-class MemorySteps:
-    """Keeps the steps of a search in memory (a `StepStore`)."""
+class MemoryStates:
+    """Keeps the states of a search in memory (a `StateStore`). Saving is always due."""
 
     def __init__(self):
-        self.records = {}
+        self.saved, self.resumed = {}, {}
         self.n_saved = self.n_loaded = 0
-        self.kill_after = None  # this many steps
+        self.kill_after = None  # this many times that states are saved
 
-    def load(self, name, shape, restore):
-        record = self.records.get(name)
-        if record is not None:
-            assert shape is None or all((len(each.codes), each.atoms.n_cols) == shape for each in record.states)
-            restore(record)
-            self.n_loaded += 1
-        return record
+    def load(self, name, restore):
+        if name not in self.resumed:
+            return None
+        self.n_loaded += 1
+        return restore(self.resumed[name])
 
-    def save(self, name, record):
-        self.records[name] = record
+    def save(self, name, saved, now=False):
+        self.saved[name] = saved()
         self.n_saved += 1
         if self.kill_after is not None:
             self.kill_after -= 1
             if self.kill_after < 0:
                 raise Killed
 
-    def drop(self, prefix):
-        self.records = {name: record for name, record in self.records.items() if not name.startswith(prefix)}
-
-    def is_due(self):
-        return True
+    def restart(self):
+        """Begin another process, which starts from what this one has saved."""
+        self.resumed = dict(self.saved)
 
 
 class MemoryJournal:
     """A `Journal` in memory, of a search and its passes."""
 
     def __init__(self):
-        self.steps, self.state, self.finished = MemorySteps(), None, None
+        self.states, self.state, self.finished = MemoryStates(), None, None
 
     def load(self):
         return self.state

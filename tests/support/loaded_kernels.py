@@ -5,7 +5,7 @@ import numpy as np
 from bitatoms.bits import BitMatrix
 from bitatoms.parallel import Workers
 from bitatoms.rows import dask  # noqa: F401
-from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.source import MemoryRows
 from support.sources import learned
 
 _DATA = BitMatrix.from_dense(np.random.default_rng(0).random((200, 70)) < 0.3)

@@ -16,7 +16,7 @@ def use_budget(patch, nmf_starts=None, **fixed_rank):
 
 
 def use_small_budget(patch, **tuning):
-    """Let all searches make few trials, starts, rounds, iterations and shakes, but each kind of step.
+    """Let all searches make few trials, starts, rounds, iterations and perturbations, but each kind of step.
 
     Atoms to start from are few, but those of the first look are not: their codes take more than one word. ``tuning``
     are constants of searches for the shortest codelength that replace those of this budget.
@@ -42,7 +42,7 @@ def use_small_budget(patch, **tuning):
         }
         mdl = replace(plan.mdl, **small | tuning)
         starts = tuple(min(16, size) for size in plan.starts)
-        plan = replace(plan, starts=starts, patience=1, shakes=min(1, plan.shakes))
+        plan = replace(plan, starts=starts, patience=1, perturbations=min(1, plan.perturbations))
         windows = replace(plan.windows, starts=tuple(min(16, size) for size in plan.windows.starts))
         patch.setitem(PLANS, name, replace(plan, fixed_rank=fixed_rank, mdl=mdl, windows=windows))
 

@@ -33,7 +33,8 @@ def assert_same(one, other) -> None:
     assert one.atoms == other.atoms
     assert one.codelength == other.codelength
     assert one.algebra == other.algebra
-    for name in ("bias", "wrong", "uses", "saved", "ones", "missed", "known", "complete", "rows_hash"):
+    counts = ("bias", "wrong", "uses", "saved", "ones", "missed", "known", "complete", "lacking", "atom_known")
+    for name in (*counts, "rows_hash"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
     assert getattr(one, "remembered", None) == getattr(other, "remembered", None)
 

@@ -111,9 +111,6 @@ class Baseline(TableTransformer):
         -------
         ndarray of shape (n_samples, n_features), uint8
         """
-        check_is_fitted(self, "components_")
-        codes = BitMatrix.from_any(X, name="the code matrix")
-        if codes.n_cols != self.n_components_:
-            raise ValueError(f"the codes have {codes.n_cols} columns, but the model has {self.n_components_} atoms")
+        codes = self._codes_of(X)
         atoms = BitMatrix.from_dense(self.components_)
         return reconstruct(codes, atoms, np.zeros(atoms.n_cols, np.uint8), self.algebra).to_dense()

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..bits import BitMatrix
-from ..engine.complete import complete_atoms
+from ..model.complete_rows import complete_atoms
 from ..search.starts.rank import concepts
 from .baseline import Baseline, Factors
 

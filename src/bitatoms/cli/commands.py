@@ -23,13 +23,14 @@ from ..io.errors import FileError
 from ..io.formats import FORMATS
 from ..io.numbers import check_number_format, write_numbers
 from ..io.patterns import patterns_format, write_patterns
+from ..matching import match_columns
 from ..model.model import Model
 from ..report import write_report
 from ..rows import store_transform
 from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
 from ..rows.weights import WeightedRows, Weights, checked_weights
-from ..table import Header, Picture, Table, listed_names, match_columns
+from ..table import Header, Picture, Table, listed_names
 from . import stores
 from .console import Display, print_json, print_line, print_note, print_result
 from .files import (
@@ -288,7 +289,7 @@ def _learned(
     """Fit the estimator with progress, and yield the model: after Ctrl-C the best so far, if any."""
     # Only this needs scikit-learn, which takes longer to import than many commands take to run.
     from ..estimators import BinaryDictionaryLearning
-    from ..estimators.fit_codes import fit_with_codes
+    from ..estimators.dictionary_learning import fit_with_codes
 
     codes, interrupted = None, False
     with ExitStack() as stack:

@@ -11,11 +11,9 @@ import numpy as np
 from ..bits import BitMatrix
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
-from ..model.genotypes import GenotypeScores
-from ..model.hidden_cells import hidden_genotypes, without_cells
 from ..model.model import Model
 from ..model.similar_rows import SimilarRows, fit_similar_rows
-from ..model.tied_columns import TiedColumns, tied_columns
+from ..model.unknown_cells import GenotypeScores, TiedColumns, hidden_genotypes, tied_columns, without_cells
 from ..parallel import Workers
 from ..table import Names, Table, feature_names
 from ..variants import are_variants

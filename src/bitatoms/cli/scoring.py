@@ -17,13 +17,13 @@ from ..io.errors import FileError
 from ..io.name_lists import join_names
 from ..io.text_lines import open_text_writer
 from ..model.model import Model
-from ..model.recommendation import Recommended, recommend
+from ..model.recommendation import Recommendations, recommend
 from ..model.row_fit import RowFit, ScoredRows, score_rows, worst_rows
 from ..parallel import Workers
 from ..rows import store_transform
 from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
-from ..table import Table, feature_names
+from ..table import Table
 from ..verbosity import escape_name, quote_name
 from .console import Display, print_json, print_line
 from .files import check_json_output, check_writable, load_model, load_model_and_table, open_packed
@@ -41,14 +41,13 @@ def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions,
     """Print or write the most probable items that each row does not have."""
     _check_output(rows, output, display)
     model, table = _opened(rows, display.is_silent)
-    names = np.array([*feature_names(model.columns, range(model.atoms.n_cols)), ""], object)
     found: list[dict[str, Any]] = []
     with _csv_writer(output) as lines:
         if lines is not None:
             lines.writerow(("row", "rank", "item", "probability"))
         start = 0
         for chunk in _recommended(model, table, n, rows.absent, run):
-            named = list(_named_items(chunk, names, _row_names(table, start, start + len(chunk.features))))
+            named = list(_named_items(chunk, _row_names(table, start, start + len(chunk.items))))
             start += len(named)
             if lines is not None:
                 lines.writerows(
@@ -69,7 +68,7 @@ def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions,
         print_line(f"{output_name(output)}: recommendations for {describe_rows(start)}")
 
 
-def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: RunOptions) -> Iterator[Recommended]:
+def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: RunOptions) -> Iterator[Recommendations]:
     """Yield recommendations for the rows of a table, in chunks."""
     if isinstance(table, Store):
         yield from store_transform.recommended_chunks(table, model, n, run.workers(), run.memory_limit, absent)
@@ -79,13 +78,11 @@ def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: R
         yield recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers)
 
 
-def _named_items(
-    chunk: Recommended, names: NDArray[Any], rows: list[Any]
-) -> Iterator[tuple[Any, list[tuple[str, float]]]]:
+def _named_items(chunk: Recommendations, rows: list[Any]) -> Iterator[tuple[Any, list[tuple[str, float]]]]:
     """Yield each row with its items and their probabilities."""
-    for row, features, shares in zip(rows, chunk.features, chunk.probabilities, strict=True):
-        has_item = features >= 0
-        yield row, list(zip(names[features[has_item]].tolist(), shares[has_item].tolist(), strict=True))
+    for row, items, shares in zip(rows, *chunk, strict=True):
+        has_item = ~np.isnan(shares)
+        yield row, list(zip(items[has_item].tolist(), shares[has_item].tolist(), strict=True))
 
 
 def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:

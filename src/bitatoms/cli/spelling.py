@@ -34,6 +34,7 @@ _OPTIONS = {name: param.option for name, param in _DECLARED.items() if param.opt
     name: name for name in ("format", "objective", "output", "threshold", "tile", "groups")
 }
 _OPTIONS |= {"sample_weight": "weight-column", "max_rows": "max-rows"}
+_COMMANDS = {"bitatoms.cover": "bitatoms roles"}  # that do what a function does
 _REPEATED = ("without", "as_category", "as_number")  # options that take one of several values each time
 STANDARD = Path("-")  # the standard input or output
 
@@ -45,7 +46,7 @@ def as_option(parameter: Parameter) -> str:
     """
     name, value = RENAMED.get(parameter.name, parameter.name), parameter.value
     if name not in _OPTIONS:
-        return in_python(parameter)
+        return _COMMANDS.get(name) or in_python(parameter)
     option = _OPTIONS[name]
     if value is None or isinstance(value, bool):
         return f"--no-{option}" if value is False else f"--{option}"

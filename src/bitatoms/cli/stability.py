@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..estimators import BinaryDictionaryLearning
 from ..estimators.atom_stability import Stability, stability
-from ..estimators.persistence import fitted_estimator
+from ..estimators.dictionary_learning import fitted_estimator
 from ..formatting import percent
 from ..io.errors import FileError
 from ..rows.store import Store

@@ -19,8 +19,7 @@ from ..model.model import Model
 from ..parallel import Workers
 from ..parameters import SearchKwargs, declarations
 from ..rows.budget import parse_memory_limit
-from ..rows.packing import pack
-from ..rows.store import Store, check_memory, memory_budget
+from ..rows.store import Store, check_memory, memory_budget, pack
 from ..rows.store_transform import code_chunks, collect_codes, write_code_store
 from ..rows.subsample import default_search_rows
 from ..search.params import resolve

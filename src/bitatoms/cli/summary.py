@@ -12,8 +12,8 @@ from rich.text import Text
 
 from ..formatting import few, percent, times
 from ..io.patterns import as_json
-from ..model.lifts import LIFTS_READING
-from ..model.model import Model, Pattern
+from ..model.model import Model
+from ..model.patterns import LIFTS_READING, Pattern
 from ..table import Table
 from ..verbosity import escape_name, quote_name
 from .console import print_line, print_rich, width_of_lines

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..dataframes import axis_names
 from ..engine.limits import AtomLimits, FeatureSets
 from ..errors import InputError, Parameter
-from ..sparse_bits import as_bits, packed
-from ..table import Header, Names, Table, listed_names
+from ..sparse_bits import packed
+from ..table import Header, Names, Table, as_bits, axis_names, listed_names
 
 _NAMES = ("fixed_atoms", "max_features_per_atom", "apart", "together")
 
@@ -88,8 +87,7 @@ def fixed_bits(fixed: Any, header: Header) -> BitMatrix:
     """Return fixed roles, or other atoms, with the columns of a table; they need not have all of them."""
     if fixed is None or _is_empty(fixed):
         return BitMatrix.zeros(0, header.n_cols)
-    values, names = (fixed.data, fixed.columns) if isinstance(fixed, Table) else (fixed, axis_names(fixed)[1])
-    roles = Table(packed(as_bits(values, name="fixed_atoms")), None, names)
+    roles = Table(packed(as_bits(fixed, name="fixed_atoms")), None, axis_names(fixed)[1])
     if roles.columns is None or header.names is None:
         if roles.shape[1] != header.n_cols:
             raise InputError(

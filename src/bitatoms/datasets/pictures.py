@@ -147,7 +147,7 @@ def cut_blocks(image: Any, block: tuple[int, int] = (16, 16)) -> np.ndarray:
            [0, 0, 0, 0],
            [1, 0, 0, 0]], dtype=uint8)
     """
-    image = as_bits("image", as_2d("image", image))
+    image = binary_image("image", image)
     block_height, block_width = check_pair("block", block, least=1)
     height, width = image.shape
     down, across = -(-height // block_height), -(-width // block_width)
@@ -185,7 +185,7 @@ def stitch_blocks(X: Any, shape: tuple[int, int], block: tuple[int, int] = (16, 
     >>> bool((stitch_blocks(cut_blocks(picture, (2, 2)), picture.shape, (2, 2)) == picture).all())
     True
     """
-    X = as_bits("X", as_2d("X", X.to_dense() if hasattr(X, "to_dense") else X))
+    X = binary_image("X", X.to_dense() if hasattr(X, "to_dense") else X)
     height, width = check_pair("shape", shape, 0)
     block_height, block_width = check_pair("block", block, least=1)
     down, across = -(-height // block_height), -(-width // block_width)
@@ -208,8 +208,17 @@ def as_2d(name: str, value: Any) -> np.ndarray:
     return array
 
 
-def as_bits(name: str, array: np.ndarray) -> np.ndarray:
-    """Return an array of 0 and 1 as uint8, or raise."""
+def as_picture(name: str, value: Any) -> np.ndarray:
+    """Return a picture of 0 and 1 with at least one pixel as bools, or raise."""
+    picture = binary_image(name, value).astype(bool)
+    if not picture.size:
+        raise ValueError(f"{name} has shape {picture.shape}, and so no pixels")
+    return picture
+
+
+def binary_image(name: str, value: Any) -> np.ndarray:
+    """Return a 2-D array of 0 and 1 as uint8, or raise."""
+    array = as_2d(name, value)
     invalid = (array != 0) & (array != 1)
     if invalid.any():
         first = _first(array, invalid)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu import pursuit
+from ..kernels.cpu import coding
 from ..kernels.structs import Prices, Rule, coding_scratch, covering
 from .block import Block, Change, coded, reconstruct
 from .device_rows import DeviceRows
@@ -91,7 +91,7 @@ def pursue(block: Block, rule: Rule) -> Change:
 
     def code(start: int, stop: int) -> tuple[int, int]:
         scratch = coding_scratch(rows.arrays, tables)
-        return pursuit.pursue_rows(rows.arrays, tables, rule, start, stop, scratch)
+        return coding.pursue_rows(rows.arrays, tables, rule, start, stop, scratch)
 
     return coded(summed(rows.map(code, rows.code_cost())))
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.gpu import beam, coding, exact, information_sets, rows
+from ..kernels.gpu import coding, rows
 from ..kernels.gpu.device import Device, DeviceMemoryError
-from ..kernels.gpu.products import joint_counts, rows_at_a_time, unpacked
+from ..kernels.gpu.rows import joint_counts, rows_at_a_time, unpacked
 from ..kernels.structs import AtomArrays, ColumnDraw, Prices, Rule
 from ..parallel import Workers
 from .host_rows import fingerprints
@@ -72,7 +72,8 @@ class DeviceRows(RowState):
 
     def cover(self, atoms: Words) -> None:
         if self.covers:
-            rows.cover(self.device, self.arrays, self.asarray(atoms))
+            state, words = self.arrays, self.asarray(atoms)
+            rows.multiply(self.device, state.codes, words, state.unknown, True, None, state.covered, state.twice)
 
     def follow_flips(self, atoms: Words, flips: Words, flipping: Words) -> int:
         """Update rows after bits of the atoms were flipped; return the number of changed error bits."""
@@ -166,21 +167,21 @@ class DeviceRows(RowState):
         """Code the stale rows by a beam of this width, up to ``patience`` levels without a better code."""
         self.workers.check_deadline()
         marks = self.asarray(fingerprints(self.to_host(tables.words)))
-        changes = beam.beam_rows(self.device, self.arrays, tables, rule, marks, width, patience)
+        changes = coding.beam_rows(self.device, self.arrays, tables, rule, marks, width, patience)
         self._refresh_users()
         return changes
 
     def code_from_draws(self, atoms: AtomArrays, draws: list[ColumnDraw], targets: Any, rule: Rule, slack: int) -> None:
         """Code rows from draws of columns, one after the other, and keep a code that costs less."""
         self.workers.check_deadline()
-        information_sets.code_from_columns(self.device, self.arrays, targets, rule, draws, slack)
+        coding.code_from_columns(self.device, self.arrays, targets, rule, draws, slack)
         self._refresh_users()
 
     def code_exactly(self, atoms: AtomArrays, rule: Rule) -> Changes:
         """Give every row the best of all codes; for few atoms."""
         self.workers.check_deadline()
         self.arrays.stale[:] = 1
-        changes = exact.code_rows_exactly(self.device, self.arrays, self.asarray(atoms.words), rule)
+        changes = coding.code_rows_exactly(self.device, self.arrays, self.asarray(atoms.words), rule)
         self._refresh_users()
         return changes
 

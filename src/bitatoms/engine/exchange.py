@@ -93,7 +93,7 @@ def _exact_scratch(rows: HostRows, atoms: Words, exactly: bool) -> ExactScratch:
     """Allocate the arrays for exhaustive steps, empty ones if no such steps are taken."""
     if not exactly:
         none, no_counts = np.empty((0, 0), np.uint64), np.empty(0, np.int32)
-        return ExactScratch(none, none, none, none, none, none, no_counts, no_counts, np.empty(0, np.uint64))
+        return ExactScratch(none, none, none, none, none, none, no_counts, no_counts)
     n_words, n_atoms, n_low = rows.n_words, rows.n_atoms, (rows.n_atoms + 1) // 2
     data, unknown = rows.targets(atoms), rows.arrays.unknown
     return ExactScratch(
@@ -105,5 +105,4 @@ def _exact_scratch(rows: HostRows, atoms: Words, exactly: bool) -> ExactScratch:
         high=np.empty((1 << (n_atoms - n_low), n_words), np.uint64),
         distances=np.empty(1 << n_low, np.int32),
         scores=np.empty(1 << n_atoms, np.int32),
-        row=np.empty(n_words, np.uint64),
     )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu import beam, coding, dictionary, exact, gf2, joint_update, nearest, packing, votes, words
+from ..kernels.cpu import beam, coding, dictionary, exact, gf2, packing, votes, words
 from ..kernels.gpu.coding import REFUSED
 from ..kernels.structs import (
     PLANES,
@@ -24,7 +24,6 @@ from ..kernels.structs import (
     Rule,
     VoteScratch,
     beam_scratch,
-    candidate_scratch,
     coding_scratch,
     vote_scratch,
 )
@@ -86,7 +85,7 @@ class HostRows(RowState):
 
         def follow(start: int, stop: int) -> int:
             before = np.empty(flips.shape[1], np.uint64)
-            return joint_update.follow_flips(self.arrays, atoms, flips, flipping, self.covers, start, stop, before)
+            return votes.follow_flips(self.arrays, atoms, flips, flipping, self.covers, start, stop, before)
 
         return sum(self.map(follow, ROW_COST))
 
@@ -140,14 +139,14 @@ class HostRows(RowState):
 
         def count(start: int, stop: int) -> NDArray[np.int32]:
             counts = np.zeros((n_atoms, n_atoms), np.int32)
-            joint_update.count_pairs(self._read.codes, start, stop, np.empty(n_atoms, np.int64), counts)
+            votes.count_pairs(self._read.codes, start, stop, np.empty(n_atoms, np.int64), counts)
             return counts
 
         return reduce(np.add, self.map(count, ROW_COST))
 
     def row_costs(self, prices: Prices) -> Any:
         costs = np.empty(self.n_rows, np.int64)
-        beam.price_rows(self._read, prices, costs)
+        coding.price_rows(self._read, prices, costs)
         return costs
 
     def improvable(self, rule: Rule) -> NDArray[np.bool_]:
@@ -239,8 +238,7 @@ class HostRows(RowState):
 
         def code(start: int, stop: int) -> Changes:
             scratch, rows = coding_scratch(self._read, tables), np.arange(start, stop)
-            before = np.empty(self._read.codes.shape[1], np.uint64), np.empty(self.n_words, np.uint64)
-            return coding.code_at_prices(self.arrays, tables, rule, rows, from_scratch, *before, scratch)
+            return coding.code_at_prices(self.arrays, tables, rule, rows, from_scratch, scratch)
 
         return summed(self.map(code, (4 if from_scratch else 1) * self.code_cost()))
 
@@ -249,9 +247,8 @@ class HostRows(RowState):
         marks = fingerprints(tables.words)
 
         def code(start: int, stop: int) -> Changes:
-            scratch, saved = coding_scratch(self._read, tables), coding_scratch(self._read, tables)
-            beams = beam_scratch(self._read, tables, width)
-            return beam.beam_rows(self.arrays, tables, rule, marks, patience, start, stop, beams, scratch, saved)
+            scratches = beam_scratch(self._read, tables, width), coding_scratch(self._read, tables)
+            return beam.beam_rows(self.arrays, tables, rule, marks, patience, start, stop, *scratches)
 
         share = float(self._read.stale.mean()) if self.n_rows else 0.0
         return summed(self.map(code, 10 * width * share * self.code_cost()))
@@ -260,9 +257,9 @@ class HostRows(RowState):
         """Code rows from draws of columns, one after the other, and keep a code that costs less."""
 
         def code(start: int, stop: int) -> None:
-            candidates = candidate_scratch(self._read)
+            scratch = coding_scratch(self._read, atoms)
             for draw in draws:
-                gf2.code_from_columns(self.arrays, atoms, targets, rule, draw, slack, start, stop, candidates)
+                gf2.code_from_columns(self.arrays, atoms, targets, rule, draw, slack, start, stop, scratch)
 
         self.map(code, len(draws) * (ROW_COST + atoms.words.size))
 
@@ -277,8 +274,7 @@ class HostRows(RowState):
         low = np.ascontiguousarray(low.T)
 
         def code(start: int, stop: int) -> Changes:
-            distances, scratch = np.empty(low.shape[1], np.int32), coding_scratch(self._read, atoms)
-            work = distances, np.empty(self.n_words, np.uint64), scratch
+            work = np.empty(low.shape[1], np.int32), coding_scratch(self._read, atoms)
             return exact.code_rows_exactly(self.arrays, atoms, low, high, rule, start, stop, *work)
 
         return summed(self.map(code, ROW_COST + low.size * len(high)))
@@ -312,7 +308,7 @@ class HostRows(RowState):
 
         def find(start: int, stop: int) -> None:
             scratch = coding_scratch(self._read, tables)
-            nearest.find_nearest(self._read, tables, of_patterns, start, stop, scratch, found)
+            coding.find_nearest(self._read, tables, of_patterns, start, stop, scratch, found)
 
         self.map(find, ROW_COST + 0.02 * slices.size)
         return found
@@ -395,8 +391,7 @@ class HostRemoval:
         for start in range(0, len(indices), rows_per_call):
             rows.workers.check_deadline()
             few = indices[start : start + rows_per_call]
-            before = np.empty(rows._read.codes.shape[1], np.uint64), np.empty(rows.n_words, np.uint64)
-            coding.code_at_prices(rows.arrays, self._tables, self._rule, few, False, *before, scratch)
+            coding.code_at_prices(rows.arrays, self._tables, self._rule, few, False, scratch)
 
 
 def atom_tables(atoms: Words, n_features: int, covers: Covers) -> AtomArrays:

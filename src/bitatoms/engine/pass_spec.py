@@ -3,13 +3,10 @@
 Atoms that share no columns with others are coded on their own: whether a row uses the atoms of one group has no
 influence on the others. A wide table may have a hundred thousand atoms, most of which have few columns because they
 come from windows, and a row is then coded with some of them at a time, on their columns only.
-
-Equal rows are coded once, where the code of a row depends on nothing but the row.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,15 +23,13 @@ from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from .block import Block
 from .coding import CODERS, NO_LIMIT, code, code_and_repair, code_from_nearest, typical_cost
-from .complete import row_hashes
+from .distinct_rows import DistinctRows, find_distinct
 from .row_state import lanes_of
 
 # Equal rows are looked for among at least this many rows, and coded once if at most this share of them is distinct.
 _WITH_FAST_CODER, _WITH_SLOW_CODER = (1 << 14, 1 / 4), (1 << 8, 3 / 4)
 _FEW_ATOMS = 8  # all codes of which are soon tried
 _MIN_SPLIT, _GROUP_COLUMNS = 1 << 11, 1 << 9  # columns of atoms that are coded in groups, and of a group
-_EXPECTED_PAIRS = 8  # of equal rows among those that are compared first: most tables have none
-_SEED = 0  # of the rows that are compared first; they do not change results
 
 Indices = NDArray[np.intp]
 
@@ -258,58 +253,3 @@ def _by_group(groups: Indices) -> list[Indices]:
     """Return the indices of the members of each group, in ascending order."""
     order = np.argsort(groups, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
-
-
-class DistinctRows(NamedTuple):
-    """One row of each kind, and for each row the number of its kind."""
-
-    rows: NDArray[np.intp]
-    numbers: NDArray[np.intp]
-
-
-def find_distinct(*tables: BitMatrix | None, max_share: float) -> DistinctRows | None:
-    """Return the distinct rows of tables side by side, unknown cells included, or None if their share is larger.
-
-    Rows are compared by hashes, and a result is returned only after comparing their bits.
-    """
-    given = [table for table in tables if table is not None]
-    n = len(given[0])
-    if not _may_have_equal_rows(given, max_share):
-        return None
-    hashes = _hashes(given)
-    order = np.argsort(hashes)
-    is_new = _are_new(hashes[order])
-    if is_new.sum() > max_share * n:
-        return None
-    rows, numbers = order[is_new], np.empty(n, np.intp)
-    numbers[order] = np.cumsum(is_new) - 1
-    arrays = [table.words for table in given] + [table.unknown.words for table in given if table.unknown is not None]
-    # Different rows with the same hash: so improbable that all rows may then be coded.
-    return DistinctRows(rows, numbers) if all((words[rows[numbers]] == words).all() for words in arrays) else None
-
-
-def _may_have_equal_rows(tables: list[BitMatrix], max_share: float) -> bool:
-    """Return whether rows drawn at random have about as many equal pairs as expected with this share of distinct ones.
-
-    If each row occurs 1 / share times, two rows are equal with a probability of about (1 / share - 1) / n.
-    """
-    n = len(tables[0])
-    n_drawn = math.ceil(math.sqrt(2 * _EXPECTED_PAIRS * n / (1 / max_share - 1)))
-    if n_drawn >= n:
-        return True
-    drawn = np.unique(np.random.default_rng(_SEED).integers(n, size=n_drawn))
-    hashes = np.sort(_hashes([table[drawn] for table in tables]))
-    return len(hashes) - int(_are_new(hashes).sum()) >= _EXPECTED_PAIRS / 2
-
-
-def _hashes(tables: list[BitMatrix]) -> NDArray[np.uint64]:
-    """Return a hash of each row of tables side by side."""
-    hashes = row_hashes(tables[0])
-    for table in tables[1:]:
-        hashes = hashes * np.uint64(3) + row_hashes(table)
-    return hashes
-
-
-def _are_new(ordered: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which of the sorted values differ from the one before."""
-    return np.concatenate([np.ones(min(1, len(ordered)), bool), ordered[1:] != ordered[:-1]])

@@ -5,7 +5,7 @@ The price of an error, and of a use, is the slope of the codelength at the curre
 Under OR, a missed one (a false negative) and an added one (a false positive) may have costs (`ErrorCosts`).
 The codelength counts both alike. A cost c > 1 adds ``(c - 1) * ERROR_BITS`` bits to what a search minimizes, for each
 such error. They are the same bits wherever an error is, so that they add up over rows, chunks and columns, and so that
-a higher cost of added ones cannot make the best factorization add more of them. An infinite cost forbids the error.
+a higher cost of added ones cannot make the best factorization add more of them. An infinite cost forbids added ones.
 """
 
 from __future__ import annotations
@@ -68,11 +68,6 @@ class ErrorCosts:
     def added_bits(self) -> Counted:
         """The bits that an added one in each column costs beyond its code."""
         return _bits(self.added)
-
-    @property
-    def forbids_missed(self) -> bool:
-        """Whether there are columns in which no one may be missed."""
-        return bool(np.isinf(self.missed).any())
 
     @property
     def forbidden(self) -> NDArray[np.uint64]:

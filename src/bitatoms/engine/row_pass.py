@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
 from ..parallel import Workers
-from ..sparse_bits import SparseBits, sparse
+from ..sparse_bits import SparseBits
 from .block import Block
-from .complete import hash_rows
 from .counts import Counts, cells_of
 from .device_rows import run_in_chunks
-from .members import count_members
 from .pass_spec import AtomGroup, PassSpec, coded_block, joined_codes
 
 _VOTES_AT_A_TIME = 1 << 18
@@ -44,17 +42,16 @@ def _run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers:
     elif len(spec.kept) != codes.n_cols or (np.diff(spec.kept) != 1).any():
         codes = codes.take_columns(spec.kept)
     if not spec.is_split:
-        after, counts = _run(data, codes, spec, workers)
-        return after, replace(counts, rows_hash=hash_rows(data))
+        return _run(data, codes, spec, workers)
 
     def run(own: Workers, group: AtomGroup) -> tuple[BitMatrix, Counts]:
         own_codes = None if codes is None else codes.take_columns(group.atoms)
         return _run(group.columns_of(data), own_codes, group.spec, own)
 
-    total, parts, ones = _counts_without_atoms(data, spec), [], sparse(spec.atoms)
+    total, parts = _counts_without_atoms(data, spec), []
     for group, (own_codes, counts) in zip(spec.groups, workers.map_tasks(run, spec.groups), strict=True):
         parts.append((None, own_codes))
-        total = total.put(group.atoms, group.features, ones.entries_of(group.atoms), counts)
+        total = total.put(group.atoms, group.features, counts)
     order = np.argsort(np.concatenate([group.atoms for group in spec.groups]))
     return joined_codes(parts, len(data), order), total
 
@@ -70,7 +67,7 @@ def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:
     is_set, ones = spec.bias.to_dense(bool)[0], data.column_weights()
     known = data.n_known
     return replace(
-        Counts.none(*spec.atoms.shape, spec.voted, spec.atoms.count()),
+        Counts.none(*spec.atoms.shape, spec.voted),
         n_rows=len(data),
         known=known,
         wrong=np.where(is_set, known - ones, ones),
@@ -78,12 +75,11 @@ def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:
         missed=np.where(is_set, 0, ones),
         free=np.zeros(spec.n_listed or 0, np.int32),
         bad=np.zeros(spec.n_listed or 0, np.int32),
-        rows_hash=hash_rows(data),
     )
 
 
 def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBits | None = None) -> Counts:
-    """Return the counts of coded rows, without their hash; ``data`` is that of the block."""
+    """Return the counts of coded rows; ``data`` is that of the block."""
     free, bad, pairs = _all_votes(block) if voted is None else _listed_votes(block, voted)
     return Counts(
         n_rows=len(data),
@@ -96,7 +92,6 @@ def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBi
         ones=block.ones(data),
         missed=block.missed(data),
         codes_changed=codes_changed,
-        **count_members(data, block.atoms(), block.workers, block.bias)._asdict(),
         voted=voted,
     )
 

@@ -10,12 +10,13 @@ refresh the errors in between. The searches other than the paper's update all at
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.cpu import exact, joint_update, votes
-from ..kernels.structs import Covers, Rule, VoteScratch
+from ..kernels.cpu import exact, votes
+from ..kernels.structs import Covers, Rule
 from ..parallel import MAX_CHUNK_NS
 from ..sparse_bits import Bits, SparseBits
 from .block import Block, Change, coded
@@ -110,22 +111,22 @@ def _update_atom(block: Block, k: int) -> Change:
         return Change()
     cost = rows.vote_cost(n_users)
 
-    def tally(start: int, stop: int) -> VoteScratch:
-        scratch = rows.vote_scratch(start)
-        votes.tally_users(rows.arrays, block._atoms, k, block.covers, start, stop, scratch)
-        return scratch
+    def tally(start: int, stop: int) -> NDArray[np.int32]:
+        counts, scratch = np.empty((2, 1, block.n_features), np.int32), rows.vote_scratch(start)
+        votes.tally_atoms(rows.arrays, block._atoms, k, block.covers, start, stop, *counts, scratch)
+        return counts
 
-    total, *others = rows.map(tally, cost)
-    for other in others:
-        votes.add_tallies(total, other)
-    flipped = votes.flip_atom(block._atoms, k, n_users, not block.covers and block.unknown is None, total)
+    free, wrong = reduce(np.add, rows.map(tally, cost))
+    atom = block._atoms.words[k : k + 1]
+    flips, flipped = flips_together(free, wrong, np.zeros((1, 1), np.int32), atom, block.covers)
     if flipped == 0:
         return Change()
+    atom ^= flips
     block._atoms.changed[k] = 1
 
     def follow(start: int, stop: int) -> int:
         scratch = rows.vote_scratch(start)
-        return votes.flip_users(rows.arrays, block._atoms, k, block.covers, start, stop, total.flips, scratch)
+        return votes.flip_users(rows.arrays, block._atoms, k, block.covers, start, stop, flips, scratch)
 
     return Change(atoms=flipped, errors=sum(rows.map(follow, cost)))
 
@@ -160,7 +161,7 @@ def flips_together(
 
     Flipping one bit of one atom fixes exactly twice its wrong votes less all free ones. In a column, flips are admitted
     in falling order of that gain, less the errors that rows shared by two of them could add (the pair bound, see
-    ``kernels/cpu/joint_update.py``). It stops only where no single flip helps, as updating one atom at a time does. The
+    ``kernels/cpu/votes.py``). It stops only where no single flip helps, as updating one atom at a time does. The
     first ``n_fixed`` atoms stay as they are.
     """
     factor = (1 if covers else 2) * costs.largest_weight
@@ -170,7 +171,7 @@ def flips_together(
     order = order[flipped_atoms[order] >= n_fixed]
     flips, admitted = np.zeros_like(atoms), np.empty(len(atoms), np.int64)
     candidates = columns[order], flipped_atoms[order], gains[order]
-    flipped = joint_update.admit_flips(*candidates, pairs, factor, atoms, admitted, flips)
+    flipped = votes.admit_flips(*candidates, pairs, factor, atoms, admitted, flips)
     return flips, flipped
 
 
@@ -198,7 +199,7 @@ def _helpful_flips(
     capacity = 4 * len(atoms) + 1024
     while True:
         lists = np.empty((3, capacity), np.int64)
-        count = joint_update.list_candidates(free, wrong, atoms, *lists)
+        count = votes.list_candidates(free, wrong, atoms, *lists)
         if count <= capacity:
             return lists[0, :count], lists[1, :count], lists[2, :count]
         capacity = count

@@ -1,15 +1,13 @@
 """scikit-learn estimators: thin classes over the functions of `bitatoms.api`."""
 
-from .anndata import annotate
+from ..model.recommendation import Recommendations
 from .atom_stability import Stability, stability
 from .cell_validation import CellValidation, cross_validate_cells
 from .classifier import BinaryDictionaryClassifier
 from .cover_miner import CoverMiner
-from .dictionary_learning import BinaryDictionaryLearning
+from .dictionary_learning import BinaryDictionaryLearning, annotate, load
 from .encoder import CategoryEncoder
 from .imputer import BinaryImputer
-from .persistence import load
-from .statements import Recommendations
 
 __all__ = [
     "BinaryDictionaryClassifier",

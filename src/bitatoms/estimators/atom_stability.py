@@ -5,42 +5,43 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..api import with_columns_of
-from ..base import check_not_empty
+from ..base import SearchLimitWarning, check_not_empty
 from ..checks import check_fraction, check_int
 from ..device_choice import workers_for
 from ..errors import InputError, Parameter
 from ..formatting import percent
 from ..libraries import import_library
+from ..matching import match_columns
 from ..model.model import Model
 from ..model.recurrence import Recurrence, match_atoms, overlaps
-from ..model.result import Factorization
+from ..model.result import Factorization, ResultBase
 from ..parallel import Workers
 from ..parameters import DeviceChoice
-from ..rows import dispatch
+from ..rows import out_of_core
 from ..rows.budget import given_memory_limit
-from ..rows.memory import MemoryRows
-from ..rows.source import RowSource
+from ..rows.source import MemoryRows, RowSource
 from ..rows.subsample import search_part
 from ..search.params import SearchParams
-from ..table import Header, match_columns
+from ..table import Header
 from ..validation import as_generator
 from ..verbosity import log_to_stderr
-from .dictionary_learning import BinaryDictionaryLearning, SearchLimitWarning
-from .persistence import fitted_estimator, load
+from .dictionary_learning import BinaryDictionaryLearning, fitted_estimator, load
 
 TRUSTED = 0.75  # an atom that recurs in this share of the resamples is called stable
 _LIMITS = ("max_iter", "max_time")
+
+_Opened = tuple[BinaryDictionaryLearning, SearchParams, RowSource]  # a fitted model, how its atoms are searched, rows
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +76,8 @@ class Stability:
     @property
     def recurrence(self) -> Recurrence:
         """How often each atom recurs, as the model and its file hold it."""
-        return _recurrence(self.overlaps, self.share, self.threshold)
+        counts = (self.overlaps >= self.threshold).sum(axis=0)
+        return Recurrence(counts, len(self.overlaps), self.share, self.threshold)
 
     @property
     def recurs(self) -> NDArray[np.float64]:
@@ -207,95 +209,60 @@ def stability(
         if not check_fraction(name, value) > 0:
             raise InputError(Parameter(name), f" must be above 0, not {value!r}")
     random = as_generator(random_state)
-    _check_unweighted(model)
     if model is None or isinstance(model, Factorization):
         opened = _open_new(X, model, {"random_state": random_state, "n_jobs": n_jobs, "device": device, **parameters})
     else:
         opened = _open_fitted(X, _as_estimator(model), parameters)
-    found: list[_Search] = []
+    found: list[NDArray[np.float64]] = []
+    endings: list[str] = []
     with opened as (estimator, params, rows), log_to_stderr(estimator.verbose):
         learned = estimator.as_model()
         _check_algebra(parameters, learned)
-        n_cells = None if rows.in_memory is None else rows.n_rows * rows.n_features
-        workers = workers_for(n_jobs, device, n_cells)
+        is_in_memory = rows.in_memory is not None
+        workers = workers_for(n_jobs, device, rows.n_rows * rows.n_features if is_in_memory else None)
         params = replace(params, algebras=(learned.algebra,), callbacks=())
-        with closing(_searches(rows, learned, params, n_resamples, share, workers, random)) as searches:
-            for search in searches:
-                found.append(search)
+        search = partial(_search, rows, learned, params, max(1, round(share * rows.n_rows)))
+        seeds = [*random.integers(2**63, size=(n_resamples, 4))]
+        # A search of rows that are not in memory may take all the memory that the limit allows.
+        with closing(workers.map_tasks(search, seeds, at_once=None if is_in_memory else 1)) as searches:
+            for overlap, ended in searches:
+                found.append(overlap)
+                endings.append(ended)
                 logger.info("resample %d of %d is searched", len(found), n_resamples)
-                result = _result(estimator, learned, np.array([each.overlaps for each in found]), share, threshold)
+                result = Stability(copy(estimator), np.array(found), float(share), float(threshold))
+                result.model._set_model(replace(learned, recurrence=result.recurrence))
                 if callback is not None and callback(result) is True:
                     break
     for limit in () if params.ends_at_limit else _LIMITS:
-        if n_limited := sum(search.ended == limit for search in found):
+        if n_limited := endings.count(limit):
             text = f" ended {n_limited} of {len(found)} searches before they converged; raise it for better ones"
             warnings.warn(SearchLimitWarning(Parameter(limit), text), stacklevel=2)
     return result
 
 
-def _recurrence(overlaps: NDArray[np.float64], share: float, threshold: float) -> Recurrence:
-    """Return how often each atom recurs, by its overlaps in the resamples."""
-    return Recurrence((overlaps >= threshold).sum(axis=0), len(overlaps), share, threshold)
-
-
-def _result(
-    estimator: BinaryDictionaryLearning, learned: Model, found: NDArray[np.float64], share: float, threshold: float
-) -> Stability:
-    """Return the result of resamples, with a copy of the estimator that knows it."""
-    made = copy(estimator)
-    made._set_model(replace(learned, recurrence=_recurrence(found, share, threshold)))
-    return Stability(made, found, float(share), float(threshold))
-
-
-class _Search(NamedTuple):
-    """The search of a resample: the overlap of each atom of the model with its partner, and why it ended."""
-
-    overlaps: NDArray[np.float64]
-    ended: str
-
-
-def _searches(
-    rows: RowSource,
-    learned: Model,
-    params: SearchParams,
-    n_resamples: int,
-    share: float,
-    workers: Workers,
-    random: np.random.Generator,
-) -> Generator[_Search]:
-    """Search the resamples, each with a generator of its own, and yield their results in order."""
-    seeds = random.integers(2**63, size=(n_resamples, 4))
+def _search(
+    rows: RowSource, learned: Model, params: SearchParams, n_drawn: int, workers: Workers, seed: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], str]:
+    """Search a resample; return the overlap of each atom of the model with its partner, and why the search ended."""
     if not learned.atoms.n_rows:  # nothing to look for
-        yield from (_Search(np.zeros(0), "converged") for _ in seeds)
-        return
-    n_drawn = max(1, round(share * rows.n_rows))
-
-    def search(own_workers: Workers, seed: NDArray[np.int64]) -> _Search:
-        own_random = np.random.default_rng(seed)
-        drawn = np.sort(own_random.choice(rows.n_rows, n_drawn, replace=False))
-        result = search_part(rows, drawn, params, own_workers, own_random)
-        return _Search(match_atoms(overlaps(learned, result)), result.ended)
-
-    # A search of rows that are not in memory may take all the memory that the limit allows.
-    results = workers.map_tasks(search, [*seeds], at_once=1 if rows.in_memory is None else None)
-    with closing(results):
-        yield from results
-
-
-class _Opened(NamedTuple):
-    """A fitted model, the parameters of the searches for its atoms, and the rows to search."""
-
-    estimator: BinaryDictionaryLearning
-    params: SearchParams
-    rows: RowSource
+        return np.zeros(0), "converged"
+    random = np.random.default_rng(seed)
+    drawn = np.sort(random.choice(rows.n_rows, n_drawn, replace=False))
+    result = search_part(rows, drawn, params, workers, random)
+    return match_atoms(overlaps(learned, result)), result.ended
 
 
 @contextmanager
 def _open_new(X: Any, result: Factorization | None, parameters: dict[str, Any]) -> Iterator[_Opened]:
     """Open rows, and make a model of a factorization of them; if there is none, fit one."""
     if result is not None:
-        given = {} if result.objective == "codelength" else {"n_components": result.atoms.n_rows}
-        parameters = {"algebra": result.algebra, **given, **parameters}
+        if result.sample_weight is not None and (result.sample_weight != 1).any():
+            raise InputError(
+                "the factorization has weights of rows, which resamples would ignore; repeat the rows by their "
+                "weights, X = np.repeat(X, weights, axis=0), and factorize these without ",
+                Parameter("sample_weight"),
+            )
+        parameters = _parameters_of(result) | parameters
     estimator = BinaryDictionaryLearning(**parameters)
     with estimator._opened(X) as opened:
         if result is None:
@@ -303,7 +270,7 @@ def _open_new(X: Any, result: Factorization | None, parameters: dict[str, Any]) 
         else:
             match_columns(Header(result.atoms.n_cols), Header(opened.rows.n_features), table="X")
             estimator._set_model(estimator._model_of(result, opened.picture))
-        yield _Opened(estimator, with_columns_of(estimator._search_params(), estimator._header), opened.rows)
+        yield estimator, estimator._params_of(None), opened.rows
 
 
 @contextmanager
@@ -311,17 +278,23 @@ def _open_fitted(X: Any, estimator: BinaryDictionaryLearning, parameters: dict[s
     """Open the rows of a fitted model."""
     searching = copy(estimator)
     searching.set_params(**parameters)
-    params = with_columns_of(searching._search_params(), estimator._header)
-    if not dispatch.is_out_of_core(X):
+    params = searching._params_of(None)
+    if not out_of_core.is_out_of_core(X):
         table = searching._validate_table(X, reset=False)
-        yield _Opened(estimator, params, MemoryRows(table.data, Workers(), given_memory_limit(searching.max_memory)))
+        yield estimator, params, MemoryRows(table.data, Workers(), given_memory_limit(searching.max_memory))
         return
     how = searching.binarize, Workers(), given_memory_limit(searching.max_memory), None
-    with dispatch.open_rows(X, *how) as (rows, header, _):
+    with out_of_core.open_rows(X, *how) as (rows, header, _):
         check_not_empty((rows.n_rows, rows.n_features))
         if match_columns(estimator._header, header, table="X").indices is not None:
             raise InputError("the columns of X are not in the order of the model; pass the rows that it learned from")
-        yield _Opened(estimator, params, rows)
+        yield estimator, params, rows
+
+
+def _parameters_of(result: ResultBase) -> dict[str, Any]:
+    """Return the parameters of a search for such a result."""
+    n_atoms = {} if result.objective == "codelength" else {"n_components": result.atoms.n_rows}
+    return {"algebra": result.algebra, **n_atoms}
 
 
 def _as_estimator(model: Any) -> BinaryDictionaryLearning:
@@ -332,24 +305,12 @@ def _as_estimator(model: Any) -> BinaryDictionaryLearning:
         check_is_fitted(model, "n_components_")
         return copy(model)
     if isinstance(model, Model):
-        given: dict[str, Any] = {name: getattr(model, name) for name in ("max_atoms_per_sample", "residual_limit")}
-        given |= {} if model.objective == "codelength" else {"n_components": model.atoms.n_rows}
-        return fitted_estimator(model, {"algebra": model.algebra, **given})
+        limits = {name: getattr(model, name) for name in ("max_atoms_per_sample", "residual_limit")}
+        return fitted_estimator(model, _parameters_of(model) | limits)
     raise TypeError(
         "model must be a fitted BinaryDictionaryLearning, a Model, a Factorization or the path of a model file, "
         f"not {type(model).__name__}"
     )
-
-
-def _check_unweighted(model: Any) -> None:
-    """Raise an error for a factorization of weighted rows: the resamples would be drawn from rows without weights."""
-    weights = model.sample_weight if isinstance(model, Factorization) else None
-    if weights is not None and (weights != 1).any():
-        raise InputError(
-            "the factorization has weights of rows, which resamples would ignore; repeat the rows by their weights, "
-            "X = np.repeat(X, weights, axis=0), and factorize these without ",
-            Parameter("sample_weight"),
-        )
 
 
 def _check_algebra(parameters: dict[str, Any], learned: Model) -> None:

@@ -14,17 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .. import dataframes
 from ..bits import BitMatrix
 from ..checks import check_fraction, check_int
 from ..device_choice import workers_for
 from ..io.api import read
 from ..libraries import import_library
-from ..model.hidden_cells import CellScores, hidden_folds, without_cells
-from ..model.tied_columns import first_tied
+from ..model.unknown_cells import CellScores, first_tied, hidden_folds
 from ..parallel import Workers
 from ..search.branches import at_once
-from ..table import Header, Table
+from ..sparse_bits import packed
+from ..table import Header, as_bits, header_of
 from ..validation import as_generator
 from .dictionary_learning import BinaryDictionaryLearning
 from .imputer import BinaryImputer
@@ -195,12 +194,10 @@ def _most_at_once(estimator: Any, data: BitMatrix) -> int:
 
 def _fold_scores(estimator: Any, data: BitMatrix, workers: Workers, hidden: BitMatrix) -> FoldScores:
     """Return how well a model predicts hidden cells."""
-    visible, cells = without_cells(data, hidden), hidden.to_dense(bool)
     fitted = clone(estimator)
     if isinstance(fitted, BinaryDictionaryLearning):
         fitted._shared_workers = workers
-    fitted.fit(visible)
-    scores = CellScores.of(data.filled().to_dense(bool)[cells], fitted.predict_cell_proba(visible)[cells])
+    scores = CellScores.of_hidden(data, hidden, lambda visible: fitted.fit(visible).predict_cell_proba(visible))
     codelength = getattr(fitted, "codelength_", None)
     n_atoms = getattr(fitted, "n_components_", None)
     return FoldScores(n_atoms, None if codelength is None else codelength.total, scores)
@@ -208,26 +205,21 @@ def _fold_scores(estimator: Any, data: BitMatrix, workers: Workers, hidden: BitM
 
 def _majority_scores(data: BitMatrix, hidden: BitMatrix) -> FoldScores:
     """Return how well the shares of the columns predict hidden cells."""
-    cells = hidden.to_dense(bool)
-    shares = np.broadcast_to(_column_shares(without_cells(data, hidden)), data.shape)
-    return FoldScores(None, None, CellScores.of(data.filled().to_dense(bool)[cells], shares[cells]))
+
+    def predict(visible: BitMatrix) -> NDArray[np.float64]:
+        shares = (visible.column_weights() + 0.5) / (visible.n_known + 1)
+        return np.broadcast_to(shares, visible.shape)
+
+    return FoldScores(None, None, CellScores.of_hidden(data, hidden, predict))
 
 
 def _bits_and_columns(X: Any, binarize: float | None) -> tuple[BitMatrix, Header]:
     """Return a table with unknown cells as packed bits, and what is known about its columns."""
     if isinstance(X, (str, os.PathLike)):
         table = read(X, binarize=binarize)
-    elif isinstance(X, Table) or dataframes.is_anndata(X):
-        table = Table.from_any(X, binarize=binarize)
-    else:
-        bits = BitMatrix.from_any(X, binarize, missing="unknown")
-        return bits, Header(bits.n_cols, dataframes.column_names(X))
-    return table.bits, table.header
-
-
-def _column_shares(data: BitMatrix) -> NDArray[np.float64]:
-    """Return the probability of a one in each column, by its share among the known cells."""
-    return (data.column_weights() + 0.5) / (data.n_known + 1)
+        return table.bits, table.header
+    bits = packed(as_bits(X, binarize, missing="unknown"))
+    return bits, header_of(X, bits.n_cols)
 
 
 def _named_estimators(models: Any, seed: int, parameters: Mapping[str, Any]) -> dict[str, Any]:

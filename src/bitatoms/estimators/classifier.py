@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from contextlib import closing
@@ -18,36 +17,27 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..api import learn_from, with_columns_of
-from ..base import TableEstimator
+from ..api import with_columns_of
+from ..base import SearchEstimator, SearchLimitWarning, tile_of
 from ..bits import BitMatrix
-from ..device_choice import workers_for
 from ..errors import InputError, Parameter
-from ..model.likelihood import Frequencies, RowCoder
-from ..model.model import Model
-from ..model.pattern_frame import pattern_frame
+from ..model.likelihood import Frequencies
+from ..model.model import RowCoder
+from ..model.patterns import pattern_frame
 from ..model.result import Interrupted
 from ..parallel import Workers
 from ..parameters import (
     ClassifierKwargs,
     NComponents,
-    SearchKwargs,
-    check,
-    declarations,
     documented,
-    select,
     with_defaults,
 )
-from ..rows import dispatch
 from ..rows.budget import DEFAULT_LIMIT, SEARCH_FACTOR, bytes_of
-from ..rows.memory import MemoryRows
-from ..rows.passes import PassResult
 from ..rows.weights import WeightedRows
 from ..search.branches import at_once
-from ..search.params import SearchParams, resolve
+from ..search.params import SearchParams
 from ..table import Table
 from ..validation import as_generator
-from .dictionary_learning import SearchLimitWarning, tile_of
 
 _CALIBRATION_ROWS = 500  # the temperature is fitted to at most this many rows
 _MAX_TEMPERATURE = 1000.0
@@ -55,7 +45,7 @@ _MIN_SECONDS = 1e-3  # for a class when the time is over
 
 
 @documented(ClassifierKwargs)
-class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
+class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
     """Classification by codelength: a sample belongs to the class whose atoms describe it in the fewest bits.
 
     ``fit`` learns ``n_models`` models of each class, as `BinaryDictionaryLearning` does. The bits of a sample under a
@@ -112,7 +102,8 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
     """
 
     _learned = ("_coders",)
-    _missing = "unknown"
+    _parameters = ClassifierKwargs
+    _checked = ("absent", "device", "n_models")
 
     def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[ClassifierKwargs]) -> None:
         self.n_components = n_components
@@ -143,10 +134,8 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
             On Ctrl-C. It is a KeyboardInterrupt; the estimator is then not fitted.
         """
         self._reset()
-        for name in ("absent", "device", "n_models"):
-            check(name, getattr(self, name), declarations(ClassifierKwargs)[name])
-        params = resolve(self.n_components, **select(SearchKwargs, vars(self)))
-        table = self._checked_table(X, reset=True)
+        params = self._search_params()
+        table = self._table_in_memory(X, reset=True)
         given_labels = _checked_labels(y, table.bits, type(self).__name__)
         weighted = WeightedRows.of(table.bits, sample_weight)
         if weighted is not None:
@@ -180,7 +169,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
         all_workers: Workers,
     ) -> list[list[RowCoder]]:
         """Return the models of each class, learned from these rows, with the frequencies at the end of the searches."""
-        begin, limits = time.perf_counter(), (params.max_atoms_per_sample, params.residual_limit)
+        begin = time.perf_counter()
         items = [(label, sample, int(random.integers(2**63))) for label, of in enumerate(samples) for sample in of]
         n_left = np.cumsum([len(sample) for _, sample, _ in items][::-1])[::-1]  # rows of an item and of later ones
 
@@ -190,10 +179,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
             if params.max_time is not None:  # a search takes a share of the time that earlier ones have left
                 remaining = params.max_time - (time.perf_counter() - begin)
                 own_params = replace(params, max_time=max(_MIN_SECONDS, remaining * len(sample) / n_left[number]))
-            source = MemoryRows(table.bits[sample], workers)
-            learned = learn_from(source, own_params, workers, seed, self.verbose, must_cover_all_rows=False)
-            result = learned.result if isinstance(learned, PassResult) else learned
-            model = Model.from_factorization(result, *limits, self._header, tile_of(table))
+            model = self._search(table.bits[sample], own_params, workers, seed, tile_of(table))
             model = replace(model, remembered=None)  # a training row must not be coded better than a new one
             return RowCoder(model, Frequencies.of_result(model))
 
@@ -264,7 +250,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
         ndarray of shape (n_samples, n_classes), float64
         """
         check_is_fitted(self, "classes_")
-        data = self._checked_table(X, reset=False).bits
+        data = self._table_in_memory(X, reset=False).bits
         workers = self._workers(data)
         described = [[coder.describe(data, workers).bits for coder in coders] for coders in self._coders]
         bits = np.mean(described, axis=1).T
@@ -355,16 +341,6 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
         frame.insert(0, "class", np.array([label for label, _, _ in found], self.classes_.dtype))
         frame.insert(1, "model", np.array([number for _, number, _ in found], np.int64))
         return frame
-
-    def _checked_table(self, X: Any, reset: bool) -> Table:
-        """Return X as a table in memory."""
-        if dispatch.is_out_of_core(X):
-            raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
-        return self._validate_table(X, reset)
-
-    def _workers(self, data: BitMatrix) -> Workers:
-        """Return who processes a table."""
-        return workers_for(self.n_jobs, self.device, math.prod(data.shape), self.verbose)
 
 
 def _log_probabilities(bits: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:

@@ -10,21 +10,18 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..api import checked_cover, run_cover
-from ..base import TableTransformer
+from ..base import SearchLimitWarning, TableTransformer
 from ..bits import BitMatrix
 from ..covers.coding import code_from_below
 from ..covers.limits import has_limits
 from ..covers.patterns import role_patterns
 from ..covers.result import Cover
-from ..dataframes import axis_names
 from ..engine.block import reconstruct
 from ..errors import Parameter
-from ..model.pattern_frame import pattern_frame
+from ..model.patterns import pattern_frame
 from ..model.result import Interrupted
 from ..parameters import CoverKwargs, documented, select, with_defaults
-from ..rows import dispatch
-from ..table import Table
-from .dictionary_learning import SearchLimitWarning
+from ..table import Table, axis_names
 
 
 @documented(CoverKwargs)
@@ -91,7 +88,7 @@ class CoverMiner(TableTransformer):
         """
         self._reset()
         params = checked_cover(select(CoverKwargs, vars(self)))
-        table = self._table(X, reset=True)
+        table = self._table_in_memory(X, reset=True)
         if has_limits(params) and table.columns is None and table.row_names is None:
             table = Table(table.data, *axis_names(X))  # scikit-learn's validation drops the names of a data frame
         try:
@@ -131,7 +128,7 @@ class CoverMiner(TableTransformer):
         ndarray of shape (n_samples, n_components_), uint8
         """
         check_is_fitted(self, "n_components_")
-        data = self._table(X, reset=False).bits
+        data = self._table_in_memory(X, reset=False).bits
         return code_from_below(data, BitMatrix.from_dense(self.components_)).to_dense()
 
     def inverse_transform(self, X: Any) -> NDArray[np.uint8]:
@@ -146,10 +143,7 @@ class CoverMiner(TableTransformer):
         -------
         ndarray of shape (n_samples, n_features), uint8
         """
-        check_is_fitted(self, "n_components_")
-        codes = BitMatrix.from_any(X, name="the code matrix")
-        if codes.n_cols != self.n_components_:
-            raise ValueError(f"the codes have {codes.n_cols} columns, but the model has {self.n_components_} atoms")
+        codes = self._codes_of(X)
         bias = np.zeros(self.n_features_in_, np.uint8)
         return reconstruct(codes, BitMatrix.from_dense(self.components_), bias, "or").to_dense()
 
@@ -180,9 +174,3 @@ class CoverMiner(TableTransformer):
         names = getattr(self, "feature_names_in_", None)
         columns = None if names is None else tuple(names.tolist())
         return pattern_frame(role_patterns(self.cover_, columns), leave_out=("bits_saved", "recurs", "span"))
-
-    def _table(self, X: Any, reset: bool) -> Table:
-        """Return X as a table in memory."""
-        if dispatch.is_out_of_core(X):
-            raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
-        return self._validate_table(X, reset)

@@ -1,64 +1,49 @@
-"""`BinaryDictionaryLearning`: the scikit-learn estimator over `bitatoms.factorize`."""
+"""`BinaryDictionaryLearning`: the scikit-learn estimator over `bitatoms.factorize`; `load` and `annotate`."""
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple, Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ..api import learn_from, with_columns_of
-from ..base import TableTransformer, check_not_empty
+from ..base import SearchLimitWarning, check_not_empty, tile_of
 from ..bits import BitMatrix
-from ..device_choice import workers_for
-from ..errors import InputError, InputWarning, Parameter
+from ..errors import InputError, Parameter
 from ..io import model_file
-from ..model.model import Model, Pattern
-from ..model.result import CountsResult, Factorization, Interrupted
+from ..matching import matched_table
+from ..model.model import Model
+from ..model.result import Factorization, Interrupted
 from ..online.stream import StreamLearner
 from ..parallel import Workers
 from ..parameters import (
     EstimatorKwargs,
     NComponents,
-    SearchKwargs,
-    check,
-    declaration,
     documented,
     present_names,
     renamed_warning,
-    select,
     with_defaults,
 )
-from ..rows import dispatch
-from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
-from ..rows.memory import MemoryRows
-from ..rows.passes import PassResult
-from ..rows.source import RowSource
-from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples, soft_codes
-from ..rows.weights import WeightedRows, check_total, checked_weights
-from ..search.params import SearchParams, resolve
+from ..rows import out_of_core
+from ..rows.budget import given_memory_limit
+from ..rows.out_of_core import StoreRows
+from ..rows.passes import PassResult, with_codes
+from ..rows.source import MemoryRows, RowSource
+from ..rows.weights import WeightedRows
+from ..search.params import SearchParams
 from ..sparse_bits import Bits, packed
-from ..table import Picture, Table, are_copies
-from ..validation import as_generator, on_host, restored_on_error
+from ..table import Picture
+from ..validation import as_generator, restored_on_error
 from ..verbosity import log_to_stderr
-from .same_kind import as_given, copies_as_given
-from .statements import StatementsMixin
+from .statements import StatementsEstimator
 
 _MAX_KEPT_BYTES = 1 << 26  # of the codes of a fit
-
-
-class SearchLimitWarning(InputWarning, ConvergenceWarning):
-    """A limit on rounds or seconds ended a search before it converged."""
 
 
 class TrainingRows(NamedTuple):
@@ -78,7 +63,7 @@ def _has_partial_fit(estimator: BinaryDictionaryLearning) -> bool:
 
 
 @documented(EstimatorKwargs)
-class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
+class BinaryDictionaryLearning(StatementsEstimator):
     """Binary matrix factorization by dictionary learning: find the few binary patterns (atoms) that explain a table.
 
     Parameters
@@ -135,7 +120,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
 
     _learned = ("_model", "_stream", "_components", "_fit_codes")
     _fit_codes: BitMatrix | None = None  # of the training data, if they are small: `bitatoms.write_report` shows them
-    _missing = "unknown"
+    _parameters = EstimatorKwargs
     _shared_workers: Workers | None = None  # of a caller that fits several models at the same time
 
     def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[EstimatorKwargs]) -> None:
@@ -158,17 +143,6 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         """
         super().set_params(**present_names(params))
         return self
-
-    @property
-    def components_(self) -> NDArray[np.uint8]:
-        """The atoms, of shape ``(n_components_, n_features)``; an array of all cells is made when it is first used."""
-        if "_components" not in vars(self):
-            self._components = self._model.atoms.to_dense()
-        return self._components
-
-    @components_.setter
-    def components_(self, atoms: NDArray[np.uint8]) -> None:
-        self._components = atoms
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a pickle, without the codes of the training data."""
@@ -263,10 +237,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         batch = self._validate_table(X, reset=stream is None)
         weighted = WeightedRows.of(batch.bits, sample_weight)
         if stream is None:
-            params = with_columns_of(self._search_params(), self._header)
-            if weighted is not None:
-                params = replace(params, init=weighted.repeated_init(params.init))
-            stream = StreamLearner(params, self.forget, as_generator(self.random_state))
+            stream = StreamLearner(self._params_of(weighted), self.forget, as_generator(self.random_state))
         rows = batch.bits if weighted is None else packed(weighted.repeated(given_memory_limit(self.max_memory)))
         with log_to_stderr(self.verbose):
             stream.partial_fit(rows, self._workers(rows))
@@ -278,7 +249,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         """Open the rows to fit, of a Dask collection on the cluster of a client; their columns become the model's."""
         self._search_params()  # check them before rows are read
         limit = given_memory_limit(self.max_memory)
-        if not dispatch.is_out_of_core(X):
+        if not out_of_core.is_out_of_core(X):
             self._reset()
             table = self._validate_table(X, reset=True)
             weighted = WeightedRows.of(table.data, sample_weight)
@@ -293,7 +264,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
             )
         workers = self._workers()
         how = self.binarize, workers, limit, self.checkpoint, client, self.device
-        with dispatch.open_rows(X, *how) as (rows, header, picture):
+        with out_of_core.open_rows(X, *how) as (rows, header, picture):
             self._reset()
             check_not_empty((rows.n_rows, rows.n_features))
             self._set_features(header)
@@ -303,9 +274,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         """Search, and store the model that is found."""
         rows, workers, picture, weighted = opened
         own = workers, self.random_state, self.verbose, self.checkpoint, self.resume
-        params = with_columns_of(self._search_params(), self._header)
-        if weighted is not None:
-            params = replace(params, init=weighted.repeated_init(params.init))
+        params = self._params_of(weighted)
         try:
             learned = learn_from(rows, params, *own, must_cover_all_rows=False, keeps_codes=keeps_codes)
         except Interrupted as interrupted:
@@ -317,390 +286,131 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         if isinstance(learned, Factorization) and weighted is None and learned.codes.words.nbytes <= _MAX_KEPT_BYTES:
             self._fit_codes = learned.codes
         if result.ended in ("max_iter", "max_time") and not params.ends_at_limit:
+            text = " ended the search before it converged; raise it for a better model"
             goes_on = result.ended == "max_time" and self.checkpoint is not None and result is learned
             resume = (", or pass ", Parameter("resume", True), " to go on from the checkpoint") if goes_on else ()
-            warnings.warn(
-                SearchLimitWarning(
-                    Parameter(result.ended),
-                    " ended the search before it converged; raise it for a better model",
-                    *resume,
-                ),
-                stacklevel=4,
-            )
+            warnings.warn(SearchLimitWarning(Parameter(result.ended), text, *resume), stacklevel=4)
         elif result.ended == "max_memory":
-            warnings.warn(
-                SearchLimitWarning("memory ran out before the search converged; this is the best model so far"),
-                stacklevel=4,
-            )
+            text = "memory ran out before the search converged; this is the best model so far"
+            warnings.warn(SearchLimitWarning(text), stacklevel=4)
         return learned
 
-    def _search_params(self) -> SearchParams:
-        """Return the parameters of the search, checked."""
-        for name in ("absent", "device"):
-            check(name, getattr(self, name), declaration(name))
-        return resolve(self.n_components, **select(SearchKwargs, vars(self)))
+    def _params_of(self, weighted: WeightedRows | None) -> SearchParams:
+        """Return the parameters of a search of the columns of the model, and of the repetitions of weighted rows."""
+        params = with_columns_of(self._search_params(), self._header)
+        return params if weighted is None else replace(params, init=weighted.repeated_init(params.init))
 
     def _workers(self, data: Bits | None = None) -> Workers:
         """Return who processes a table, None if its rows are not in memory."""
-        n_cells = None if data is None else math.prod(data.shape)
-        return self._shared_workers or workers_for(self.n_jobs, self.device, n_cells, self.verbose)
-
-    def _set_model(self, model: Model) -> None:
-        """Store a model and its fitted attributes."""
-        self._model = model
-        for name in ("_components", "_fit_codes"):
-            self.__dict__.pop(name, None)
-        self.bias_ = model.bias
-        self.codelength_ = model.codelength
-        self.history_ = list(model.history)
-        self.algebra_ = model.algebra
-        self.codelengths_ = dict(model.codelengths)
-        self.summary_ = model.summary()
-        self.n_components_ = model.atoms.n_rows
-        self.n_iter_ = model.n_iter
-
-    def _model_of(self, result: Factorization | CountsResult, picture: Picture | None) -> Model:
-        """Return the model of a result, with the names of its features."""
-        return Model.from_factorization(result, self.max_atoms_per_sample, self.residual_limit, self._header, picture)
-
-    def as_model(self) -> Model:
-        """Return what was learned as plain data, for `bitatoms.write_report` and other tools.
-
-        Returns
-        -------
-        Model
-            With the current ``components_`` and ``bias_``.
-        """
-        check_is_fitted(self, "n_components_")
-        model = self._model
-        atoms = BitMatrix.from_dense(self._components) if "_components" in vars(self) else model.atoms
-        if atoms == model.atoms and (self.bias_ == model.bias).all():
-            return model
-        # The counts and codes are those of other atoms.
-        model = replace(model, atoms=atoms, bias=self.bias_)
-        model = replace(model, complete=None, lacking=None, atom_known=None)
-        return replace(model, rows_hash=None, recurrence=None, remembered=None)
-
-    def transform(self, X: Any, output: str | os.PathLike[str] | None = None) -> Any:
-        """Return the codes of samples: the atoms that each sample uses.
-
-        Each sample is coded as a new one is: from scratch, and from the nearest of the codes of ``fit`` that the model
-        remembers because they are hard to find. The codes of the training data can therefore differ slightly from
-        those of the fit, which `patterns`, ``summary_`` and ``codelength_`` refer to. With the same parameters,
-        ``bitatoms.factorize(X, ...).codes`` are those of the fit. ``fit_transform(X)`` is ``fit(X).transform(X)``.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
-            The samples, of shape (n_samples, n_features).
-        output : str or path-like, optional
-            For a packed store: write the codes to this path as a packed store.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components_), uint8
-            For a Dask collection, a lazy Dask array; with ``output``, a Store.
-        """
-        if not dispatch.is_out_of_core(X):
-            if output is not None:
-                raise ValueError("output= is for packed stores; use bitatoms.write to write the codes of a table")
-            model, data, max_rows = self._to_code(X)
-            return model.codes(data, self._workers(data), max_rows).to_dense()
-        model, store = self.as_model(), dispatch.as_store(X, self.binarize)
-        if store is None:
-            from ..rows import dask_transform
-
-            if output is not None:
-                raise ValueError("output= is for packed stores; use to_zarr to write the codes of a Dask array")
-            return dask_transform.transform(model, X, self.binarize, self.absent, self.device)
-        check_not_empty(store.shape)
-        limit = parse_memory_limit(self.max_memory)
-        if output is not None:
-            return code_store(store, model, output, self._workers(), limit, self.absent)
-        if (needed := dense_bytes(store, model)) > limit:
-            raise InputError(
-                f"the codes of {len(store)} samples take {needed} bytes as an array, more than ",
-                Parameter("max_memory", limit),
-                "; pass ",
-                Parameter("output", "codes.zarr"),
-                " to write them to a store",
-            )
-        return codes_in_memory(store, model, self._workers(), limit, self.absent).to_dense()
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Return the samples that these codes describe.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, BitMatrix or Dask array of shape (n_samples, n_components_)
-            The codes.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), uint8
-            For a Dask array, a lazy Dask array.
-        """
-        check_is_fitted(self, "n_components_")
-        if dispatch.is_dask(X):
-            from ..rows import dask_transform
-
-            return dask_transform.inverse_transform(self.as_model(), X)
-        codes = BitMatrix.from_any(X, name="the code matrix")
-        if codes.n_cols != self.n_components_:
-            raise ValueError(f"the codes have {codes.n_cols} columns, but the model has {self.n_components_} atoms")
-        model = self.as_model()
-        return model.possible(model.reconstruct(codes))[0].to_dense()
-
-    def predict_cell_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of a one in every cell, known or not, given the known cells of its row.
-
-        A code predicts a value for each cell. The probability of a one where 0 and where 1 is predicted is its
-        frequency among such cells of the column in ``fit``. It is averaged over the codes of the row, weighted by
-        2^-bits: over all codes with up to 10 atoms, otherwise over codes sampled in a way that depends only on the row.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
-            The samples, of shape (n_samples, n_features), with missing values.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), float64
-
-        Examples
-        --------
-        >>> import bitatoms as ba
-        >>> X = ba.datasets.planted(300, 40, 4, code_density=0.4, noise=0.02, random_state=0).X.astype(float)
-        >>> X[0, :5] = float("nan")
-        >>> ba.BinaryDictionaryLearning(random_state=0).fit(X).predict_cell_proba(X).shape
-        (300, 40)
-        """
-        data = self._table_in_memory(X).bits
-        return self.as_model().cell_probabilities(data, self._workers(data))
-
-    def complete(self, X: Any) -> Any:
-        """Return samples with their missing values filled in, known values as they are.
-
-        A missing value becomes 1 where ``predict_cell_proba`` is above 0.5.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
-            The samples, of shape (n_samples, n_features), with missing values.
-
-        Returns
-        -------
-        array, sparse array, data frame, Table or BitMatrix
-            As X is, with its dtypes; with ``binarize``, 0 and 1. Columns are those of the model. For files, AnnData and
-            pyarrow tables, a Table. An array, sparse array or data frame of numbers of copies (see `Table.from_any`)
-            stays one, with one column per variant; `Table.to_dosages` converts a Table.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import bitatoms as ba
-        >>> X = np.array([[1.0, 1, 0, 0]] * 20 + [[0, 0, 1, 1]] * 20)
-        >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
-        >>> model.complete([[np.nan, 1, 0, np.nan]])
-        array([[1, 1, 0, 0]], dtype=uint8)
-        """
-        X = on_host(X)
-        table = self._table_in_memory(X)
-        completed = self.as_model().completed(table.bits, self._workers(table.bits))
-        return (copies_as_given if are_copies(X, self._header) else as_given)(X, completed, table)
-
-    def _table_in_memory(self, X: Any) -> Table:
-        """Return X as a table with the columns of the model; raise for stores and Dask collections."""
-        check_is_fitted(self, "n_components_")
-        if dispatch.is_out_of_core(X):
-            raise TypeError(f"cells of a {type(X).__name__} are not predicted; read its rows into memory first")
-        return self._validate_table(X, reset=False)
-
-    def decision_function(self, X: Any) -> Any:
-        """Return the soft codes of samples: the bits that each atom saves, or would save, in each sample.
-
-        The value of an atom is the bits of the sample without the atom, less its bits with it. The rest of its code is
-        the one that ``transform`` returns, and the bits are those of `score_samples`. If the sample uses the atom, it
-        is what the sample loses without it; if not, what it would gain with it. Where an atom is clearly present, the
-        value is far above 0, where it is clearly absent, far below, and where it makes little difference, near 0.
-        Unknown cells count for nothing. Under OR, only the cells that no other atom of the sample covers count.
-
-        ``transform(X)`` is mostly ``decision_function(X) > 0``, but not always. Coders search codes at prices that
-        differ slightly from these bits, or minimize the wrong cells without regard to the cost of a use. Under
-        ``max_atoms_per_sample`` and ``residual_limit``, atoms that would save bits may remain unused. The values of a
-        sample are each for one change of its code: they do not add up if two atoms are changed.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
-            The samples, of shape (n_samples, n_features).
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components_), float64
-            For a Dask collection, a lazy Dask array.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import bitatoms as ba
-        >>> X = np.array([[1, 1, 1, 0, 0, 0]] * 20 + [[0, 0, 0, 1, 1, 1]] * 20)
-        >>> model = ba.BinaryDictionaryLearning(2, random_state=0).fit(X)
-        >>> new = [[1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 1, 0]]
-        >>> model.decision_function(new).round(1)
-        array([[ 19. , -19. ],
-               [  6.3, -19. ],
-               [ 19. ,   6.3]])
-        """
-        if not dispatch.is_out_of_core(X):
-            model, data, max_rows = self._to_code(X)
-            workers = self._workers(data)
-            return model.soft_codes(data, model.codes(data, workers, max_rows), workers, max_rows)
-        model, store = self.as_model(), dispatch.as_store(X, self.binarize)
-        if store is None:
-            from ..rows import dask_transform
-
-            return dask_transform.decision_function(model, X, self.binarize, self.absent, self.device)
-        check_not_empty(store.shape)
-        return soft_codes(store, model, self._workers(), parse_memory_limit(self.max_memory), self.absent)
-
-    def score_samples(self, X: Any) -> Any:
-        """Return minus the number of bits that each sample takes, its log-likelihood to base 2; higher is better.
-
-        The bits of a sample are minus log2 of how frequent each of its cells, right or wrong with the code that
-        ``transform`` returns, was in its column in ``fit``, and of how frequent each use and non-use of an atom was.
-        Unknown cells cost nothing. The bits of the atoms themselves, which all samples share, are left out.
-
-        Outliers, which the atoms describe badly, have low scores. A sample with unknown cells has a higher score than
-        it would have if they were known: compare samples with about as many known cells. `score` is the mean.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
-            The samples, of shape (n_samples, n_features).
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-            For a Dask collection, a lazy Dask array.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import bitatoms as ba
-        >>> X = np.array([[1, 1, 1, 0, 0, 0]] * 20 + [[0, 0, 0, 1, 1, 1]] * 20)
-        >>> model = ba.BinaryDictionaryLearning(2, random_state=0).fit(X)
-        >>> model.score_samples([[1, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 0]]).round(1)
-        array([ -2.1, -14.8])
-        """
-        if dispatch.is_out_of_core(X):
-            store = dispatch.as_store(X, self.binarize)
-            if store is not None:
-                check_not_empty(store.shape)
-                limit = parse_memory_limit(self.max_memory)
-                return score_samples(store, self.as_model(), self._workers(), limit, self.absent)
-            from ..rows import dask_transform
-
-            return dask_transform.score_samples(self.as_model(), X, self.binarize, self.absent, self.device)
-        model, data, max_rows = self._to_code(X)
-        workers = self._workers(data)
-        return -model.row_bits(data, model.codes(data, workers, max_rows), workers, max_rows)
-
-    def _to_code(self, X: Any) -> tuple[Model, Bits, int | None]:
-        """Return the model, samples in memory, and how many of them to code at a time."""
-        model, data = self.as_model(), self._validate_table(X, reset=False).data
-        return model, data, coding_rows(data, model, given_memory_limit(self.max_memory))
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return minus the mean number of bits per sample; higher is better.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
-            The samples, of shape (n_samples, n_features).
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
-            Whole numbers from 0 up: how many equal samples each sample counts as.
-
-        Returns
-        -------
-        float
-            The mean of ``score_samples(X)``, with weights that of the repeated samples.
-        """
-        scores = self.score_samples(X)
-        if sample_weight is None:
-            return float(scores.mean())
-        scores = np.asarray(scores)
-        weights = checked_weights(sample_weight, len(scores))
-        check_total(weights, scores.itemsize, given_memory_limit(self.max_memory))
-        return float(np.repeat(scores, weights).mean())
-
-    def patterns(self) -> list[Pattern]:
-        """Return the atoms in readable form: features by name, how many samples use them, bits saved.
-
-        Returns
-        -------
-        list of Pattern
-            Named tuples ``(atom, features, rows, share, bits_saved, complete, recurs, span, expected, lift,
-            member_lifts)``: ``rows`` samples use the atom, and ``complete`` samples have all its features. ``expected``
-            samples would have all of them if features were independent of each other, and ``lift`` is ``complete /
-            expected``. ``member_lifts`` has one number per feature: its share of the samples that have all other
-            features of the atom, divided by its share of all samples. Only samples in which the features concerned are
-            known count. ``recurs`` is the share of other searches that found the atom again, if `bitatoms.stability`
-            has counted them. The atom that saves most bits comes first.
-            `to_frame` returns them as a data frame.
-        """
-        return self.as_model().patterns()
-
-    def to_frame(self) -> Any:
-        """Return the atoms as a pandas data frame, one row per atom, the one that saves most bits first.
-
-        The columns have the names of `patterns`, of files of patterns (``bitatoms show --patterns``) and of ``--json``.
-
-        Returns
-        -------
-        pandas.DataFrame
-            With the columns ``atom`` (1 saves most bits), ``features`` (a tuple of names), ``size`` (their number),
-            ``rows`` (samples that use the atom), ``share`` (of all samples), ``bits_saved``, ``complete`` (samples that
-            have all features), ``expected`` (those, if features were independent), ``lift``, ``member_lifts`` (one
-            number per feature), ``recurs`` (see `bitatoms.stability`) and ``span`` (where the features are on a
-            genome). What is unknown is missing (NA, NaN or None), such as ``recurs`` of a model whose stability was
-            not counted.
-
-        Raises
-        ------
-        MissingLibrary
-            pandas is not installed; `patterns` works without it.
-
-        See Also
-        --------
-        to_rules : Rules, as a data frame.
-
-        Examples
-        --------
-        >>> import bitatoms as ba
-        >>> table = ba.datasets.baskets(1000)
-        >>> model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
-        >>> frame = model.to_frame()
-        >>> frame.loc[frame["size"] > 4, ["atom", "size", "rows", "complete"]].head(2)
-           atom  size  rows  complete
-        0     1     5    82        63
-        1     2     6    54        39
-        """
-        return self.as_model().to_frame()
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file, which `bitatoms.load` reads.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file, by convention with the ending .npz. It holds arrays and JSON, no pickles. The write is atomic.
-        """
-        model_file.save(self.as_model(), path, self.get_params(deep=False))
+        return self._shared_workers or super()._workers(data)
 
 
-def tile_of(table: Table) -> Picture | None:
-    """Return the picture that each row of a table is, if it is one."""
-    return None if table.picture is None else Picture(table.picture.tile)
+@contextmanager
+def fit_with_codes(
+    estimator: BinaryDictionaryLearning, X: Any, sample_weight: Any = None
+) -> Iterator[Iterable[BitMatrix] | None]:
+    """Fit an estimator to a table in memory or to a packed store, and yield the codes of the fit in chunks of rows.
+
+    The counts of its model refer to these codes. Coding the same rows again may give slightly different ones.
+    The codes are available until the exit. They are None if the model is that of a sample, because a limit was reached
+    before all rows were coded. With weights, they are those of `WeightedRows.own_codes`.
+    """
+    with estimator._opened(X, sample_weight) as opened:
+        rows, weighted = opened.rows, opened.weighted
+        learned = estimator._learn(opened, keeps_codes=True)
+        try:
+            if isinstance(rows, StoreRows) and not isinstance(learned, Factorization):
+                yield _code_chunks(rows, learned)
+                return
+            codes = (learned if isinstance(learned, Factorization) else with_codes(learned)).codes
+            if len(codes) != rows.n_rows:
+                yield None
+            else:
+                yield [codes if weighted is None else weighted.own_codes(codes, estimator._model, opened.workers)]
+        finally:
+            rows.discard_codes(set())
+
+
+def _code_chunks(rows: StoreRows, learned: PassResult) -> Iterator[BitMatrix]:
+    """Yield the codes of a store in the order of the atoms of the result."""
+    for chunk in rows.code_chunks(learned.codes, learned.spec.atoms.n_rows):
+        yield chunk.T[learned.indices].T
+
+
+def load(path: str | os.PathLike[str]) -> BinaryDictionaryLearning:
+    """Read a model that `BinaryDictionaryLearning.save` or ``bitatoms fit`` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. It holds arrays and JSON; nothing in it is executed.
+
+    Returns
+    -------
+    BinaryDictionaryLearning
+        Fitted, with the parameters that decided the result. Those that are not plain values (arrays of atoms, random
+        generators), and those that state how a fit runs (``n_jobs``, ``device``, ``verbose``, ``max_memory``,
+        ``checkpoint``, ``resume``, ``callbacks``), have their defaults.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> X = ba.datasets.planted(300, 40, 4, noise=0.02, random_state=0).X
+    >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
+    >>> model.save("model.npz")
+    >>> loaded = ba.load("model.npz")
+    >>> bool((loaded.transform(X) == model.transform(X)).all())
+    True
+    """
+    model, parameters, _ = model_file.load(path)
+    return fitted_estimator(model, parameters)
+
+
+def fitted_estimator(model: Model, parameters: dict[str, Any]) -> BinaryDictionaryLearning:
+    """Return an estimator with these parameters that has learned this model."""
+    estimator = BinaryDictionaryLearning()
+    estimator.set_params(**parameters)
+    estimator._set_features(model.header)
+    estimator._set_model(model)
+    return estimator
+
+
+def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = None) -> None:
+    """Add codes and atoms to an AnnData, in the fields that scanpy and similar tools use.
+
+    Parameters
+    ----------
+    adata : AnnData of shape (n_obs, n_vars)
+        It is changed: ``obsm["X_bitatoms"]`` is set to the codes of its observations, ``obsm["X_bitatoms_soft"]`` to
+        their soft codes (`BinaryDictionaryLearning.decision_function`, as float32), ``varm["bitatoms_atoms"]`` to the
+        atoms, and ``uns["bitatoms"]`` to the rest of the model, such as the ``names`` of the atoms, their ``uses`` and
+        the ``bits_saved`` by each. In the atoms, 1 means that the variable is present, -1
+        that it is absent, and 0 that the atom leaves it as it is. Only a model with a bias has -1: there the atom
+        clears a variable that the bias sets, which `BinaryDictionaryLearning.patterns` calls "not" the variable. The
+        variables may be in any order; for those that the model was not fitted on, the atoms are 0.
+    model : BinaryDictionaryLearning
+        A fitted model. Its ``binarize`` is applied to the values.
+    layer : str, optional
+        The layer to code instead of ``X``. "raw" is the ``raw`` of the AnnData, if no layer has this name. It may have
+        other variables; the atoms are stored for those of ``adata.var``.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np
+    >>> import bitatoms as ba
+    >>> counts = np.random.default_rng(0).poisson(0.5, (50, 20)).astype(np.float32)
+    >>> adata = anndata.AnnData(counts)
+    >>> model = ba.BinaryDictionaryLearning(3, binarize=0, random_state=0).fit(adata)
+    >>> ba.annotate(adata, model)
+    >>> adata.obsm["X_bitatoms"].shape, adata.obsm["X_bitatoms_soft"].shape, adata.varm["bitatoms_atoms"].shape
+    ((50, 3), (50, 3), (20, 3))
+    """
+    from ..io.readers import h5ad
+
+    if not hasattr(adata, "obsm"):
+        raise TypeError(f'adata must be an AnnData, got {type(adata).__name__}; for its raw, pass layer="raw"')
+    learned = model.as_model()
+    table = matched_table(adata, learned.header, model.absent, binarize=model.binarize, layer=layer)
+    workers = model._workers(table.data)
+    codes = learned.codes(table.data, workers)
+    h5ad.annotate(adata, codes, learned, learned.soft_codes(table.data, codes, workers))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,36 +12,28 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
-from ..api import learn_from, with_columns_of
-from ..base import TableEstimator
+from ..api import with_columns_of
+from ..base import SearchEstimator
 from ..bits import BitMatrix
-from ..device_choice import workers_for
 from ..errors import warn
-from ..model.hidden_cells import CellScores, hidden_folds, without_cells
 from ..model.model import Model
 from ..model.profiles import Profiles, fit_profiles
 from ..model.similar_rows import SimilarRows, fit_similar_rows
-from ..model.tied_columns import fill_unknown, first_tied, known_ties, tied_columns
-from ..parallel import Workers
-from ..parameters import (
-    ImputerKwargs,
-    NComponents,
-    SearchKwargs,
-    check,
-    declarations,
-    documented,
-    select,
-    with_defaults,
+from ..model.unknown_cells import (
+    CellScores,
+    fill_unknown,
+    first_tied,
+    hidden_folds,
+    known_ties,
+    tied_columns,
 )
-from ..rows import dispatch
-from ..rows.memory import MemoryRows
-from ..rows.passes import PassResult
+from ..parameters import ImputerKwargs, NComponents, documented, with_defaults
 from ..rows.weights import WeightedRows
-from ..search.params import SearchParams, resolve
+from ..search.params import SearchParams
 from ..sparse_bits import packed
 from ..table import feature_names
 from ..validation import as_generator, is_sparse, on_host
-from .same_kind import dense_dtype
+from .model_estimator import dense_dtype
 
 _HIDDEN_SHARE = 0.1  # of the known cells, by which method="auto" chooses
 _MOST_KNOWN = 300_000  # known cells of tables on which all methods are tried; of larger ones it is a part:
@@ -54,7 +46,7 @@ Predictor = Model | Profiles | SimilarRows
 
 
 @documented(ImputerKwargs)
-class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
+class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
     """Fill in the missing values (NaN, None, NA, masked) of a table of 0 and 1.
 
     Parameters
@@ -101,8 +93,9 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
     'atoms'
     """
 
-    _missing = "unknown"
     _learned = ("_predictor", "_never_known", "_tied")
+    _parameters = ImputerKwargs
+    _checked = ("absent", "device", "method", "n_profiles")
 
     def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[ImputerKwargs]) -> None:
         self.n_components = n_components
@@ -128,10 +121,8 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
             This estimator, fitted.
         """
         self._reset()
-        for name in ("absent", "device", "method", "n_profiles"):
-            check(name, getattr(self, name), declarations(ImputerKwargs)[name])
-        params = resolve(self.n_components, **select(SearchKwargs, vars(self)))
-        data = self._data(X, reset=True)
+        params = self._search_params()
+        data = self._table_in_memory(X, reset=True).bits
         weighted = WeightedRows.of(data, sample_weight)
         data = data if weighted is None else packed(weighted.repeated(None))
         params, random = with_columns_of(params, self._header), as_generator(self.random_state)
@@ -179,13 +170,12 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
     ) -> dict[str, CellScores]:
         """Return how well each method predicts cells that it did not see; ``first`` is that of `hidden_folds`."""
         (hidden,) = hidden_folds(data, 1, _HIDDEN_SHARE, random, first)
-        visible, cells = without_cells(data, hidden), hidden.to_dense(bool)
-        truth = data.filled().to_dense(bool)[cells]
         seed = int(random.integers(2**63))
-        return {
-            method: CellScores.of(truth, self._predicted(self._learn(visible, method, params, seed), visible)[cells])
-            for method in methods
-        }
+
+        def predict(method: str, visible: BitMatrix) -> NDArray[np.float64]:
+            return self._predicted(self._learn(visible, method, params, seed), visible)
+
+        return {method: CellScores.of_hidden(data, hidden, partial(predict, method)) for method in methods}
 
     def _learn(self, data: BitMatrix, method: str, params: SearchParams, random: Any) -> Predictor:
         """Learn what predicts cells."""
@@ -196,12 +186,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         workers = self._workers(data)
         if method == "neighbours":
             return fit_similar_rows(data, as_generator(random), workers)
-        learned = learn_from(
-            MemoryRows(data, workers), params, workers, random, self.verbose, must_cover_all_rows=False
-        )
-        result = learned.result if isinstance(learned, PassResult) else learned
-        limits = params.max_atoms_per_sample, params.residual_limit
-        return Model.from_factorization(result, *limits, self._header)
+        return self._search(data, params, workers, random)
 
     def _predicted(self, predictor: Predictor, data: BitMatrix) -> NDArray[np.float64]:
         """Return the probability of a one in every cell."""
@@ -224,7 +209,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
             0.5 in columns without any known value in ``fit``. With neighbours, 0 or 1 in known cells.
         """
         check_is_fitted(self, "method_")
-        return self._probabilities(self._data(X, reset=False))
+        return self._probabilities(self._table_in_memory(X, reset=False).bits)
 
     def _probabilities(self, data: BitMatrix) -> NDArray[np.float64]:
         """Return the probability of a one in every cell of rows with the columns of the model."""
@@ -248,19 +233,9 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         """
         check_is_fitted(self, "method_")
         X = on_host(X)
-        data = self._data(X, reset=False)
+        data = self._table_in_memory(X, reset=False).bits
         completed = fill_unknown(data, self._tied, lambda rows, convert: [convert(self._probabilities(rows), rows)])
         return completed.to_sparse().astype(X.dtype) if is_sparse(X) else completed.to_dense(dense_dtype(X))
-
-    def _data(self, X: Any, reset: bool) -> BitMatrix:
-        """Return X as packed bits in memory."""
-        if dispatch.is_out_of_core(X):
-            raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
-        return self._validate_table(X, reset).bits
-
-    def _workers(self, data: BitMatrix) -> Workers:
-        """Return who processes a table."""
-        return workers_for(self.n_jobs, self.device, math.prod(data.shape), self.verbose)
 
 
 def _part(data: BitMatrix, first: NDArray[np.intp], random: np.random.Generator) -> tuple[BitMatrix, NDArray[np.intp]]:

@@ -2,79 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..checks import check_int
 from ..libraries import import_library
-from ..model.recommendation import Recommended, joined, recommend
+from ..model.patterns import Pattern
+from ..model.recommendation import Recommendations, joined, recommend
 from ..model.row_fit import RowFit, score_rows, worst_rows
 from ..model.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
-from ..parallel import Workers
 from ..parameters import RuleKwargs, checked, documented, with_defaults
-from ..rows import dispatch, store_transform
+from ..rows import out_of_core, store_transform
 from ..rows.budget import parse_memory_limit
-from ..sparse_bits import Bits
-from ..table import feature_names
-
-if TYPE_CHECKING:
-    from ..model.model import Model
-    from ..rows.store import Store
-
-_COLUMNS = (  # of mlxtend's data frame of rules
-    "antecedents",
-    "consequents",
-    "antecedent support",
-    "consequent support",
-    "support",
-    "confidence",
-    "lift",
-    "representativity",
-    "leverage",
-    "conviction",
-    "zhangs_metric",
-    "jaccard",
-    "certainty",
-    "kulczynski",
-)
+from ..rows.store import Store
+from .model_estimator import ModelEstimator
 
 
-class Recommendations(NamedTuple):
-    """The most probable items that each sample does not have, the most probable first.
-
-    Attributes
-    ----------
-    items : ndarray of shape (n_samples, n), str
-        Names of features; "" where a sample has fewer other features.
-    probabilities : ndarray of shape (n_samples, n), float64
-        Their probabilities; NaN where a sample has fewer other features.
-    """
-
-    items: NDArray[Any]
-    probabilities: NDArray[np.float64]
+def _antecedent_share(rule: Rule) -> float:
+    """Return the share of the rows that have the antecedent."""
+    return rule.antecedent_rows / rule.known_rows
 
 
-def named(found: Recommended, model: Model) -> Recommendations:
-    """Return recommendations with the names of features."""
-    names = np.array([*feature_names(model.columns, range(model.atoms.n_cols)), ""], object)
-    return Recommendations(names[found.features], found.probabilities)
+def _zhangs_metric(rule: Rule) -> float:
+    """Return the leverage, divided by the largest one that these shares allow."""
+    share, antecedent_share = rule.consequent_share, _antecedent_share(rule)
+    largest = max(rule.support * (1 - antecedent_share), antecedent_share * (share - rule.support))
+    return rule.leverage / largest if largest else 0.0
 
 
-class StatementsMixin:
-    """Methods of an estimator with atoms, which state what its patterns mean for rows and features."""
+_MEASURES: dict[str, Callable[[Rule], Any]] = {  # the columns of mlxtend's data frame of rules
+    "antecedents": lambda rule: frozenset(rule.antecedent),
+    "consequents": lambda rule: frozenset((rule.consequent,)),
+    "antecedent support": _antecedent_share,
+    "consequent support": lambda rule: rule.consequent_share,
+    "support": lambda rule: rule.support,
+    "confidence": lambda rule: rule.confidence,
+    "lift": lambda rule: rule.lift,
+    "representativity": lambda rule: rule.known_rows / rule.total_rows,
+    "leverage": lambda rule: rule.leverage,
+    "conviction": lambda rule: (1 - rule.consequent_share) / (1 - rule.confidence) if rule.confidence < 1 else np.inf,
+    "zhangs_metric": _zhangs_metric,
+    "jaccard": lambda rule: rule.support / (_antecedent_share(rule) + rule.consequent_share - rule.support),
+    "certainty": lambda rule: (
+        (rule.confidence - rule.consequent_share) / (1 - rule.consequent_share) if rule.consequent_share < 1 else 0.0
+    ),
+    "kulczynski": lambda rule: (rule.confidence + rule.support / rule.consequent_share) / 2,
+}
 
-    if TYPE_CHECKING:
-        absent: str | None
-        binarize: float | None
-        max_memory: int | str | None
 
-        def as_model(self) -> Model: ...
-        def _workers(self, data: Bits | None = None) -> Workers: ...
-        def _to_code(self, X: Any) -> tuple[Model, Bits, int | None]: ...
+class StatementsEstimator(ModelEstimator):
+    """An estimator that states what its patterns mean for samples and features."""
+
+    def patterns(self) -> list[Pattern]:
+        """Return the atoms in readable form: features by name, how many samples use them, bits saved.
+
+        Returns
+        -------
+        list of Pattern
+            Named tuples ``(atom, features, rows, share, bits_saved, complete, recurs, span, expected, lift,
+            member_lifts)``: ``rows`` samples use the atom, and ``complete`` samples have all its features. ``expected``
+            samples would have all of them if features were independent of each other, and ``lift`` is ``complete /
+            expected``. ``member_lifts`` has one number per feature: its share of the samples that have all other
+            features of the atom, divided by its share of all samples. Only samples in which the features concerned are
+            known count. ``recurs`` is the share of other searches that found the atom again, if `bitatoms.stability`
+            has counted them. The atom that saves most bits comes first.
+            `to_frame` returns them as a data frame.
+        """
+        return self.as_model().patterns()
+
+    def to_frame(self) -> Any:
+        """Return the atoms as a pandas data frame, one row per atom, the one that saves most bits first.
+
+        The columns have the names of `patterns`, of files of patterns (``bitatoms show --patterns``) and of ``--json``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns ``atom`` (1 saves most bits), ``features`` (a tuple of names), ``size`` (their number),
+            ``rows`` (samples that use the atom), ``share`` (of all samples), ``bits_saved``, ``complete`` (samples that
+            have all features), ``expected`` (those, if features were independent), ``lift``, ``member_lifts`` (one
+            number per feature), ``recurs`` (see `bitatoms.stability`) and ``span`` (where the features are on a
+            genome). What is unknown is missing (NA, NaN or None), such as ``recurs`` of a model whose stability was
+            not counted.
+
+        Raises
+        ------
+        MissingLibrary
+            pandas is not installed; `patterns` works without it.
+
+        See Also
+        --------
+        to_rules : Rules, as a data frame.
+
+        Examples
+        --------
+        >>> import bitatoms as ba
+        >>> table = ba.datasets.baskets(1000)
+        >>> model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
+        >>> frame = model.to_frame()
+        >>> frame.loc[frame["size"] > 4, ["atom", "size", "rows", "complete"]].head(2)
+           atom  size  rows  complete
+        0     1     5    82        63
+        1     2     6    54        39
+        """
+        return self.as_model().to_frame()
 
     @documented(RuleKwargs)
     def rules(self, X: Any = None, **limits: Unpack[RuleKwargs]) -> list[Rule]:
@@ -135,7 +169,8 @@ class StatementsMixin:
         MissingLibrary
             pandas is not installed; `rules` works without it.
         """
-        return _frame(map(_measures, self.rules(X, **limits)), _COLUMNS)
+        pd, found = import_library("pandas", "data frames need"), self.rules(X, **limits)
+        return pd.DataFrame({name: [measure(rule) for rule in found] for name, measure in _MEASURES.items()})
 
     @documented(RuleKwargs)
     def to_itemsets(self, X: Any, **limits: Unpack[RuleKwargs]) -> Any:
@@ -155,9 +190,10 @@ class StatementsMixin:
         pandas.DataFrame
             With the columns ``support``, a share of the samples, and ``itemsets``, frozensets of names.
         """
-        chunks, model = self._chunks(X), self.as_model()
+        pd, chunks, model = import_library("pandas", "data frames need"), self._chunks(X), self.as_model()
         found = find_itemsets(model, find_rules(model, _limits(limits), chunks), chunks)
-        return _frame(((share, frozenset(items)) for items, share in found), ("support", "itemsets"))
+        items = [frozenset(itemset.items) for itemset in found]
+        return pd.DataFrame({"support": [itemset.support for itemset in found], "itemsets": items})
 
     def recommend(self, X: Any, n: int = 5) -> Recommendations:
         """Return the features that samples most probably have besides those that they have: the next items of baskets.
@@ -191,10 +227,10 @@ class StatementsMixin:
         n, store = check_int("n", n, 1), self._store(X)
         if store is None:
             model, data, _ = self._to_code(X)
-            return named(recommend(model, data, n, self._workers(data)), model)
+            return recommend(model, data, n, self._workers(data))
         model, limit = self.as_model(), parse_memory_limit(self.max_memory)
         chunks = store_transform.recommended_chunks(store, model, n, self._workers(), limit, self.absent)
-        return named(joined(chunks, min(n, model.atoms.n_cols)), model)
+        return joined(chunks, min(n, model.atoms.n_cols))
 
     def worst_rows(self, X: Any, n: int = 10) -> list[RowFit]:
         """Return the samples that fit worst, with the cells that make them so.
@@ -234,9 +270,9 @@ class StatementsMixin:
 
     def _store(self, X: Any) -> Store | None:
         """Return X as a store if it is one; raise for Dask collections."""
-        if dispatch.is_dask(X):
+        if out_of_core.is_dask(X):
             raise TypeError("this is not available for Dask collections; write the rows to a store with bitatoms.pack")
-        return dispatch.as_store(X, self.binarize)
+        return out_of_core.as_store(X, self.binarize)
 
     def _chunks(self, X: Any) -> Chunks:
         """Return what returns the samples in chunks, with the columns of the model."""
@@ -251,32 +287,3 @@ class StatementsMixin:
 def _limits(given: RuleKwargs) -> RuleLimits:
     """Return the limits of rules, checked."""
     return RuleLimits(**checked(RuleKwargs, with_defaults(RuleKwargs, given)))
-
-
-def _measures(rule: Rule) -> tuple[Any, ...]:
-    """Return a rule as a row of mlxtend's data frame of rules: the values of _COLUMNS."""
-    share = rule.consequent_share
-    antecedent_share = rule.antecedent_rows / rule.known_rows
-    largest = max(rule.support * (1 - antecedent_share), antecedent_share * (share - rule.support))
-    return (
-        frozenset(rule.antecedent),
-        frozenset((rule.consequent,)),
-        antecedent_share,
-        share,
-        rule.support,
-        rule.confidence,
-        rule.lift,
-        rule.known_rows / rule.total_rows,
-        rule.leverage,
-        (1 - share) / (1 - rule.confidence) if rule.confidence < 1 else np.inf,
-        rule.leverage / largest if largest else 0.0,
-        rule.support / (antecedent_share + share - rule.support),
-        (rule.confidence - share) / (1 - share) if share < 1 else 0.0,
-        (rule.confidence + rule.support / share) / 2,
-    )
-
-
-def _frame(rows: Iterable[tuple[Any, ...]], columns: tuple[str, ...]) -> Any:
-    """Return rows as a pandas data frame."""
-    pd = import_library("pandas", "data frames need")
-    return pd.DataFrame(list(rows), columns=list(columns))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import logit
 
+from ..datasets.pictures import as_picture
 from ..device_choice import workers_for
 from ..parameters import Algebra, DenoiseKwargs, DeviceChoice, Search, checked, documented, with_defaults
 from ..validation import as_generator, on_host
@@ -17,7 +18,6 @@ from .blocks import evidence
 from .channel import clean_probability, denoised, estimate_noise
 from .learning import LearningOptions, learn_blocks
 from .neighbors import held_out_share, neighbor_contexts
-from .picture import as_picture
 
 _N_NEIGHBORS = (4, 8, 12, 16, 20)  # context sizes to choose from
 #: Below this value of ``Denoised.repetition``, blocks hardly help.

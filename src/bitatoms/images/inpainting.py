@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation
 
-from ..datasets.pictures import as_2d, as_bits
+from ..datasets.pictures import as_2d, as_picture, binary_image
 from ..device_choice import workers_for
 from ..parallel import Workers
 from ..parameters import Algebra, BlockKwargs, DeviceChoice, Search, checked, documented, with_defaults
 from ..validation import as_generator
 from .blocks import evidence_at
 from .learning import BlockModel, LearningOptions, learn_blocks
-from .picture import as_picture
 
 _TEST_SHARE, _MAX_TESTED = 0.02, 5000  # of the known pixels: hidden, to measure how many are predicted
 
@@ -96,7 +95,7 @@ def inpaint(
     (80, 0)
     """
     image = as_2d("image", image)
-    unknown = as_bits("mask", as_2d("mask", mask)).astype(bool)
+    unknown = binary_image("mask", mask).astype(bool)
     if unknown.shape != image.shape:
         raise ValueError(f"mask has shape {unknown.shape}, but image has shape {image.shape}")
     picture = as_picture("image", np.where(unknown, 0, image))  # under the mask, there may be NaN or 255

@@ -14,20 +14,11 @@ import numpy as np
 from ..checks import check_choice
 from ..encoding import Encoding
 from ..errors import InputError, Parameter
+from ..matching import ColumnMatch, NoKnownColumn, copied_header, have_copies, match_columns
 from ..memory import memory_limit
 from ..parameters import Missing, ReadKwargs, choices, documented
 from ..sparse_bits import Bits, SparseBits
-from ..table import (
-    ColumnMatch,
-    Header,
-    Names,
-    NoKnownColumn,
-    Table,
-    copied_header,
-    feature_names,
-    have_copies,
-    match_columns,
-)
+from ..table import Header, Names, Table, feature_names
 from .atomic import atomic_write
 from .column_names import named_columns
 from .dosages import PairedRows, with_paired_columns
@@ -309,7 +300,7 @@ def _transposed(source: Source, stream: TableStream) -> TableStream:
             yield chunk
 
     table = collect(TableStream(stream.n_cols, chunks()))
-    rows = iter([RowChunk(table.data.transpose(), stream.columns)])
+    rows = iter([RowChunk(table.data.T, stream.columns)])
     return TableStream(len(table), rows, table.row_names, **exchanged)
 
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from .. import checks, validation
 from ..bits import BitMatrix
 from ..errors import Parameter, warn
-from ..sparse_bits import Bits, SparseBits, as_bits
+from ..sparse_bits import Bits
+from ..table import as_bits
 from ..variables import FALSE_WORDS, TRUE_WORDS
 from .errors import FileError
 from .stream import DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions, Source
@@ -122,12 +123,10 @@ class Cells:
     def known(self, bits: Bits, position_of: PositionOf) -> Bits: ...
     def known(self, bits: Bits, position_of: PositionOf) -> Bits:
         """Return rows of a table of bits: unknown cells are missing values, and a threshold applies to the others."""
-        if isinstance(bits, SparseBits):
-            return as_bits(bits, self.threshold)
         if bits.unknown is not None and (rows := np.flatnonzero(bits.unknown.words.any(axis=1))).size:
             first = int(rows[0])
             self.add_missing(bits.n_unknown, position_of(first, int(np.argmax(bits.unknown[first]))))
-        above = BitMatrix.from_any(bits, self.threshold, missing="unknown")
+        above = as_bits(bits, self.threshold, missing="unknown")
         return above if self.missing == "unknown" else above.filled()
 
     def numbers_to_states(

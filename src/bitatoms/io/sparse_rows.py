@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import packing
-from ..sparse_bits import Bits, SparseBits, index_type
+from ..sparse_bits import Bits, SparseBits, index_type, sparse
 from .checksums import rows_per_chunk
 from .store_arrays import ArrayAppender, ArrayReader, BufferedArray, adjacent_runs
 
@@ -30,10 +30,10 @@ class SparseRowsWriter:
 
     def append(self, rows: Bits) -> None:
         """Append rows."""
-        sparse = rows if isinstance(rows, SparseBits) else SparseBits.from_bits(rows.filled())
-        self._indices.append(sparse.indices.astype(index_type(self._n_cols), copy=False))
-        self._ends.append(self._n_ones + sparse.indptr[1:])
-        self._n_ones += sparse.count()
+        ones = sparse(rows.filled())
+        self._indices.append(ones.indices.astype(index_type(self._n_cols), copy=False))
+        self._ends.append(self._n_ones + ones.indptr[1:])
+        self._n_ones += ones.count()
 
     @property
     def arrays(self) -> tuple[ArrayAppender, ...]:

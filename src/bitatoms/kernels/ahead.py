@@ -52,7 +52,7 @@ class Helper:
     ) -> None:
         if getattr(sys, "frozen", False) or not Path(sys.executable or "").stem.lower().startswith(("python", "pypy")):
             raise OSError(f"{sys.executable!r} is not Python")  # but an application that contains it
-        start = f"import sys; sys.path[:] = {sys.path!r}; from {__package__}.compile_process import main; main()"
+        start = f"import sys; sys.path[:] = {sys.path!r}; from {__package__} import jit; jit.compile_requested()"
         self._process = subprocess.Popen(
             [sys.executable, "-c", start],
             stdin=subprocess.PIPE,

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import json
 import logging
 import math
 import os
+import signal
+import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -29,6 +33,7 @@ from numba.extending import intrinsic
 from ..interrupts import deferred_interrupts
 from .ahead import CompiledElsewhere, ahead
 from .inlining import KernelCompiler, PartCompiler, remembered_signatures
+from .signatures import Variant
 
 logger = logging.getLogger(__name__)
 
@@ -59,11 +64,25 @@ def kernel(function: Callable[..., Any]) -> Any:
     return compiled
 
 
-def compile_for(compiled: Any, arguments: tuple[Any, ...]) -> None:
-    """Compile a kernel for types of arguments, if it is not in the cache."""
-    with _uninterrupted():
-        compiled._compilation_chain_init_hook()
-        compiled.compile(arguments)
+def compile_requested() -> None:
+    """Be a process that compiles for another one: compile the kernels that a line of the input names, print each.
+
+    If the input ends, stop after the current kernel.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other process
+    request = json.loads(sys.stdin.readline())
+    numba.config.CACHE_DIR = request["cache"]
+    waits_for_end = threading.Thread(target=sys.stdin.read, daemon=True)
+    waits_for_end.start()
+    for name, signature in request["variants"]:
+        variant = Variant(name, signature, 0.0, ())
+        with _uninterrupted():
+            variant.dispatcher._compilation_chain_init_hook()
+            variant.dispatcher.compile(variant.types)
+        print(json.dumps([name, signature]), flush=True)
+        if not waits_for_end.is_alive():
+            break
+    os._exit(0)  # not waiting for the thread
 
 
 @contextmanager
@@ -212,7 +231,7 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-_NO_CODE = "ahead.py", "compile_process.py", "signatures.py"  # when kernels are compiled, not how
+_NO_CODE = "ahead.py", "signatures.py"  # when kernels are compiled, not how
 
 
 @cache
@@ -226,8 +245,8 @@ def _sources() -> str:
     return digest.hexdigest()
 
 
-def inline(function: Callable[..., Any]) -> Any:
-    """Compile a function that kernels call; it is inlined into them."""
+def inline(function: Any) -> Any:
+    """Compile a function, or a kernel, that other kernels call; it is inlined into them."""
     return _part(function, forceinline=True)
 
 
@@ -237,11 +256,12 @@ def subroutine(function: Any) -> Any:
     To optimize a large kernel takes longer than to optimize its parts. To call a kernel itself would optimize it twice,
     and translate it to machine code that is perhaps never called.
     """
-    return _part(getattr(function, "py_func", function), forceinline=False)
+    return _part(function, forceinline=False)
 
 
-def _part(function: Callable[..., Any], forceinline: bool) -> Any:
+def _part(function: Any, forceinline: bool) -> Any:
     """Compile a function that only kernels call."""
+    function = getattr(function, "py_func", function)
     options = {"forceinline": forceinline, "no_cpython_wrapper": True, "pipeline_class": PartCompiler}
     return _without_literals(numba.njit(**options, **_OPTIONS)(function))
 

@@ -91,8 +91,8 @@ class CodingScratch(NamedTuple):
     drops: Any  # (lanes,): gain of dropping each atom in use, under OR
     bits: Any  # (2, words): the bits that a toggle changed, and a subset of them
     listed: Any  # (bits,): the non-zero bytes of a row, or its ones
-    code: Any  # (code words,): the previous code of the row
-    errors: Any  # (words,): the previous errors of the row
+    codes: Any  # (3, code words): codes of the row, such as the previous one; see each kernel
+    errors: Any  # (3, words): the errors of the row with these codes
     touched: Any  # (code words,): the atoms used by rows that changed
 
 
@@ -126,19 +126,12 @@ class ColumnDraw(NamedTuple):
     codes: Any  # (bytes, 256, code words): the same sums of ``sums``
 
 
-class CandidateScratch(NamedTuple):
-    """Work arrays for codes that compete: a first one, a variation of it, and the best so far."""
-
-    errors: Any  # (3, words)
-    codes: Any  # (3, code words)
-
-
 class VoteScratch(NamedTuple):
     """Work arrays for the vote on an atom."""
 
     wrong: Any  # (planes, words): counters of the users in which each bit is wrong
     free: Any  # (planes, words): counters of the users in which each bit is free; used where not all bits are
-    flips: Any  # (words,): the bits that the vote flips
+    flips: Any  # (1, words): the bits that the vote flips
     users: Any  # (64 * USER_WORDS,): indices of some users
     group: Any  # (8, words): the errors of eight users
     free_group: Any  # (8, words): the free bits of eight users
@@ -167,7 +160,6 @@ class ExactScratch(NamedTuple):
     high: Any  # (codes, words): products of the high atoms
     distances: Any  # (low codes,): errors of a row with each of them
     scores: Any  # (codes,): of a column; none if no exhaustive steps are taken
-    row: Any  # (words,)
 
 
 def coding_scratch(rows: RowArrays, atoms: AtomArrays) -> CodingScratch:
@@ -179,8 +171,8 @@ def coding_scratch(rows: RowArrays, atoms: AtomArrays) -> CodingScratch:
         drops=np.empty(len(atoms.weights), atoms.overlaps.dtype),
         bits=np.empty((2, words), np.uint64),
         listed=np.empty(64 * words + 1, np.int64),
-        code=np.empty(code_words, np.uint64),
-        errors=np.empty(words, np.uint64),
+        codes=np.empty((3, code_words), np.uint64),
+        errors=np.empty((3, words), np.uint64),
         touched=np.zeros(code_words, np.uint64),
     )
 
@@ -201,20 +193,13 @@ def beam_scratch(rows: RowArrays, atoms: AtomArrays, width: int) -> BeamScratch:
     )
 
 
-def candidate_scratch(rows: RowArrays) -> CandidateScratch:
-    """Allocate the work arrays for competing codes of these rows."""
-    return CandidateScratch(
-        errors=np.empty((3, rows.errors.shape[1]), np.uint64), codes=np.empty((3, rows.codes.shape[1]), np.uint64)
-    )
-
-
 def vote_scratch(rows: RowArrays) -> VoteScratch:
     """Allocate the work arrays for votes of these rows."""
     words, code_words = rows.errors.shape[1], rows.codes.shape[1]
     return VoteScratch(
         wrong=np.zeros((PLANES, words), np.uint64),
         free=np.zeros((PLANES, words), np.uint64),
-        flips=np.empty(words, np.uint64),
+        flips=np.empty((1, words), np.uint64),
         users=np.empty(64 * USER_WORDS, np.int64),
         group=np.empty((_GROUP, words), np.uint64),
         free_group=np.empty((_GROUP, words), np.uint64),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,78 +15,40 @@ from ..annotations import Annotations
 from ..bits import BitMatrix, stack_rows
 from ..engine.block import Block, reconstruct
 from ..engine.codelength import AtomCode
-from ..engine.coding import PRICED_CODERS, code, coding_rule, typical_cost
+from ..engine.coding import NO_LIMIT, PRICED_CODERS, code, coding_rule, typical_cost
 from ..engine.device_rows import run_in_chunks
 from ..engine.pass_spec import AtomGroup, PassSpec, RowCounts, joined_codes
 from ..engine.prices import EQUAL_COSTS, codelength_prices, unit_prices
+from ..kernels.cpu.cell_costs import (
+    AtomOnes,
+    CellCosts,
+    CellScratch,
+    Sampling,
+    average_all_codes,
+    average_sampled_codes,
+    shorten_codes,
+)
 from ..kernels.structs import Prices, Rule, covering
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from ..table import Header, Names, Picture, feature_names
 from ..variants import chromosomes_of, pairs, ranks_in, regions
-from .genotypes import nearest_genotypes
-from .lifts import AtomCounts, Lifts, lifts_of
-from .likelihood import Frequencies, RowCoder
-from .pattern_frame import pattern_frame
+from .likelihood import UNIT, Frequencies, bits_of_cells_saved, bits_of_values, cells_of_rows, sum_bits
+from .patterns import AtomCounts, Lifts, Pattern, lifts_of, pattern_frame
 from .recurrence import Recurrence
-from .result import CountsResult, Factorization, ResultBase
-from .soft_codes import bits_of_cells_saved
-from .tied_columns import TiedColumns, fill_unknown, known_ties
+from .result import Factorization, ResultBase
+from .unknown_cells import TiedColumns, fill_unknown, known_ties, nearest_genotypes
 
 _CHUNK_BITS, _MIN_CHUNK_ROWS = 1 << 28, 1 << 10  # of samples that are coded together
 _CHUNK_CELLS = 1 << 22  # of samples whose soft codes are computed together: a number or an index for each cell
+_CELL_COST = 30.0  # nanoseconds per cell; it also limits a chunk to a few million cells
+_BIT_COST = 3.0  # nanoseconds per one of an atom, when its cost in a row is computed
 
-
-class Pattern(NamedTuple):
-    """An atom in readable form.
-
-    Attributes
-    ----------
-    atom : int
-        Rank by bits saved, from 1.
-    features : tuple of str
-        The features that it sets; "not x" where it clears a feature that the bias sets.
-    rows : int
-        Number of rows that use it.
-    share : float
-        Their share of all rows.
-    bits_saved : int
-        By how many bits the description would be longer without it.
-    complete : int or None
-        Number of rows that have all its features, whether they use it or not; None if unknown.
-    recurs : float or None
-        Share of the searches of `bitatoms.stability` that found it again; None if unknown.
-    span : str or None
-        From its first to its last position, as in 20:1000-2000; None if columns have no positions.
-    expected : float or None
-        Number of complete rows, if features were independent; None if unknown.
-    lift : float or None
-        Complete rows for each expected one; None if unknown, or none are expected.
-    member_lifts : tuple of float or None
-        For each feature: its share of the rows that have the others, divided by its share of all rows; None if
-        unknown.
-    """
-
-    atom: int
-    features: Names
-    rows: int
-    share: float
-    bits_saved: int
-    complete: int | None = None
-    recurs: float | None = None
-    span: str | None = None
-    expected: float | None = None
-    lift: float | None = None
-    member_lifts: tuple[float | None, ...] | None = None
-
-    @property
-    def size(self) -> int:
-        """The number of features."""
-        return len(self.features)
+Converted = TypeVar("Converted")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Model(CountsResult):
+class Model(ResultBase):
     """Atoms, and how samples are coded with them: a Factorization without its codes, only with counts of them.
 
     Its other attributes are those of `Factorization`, apart from ``codes``.
@@ -108,6 +71,8 @@ class Model(CountsResult):
         How often each atom was found again, if `bitatoms.stability` has counted it.
     """
 
+    n_samples: int
+    uses: NDArray[np.int64] = field(repr=False)
     max_atoms_per_sample: int | None = None
     residual_limit: int = 0
     columns: Names | None = field(default=None, repr=False)
@@ -118,7 +83,7 @@ class Model(CountsResult):
     @classmethod
     def from_factorization(
         cls,
-        result: Factorization | CountsResult,
+        result: Factorization | Model,
         max_atoms_per_sample: int | None = None,
         residual_limit: int = 0,
         header: Header | None = None,
@@ -144,7 +109,7 @@ class Model(CountsResult):
 
     @property
     def header(self) -> Header:
-        """The columns that it was learned from; `bitatoms.table.match_columns` finds them in other tables."""
+        """The columns that it was learned from; `bitatoms.matching.match_columns` finds them in other tables."""
         return Header(self.atoms.n_cols, self.columns, data=self.column_data)
 
     @property
@@ -189,13 +154,13 @@ class Model(CountsResult):
 
     def codes(self, data: Bits, workers: Workers, max_rows: int | None = None) -> BitMatrix:
         """Return the codes of samples, found from scratch and from the remembered codes, at most so many at a time."""
-        chunks = (self._codes_of_chunk(chunk, workers) for chunk in _chunks(data, self.n_coded_columns, max_rows))
-        return stack_rows(chunks, self.atoms.n_rows)
 
-    def _codes_of_chunk(self, chunk: Bits, workers: Workers) -> BitMatrix:
-        """Return the codes of samples; in smaller chunks, if the memory of a device is too small for them."""
-        chunks = run_in_chunks(lambda rows: self._codes_at_once(chunk[rows], workers), len(chunk), workers)
-        return chunks[0] if len(chunks) == 1 else stack_rows(chunks, self.atoms.n_rows)
+        def codes_of(chunk: Bits) -> list[BitMatrix]:
+            """Code a chunk; in smaller ones, if the memory of a device is too small for it."""
+            return run_in_chunks(lambda rows: self._codes_at_once(chunk[rows], workers), len(chunk), workers)
+
+        chunks = map(codes_of, _chunks(data, self.n_coded_columns, max_rows))
+        return stack_rows(chain.from_iterable(chunks), self.atoms.n_rows)
 
     def _codes_at_once(self, chunk: Bits, workers: Workers) -> BitMatrix:
         """Return the codes of samples, found with each group of atoms."""
@@ -251,8 +216,8 @@ class Model(CountsResult):
 
         Unknown cells cost nothing.
         """
-        right, wrong = _bits_of_values(self.wrong, self.n_known)
-        unused, used = _bits_of_values(self.uses, self.n_samples)
+        right, wrong = bits_of_values(self.wrong, self.n_known)
+        unused, used = bits_of_values(self.uses, self.n_samples)
         zero, one = np.where(self.bias, wrong, right), np.where(self.bias, right, wrong)
         is_coded = np.zeros(self.atoms.n_cols, bool)
         for group in self._groups:
@@ -262,22 +227,24 @@ class Model(CountsResult):
         for chunk in _chunks(data, max(self.n_coded_columns, len(others)), max_rows):
             codes_of_chunk = codes[start : start + len(chunk)]
             start += len(chunk)
-            total = _sums(chunk.take_columns(others), zero[others], one[others]) + _sums(codes_of_chunk, unused, used)
+            total = sum_bits(chunk.take_columns(others), zero[others], one[others]) + sum_bits(
+                codes_of_chunk, unused, used
+            )
             for group in self._groups:
                 errors = group.block(chunk, codes_of_chunk, workers).errors()
-                total += _sums(errors, right[group.features], wrong[group.features])
+                total += sum_bits(errors, right[group.features], wrong[group.features])
             bits.append(total)
         return np.concatenate(bits)
 
     @property
     def bits_if_right(self) -> NDArray[np.float64]:
         """The bits of a right cell in each column."""
-        return _bits_of_values(self.wrong, self.n_known)[0]
+        return bits_of_values(self.wrong, self.n_known)[0]
 
     @property
     def bits_if_wrong(self) -> NDArray[np.float64]:
         """The bits of a wrong cell in each column."""
-        return _bits_of_values(self.wrong, self.n_known)[1]
+        return bits_of_values(self.wrong, self.n_known)[1]
 
     def soft_codes(
         self, data: Bits, codes: BitMatrix, workers: Workers, max_rows: int | None = None
@@ -286,8 +253,8 @@ class Model(CountsResult):
 
         They are the `row_bits` of the sample if the atom is not in its code, less those if it is.
         """
-        right, wrong = _bits_of_values(self.wrong, self.n_known)
-        unused, used = _bits_of_values(self.uses, self.n_samples)
+        right, wrong = bits_of_values(self.wrong, self.n_known)
+        unused, used = bits_of_values(self.uses, self.n_samples)
         soft, start = np.tile(unused - used, (len(data), 1)), 0
         size = max(1, _CHUNK_CELLS // max(1, self.n_coded_columns, self.atoms.n_rows))
         for chunk in _chunks(data, 0, min(size, max_rows or size)):
@@ -355,18 +322,18 @@ class Model(CountsResult):
         saved = np.zeros(self.atoms.n_rows, np.int64) if self.saved is None else self.saved
         recurs = None if self.recurrence is None else self.recurrence.shares
         has_positions = regions(self.column_data) is not None
-        edges = [0, *np.cumsum(self.atoms.row_weights()).tolist()]
+        edges, lifts = [0, *np.cumsum(self.atoms.row_weights()).tolist()], self.lifts
         return [
             Pattern(
                 atom=k + 1,
-                features=self._features(k),
+                features=self.names_of_members(np.flatnonzero(self.atoms[k]).tolist()),
                 rows=int(self.uses[k]),
                 share=float(self.uses[k] / max(1, self.n_samples)),
                 bits_saved=int(saved[k]),
                 complete=None if self.complete is None else int(self.complete[k]),
                 recurs=None if recurs is None else float(recurs[k]),
                 span=self._span(k) if has_positions else None,
-                **self._lifts_of(k, slice(edges[k], edges[k + 1])),
+                **({} if lifts is None else lifts.of_pattern(k, slice(edges[k], edges[k + 1]))),
             )
             for k in range(self.atoms.n_rows)[:most]
         ]
@@ -396,17 +363,6 @@ class Model(CountsResult):
         known = self.n_samples if self.atom_known is None else self.atom_known
         return lifts_of(self.atoms, self.bias, AtomCounts(self.ones, self.n_known, self.complete, known, self.lacking))
 
-    def _lifts_of(self, k: int, ones: slice) -> dict[str, Any]:
-        """Return the lifts of an atom, whose ones are these of all ones, as fields of its pattern."""
-        if self.lifts is None:
-            return {}
-        expected, whole, members = self.lifts
-        return {
-            "expected": float(expected[k]),
-            "lift": number_or_none(whole[k]),
-            "member_lifts": None if members is None else tuple(map(number_or_none, members[ones])),
-        }
-
     def _span(self, k: int) -> str:
         """Return where the features of an atom are: on each chromosome, from the first to the last position."""
         assert self.column_data is not None
@@ -419,19 +375,10 @@ class Model(CountsResult):
             stretches.append(f"{chromosomes.categories[number]}:{own.min()}{end}")
         return ",".join(stretches)
 
-    def _features(self, k: int) -> Names:
-        """Return the names of the features of an atom."""
-        return self.names_of_members(np.flatnonzero(self.atoms[k]).tolist())
-
     def names_of_members(self, features: Sequence[int]) -> Names:
         """Return the names of features of atoms, with "not" where the bias sets a feature, so that atoms clear it."""
         names = zip(features, feature_names(self.columns, features), strict=True)
         return tuple(f"not {name}" if self.bias[feature] else name for feature, name in names)
-
-
-def number_or_none(value: float) -> float | None:
-    """Return a number, None if it is not one."""
-    return None if np.isnan(value) else float(value)
 
 
 def _chunks(data: Bits, width: int, max_rows: int | None) -> Iterator[Bits]:
@@ -441,15 +388,108 @@ def _chunks(data: Bits, width: int, max_rows: int | None) -> Iterator[Bits]:
         yield data if size >= len(data) and isinstance(data, BitMatrix) else data[start : start + size]
 
 
-def _bits_of_values(
-    counts: NDArray[np.int64], n: int | NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the bits of a zero and of a one in each column, if there are this many ones among ``n`` cells."""
-    share = (counts + 0.5) / (n + 1)  # strictly between 0 and 1
-    return -np.log2(1 - share), -np.log2(share)
+class Averaging(NamedTuple):
+    """How the codes of a row are averaged: all of them, or sampled ones if there are more atoms."""
+
+    most_atoms: int = 10
+    sampling: Sampling = Sampling(skipped=10, kept=50)
 
 
-def _sums(table: Bits, zero: NDArray[np.float64], one: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sum over the known cells of each row, by what a zero and a one cost in each column."""
-    sums = np.asarray(table.filled().to_sparse() @ (one - zero)) + zero.sum()
-    return sums if table.unknown is None else sums - np.asarray(table.unknown.to_sparse() @ zero)
+AVERAGING = Averaging()
+
+
+class DescribedRows(NamedTuple):
+    """Rows with the codes that describe them in the fewest bits."""
+
+    codes: BitMatrix
+    bits: NDArray[np.float64]  # (n,)
+
+
+@dataclass(frozen=True, eq=False)
+class RowCoder:
+    """Codes rows with the atoms of a model in the fewest bits at frozen frequencies."""
+
+    model: Model
+    frequencies: Frequencies
+    averaging: Averaging = AVERAGING
+
+    def describe(self, data: BitMatrix, workers: Workers) -> DescribedRows:
+        """Return the rows with the codes that take the fewest bits; the search starts from the codes of the model."""
+        codes = self.model.codes(data, workers)
+        return self._run(data, codes, workers, self._max_atoms, self.frequencies.costs())
+
+    def row_bits(self, data: BitMatrix, codes: BitMatrix, workers: Workers, left_out: int = 0) -> NDArray[np.float64]:
+        """Return the bits of rows with these codes.
+
+        With ``left_out=1`` the rows are among those whose frequencies these are, and each is taken out of them.
+        """
+        return self._run(data, codes, workers, -1, self.frequencies.costs(left_out)).bits
+
+    def refitted(self, data: BitMatrix, codes: BitMatrix) -> RowCoder:
+        """Return the same atoms with the frequencies in rows with these codes."""
+        return RowCoder(self.model, Frequencies.count(data, self.model.reconstruct(codes), codes))
+
+    def cell_probabilities(self, data: BitMatrix, workers: Workers) -> NDArray[np.float64]:
+        """Return the probability of a one in every cell, given the known cells of its row.
+
+        It is the mean over the codes of the row, weighted by 2^-bits: over all codes with few atoms, otherwise over
+        sampled ones. The samples depend on nothing but the row.
+        """
+        chunks = self.map_probabilities(data, workers, lambda probabilities, _: probabilities)
+        return np.concatenate(chunks)
+
+    def map_probabilities(
+        self, data: BitMatrix, workers: Workers, convert: Callable[[NDArray[np.float64], BitMatrix], Converted]
+    ) -> list[Converted]:
+        """Return what a function makes of the probabilities of each chunk of rows; all of them take much memory."""
+        model, is_sampled = self.model, self.model.atoms.n_rows > self.averaging.most_atoms
+        all_codes = model.codes(data, workers) if is_sampled else None
+        atoms, bias, covers = self._factors()
+        costs, where_0, where_1 = self.frequencies.costs(), *self.frequencies.probabilities_of_ones()
+
+        def run(start: int, stop: int) -> Converted:
+            chunk, shares = data[start:stop], np.empty((stop - start, data.n_cols))
+            codes = np.zeros((stop - start, model.atoms.n_rows), np.uint8)
+            if all_codes is not None:
+                codes = all_codes[start:stop].to_dense()
+            given = cells_of_rows(chunk), codes, atoms, bias, covers, self._max_atoms, costs, UNIT
+            if is_sampled:
+                average_sampled_codes(*given, self.averaging.sampling, _scratch(data.n_cols), shares)
+            else:
+                average_all_codes(*given, _scratch(data.n_cols), shares)
+            return convert(where_0 + shares * (where_1 - where_0), chunk)
+
+        n_codes = sum(self.averaging.sampling) if is_sampled else 2**model.atoms.n_rows
+        row_cost = _CELL_COST * data.n_cols + _BIT_COST * n_codes * len(atoms.columns)
+        return workers.map_rows(run, data.n_rows, row_cost)
+
+    def _run(
+        self, data: BitMatrix, codes: BitMatrix, workers: Workers, max_atoms: int, costs: CellCosts
+    ) -> DescribedRows:
+        """Run the kernel on chunks of rows."""
+        atoms, bias, covers = self._factors()
+
+        def run(start: int, stop: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+            chunk, total = codes[start:stop].to_dense(), np.empty(stop - start, np.int64)
+            cells, scratch = cells_of_rows(data[start:stop]), _scratch(data.n_cols)
+            shorten_codes(cells, chunk, atoms, bias, covers, max_atoms, costs, scratch, total)
+            return chunk, total
+
+        chunks, totals = zip(*workers.map_rows(run, data.n_rows, _CELL_COST * data.n_cols), strict=True)
+        return DescribedRows(BitMatrix.from_dense(np.concatenate(chunks)), np.concatenate(totals) / UNIT)
+
+    @property
+    def _max_atoms(self) -> int:
+        """The largest number of atoms that a row may use."""
+        return NO_LIMIT if self.model.max_atoms_per_sample is None else self.model.max_atoms_per_sample
+
+    def _factors(self) -> tuple[AtomOnes, NDArray[np.int64], Any]:
+        """Return the atoms, the bias and the algebra as the kernels take them."""
+        ones = self.model.atoms.to_sparse()
+        atoms = AtomOnes(ones.indptr.astype(np.int64), ones.indices.astype(np.int64))
+        return atoms, self.model.bias.astype(np.int64), covering(self.model.algebra)
+
+
+def _scratch(n_cols: int) -> CellScratch:
+    """Return the work arrays of the kernels."""
+    return CellScratch(np.empty(n_cols, np.int64), np.empty(n_cols, np.int64))

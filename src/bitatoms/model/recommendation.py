@@ -9,7 +9,7 @@ code that is a part of it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,12 @@ from scipy.sparse import csr_array
 from ..bits import BitMatrix
 from ..parallel import Workers
 from ..sparse_bits import Bits
+from ..table import feature_names
 from .likelihood import UNIT, Frequencies, cells_of_rows
+from .model import Model
 
 if TYPE_CHECKING:
     from ..kernels.gpu.device import Device
-    from .model import Model
 
 _CHUNK_CELLS = 1 << 21  # of rows whose probabilities are computed together
 _CELL_COST = 60.0  # nanoseconds per cell
@@ -30,42 +31,51 @@ _MAX_BITS = 60.0  # of evidence for or against an atom
 _LEAST_FACTOR = 1e-9
 
 
-class Recommended(NamedTuple):
-    """The most probable features that each row does not have, the most probable first."""
+class Recommendations(NamedTuple):
+    """The most probable items that each sample does not have, the most probable first.
 
-    features: NDArray[np.int64]  # (n_rows, n): columns; -1 where a row has fewer others
-    probabilities: NDArray[np.float64]  # (n_rows, n); NaN there
+    Attributes
+    ----------
+    items : ndarray of shape (n_samples, n), str
+        Names of features; "" where a sample has fewer other features.
+    probabilities : ndarray of shape (n_samples, n), float64
+        Their probabilities; NaN where a sample has fewer other features.
+    """
+
+    items: NDArray[Any]
+    probabilities: NDArray[np.float64]
 
 
-def recommend(model: Model, data: Bits, n: int, workers: Workers) -> Recommended:
-    """Return at most ``n`` features for each row, by `hidden_probabilities`; on a tie, the first column comes first."""
+def recommend(model: Model, data: Bits, n: int, workers: Workers) -> Recommendations:
+    """Return at most ``n`` features for each row, by `HiddenItems`; on a tie, the first column comes first."""
     n = min(n, data.n_cols)
     step = max(1, _CHUNK_CELLS // max(1, data.n_cols))
     hidden = HiddenItems(model, workers.device)
+    names = np.array([*feature_names(model.columns, range(model.atoms.n_cols)), ""], object)
 
-    def run(start: int, stop: int) -> list[Recommended]:
+    def run(start: int, stop: int) -> list[Recommendations]:
         edges = range(start, stop, step)
-        return [_most_probable(hidden, data[at : min(at + step, stop)], n) for at in edges]
+        return [_most_probable(hidden, data[at : min(at + step, stop)], n, names) for at in edges]
 
     return joined((each for part in workers.map_rows(run, len(data), _CELL_COST * data.n_cols) for each in part), n)
 
 
-def joined(chunks: Iterable[Recommended], n: int) -> Recommended:
+def joined(chunks: Iterable[Recommendations], n: int) -> Recommendations:
     """Return the recommendations for all rows from those for chunks of them, of ``n`` features each."""
-    nothing = Recommended(np.empty((0, n), np.int64), np.empty((0, n)))
-    features, probabilities = zip(nothing, *chunks, strict=True)
-    return Recommended(np.concatenate(features), np.concatenate(probabilities))
+    nothing = Recommendations(np.empty((0, n), object), np.empty((0, n)))
+    items, probabilities = zip(nothing, *chunks, strict=True)
+    return Recommendations(np.concatenate(items), np.concatenate(probabilities))
 
 
-def _most_probable(hidden: HiddenItems, data: Bits, n: int) -> Recommended:
-    """Return the most probable features of a few rows."""
+def _most_probable(hidden: HiddenItems, data: Bits, n: int, names: NDArray[Any]) -> Recommendations:
+    """Return the most probable features of a few rows; the last of the names stands for none."""
     bits = data if isinstance(data, BitMatrix) else data.bits
     probabilities = hidden.probabilities(bits)
     probabilities[bits.filled().to_dense(bool)] = -np.inf
     features = largest(probabilities, n)
     chosen = np.take_along_axis(probabilities, features, axis=1)
     has_none = np.isneginf(chosen)
-    return Recommended(np.where(has_none, -1, features), np.where(has_none, np.nan, chosen))
+    return Recommendations(names[np.where(has_none, -1, features)], np.where(has_none, np.nan, chosen))
 
 
 def largest(values: NDArray[np.float64], n: int) -> NDArray[np.int64]:

@@ -18,6 +18,13 @@ from ..sparse_bits import Bits, SparseBits
 
 THOROUGH_WINDOW = "thorough window"  # a move: the thorough search of a window of the columns
 _SMALL_SAVING = 0.02  # of the bits
+_ENDINGS = {  # of searches that did not converge, as the summary states them
+    "interrupted": "was interrupted: with more time it may find more",
+    "max_time": "ended at its time limit: with more time it may find more",
+    "max_iter": "ended at its limit of rounds: with more rounds it may find more",
+    "callback": "was ended by a callback: without it, it may find more",
+    "max_memory": "was cut short because memory ran out",
+}
 
 
 class Round(NamedTuple):
@@ -179,16 +186,8 @@ class ResultBase:
             ones = int(self.bias.sum())
             features = "1 feature is a one" if ones == 1 else f"{ones} features are ones"
             lines.append(f"{features} unless an atom changes that (the bias)")
-        if self.ended == "interrupted":
-            lines.append("The search was interrupted: with more time it may find more")
-        elif self.ended == "max_time":
-            lines.append("The search ended at its time limit: with more time it may find more")
-        elif self.ended == "max_iter":
-            lines.append("The search ended at its limit of rounds: with more rounds it may find more")
-        elif self.ended == "callback":
-            lines.append("The search was ended by a callback: without it, it may find more")
-        elif self.ended == "max_memory":
-            lines.append("The search was cut short because memory ran out")
+        if self.ended in _ENDINGS:
+            lines.append(f"The search {_ENDINGS[self.ended]}")
         lines += self._comparison_lines()
         return ".\n".join(lines) + "."
 
@@ -289,22 +288,6 @@ class ResultBase:
                     f"{added} added at a cost of {_range(self.costs.added)}"
                 )
         return lines
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CountsResult(ResultBase):
-    """The result of a search over rows whose codes are not kept, only counted.
-
-    Attributes
-    ----------
-    n_samples : int
-        Number of samples learned from.
-    uses : ndarray of shape (n_atoms,), int64
-        Number of samples that use each atom.
-    """
-
-    n_samples: int
-    uses: NDArray[np.int64] = field(repr=False)
 
 
 def is_small_saving(saved: int, without: int) -> bool:

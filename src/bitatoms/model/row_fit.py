@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,7 @@ from ..bits import BitMatrix
 from ..parallel import Workers
 from ..sparse_bits import Bits
 from ..table import feature_names
-
-if TYPE_CHECKING:
-    from .model import Model
+from .model import Model
 
 
 class WrongCell(NamedTuple):
@@ -56,11 +54,6 @@ class ScoredRows(NamedTuple):
     codes: BitMatrix
     model: Model
 
-    def worst(self, n: int) -> ScoredRows:
-        """Return the rows that take most bits; on a tie, the first ones."""
-        chosen = np.argsort(-self.bits, kind="stable")[:n]
-        return self.take(chosen)
-
     def take(self, chosen: NDArray[np.intp]) -> ScoredRows:
         """Return some of the rows."""
         own = {name: getattr(self, name)[chosen] for name in ("indices", "bits", "rows", "codes")}
@@ -93,15 +86,10 @@ def worst_rows(chunks: Iterable[ScoredRows], n: int, workers: Workers) -> list[R
     """Return the ``n`` rows of chunks that take most bits, those that take most first."""
     kept: list[ScoredRows] = []
     for chunk in chunks:
-        kept = _worst([*kept, chunk.worst(n)], n)
+        kept.append(chunk)
+        bits, indices = (np.concatenate([getattr(part, name) for part in kept]) for name in ("bits", "indices"))
+        if len(bits) > n:
+            chosen = indices[np.lexsort((indices, -bits))[:n]]
+            parts = ((part, np.flatnonzero(np.isin(part.indices, chosen))) for part in kept)
+            kept = [part.take(own) for part, own in parts if len(own)]
     return sorted((fit for part in kept for fit in part.fits(workers)), key=lambda fit: (-fit.bits, fit.row))
-
-
-def _worst(parts: list[ScoredRows], n: int) -> list[ScoredRows]:
-    """Return the parts of rows with only the ``n`` worst of all of them."""
-    bits, indices = (np.concatenate([getattr(part, name) for part in parts]) for name in ("bits", "indices"))
-    if len(bits) <= n:
-        return parts
-    chosen = indices[np.lexsort((indices, -bits))[:n]]
-    left = ((part, np.flatnonzero(np.isin(part.indices, chosen))) for part in parts)
-    return [part.take(own) for part, own in left if len(own)]

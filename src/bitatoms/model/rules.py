@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,8 @@ from ..formatting import percent
 from ..sparse_bits import Bits, packed
 from ..table import Names
 from ..verbosity import quote_name
-
-if TYPE_CHECKING:
-    from .model import Model
+from .model import Model
+from .patterns import feature_shares
 
 _ABOUT = 0.95  # of a confidence that is about the same
 _MAX_FEATURES = 128  # of an atom that has rules: of larger ones, there would be thousands of about the same features
@@ -114,6 +113,7 @@ class _Candidate:
     """The consequent of a rule, a feature of an atom, and what it is looked for in."""
 
     atom: int
+    one: int  # its index among the ones of all atoms
     consequent: int  # a column
     rest: Columns
 
@@ -206,7 +206,7 @@ def _candidates(model: Model) -> Iterator[_Candidate]:
     for atom, (start, stop) in enumerate(zip(ones.indptr[:-1], ones.indptr[1:], strict=True)):
         columns = ones.indices[start:stop].tolist()
         for k, column in enumerate(columns if 1 < len(columns) <= _MAX_FEATURES else ()):
-            yield _Candidate(atom, column, tuple(columns[:k] + columns[k + 1 :]))
+            yield _Candidate(atom, int(start) + k, column, tuple(columns[:k] + columns[k + 1 :]))
 
 
 _AllCounts = dict[tuple[_Candidate, Columns], _Counted]
@@ -220,21 +220,12 @@ def _counts_of_model(model: Model) -> tuple[NDArray[np.float64], _AllCounts]:
             "the model does not have the counts that rules need: it was written by an earlier version, or learned from "
             "a stream; pass the table"
         )
-    starts = np.concatenate(([0], np.cumsum(model.atoms.row_weights())))
-    counted, position, atom = {}, 0, -1
+    counted = {}
     for candidate in _candidates(model):
-        position, atom = (position + 1 if candidate.atom == atom else 0), candidate.atom
-        complete = int(model.complete[atom])
-        known = model.n_samples if model.atom_known is None else int(model.atom_known[atom])
-        lacking = int(model.lacking[starts[atom] + position])
+        complete, lacking = int(model.complete[candidate.atom]), int(model.lacking[candidate.one])
+        known = model.n_samples if model.atom_known is None else int(model.atom_known[candidate.atom])
         counted[candidate, candidate.rest] = _Counted(complete, complete + lacking, known)
-    return _shares(model, model.ones, model.n_known), counted
-
-
-def _shares(model: Model, ones: NDArray[np.int64], n_known: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the share of the rows that have each column, or do not have it, if the bias sets it."""
-    shares = ones / np.maximum(n_known, 1)
-    return np.where(model.bias > 0, 1 - shares, shares)
+    return feature_shares(model.bias, model.ones, model.n_known), counted
 
 
 def _counts_of_rows(model: Model, rows: _Rows) -> tuple[NDArray[np.float64], _AllCounts]:
@@ -245,7 +236,7 @@ def _counts_of_rows(model: Model, rows: _Rows) -> tuple[NDArray[np.float64], _Al
     """
     full = [(candidate, candidate.rest) for candidate in _candidates(model)]
     targets = dict(zip((candidate for candidate, _ in full), rows.count(_pairs(full)), strict=True))
-    shares = _shares(model, rows.ones, rows.n_known)
+    shares = feature_shares(model.bias, rows.ones, rows.n_known)
     found: _AllCounts = {}
     growing: dict[_Candidate, Columns] = {candidate: () for candidate, counts in targets.items() if counts.rows}
     while growing:

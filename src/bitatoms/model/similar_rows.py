@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu.similar_rows import VoterWords, VoteScratch, count_votes
+from ..kernels.cpu.similar_rows import VoterScratch, VoterWords, count_votes
 from ..parallel import Workers
-from .hidden_cells import CellScores, without_cells
-from .tied_columns import Convert, TiedColumns, fill_unknown, tied_columns
+from .unknown_cells import CellScores, Convert, TiedColumns, fill_unknown, tied_columns, without_cells
 
 _UNIT = 1 << 24  # weight of the nearest row
 _CHUNK_CELLS = 1 << 24  # of rows that are completed together
@@ -61,7 +60,8 @@ class SimilarRows:
         """Return the probability of a one in each unknown cell, row by row."""
         if data.unknown is None:
             return np.empty(0)
-        return _Voters.of(self.rows).probabilities(data, data.unknown, self.settings, workers)
+        radius, decay, prior = self.settings
+        return _Voters.of(self.rows).votes(data, data.unknown, radius, decay, workers).probabilities(prior)
 
     def cell_probabilities(self, data: BitMatrix, workers: Workers) -> NDArray[np.float64]:
         """Return the probability of a one in every cell; that of a known cell is its value."""
@@ -107,16 +107,11 @@ class _Voters:
         bits, known = (np.ascontiguousarray(words.T) for words in (rows.words, ~_unknown_words(rows)))
         return cls(bits, known, (rows.column_weights() + 0.5) / (rows.n_known + 1))
 
-    def probabilities(
-        self, data: BitMatrix, wanted: BitMatrix, settings: Settings, workers: Workers
-    ) -> NDArray[np.float64]:
-        """Return the probability of a one in each wanted cell, row by row."""
-        return self.votes(data, wanted, settings.radius, settings.decay, workers).probabilities(settings.prior)
-
     def votes(self, data: BitMatrix, wanted: BitMatrix, radius: int, decay: float, workers: Workers) -> _Votes:
         """Return the votes on each wanted cell, row by row; the nearest row has one vote."""
         n_words, n_voters = self.bits.shape
-        table = np.rint(_UNIT * np.exp(-decay / _STEPS * np.arange(1 + _most_steps(decay)))).astype(np.int32)
+        most_steps = int(np.log(2 * _UNIT) / decay * _STEPS) + 1  # after these, a weight is 0
+        table = np.rint(_UNIT * np.exp(-decay / _STEPS * np.arange(1 + most_steps))).astype(np.int32)
         steps = (_STEPS / _window_shares(self.known, radius)).astype(np.float32)
         voters = VoterWords(self.bits, self.known, steps)
         known = ~_unknown_words(data)
@@ -124,7 +119,7 @@ class _Voters:
         def run(start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             rows, cells = slice(start, stop), wanted[start:stop]
             ones, total = np.zeros((2, cells.count()), np.int64)
-            scratch = VoteScratch(np.empty(n_voters, np.int32), np.empty(n_voters, np.int32))
+            scratch = VoterScratch(np.empty(n_voters, np.int32), np.empty(n_voters, np.int32))
             shares = np.ascontiguousarray(_window_shares(known[rows].T, radius).T.astype(np.float32))
             given = data.words[rows], known[rows], shares, cells.words, voters, radius, table
             count_votes(*given, scratch, ones, total)
@@ -133,12 +128,7 @@ class _Voters:
         row_cost = n_voters * (_WORD_COST * n_words + _VOTE_COST * wanted.count() / max(1, data.n_rows))
         chunks = workers.map_rows(run, data.n_rows, row_cost)
         ones, total = (np.concatenate(parts) / _UNIT for parts in zip(*chunks, strict=True))
-        return _Votes(ones, total, self.shares[_columns(wanted)])
-
-
-def _most_steps(decay: float) -> int:
-    """Return the number of steps after which a weight is 0."""
-    return int(np.log(2 * _UNIT) / decay * _STEPS) + 1
+        return _Votes(ones, total, self.shares[wanted.to_sparse().indices])
 
 
 def _window_shares(known: NDArray[np.uint64], radius: int) -> NDArray[np.float64]:
@@ -220,8 +210,3 @@ def _sampled_cells(mask: BitMatrix, most: int, random: np.random.Generator) -> B
 def _unknown_words(data: BitMatrix) -> NDArray[np.uint64]:
     """Return the mask of unknown cells."""
     return np.zeros_like(data.words) if data.unknown is None else data.unknown.words
-
-
-def _columns(mask: BitMatrix) -> NDArray[np.intp]:
-    """Return the columns of the ones of a mask, row by row."""
-    return mask.to_sparse().indices.astype(np.intp)

@@ -7,7 +7,10 @@ share rows with it: which of those rows are wrong is unknown, and is estimated w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from operator import add
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,23 +40,19 @@ class DecayedCounts:
     def of(cls, counts: Counts, n_rows: float | None = None) -> DecayedCounts:
         """Return the counts of rows in memory, scaled to ``n_rows`` rows if that is given."""
         scale = 1.0 if n_rows is None else n_rows / max(1, counts.n_rows)
-        return cls(*(scale * getattr(counts, field.name) for field in fields(cls)))
+        return _by_field(lambda own: scale * own, counts)
 
     def decayed(self, factor: float) -> DecayedCounts:
         """Return all counts multiplied by a factor."""
-        return DecayedCounts(*(factor * getattr(self, field.name) for field in fields(self)))
+        return _by_field(lambda own: factor * own, self)
 
     def plus(self, counts: Counts) -> DecayedCounts:
         """Return the sum with the counts of more rows."""
-        return DecayedCounts(*(getattr(self, field.name) + getattr(counts, field.name) for field in fields(self)))
+        return _by_field(add, self, counts)
 
     def recoded(self, before: DecayedCounts, after: Counts) -> DecayedCounts:
         """Return the counts after some of the rows, with these counts before, were coded again."""
-        changed = {
-            field.name: getattr(self, field.name) + getattr(after, field.name) - getattr(before, field.name)
-            for field in fields(self)
-        }
-        return DecayedCounts(**changed).within_bounds()
+        return _by_field(lambda own, more, less: own + more - less, self, after, before).within_bounds()
 
     def with_more_atoms(self, n_atoms: int) -> DecayedCounts:
         """Return the counts with more atoms, which no row uses."""
@@ -110,10 +109,16 @@ class DecayedCounts:
 
     def rounded(self) -> Counts:
         """Return the counts rounded to integers."""
-        integers = DecayedCounts(*(np.rint(getattr(self, field.name)) for field in fields(self))).within_bounds()
+        integers = _by_field(np.rint, self).within_bounds()
         arrays = {field.name: getattr(integers, field.name) for field in fields(integers)}
         n_rows = int(arrays.pop("n_rows"))
         return Counts(n_rows, **{name: array.astype(np.int64) for name, array in arrays.items()}, codes_changed=0)
+
+
+def _by_field(function: Callable[..., Any], *counts: Counts | DecayedCounts) -> DecayedCounts:
+    """Return the counts that a function gives for each field of others."""
+    names = [field.name for field in fields(DecayedCounts)]
+    return DecayedCounts(*(function(*(getattr(each, name) for each in counts)) for name in names))
 
 
 def _flip_xor(counts: DecayedCounts, k: int, i: int, shared: Floats) -> None:

@@ -10,11 +10,9 @@ scratch when it has doubled.
 from __future__ import annotations
 
 import logging
-import math
 import time
-from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +29,11 @@ from ..engine.row_pass import run_pass
 from ..engine.update import flips_together
 from ..errors import InputError, Parameter
 from ..kernels.structs import covering
-from ..model.result import CountsResult, Round
+from ..model.model import Model
+from ..model.result import Round
 from ..parallel import Workers
-from ..rows.memory import MemoryRows
 from ..rows.passes import codes_exactly, result_from_counts, savings
+from ..rows.source import MemoryRows
 from ..search.constraints import search
 from ..search.moves.grow import grow
 from ..search.paper import append_rank_one
@@ -43,34 +42,32 @@ from ..search.starts.initial import start_factors
 from ..search.verification import verified
 from ..sparse_bits import packed
 from .decayed_counts import DecayedCounts
-from .refine import Sample, refine, split_holdout
-from .reservoir import Reservoir
-from .tuning import StreamTuning
+from .state import Reservoir, StreamState, refine, split_holdout
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, eq=False)
-class StreamState:
-    """All that is kept after a batch."""
+@dataclass(frozen=True)
+class StreamTuning:
+    """How many rows a stream keeps, and how often its atoms are replaced and refined."""
 
-    random: np.random.Generator
-    draw: np.random.Generator  # draws the rows that stay in the sample
-    algebra: str
-    atoms: BitMatrix
-    bias: BitMatrix
-    counts: DecayedCounts
-    sample: Reservoir
-    recent: BitMatrix  # the last rows
-    n_since_replacement: int = 0  # rows since unused atoms were replaced
-    n_since_search: int = 0  # rows since the last search
-    n_at_search: float = 0.0  # weight of all rows at the last search
-    n_since_scratch: int = 0  # rows since the last search from scratch
-    n_at_scratch: float = 0.0  # weight of all rows at the last search from scratch
-    codelengths: Mapping[str, int] = field(default_factory=dict)  # of the same rows in each algebra tried
-    compared: Mapping[str, int] = field(default_factory=dict)  # as in a `Factorization`
-    history: tuple[Round, ...] = ()
-    n_batches: int = 0
+    max_sample_rows: int = 1 << 12  # kept as a sample, unless they have more than ``max_sample_bits``
+    min_sample_rows: int = 1 << 10
+    max_sample_bits: int = 1 << 26
+    recent_rows: int = 1024  # the last rows, from which new atoms are grown
+    rows_per_replacement: int = 512  # unused atoms are replaced whenever this many rows have come
+    seeds_per_atom: int = 32  # a new atom grows from the best of this many rows
+    min_new_atoms: int = 8  # a replacement may add this many atoms,
+    new_atoms_share: float = 0.1  # or this share of the atoms there are
+    scratch_rows: int = 512  # up to this many rows, every search starts from scratch, in all algebras allowed
+    growth_per_search: float = 0.5  # the sample is searched again after this many rows per row at the last search;
+    growth_per_search_of_all: float = 0.12  # the same while the sample holds all rows;
+    min_rows_per_search: int = 256  # but not before this many rows, or as many as there were
+    max_history: int = 1000  # rounds
+
+    def sample_rows(self, n_features: int) -> int:
+        """Return the maximum number of rows of a stream to keep."""
+        return min(self.max_sample_rows, max(self.min_sample_rows, self.max_sample_bits // max(1, n_features)))
 
 
 class StreamLearner:
@@ -92,11 +89,6 @@ class StreamLearner:
         if params.search == "paper":
             paper, fast = Parameter("search", "paper"), Parameter("search", "fast")
             raise InputError(paper, " needs all rows at once; learn from batches with ", fast)
-        if params.costs.forbids_missed:
-            raise InputError(
-                Parameter("false_negative_cost", math.inf),
-                " needs all rows at once, with fit; pass a large finite cost to learn from batches",
-            )
         self.tuning = tuning or StreamTuning()
         self.params = replace(params, callbacks=())
         self.forget = check_fraction("forget", forget)
@@ -211,7 +203,8 @@ class StreamLearner:
     ) -> StreamState:
         """Return the state with these atoms and codes, found at these counts of rows, known cells, errors and uses."""
         are_codes_of_sample = len(codes) == len(state.sample.rows)
-        coder = "exact" if codes_exactly(self.params, atoms) else "mdl" if are_codes_of_sample else self._coder
+        coder = "mdl" if are_codes_of_sample else self.params.scratch_coder
+        coder = "exact" if codes_exactly(self.params, atoms) else coder
         rule = self.params.objective(state.algebra).rule_from_counts(*counts)
         remembered = None if are_codes_of_sample or coder == "exact" else frequent_codes(codes, atoms.n_cols)
         spec = PassSpec(atoms, state.bias, coder, rule, np.arange(atoms.n_rows), remembered)
@@ -256,7 +249,7 @@ class StreamLearner:
         counts = state.counts.rounded()
         known = counts.n_rows, counts.known
         rule = self.params.objective(state.algebra).rule_from_counts(*known, counts.wrong, counts.uses)
-        coder = "exact" if codes_exactly(self.params, state.atoms) else coder or self._coder
+        coder = "exact" if codes_exactly(self.params, state.atoms) else coder or self.params.scratch_coder
         remembered = None
         if kept is None and coder != "exact":
             sample = state.sample
@@ -358,21 +351,21 @@ class StreamLearner:
         spec = self._pass_spec(state, np.arange(state.atoms.n_rows), "mdl")
         codes, counts = _run_pass(rows, state.sample.codes, spec, workers)
         current = replace(state, counts=DecayedCounts.of(counts, n_rows), sample=replace(state.sample, codes=codes))
-        sample = Sample(rows, n_rows, state.algebra, state.atoms, codes, state.bias)
-        found = refine(sample, self.params, from_scratch, workers, state.random)
-        if found is None:
+        better = refine(current, n_rows, self.params, from_scratch, workers)
+        if better is None:
             return state
-        counts_of_found = len(found.codes), found.n_known, found.wrong, found.codes.column_weights()
+        found, n_known = better
+        counts_of_found = len(found.codes), n_known, found.wrong, found.codes.column_weights()
         refined = replace(state, bias=found.bias)
         refined = self._with_factors(refined, found.atoms, found.codes, counts_of_found, n_rows, workers)
         cost, refined_cost = self._cost(current), self._cost(refined)
-        if sample.is_complete:
+        if len(rows) >= int(n_rows):
             return refined if refined_cost < cost else current
         return refined if refined_cost < cost * (1 - self.params.plan.least_gain) else state
 
     # Results.
 
-    def as_result(self) -> CountsResult:
+    def as_result(self) -> Model:
         """Return the result for the rows so far, weighted; the atom that saves most bits comes first."""
         state = self.state
         if state is None:
@@ -411,11 +404,6 @@ class StreamLearner:
             rows=counts.n_rows,
         )
 
-    @property
-    def _coder(self) -> str:
-        """The name of the coder from scratch."""
-        return self.params.scratch_coder
-
     def _cost(self, state: StreamState) -> int:
         """Return the cost of the rows so far."""
         return self.params.objective(state.algebra).cost_of_counts(state.counts.rounded(), state.atoms, state.bias)
@@ -434,5 +422,5 @@ def _run_pass(rows: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers:
     """Run a pass on rows from their codes, or from scratch in chunks."""
     if codes is not None:
         return run_pass(rows, codes, spec, workers)
-    chunks, counts = MemoryRows(rows, workers).run_pass(spec, None, 1, None, lambda partial: None)
+    chunks, counts = MemoryRows(rows, workers).run_pass(spec)
     return stack_rows(chunks, spec.atoms.n_rows), counts

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from ..formatting import few, percent, times
 from ..html.text import chips_html, format_count, join_names, name_html, pluralize, truncated
-from ..model.lifts import LIFTS_READING
-from ..model.model import number_or_none
+from ..model.patterns import LIFTS_READING, number_or_none
 from .advice import to_try
 from .data import ReportData
 from .pictures import bits_image

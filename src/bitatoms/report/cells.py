@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ..bits import BitMatrix
-from ..sparse_bits import Bits, SparseBits
+from ..sparse_bits import Bits, sparse
 
 
 class CellCounts(NamedTuple):
@@ -45,6 +45,5 @@ def _packed_counts(atoms: Bits, codes: BitMatrix, cells: BitMatrix) -> NDArray[n
 def _sparse_counts(atoms: Bits, codes: BitMatrix, cells: object) -> NDArray[np.int64]:
     """Return the same for cells in a sparse matrix; most rows have few of them."""
     product = csr_array(codes.to_sparse().astype(np.int64).T @ csr_array(cells).astype(np.int64))
-    ones = atoms if isinstance(atoms, SparseBits) else SparseBits.from_bits(atoms)
-    rows, columns = ones.cells()
+    rows, columns = sparse(atoms).cells()
     return np.asarray(product[rows, columns], np.int64).ravel() if len(rows) else np.zeros(0, np.int64)

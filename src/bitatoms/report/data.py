@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from ..annotations import Annotations, Groups
 from ..bits import BitMatrix
 from ..engine.codelength import Codelength, codelength_from_counts
-from ..engine.complete import hash_rows
-from ..engine.members import count_members
-from ..model.lifts import AtomCounts, Lifts, lifts_of
+from ..engine.distinct_rows import hash_rows
+from ..model.complete_rows import count_members
 from ..model.model import Model
+from ..model.patterns import AtomCounts, Lifts, lifts_of
 from ..parallel import Workers
 from ..sparse_bits import Bits
 from ..table import Names, Picture, Table, feature_names

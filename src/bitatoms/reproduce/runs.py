@@ -15,7 +15,7 @@ from ..engine.coding import coding_rule
 from ..model.result import Round
 from ..parallel import Workers
 from ..search.monitor import SearchMonitor
-from ..search.paper import LearningMethod, SelectionLimits, forward_selection, learn
+from ..search.paper import LearningMethod, forward_selection, learn
 from ..search.starts.initial import bernoulli, samples
 
 UPDATES = {"mob": "MOB", "k-prox": "K-PROX"}
@@ -79,7 +79,7 @@ def run_selection(
     start = samples(data, n_start if until is None else min(until, n_start), random)
     monitor = SearchMonitor(by_codelength=True)
     block = Block(data, start, None, None, Workers())
-    ended = forward_selection(block, _method(update), SelectionLimits(patience, until), monitor, random)
+    ended = forward_selection(block, _method(update), patience, until, monitor, random)
     if patience is not None and monitor.best is not None:
         block = Block(data, monitor.best.atoms, monitor.best.codes, None, Workers())
     return _to_run(update, start, block, monitor, ended)

@@ -1,9 +1,9 @@
 """Checkpoints: a folder in which a fit saves its progress, so that the same call can resume it.
 
 One file, ``state.npz``, holds the call and the state of the passes over all rows. While a search runs, its finished
-steps are in files next to it (`checkpoint_steps.py`). All are written atomically: if the process or the machine fails,
-the folder contains the previous state or the new one, complete. With rows in a store, `bitatoms.rows.code_cache` writes
-the codes of the passes to the same folder.
+steps are in files next to it (`StepFiles`). All are written atomically: if the process or the machine fails, the folder
+contains the previous state or the new one, complete. With rows in a store, the codes of the passes are in the same
+folder. All sizes and values are checked on reading, because kernels check none.
 """
 
 from __future__ import annotations
@@ -13,31 +13,71 @@ import json
 import logging
 import os
 import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._version import __version__
+from ..bits import BitMatrix
+from ..engine.coding import CODERS
+from ..engine.counts import Counts, voted_bits
+from ..engine.pass_spec import PassSpec, RowCounts
+from ..engine.prices import MAX_COSTLY_PRICE
+from ..engine.row_state import lanes_of
 from ..errors import InputError, Parameter
 from ..io.atomic import is_zarr_store, write_error
 from ..io.errors import FileError
+from ..io.npz import NpzReader, check_metadata_int, sparse_arrays
+from ..kernels.structs import MAX_PRICE, Prices, Rule, covering
 from ..locks import FileLocked, lock
-from .checkpoint_file import GENERATORS, CheckpointFile, generator_in
-from .checkpoint_state import state_from_file, state_to_json
-from .checkpoint_steps import StepFiles
-from .passes import PassState
+from ..model.result import Round
+from ..sparse_bits import Bits, SparseBits
+from .checkpoint_files import (
+    GENERATORS,
+    Arrays,
+    CheckpointFile,
+    StateFiles,
+    generator_in,
+    history_from_json,
+    history_to_json,
+)
+from .source import PartialPass
 
 logger = logging.getLogger(__name__)
 
-KIND = "bitatoms checkpoint"
-VERSION = 1
+_KIND, _VERSION = "bitatoms checkpoint", 2
 _FILE, _LOCK = "state.npz", "lock"
+
+_CODERS = (*CODERS, "mend")
+# The axes of the arrays of Counts.
+_AXES = {"known": "m", "uses": "p", "wrong": "m", "free": "pm", "bad": "pm", "pairs": "pp", "ones": "m", "missed": "m"}
+
+
+@dataclass(frozen=True, eq=False)
+class PassState:
+    """The progress of the passes: all that is needed to resume them, except the codes of the previous pass."""
+
+    algebra: str
+    ended: str  # what ended the search on the sample
+    compared: Mapping[str, int]  # what that search would cost in each algebra tried; empty if it tried one
+    specs: tuple[PassSpec, ...]  # of all passes; unless finished, the last one is still to run
+    history: tuple[Round, ...]
+    partial: PartialPass | None = None  # the part of the last pass that is complete
+    best: int = 0  # number of the best pass, from 1; 0 before the first pass is complete
+    counts: Counts | None = None  # of the best pass
+    finished: bool = False
 
 
 class Checkpoint:
-    """A folder in which a fit saves its state (a `Journal`). It is locked until it is closed or the process ends.
+    """A folder in which a fit saves the steps of its search, then the state of its passes over all rows.
+
+    It is locked until it is closed or the process ends.
 
     Parameters
     ----------
@@ -68,7 +108,7 @@ class Checkpoint:
 
     def __init__(self, folder: str | os.PathLike[str], call: dict[str, Any], resume: bool) -> None:
         self.folder = Path(folder)
-        self._file = CheckpointFile(self.folder / _FILE, KIND, VERSION)
+        self._file = CheckpointFile(self.folder / _FILE, _KIND, _VERSION)
         self._call = json.loads(json.dumps({**call, "bitatoms": __version__}))
         self._shape: tuple[int, int] = self._call["n_samples"], self._call["n_features"]
         self._random_state: dict[str, Any] | None = None  # of the generator when the fit started
@@ -78,12 +118,12 @@ class Checkpoint:
         try:
             for left in self.folder.glob(".*.npz.*.part"):  # left by a process that was killed
                 shutil.rmtree(left, ignore_errors=True)
-            self.steps = StepFiles(self.folder)
+            self.states = StateFiles(self.folder)
             is_resumed = self._file.path.exists() and self._open_existing(resume)
-            goes_on = is_resumed and not self._has_state  # the steps of a search lead to passes
-            (self.steps.resume if goes_on else self.steps.begin)(self._fit())
-            if self.steps.has_files:
-                logger.info("resuming from the checkpoint: finished steps of the search are skipped")
+            goes_on = is_resumed and not self._has_state  # the states of a search lead to passes
+            (self.states.resume if goes_on else self.states.begin)(self._fit())
+            if self.states.has_files:
+                logger.info("resuming from the checkpoint: searches start from the states that were saved")
         except BaseException:
             self.close()
             raise
@@ -96,7 +136,7 @@ class Checkpoint:
     ) -> None:
         try:
             if error is not None and not isinstance(error, FileError):  # a full disk is one error, not two
-                self.steps.flush()
+                self.states.flush()
         except FileError as failed:  # the error that ended the fit is more important
             logger.warning("%s", failed)
         finally:
@@ -111,9 +151,9 @@ class Checkpoint:
         with self._file.reading() as (_, entries):
             call, state, random_state = entries["call"], entries["state"], entries["random"]
             generator = None if random_state is None else generator_in(random_state)
-            finished = entries.get("searched") is True if state is None else state["finished"]
+            finished = entries["searched"] is True if state is None else state["finished"]
             names = [name for name in {**call, **self._call} if call.get(name) != self._call.get(name)]
-        has_progress = state is not None or self.steps.has_files
+        has_progress = state is not None or self.states.has_files
         if not resume:
             if has_progress and not finished:
                 raise FileError(
@@ -158,7 +198,7 @@ class Checkpoint:
         self._random_state = json.loads(json.dumps(state, default=lambda array: array.tolist()))
         if not self._has_state:
             self._write(None)
-        self.steps.begin(self._fit())
+        self.states.begin(self._fit())
         return generator
 
     def load(self) -> PassState | None:
@@ -166,30 +206,28 @@ class Checkpoint:
         if not self._has_state:
             return None
         with self._file.reading() as (file, entries):
-            return state_from_file(file, entries["state"], self._shape)
+            return _state_from_file(file, entries["state"], self._shape)
 
     def save(self, state: PassState) -> None:
         """Replace the saved state of the passes, which the steps of a search have led to."""
         self._write(state)
         self._has_state = True
-        self.steps.clear()
+        self.states.clear()
 
     def end_search(self, finished: bool) -> None:
         """Save the steps of a search that has ended without passes; if it is not finished, it can be resumed.
 
         A search that was so short that nothing was saved leaves nothing.
         """
-        if not finished or self.steps.has_files:
-            self.steps.flush()
-        if finished and self.steps.has_files:
+        if not finished or self.states.has_files:
+            self.states.flush()
+        if finished and self.states.has_files:
             self._write(None, searched=True)
 
     def _write(self, state: PassState | None, searched: bool = False) -> None:
         """Replace the file."""
-        entries, arrays = (None, {}) if state is None else state_to_json(state)
-        content = {"call": self._call, "random": self._random_state, "state": entries}
-        if searched:
-            content["searched"] = True
+        entries, arrays = (None, {}) if state is None else _state_to_json(state)
+        content = {"call": self._call, "random": self._random_state, "state": entries, "searched": searched}
         self._file.write(content, arrays, has_previous=self._file.path.exists())
 
 
@@ -231,11 +269,178 @@ def _create_and_lock(folder: Path) -> IO[bytes]:
 def _difference(before: dict[str, Any], now: dict[str, Any], name: str) -> tuple[str | Parameter, ...]:
     """Return how a value of two calls differs, as parts of a message."""
     if name == "rows":
-        kinds = {str(call.get(name)).rpartition(":")[0] for call in (before, now)}
-        another = " or are identified in another way, as by an earlier version of bitatoms" if len(kinds) > 1 else ""
-        return (f"the rows differ{another}",)
+        return ("the rows differ",)
     return Parameter(name), f" was {_as_text(before, name)} and is {_as_text(now, name)}"
 
 
 def _as_text(call: dict[str, Any], name: str) -> str:
     return json.dumps(call[name], ensure_ascii=False)[:40] if name in call else "not given"
+
+
+def _state_to_json(state: PassState) -> tuple[dict[str, Any], Arrays]:
+    """Return a state as JSON values, and its arrays by name."""
+    arrays: Arrays = {}
+    partial = state.partial
+    entries = {
+        "algebra": state.algebra,
+        "ended": state.ended,
+        "compared": dict(state.compared),
+        "best": state.best,
+        "finished": state.finished,
+        "specs": [_spec_to_json(spec, f"spec {i}", arrays) for i, spec in enumerate(state.specs)],
+        "counts": None if state.counts is None else _counts_to_json(state.counts, "counts", arrays),
+        "partial": None if partial is None else _counts_to_json(partial.counts, "partial", arrays),
+        "next_row": None if partial is None else partial.next_row,
+        **history_to_json(state.history),
+    }
+    return entries, arrays
+
+
+def _state_from_file(file: NpzReader, entries: dict[str, Any], shape: tuple[int, int]) -> PassState:
+    """Return the state in a file, for a table of this shape; raise ValueError, KeyError etc. if it is corrupt."""
+    specs: list[PassSpec] = []
+    for i, entry in enumerate(entries["specs"]):
+        specs.append(_spec_from_file(file, entry, f"spec {i}", shape[1], specs[-1] if specs else None))
+    finished, best = entries["finished"], index(entries["best"])
+    n_done = len(specs) - (not finished)
+    if type(finished) is not bool or not 0 <= best <= n_done or n_done < finished:
+        raise ValueError(f"pass {str(best)[:20]} cannot be the best of {n_done}")
+    algebra = entries["algebra"]
+    if algebra not in ("xor", "or") or any(spec.rule.covers is not covering(algebra) for spec in specs):
+        raise ValueError("its algebra is not that of its passes")
+    counts = _counts_from_file(file, entries["counts"], "counts", specs[best - 1], shape) if best else None
+    partial = None
+    if entries["partial"] is not None:
+        next_row = check_metadata_int(entries, "next_row", most=shape[0])
+        partial = PartialPass(next_row, _counts_from_file(file, entries["partial"], "partial", specs[-1], shape))
+    return PassState(
+        algebra=algebra,
+        ended=str(entries["ended"]),
+        compared={str(name): index(cost) for name, cost in entries["compared"].items()},
+        specs=tuple(specs),
+        history=history_from_json(entries),
+        partial=partial,
+        best=best,
+        counts=counts,
+        finished=finished,
+    )
+
+
+def _spec_to_json(spec: PassSpec, name: str, arrays: Arrays) -> dict[str, Any]:
+    """Return a spec as JSON values, and add its arrays to the others."""
+    if isinstance(spec.atoms, SparseBits):
+        arrays |= sparse_arrays(f"{name} atom", spec.atoms)
+    else:
+        arrays[f"{name} atoms"] = spec.atoms.words
+    arrays[f"{name} bias"] = spec.bias.words
+    if spec.priced_by is not None:
+        arrays |= {f"{name} wrong": spec.priced_by.wrong, f"{name} uses": spec.priced_by.uses}
+    if spec.kept is not None:
+        arrays[f"{name} kept"] = spec.kept.astype(np.int64)
+    if spec.remembered is not None:
+        arrays[f"{name} remembered"] = spec.remembered.words
+    rule = spec.rule
+    if rule.prices is not None:
+        arrays |= {f"{name} bit prices": rule.prices.bits, f"{name} use prices": rule.prices.uses}
+        if rule.prices.own_costs():
+            arrays |= {f"{name} added prices": rule.prices.added, f"{name} forbidden": rule.prices.forbidden}
+    return {
+        "coder": spec.coder,
+        "covers": rule.covers is True,
+        "by_ratio": bool(rule.by_ratio),
+        "max_atoms": int(rule.max_atoms),
+        "residual_limit": int(rule.residual_limit),
+        "swaps": bool(rule.swaps),
+        "typical": float(rule.typical).hex(),  # exact
+        "n_priced_rows": None if spec.priced_by is None else int(spec.priced_by.n_rows),
+    }
+
+
+def _spec_from_file(
+    file: NpzReader, entry: dict[str, Any], name: str, n_features: int, previous: PassSpec | None
+) -> PassSpec:
+    """Return a spec in a file."""
+
+    def bits(array: str, n_cols: int) -> BitMatrix:
+        return BitMatrix(file.read_array(f"{name} {array}").astype(np.uint64, casting="safe"), n_cols)
+
+    is_packed = f"{name} atoms" in file
+    atoms: Bits = bits("atoms", n_features) if is_packed else file.read_sparse_bits(f"{name} atom", n_features)
+    bias, prices, kept, priced_by = bits("bias", n_features), None, None, None
+    if f"{name} bit prices" in file:
+        prices = _prices_from_file(file, name, n_features, lanes_of(len(atoms)))
+    if f"{name} kept" in file:
+        last = -1 if previous is None else len(previous.atoms) - 1
+        kept = _int_array(file, f"{name} kept", (len(atoms),), (0, last)).astype(np.intp)
+    if entry["n_priced_rows"] is not None:
+        n_rows = check_metadata_int(entry, "n_priced_rows")
+        wrong = _int_array(file, f"{name} wrong", (n_features,), (0, n_rows))
+        uses = _int_array(file, f"{name} uses", (len(atoms),), (0, n_rows))
+        priced_by = RowCounts(n_rows, wrong.astype(np.int64), uses.astype(np.int64))
+    coder = entry["coder"]
+    if len(bias) != 1 or coder not in _CODERS or (kept is not None and (np.diff(kept) <= 0).any()):
+        raise ValueError(f"its {name} is invalid")
+    rule = Rule(
+        covers=True if entry["covers"] else None,
+        by_ratio=True if entry["by_ratio"] else None,
+        max_atoms=index(entry["max_atoms"]),
+        residual_limit=index(entry["residual_limit"]),
+        prices=prices,
+        swaps=bool(entry["swaps"]),
+        typical=float.fromhex(entry["typical"]),
+    )
+    remembered = bits("remembered", len(atoms)) if f"{name} remembered" in file else None
+    return PassSpec(atoms, bias, coder, rule, kept, remembered, voted_bits(atoms), priced_by)
+
+
+def _prices_from_file(file: NpzReader, name: str, n_features: int, lanes: int) -> Prices:
+    """Return the prices of a spec."""
+    has_costs = f"{name} added prices" in file
+    limits = 1, MAX_COSTLY_PRICE if has_costs else MAX_PRICE
+    bits = _int_array(file, f"{name} bit prices", (n_features,), limits).astype(np.int32)
+    uses = _int_array(file, f"{name} use prices", (lanes,), (0, 2**31 - 1)).astype(np.int32)
+    if not has_costs:
+        return Prices(bits, uses)
+    added = _int_array(file, f"{name} added prices", (n_features,), limits).astype(np.int32)
+    forbidden = file.read_array(f"{name} forbidden").astype(np.uint64, casting="safe")
+    if forbidden.shape not in ((0,), (-(-n_features // 64),)):
+        raise ValueError(f"its {name} is invalid")
+    return Prices(bits, uses, added, (bits + added) // 2, forbidden)
+
+
+def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]:
+    """Return counts as JSON values, and add their arrays to the others in the smallest types that hold them."""
+    for field in _AXES:
+        if field != "known" or (counts.known != counts.n_rows).any():
+            values = getattr(counts, field)
+            arrays[f"{name} {field}"] = values.astype(np.min_scalar_type(values.max(initial=0)))
+    return {"n_rows": counts.n_rows, "codes_changed": counts.codes_changed}
+
+
+def _counts_from_file(
+    file: NpzReader, entry: dict[str, Any], name: str, spec: PassSpec, shape: tuple[int, int]
+) -> Counts:
+    """Return the counts of a pass in a file."""
+    sizes = {"p": len(spec.atoms), "m": shape[1]}
+    shapes: dict[str, tuple[int, ...]] = {field: tuple(sizes[axis] for axis in axes) for field, axes in _AXES.items()}
+    if spec.n_listed is not None:
+        shapes |= {"free": (spec.n_listed,), "bad": (spec.n_listed,), "pairs": (0, 0)}
+    n_rows = check_metadata_int(entry, "n_rows", most=shape[0])
+    arrays: Any = {
+        field: _int_array(file, f"{name} {field}", shapes[field], (0, n_rows)).astype(np.int64)
+        for field in _AXES
+        if field != "known" or f"{name} known" in file
+    }
+    arrays.setdefault("known", np.full(sizes["m"], n_rows))
+    codes_changed = check_metadata_int(entry, "codes_changed", most=n_rows * sizes["p"])
+    return Counts(n_rows=n_rows, codes_changed=codes_changed, voted=spec.voted, **arrays)
+
+
+def _int_array(file: NpzReader, name: str, shape: tuple[int, ...], limits: tuple[int, int]) -> NDArray[Any]:
+    """Return an array of integers after checking its shape and the range of its values."""
+    values = file.read_array(name)
+    if values.shape != shape or values.dtype.kind not in "iu":
+        raise ValueError(f"its {name} has shape {str(values.shape)[:40]} and type {values.dtype}, not shape {shape}")
+    if values.size and not limits[0] <= values.min() <= values.max() <= limits[1]:
+        raise ValueError(f"its {name} has values out of range")
+    return values

@@ -6,14 +6,13 @@ functions of their arguments, so Dask can recompute what a lost worker held.
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +22,13 @@ from ..bits import BitMatrix, stack_rows
 from ..device_choice import workers_for
 from ..engine.counts import Counts
 from ..engine.pass_spec import PassSpec
-from ..engine.row_pass import run_pass
 from ..libraries import missing_library
-from ..parallel import OutOfTime
+from ..model.complete_rows import MemberCounts
+from ..parallel import OutOfTime, Workers
 from ..parameters import DeviceChoice
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
-from .budget import chunk_rows
-from .dask_partitions import check_partitions, hash_positions, pack_partition, partitions, shape_or_error
-from .memory import collect, paired_chunks, row_chunks
-from .source import PartialPass, SavePartial
+from .dask_transform import check_partitions, hash_positions, pack_partition, partitions, sent, shape_or_error
+from .source import MemoryRows, PartialPass, RowSource, SavePartial
 
 try:
     from dask import config
@@ -41,14 +38,16 @@ try:
 except ModuleNotFoundError as error:
     raise missing_library("Dask arrays need", "dask") from error
 
+AnyBits = TypeVar("AnyBits", BitMatrix, Bits)
+
 _FAN_IN = 8  # counts that one task sums
 _NO_SIZE_WARNING = {
     "distributed.admin.large-graph-warning-threshold": "1 TB"
 }  # atoms are large, and sent once per pass
 
 
-class DaskRows:
-    """The rows of a Dask array or data frame (a `RowSource`), packed on the workers.
+class DaskRows(RowSource):
+    """The rows of a Dask array or data frame, packed on the workers.
 
     The codes of a pass are a list of tasks, one per partition.
 
@@ -80,7 +79,6 @@ class DaskRows:
         with self._tasks.released_on_error(packed):
             n_rows, self.n_features = check_partitions(self._tasks.results(list(map(delayed(shape_or_error), packed))))
         self.n_rows = int(n_rows.sum())
-        self.in_memory: Bits | None = None
         self._packed = [partition for partition, n in zip(packed, n_rows, strict=True) if n]
         self._edges = np.concatenate(([0], np.cumsum(n_rows[n_rows > 0])))
         self._groups = self._tasks.grouped_by_worker(self._packed)
@@ -95,10 +93,6 @@ class DaskRows:
         if n_unknown or not is_smaller_sparse(shape, n_ones):
             return None
         return stack_bits(self._tasks.results(list(map(delayed(_ones_of), self._packed))), self.n_features)
-
-    def max_search_rows(self, least: int, by_windows: bool) -> None:
-        """Return None: there is no memory limit on a cluster."""
-        return None
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices, from the workers that hold them."""
@@ -118,7 +112,7 @@ class DaskRows:
         deadline: float = float("inf"),
     ) -> tuple[list[Any], Counts]:
         """Run a pass over all rows and return its codes, which stay on the workers, and its counts."""
-        sent_spec = delayed(pickle.loads)(pickle.dumps(spec))  # a task: workers pass its result on to each other
+        sent_spec = sent(spec)
         before = [None] * len(self._packed) if codes is None else codes
         run = delayed(_run_pass_on_partition)
         each = zip(self._packed, before, strict=True)
@@ -131,18 +125,18 @@ class DaskRows:
             (total,) = self._tasks.fetch(started[-1:], deadline)
         return started[:-1], total
 
+    def count_members(self, spec: PassSpec) -> MemberCounts:
+        """Count the rows that have all features of the atoms of a pass, or all but one, and hash all rows."""
+        sent_spec, describe = sent(spec), delayed(_describe_partition)
+        with config.set(_NO_SIZE_WARNING):
+            (total,) = self._tasks.results([_tree_sum([describe(packed, sent_spec) for packed in self._packed])])
+        return total
+
     def fingerprint(self) -> str:
         """Return a hash of all rows in their order; it does not depend on the partitions."""
         hashes = map(delayed(hash_positions), self._packed, self._edges.tolist())
         total = np.sum([np.zeros(2, np.uint64), *self._tasks.results(list(hashes))], axis=0, dtype=np.uint64)
         return f"all rows:{total.astype('>u8').tobytes().hex()}"
-
-    def load_codes(self, number: int, n_atoms: int) -> None:
-        """Return None: codes on a cluster do not outlive the process."""
-        return None
-
-    def discard_codes(self, keep: set[int]) -> None:
-        """Do nothing: the cluster drops results with the last reference."""
 
 
 class _Tasks:
@@ -248,17 +242,20 @@ def _run_pass_on_partition(
     partition: Bits, codes: BitMatrix | None, spec: PassSpec, device: DeviceChoice
 ) -> tuple[BitMatrix, Counts]:
     """Run a pass on a partition, one chunk at a time, on the device of the worker if there is one."""
-    workers = workers_for(1, device)
-    size = chunk_rows(partition.n_cols, workers.device is not None)
-    before = None if codes is None else row_chunks(_aligned(codes), size)
-    data = _aligned(partition) if isinstance(partition, BitMatrix) else partition
-    chunks = paired_chunks(data, before, size)
-    after, total = collect((run_pass(*chunk, spec, workers) for chunk in chunks), spec)
+    before = None if codes is None else [_aligned(codes)]
+    after, total = MemoryRows(_aligned(partition), workers_for(1, device)).run_pass(spec, before)
     return stack_rows(after, spec.atoms.n_rows), total
 
 
-def _aligned(bits: BitMatrix) -> BitMatrix:
+def _describe_partition(partition: Bits, spec: PassSpec) -> MemberCounts:
+    """Count the members of atoms in a partition, one chunk at a time."""
+    return MemoryRows(_aligned(partition), Workers()).count_members(spec)
+
+
+def _aligned(bits: AnyBits) -> AnyBits:
     """Return aligned bits: data from the network may not be, and numba would compile its kernels again for it."""
+    if isinstance(bits, SparseBits):
+        return bits
     unknown = None if bits.unknown is None else _aligned(bits.unknown)
     return BitMatrix.from_words(np.require(bits.words, requirements="A"), bits.n_cols, False, unknown)
 
@@ -276,7 +273,7 @@ def _sum_of_done(*done: tuple[BitMatrix, Counts], after: list[BitMatrix]) -> Cou
     return _sum(*(counts for _, counts in done))
 
 
-def _sum(*counts: Counts) -> Counts:
+def _sum(*counts: Any) -> Any:
     return reduce(add, counts)
 
 

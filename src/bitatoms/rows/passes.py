@@ -8,9 +8,8 @@ resumed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,63 +24,26 @@ from ..engine.pass_spec import PassSpec, RowCounts
 from ..engine.update import flips_by_column, flips_together
 from ..errors import InputError, warn
 from ..kernels.gpu.device import is_out_of_memory
-from ..model.result import CountsResult, Factorization, Interrupted, ResultBase, Round
+from ..model.complete_rows import with_members
+from ..model.model import Model
+from ..model.result import Factorization, Interrupted, ResultBase
 from ..parallel import OutOfTime
-from ..search.journal import StepStore
 from ..search.monitor import MAX_MEMORY, MAX_TIME, SearchMonitor
 from ..search.moves.drop import savings_from_votes
 from ..search.params import SearchParams
 from ..sparse_bits import Bits, packed, sparse, toggled
 from .budget import MemoryLimitError
+from .checkpoint import Checkpoint, PassState
 from .source import PartialPass, RowSource
 
 _MAX_PASSES = {"fast": 6, "thorough": 12, "anytime": 12}
 
 
 @dataclass(frozen=True, eq=False)
-class PassState:
-    """The progress of the passes: all that is needed to resume them, except the codes of the previous pass."""
-
-    algebra: str
-    ended: str  # what ended the search on the sample
-    compared: Mapping[str, int]  # what that search would cost in each algebra tried; empty if it tried one
-    specs: tuple[PassSpec, ...]  # of all passes; unless finished, the last one is still to run
-    history: tuple[Round, ...]
-    partial: PartialPass | None = None  # the part of the last pass that is complete
-    best: int = 0  # number of the best pass, from 1; 0 before the first pass is complete
-    counts: Counts | None = None  # of the best pass
-    finished: bool = False
-
-
-class Journal(Protocol):
-    """Keeps the state of a running fit, so that another process can resume it.
-
-    First the steps of the search, then the state of the passes over all rows, if there are any.
-    """
-
-    @property
-    def steps(self) -> StepStore:
-        """Keeps the finished steps of the search."""
-        ...
-
-    def end_search(self, finished: bool) -> None:
-        """Save what the search has left, if no passes follow; if it is not finished, it can be resumed."""
-        ...
-
-    def load(self) -> PassState | None:
-        """Return the state saved last, or None."""
-        ...
-
-    def save(self, state: PassState) -> None:
-        """Replace the saved state."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
 class PassResult:
     """The result of passes over all rows."""
 
-    result: CountsResult
+    result: Model
     spec: PassSpec  # of the best pass
     indices: NDArray[np.intp]  # of the atoms of the result among those of the spec
     codes: Any  # of the best pass, in the form of the row source; None if they were not kept
@@ -103,7 +65,7 @@ def run_passes(
     state: PassState,
     params: SearchParams,
     limits: PassLimits = PassLimits(),  # noqa: B008 - immutable
-    journal: Journal | None = None,
+    checkpoint: Checkpoint | None = None,
     keeps_codes: bool = False,
 ) -> PassResult:
     """Run passes over all rows from a state on, and return the best one; its codes too, if ``keeps_codes``.
@@ -117,17 +79,28 @@ def run_passes(
     OutOfTime, MemoryError, MemoryLimitError
         The first pass took too long, or more memory than there is.
     """
-    passes = _Passes(rows, state, params, limits, journal, keeps_codes or rows.in_memory is not None)
+    passes = _Passes(rows, state, params, limits, checkpoint, keeps_codes or rows.in_memory is not None)
     ended = None
     try:
         passes.run()
     except KeyboardInterrupt:
-        raise Interrupted(passes.result("interrupted").result if passes.state.best else None) from None
+        if not passes.state.best:
+            raise Interrupted(None) from None
+        ended = "interrupted"
     except (OutOfTime, MemoryError, MemoryLimitError) as error:
         if not passes.state.best or is_out_of_memory(error):
             raise
         ended = ended_by(error)
-    return passes.result(ended)
+    found = passes.result(ended)
+    try:
+        found = _with_members(found, rows)
+    except KeyboardInterrupt:
+        ended = "interrupted"
+    except MemoryError:  # the result is complete without these counts
+        pass
+    if ended == "interrupted":
+        raise Interrupted(found.result)
+    return found
 
 
 def ended_by(error: Exception) -> str:
@@ -167,13 +140,13 @@ class _Passes:
         state: PassState,
         params: SearchParams,
         limits: PassLimits,
-        journal: Journal | None,
+        checkpoint: Checkpoint | None,
         keeps_codes: bool,
     ) -> None:
         self.state = state
         self._keeps_codes = keeps_codes
         params = params.in_algebra(state.algebra)
-        self._rows, self._params, self._limits, self._journal = rows, params, limits, journal
+        self._rows, self._params, self._limits, self._checkpoint = rows, params, limits, checkpoint
         self._objective = params.objective(state.algebra)
         self._codes: dict[int, Any] = {}  # by number of the pass
         self._monitor = SearchMonitor(
@@ -215,8 +188,8 @@ class _Passes:
             self._codes = {number: codes}
 
     def _save(self, state: PassState) -> None:
-        if self._journal is not None:
-            self._journal.save(state)
+        if self._checkpoint is not None:
+            self._checkpoint.save(state)
 
     def _save_partial(self, partial: PartialPass) -> None:
         self._save(replace(self.state, partial=partial))
@@ -367,24 +340,22 @@ def dropped_atoms(saved: NDArray[np.int64], uses: NDArray[np.int64], params: Sea
 
 def result_from_counts(
     atoms: Bits, bias: BitMatrix, counts: Counts, algebra: str, params: SearchParams
-) -> tuple[CountsResult, NDArray[np.intp]]:
+) -> tuple[Model, NDArray[np.intp]]:
     """Return the result that counts of all rows give, and the indices of its atoms.
 
     Fixed atoms come first. The others are sorted by the bits they save; unused and empty ones are left out.
     """
-    counted_bias, params = bias, params.in_algebra(algebra)
+    params = params.in_algebra(algebra)
     bias, counts = settle_counts(bias, counts, params.settles_bias)
-    if counts.complete is not None and atoms.column_weights()[(bias ^ counted_bias).to_dense(bool)[0]].any():
-        counts = replace(counts, complete=None, lacking=None, atom_known=None)  # they were counted with another bias
     objective = replace(params.objective(algebra), by_codelength=True)
     saved = savings(atoms, counts, objective, bias if params.settles_bias else None)
     indices = np.argsort(-saved, kind="stable")
     is_learned = (indices >= params.n_fixed) & (counts.uses[indices] > 0) & (atoms.row_weights()[indices] > 0)
     indices = np.append(np.arange(params.n_fixed), indices[is_learned])
-    counted_atoms, atoms, uses = atoms, atoms[indices], counts.uses[indices]
+    atoms, uses = atoms[indices], counts.uses[indices]
     all_known = bool((counts.known == counts.n_rows).all())
     length = replace(counts, uses=uses).codelength(atoms, bias, objective.code)
-    result = CountsResult(
+    result = Model(
         atoms=atoms,
         bias=bias.to_dense()[0],
         algebra=algebra,
@@ -399,16 +370,24 @@ def result_from_counts(
         ones=counts.ones,
         missed=counts.missed,
         known=None if all_known else counts.known,
-        complete=None if counts.complete is None else counts.complete[indices],
-        lacking=None if counts.lacking is None else counts.lacking[sparse(counted_atoms).entries_of(indices)],
-        atom_known=None if counts.atom_known is None or all_known else counts.atom_known[indices],
-        rows_hash=counts.rows_hash,
         costs=params.costs or None,
         has_bias=params.bias,
         n_samples=counts.n_rows,
         uses=uses,
     )
     return result, indices
+
+
+def _with_members(found: PassResult, rows: RowSource) -> PassResult:
+    """Return the result of passes with the counts of the rows that have all features of its atoms.
+
+    They are not stated if the bias has changed after the pass in a column of an atom.
+    """
+    spec, result = found.spec, found.result
+    members = rows.count_members(spec).of_atoms(spec.atoms, found.indices)
+    if spec.atoms.column_weights()[result.bias != spec.bias.to_dense()[0]].any():
+        return replace(found, result=replace(result, rows_hash=members.rows_hash))
+    return replace(found, result=with_members(result, members))
 
 
 def with_codes(found: PassResult) -> Factorization:

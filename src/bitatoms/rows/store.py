@@ -1,35 +1,42 @@
-"""Rows in a packed store on disk: read in order one chunk at a time, or by index."""
+"""Packed stores on disk: `Store` reads rows in order or by index, and `pack` writes a table, one chunk at a time."""
 
 from __future__ import annotations
 
+import itertools
 import os
-import time
 import warnings
-from collections.abc import Generator, Iterator
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .. import validation
+from .._version import __version__
 from ..annotations import Annotations
 from ..bits import BitMatrix
-from ..engine.counts import Counts
-from ..engine.pass_spec import PassSpec
+from ..errors import InputError, InvalidCell, Parameter, warn
+from ..io.api import StreamingSource, drop_columns, open_table
+from ..io.atomic import atomic_write
 from ..io.errors import FileError
-from ..io.formats import load_reader
-from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader
+from ..io.formats import infer_format, load_reader
+from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..io.safe_zarr import ZarrReader
-from ..io.stream import Source
+from ..io.scratch import LEAST_LIMIT, Scratch
+from ..io.stream import CHUNK_BITS, GENOTYPE_OPTIONS, ReadOptions, RowChunk, Source, TableStream
+from ..matching import match_columns
 from ..parallel import Workers
-from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
-from ..table import Header, Names, Picture
-from .budget import MemoryBudget, chunk_rows, parse_memory_limit
-from .code_cache import CodeCache, Codes
-from .memory import pass_rows, run_pass_on_chunks
-from .source import PartialPass, SavePartial
+from ..parameters import ReadKwargs, documented
+from ..sparse_bits import Bits, packed
+from ..table import Header, Names, Picture, Table
+from .budget import MemoryBudget, MemoryLimitError, chunk_rows, parse_memory_limit
+
+_FILE_OPTIONS = (
+    *("header", "row_names", "separator", "sheet", "long", "categories", "as_category", "as_number", "bins", "names"),
+    *("blocks", "transpose", *GENOTYPE_OPTIONS),
+)
 
 
 class Store:
@@ -208,140 +215,6 @@ def _reopened(path: Path, id: str | None) -> Store:
     return store
 
 
-class StoreRows:
-    """The rows of a store (a `RowSource`), read in order while threads process earlier chunks.
-
-    Parameters
-    ----------
-    store : Store
-    workers : Workers
-        The threads that process chunks.
-    max_memory : int, optional
-        Bytes that rows, codes and counts may take together. If it is given, at most as many rows are searched as
-        fit. Otherwise, passes over all rows take 512 MiB, and the search what it needs.
-    code_folder : path-like, optional
-        An existing folder in which codes are kept, so that another process can resume a pass. Without one, codes are
-        kept in memory if they are small, otherwise in a temporary folder.
-    """
-
-    save_interval = 30.0  # seconds between two calls of ``save`` during a pass
-
-    def __init__(
-        self,
-        store: Store,
-        workers: Workers,
-        max_memory: int | None = None,
-        code_folder: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.store = store
-        self.n_rows, self.n_features = store.shape
-        self.in_memory: Bits | None = None
-        self._workers = workers
-        self._budget = memory_budget(store, max_memory, workers)
-        self._is_limited = max_memory is not None
-        if store.n_ones is None:
-            self._budget.chunk_rows(n_atoms=1)  # raise now, not after a search
-        if code_folder is not None and not Path(code_folder).is_dir():
-            raise FileError(f"{os.fspath(code_folder)}: there is no such folder to store codes in; create it first")
-        self._cache = CodeCache(None if code_folder is None else Path(code_folder), self.n_rows)
-
-    def ones(self) -> SparseBits | None:
-        """Return all rows by their ones, or None if these are many, some cells are unknown, or the table is narrow."""
-        if self.store.has_unknown or not is_smaller_sparse(self.store.shape, 0):
-            return None
-        if self.store.n_ones is not None and self._is_limited:
-            self._budget.check_ones(self.n_rows, self.store.n_ones)
-        size = self._budget.chunk_rows(1) if self.store.n_ones is None else None
-        chunks: list[SparseBits] = []
-        n_ones = 0
-        for chunk in self.store.stored_chunks(size):
-            n_ones += chunk.count()
-            if not is_smaller_sparse(self.store.shape, n_ones):
-                return None
-            chunks.append(chunk if isinstance(chunk, SparseBits) else SparseBits.from_bits(chunk))
-        if self._is_limited:
-            self._budget.check_ones(self.n_rows, n_ones)
-        return stack_bits(chunks, self.n_features)
-
-    def max_search_rows(self, least: int, by_windows: bool) -> int | None:
-        """Return how many rows can be searched within the memory limit, or None if the user has set none."""
-        return self._budget.search_rows(least, by_windows) if self._is_limited else None
-
-    def take(self, rows: NDArray[np.int64]) -> BitMatrix:
-        """Return the rows with these indices, to be searched."""
-        return self.store.take(rows)
-
-    def run_pass(
-        self,
-        spec: PassSpec,
-        codes: Codes | None = None,
-        number: int = 1,
-        partial: PartialPass | None = None,
-        save: SavePartial | None = None,
-        deadline: float = float("inf"),
-    ) -> tuple[Codes, Counts]:
-        """Run a pass over all rows and return its codes and counts."""
-        n_atoms = spec.atoms.n_rows
-        size = self._workers.chunk_rows or pass_rows(self._budget, spec)
-        in_memory = self._budget.holds_codes(self.n_rows, n_atoms)
-        after, row = self._cache.create(number, n_atoms, partial.next_row if partial else 0, in_memory)
-        nothing = Counts.none(*spec.atoms.shape, spec.voted, spec.atoms.count())
-        total = partial.counts.copy() if partial and row else nothing
-        before = None if spec.kept is None else codes
-        saved_at = time.monotonic()
-        try:
-            workers = replace(self._workers, deadline=deadline)
-            results = run_pass_on_chunks(self._chunks(size, row, before), spec, workers)
-            with closing(cast(Generator[tuple[BitMatrix, Counts]], results)):
-                for chunk_codes, counts in results:
-                    after.write(row, chunk_codes)
-                    total = total.add(counts)
-                    row += len(chunk_codes)
-                    is_due = time.monotonic() - saved_at >= self.save_interval
-                    if save is not None and self._cache.is_persistent and row < self.n_rows and is_due:
-                        after.sync()
-                        save(PartialPass(row, total.copy()))
-                        saved_at = time.monotonic()
-            if self._cache.is_persistent:
-                after.sync()
-        finally:
-            after.close()
-            if before is not None:
-                before.close()
-        return after, total
-
-    def _chunks(self, size: int, start: int, codes: Codes | None) -> Iterator[tuple[BitMatrix, BitMatrix | None]]:
-        """Yield the rows from ``start`` on, in chunks with their previous codes."""
-        for data in self.store.chunks(size, start):
-            yield data, None if codes is None else codes.read(start, len(data))
-            start += len(data)
-
-    def code_chunks(self, codes: Codes, n_atoms: int) -> Iterator[BitMatrix]:
-        """Yield the codes that a pass returned, in chunks of rows."""
-        size = self._budget.chunk_rows(n_atoms, counts_votes=False, largest_group=(0, 0))  # nothing is coded
-        try:
-            for start in range(0, self.n_rows, size):
-                yield codes.read(start, min(size, self.n_rows - start))
-        finally:
-            codes.close()
-
-    def fingerprint(self) -> str:
-        """Return a hash that identifies the rows."""
-        return self.store.fingerprint()
-
-    def load_codes(self, number: int, n_atoms: int) -> Codes | None:
-        """Return the codes of a pass of an earlier process, or None if they are missing or corrupt."""
-        return self._cache.load(number, n_atoms)
-
-    def discard_codes(self, keep: set[int]) -> None:
-        """Remove the codes of all passes but these from the folder."""
-        self._cache.discard(keep)
-
-    def close(self) -> None:
-        """Remove temporary files; this also happens when the object is garbage-collected."""
-        self._cache.close()
-
-
 def memory_budget(
     store: Store, max_memory: int | None, workers: Workers, n_features: int | None = None
 ) -> MemoryBudget:
@@ -361,3 +234,220 @@ def check_memory(
         budget.check_search(min(n_searched, store.n_rows))
     if n_searched or store.n_ones is None:  # a sparse table is searched by its ones, without passes
         budget.chunk_rows(n_atoms or 1)
+
+
+@documented(ReadKwargs)
+def pack(
+    source: Any,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    max_memory: int | str | None = None,
+    callback: Callable[[int], object] | None = None,
+    **options: Unpack[ReadKwargs],
+) -> Store:
+    """Pack a table of 0 and 1 into a store on disk, one chunk of rows at a time.
+
+    The table may be larger than memory.
+
+    Parameters
+    ----------
+    source : path, Table, BitMatrix, array-like, sparse matrix, data frame, AnnData, MuData, or iterator of such
+        A file in any format that `bitatoms.read` reads; a table in memory, or in a file opened as an array by NumPy,
+        h5py, zarr or Dask; or an iterator or list of tables, which hold consecutive rows of one table.
+    path : str or path-like
+        The store to write, usually with the ending .zarr. The write is atomic.
+    format : str, optional
+        The format of a file, as in `bitatoms.read`.
+    max_memory : int, str or None, default=None
+        Memory limit for a file whose cells are not stored row by row, such as 500MB or 2GiB: a number of bytes, or text
+        with a unit; None is 512 MiB. It does not change the result. Names of rows and columns are in memory in
+        addition.
+    callback : callable, optional
+        Called repeatedly with the number of rows packed so far.
+    {parameters}
+
+    Returns
+    -------
+    Store
+        The store, open for reading. Its ``about`` attribute records where the rows came from.
+
+    Raises
+    ------
+    FileError
+        The source cannot be read or the store cannot be written. Nothing is left of an incomplete store.
+
+    Notes
+    -----
+    Text, Parquet, Feather and Zarr files, row-major arrays and iterators are packed one chunk at a time. Other formats
+    do not store cells row by row (.bed, .mtx, CSC and other sparse matrices, lists of items, column-major arrays), and
+    with ``transpose=True`` no format does. Such a table is read once. If it does not fit into ``max_memory``, its cells
+    are stored in a temporary file in the folder of the store: at most two bits per cell of a .bed file or an array,
+    eight bytes per entry of a sparse matrix.
+
+    A table with 2048 columns or more, no unknown cell, and at most one cell in 32 a one is stored by its ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bitatoms as ba
+    >>> random = np.random.default_rng(0)
+    >>> store = ba.pack((random.random((1000, 50)) < 0.1 for chunk in range(3)), "chunks.zarr")
+    >>> store.shape
+    (3000, 50)
+    """
+    read_options = ReadOptions.from_kwargs(options)
+    limit = _check_limit(max_memory)
+    load_reader("zarr", os.fspath(path))  # raises an error that names the extra to install
+    if isinstance(source, Store):
+        source = source.path
+    about = {"options": _non_default(read_options), "bitatoms": __version__}
+    if isinstance(source, (str, os.PathLike)):
+        kind = infer_format(source, format)
+        about = {"source": Path(source).name, "format": kind, **about}
+        with atomic_write(Path(path)) as made:
+            scratch = Scratch(made.parent, Path(path), limit)
+            file = StreamingSource(Path(source), kind, os.fspath(source), scratch)
+            _write(open_table(file, read_options), made, about, callback)
+    else:
+        if format is not None:
+            raise _only_for_files("format")
+        about = {"source": type(source).__name__, "format": "memory", **about}
+        stream = _stream_in_memory(source, read_options)
+        with atomic_write(Path(path)) as made:
+            _write(stream, made, about, callback)
+    return Store(path)
+
+
+def _check_limit(max_memory: int | str | None) -> int:
+    """Return a memory limit in bytes; raise InputError if nothing can be packed within it."""
+    limit = parse_memory_limit(max_memory)
+    if limit < LEAST_LIMIT:
+        raise MemoryLimitError(
+            Parameter("max_memory", limit),
+            f" is too small to pack a table; pass at least {LEAST_LIMIT} bytes ({LEAST_LIMIT >> 20} MiB)",
+        )
+    return limit
+
+
+def _write(
+    stream: TableStream, path: Path, about: dict[str, Any], callback: Callable[[int], object] | None = None
+) -> None:
+    """Write the rows of a stream to a store."""
+    described = stream.n_cols, stream.columns, stream.picture, about
+    with PackedStoreWriter(
+        path,
+        *described,
+        absent_is_zero=stream.absent_is_zero,
+        row_data=stream.row_data,
+        column_data=stream.column_data,
+    ) as store:
+        for rows in stream.chunks:
+            for chunk in split_rows(rows):
+                store.append(chunk)
+                if callback is not None:
+                    callback(store.n_rows)
+
+
+def _non_default(options: ReadOptions) -> dict[str, Any]:
+    """Return the options that differ from their defaults, as JSON values."""
+    given = {field.name: getattr(options, field.name) for field in fields(ReadOptions)}
+    given = {name: value for name, value in given.items() if value != getattr(ReadOptions(), name)}
+    if "binarize" in given:
+        given["binarize"] = float(given["binarize"])
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+
+
+def _only_for_files(name: str) -> InputError:
+    return InputError(Parameter(name), " applies only to files; omit it")
+
+
+def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
+    """Return the rows of a source that is not a file."""
+    for name in _FILE_OPTIONS:
+        if getattr(options, name) not in (None, False, getattr(ReadOptions(), name)):
+            raise _only_for_files(name)
+    parts = _parts(source)
+    if parts is None:
+        table = _as_table(source, options)
+        chunk = RowChunk(table.data, table.row_names)
+        known = table.picture, table.absent_is_zero, table.row_data, table.column_data
+        stream = TableStream(table.shape[1], iter([chunk]), table.columns, *known)
+    else:
+        stream = _stream_parts(parts, options)
+    return drop_columns(Source(Path(), "memory", "the table"), stream, options.without) if options.without else stream
+
+
+def _as_table(source: Any, options: ReadOptions) -> Table:
+    """Convert a table in memory, as the options say."""
+    return Table.from_any(
+        source,
+        binarize=options.binarize,
+        missing=options.missing,
+        layer=options.layer,
+        modality=options.modality,
+        dosage=options.dosage,
+    )
+
+
+def _parts(source: Any) -> Iterable[Any] | None:
+    """Return the tables that a source consists of or can be sliced into, or None to convert it all at once."""
+    if isinstance(source, Iterator):
+        return source
+    if isinstance(source, (list, tuple)):
+        are_tables = len(source) > 0 and all(len(getattr(part, "shape", ())) == 2 for part in source)
+        return source if are_tables else None
+    if validation.package_name(source) == "dask":
+        partitions = source.blocks if hasattr(source, "blocks") else source.partitions
+        n_partitions = source.numblocks[0] if hasattr(source, "numblocks") else source.npartitions
+        return (partitions[index].compute() for index in range(n_partitions))
+    if validation.package_name(source) in ("numpy", "h5py", "zarr") and len(getattr(source, "shape", ())) == 2:
+        size = max(1, CHUNK_BITS // max(1, source.shape[1]))
+        return (source[start : start + size] for start in range(0, max(1, source.shape[0]), size))
+    return None
+
+
+def _stream_parts(parts: Iterable[Any], options: ReadOptions) -> TableStream:
+    """Return the rows of tables that all have the columns of the first."""
+    tables = _tables(parts, options)
+    first = next(tables, None)
+    if first is None:
+        raise InputError("there are no rows to pack, and the number of columns is unknown; pass at least one table")
+    rows = (RowChunk(table.data, table.row_names) for table in itertools.chain([first], tables))
+    picture = None if first.picture is None or first.picture.whole is not None else first.picture
+    if first.row_data is not None:
+        warn("annotations of rows are not kept where tables are packed one after the other")
+    known = picture, first.absent_is_zero, None, first.column_data
+    return TableStream(first.shape[1], rows, first.columns, *known)
+
+
+def _tables(parts: Iterable[Any], options: ReadOptions) -> Iterator[Table]:
+    """Yield parts as tables; errors give the row in the complete table."""
+    n_rows, first = 0, None
+    for part in parts:
+        try:
+            table = _as_table(part, options)
+        except InvalidCell as error:
+            raise error.shifted(n_rows) from error
+        except ValueError as error:
+            if not n_rows:
+                raise
+            raise InputError(f"the table that starts at row {n_rows}: {error}") from error
+        first = table if first is None else first
+        yield _with_columns_of(first, table, n_rows)
+        n_rows += len(table)
+
+
+def _with_columns_of(first: Table, table: Table, n_rows: int) -> Table:
+    """Return a table, which starts at this row, with its columns in the order of the first table."""
+    name = f"the table that starts at row {n_rows}"
+    if table.shape[1] != first.shape[1]:
+        raise InputError(
+            f"{name} has {table.shape[1]} columns, but the first has {first.shape[1]}; give all tables the same columns"
+        )
+    same_names = (table.columns is None) == (first.columns is None) and set(table.columns or ()) == set(
+        first.columns or ()
+    )
+    if not same_names:
+        raise InputError(f"{name} has different column names than the first; give all tables the same columns")
+    return match_columns(first.header, table.header).gather_table(table)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,27 +18,16 @@ from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.packed_store import PackedStoreWriter
 from ..io.stream import RowChunk
+from ..matching import ColumnMatch, match_columns
 from ..model.model import Model
-from ..model.recommendation import Recommended, recommend
+from ..model.recommendation import Recommendations, recommend
 from ..model.row_fit import ScoredRows, score_rows
 from ..parallel import Workers
 from ..sparse_bits import Bits
-from ..table import ColumnMatch, match_columns
 from .store import Store, memory_budget
 
 Result = TypeVar("Result")
-
-
-def code_store(
-    store: Store,
-    model: Model,
-    output: str | os.PathLike[str],
-    workers: Workers,
-    max_memory: int | None = None,
-    absent: str | None = None,
-) -> Store:
-    """Code all rows, and write the codes as a packed store."""
-    return write_code_store(store, code_chunks(store, model, workers, max_memory, absent), model, output)
+RowFunction = Callable[[Model, Bits, Workers], Result]  # of rows with the columns of the model
 
 
 def write_code_store(store: Store, chunks: Iterable[BitMatrix], model: Model, output: str | os.PathLike[str]) -> Store:
@@ -64,22 +52,11 @@ def code_chunks(
     return _map_chunks(Model.codes, store, model, workers, max_memory, absent)
 
 
-def codes_in_memory(
-    store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
-) -> BitMatrix:
-    """Code all rows, and return their codes, packed."""
-    return collect_codes(store, code_chunks(store, model, workers, max_memory, absent), model)
-
-
 def collect_codes(store: Store, chunks: Iterable[BitMatrix], model: Model) -> BitMatrix:
     """Return the codes of all rows, packed, from their chunks."""
     n_atoms = model.atoms.n_rows
     words = np.empty((store.n_rows, -(-n_atoms // 64)), np.uint64)
-    start = 0
-    for codes in chunks:
-        words[start : start + len(codes)] = codes.words
-        start += len(codes)
-    return BitMatrix.from_words(words, n_atoms, check=False)
+    return BitMatrix.from_words(_collected((codes.words for codes in chunks), words), n_atoms, check=False)
 
 
 def dense_bytes(store: Store, model: Model) -> int:
@@ -111,13 +88,13 @@ def soft_codes(
 
 def recommended_chunks(
     store: Store, model: Model, n: int, workers: Workers, max_memory: int | None = None, absent: str | None = None
-) -> Iterator[Recommended]:
+) -> Iterator[Recommendations]:
     """Yield the recommendations for all rows in chunks of rows."""
-    return _map_chunks(partial(_recommended, n), store, model, workers, max_memory, absent)
 
+    def recommended(model: Model, data: Bits, workers: Workers) -> Recommendations:
+        return recommend(model, data, n, workers)
 
-def _recommended(n: int, model: Model, data: Bits, workers: Workers) -> Recommended:
-    return recommend(model, data, n, workers)
+    return _map_chunks(recommended, store, model, workers, max_memory, absent)
 
 
 def scored_chunks(
@@ -148,7 +125,7 @@ def soft_codes_of(model: Model, data: Bits, workers: Workers) -> NDArray[np.floa
     return model.soft_codes(data, model.codes(data, workers), workers)
 
 
-def _collected(chunks: Iterable[NDArray[np.float64]], out: NDArray[np.float64]) -> NDArray[np.float64]:
+def _collected(chunks: Iterable[NDArray[Any]], out: NDArray[Any]) -> NDArray[Any]:
     """Copy chunks of rows into an array of all rows, and return it."""
     start = 0
     for chunk in chunks:
@@ -158,7 +135,7 @@ def _collected(chunks: Iterable[NDArray[np.float64]], out: NDArray[np.float64]) 
 
 
 def _map_chunks(
-    function: Callable[[Model, Bits, Workers], Result],
+    function: RowFunction[Result],
     store: Store,
     model: Model,
     workers: Workers,

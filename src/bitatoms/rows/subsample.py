@@ -7,16 +7,13 @@ States are compared by held-out rows, because atoms could overfit the sample.
 from __future__ import annotations
 
 import logging
-import math
 import time
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
 from ..errors import InputError, Parameter
 from ..kernels.gpu.device import is_out_of_memory
 from ..model.result import Factorization, Interrupted
@@ -24,14 +21,15 @@ from ..parallel import OutOfTime, Workers
 from ..search.constraints import search
 from ..search.context import HoldOut, split_rows
 from ..search.driver import report_result
-from ..search.journal import StepStore
 from ..search.monitor import CONVERGED, MAX_ITER, cut_off
 from ..search.params import SearchParams
+from ..search.states import StateStore
 from ..search.windows.driver import is_wide, is_wide_and_sparse
 from ..sparse_bits import Bits, SparseBits
 from .budget import DEFAULT_LIMIT, SEARCH_FACTOR, MemoryLimitError, bytes_of
-from .passes import Journal, PassLimits, PassResult, ended_by, initial_state, run_passes
-from .source import RowSource
+from .checkpoint import Checkpoint
+from .passes import PassLimits, PassResult, ended_by, initial_state, run_passes
+from .source import RowSource, init_of_rows
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +49,7 @@ def learn(
     params: SearchParams,
     workers: Workers,
     random: np.random.Generator,
-    journal: Journal | None = None,
+    checkpoint: Checkpoint | None = None,
     must_cover_all_rows: bool = True,
     keeps_codes: bool = False,
 ) -> Factorization | PassResult:
@@ -61,44 +59,42 @@ def learn(
     ``must_cover_all_rows``. ``keeps_codes``: a `PassResult` holds the codes of rows that are not in memory, too.
     """
     start, deadline = time.perf_counter(), params.deadline()
-    ones = _searched_ones(rows, params)
-    max_rows = None if ones is not None else _max_search_rows(rows, params)
-    if params.costs.forbids_missed:
-        _check_all_rows_searched(rows, max_rows, params)
+    store = None if checkpoint is None else checkpoint.states
+    ones, max_rows = _searched(rows, params)
     if max_rows is None or rows.n_rows <= max_rows:
         data = rows.in_memory if ones is None else ones
         data = rows.take(np.arange(rows.n_rows)) if data is None else data
-        steps = None if journal is None else journal.steps
-        result = _search_rows(data, params, _for_tasks(workers, rows, data, params), random, deadline, steps=steps)
-        if journal is not None:
-            journal.end_search(finished=result.ended in (CONVERGED, MAX_ITER))
+        result = _search_rows(data, params, _for_tasks(workers, rows, data, params), random, deadline, store=store)
+        if checkpoint is not None:
+            checkpoint.end_search(finished=result.ended in (CONVERGED, MAX_ITER))
         report_result(result, params)
         return result
-    state = None if journal is None else journal.load()
+    state = None if checkpoint is None else checkpoint.load()
     found: Factorization | None = None
     if state is None:
         reserved = min(_MAX_RESERVED, _RESERVED_PER_SAMPLE * rows.n_rows / max_rows)
         search_deadline = deadline - reserved * (params.max_time or 0.0)
-        steps = None if journal is None else journal.steps
-        found = _search_sample(rows, max_rows, params, workers, random, search_deadline, steps=steps)
+        found = _search_sample(rows, max_rows, params, workers, random, search_deadline, store=store)
         state = initial_state(found, params)
-        if journal is not None:
-            journal.save(state)
+        if checkpoint is not None:
+            checkpoint.save(state)
     else:
         progress = "all passes are complete" if state.finished else f"pass {len(state.specs)} is next"
         logger.info("resuming from the checkpoint: %s", progress)
     must_cover_all_rows |= found is None
     limits = PassLimits(deadline, cut_off(start, deadline), must_cover_all_rows)
     try:
-        passes = run_passes(rows, state, params, limits, journal, keeps_codes)
+        passes = run_passes(rows, state, params, limits, checkpoint, keeps_codes)
     except Interrupted as interrupted:
         if interrupted.result is None and found is not None:
             raise Interrupted(replace(found, ended="interrupted")) from None
         raise
     except (OutOfTime, MemoryError, MemoryLimitError) as error:
-        if found is None or is_out_of_memory(error):
+        if found is None or must_cover_all_rows or is_out_of_memory(error):
             raise
-        return _sample_only(found, error, params, must_cover_all_rows)
+        found = replace(found, ended=ended_by(error))
+        report_result(found, params)
+        return found
     report_result(passes.result, params)
     return passes
 
@@ -111,49 +107,27 @@ def _search_rows(
     deadline: float,
     holdout: HoldOut | None = None,
     share: float = 1.0,
-    steps: StepStore | None = None,
+    store: StateStore | None = None,
 ) -> Factorization:
     """Search rows; again, on the CPU, if the memory of a device turns out to be too small: the result is the same."""
     before = deepcopy(random)
     try:
-        return search(data, params, workers, random, deadline, holdout, share, steps)
+        return search(data, params, workers, random, deadline, holdout, share, store)
     except MemoryError as error:
         if workers.device is None or not is_out_of_memory(error):
             raise
         logger.warning("searching on the CPU, because the memory of %s is too small", workers.device.name)
     workers.device.release()
-    return search(data, params, workers.without_device, before, deadline, holdout, share, steps)
+    return search(data, params, workers.without_device, before, deadline, holdout, share, store)
 
 
-def _check_all_rows_searched(rows: RowSource, max_rows: int | None, params: SearchParams) -> None:
-    """Raise an error unless all rows and columns are searched together, so that no one need be missed."""
-    is_sampled, by_windows = max_rows is not None and rows.n_rows > max_rows, is_wide(rows.n_features, params)
-    if is_sampled or by_windows:
-        parts = "windows of its columns" if by_windows else f"a sample of {max_rows} of its rows"
-        raise InputError(
-            Parameter("false_negative_cost", math.inf),
-            f" needs all rows and columns of a table, of which {parts} would be searched; pass a large finite cost, or "
-            "use bitatoms.cover for an exact cover",
-        )
-
-
-def _sample_only(
-    found: Factorization, error: Exception, params: SearchParams, must_cover_all_rows: bool
-) -> Factorization:
-    """Return the result of the sample where passes over all rows are not possible; raise if they are necessary."""
-    if must_cover_all_rows:
-        raise error
-    found = replace(found, ended=ended_by(error))
-    report_result(found, params)
-    return found
-
-
-def _searched_ones(rows: RowSource, params: SearchParams) -> SparseBits | None:
-    """Return all rows by their ones, if they are searched by them, wherever they are."""
-    if params.search_rows != "auto" or not is_wide(rows.n_features, params):
-        return None
-    ones = rows.ones()
-    return ones if ones is not None and is_wide_and_sparse(ones, params) else None
+def _searched(rows: RowSource, params: SearchParams) -> tuple[SparseBits | None, int | None]:
+    """Return all rows by their ones, if they are searched by them, or the number of rows to search; None for all."""
+    if params.search_rows == "auto" and is_wide(rows.n_features, params):
+        ones = rows.ones()
+        if ones is not None and is_wide_and_sparse(ones, params):
+            return ones, None
+    return None, _max_search_rows(rows, params)
 
 
 def _max_search_rows(rows: RowSource, params: SearchParams) -> int | None:
@@ -189,17 +163,17 @@ def _search_sample(
     random: np.random.Generator,
     deadline: float,
     part: NDArray[np.int64] | None = None,
-    steps: StepStore | None = None,
+    store: StateStore | None = None,
 ) -> Factorization:
     """Search a random sample of the rows, or of a part of them, with some of it held out."""
     n_rows = rows.n_rows if part is None else len(part)
     drawn = random.choice(n_rows, n_drawn, replace=False)
     seen, held_out = split_rows(drawn if part is None else part[drawn])
     holdout = HoldOut(rows.take(held_out), n_rows, workers)
-    params = replace(params, init=_init_of_sample(params.init, rows.n_rows, seen))
+    params = replace(params, init=init_of_rows(params.init, rows.n_rows, lambda codes: codes[seen]))
     data = rows.take(seen)
     workers = _for_tasks(workers, rows, data, params)
-    return _search_rows(data, params, workers, random, deadline, holdout, len(seen) / n_rows, steps)
+    return _search_rows(data, params, workers, random, deadline, holdout, len(seen) / n_rows, store)
 
 
 def _for_tasks(workers: Workers, rows: RowSource, data: Bits, params: SearchParams) -> Workers:
@@ -223,23 +197,10 @@ def search_part(
 
     The result is that of the rows searched: no passes follow.
     """
-    deadline, ones = params.deadline(), _searched_ones(rows, params)
-    max_rows = None if ones is not None else _max_search_rows(rows, params)
-    if params.costs.forbids_missed:
-        _check_all_rows_searched(rows, max_rows, params)
+    deadline, (ones, max_rows) = params.deadline(), _searched(rows, params)
     params = replace(params, limits=params.limits.of_share(len(part) / max(1, rows.n_rows)))
     if max_rows is not None and len(part) > max_rows:
         return _search_sample(rows, max_rows, params, workers, random, deadline, part)
-    params = replace(params, init=_init_of_sample(params.init, rows.n_rows, part))
+    params = replace(params, init=init_of_rows(params.init, rows.n_rows, lambda codes: codes[part]))
     data = rows.take(part) if ones is None else ones[part]
     return _search_rows(data, params, _for_tasks(workers, rows, data, params), random, deadline)
-
-
-def _init_of_sample(init: Any, n_rows: int, seen: NDArray[np.int64]) -> Any:
-    """Return the start of the search of a sample: initial codes are restricted to its rows."""
-    if not isinstance(init, tuple) or len(init) != 2 or init[1] is None:
-        return init
-    codes = BitMatrix.from_any(init[1], name="init (codes)")
-    if codes.n_rows != n_rows:
-        raise InputError("the codes in ", Parameter("init"), f" have {codes.n_rows} rows, but X has {n_rows}")
-    return init[0], codes[seen]

@@ -19,6 +19,7 @@ from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits
 from ..validation import MAX_WEIGHT, missing_cells, on_host, weight_advice
 from .budget import MemoryLimitError, bytes_of
+from .source import init_of_rows
 
 Weights = NDArray[np.int64]
 _INDEX_BYTES = 8  # of a repetition, while rows are repeated
@@ -112,12 +113,7 @@ class WeightedRows(NamedTuple):
 
     def repeated_init(self, init: Any) -> Any:
         """Return the start of a search of the repeated rows: initial codes, if there are any, are repeated too."""
-        if not isinstance(init, tuple) or len(init) != 2 or init[1] is None:
-            return init
-        codes, n = BitMatrix.from_any(init[1], name="init (codes)"), len(self.weights)
-        if len(codes) != n:
-            raise InputError("the codes in ", Parameter("init"), f" have {len(codes)} rows, but X has {n}")
-        return init[0], codes[self._index]
+        return init_of_rows(init, len(self.weights), lambda codes: codes[self._index])
 
     def own_codes(self, codes: BitMatrix, model: Model, workers: Workers) -> BitMatrix:
         """Return the codes of these rows, given those of the repetitions, of which each row takes the first.

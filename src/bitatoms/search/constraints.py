@@ -14,30 +14,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from ..bits import BitMatrix, either, stack_rows
 from ..engine.block import Block, Change, reconstruct
 from ..engine.codelength import string_bits
-from ..engine.coding import CODERS, MOST_EXACT_ATOMS, PRICED_CODERS, code, code_and_repair, hard_codes
+from ..engine.coding import CODERS, MOST_EXACT_ATOMS, code, code_and_repair
 from ..engine.limits import AtomLimits
 from ..engine.objective import Objective
 from ..engine.update import flips_together
 from ..errors import InputError
-from ..kernels.structs import Rule, covering
+from ..kernels.structs import Rule
 from ..memory import memory_limit
+from ..model.complete_rows import describe_rows, with_members
 from ..model.result import Factorization, Interrupted, Round
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
-from .context import HoldOut
-from .driver import Candidate, best_of_algebras, search_freely, with_evidence
-from .finish import described
-from .journal import StepStore
+from .context import HoldOut, SearchContext
+from .driver import Candidate, as_searched, best_of_algebras, search_freely, with_evidence
+from .finish import result_of_block
 from .monitor import CALLBACK, CONVERGED, MAX_ITER, SearchMonitor
-from .moves.drop import drop_some, drop_useless, savings
+from .moves.drop import drop, drop_useless, savings
 from .params import SearchParams
+from .states import StateStore
 
 _MAX_ROUNDS = 4  # searches of a residual table
 _BYTES_PER_BYTE = 6  # of memory that a search of a packed table takes
@@ -52,26 +53,71 @@ def search(
     deadline: float = float("inf"),
     holdout: HoldOut | None = None,
     share: float = 1.0,
-    steps: StepStore | None = None,
+    store: StateStore | None = None,
 ) -> Factorization:
     """Return the best factorization over the algebras and the restarts, within the constraints of the parameters.
 
-    The arguments are those of `search_freely`, which makes the search if there are no constraints.
+    The arguments are those of `search_freely`, which makes the search if there are no constraints. The rows that have
+    all features of its atoms are counted at the end, unless memory runs out.
     """
-    if not params.is_constrained:
-        return search_freely(data, params, workers, random, deadline, holdout, share, steps)
+    arguments, interrupted = (params, workers, random, deadline, holdout, share, store), False
+    table: Bits
+    try:
+        if params.is_constrained:
+            found = _search_within_constraints(table := _packed(data), *arguments)
+        else:
+            found = search_freely(table := as_searched(data, params, holdout), *arguments)
+    except Interrupted as error:
+        if error.result is None:
+            raise
+        found, interrupted = error.result, True
+    try:
+        if found.ones is not None:  # unless interrupted twice
+            members = describe_rows(table, found.atoms, workers, BitMatrix.from_dense(found.bias[np.newaxis]))
+            found = with_members(found, members)
+    except KeyboardInterrupt:
+        interrupted = True
+    except MemoryError:
+        pass
+    if interrupted:
+        raise Interrupted(found)
+    return found
+
+
+def _packed(data: Bits) -> BitMatrix:
+    """Return a table packed; raise an error if that takes more memory than there is."""
     n_bytes = _BYTES_PER_BYTE * data.n_rows * data.n_cols // 8
     if isinstance(data, SparseBits) and n_bytes > memory_limit():
         raise InputError(
             f"fixed atoms and limits need the table of {data.n_rows} rows and {data.n_cols} columns packed, "
             f"which takes about {n_bytes / 2**30:.1f} GiB of memory, more than there is; select rows or columns"
         )
-    table, winners, interrupted = packed(data), {}, False
+    return packed(data)
+
+
+def _search_within_constraints(
+    table: BitMatrix,
+    params: SearchParams,
+    workers: Workers,
+    random: np.random.Generator,
+    deadline: float,
+    holdout: HoldOut | None,
+    share: float,
+    store: StateStore | None,
+) -> Factorization:
+    """Search in each algebra; an interrupted search ends with the best result so far."""
+    winners, interrupted = {}, False
     for number, algebra in enumerate(params.algebras):
         now = time.perf_counter()
         end = now + (deadline - now) / (len(params.algebras) - number)
-        own = replace(params, algebras=(algebra,))
-        constrained = ConstrainedSearch(table, own, workers, random, end, holdout, share, steps)
+        own = replace(params.in_algebra(algebra), algebras=(algebra,))
+        described = Objective(own.by_codelength, algebra, code=own.atom_code)  # of states that are compared elsewhere
+        monitor = SearchMonitor(
+            own.by_codelength, end, algebra=algebra, settles_bias=own.settles_bias, objective=described
+        )
+        objective = own.objective(algebra, share)
+        context = SearchContext(table, objective, own.plan, monitor, workers, random, holdout)
+        constrained = ConstrainedSearch(context, own, store)
         try:
             constrained.run()
         except KeyboardInterrupt:
@@ -86,40 +132,26 @@ def search(
     return best if holdout is not None else with_evidence(best, table, params)
 
 
-@dataclass(eq=False)
 class ConstrainedSearch:
     """A search in one algebra, and the best block within the constraints that it has found so far."""
 
-    data: BitMatrix
-    params: SearchParams
-    workers: Workers
-    random: np.random.Generator
-    deadline: float
-    holdout: HoldOut | None
-    share: float
-    steps: StepStore | None
-    best: Block | None = None
-    best_cost: int = 0
-    ended: str = CONVERGED
-    history: tuple[Round, ...] = ()
-
-    def __post_init__(self) -> None:
-        (self.algebra,) = self.params.algebras
-        self.limits = self.params.limits.of_share(self.share)
-        self.params = self.params.in_algebra(self.algebra)
-        self.objective = self.params.objective(self.algebra, self.share)
+    def __init__(self, context: SearchContext, params: SearchParams, store: StateStore | None) -> None:
+        self.context, self.params, self.store = context, params, store
+        self.objective, self.limits = context.objective, params.limits.of_share(context.objective.share)
+        self.best: Block | None = None
+        self.best_cost, self.ended = 0, CONVERGED
 
     def run(self) -> None:
         """Search residual tables until that gains nothing; the best block is kept."""
-        fixed = self.params.fixed_atoms
-        none = BitMatrix.zeros(0, self.data.n_cols)
-        block = self._block(none if fixed is None else fixed)
+        fixed, deadline = self.params.fixed_atoms, self.context.monitor.deadline
+        none = BitMatrix.zeros(0, self.context.data.n_cols)
+        block = self.context.block(none if fixed is None else fixed)
         self._sweep(block)
         self._keep(block)
         n_frozen = block.n_atoms
         for number in range(_MAX_ROUNDS):
             free = self.params.unconstrained(n_frozen)
-            if free is None or (number and time.perf_counter() > self.deadline):
+            if free is None or (number and time.perf_counter() > deadline):
                 break
             if number:  # the first search has chosen the bias
                 free = replace(free, bias=False)
@@ -128,12 +160,16 @@ class ConstrainedSearch:
                 free = replace(free, init=(atoms[n_frozen:], codes.T[n_frozen:].T))
             starts = [(block, n_frozen)]
             if number == 0 and n_frozen:  # rows may use fixed atoms otherwise if others are there
-                starts.append((self._block(none), 0))
+                starts.append((self.context.block(none), 0))
             found = []
             for i, (start, n) in enumerate(starts):
                 now = time.perf_counter()
-                end = now + (self.deadline - now) / (len(starts) - i)
-                found.append(self._beside(start, n, free, number, end))
+                end = now + (deadline - now) / (len(starts) - i)
+                store = self.store if number == 0 and n == self.params.n_fixed else None
+                beside = self._joined(start, n, self._search(start, n, free, end, store))
+                self._sweep(beside)
+                beside = self._without_useless(beside)
+                found.append((self._cost(beside), beside, self._keep(beside)))
                 if self.ended == CALLBACK:
                     break
             block = min(found, key=lambda each: each[0])[1]
@@ -142,104 +178,76 @@ class ConstrainedSearch:
             if self.limits.of_features:
                 n_frozen = block.n_atoms
 
-    def _beside(
-        self, block: Block, n_frozen: int, free: SearchParams, number: int, deadline: float
-    ) -> tuple[int, Block, bool]:
-        """Put atoms that explain the rest beside the first atoms of a block, which are frozen.
+    def result(self) -> Factorization:
+        """Return the best block as a result: fixed atoms first, then the others in order of the bits they save."""
+        block, monitor, params = self.best, self.context.monitor, self.params
+        assert block is not None
+        monitor.record(block, Change(), 0, "within constraints")
+        result = result_of_block(block, self.objective, monitor, params.coder_after, self.ended, params.n_fixed)
+        without = int(string_bits(self.context.data.n_known, self.context.data.column_weights()).sum())
+        return replace(result, bits_without=without, costs=params.costs or None, has_bias=params.bias)
 
-        Return what that costs, the block, and whether it is the best so far, which is kept.
-        """
-        block = self._joined(block, n_frozen, self._search(block, n_frozen, free, number, deadline))
-        self._sweep(block)
-        block = self._without_useless(block)
-        return self._cost(block), block, self._keep(block)
-
-    def _search(self, block: Block, n_frozen: int, free: SearchParams, number: int, deadline: float) -> Factorization:
+    def _search(
+        self, block: Block, n_frozen: int, free: SearchParams, deadline: float, store: StateStore | None
+    ) -> Factorization:
         """Search what the frozen atoms leave over; an interrupted search ends the loop, with its result so far."""
+        context, history = self.context, self.context.monitor.history
         atoms, codes = block.factors()
         frozen, own_codes = atoms[:n_frozen], codes.T[:n_frozen].T
-        residual, holdout = self._residual(self.data, frozen, own_codes, block.bias), self.holdout
+        residual, holdout = self._residual(context.data, frozen, own_codes, block.bias), context.holdout
         if holdout is not None:
             held_out = Block(holdout.rows, frozen, None, block.covers, holdout.workers, block.bias)
-            before = Block(self.data, frozen, own_codes, block.covers, self.workers, block.bias)
-            code_and_repair(held_out, self.objective.rule(before))
+            code_and_repair(held_out, self.objective.rule(context.block(frozen, own_codes, block.bias)))
             rows = self._residual(holdout.rows, frozen, held_out.codes(), block.bias)
             holdout = replace(holdout, rows=rows)
-        steps = self.steps if number == 0 and n_frozen == self.params.n_fixed else None
-        n_rounds = len(self.history)
+        n_rounds = len(history)
 
         def numbered(row: Round) -> Round:
             """Return a round with its number in all searches."""
             return row._replace(round=n_rounds + row.round)
 
         callbacks = tuple((lambda row, call=call: call(numbered(row))) for call in free.callbacks)
-        free = replace(free, callbacks=callbacks)
+        free, limits = replace(free, callbacks=callbacks), (deadline, holdout, self.objective.share)
         try:
-            found = search_freely(residual, free, self.workers, self.random, deadline, holdout, self.share, steps)
+            found = search_freely(residual, free, context.workers, context.random, *limits, store)
         except Interrupted as interrupted:
             if interrupted.result is not None:
                 joined = self._joined(block, n_frozen, interrupted.result)
                 code(joined, self.objective.rule(joined))
                 self._keep(self._without_useless(joined))
             raise
-        self.ended, self.history = found.ended, (*self.history, *map(numbered, found.history))
+        self.ended = found.ended
+        history += map(numbered, found.history)
         return found
 
     def _residual(self, data: BitMatrix, frozen: BitMatrix, codes: BitMatrix, bias: BitMatrix) -> BitMatrix:
         """Return what frozen atoms leave over of rows."""
-        target, product = data ^ bias, reconstruct(codes, frozen, np.zeros(data.n_cols, np.uint8), self.algebra)
-        if self.algebra == "xor":
+        algebra = self.objective.algebra
+        target, product = data ^ bias, reconstruct(codes, frozen, np.zeros(data.n_cols, np.uint8), algebra)
+        if algebra == "xor":
             return target ^ product
         return target.with_unknown(either(data.unknown, product))
 
     def _joined(self, block: Block, n_frozen: int, found: Factorization) -> Block:
         """Return the rows with the frozen atoms and those that were found, divided into atoms within the limits."""
-        fixed = self.params.fixed_atoms
+        context, fixed = self.context, self.params.fixed_atoms
         if fixed is not None and not n_frozen:  # they join the others, and no row uses them yet
-            block, n_frozen = self._block(fixed), len(fixed)
+            block, n_frozen = context.block(fixed), len(fixed)
         atoms, codes = block.factors()
         bias = block.bias ^ BitMatrix.from_dense(found.bias[np.newaxis])
-        learned, users = self._divided(packed(found.atoms), found.codes.T)
+        learned, users = _divided(context.data, self.limits, packed(found.atoms), found.codes.T)
         frozen, users_of_frozen = atoms[:n_frozen], codes.T[:n_frozen].words.copy()
         index = {atom.tobytes(): k for k, atom in reversed([*enumerate(frozen.words)])}
         same = np.array([index.get(atom.tobytes(), -1) for atom in learned.words], np.intp)
-        combine = np.bitwise_xor if self.algebra == "xor" else np.bitwise_or
+        combine = np.bitwise_or if block.covers else np.bitwise_xor
         for k in np.flatnonzero(same >= 0):  # an atom that is frozen already gets its users
             users_of_frozen[same[k]] = combine(users_of_frozen[same[k]], users.words[k])
-        new = np.flatnonzero(same < 0)
-        together = stack_rows([frozen, learned[new]], self.data.n_cols)
-        own = BitMatrix.from_words(users_of_frozen, self.data.n_rows, check=False)
-        uses = stack_rows([own, users[new]], self.data.n_rows).T
+        new, n_rows = np.flatnonzero(same < 0), context.data.n_rows
+        together = stack_rows([frozen, learned[new]], context.data.n_cols)
         if self.objective.max_atoms is not None or self.objective.residual_limit:
-            return self._block(together, None, bias)  # rows may have more atoms now than they are allowed to
-        return self._block(together, uses, bias)
-
-    def _divided(self, atoms: BitMatrix, users: BitMatrix) -> tuple[BitMatrix, BitMatrix]:
-        """Return atoms within the limits and the rows that use them; parts of an atom have its users."""
-        allowed = self.limits.allows(atoms)
-        if allowed.all():
-            return atoms, users
-        features, rows = [], []
-        filled = self.data.filled()
-        for k in np.flatnonzero(~allowed):
-            uses = users[k : k + 1].to_dense(bool)[0]
-            own, counts = np.flatnonzero(atoms[k : k + 1].to_dense()[0]), filled[np.flatnonzero(uses)].column_weights()
-            is_free = np.ones(self.data.n_cols, bool)
-            for piece in self.limits.pieces(own, counts, int(uses.sum())):
-                features.append(np.zeros(self.data.n_cols, bool))
-                features[-1][piece] = True
-                rows.append(uses if is_free[piece].all() else np.zeros(self.data.n_rows, bool))
-                is_free[piece] = False
-        kept = np.flatnonzero(allowed)
-        if not features:
-            return atoms[kept], users[kept]
-        return (
-            stack_rows([atoms[kept], BitMatrix.from_dense(np.array(features))], self.data.n_cols),
-            stack_rows([users[kept], BitMatrix.from_dense(np.array(rows))], self.data.n_rows),
-        )
-
-    def _block(self, atoms: BitMatrix, codes: BitMatrix | None = None, bias: BitMatrix | None = None) -> Block:
-        return Block(self.data, atoms, codes, covering(self.algebra), self.workers, bias)
+            return context.block(together, None, bias)  # rows may have more atoms now than they are allowed to
+        own = BitMatrix.from_words(users_of_frozen, n_rows, check=False)
+        return context.block(together, stack_rows([own, users[new]], n_rows).T, bias)
 
     def _sweep(self, block: Block) -> None:
         """Code all rows and update the learned atoms, while that lowers the cost; then code as `transform` does."""
@@ -249,12 +257,6 @@ class ConstrainedSearch:
                 break
         self._sweep_once(block, CODERS["beam"])
         self._code_exactly(block)
-
-    def _code_exactly(self, block: Block) -> Change:
-        """Give every row the best of all codes, if the fewest errors of few atoms are sought."""
-        if self.objective.by_codelength or block.n_atoms > MOST_EXACT_ATOMS:
-            return Change()
-        return CODERS["exact"](block, self.objective.rule(block))
 
     def _sweep_once(self, block: Block, coder: Callable[[Block, Rule], Change]) -> bool:
         """Code all rows and update the learned atoms; undo it unless it lowers the cost, and return whether it does."""
@@ -266,25 +268,31 @@ class ConstrainedSearch:
             block.restore(before)
         return gains
 
+    def _code_exactly(self, block: Block) -> Change:
+        """Give every row the best of all codes, if the fewest errors of few atoms are sought."""
+        if self.objective.by_codelength or block.n_atoms > MOST_EXACT_ATOMS:
+            return Change()
+        return CODERS["exact"](block, self.objective.rule(block))
+
     def _without_useless(self, block: Block) -> Block:
         """Return the rows without learned atoms that save nothing, have too few users, or are too many.
 
         The users of an atom that is dropped are coded without it.
         """
-        params, n_fixed = self.params, self.params.n_fixed
+        params, n_fixed, objective = self.params, self.params.n_fixed, self.objective
         most = block.n_atoms if params.plan.most is None else params.plan.most
         fewest = max(n_fixed, params.plan.fewest)
         while block.n_atoms > n_fixed:
             learned = np.arange(n_fixed, block.n_atoms)
-            saved, uses = savings(block, self.objective, params.settles_bias), block.uses()
+            saved, uses = savings(block, objective, params.settles_bias), block.uses()
             is_rare = ~self.limits.has_enough_users(uses) | (uses == 0) | (block.weights() == 0)
             order = learned[np.argsort(np.where(is_rare, np.iinfo(np.int64).min, saved)[learned], kind="stable")]
             n_dropped = int(is_rare[learned].sum()) or max(0, block.n_atoms - most)
             if n_dropped:
-                drop_some(block, self.objective, order[: max(1, n_dropped // 2)], n_dropped, always=True)
-            elif drop_some(block, self.objective, order, block.n_atoms - fewest):
+                drop(block, objective, order, max(1, n_dropped // 2), "any cost")
+            elif drop(block, objective, order, block.n_atoms - fewest):
                 continue
-            elif params.is_mdl_search and (fewer := drop_useless(block, self.objective, fewest, n_fixed)) is not None:
+            elif params.is_mdl_search and (fewer := drop_useless(block, objective, fewest, n_fixed)) is not None:
                 block = fewer
             elif not self._code_exactly(block):
                 break
@@ -292,8 +300,8 @@ class ConstrainedSearch:
 
     def _cost(self, block: Block) -> int:
         """Return the cost by which blocks are compared, of held-out rows where there are any."""
-        if self.holdout is not None and self.objective.by_codelength:
-            return self.holdout.cost(block, self.objective)
+        if self.context.holdout is not None and self.objective.by_codelength:
+            return self.context.holdout.cost(block, self.objective)
         return self.objective.cost(block)
 
     def _keep(self, block: Block) -> bool:
@@ -307,39 +315,27 @@ class ConstrainedSearch:
         self.best, self.best_cost = block, cost
         return True
 
-    def result(self) -> Factorization:
-        """Return the best block as a result: fixed atoms first, then the others in order of the bits they save."""
-        block, n_fixed = self.best, self.params.n_fixed
-        assert block is not None
-        by_codelength = replace(self.objective, by_codelength=True, share=1.0)
-        saved = savings(block, by_codelength, self.params.settles_bias)
-        order = np.append(np.arange(n_fixed), n_fixed + np.argsort(-saved[n_fixed:], kind="stable"))
-        atoms, codes = block.factors()
-        atoms, codes, wrong = atoms[order], codes.T[order].T, block.wrong()
-        length = block.codelength(wrong, code=self.objective.code)
-        coder = self.params.coder_after
-        remembered = hard_codes(block, self.objective.rule(block)) if coder in PRICED_CODERS else None
-        monitor = SearchMonitor(self.params.by_codelength, algebra=self.algebra, history=list(self.history))
-        n_wrong = int(wrong.sum())
-        monitor.record_counts(block.n_rows, block.n_atoms, n_wrong, length, Change(), 0, "within constraints")
-        return Factorization(
-            atoms=atoms,
-            codes=codes,
-            bias=block.bias.to_dense()[0],
-            algebra=self.algebra,
-            codelength=length,
-            history=tuple(monitor.history),
-            wrong=wrong,
-            ended=self.ended,
-            coder=coder,
-            objective="codelength" if self.params.by_codelength else "errors",
-            saved=saved[order],
-            remembered=remembered and remembered.T[order].T,
-            bits_without=int(string_bits(self.data.n_known, self.data.column_weights()).sum()),
-            costs=self.params.costs or None,
-            has_bias=self.params.bias,
-            **described(block, atoms, block.bias),
-        )
+
+def _divided(data: BitMatrix, limits: AtomLimits, atoms: BitMatrix, users: BitMatrix) -> tuple[BitMatrix, BitMatrix]:
+    """Return atoms within the limits and the rows that use them; parts of an atom have its users."""
+    allowed = limits.allows(atoms)
+    kept, filled = np.flatnonzero(allowed), data.filled()
+    features, rows = [], []
+    for k in np.flatnonzero(~allowed):
+        uses = users[k : k + 1].to_dense(bool)[0]
+        own, counts = np.flatnonzero(atoms[k : k + 1].to_dense()[0]), filled[np.flatnonzero(uses)].column_weights()
+        is_free = np.ones(data.n_cols, bool)
+        for piece in limits.pieces(own, counts, int(uses.sum())):
+            features.append(np.zeros(data.n_cols, bool))
+            features[-1][piece] = True
+            rows.append(uses if is_free[piece].all() else np.zeros(data.n_rows, bool))
+            is_free[piece] = False
+    if not features:
+        return atoms[kept], users[kept]
+    return (
+        stack_rows([atoms[kept], BitMatrix.from_dense(np.array(features))], data.n_cols),
+        stack_rows([users[kept], BitMatrix.from_dense(np.array(rows))], data.n_rows),
+    )
 
 
 def update_within(block: Block, objective: Objective, n_fixed: int, limits: AtomLimits) -> Change:

@@ -1,17 +1,15 @@
-"""Rows held out of a search on a sample: atoms that overfit the sample do not shorten their description.
-
-SearchContext: what every function of a search needs to know.
-"""
+"""SearchContext: what every function of a search needs to know; HoldOut: the rows by which it compares its states."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..engine.block import Block, CountedRows
+from ..engine.block import Block, Change, CountedRows
 from ..engine.codelength import string_bits
 from ..engine.coding import code_and_repair, coding_rule
 from ..engine.margins import Margins
@@ -19,10 +17,10 @@ from ..engine.objective import Objective
 from ..engine.prices import EQUAL_COSTS
 from ..kernels.structs import Rule, covering
 from ..parallel import Workers
-from .journal import NO_JOURNAL, StartJournal
 from .monitor import SearchMonitor
 from .moves.drop import savings
 from .plan import Plan
+from .states import State
 
 _ROWS_PER_HELD_OUT = 9  # one of this many rows of a sample is held out
 
@@ -103,11 +101,34 @@ class SearchContext:
     holdout: HoldOut | None = None  # compares states where the data is a sample of the rows
     counted: CountedRows | None = None  # other rows of the table, which are only counted
     margins: Margins | None = None  # atoms that these explain are dropped in the end
-    journal: StartJournal = NO_JOURNAL  # keeps finished steps, to resume the search
+    resumed: Sequence[State] = ()  # from which the search starts, if an earlier one was killed
 
     def block(self, atoms: BitMatrix, codes: BitMatrix | None = None, bias: BitMatrix | None = None) -> Block:
         """Return the data as a block with these factors, in the algebra of the objective."""
         return Block(self.data, atoms, codes, covering(self.objective.algebra), self.workers, bias, self.counted)
+
+    def block_of(self, state: State) -> Block:
+        """Return the block of a state."""
+        return self.block(state.atoms, state.codes, state.bias)
+
+    def with_workers(self, workers: Workers) -> SearchContext:
+        """Return the context of a task that has these threads."""
+        holdout = self.holdout and replace(self.holdout, workers=workers)
+        return replace(self, workers=workers, holdout=holdout)
+
+    def cost(self, block: Block) -> int:
+        """Return the cost by which states are compared, of held-out rows where there are any."""
+        if self.holdout is None:
+            return self.objective.cost(block)
+        cost = self.holdout.cost(block, self.objective)
+        self.monitor.record_holdout_cost(block, cost)
+        return cost
+
+    def record(self, block: Block, change: Change, iterations: int, move: str) -> None:
+        """Add a move to the history, and keep its state if it is the best, by held-out rows where there are any."""
+        self.monitor.record(block, change, iterations, move)
+        if self.monitor.by_holdout:
+            self.cost(block)
 
     @property
     def is_mdl_search(self) -> bool:

@@ -1,17 +1,13 @@
-"""A search from its parameters to a factorization: all restarts in all algebras, and the best of them.
-
-One start of a search, from its context to a factorization.
-
-Which kernels a search is about to call: on a machine that has not compiled them, several processes do so.
-"""
+"""A search from its parameters to a factorization: all restarts in all algebras, and the best of them."""
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,25 +25,27 @@ from ..kernels.structs import covering
 from ..memory import memory_limit
 from ..model.result import Factorization, Interrupted, ResultBase
 from ..parallel import OutOfTime, Workers, count_processors
-from ..sparse_bits import Bits, SparseBits, packed
-from .anytime import breed_mdl
-from .branches import at_once
+from ..sparse_bits import Bits, SparseBits, packed, sparse
+from .anytime import search_anytime
+from .branches import at_once, in_order
 from .context import HoldOut, SearchContext
-from .exact_cover import remove_forbidden
-from .finish import best_result, beyond_chance, finish, stopped_result
+from .finish import best_result, beyond_chance, finish, remove_forbidden, stopped_result
 from .fixed_rank import search_fixed_rank
-from .journal import Scope, StartJournal, StepStore
 from .mdl_search import search_mdl
-from .monitor import CALLBACK, CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, REASONS, SearchMonitor, SearchResult, cut_off
-from .paper import LearningMethod, SelectionLimits, forward_selection, learn
+from .monitor import CALLBACK, CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, SearchMonitor, SearchResult, cut_off
+from .paper import LearningMethod, forward_selection, learn
 from .params import SearchParams
 from .plan import AnytimeTuning
 from .starts.initial import distinct_rows, start_factors
+from .states import Saver, StateStore
 from .windows.driver import WindowSearch, is_wide, is_wide_and_sparse
-from .windows.journal import WindowJournal
 
 logger = logging.getLogger(__name__)
 
+
+_MODERATE_COST = 3.0  # of an error
+_MAX_PROCESSES = 4  # that compile kernels: the largest kernel takes a quarter of the time that all take
+_MEMORY = 1 << 30  # bytes for each of them; it takes a quarter of that
 
 _Made = tuple[str, Factorization | None]  # the reason that a start ended, and its result
 
@@ -60,27 +58,38 @@ class Candidate(NamedTuple):
 
 
 def search_freely(
-    data: Bits,
+    table: Bits,
     params: SearchParams,
     workers: Workers,
     random: np.random.Generator,
     deadline: float = float("inf"),
     holdout: HoldOut | None = None,
     share: float = 1.0,
-    steps: StepStore | None = None,
+    store: StateStore | None = None,
 ) -> Factorization:
     """Return the best factorization over the algebras and the restarts; each algebra gets its share of the time.
 
-    Where the data is only a share of the rows, atoms cost less by this share, and states are compared by held-out rows.
-    Steps that were finished before are taken from ``steps``, and others go there.
+    Where the table is a share of the rows, atoms cost less by this share, and states are compared by held-out rows.
+    Searches start from the states in the ``store``, if there are any, and save theirs there.
+
+    Starts are made several at once if threads are idle and the time is not limited (see `branches.py`).
     """
-    table = _as_searched(data, params, holdout)
     expect_kernels(table, params)
-    starts = _Starts(table, params, random, deadline, holdout, share, steps)
-    without = int(string_bits(data.n_known, data.column_weights()).sum())
+    starts = _Starts(table, params, random, deadline, holdout, share, store)
+    without = int(string_bits(table.n_known, table.column_weights()).sum())
     always: dict[str, Any] = {"bits_without": without, "costs": params.costs or None, "has_bias": params.bias}
+    is_limited = deadline != float("inf")  # then one after the other, each with its share of the time
+    most = at_once(table.n_rows * table.n_cols, is_limited)
+    ended: str | None = None
     try:
-        ended = starts.run(workers)
+        with closing(in_order(workers, starts.make, len(starts.names), most)) as runs:
+            for number, run in enumerate(runs):
+                found_ended = starts.take(number, run(), workers)
+                if _ends_all_starts(found_ended, params):
+                    ended = found_ended
+                    if ended != MAX_TIME:  # the next algebra has its own share of the time
+                        break
+                    starts.skipped.add(starts.names[number][0])
     except KeyboardInterrupt:
         winners = starts.interrupted(workers)
         best = best_of_algebras(winners, params, holdout, share) if winners else None
@@ -101,12 +110,7 @@ def with_evidence(best: Factorization, table: Bits, params: SearchParams) -> Fac
 
 
 class _Starts:
-    """All starts in all algebras, several at once if threads are idle and the time is not limited.
-
-    The result is that of making one after the other. The first one that is not finished calls the callbacks at once;
-    the rounds of others are passed to them when it is their turn, and if a callback then ends the search, the start is
-    made again up to there.
-    """
+    """All starts in all algebras, and the best result in each algebra so far."""
 
     def __init__(
         self,
@@ -116,37 +120,48 @@ class _Starts:
         deadline: float,
         holdout: HoldOut | None,
         share: float,
-        steps: StepStore | None,
+        store: StateStore | None,
     ) -> None:
         self.table, self.params, self.deadline, self.holdout = table, params, deadline, holdout
-        self.share, self.steps, self.margins = share, steps, _margins(table, params, holdout)
+        self.share, self.store, self.margins = share, store, _margins(table, params, holdout)
         self.winners: dict[str, Candidate] = {}  # by algebra
-        self._places = [(algebra, start + 1) for algebra in params.algebras for start in range(params.n_init)]
-        self._seeds = random.integers(2**63, size=(len(self._places), 4))  # starts do not depend on each other
+        self.names = [(algebra, start + 1) for algebra in params.algebras for start in range(params.n_init)]
+        self.skipped: set[str] = set()  # algebras without any time left
+        self._seeds = random.integers(2**63, size=(len(self.names), 4))  # starts do not depend on each other
         self._times: dict[str, tuple[float, float]] = {}  # begin and deadline of each algebra
         self._runs: dict[int, OneStart | WindowSearch] = {}  # not taken yet
-        self._skipped: set[str] = set()  # algebras without any time left
-        self._n_taken, self._thread = 0, threading.get_ident()
+        if deadline == float("inf"):
+            self._times = dict.fromkeys(params.algebras, (time.perf_counter(), deadline))
 
-    def run(self, workers: Workers) -> str | None:
-        """Make the starts; return what ended the search before all were made, or None."""
-        ended: str | None = None
-        now = time.perf_counter()
-        most = at_once(self.table.n_rows * self.table.n_cols, self.steps is not None)
-        if self.deadline != float("inf"):  # one after the other, each with its share of the time
-            most = 1
-        if self.deadline == float("inf"):
-            self._times = dict.fromkeys(self.params.algebras, (now, self.deadline))
-        results = workers.map_tasks(self._make, range(len(self._places)), most)
-        with closing(results):
-            for number, made in enumerate(results):
-                found_ended = self._taken(number, made, workers)
-                if _ends_all_starts(found_ended, self.params):
-                    ended = found_ended
-                    if ended != MAX_TIME:  # the next algebra has its own share of the time
-                        break
-                    self._skipped.add(self._places[number][0])
-                self._n_taken += 1  # now the next start may call the callbacks
+    def make(self, workers: Workers, number: int, is_live: bool) -> Callable[[], _Made]:
+        """Make a start, or return what makes it if it is live: the reason that it ended, and its result."""
+        algebra, now = self.names[number][0], time.perf_counter()
+        if algebra not in self._times:
+            if self.winners and now >= self.deadline:
+                self.skipped.add(algebra)
+            else:
+                n_left = len(self.params.algebras) - len(self._times)
+                self._times[algebra] = now, now + (self.deadline - now) / n_left  # an equal share of the time left
+        if algebra in self.skipped:
+            return lambda: (MAX_TIME, None)
+        monitor = self._monitor(number)
+        if is_live:
+            return self._run(number, workers, monitor)
+        made = self._run(number, workers, monitor.branch())()
+        return lambda: made
+
+    def take(self, number: int, made: _Made, workers: Workers) -> str:
+        """Keep the result of a start if it is better; return the reason that the start ended."""
+        if number not in self._runs:
+            return MAX_TIME
+        branch = self._runs[number].monitor
+        if branch.is_branch:
+            monitor = self._monitor(number)
+            n_taken = monitor.take_rounds(branch.history)
+            if monitor.stop_reason is not None:
+                made = self._run(number, workers, monitor.branch(stop_after=n_taken))()
+        ended, result = made
+        self._keep_better(number, result, self._runs.pop(number))
         return ended
 
     def interrupted(self, workers: Workers) -> dict[str, Candidate]:
@@ -155,24 +170,9 @@ class _Starts:
             self._keep_better(number, run.stopped("interrupted", workers), run)
         return self.winners
 
-    def _make(self, workers: Workers, number: int) -> _Made:
-        """Make a start; return the reason that it ended, and its result."""
-        algebra, now = self._places[number][0], time.perf_counter()
-        if algebra not in self._times:
-            if self.winners and now >= self.deadline:
-                self._skipped.add(algebra)
-                return MAX_TIME, None
-            n_left = len(self.params.algebras) - len(self._times)
-            self._times[algebra] = now, now + (self.deadline - now) / n_left  # an equal share of the time left
-        if algebra in self._skipped:
-            return MAX_TIME, None
-        monitor = self._monitor(number)
-        is_live = number == self._n_taken and threading.get_ident() == self._thread
-        return self._run(number, workers, monitor if is_live else monitor.branch())
-
     def _monitor(self, number: int) -> SearchMonitor:
         """Return the monitor of a start."""
-        params, (algebra, start) = self.params, self._places[number]
+        params, (algebra, start) = self.params, self.names[number]
         return SearchMonitor(
             by_codelength=params.by_codelength,
             deadline=self._times[algebra][1],
@@ -184,52 +184,38 @@ class _Starts:
             by_holdout=self.holdout is not None and params.by_codelength,
             settles_bias=params.settles_bias,
             objective=params.objective(algebra),
+            saver=None if self.store is None else Saver(self.store, f"{algebra} {start}"),
         )
 
-    def _run(self, number: int, workers: Workers, monitor: SearchMonitor) -> _Made:
-        """Make a start with this monitor."""
-        table, params, (algebra, start) = self.table, self.params, self._places[number]
+    def _run(self, number: int, workers: Workers, monitor: SearchMonitor) -> Callable[[], _Made]:
+        """Return what makes a start with this monitor."""
+        table, params, algebra = self.table, self.params, self.names[number][0]
         random, objective = np.random.default_rng(self._seeds[number]), params.objective(algebra, self.share)
-        name, holdout = f"{algebra} {start}", self.holdout and replace(self.holdout, workers=workers)
+        holdout = self.holdout and replace(self.holdout, workers=workers)
         run: OneStart | WindowSearch
         if is_wide(table.n_cols, params):
-            journal = WindowJournal(self.steps, name)
-            run = WindowSearch(table, params, objective, monitor, workers, random, holdout, self.margins, journal)
+            run = WindowSearch(table, params, objective, monitor, workers, random, holdout, self.margins)
         else:
             assert isinstance(table, BitMatrix)
-            context = SearchContext(table, objective, params.plan, monitor, workers, random, holdout)
-            context = replace(context, margins=self.margins)
-            context = replace(context, journal=StartJournal(self.steps, name, context))
+            context = SearchContext(
+                table, objective, params.plan, monitor, workers, random, holdout, None, self.margins
+            )
             run = OneStart(context, params)
         self._runs[number] = run
-        return run.run(cut_off(*self._times[algebra]))
-
-    def _taken(self, number: int, made: _Made, workers: Workers) -> str:
-        """Keep the result of a start if it is better; return the reason that the start ended."""
-        if number not in self._runs:
-            return MAX_TIME
-        branch = self._runs[number].monitor
-        if branch.is_branch:
-            monitor = self._monitor(number)
-            n_taken = monitor.take_rounds(branch.history)
-            if monitor.stop_reason is not None:
-                made = self._run(number, workers, monitor.branch(stop_after=n_taken))
-        ended, result = made
-        self._keep_better(number, result, self._runs.pop(number))
-        return ended
+        return partial(run.run, cut_off(*self._times[algebra]))
 
     def _keep_better(self, number: int, result: Factorization | None, run: OneStart | WindowSearch) -> None:
         """Keep the result of a start if it costs less than those of earlier starts in the same algebra."""
-        algebra = self._places[number][0]
+        algebra = self.names[number][0]
         before = self.winners.get(algebra)
         if result is not None and (before is None or run.best_cost < before.cost):
             self.winners[algebra] = Candidate(run.best_cost, result)
 
 
-def _as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bits:
+def as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bits:
     """Return a table in the form in which it is searched, which does not depend on the form it has."""
     if holdout is None and is_wide_and_sparse(data, params):
-        return SparseBits.from_bits(data) if isinstance(data, BitMatrix) else data
+        return sparse(data)
     return packed(data)
 
 
@@ -279,9 +265,6 @@ def best_of_algebras(
     return replace(winners[best].result, codelengths=codelengths, compared=compared)
 
 
-_MODERATE_COST = 3.0  # of an error
-
-
 @dataclass(frozen=True, eq=False)
 class OneStart:
     """One start of a search: run it, or ask for the best state that it has found so far."""
@@ -289,28 +272,48 @@ class OneStart:
     context: SearchContext
     params: SearchParams
 
-    def run(self, end: float) -> tuple[str, Factorization | None]:
+    def run(self, end: float) -> _Made:
         """Return the reason that the search ended, and the best state found by then.
 
         If it is cut off at the time ``end``, or memory runs out, this is the best state recorded so far.
         """
-        context, params, monitor = self.context, self.params, self.context.monitor
-        workers = replace(context.workers, deadline=end)
-        holdout = context.holdout and replace(context.holdout, workers=workers)
+        params, monitor = self.params, self.monitor
+        context = self.context.with_workers(replace(self.context.workers, deadline=end))
         try:
-            found = _search_or_resume(replace(context, workers=workers, holdout=holdout), params)
-            if monitor.stop_reason is not None:
-                context.journal.keep_best()
-            remove_forbidden(context)
-            result = best_result(context, found.block, params.coder_after, found.ended)
+            saved = None if monitor.saver is None else monitor.saver.states_of(context.data.shape)
+            if saved is not None:
+                context = replace(context, resumed=saved.states)
+                for state in saved.states:
+                    context.record(context.block_of(state), Change(), 0, "resume")
+            if saved is not None and saved.ended is not None:
+                found = SearchResult(context.block_of(saved.states[0]), saved.ended)
+            elif params.search == "paper":
+                found = _search_paper(context, params)
+            else:
+                given, first = _given_factors(context, params), None
+                if context.plan.anytime is not None and params.by_codelength:
+                    found = _search_anytime(context, params, context.plan.anytime, given)
+                elif not params.by_codelength:
+                    found = search_fixed_rank(_errors_only(context), given)
+                else:
+                    if params.n_components != "mdl" and given is None and not context.resumed:
+                        first = search_fixed_rank(_errors_only(context))
+                    if context.objective.costs and given is None and not context.resumed:
+                        first = _search_at_lower_costs(context, first)
+                    found = search_mdl(context, given, first)
+                found = finish(context, found, params.coder_after)
+            remove_forbidden(self.context)
+            result = best_result(self.context, found.block, params.coder_after, found.ended)
             if result is not None and monitor.stop_reason == CALLBACK:  # perhaps in its last round
                 result = replace(result, ended=CALLBACK)
-            return found.ended if result is None else result.ended, result
+            ended = found.ended if result is None else result.ended
+            self._save(ended)
+            return ended, result
         except OutOfTime:
             ended = MAX_TIME
             if monitor.best is None:
                 n_atoms = 0 if params.n_components == "mdl" else params.n_components
-                monitor.record(_rows_as_atoms(context, n_atoms), Change(), 1, "start")
+                monitor.record(_rows_as_atoms(self.context, n_atoms), Change(), 1, "start")
         except MemoryError as error:
             ended = MAX_MEMORY
             if monitor.best is None or is_out_of_memory(error):
@@ -319,10 +322,15 @@ class OneStart:
 
     def stopped(self, ended: str, workers: Workers | None = None) -> Factorization | None:
         """Return the best state so far of a search that was cut off, or None; other threads may be given for this."""
-        self.context.journal.keep_best()
+        self._save(ended)
         context = replace(self.context, workers=workers or self.context.workers)
         remove_forbidden(context)
         return stopped_result(context, self.params.coder_after, ended)
+
+    def _save(self, ended: str) -> None:
+        """Save the best state; a start that has ended by itself is not made again."""
+        if self.monitor.saver is not None:
+            self.monitor.saver.end(ended if ended in (CONVERGED, MAX_ITER) else None)
 
     @property
     def monitor(self) -> SearchMonitor:
@@ -344,55 +352,43 @@ def _rows_as_atoms(context: SearchContext, n_atoms: int) -> Block:
     return context.block(context.data[rows].filled(), BitMatrix.from_words(words, len(rows), check=False))
 
 
-def _search_or_resume(context: SearchContext, params: SearchParams) -> SearchResult:
-    """Make one start, which is a step that contains all others."""
-
-    def make() -> tuple[Block, int]:
-        context.journal.restore_best()
-        block, ended = _search_once(context, params)
-        return block, REASONS.index(ended)
-
-    block, reason = context.journal.block_step(make, context.block, Scope(context.data.shape, (context.random,)))
-    return SearchResult(block, REASONS[reason])
+def _given_factors(context: SearchContext, params: SearchParams) -> tuple[BitMatrix, BitMatrix | None] | None:
+    """Return the atoms, and perhaps codes, that the user passed or named; None to look for starts."""
+    if context.resumed or (isinstance(params.init, str) and params.init == "auto"):
+        return None
+    return start_factors(context.data, params, covering(context.objective.algebra), context.workers, context.random)
 
 
-def _search_once(context: SearchContext, params: SearchParams) -> SearchResult:
-    """Make one start, and learn a fixed number of atoms or choose the number."""
-    if params.search != "paper":
-        return _search_widely(context, params)
-    algebra, monitor = context.objective.algebra, context.monitor
-    rule = coding_rule(params.coder, algebra, params.max_atoms_per_sample, params.residual_limit)
+def _errors_only(context: SearchContext) -> SearchContext:
+    """Return the context of a search for the fewest errors."""
+    return replace(context, objective=context.objective.errors_only())
+
+
+def _search_anytime(
+    context: SearchContext,
+    params: SearchParams,
+    tuning: AnytimeTuning,
+    given: tuple[BitMatrix, BitMatrix | None] | None,
+) -> SearchResult:
+    """Run the anytime search for the codelength; with a fixed number of atoms, each start has few errors."""
+    if params.n_components == "mdl" or given is not None:
+        return search_anytime(context, tuning, params.coder_after, given)
+    errors_only = replace(_errors_only(context), plan=replace(context.plan, anytime=None), resumed=())
+    return search_anytime(context, tuning, params.coder_after, first=lambda: search_fixed_rank(errors_only).block)
+
+
+def _search_paper(context: SearchContext, params: SearchParams) -> SearchResult:
+    """Search as published: learn a given number of atoms, or choose the number by forward selection."""
+    rule = coding_rule(params.coder, context.objective.algebra, params.max_atoms_per_sample, params.residual_limit)
     method = LearningMethod(params.coder, params.update, rule, params.max_iter)
-    with context.journal.loop(Scope(context.data.shape, (context.random,))) as loop:
-        if loop.resumed is None:
-            factors = start_factors(context.data, params, rule.covers, context.workers, context.random)
-            block = context.block(*factors)
-        else:
-            _, *kept = loop.resumed.states[0]
-            block = context.block(*kept)
-        if params.n_components == "mdl":
-            limits = SelectionLimits(params.patience, params.max_components)
-            return SearchResult(block, forward_selection(block, method, limits, monitor, context.random, loop))
-        return SearchResult(block, learn(block, method, monitor, loop=loop))
-
-
-def _search_widely(context: SearchContext, params: SearchParams) -> SearchResult:
-    """Run a search other than the paper's: for the codelength or, with a fixed number of atoms, for few errors."""
-    given = None
-    if not (isinstance(params.init, str) and params.init == "auto"):
-        covers = covering(context.objective.algebra)
-        given = start_factors(context.data, params, covers, context.workers, context.random)
-    anytime = context.plan.anytime
-    if anytime is not None and params.by_codelength:
-        return _search_anytime(context, params, anytime, given)
-    first = None
-    if params.n_components != "mdl" and not (params.by_codelength and given is not None):
-        first = search_fixed_rank(replace(context, objective=context.objective.errors_only()), given)
-        if not params.by_codelength:
-            return finish(context, first, params.coder_after)
-    if context.objective.costs and given is None:
-        first = _search_at_lower_costs(context, first)
-    return finish(context, search_mdl(context, given, first), params.coder_after)
+    if context.resumed:
+        block = context.block_of(context.resumed[0])
+    else:
+        block = context.block(*start_factors(context.data, params, rule.covers, context.workers, context.random))
+    if params.n_components == "mdl":
+        limits = params.patience, params.max_components
+        return SearchResult(block, forward_selection(block, method, *limits, context.monitor, context.random))
+    return SearchResult(block, learn(block, method, context.monitor))
 
 
 def _search_at_lower_costs(context: SearchContext, first: SearchResult | None) -> SearchResult:
@@ -407,30 +403,8 @@ def _search_at_lower_costs(context: SearchContext, first: SearchResult | None) -
     if found.ended == CONVERGED:
         found = search_mdl(replace(context, objective=moderate, plan=plan), None, found)
     change = code_from_scratch(found.block, objective.rule(found.block))
-    context.monitor.record(found.block, change, 1, "recode")
+    context.monitor.record(found.block, change, 1, "fresh sweep")
     return found
-
-
-def _search_anytime(
-    context: SearchContext,
-    params: SearchParams,
-    tuning: AnytimeTuning,
-    given: tuple[BitMatrix, BitMatrix | None] | None,
-) -> SearchResult:
-    """Run the anytime search for the codelength; with a fixed number of atoms, each start has few errors."""
-    if params.n_components != "mdl" and given is None:
-        objective = context.objective.errors_only()
-        errors_only = replace(context, objective=objective, plan=replace(context.plan, anytime=None))
-
-        def first() -> Block:
-            return search_fixed_rank(errors_only).block
-
-        return finish(context, breed_mdl(context, tuning, params.coder_after, first=first), params.coder_after)
-    return finish(context, breed_mdl(context, tuning, params.coder_after, given), params.coder_after)
-
-
-_MAX_PROCESSES = 4  # the largest kernel takes a quarter of the time that all take
-_MEMORY = 1 << 30  # bytes for each of them; it takes a quarter of that
 
 
 def expect_kernels(data: Bits, params: SearchParams) -> None:

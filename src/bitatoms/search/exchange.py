@@ -1,8 +1,4 @@
-"""A population of states: the best different ones that a search has found, from which it makes others.
-
-Recombination: a state with the atoms of two others, thinned out to the number of atoms that is wanted.
-
-The search among states with a fixed number of atoms: trials exchange atoms, children take the atoms of two states.
+"""The search among states with a fixed number of atoms: trials exchange atoms, children take the atoms of two states.
 
 A trial drops a few atoms, grows others from the errors or takes them from the other states, and takes a few steps of
 coding and update. A trial that ends slightly worse is accepted too, by a margin that shrinks to nothing, to leave local
@@ -13,9 +9,8 @@ change the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -29,57 +24,15 @@ from ..engine.update import update_exactly, update_together
 from ..kernels.structs import Rule, TrialPlan
 from ..parallel import Workers
 from .context import SearchContext
-from .journal import Progress, Scope
-from .monitor import CostedState, StoppingRule
-from .moves.drop import savings
+from .monitor import StoppingRule
+from .moves.drop import keep_best
 from .paper import append_rank_one
-
-
-class Population:
-    """The best different states found, at most ``size`` of them, the best first."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self._states: list[CostedState] = []
-
-    def __len__(self) -> int:
-        return len(self._states)
-
-    def __iter__(self) -> Iterator[CostedState]:
-        return iter(self._states)
-
-    @property
-    def best(self) -> CostedState:
-        """The state that costs least; of several, the one that was added first."""
-        return self._states[0]
-
-    def add(self, state: CostedState) -> bool:
-        """Add a state, if it has other atoms than those that cost as much; return whether it costs less than all."""
-        if any(state.cost == other.cost and state.has_atoms_of(other) for other in self._states):
-            return False
-        is_best = not self._states or state.cost < self.best.cost
-        self._states = sorted([*self._states, state], key=lambda state: state.cost)[: self.size]
-        return is_best
-
-    def resume(self, states: Iterable[CostedState]) -> None:
-        """Let these be the states, which are those of another population, the best first."""
-        self._states = list(states)
-
-    def pairs(self, n_pairs: int, random: np.random.Generator) -> list[tuple[CostedState, CostedState]]:
-        """Return pairs of different states, drawn at random."""
-        drawn = (random.choice(len(self._states), 2, replace=False) for _ in range(n_pairs))
-        return [(self._states[i], self._states[j]) for i, j in drawn]
-
-    def atoms(self) -> BitMatrix:
-        """Return the different atoms of all states."""
-        words = np.vstack([state.atoms.words for state in self._states])
-        return BitMatrix.from_words(np.unique(words, axis=0), self.best.atoms.n_cols, check=False)
-
+from .states import Population, State
 
 _DROPPED_SHARE = 0.25  # of the atoms in excess, dropped before the rows are coded again
 
 
-def united(context: SearchContext, one: CostedState, other: CostedState) -> Block:
+def united(context: SearchContext, one: State, other: State) -> Block:
     """Return a state with the atoms and the bias of one, and the atoms of the other that are new.
 
     Each row has its code in the state in which it has fewer errors; the first on a tie. Equal atoms become one.
@@ -105,14 +58,12 @@ def thin_to(block: Block, objective: Objective, rule: Rule, n_atoms: int) -> Non
     """Drop the atoms that save least, some at a time, until ``n_atoms`` are left; code the rows after each step."""
     while block.n_atoms > n_atoms:
         n_dropped = max(1, int(_DROPPED_SHARE * (block.n_atoms - n_atoms)))
-        dropped = np.zeros(block.n_atoms, bool)
-        dropped[np.argsort(savings(block, objective), kind="stable")[:n_dropped]] = True
-        block.discard(dropped)
+        keep_best(block, objective, block.n_atoms - n_dropped, "same codes")
         code(block, rule)
 
 
 Item = TypeVar("Item")
-Parents = tuple[CostedState, CostedState, Words]  # and atoms from which trials may take some
+Parents = tuple[State, State, Words]  # and atoms from which trials may take some
 
 _GROUP = 4  # children made from the same population
 _UNTIL_CONVERGED = 1000  # steps of coding and update
@@ -140,9 +91,10 @@ def trial_budget(context: SearchContext) -> TrialBudget:
     return TrialBudget(total, from_starts, per_child, for_children // per_child)
 
 
-def state_of(block: Block) -> CostedState:
+def state_of(block: Block) -> State:
     """Return the state of a block, which costs its errors."""
-    return CostedState(int(block.wrong().sum()), *block.factors(), block.bias)
+    wrong = block.wrong()
+    return State(int(wrong.sum()), *block.factors(), block.bias, wrong, block.codelength(wrong))
 
 
 def converged(context: SearchContext, atoms: BitMatrix, codes: BitMatrix | None = None) -> tuple[Block, Change]:
@@ -180,50 +132,39 @@ class ExchangeSearch:
     def __init__(self, context: SearchContext, stopping: StoppingRule, records: bool) -> None:
         self.context, self.stopping, self.records = context, stopping, records
         self.budget = trial_budget(context)
-        self.scope = Scope(context.data.shape, (context.random,), stopping)
         self.best_cost = context.data.n_rows * context.data.n_cols + 1
 
-    def improved(self, states: list[CostedState]) -> Population:
+    def improved(self, states: list[State]) -> Population:
         """Return the population of what trials make of these states, the best ones of which are used."""
-        population = Population(self.context.plan.fixed_rank.population)
-        for state in states:
-            population.add(state)
+        population = Population(self.context.plan.fixed_rank.population, states)
         self.best_cost = min(self.best_cost, population.best.cost)
         n_trials = -(-self.budget.from_starts // len(population))
         tasks = self._with_seeds([(state, n_trials) for state in population])
-        make = partial(self._map, self._trials_from, tasks)
-        for state in self.context.journal.step(lambda: Progress(make()), self.scope).states:
+        for state in self._map(self._trials_from, tasks):
             self._add(population, state, "trial")
         return population
 
     def evolve(self, population: Population, max_children: int | None = None) -> None:
         """Make children of the states of a population, until many of them in a row are no better than the best."""
-        failures, n_children = 0, 0
-        with self.context.journal.loop(self.scope) as loop:
-            if loop.resumed is not None:
-                failures, n_children = loop.resumed.numbers
-                population.resume(loop.resumed.states)
-                self.best_cost = min(self.best_cost, population.best.cost)
-            while len(population) > 1 and population.best.cost > 0 and not self.stopping.should_stop():
-                if failures >= self.context.plan.fixed_rank.max_failures or n_children == max_children:
-                    break
-                n_pairs = _GROUP if max_children is None else min(_GROUP, max_children - n_children)
-                pairs = population.pairs(n_pairs, self.context.random)
-                pool = population.atoms().words
-                tasks: list[tuple[Parents, int]] = self._with_seeds([(*pair, pool) for pair in pairs])
-                for child in self._map(self._child_of, tasks):
-                    failures = 0 if self._add(population, child, "recombine") else failures + 1
-                n_children += n_pairs
-                loop.save(lambda: Progress(list(population), (failures, n_children)))  # noqa: B023
+        failures, n_children, max_failures = 0, 0, self.context.plan.fixed_rank.max_failures
+        while len(population) > 1 and population.best.cost > 0 and not self.stopping.should_stop():
+            if failures >= max_failures or n_children == max_children:
+                break
+            n_pairs = _GROUP if max_children is None else min(_GROUP, max_children - n_children)
+            pairs = population.pairs(n_pairs, self.context.random)
+            pool = population.atoms().words
+            tasks: list[tuple[Parents, int]] = self._with_seeds([(*pair, pool) for pair in pairs])
+            for child in self._map(self._child_of, tasks):
+                failures = 0 if self._add(population, child, "recombine") else failures + 1
+            n_children += n_pairs
 
-    def _add(self, population: Population, state: CostedState, move: str) -> bool:
+    def _add(self, population: Population, state: State, move: str) -> bool:
         """Add a state to a population, and to the history if it is the best; return whether it is."""
         is_best = population.add(state)
         if state.cost < self.best_cost:
             self.best_cost = state.cost
             if self.records:
-                block = self.context.block(state.atoms, state.codes, state.bias)
-                self.context.monitor.record(block, Change(), 1, move)
+                self.context.monitor.record(self.context.block_of(state), Change(), 1, move)
         return is_best
 
     def _with_seeds(self, items: list[Item]) -> list[tuple[Item, int]]:
@@ -231,13 +172,13 @@ class ExchangeSearch:
         allowed = items[: self.stopping.take_rounds(len(items))]
         return [(item, int(seed)) for item in allowed for seed in self.context.random.integers(2**63, size=1)]
 
-    def _trials_from(self, context: SearchContext, task: tuple[tuple[CostedState, int], int]) -> CostedState:
+    def _trials_from(self, context: SearchContext, task: tuple[tuple[State, int], int]) -> State:
         """Return the best state of this many trials from a state."""
         (state, n_trials), seed = task
-        block = context.block(state.atoms, state.codes, state.bias)
+        block = context.block_of(state)
         return self._tried(context, block, np.empty((0, block.rows.n_words), np.uint64), n_trials, seed)
 
-    def _child_of(self, context: SearchContext, task: tuple[Parents, int]) -> CostedState:
+    def _child_of(self, context: SearchContext, task: tuple[Parents, int]) -> State:
         """Return the best state of trials from a state with atoms of two others."""
         (one, other, pool), seed = task
         block = united(context, one, other)
@@ -246,7 +187,7 @@ class ExchangeSearch:
         take_steps(context, block, block.n_atoms <= context.plan.fixed_rank.max_exact_atoms)
         return self._tried(context, block, pool, self.budget.per_child, seed)
 
-    def _tried(self, context: SearchContext, block: Block, pool: Words, n_trials: int, seed: int) -> CostedState:
+    def _tried(self, context: SearchContext, block: Block, pool: Words, n_trials: int, seed: int) -> State:
         """Return the best state of trials from a block."""
         budget = context.plan.fixed_rank
         if n_trials == 0 or block.n_atoms == 0:
@@ -258,10 +199,10 @@ class ExchangeSearch:
         stops = context.monitor.should_stop
         return state_of(run_trials(block, context.greedy_rule, plan, pool, seed, exactly, stops).block)
 
-    def _map(self, task: Callable[[SearchContext, Item], CostedState], items: list[Item]) -> list[CostedState]:
+    def _map(self, task: Callable[[SearchContext, Item], State], items: list[Item]) -> list[State]:
         """Run a task on each item, several at once if threads are idle, and return the results in order."""
 
-        def run(workers: Workers, item: Item) -> CostedState:
+        def run(workers: Workers, item: Item) -> State:
             return task(replace(self.context, workers=workers), item)
 
         return list(self.context.workers.map_tasks(run, items))

@@ -1,10 +1,7 @@
-"""The end of a search: sweeps with coders that look further than those of the moves.
+"""The end of a search: sweeps with coders that look further than those of the moves, and the result of its best state.
 
-The factorization of the best state of a search.
-
-Whether what a search found, or did not find, is more than chance.
-
-A result that saves little is compared with tables that have the same number of ones in each row and each column.
+A result that saves little is compared with tables that have the same number of ones in each row and each column, to
+see whether it is more than chance.
 """
 
 from __future__ import annotations
@@ -18,22 +15,23 @@ import numpy as np
 from ..bits import BitMatrix
 from ..engine.block import Block, Change
 from ..engine.coding import CODERS, PRICED_CODERS, code_from_nearest, frequent_codes, hard_codes
-from ..engine.complete import hash_rows
 from ..engine.information_sets import code_hard_rows, find_hard_rows
 from ..engine.margins import Margins
-from ..engine.members import count_members, count_members_in_rest, sum_members
 from ..engine.objective import Objective, settle_bias
 from ..kernels.structs import Rule
 from ..model.result import Factorization
 from ..sparse_bits import SparseBits
 from .context import SearchContext
-from .monitor import CONVERGED, SearchResult
+from .monitor import CONVERGED, SearchMonitor, SearchResult
 from .moves.drop import are_by_chance, drop_useless, savings
 from .moves.sweep import gain_of_sample, sweep
 from .moves.trim import trim
+from .states import State
 
 _MIN_GAIN = 0.015  # of a sweep that is followed by another one
 _MANY_ROWS, _MIN_SAMPLE_GAIN = 1000, 1e-4  # of many rows, the coder must gain this much for a sample
+_MAX_PAIR_CELLS = 1 << 34  # rows times pairs of columns: a fraction of a second
+_MAX_ATOM_CELLS = 1 << 30  # rows times atoms times columns of an atom
 
 
 def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchResult:
@@ -49,18 +47,18 @@ def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchRes
         return found
     assert best is not None
     if block.factors() != (best.atoms, best.codes) or block.bias != best.bias:
-        block = context.block(best.atoms, best.codes, best.bias)
+        block = context.block_of(best)
     gains = block.n_rows <= _MANY_ROWS or _gain(block, objective) >= _MIN_SAMPLE_GAIN
     cost, before = objective.cost(block), float("inf")
     while gains and 0 < cost < (1 - _MIN_GAIN) * before and not monitor.should_stop():
         before = cost
         change = sweep(block, objective, _code_as_transform)
-        record_state(context, block, change + sweep(block, objective), 2, "finish")
+        context.record(block, change + sweep(block, objective), 2, "finish")
         cost = objective.cost(block)
     hard = find_hard_rows(block, objective.rule(block)) if not monitor.should_stop() else None
     if hard is not None:
         change = sweep(block, objective, partial(code_hard_rows, hard=hard, random=context.random.spawn(1)[0]))
-        record_state(context, block, change + sweep(block, objective), 2, "finish")
+        context.record(block, change + sweep(block, objective), 2, "finish")
     return SearchResult(block, monitor.stop_reason or found.ended)
 
 
@@ -75,14 +73,6 @@ def _code_as_transform(block: Block, rule: Rule) -> Change:
     return code_from_nearest(block, rule, others) + CODERS["beam"](block, rule)
 
 
-def record_state(context: SearchContext, block: Block, change: Change, iterations: int, move: str) -> None:
-    """Record a state, and what held-out rows cost with it."""
-    monitor = context.monitor
-    monitor.record(block, change, iterations, move)
-    if monitor.by_holdout and context.holdout is not None:
-        monitor.record_holdout_cost(block, context.holdout.cost(block, context.objective))
-
-
 def best_result(
     context: SearchContext, block: Block | None, coder: str, ended: str, remembers: bool = True
 ) -> Factorization | None:
@@ -91,79 +81,78 @@ def best_result(
     ``block`` is the last state, which often is the best one too. Without it the atoms keep their order. Unless it
     ``remembers`` codes that are hard to find, rows need not be coded again.
     """
-    monitor, best = context.monitor, context.monitor.best
+    monitor, best, objective = context.monitor, context.monitor.best, context.objective
     if best is None:
         return None
-    atoms, codes, bias, length, wrong = best.atoms, best.codes, best.bias, best.codelength, best.wrong
-    saved = remembered = None
-    statistics: dict[str, Any] = {}
-    if block is not None:
-        if block.factors() != (atoms, codes) or block.bias != best.bias:
-            block = block.with_factors(atoms, codes, best.bias)
-        if context.is_mdl_search and ended == CONVERGED:
-            trimmed = block.with_factors(atoms, codes)
-            if n_cleared := trim(trimmed, context.objective):
-                record_state(context, trimmed, Change(atoms=n_cleared), 0, "trim")
-            better = drop_useless(trimmed if monitor.best is not best else block, context.objective, monitor.min_atoms)
-            if better is not None:
-                record_state(context, better, Change(), 0, "drop")
-            if monitor.best is not best:
-                return best_result(context, trimmed, coder, ended)
-            margins = context.margins
-            if margins and block.n_atoms and are_by_chance(block, context.objective, margins):
-                block = context.block(atoms[:0])
-                (atoms, codes), (bias, wrong) = block.factors(), context.objective.settled_bias(block)
-                block = block.with_factors(atoms, codes, bias)
-                length = monitor.codelength(block, wrong, bias)
-                record_state(context, block, Change(), 0, "drop")
-        is_limited = context.is_mdl_search and context.objective.residual_limit > 0
-        if is_limited:
-            block = uncode_within_limit(block, context.objective.residual_limit, monitor.settles_bias)
-            codes, bias, wrong = block.codes(), block.bias, block.wrong()
-            length = monitor.codelength(block, wrong, block.bias)
-        if (monitor.min_atoms or is_limited) and not block.in_use().all():  # fewer are of use than were asked for
-            block.discard(~block.in_use())
-            (atoms, codes), length = block.factors(), monitor.codelength(block, wrong, block.bias)
-        by_codelength = replace(context.objective, by_codelength=True, share=1.0)
-        saved = savings(block, by_codelength, monitor.settles_bias)
-        order = np.argsort(-saved, kind="stable")
-        atoms, codes, saved = atoms[order], codes.T[order].T, saved[order]
-        if coder in PRICED_CODERS and remembers:
-            remembered = hard_codes(block, context.objective.rule(block))
-            remembered = remembered and remembered.T[order].T
-        statistics = described(block, atoms, bias)
-    return Factorization(
-        atoms=atoms,
-        codes=codes,
-        bias=bias.to_dense()[0],
-        algebra=monitor.algebra,
-        codelength=length,
-        history=tuple(monitor.history),
-        wrong=wrong,
-        ended=ended,
-        coder=coder,
-        objective="codelength" if monitor.by_codelength else "errors",
-        saved=saved,
-        remembered=remembered,
-        **statistics,
+    if block is None:
+        return result_of_state(best, monitor, coder, ended)
+    if block.factors() != (best.atoms, best.codes) or block.bias != best.bias:
+        block = block.with_factors(best.atoms, best.codes, best.bias)
+    if context.is_mdl_search and ended == CONVERGED:
+        trimmed = block.with_factors(*block.factors())
+        if n_cleared := trim(trimmed, objective):
+            context.record(trimmed, Change(atoms=n_cleared), 0, "trim")
+        better = drop_useless(trimmed if monitor.best is not best else block, objective, monitor.min_atoms)
+        if better is not None:
+            context.record(better, Change(), 0, "drop")
+        if monitor.best is not best:
+            return best_result(context, trimmed, coder, ended)
+        if context.margins and block.n_atoms and are_by_chance(block, objective, context.margins):
+            block = context.block(best.atoms[:0])
+            block = block.with_factors(*block.factors(), objective.settled_bias(block)[0])
+            context.record(block, Change(), 0, "drop")
+    is_limited = context.is_mdl_search and objective.residual_limit > 0
+    if is_limited:
+        block = uncode_within_limit(block, objective.residual_limit, monitor.settles_bias)
+    if (monitor.min_atoms or is_limited) and not block.in_use().all():  # fewer are of use than were asked for
+        block.discard(~block.in_use())
+    return result_of_block(block, objective, monitor, coder, ended, remembers=remembers)
+
+
+def result_of_block(
+    block: Block,
+    objective: Objective,
+    monitor: SearchMonitor,
+    coder: str,
+    ended: str,
+    n_fixed: int = 0,
+    remembers: bool = True,
+) -> Factorization:
+    """Return a state as a result: its first ``n_fixed`` atoms, then the others in order of the bits they save."""
+    saved = savings(block, replace(objective, by_codelength=True, share=1.0), monitor.settles_bias)
+    order = np.append(np.arange(n_fixed), n_fixed + np.argsort(-saved[n_fixed:], kind="stable"))
+    (atoms, codes), wrong, data = block.factors(), block.wrong(), block.data()
+    atoms, codes = atoms[order], codes.T[order].T
+    remembered = hard_codes(block, objective.rule(block)) if coder in PRICED_CODERS and remembers else None
+    length = monitor.codelength(block, wrong, block.bias)
+    return result_of_state(
+        State(length.total, atoms, codes, block.bias, wrong, length),
+        monitor,
+        coder,
+        ended,
+        saved=saved[order],
+        remembered=remembered and remembered.T[order].T,
+        ones=data.column_weights() + block.counted.ones,
+        missed=block.missed(data),
+        known=None if block.unknown is None else block.n_known,
     )
 
 
-def described(block: Block, atoms: BitMatrix, bias: BitMatrix) -> dict[str, Any]:
-    """Return what a result states about the rows of a block; its atoms in the order of the result, and its bias."""
-    data, known = block.data(), None if block.unknown is None else block.n_known
-    members = count_members(data, atoms, block.workers, bias)
-    if block.counted.n_rows:
-        members = sum_members((members, count_members_in_rest(block.counted, atoms, bias)))
-    return {
-        "ones": data.column_weights() + block.counted.ones,
-        "missed": block.missed(data),
-        "known": known,
-        "complete": members.complete,
-        "lacking": members.lacking,
-        "atom_known": None if known is None else members.atom_known,
-        "rows_hash": hash_rows(data),
-    }
+def result_of_state(state: State, monitor: SearchMonitor, coder: str, ended: str, **statistics: Any) -> Factorization:
+    """Return a state, and what is known of its rows and atoms, as a result."""
+    return Factorization(
+        atoms=state.atoms,
+        codes=state.codes,
+        bias=state.bias.to_dense()[0],
+        algebra=monitor.algebra,
+        codelength=state.codelength,
+        history=tuple(monitor.history),
+        wrong=state.wrong,
+        ended=ended,
+        coder=coder,
+        objective="codelength" if monitor.by_codelength else "errors",
+        **statistics,
+    )
 
 
 def stopped_result(
@@ -172,10 +161,30 @@ def stopped_result(
     """Return the best state of a search that was cut off; after (another) Ctrl-C, without sorting its atoms."""
     best = context.monitor.best
     try:
-        block = None if best is None or not is_sorted else context.block(best.atoms, best.codes, best.bias)
+        block = None if best is None or not is_sorted else context.block_of(best)
         return best_result(context, block, coder, ended, remembers)
     except (KeyboardInterrupt, MemoryError):
         return best_result(context, None, coder, ended)
+
+
+def remove_forbidden(context: SearchContext) -> None:
+    """Record the best state without the uses of atoms that add forbidden ones, if it has such uses.
+
+    A search adds them to miss fewer ones, where these cost a lot, or if it is cut short.
+    """
+    costs, best = context.objective.costs, context.monitor.best
+    if best is None or not costs.forbidden.size:
+        return
+    block = context.block_of(best)
+    if not block.added()[np.isinf(costs.added)].any():
+        return
+    data, atoms, codes = block.data(), block.atoms(), block.codes().to_dense()
+    ones = data.words if data.unknown is None else data.words | data.unknown.words
+    for k, atom in enumerate(atoms.words):
+        codes[(~ones & costs.forbidden & atom).any(axis=1), k] = 0
+    is_used = codes.any(axis=0)
+    block = block.with_factors(atoms[is_used], BitMatrix.from_dense(codes[:, is_used]))
+    context.record(block, Change(), 0, "drop")
 
 
 def uncode_within_limit(block: Block, limit: int, settles_bias: bool = True) -> Block:
@@ -196,10 +205,6 @@ def uncode_within_limit(block: Block, limit: int, settles_bias: bool = True) -> 
         if not settles_bias or bias == block.bias:
             return block
         block = Block(data, atoms, codes, block.covers, block.workers, bias)
-
-
-_MAX_PAIR_CELLS = 1 << 34  # rows times pairs of columns: a fraction of a second
-_MAX_ATOM_CELLS = 1 << 30  # rows times atoms times columns of an atom
 
 
 def beyond_chance(result: Factorization, table: BitMatrix | SparseBits, sparse_share: float) -> int | None:

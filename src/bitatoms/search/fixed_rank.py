@@ -1,10 +1,8 @@
 """The search for a fixed number of atoms with the fewest errors.
 
-It starts from atoms of several kinds (`rank_starts`), exchanges atoms and recombines states (`exchange`), and ends with
-the slower coders: exhaustive steps for up to 16 atoms, swaps and coding from scratch above. On long tables, only the
-last steps see all rows.
-
-Steps of coding and update for the fewest errors, and the state to which they converge.
+It starts from atoms of several kinds (`starts/rank.py`), exchanges atoms and recombines states (`exchange.py`), and
+ends with the slower coders: exhaustive steps for up to 16 atoms, swaps and coding from scratch above. On long tables,
+only the last steps see all rows.
 """
 
 from __future__ import annotations
@@ -21,11 +19,12 @@ from ..kernels.cpu import words
 from ..parallel import Workers
 from .anytime import run_epochs
 from .context import SearchContext
-from .exchange import ExchangeSearch, Population, converged, refill, state_of, take_steps
-from .journal import Progress, Scope
-from .monitor import CostedState, SearchResult, StoppingRule
+from .exchange import ExchangeSearch, converged, refill, state_of, take_steps
+from .monitor import SearchResult, StoppingRule
 from .moves.sweep import sweep
+from .plan import AnytimeTuning
 from .starts.rank import atoms_without_errors, start_atoms
+from .states import Population, State
 
 
 def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix | None] | None = None) -> SearchResult:
@@ -42,7 +41,7 @@ def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix 
     stopping = StoppingRule(context.monitor, plan.max_rounds)
     search = ExchangeSearch(rows.context, stopping, records=not rows.is_sample)
     if given is None:
-        starts = _starts(rows.context)
+        starts = _starts(rows)
         best, change = min(starts, key=lambda start: (start[0].cost, start[0].atoms.n_rows))
         states = [state for state, _ in starts]
         block, more = rows.on_all(best)
@@ -53,27 +52,39 @@ def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix 
     refill(context, block, context.greedy_rule)
     context.monitor.record(block, change, 1, "start")
     if block.n_atoms == plan.fewest > 0 and block.wrong().any():
-        breeder = RankBreeder(rows, search, [*states, rows.on_sample(block)], is_given=given is not None)
+        states.append(rows.on_sample(block))
         if plan.anytime is None:
-            population = breeder.new_population(Population(0))
+            population = search.improved(states)
             search.evolve(population, search.budget.n_children)
             best = population.best
         else:
-            with context.journal.loop(search.scope) as loop:
-                best = run_epochs(breeder, stopping, plan.anytime, loop)
+            best = _best_of_epochs(rows, search, states, plan.anytime, is_given=given is not None)
         block, change = rows.on_all(best)
         if rows.is_sample:
             context.monitor.record(block, change, 1, "trial")
-
-    def polished() -> tuple[Block, int]:
-        _polish(context, block, stopping)
-        if refill(context, block, context.greedy_rule):
-            context.monitor.record(block, Change(), 0, "grow")
-        return block, 0
-
-    scope = Scope(context.data.shape, (context.random,), stopping)
-    block, _ = context.journal.block_step(polished, context.block, scope)
+    _polish(context, block, stopping)
+    if refill(context, block, context.greedy_rule):
+        context.monitor.record(block, Change(), 0, "grow")
     return SearchResult(block, stopping.ended)
+
+
+def _best_of_epochs(
+    rows: SampledRows, search: ExchangeSearch, states: list[State], tuning: AnytimeTuning, is_given: bool
+) -> State:
+    """Return the best state of epochs, the first of which starts from these states, and so do all if they are given."""
+    champions = Population(tuning.champions)
+
+    def start() -> Population:
+        if is_given or not len(champions):
+            return search.improved(states)
+        return search.improved([state for state, _ in _starts(rows)])
+
+    def finished(state: State) -> State:
+        if rows.is_sample:  # record the state of all rows
+            rows.all_rows.monitor.record(*rows.on_all(state), 1, "trial")
+        return state
+
+    return run_epochs(champions, start, search.evolve, finished, tuning, search.stopping)
 
 
 class SampledRows:
@@ -94,12 +105,12 @@ class SampledRows:
             self.context = replace(all_rows, data=data[self._sampled])
             self._nearest = nearest_sampled(data, self._sampled, all_rows.workers, budget.neighbor_words)
 
-    def on_all(self, state: CostedState) -> tuple[Block, Change]:
+    def on_all(self, state: State) -> tuple[Block, Change]:
         """Return the state of all rows to which a state of the sample leads, and what changed on the way."""
         codes = state.codes[self._nearest] if self.is_sample else state.codes
         return converged(self.all_rows, state.atoms, codes)
 
-    def on_sample(self, block: Block) -> CostedState:
+    def on_sample(self, block: Block) -> State:
         """Return the state of the sample, from one of all rows."""
         atoms, codes = block.factors()
         if self.is_sample:
@@ -107,60 +118,22 @@ class SampledRows:
         return state_of(block)
 
 
-class RankBreeder:
-    """Makes states with a fixed number of atoms, for the anytime search.
+def _starts(rows: SampledRows) -> list[tuple[State, Change]]:
+    """Return the states to which the starts converge, until one has no errors or the time is up, and what changed.
 
-    Parameters
-    ----------
-    rows : SampledRows
-    search : ExchangeSearch
-    states : list of CostedState
-        Of the first population.
-    is_given : bool
-        Whether each population starts from these states, or later ones from other starts.
+    A search that was killed starts from the states that it had saved.
     """
-
-    def __init__(self, rows: SampledRows, search: ExchangeSearch, states: list[CostedState], is_given: bool) -> None:
-        self.rows, self.search, self.is_given, self.states = rows, search, is_given, states
-
-    def new_population(self, champions: Population) -> Population:
-        """Return what trials make of the starts; the first ones are given."""
-        states = self.states
-        if len(champions):
-            self.search.best_cost = min(self.search.best_cost, champions.best.cost)  # if the search was resumed
-            if not self.is_given:
-                states = [state for state, _ in _starts(self.rows.context)]
-        return self.search.improved(states)
-
-    def evolve(self, population: Population) -> None:
-        """Recombine the states of a population until that gains nothing."""
-        self.search.evolve(population)
-
-    def finished(self, state: CostedState) -> CostedState:
-        """Return the state; if it is one of a sample, record that of all rows."""
-        if self.rows.is_sample:
-            self.rows.all_rows.monitor.record(*self.rows.on_all(state), 1, "trial")
-        return state
-
-
-def _starts(context: SearchContext) -> list[tuple[CostedState, Change]]:
-    """Return the states to which the starts converge, until one has no errors or the time is up, and what changed."""
-
-    def make() -> Progress:
-        states, changes = [], []
-        for atoms in start_atoms(context):
-            block, change = converged(context, atoms)
-            is_exact = not block.wrong().any()
-            refill(context, block, context.greedy_rule)
-            states.append(state_of(block))
-            changes += [change.codes, change.atoms, change.errors]
-            if is_exact or context.monitor.is_late():
-                break
-        return Progress(states, tuple(changes))
-
-    found = context.journal.step(make, Scope(context.data.shape, (context.random,)))
-    changes = [Change(*found.numbers[i : i + 3]) for i in range(0, len(found.numbers), 3)]
-    return list(zip(found.states, changes, strict=True))
+    context, found = rows.context, []
+    if context.resumed:
+        return [(rows.on_sample(rows.all_rows.block_of(state)), Change()) for state in context.resumed]
+    for atoms in start_atoms(context):
+        block, change = converged(context, atoms)
+        is_exact = not block.wrong().any()
+        refill(context, block, context.greedy_rule)
+        found.append((state_of(block), change))
+        if is_exact or context.monitor.is_late():
+            break
+    return found
 
 
 def nearest_sampled(data: BitMatrix, sampled: NDArray[np.intp], workers: Workers, max_words: int) -> NDArray[np.intp]:
@@ -197,5 +170,5 @@ def _polish(context: SearchContext, block: Block, stopping: StoppingRule) -> Non
     coder = code_by_beam if context.plan.fixed_rank.effort > 1 else code_from_scratch
     before = None
     while before != (before := objective.cost(block)) and not stopping.should_stop():
-        monitor.record(block, sweep(block, objective, coder), 1, "recode")
-        monitor.record(block, sweep(block, objective), 1, "code")
+        monitor.record(block, sweep(block, objective, coder), 1, "fresh sweep")
+        monitor.record(block, sweep(block, objective), 1, "sweep")

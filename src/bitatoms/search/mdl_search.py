@@ -1,14 +1,15 @@
 """The search for the shortest codelength: from the best of several starts, rounds until they gain nothing, and more.
 
 Starts are many rows of the table, bases from linear algebra under XOR, and non-negative factorizations under OR. What
-follows is in `mdl_rounds.py`.
+follows is in `rounds.py`.
 """
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from functools import partial
+from itertools import chain, product
+from operator import call
 
 import numpy as np
 
@@ -18,14 +19,15 @@ from ..engine.coding import code, coding_rule
 from ..engine.update import update_together
 from .context import SearchContext
 from .exchange import refill
-from .monitor import CONVERGED, CostedState, SearchResult, Snapshot
+from .monitor import CONVERGED, SearchResult
 from .moves.merge import merge
-from .moves.sweep import fewest_errors_rule, fewest_errors_sweep, plain_sweep, sweep
+from .moves.sweep import fewest_errors_sweep, plain_sweep, sweep
 from .plan import FixedRankBudget
-from .rounds import MdlSearch
+from .rounds import MdlSearch, Step
 from .starts.initial import samples, spread
 from .starts.linear import linear_starts
 from .starts.nmf import nmf_starts
+from .states import State
 
 
 def search_mdl(
@@ -43,7 +45,7 @@ def search_mdl(
     first : SearchResult, optional
         A start that takes the place of the first look. If it ended early, this search ends at once.
     """
-    plan, objective = context.plan, context.objective
+    plan = context.plan
     search = MdlSearch(context)
     block = context.block(BitMatrix.zeros(0, context.data.n_cols))
     search.record(block, Change(), "no model")
@@ -53,21 +55,27 @@ def search_mdl(
         if given is None:
             block = best_start(search, first and first.block)
         else:
-            block = search.block_step(partial(from_given, search, *given))
-            block = search.block_step(partial(search.refined, block))
-    if plan.shakes and search.allows("shake") and not search.should_stop():
-        block = search.return_to(search.repeated(MdlSearch.perturbed, search.state_of(block), plan.shakes))
-    if plan.fewest and refill(context, block, coding_rule("greedy", objective.algebra, objective.max_atoms)):
+            block = search.refined(from_given(search, *given))
+    if plan.perturbations and search.allows("perturb") and not search.should_stop():
+        block = search.go_back(search.perturb_often(search.state_of(block), plan.perturbations))
+    return search_end(search, block)
+
+
+def search_end(search: MdlSearch, block: Block) -> SearchResult:
+    """Return the last state of a search, with as many atoms as were asked for."""
+    context, objective = search.context, search.objective
+    rule = coding_rule("greedy", objective.algebra, objective.max_atoms)
+    if context.plan.fewest and refill(context, block, rule):
         search.record(block, Change(), "grow")
     if context.holdout is not None:
-        search.cost(block)
+        context.cost(block)
     return SearchResult(block, search.stopping.ended)
 
 
-def go_on(context: SearchContext, state: Snapshot, max_rounds: int) -> SearchResult:
+def go_on(context: SearchContext, state: State, max_rounds: int) -> SearchResult:
     """Merge atoms of a state, and run rounds from there."""
     search = MdlSearch(context)
-    block = context.block(state.atoms, state.codes, state.bias)
+    block = context.block_of(state)
     search.record(block, Change(), "start")
     while merge(block, search.objective):
         search.record(block, Change(), "merge")
@@ -76,31 +84,39 @@ def go_on(context: SearchContext, state: Snapshot, max_rounds: int) -> SearchRes
 
 
 def best_start(search: MdlSearch, first: Block | None = None) -> Block:
-    """Run one cycle from each start, also with a bias if that may help; continue the best to the end."""
-    sizes = list(dict.fromkeys(min(size, search.data.n_rows // 2) for size in search.plan.starts))
-    no_bias = BitMatrix.zeros(1, search.data.n_cols)
-    only_empty = search.regrows and search.data.n_rows >= search.tuning.min_explained_rows
-    if only_empty:
-        sizes = [0]
-    is_start = (search.plan.from_look and not only_empty) or first is not None
-    ordinary, linear = search.steps([partial(_first_states, first=first, is_start=is_start), _linear_states])
-    del first  # a block takes memory
-    solved, tries_nmf = linear, not linear and not only_empty
-    if not ordinary or not search.should_stop():
-        starts = [*itertools.product([no_bias, *_candidate_biases(search)], sizes)]
-        if _explains(search, linear, ordinary):
-            starts = []
-        makes = [partial(_spread_start, n_atoms=size, bias=bias) for bias, size in starts]
-        *spread_states, nmf = search.steps([*makes, _nmf_states if tries_nmf else _no_states])
-        ordinary += itertools.chain(*spread_states)
-        solved = solved + search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)])[0]
+    """Run one cycle from each start, also with a bias if that may help; continue the best to the end.
+
+    A search that was killed starts from the states that it had saved.
+    """
+    if search.context.resumed:
+        ordinary, solved = [search.state_of(search.context.block_of(state)) for state in search.context.resumed], []
+    else:
+        only_empty = search.regrows and search.data.n_rows >= search.tuning.min_explained_rows
+        is_start = (search.plan.from_look and not only_empty) or first is not None
+        first_states = partial(_first_states, first=first, is_start=is_start)
+        with search.steps([first_states, _linear_states]) as steps:
+            ordinary, linear = map(call, steps)
+        del first, first_states  # a block takes memory
+        solved = linear
+        if not ordinary or not search.should_stop():
+            starts = [] if _explains(search, linear, ordinary) else _spread_starts(search, only_empty)
+            nmf_states = _no_states if linear or only_empty else _nmf_states
+            with search.steps([*starts, nmf_states]) as steps:
+                *spread_states, nmf = map(call, steps)
+            ordinary += chain(*spread_states)
+            with search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)]) as steps:
+                solved = [*linear, *chain(*map(call, steps))]
     finalists = _finalists(search, ordinary, solved)
-    continued = search.state_steps([partial(MdlSearch.continued, state=state) for state in finalists])
+    search.keep(finalists)
+    with search.steps([partial(MdlSearch.continued, state=state) for state in finalists]) as steps:
+        continued = [*chain.from_iterable(map(call, steps))]
     if search.objective.algebra == "or":  # under XOR, a refined state can be far better
         limit = search.tuning.refined_max_cost * min(state.cost for state in continued)
         continued = [state for state in continued if state.cost <= limit]
-    refined = search.state_steps([partial(_refined, state=state) for state in continued])
-    block = search.return_to(min(refined, key=lambda state: state.cost))
+    search.keep(continued)
+    with search.steps([partial(_refined, state=state) for state in continued]) as steps:
+        best = min(chain.from_iterable(map(call, steps)), key=lambda state: state.cost)
+    block = search.go_back(best)
     return search.regrow(block) if search.regrows and search.allows("regrow") else block
 
 
@@ -118,23 +134,25 @@ def _first_look(search: MdlSearch) -> Block:
     """Return a usable state at once: random rows as atoms, and a few sweeps."""
     atoms = samples(search.data, min(search.tuning.first_look_atoms, search.data.n_rows // 2), search.random)
     block = search.context.block(atoms)
-    rule = fewest_errors_rule(block, search.objective)._replace(swaps=False)  # no kernels that only this would need
+    rule = search.objective.errors_only().rule(block)._replace(swaps=False)  # no kernels that only this would need
     for _ in range(2):
         if not search.should_stop():
-            search.record(block, code(block, rule) + update_together(block), "look")
+            search.record(block, code(block, rule) + update_together(block), "first look")
     for next_sweep in (plain_sweep, sweep, sweep):
         if not search.should_stop():
-            search.record(block, next_sweep(block, search.objective), "look")
+            search.record(block, next_sweep(block, search.objective), "first look")
     return block
 
 
-def _first_states(search: MdlSearch, first: Block | None, is_start: bool) -> list[CostedState]:
+def _first_states(search: MdlSearch, first: Block | None, is_start: bool) -> list[State]:
     """Run one cycle from a block or, without one, from the first look, if this is a start or the time is up."""
     block = first or _first_look(search)
-    return [search.first_cycle(block)] if is_start or search.should_stop() else []
+    if not is_start and not search.should_stop():
+        return []
+    return [search.state_of(search.run_rounds(block, search.tuning.cycle_rounds))]
 
 
-def _finalists(search: MdlSearch, ordinary: list[CostedState], solved: list[CostedState]) -> list[CostedState]:
+def _finalists(search: MdlSearch, ordinary: list[State], solved: list[State]) -> list[State]:
     """Return the states to continue: the best ones, and others that are close, because which is better shows late.
 
     Under OR, these are all that are close; under XOR, where going on takes longer, the best that linear algebra found.
@@ -152,19 +170,19 @@ def _finalists(search: MdlSearch, ordinary: list[CostedState], solved: list[Cost
     return kept
 
 
-def _refined(search: MdlSearch, state: CostedState) -> CostedState:
+def _refined(search: MdlSearch, state: State) -> list[State]:
     """Thin out the atoms of a state, and polish them."""
-    return search.state_of(search.refined(search.block_of(state)))
+    return [search.state_of(search.refined(search.context.block_of(state)))]
 
 
-def _no_states(search: MdlSearch) -> list[CostedState]:
+def _no_states(search: MdlSearch) -> list[State]:
     """Return no states: of a start that is not tried."""
     return []
 
 
-def _nmf_states(search: MdlSearch) -> list[CostedState]:
+def _nmf_states(search: MdlSearch) -> list[State]:
     """Run a round from each of a few non-negative factorizations, under OR."""
-    states: list[CostedState] = []
+    states: list[State] = []
     if search.plan.only_starts or search.objective.algebra != "or" or not search.allows("nmf"):
         return states
     objective = search.objective.errors_only()
@@ -180,17 +198,18 @@ def _nmf_states(search: MdlSearch) -> list[CostedState]:
     return states
 
 
-def _nmf_cycle(search: MdlSearch, states: list[CostedState], others: list[CostedState]) -> list[CostedState]:
+def _nmf_cycle(search: MdlSearch, states: list[State], others: list[State]) -> list[State]:
     """Run one cycle from the best of the states of factorizations, unless others are far better."""
     best = min(states, key=lambda state: state.cost, default=None)
     if best is None or best.cost > search.tuning.ordinary_close * min(state.cost for state in others):
         return []
-    return [search.first_cycle(search.block_of(best))]
+    block = search.run_rounds(search.context.block_of(best), search.tuning.cycle_rounds)
+    return [search.state_of(block)]
 
 
-def _linear_states(search: MdlSearch) -> list[CostedState]:
+def _linear_states(search: MdlSearch) -> list[State]:
     """Run one cycle from each start that linear algebra finds, under XOR."""
-    states: list[CostedState] = []
+    states: list[State] = []
     if search.plan.only_starts or search.objective.algebra != "xor" or not search.allows("linear"):
         return states
     if search.objective.max_atoms is not None:  # a basis of which rows use few is found late
@@ -199,20 +218,15 @@ def _linear_states(search: MdlSearch) -> list[CostedState]:
     for atoms in linear_starts(context, search.tuning.linear_start):
         if search.should_stop():
             break
-        states.append(search.state_step(partial(_linear_start, search, atoms)))
+        block = search.context.block(atoms)
+        search.record(block, Change(), "start")
+        search.record(block, fewest_errors_sweep(block, search.objective, search.extra_random), "flat sweep")
+        search.change_basis(block, search.tuning.start_sums)
+        states.append(search.state_of(search.run_rounds(block, search.tuning.cycle_rounds)))
     return states
 
 
-def _linear_start(search: MdlSearch, atoms: BitMatrix) -> CostedState:
-    """Run one cycle from atoms that linear algebra found."""
-    block = search.context.block(atoms)
-    search.record(block, Change(), "start")
-    search.record(block, fewest_errors_sweep(block, search.objective, search.extra_random), "first code")
-    search.change_basis(block, search.tuning.start_sums)
-    return search.first_cycle(block)
-
-
-def _explains(search: MdlSearch, linear: list[CostedState], others: list[CostedState]) -> bool:
+def _explains(search: MdlSearch, linear: list[State], others: list[State]) -> bool:
     """Whether linear algebra found so much more than the first look that other starts, of many rows, waste time."""
     if search.data.n_rows < search.tuning.min_explained_rows:
         return False
@@ -230,7 +244,15 @@ def _candidate_biases(search: MdlSearch) -> list[BitMatrix]:
     return [majority, all_ones] if share.mean() > 0.5 and majority != all_ones else [majority]
 
 
-def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> list[CostedState]:
+def _spread_starts(search: MdlSearch, only_empty: bool) -> list[Step]:
+    """Return the starts from atoms spread over the data, in all sizes of the plan and with each bias."""
+    sizes = list(dict.fromkeys(min(size, search.data.n_rows // 2) for size in search.plan.starts))
+    biases = [BitMatrix.zeros(1, search.data.n_cols), *_candidate_biases(search)]
+    starts = product(biases, [0] if only_empty else sizes)
+    return [partial(_spread_start, n_atoms=size, bias=bias) for bias, size in starts]
+
+
+def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> list[State]:
     """Run one cycle from atoms spread over the data."""
     shifted = search.data ^ bias if bias.count() else search.data
     n_rows = min(search.data.n_rows, search.tuning.rows_per_start_atom * n_atoms)
@@ -240,4 +262,4 @@ def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> list[Cost
     atoms = spread(shifted, n_atoms, covers, search.random, search.context.workers)
     block = search.context.block(atoms, None, bias)
     search.run_flat_sweeps(block)
-    return [search.first_cycle(block)]
+    return [search.state_of(search.run_rounds(block, search.tuning.cycle_rounds))]

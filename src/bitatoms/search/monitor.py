@@ -1,6 +1,4 @@
-"""SearchMonitor: observes a running search. It keeps the history and the best state, and calls the callbacks.
-
-The limits at which a search ends, and the reason that it ended.
+"""What observes a running search: its history, its best state, callbacks, and the limits at which it ends.
 
 A search that ends by itself has *converged*; what that means is decided in its loop: `MdlSearch.run_rounds` (rounds
 without a gain), `ExchangeSearch.evolve` and `run_epochs` (states without a gain), `learn` (a step that changes
@@ -29,41 +27,13 @@ from ..engine.block import Block, Change
 from ..engine.codelength import STRINGS, Codelength
 from ..engine.objective import Objective, settle_bias
 from ..model.result import Round
+from .states import Saver, State
 
 logger = logging.getLogger(__name__)
 
 _LATE_SECONDS = 0.25  # on small tables, what remains to be done takes less
 _FORBIDDEN = 1 << 30  # more than the atoms that a state may have too many
 _LOGGED_GAIN = 0.995  # a move is logged at INFO if it lowers the cost to this share of the one logged last
-
-
-class CostedState(NamedTuple):
-    """The factors of a block and their cost, in less memory than the block."""
-
-    cost: int
-    atoms: BitMatrix
-    codes: BitMatrix
-    bias: BitMatrix
-
-    def has_atoms_of(self, other: CostedState) -> bool:
-        """Return whether both states have the same atoms, in any order."""
-        return np.array_equal(np.unique(self.atoms.words, axis=0), np.unique(other.atoms.words, axis=0))
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """A copy of a state: its factors and what they cost."""
-
-    atoms: BitMatrix
-    codes: BitMatrix
-    bias: BitMatrix
-    codelength: Codelength
-    wrong: NDArray[np.int64]
-    n_known: NDArray[np.int64]  # rows in which each column is known
-
-    @property
-    def wrong_bits(self) -> int:
-        return int(self.wrong.sum())
 
 
 @dataclass
@@ -84,8 +54,9 @@ class SearchMonitor:
     settles_bias: bool = False  # in every state that is kept, the bias takes the columns that are mostly wrong
     objective: Objective | None = None  # of states that may cost more than their codelength
     stop_after: int | None = None  # rounds, after which a callback of another monitor has ended the search
+    saver: Saver | None = None  # saves the best states, to resume the search
     history: list[Round] = field(default_factory=list)
-    best: Snapshot | None = field(default=None, init=False)
+    best: State | None = field(default=None, init=False)
     best_rank: tuple[int, int, int] = field(default=(0, 0, 0), init=False)  # by which it is the best
     has_holdout_cost: bool = field(default=False, init=False)  # the best state has a cost of held-out rows
     stop_reason: str | None = field(default=None, init=False)  # "callback" or "max_time"
@@ -139,7 +110,9 @@ class SearchMonitor:
         """Keep a state if it is the best so far, by its number of atoms where that is limited, then by its cost."""
         rank = self._n_atoms_off(block), cost, block.n_atoms if self.by_codelength else 0
         if self._is_best(rank):
-            self.best, self.best_rank = Snapshot(*block.factors(), bias, length, wrong, block.n_known), rank
+            self.best, self.best_rank = State(cost, *block.factors(), bias, wrong, length), rank
+            if self.saver is not None:
+                self.saver.offer(self.best, (not self.has_holdout_cost, *rank))
 
     def _is_best(self, rank: tuple[int, int, int]) -> bool:
         """Whether a state of this rank takes the place of the best one."""
@@ -167,20 +140,9 @@ class SearchMonitor:
 
     def take_best(self, branch: SearchMonitor) -> None:
         """Keep the best state of a branch, if it is better than that of this search."""
-        if branch.best is not None:
-            self.keep_earlier(branch.best, branch.best_rank, branch.has_holdout_cost)
-
-    def keep_earlier(self, best: Snapshot, rank: tuple[int, int, int], has_holdout_cost: bool) -> None:
-        """Keep the best state of an earlier search or of a branch, if it is better than that of this one."""
-        is_comparable = has_holdout_cost == self.has_holdout_cost
-        if (is_comparable and self._is_best(rank)) or (has_holdout_cost and not is_comparable):
-            self.best, self.best_rank, self.has_holdout_cost = best, rank, has_holdout_cost
-
-    def add_rounds(self, rounds: Sequence[Round]) -> None:
-        """Add rounds of a search that is resumed to the history; the seconds of later ones continue theirs."""
-        if rounds:
-            self.history += rounds
-            self.started = time.perf_counter() - rounds[-1].seconds
+        is_comparable = branch.has_holdout_cost == self.has_holdout_cost
+        if branch.best is not None and (self._is_best(branch.best_rank) if is_comparable else branch.has_holdout_cost):
+            self.best, self.best_rank, self.has_holdout_cost = branch.best, branch.best_rank, branch.has_holdout_cost
 
     def record_counts(
         self,
@@ -256,7 +218,6 @@ class SearchMonitor:
 
 
 CONVERGED, MAX_ITER, MAX_TIME, MAX_MEMORY, CALLBACK = "converged", "max_iter", "max_time", "max_memory", "callback"
-REASONS = CONVERGED, MAX_ITER, MAX_TIME, MAX_MEMORY, CALLBACK  # journals hold their indices: append others
 _GRACE_SHARE, _GRACE_SECONDS = 0.05, 1.0  # of the time allowed; as much again is left to build the result
 
 
@@ -300,14 +261,8 @@ class StoppingRule:
         """End the search for this reason."""
         self._ended = reason
 
-    def count_round(self) -> None:
-        """Count a round that begins."""
-        self.n_rounds += 1
-        if self.rounds_left is not None:
-            self.rounds_left -= 1
-
-    def take_rounds(self, n_rounds: int) -> int:
-        """Count several rounds, and return how many of them are allowed."""
+    def take_rounds(self, n_rounds: int = 1) -> int:
+        """Count rounds that begin, and return how many of them are allowed."""
         if self.rounds_left is not None:
             n_rounds = min(n_rounds, self.rounds_left)
             self.rounds_left -= n_rounds

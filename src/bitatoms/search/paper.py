@@ -17,7 +17,6 @@ from ..engine.coding import CODERS, coding_rule, pursue
 from ..engine.update import UPDATES, grow
 from ..kernels.structs import Rule
 from ..parallel import Workers
-from .journal import NO_LOOP, Loop, Progress, state_of_block
 from .monitor import CONVERGED, MAX_ITER, SearchMonitor
 
 
@@ -37,9 +36,7 @@ def step(block: Block, method: LearningMethod, pursues: bool = False) -> Change:
     return coder(block, method.rule) + UPDATES[method.update](block, method.rule)
 
 
-def learn(
-    block: Block, method: LearningMethod, monitor: SearchMonitor, each_step: bool = True, loop: Loop = NO_LOOP
-) -> str:
+def learn(block: Block, method: LearningMethod, monitor: SearchMonitor, each_step: bool = True) -> str:
     """Take steps until one changes nothing, and return the reason that learning ended.
 
     Convergence is exact. Each change lowers the number of wrong bits, or keeps it and removes ones from atoms and
@@ -48,13 +45,9 @@ def learn(
     With BMP under XOR, rows without codes are first coded by pursuit, in effect as the paper's program codes them: they
     take few atoms in a step, and the atoms are updated before rows take more. Once that changes nothing, BMP continues.
     Under OR, which the paper does not have, neither order is better on all tables.
-
-    The ``loop`` keeps the progress after each step; if it is resumed, the block is in the state that was kept.
     """
     total = Change()
     iterations, pursues = 0, method.coder == "bmp" and not block.covers and not block.uses().any()
-    if loop.resumed is not None:
-        iterations, pursues = loop.resumed.numbers[0], bool(loop.resumed.numbers[1])
     converged = False
     while not converged and iterations < method.max_iter and not (iterations and monitor.should_stop()):
         change = step(block, method, pursues)
@@ -67,48 +60,33 @@ def learn(
         if each_step:
             monitor.record(block, change, 1)
         total += change
-        if not converged:
-            loop.save(lambda: Progress([state_of_block(block)], (iterations, pursues)))  # noqa: B023
     if not each_step:
         monitor.record(block, total, iterations)
     return monitor.stop_reason or (CONVERGED if converged else MAX_ITER)
 
 
-@dataclass(frozen=True)
-class SelectionLimits:
-    """When forward selection stops."""
-
-    patience: int | None  # rounds in a row without a shorter codelength; None: only at max_components
-    max_components: int | None
-
-
 def forward_selection(
     block: Block,
     method: LearningMethod,
-    limits: SelectionLimits,
+    patience: int | None,
+    max_components: int | None,
     monitor: SearchMonitor,
     random: np.random.Generator,
-    loop: Loop = NO_LOOP,
 ) -> str:
     """Learn, add the atom that a rank-one fit finds in the errors, learn again, until the codelength no longer falls.
 
-    The best state is ``monitor.best``. Returns the reason that the selection ended; "max_iter" if any round did not
-    converge. The ``loop`` keeps its progress; if that is resumed, the block is in the state that was kept.
+    It ends after ``patience`` rounds in a row without a shorter codelength; None: only at ``max_components``. The best
+    state is ``monitor.best``. Returns the reason that the selection ended; "max_iter" if any round did not converge.
     """
-    if loop.resumed is None:
-        ends, failures = [learn(block, method, monitor, each_step=False)], 0
-    else:
-        failures, is_cut = loop.resumed.numbers
-        ends = [MAX_ITER] if is_cut else []
-    while limits.max_components is None or block.n_atoms < limits.max_components:
-        if limits.patience is not None and failures >= limits.patience:
+    ends, failures = [learn(block, method, monitor, each_step=False)], 0
+    while max_components is None or block.n_atoms < max_components:
+        if patience is not None and failures >= patience:
             break
         if monitor.should_stop() or not append_rank_one(block, method.rule, random):
             break
         shortest = min(row.bits for row in monitor.history)
         ends.append(learn(block, method, monitor, each_step=False))
         failures = 0 if monitor.history[-1].bits < shortest else failures + 1
-        loop.save(lambda: Progress([state_of_block(block)], (failures, MAX_ITER in ends)))  # noqa: B023
     return monitor.stop_reason or (MAX_ITER if MAX_ITER in ends else CONVERGED)
 
 

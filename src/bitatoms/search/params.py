@@ -5,7 +5,6 @@ Costs of errors as users pass them: one cost, one per column, or by name or inde
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -121,15 +120,7 @@ class SearchParams:
         most = None if most is None else most - n_frozen
         if 0 in (wanted, most):
             return None
-        starts = self.plan.starts
-        if wanted != "mdl" and not self.plan.only_starts:
-            starts = (wanted, *(size for size in starts if size > wanted))
-        plan = replace(
-            self.plan,
-            starts=starts,
-            fewest=0 if wanted == "mdl" else wanted,
-            most=most if wanted == "mdl" else wanted,
-        )
+        plan = self.plan.for_atoms(wanted, most)
         return replace(self, n_components=wanted, max_components=most, plan=plan, fixed_atoms=None, limits=AtomLimits())
 
     @property
@@ -174,7 +165,7 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
     by_codelength = by_mdl or has_costs if given["objective"] == "auto" else given["objective"] == "codelength"
     _check_together(given, by_mdl, by_codelength)
     if has_costs:
-        check_costs(given, by_mdl, by_codelength)
+        check_costs(given, by_codelength)
     # The anytime search has no limit of rounds, unless the user sets one.
     is_anytime = search == "anytime" and given["max_iter"] == declaration("max_iter")[1].default
     max_rounds = _NO_LIMIT if is_anytime else given["max_iter"]
@@ -187,6 +178,7 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
         raise InputError(
             Parameter("start_components", start), " is greater than ", Parameter("max_components", max_components)
         )
+    plan = _plan(given, coder, start, max_rounds)
     return SearchParams(
         n_components=n_components,
         search=search,
@@ -205,7 +197,7 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
         max_atoms_per_sample=given["max_atoms_per_sample"],
         residual_limit=given["residual_limit"],
         max_iter=given["max_iter"],
-        plan=_plan(search, coder, n_components, start, max_components, given["patience"], max_rounds),
+        plan=plan if as_published else plan.for_atoms(n_components, max_components),
         max_time=_ANYTIME_SECONDS if is_anytime and given["max_time"] is None else given["max_time"],
         search_rows=given["search_rows"],
         callbacks=given["callbacks"],
@@ -277,30 +269,16 @@ def _start_components(start: int | None, as_published: bool, exact: bool, max_co
     return start if max_components is None else min(start, max_components)
 
 
-def _plan(
-    search: str,
-    coder: str,
-    n_components: Any,
-    start: int | None,
-    max_components: int | None,
-    patience: Any,
-    max_rounds: int,
-) -> Plan:
-    """Return the plan of the searches other than the paper's."""
-    plan = PLANS.get(search, PLANS["fast"])
-    fixed = None if n_components == "mdl" else n_components
-    starts = plan.starts if start is None else (start,)
-    if fixed is not None and start is None:
-        starts = (fixed, *(size for size in starts if size > fixed))
+def _plan(given: dict[str, Any], coder: str, start: int | None, max_rounds: int) -> Plan:
+    """Return the plan of the searches other than the paper's, for any number of atoms."""
+    plan = PLANS.get(given["search"], PLANS["fast"])
     return replace(
         plan,
-        starts=starts,
+        starts=plan.starts if start is None else (start,),
         only_starts=start is not None,
-        patience=plan.patience if patience == "auto" else patience,
+        patience=plan.patience if given["patience"] == "auto" else given["patience"],
         max_rounds=max_rounds,
         by_beam=coder == "beam",
-        fewest=0 if search == "paper" else fixed or 0,
-        most=None if search == "paper" else max_components if fixed is None else fixed,
     )
 
 
@@ -326,7 +304,7 @@ def is_neutral(cost: Any) -> bool:
     return bool((_numbers(cost) == 1).all())
 
 
-def check_costs(given: dict[str, Any], by_mdl: bool, by_codelength: bool) -> None:
+def check_costs(given: dict[str, Any], by_codelength: bool) -> None:
     """Raise an error for parameters that exclude costs of errors, of which there are some."""
     cost = Parameter(next(name for name in (_ADDED, _MISSED) if not is_neutral(given[name])))
     if given["algebra"] == "xor":
@@ -337,23 +315,6 @@ def check_costs(given: dict[str, Any], by_mdl: bool, by_codelength: bool) -> Non
     if given["search"] == "paper" or not by_codelength:
         other = ("search", "paper") if given["search"] == "paper" else ("objective", "errors")
         raise InputError(cost, " requires the codelength as objective; ", Parameter(*other), " does not know costs")
-    if np.isinf(_numbers(given[_MISSED])).any():
-        is_set = {
-            "n_components": not by_mdl,
-            "max_components": given["max_components"] is not None,
-            "max_atoms_per_sample": given["max_atoms_per_sample"] is not None,
-            "residual_limit": given["residual_limit"] > 0,
-            "fixed_atoms": given["fixed_atoms"] is not None,
-            "max_features_per_atom": given["max_features_per_atom"] is not None,
-            "min_samples_per_atom": given["min_samples_per_atom"] is not None,
-            "apart": bool(given["apart"]),
-            "together": bool(given["together"]),
-        }
-        if limits := [name for name, value in is_set.items() if value]:
-            raise InputError(
-                Parameter(_MISSED, math.inf), " takes as many atoms as there are ones to explain, and excludes ",
-                Parameter(limits[0]), "; pass a large finite cost instead",
-            )  # fmt: skip
 
 
 def costs_of_columns(missed: Any, added: Any, header: Header) -> ErrorCosts:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ class Plan:
     least_gain: float  # smaller gains do not count; a share of what is saved or of what is left, whichever is less
     n_fits: int  # times that the users and the bits of a new atom are chosen in turn
     by_beam: bool  # polish by beam
-    shakes: int  # perturbations: atoms are dropped at random and others grown
+    perturbations: int  # in the end: atoms are dropped at random and others grown
     fewest: int = 0  # atoms, in the end
     most: int | None = None
     left_out: frozenset[str] = frozenset()  # moves not made, to measure what each contributes
@@ -189,6 +190,13 @@ class Plan:
     fixed_rank: FixedRankBudget = field(default=FixedRankBudget(), repr=False)
     anytime: AnytimeTuning | None = field(default=None, repr=False)  # None: one population, one start
     windows: WindowTuning = field(default=WindowTuning(), repr=False)
+
+    def for_atoms(self, wanted: int | Literal["mdl"], most: int | None) -> Plan:
+        """Return the plan for this number of atoms, or for one that the codelength decides, at most ``most``."""
+        if wanted == "mdl":
+            return replace(self, fewest=0, most=most)
+        starts = self.starts if self.only_starts else (wanted, *(size for size in self.starts if size > wanted))
+        return replace(self, starts=starts, fewest=wanted, most=wanted)
 
 
 _FAST = Plan(
@@ -200,7 +208,7 @@ _FAST = Plan(
     least_gain=2e-3,
     n_fits=1,
     by_beam=False,
-    shakes=0,
+    perturbations=0,
 )
 PLANS = {
     "fast": _FAST,
@@ -211,7 +219,7 @@ PLANS = {
         least_gain=5e-4,
         n_fits=2,
         by_beam=True,
-        shakes=3,
+        perturbations=3,
         fixed_rank=FixedRankBudget(effort=6),
     ),
 }

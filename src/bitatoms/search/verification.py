@@ -79,8 +79,6 @@ def _errors(result: ResultBase, params: SearchParams, n_rows: int, n_features: i
     """Yield which errors of a result infinite costs forbid."""
     if not params.costs or result.missed is None:
         return
-    if result.missed[np.isinf(params.costs.missed)].any():
-        yield "ones are missed that false_negative_cost forbids to miss"
     if (result.wrong - result.missed)[np.isinf(params.costs.added)].any():
         yield "ones are added that false_positive_cost forbids to add"
 

@@ -151,7 +151,7 @@ def read_matrix(source: Source, file: HierarchicalFile, matrix: MatrixElement, c
 def _transposed(columns: list[Bits], n_rows: int) -> Bits:
     """Return the rows of a matrix from its columns, packed if some of them are, because cells are unknown."""
     if all(isinstance(chunk, SparseBits) for chunk in columns):
-        return stack_bits((chunk for chunk in columns if isinstance(chunk, SparseBits)), n_rows).transpose()
+        return stack_bits((chunk for chunk in columns if isinstance(chunk, SparseBits)), n_rows).T
     return stack_rows(map(packed, columns), n_rows).transpose()
 
 

@@ -16,8 +16,9 @@ from ..._version import __version__
 from ...annotations import Annotations, Labels
 from ...bits import BitMatrix
 from ...errors import warn
+from ...matching import match_columns
 from ...model.model import Model
-from ...table import Header, Names, Picture, Table, check_picture, match_columns
+from ...table import Header, Names, Picture, Table, check_picture
 from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..safe_hdf5 import check_heaps, open_hdf5

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import inline, kernel
-from .coding import drop_all, set_row, start_gains
-from .simd import add_prices
-from .words import NONE, ONE, copy_row, distance, has_unknown, priced_row, row_price, unknown_word, weight
+from .coding import drop_all, set_row
+from .gains import start_gains, update_gains
+from .words import NONE, ONE, copy_row, distance, has_unknown, row_price, unknown_word, weight
 
 _ROTATION = 23  # a fingerprint is the XOR of the words of a row, word w rotated by this many bits times w
 
@@ -97,18 +97,11 @@ def _apply(rows, j, beam, side, i, atoms, prices, scratch):
         beam.codes[side, i, c] = beam.codes[other, s, c]
     beam.codes[side, i, k >> 6] |= ONE << np.uint64(k & 63)
     for w in range(beam.errors.shape[2]):
-        change = atoms.words[k, w] & ~unknown_word(rows, j, w)
-        wrong = beam.errors[other, s, w] ^ change
-        beam.errors[side, i, w] = wrong
-        scratch.bits[0, w] = change & ~wrong
-        scratch.bits[1, w] = change & wrong
+        scratch.bits[0, w] = atoms.words[k, w] & ~unknown_word(rows, j, w)
+        beam.errors[side, i, w] = beam.errors[other, s, w] ^ scratch.bits[0, w]
     gains = beam.gains[side, i]
-    complete = not has_unknown(rows)  # then the table of overlaps holds the bits that are now right
-    for a in range(gains.shape[0]):
-        gains[a] = beam.gains[other, s, a] - (atoms.overlaps[k, a] if complete else 0)
-    for step in range(1 if complete else 2):  # the bits that are now wrong, then those now right
-        factor = 4 if complete else 2 - 4 * step
-        add_prices(scratch.bits, 1 - step, factor, atoms, prices.bits, scratch.listed, gains)
+    copy_row(beam.gains[other], s, gains)
+    update_gains(gains, 1, beam.errors[side], i, atoms, k, not has_unknown(rows), True, None, prices, scratch)
     beam.value[side, i] = beam.score[i]
     beam.prints[side, i] = beam.mark[i]
 
@@ -123,8 +116,8 @@ def _search(rows, j, atoms, rule, prints, patience, beam, scratch):
         beam.codes[0, 0, c] = NONE
     for w in range(rows.errors.shape[1]):
         beam.errors[0, 0, w] = rows.errors[j, w]
-    copy_row(rows.codes, j, scratch.code)
-    copy_row(rows.errors, j, scratch.errors)
+    copy_row(rows.codes, j, scratch.codes[0])
+    copy_row(rows.errors, j, scratch.errors[0])
     beam.value[0, 0] = 0
     beam.prints[0, 0] = _fingerprint(rows.errors, j)
     best, side, count, idle = np.int64(0), 0, 1, 0
@@ -139,38 +132,32 @@ def _search(rows, j, atoms, rule, prints, patience, beam, scratch):
         if beam.value[side, 0] > best:
             best = beam.value[side, 0]
             idle = 0
-            copy_row(beam.codes[side], 0, scratch.code)
-            copy_row(beam.errors[side], 0, scratch.errors)
+            copy_row(beam.codes[side], 0, scratch.codes[0])
+            copy_row(beam.errors[side], 0, scratch.errors[0])
     return best
 
 
 @kernel
-def price_rows(rows, prices, out):
-    """out[j] = cost of the errors of row j and of the atoms it uses."""
-    for j in range(out.shape[0]):
-        out[j] = priced_row(rows, j, prices)
-
-
-@kernel
-def beam_rows(rows, atoms, rule, prints, patience, start, stop, beam, scratch, kept):
+def beam_rows(rows, atoms, rule, prints, patience, start, stop, beam, scratch):
     """Beam-code the stale rows of start..stop, and keep the new code where it costs less than the current one.
 
-    ``prints`` are the fingerprints of the atoms. A row is done after ``patience`` levels without a better code.
-    ``kept`` holds the previous code and errors of a row. Return the numbers of changed code and error bits.
+    ``prints`` are the fingerprints of the atoms. A row is done after ``patience`` levels without a better code. Return
+    the numbers of changed code and error bits.
     """
+    codes, errors = scratch.codes, scratch.errors  # row 0 is the code found, row 1 the one before
     codes_changed = 0
     errors_changed = 0
     for j in range(start, stop):
         if rows.stale[j] == 0 or weight(rows.errors, j) <= rule.residual_limit:
             continue
         before = row_price(rows.codes, rows.errors, j, rule.prices)
-        copy_row(rows.codes, j, kept.code)
-        copy_row(rows.errors, j, kept.errors)
+        copy_row(rows.codes, j, codes[1])
+        copy_row(rows.errors, j, errors[1])
         drop_all(rows, j, atoms.words, rule.covers)
         without = row_price(rows.codes, rows.errors, j, rule.prices)
         better = without - _search(rows, j, atoms, rule, prints, patience, beam, scratch) < before
-        code, errors = (scratch.code, scratch.errors) if better else (kept.code, kept.errors)
-        set_row(rows, j, atoms.words, code, errors, rule.covers)
-        codes_changed += distance(rows.codes, j, kept.code)
-        errors_changed += distance(rows.errors, j, kept.errors)
+        kept = 0 if better else 1
+        set_row(rows, j, atoms.words, codes[kept], errors[kept], rule.covers)
+        codes_changed += distance(rows.codes, j, codes[1])
+        errors_changed += distance(rows.errors, j, errors[1])
     return codes_changed, errors_changed

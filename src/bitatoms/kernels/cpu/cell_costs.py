@@ -1,10 +1,23 @@
-"""Code rows where the cost of a cell depends on its column, its value and the value that the code predicts."""
+"""Codes of rows where the cost of a cell depends on its column, its value and the value that the code predicts.
+
+The cheapest code of a row, and averages of what its codes predict, each code weighted by 2^-bits: over all codes, or
+over sampled ones.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..jit import inline, kernel
+from .words import next_state, random_bits
+
+_IMPOSSIBLE = 1000.0  # bits; the exponential of more may overflow
+_NEGLIGIBLE = 40.0  # bits above the best code; codes that take more have no influence on a float
+_TO_UNIT_INTERVAL = 2.0**-53
+_LOG_2 = math.log(2.0)
 
 
 class CellCosts(NamedTuple):
@@ -28,8 +41,21 @@ class CellScratch(NamedTuple):
     flips: Any  # (m,) int64: by how much the cost rises if the prediction of each cell flips
 
 
+class Sampling(NamedTuple):
+    """How codes are sampled."""
+
+    skipped: Any  # the first sweeps over the atoms, which do not count
+    kept: Any  # sweeps that count
+
+
 @inline
-def start_row(cells, codes, j, atoms, bias, covers, costs, scratch):
+def _product(depth, covers):
+    """Return the product in a column in which this many used atoms have a one."""
+    return depth & 1 if covers is None else min(depth, 1)
+
+
+@inline
+def _start_row(cells, codes, j, atoms, bias, covers, costs, scratch):
     """Fill the work arrays for row j; return its cost and the number of atoms that it uses."""
     depth, flips = scratch
     for i in range(depth.shape[0]):
@@ -42,15 +68,14 @@ def start_row(cells, codes, j, atoms, bias, covers, costs, scratch):
             for at in range(atoms.starts[k], atoms.starts[k + 1]):
                 depth[atoms.columns[at]] += 1
     for i in range(depth.shape[0]):
-        product = depth[i] & 1 if covers is None else min(depth[i], 1)
-        predicted, value = bias[i] ^ product, cells[j, i]
+        predicted, value = bias[i] ^ _product(depth[i], covers), cells[j, i]
         cost += costs.cells[value, predicted, i]
         flips[i] = costs.cells[value, 1 - predicted, i] - costs.cells[value, predicted, i]
     return cost, n_used
 
 
 @inline
-def toggle_cost(used, k, atoms, covers, costs, scratch):
+def _toggle_cost(used, k, atoms, covers, costs, scratch):
     """Return by how much the cost rises if atom k is toggled."""
     rise = costs.uses[1 - used, k] - costs.uses[used, k]
     for at in range(atoms.starts[k], atoms.starts[k + 1]):
@@ -61,7 +86,7 @@ def toggle_cost(used, k, atoms, covers, costs, scratch):
 
 
 @inline
-def toggle(used, k, atoms, covers, scratch):
+def _toggle(used, k, atoms, covers, scratch):
     """Toggle atom k in the work arrays."""
     for at in range(atoms.starts[k], atoms.starts[k + 1]):
         i = atoms.columns[at]
@@ -78,20 +103,122 @@ def shorten_codes(cells, codes, atoms, bias, covers, max_atoms, costs, scratch, 
     can only drop atoms. With ``max_atoms`` = -1 no code changes.
     """
     for j in range(cells.shape[0]):
-        cost, n_used = start_row(cells, codes, j, atoms, bias, covers, costs, scratch)
+        cost, n_used = _start_row(cells, codes, j, atoms, bias, covers, costs, scratch)
         while max_atoms >= 0:
             lowest, best = 0, -1
             for k in range(codes.shape[1]):
                 used = codes[j, k]
                 if used or n_used < max_atoms:
-                    rise = toggle_cost(used, k, atoms, covers, costs, scratch)
+                    rise = _toggle_cost(used, k, atoms, covers, costs, scratch)
                     if rise < lowest:
                         lowest, best = rise, k
             if best < 0:
                 break
             used = codes[j, best]
-            toggle(used, best, atoms, covers, scratch)
+            _toggle(used, best, atoms, covers, scratch)
             codes[j, best] = 1 - used
             n_used += 1 - 2 * used
             cost += lowest
         out[j] = cost
+
+
+@inline
+def _uniform(state):
+    """Return the random number of a state, between 0 and 1."""
+    return float(random_bits(state) >> np.uint64(11)) * _TO_UNIT_INTERVAL
+
+
+@inline
+def _seed(cells, j):
+    """Return a state that depends only on the cells of row j, so that it does not depend on chunks and threads."""
+    state = np.uint64(cells.shape[1])
+    for i in range(cells.shape[1]):
+        state = random_bits(next_state(state ^ np.uint64(cells[j, i])))
+    return state
+
+
+@inline
+def _add_predictions(weight, bias, covers, scratch, ones):
+    """Add the weight of the current code to the cells that it predicts to be one."""
+    for i in range(ones.shape[0]):
+        if bias[i] ^ _product(scratch.depth[i], covers):
+            ones[i] += weight
+
+
+@kernel
+def average_all_codes(cells, codes, atoms, bias, covers, max_atoms, costs, unit, scratch, out):
+    """out[j, i] = probability that cell i of row j is predicted to be one, over all codes of at most max_atoms atoms.
+
+    ``cells`` (n, m) are 0, 1 or 2 (unknown). ``codes`` (n, p) are zeros, and are changed. A code has the weight
+    2^(-cost / unit).
+    """
+    n_codes = np.int64(1) << np.int64(codes.shape[1])
+    for j in range(cells.shape[0]):
+        out[j] = 0.0
+        lowest, total = np.int64(0), 0.0
+        for is_second in range(2):  # the first round finds the lowest cost
+            for k in range(codes.shape[1]):
+                codes[j, k] = 0
+            cost, n_used = _start_row(cells, codes, j, atoms, bias, covers, costs, scratch)
+            lowest = lowest if is_second else cost
+            for index in range(1, n_codes + 1):
+                if n_used <= max_atoms:
+                    if not is_second:
+                        lowest = min(lowest, cost)
+                    elif cost - lowest < _NEGLIGIBLE * unit:
+                        weight = math.exp(-_LOG_2 * (cost - lowest) / unit)
+                        total += weight
+                        _add_predictions(weight, bias, covers, scratch, out[j])
+                if index == n_codes:
+                    break
+                k = 0  # the order of a Gray code: the next code differs in one atom
+                while not (index >> k) & 1:
+                    k += 1
+                used = codes[j, k]
+                cost += _toggle_cost(used, k, atoms, covers, costs, scratch)
+                _toggle(used, k, atoms, covers, scratch)
+                codes[j, k] = 1 - used
+                n_used += 1 - 2 * used
+        for i in range(out.shape[1]):
+            out[j, i] /= total
+
+
+@kernel
+def average_sampled_codes(cells, codes, atoms, bias, covers, max_atoms, costs, unit, sampling, scratch, out):
+    """out[j, i] = share of sampled codes that predict cell i of row j to be one, by Gibbs sampling.
+
+    As `average_all_codes`, but ``codes`` are those to start from. In each sweep, every atom is drawn given the others,
+    and toggling it together with a random atom is tried, which swaps one atom for another.
+    """
+    n_atoms = codes.shape[1]
+    for j in range(cells.shape[0]):
+        out[j] = 0.0
+        state = _seed(cells, j)
+        _, n_used = _start_row(cells, codes, j, atoms, bias, covers, costs, scratch)
+        for sweep in range(sampling.skipped + sampling.kept):
+            for k in range(n_atoms):
+                used = np.int64(codes[j, k])
+                rise = _toggle_cost(used, k, atoms, covers, costs, scratch)
+                state = next_state(state)
+                fits = n_used + 1 - 2 * used <= max_atoms
+                if fits and _uniform(state) < 1.0 / (1.0 + math.exp(_LOG_2 * min(rise / unit, _IMPOSSIBLE))):
+                    _toggle(used, k, atoms, covers, scratch)
+                    codes[j, k] = 1 - used
+                    n_used += 1 - 2 * used
+                    used, rise = 1 - used, -rise
+                state = next_state(state)
+                other = np.int64(_uniform(state) * n_atoms)
+                other_used = np.int64(codes[j, other])
+                if other == k or n_used + 2 - 2 * used - 2 * other_used > max_atoms:
+                    continue
+                _toggle(used, k, atoms, covers, scratch)
+                rise += _toggle_cost(other_used, other, atoms, covers, costs, scratch)
+                state = next_state(state)
+                if rise <= 0 or _uniform(state) < math.exp(-_LOG_2 * rise / unit):
+                    _toggle(other_used, other, atoms, covers, scratch)
+                    codes[j, k], codes[j, other] = 1 - used, 1 - other_used
+                    n_used += 2 - 2 * used - 2 * other_used
+                else:
+                    _toggle(1 - used, k, atoms, covers, scratch)
+            if sweep >= sampling.skipped:
+                _add_predictions(1.0 / sampling.kept, bias, covers, scratch, out[j])

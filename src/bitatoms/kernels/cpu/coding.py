@@ -1,98 +1,39 @@
-"""Greedy coding of rows: toggle the best atom while one gains (Algorithm 3, corrected).
-
-The gain of an atom is the number of errors that toggling it removes. Only *free* bits count: under XOR all known bits,
-under OR those known bits that no used atom covers (to add an atom) or that only this atom covers (to drop it). A toggle
-changes some bits z of the row. With e the errors after it, every other gain changes by
-
-    c * (|d & z & e| - |d & z & ~e|)        c = 2 under XOR, 1 under OR
-
-If z is the complete atom, the second term is a table look-up minus the first.
-
-At prices, each bit counts as much as an error there costs. Under OR, a missed one and an added one may cost differently
-(`Prices.added`), and in some columns no one may be added: atoms that would do that are excluded.
-"""
+"""Greedy coding of rows: toggle the best atom while one gains (Algorithm 3, corrected), and what follows from gains."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..jit import inline, kernel, lowest_bit
-from .simd import add_overlaps, add_prices
+from ..jit import inline, kernel
+from .gains import (
+    USED,
+    adds_forbidden,
+    exclude_forbidden,
+    first_gains,
+    gains_without,
+    start_gains,
+    start_gains_of_code,
+    toggle,
+    toggle_and_update,
+)
 from .words import (
-    ALL,
     NONE,
     ONE,
-    all_free,
     copy_row,
     cover,
     distance,
     drop_gain,
-    fixed_word,
-    has_costs,
-    has_unknown,
+    first_one,
+    flip_errors,
     mark,
     priced_row,
     toggle_gain,
+    toggle_users,
     unknown_word,
-    use_price,
     weight,
-)  # fmt: skip
+)
 
 _FEW_ATOMS = 8  # up to this many atoms, gains are computed one by one instead of in vectors
-_MISSED, _ADDED, _MEAN = range(3)  # prices of errors
-_USED = 1 << 30  # subtracted from the gain of a used atom under OR, so that it is not added again
-
-
-@inline
-def _add(factor, kind, atoms, prices, scratch, gains):
-    """gains[l] += factor * (number, or total price, of the ones that bits[1] and atom l share).
-
-    ``kind`` is the price to take: that of missed ones, of added ones, or their mean.
-    """
-    if prices is None:
-        add_overlaps(scratch.bits, 1, factor, atoms.slices, scratch.listed, gains)
-    else:
-        bits = prices.bits
-        if has_costs(prices) and kind != _MISSED:
-            bits = prices.added if kind == _ADDED else prices.mean
-        add_prices(scratch.bits, 1, factor, atoms, bits, scratch.listed, gains)
-
-
-@inline
-def _first_gains(rows, j, atoms, covers, prices, scratch):
-    """gains[l] = gain of adding (XOR: toggling) atom l in row j.
-
-    Every one of the atom counts -1; those that are wrong and free count +2, and those that are not free +1. With own
-    costs, these are the price of an added one, twice the mean, and the price of an added one.
-    """
-    gains, bits = scratch.gains, scratch.bits
-    for k in range(gains.shape[0]):
-        gains[k] = -atoms.weights[k] - use_price(prices, k)
-    for step in range(1 if all_free(rows, covers) else 2):
-        for w in range(bits.shape[1]):
-            fixed = fixed_word(rows, j, w, covers)
-            bits[1, w] = fixed if step == 1 else rows.errors[j, w] & ~fixed
-        _add(2 - step, _ADDED if step == 1 else _MEAN, atoms, prices, scratch, gains)
-
-
-@inline
-def _next_gains(rows, j, atoms, k, complete, adds, covers, prices, scratch):
-    """Update the gains after toggling atom k, which the row uses now if it ``adds``, changed bits[0] of row j.
-
-    First for the bits that are now wrong; then for those now right, unless ``complete`` (all bits of the atom changed),
-    where the table of overlaps gives them. What an atom made wrong are added ones, what a dropped one did, missed ones.
-    """
-    gains, bits = scratch.gains, scratch.bits
-    factor = 1 if covers else 2
-    if complete:
-        for i in range(gains.shape[0]):
-            gains[i] -= atoms.overlaps[k, i]
-    for step in range(1 if complete else 2):
-        flip = NONE if step == 0 else ALL
-        for w in range(bits.shape[1]):
-            bits[1, w] = bits[0, w] & (rows.errors[j, w] ^ flip)
-        kind = _ADDED if adds == (step == 0) else _MISSED
-        _add(2 * factor if complete else factor * (1 - 2 * step), kind, atoms, prices, scratch, gains)
 
 
 @inline
@@ -145,8 +86,7 @@ def _update_drops(rows, j, atoms, toggled, prices, drops):
     for c in range(rows.codes.shape[1]):
         word = rows.codes[j, c]
         while word != NONE:
-            k = 64 * c + lowest_bit(word)
-            word &= word - ONE
+            k, word = first_one(word, c)
             if toggled < 0 or atoms.overlaps[toggled, k] != 0:
                 drops[k] = drop_gain(rows, j, atoms.words, k, prices)
 
@@ -157,8 +97,7 @@ def _best_drop(rows, j, weights, by_ratio, drops, best, gain):
     for c in range(rows.codes.shape[1]):
         word = rows.codes[j, c]
         while word != NONE:
-            k = 64 * c + lowest_bit(word)
-            word &= word - ONE
+            k, word = first_one(word, c)
             candidate = np.intp(drops[k])
             if candidate <= 0:
                 continue
@@ -175,194 +114,16 @@ def _best_drop(rows, j, weights, by_ratio, drops, best, gain):
 
 
 @inline
-def toggle(rows, j, atom_words, k, covers, bits):
-    """Toggle atom k in row j and write the changed bits to bits[0].
-
-    Return whether they are the complete atom, and whether the row now uses it.
-    """
-    c = k >> 6
-    bit = ONE << np.uint64(k & 63)
-    rows.codes[j, c] ^= bit
-    rows.users[k, j >> 6] ^= ONE << np.uint64(j & 63)
-    adds = rows.codes[j, c] & bit != NONE
-    complete = True
-    for w in range(bits.shape[1]):
-        atom = atom_words[k, w]
-        change = atom
-        if covers:
-            covered = rows.covered[j, w]
-            if adds:
-                change &= ~covered
-                rows.twice[j, w] |= covered & atom
-                rows.covered[j, w] = covered | atom
-            else:
-                change &= covered & ~rows.twice[j, w]
-            complete &= change == atom
-        elif has_unknown(rows):
-            change &= ~rows.unknown[j, w]
-            complete &= change == atom
-        bits[0, w] = change
-        rows.errors[j, w] ^= change
-    if covers and not adds:
-        cover(rows, j, atom_words)
-    return complete, adds
-
-
-@inline
-def _mark_used(gains, codes, j, covers, prices):
-    """Adjust the gains of the atoms that row j uses: excluded under OR; under XOR dropping one gains its price."""
-    for c in range(codes.shape[1]):
-        word = codes[j, c]
-        while word != NONE:
-            k = 64 * c + lowest_bit(word)
-            word &= word - ONE
-            if covers:
-                gains[k] -= _USED
-            else:
-                gains[k] += 2 * use_price(prices, k)
-
-
-@inline
-def start_gains(rows, j, atoms, rule, scratch):
-    """gains[l] = gain of toggling atom l in row j."""
-    _first_gains(rows, j, atoms, rule.covers, rule.prices, scratch)
-    _mark_used(scratch.gains, rows.codes, j, rule.covers, rule.prices)
-    _exclude_forbidden(rows, j, atoms.words, rule.prices, scratch.gains)
-
-
-@inline
-def _adds_forbidden(rows, j, atom_words, k, prices):
-    """Return whether atom k has a column in which no one may be added, and in which row j has none."""
-    lacked = NONE
-    for w in range(prices.forbidden.shape[0]):
-        lacked |= atom_words[k, w] & prices.forbidden[w] & ~(rows.errors[j, w] ^ rows.covered[j, w])
-    return lacked != NONE
-
-
-@inline
-def _exclude_forbidden(rows, j, atom_words, prices, gains):
-    """Exclude the atoms that would add a one to row j where none may be added; the row uses none of them."""
-    if prices is None:
-        return
-    if prices.forbidden.shape[0] > 0:
-        for k in range(atom_words.shape[0]):
-            if _adds_forbidden(rows, j, atom_words, k, prices):
-                gains[k] -= _USED
-
-
-@inline
 def _drop_forbidden(rows, j, atom_words, rule, bits):
     """Drop the atoms of row j that add a one where none may be added; return how many."""
     n_dropped = 0
     if rule.prices.forbidden.shape[0] > 0:
         for k in range(atom_words.shape[0]):
             uses = rows.codes[j, k >> 6] >> np.uint64(k & 63) & ONE != NONE
-            if uses and _adds_forbidden(rows, j, atom_words, k, rule.prices):
+            if uses and adds_forbidden(rows, j, atom_words, k, rule.prices):
                 toggle(rows, j, atom_words, k, rule.covers, bits)
                 n_dropped += 1
     return n_dropped
-
-
-@inline
-def _is_mostly_alone(rows, j, atom_words):
-    """Return whether the bits of the atoms that row j uses are more often covered by one of them than by several."""
-    n_bits = 0
-    for c in range(rows.codes.shape[1]):
-        word = rows.codes[j, c]
-        while word != NONE:
-            n_bits += weight(atom_words, 64 * c + lowest_bit(word))
-            word &= word - ONE
-    return n_bits < 2 * weight(rows.covered, j)
-
-
-@inline
-def _start_gains_of_code(rows, j, atoms, rule, prices, scratch):
-    """`start_gains` for a row that uses these atoms: under OR, what they cover is the sum of their overlaps.
-
-    Bits that several of them cover are subtracted.
-    """
-    if prices is None:  # most rows are not stale: not worth compiling it
-        start_gains(rows, j, atoms, rule, scratch)
-        return
-    gains, bits = scratch.gains, scratch.bits
-    is_plain = rule.covers and not has_unknown(rows) and not has_costs(prices)
-    if not is_plain or not _is_mostly_alone(rows, j, atoms.words):
-        start_gains(rows, j, atoms, rule, scratch)
-        return
-    for k in range(gains.shape[0]):
-        gains[k] = -atoms.weights[k] - use_price(rule.prices, k)
-    for w in range(bits.shape[1]):
-        bits[0, w] = NONE
-    c, word, factor = -1, NONE, -1
-    while factor < 0:
-        while word == NONE and c + 1 < rows.codes.shape[1]:
-            c += 1
-            word = rows.codes[j, c]
-        if word == NONE:  # after the last atom: the errors
-            factor = 2
-            for w in range(bits.shape[1]):
-                bits[1, w] = rows.errors[j, w] & ~rows.covered[j, w]
-        else:
-            k = 64 * c + lowest_bit(word)
-            word &= word - ONE
-            for i in range(gains.shape[0]):
-                gains[i] += atoms.overlaps[k, i]
-            gains[k] -= _USED
-            for w in range(bits.shape[1]):
-                bits[1, w] = bits[0, w] & atoms.words[k, w]
-                bits[0, w] |= atoms.words[k, w]
-        _add(factor, _MISSED, atoms, rule.prices, scratch, gains)
-
-
-@inline
-def _overlaps_tell_gains(prices):
-    """Return whether the table of overlaps has the price of all errors in the bits that atoms share."""
-    if prices is None:
-        return True
-    return not has_costs(prices)
-
-
-@inline
-def _toggle_and_update(rows, j, atoms, k, rule, scratch):
-    """Toggle atom k in row j and update the gains; return whether the row now uses it."""
-    gains = scratch.gains
-    complete, adds = toggle(rows, j, atoms.words, k, rule.covers, scratch.bits)
-    complete &= _overlaps_tell_gains(rule.prices)
-    _next_gains(rows, j, atoms, k, complete, adds, rule.covers, rule.prices, scratch)
-    if rule.covers:
-        gains[k] += -_USED if adds else _USED
-    else:
-        gains[k] += (2 if adds else -2) * use_price(rule.prices, k)
-    return adds
-
-
-@inline
-def _gains_without(rows, j, atoms, k, rule, scratch):
-    """trial[l] = gain of toggling atom l after dropping atom k, which row j uses.
-
-    The bits that change become right where they were wrong, and vice versa. Under OR they are those that only k covers,
-    which become free. Under XOR, where all bits of the row are known, they are all bits of k, and the gain of l rises
-    by 2 |d_k & d_l| - 4 |d_k & d_l & errors|.
-    """
-    trial, bits = scratch.trial, scratch.bits
-    complete = all_free(rows, rule.covers)
-    for i in range(trial.shape[0]):
-        trial[i] = scratch.gains[i]
-    if complete:
-        for i in range(trial.shape[0]):
-            trial[i] += atoms.overlaps[k, i]
-    factor = 1 if rule.covers else 2
-    for step in range(1 if complete else 2):
-        flip = NONE if step == 0 else ALL
-        for w in range(bits.shape[1]):
-            change = atoms.words[k, w]
-            if rule.covers:
-                change &= rows.covered[j, w] & ~rows.twice[j, w]
-            else:
-                change &= ~unknown_word(rows, j, w)
-            bits[1, w] = change & (rows.errors[j, w] ^ flip)
-        kind = _ADDED if step == 0 else _MISSED
-        _add(-2 * factor if complete else factor * (2 * step - 1), kind, atoms, rule.prices, scratch, trial)
 
 
 @inline
@@ -372,7 +133,7 @@ def _may_replace(gains, overlaps, k, gain):
     Without k, the gain of another atom rises by its overlap with k at most.
     """
     own = gains[k]
-    gains[k] = -_USED
+    gains[k] = -USED
     best = gains.dtype.type(0)
     for i in range(gains.shape[0]):
         best = max(best, gains[i] + overlaps[k, i])
@@ -388,13 +149,12 @@ def _best_swap(rows, j, atoms, rule, prices, drops, scratch):
     for c in range(rows.codes.shape[1]):
         word = rows.codes[j, c]
         while word != NONE:
-            k = 64 * c + lowest_bit(word)
-            word &= word - ONE
+            k, word = first_one(word, c)
             gain = np.intp(drops[k])
             if not _may_replace(scratch.gains, atoms.overlaps, k, gain):
                 continue
-            _gains_without(rows, j, atoms, k, rule, scratch)
-            scratch.trial[k] = -_USED
+            gains_without(rows, j, atoms, k, rule, scratch)
+            scratch.trial[k] = -USED
             best = _largest(scratch.trial)
             if best > 0 and best + gain > 0:
                 return k, _first_with(scratch.trial, best)
@@ -405,11 +165,11 @@ def _best_swap(rows, j, atoms, rule, prices, drops, scratch):
 def _code_row(rows, j, atoms, rule, wrong, scratch):
     """Toggle atoms in row j, which has ``wrong`` errors, while one gains; return whether the row changed.
 
-    In this case ``scratch`` contains its previous code and errors.
+    In this case, row 0 of ``scratch.codes`` and ``scratch.errors`` is its previous code and errors.
     """
     gains = scratch.gains
     used = weight(rows.codes, j)
-    _start_gains_of_code(rows, j, atoms, rule, rule.prices, scratch)
+    start_gains_of_code(rows, j, atoms, rule, rule.prices, scratch)
     drops = gains  # under XOR, toggling an atom in use drops it
     if rule.covers:
         drops = scratch.drops
@@ -428,14 +188,57 @@ def _code_row(rows, j, atoms, rule, wrong, scratch):
             break
         if not toggled:
             toggled = True
-            copy_row(rows.codes, j, scratch.code)
-            copy_row(rows.errors, j, scratch.errors)
+            copy_row(rows.codes, j, scratch.codes[0])
+            copy_row(rows.errors, j, scratch.errors[0])
         last = k if replacement < 0 else -1
         while k >= 0:  # twice for a swap
-            used += 1 if _toggle_and_update(rows, j, atoms, k, rule, scratch) else -1
+            used += 1 if toggle_and_update(rows, j, atoms, k, rule, scratch) else -1
             k, replacement = replacement, -1
         wrong = weight(rows.errors, j)
     return toggled
+
+
+@inline
+def _next_atom(rows, j, gains, weights):
+    """Return the lowest atom with the largest gain per bit among those that row j does not use, or -1."""
+    best = -1
+    for k in range(rows.users.shape[0]):
+        if weights[k] == 0 or rows.codes[j, k >> 6] & (ONE << np.uint64(k & 63)) != NONE:
+            continue
+        if best < 0 or np.int64(gains[k]) * weights[best] > np.int64(gains[best]) * weights[k]:
+            best = k
+    return best
+
+
+@inline
+def _pursue_row(rows, j, atoms, rule, wrong, scratch):
+    """Add atoms to row j in the order of their gain per bit at first, until one gains nothing; as `_code_row`."""
+    used = weight(rows.codes, j)
+    if used < rule.max_atoms:
+        start_gains(rows, j, atoms, rule, scratch)
+    toggled = False
+    while wrong > rule.residual_limit and used < rule.max_atoms:
+        k = _next_atom(rows, j, scratch.gains, atoms.weights)
+        if k < 0:
+            break
+        gain = toggle_gain(rows, j, atoms.words, k, False, rule.covers, np.intp(atoms.weights[k]))
+        if gain <= 0:
+            break
+        if not toggled:
+            toggled = True
+            copy_row(rows.codes, j, scratch.codes[0])
+            copy_row(rows.errors, j, scratch.errors[0])
+        toggle(rows, j, atoms.words, k, rule.covers, scratch.bits)
+        used, wrong = used + 1, wrong - gain
+    return toggled
+
+
+@inline
+def _count_changed(rows, j, scratch):
+    """Return how many bits of the code and of the errors of row j changed; add its atoms to those touched."""
+    for c in range(scratch.touched.shape[0]):
+        scratch.touched[c] |= scratch.codes[0, c] | rows.codes[j, c]
+    return distance(rows.codes, j, scratch.codes[0]), distance(rows.errors, j, scratch.errors[0])
 
 
 @kernel
@@ -453,10 +256,32 @@ def code_rows(rows, atoms, rule, start, stop, scratch):
         rows.stale[j] = 0
         wrong = weight(rows.errors, j)
         if wrong > rule.residual_limit and _code_row(rows, j, atoms, rule, wrong, scratch):
-            codes_changed += distance(rows.codes, j, scratch.code)
-            errors_changed += distance(rows.errors, j, scratch.errors)
-            for c in range(scratch.touched.shape[0]):
-                scratch.touched[c] |= scratch.code[c] | rows.codes[j, c]
+            codes, errors = _count_changed(rows, j, scratch)
+            codes_changed += codes
+            errors_changed += errors
+    mark(scratch.touched, atoms.stale)
+    return codes_changed, errors_changed
+
+
+@kernel
+def pursue_rows(rows, atoms, rule, start, stop, scratch):
+    """Code the rows as `code_rows`, but by matching pursuit, which is in effect what the paper's program does.
+
+    A row takes atoms by its gains at the beginning, and drops none. A row that changed stays stale, because its gains
+    are no longer those that it was coded by.
+    """
+    codes_changed = 0
+    errors_changed = 0
+    for j in range(start, stop):
+        if rows.stale[j] == 0:
+            continue
+        rows.stale[j] = 0
+        wrong = weight(rows.errors, j)
+        if wrong > rule.residual_limit and _pursue_row(rows, j, atoms, rule, wrong, scratch):
+            rows.stale[j] = 1
+            codes, errors = _count_changed(rows, j, scratch)
+            codes_changed += codes
+            errors_changed += errors
     mark(scratch.touched, atoms.stale)
     return codes_changed, errors_changed
 
@@ -473,39 +298,47 @@ def drop_all(rows, j, atom_words, covers):
     for c in range(rows.codes.shape[1]):
         word = rows.codes[j, c]
         rows.codes[j, c] = NONE
-        while word != NONE:
-            k = 64 * c + lowest_bit(word)
-            word &= word - ONE
-            rows.users[k, j >> 6] ^= ONE << np.uint64(j & 63)
-            if not covers:
-                for w in range(rows.errors.shape[1]):
-                    rows.errors[j, w] ^= atom_words[k, w] & ~unknown_word(rows, j, w)
+        toggle_users(rows, j, word, c)
+        while word != NONE and not covers:
+            k, word = first_one(word, c)
+            flip_errors(rows, j, atom_words, k)
 
 
 @inline
 def set_row(rows, j, atom_words, code, errors, covers):
     """Set the code of row j and the errors that it has with this code."""
     for c in range(code.shape[0]):
-        word = rows.codes[j, c] ^ code[c]
+        toggle_users(rows, j, rows.codes[j, c] ^ code[c], c)
         rows.codes[j, c] = code[c]
-        while word != NONE:
-            rows.users[64 * c + lowest_bit(word), j >> 6] ^= ONE << np.uint64(j & 63)
-            word &= word - ONE
     for w in range(errors.shape[0]):
         rows.errors[j, w] = errors[w]
     if covers:
         cover(rows, j, atom_words)
 
 
+@inline
+def errors_fixed(rows, atom_words, k, covers, start, stop):
+    """Return how many errors atom k, used where it gains, would remove from rows start..stop."""
+    size, total = weight(atom_words, k), 0
+    for j in range(start, stop):
+        total += max(0, toggle_gain(rows, j, atom_words, k, False, covers, size))
+    return total
+
+
 @kernel
 def rate_atoms(rows, atoms, covers, start, stop, out):
     """out[k] = number of errors that atom k, used where it gains, would remove from rows start..stop."""
     for k in range(out.shape[0]):
-        size = weight(atoms.words, k)
-        total = 0
-        for j in range(start, stop):
-            total += max(0, toggle_gain(rows, j, atoms.words, k, False, covers, size))
-        out[k] = total
+        out[k] = errors_fixed(rows, atoms.words, k, covers, start, stop)
+
+
+@inline
+def recheck(rows, atoms, k, covers, start, stop):
+    """Mark each row of start..stop as stale in which atom k, which it does not use, gains."""
+    size = np.intp(atoms.weights[k])
+    for j in range(start, stop):
+        if rows.stale[j] == 0:
+            rows.stale[j] = toggle_gain(rows, j, atoms.words, k, False, covers, size) > 0
 
 
 @kernel
@@ -518,14 +351,11 @@ def recheck_rows(rows, changed, covers, start, stop, scratch):
     n_changed = changed.words.shape[0]
     if n_changed <= _FEW_ATOMS:
         for k in range(n_changed):
-            size = np.intp(changed.weights[k])
-            for j in range(start, stop):
-                if rows.stale[j] == 0:
-                    rows.stale[j] = toggle_gain(rows, j, changed.words, k, False, covers, size) > 0
+            recheck(rows, changed, k, covers, start, stop)
         return
     for j in range(start, stop):
         if rows.stale[j] == 0:
-            _first_gains(rows, j, changed, covers, None, scratch)
+            first_gains(rows, j, changed, covers, None, scratch)
             rows.stale[j] = _largest(scratch.gains) > 0
 
 
@@ -535,18 +365,17 @@ def _count_changes(words, j, before, changes):
     for w in range(words.shape[1]):
         word = words[j, w] ^ before[w]
         while word != NONE:
-            i = 64 * w + lowest_bit(word)
+            i, word = first_one(word, w)
             changes[i] += 1 if (words[j, w] >> np.uint64(i & 63)) & ONE != NONE else -1
-            word &= word - ONE
 
 
 @kernel
-def code_at_prices(rows, atoms, rule, indices, from_scratch, code, errors, scratch):
+def code_at_prices(rows, atoms, rule, indices, from_scratch, scratch):
     """Code the rows with these indices; return the numbers of changed code and error bits.
 
     Rows are coded from their current codes or, with ``from_scratch``, from no atoms, which is kept where it is cheaper.
-    ``code`` and ``errors`` hold those of a row meanwhile.
     """
+    code, errors = scratch.codes[1], scratch.errors[1]  # those of a row before
     codes_changed = 0
     errors_changed = 0
     for i in range(indices.shape[0]):
@@ -596,8 +425,8 @@ def code_without(rows, atoms, rule, refused, tested, tests, indices, start, stop
         if added.shape[0] > 0:
             for w in range(own.errors.shape[1]):
                 own.errors[0, w] &= own.covered[0, w]
-                scratch.errors[w] = rows.errors[j, w] & rows.covered[j, w]
-            _count_changes(own.errors, 0, scratch.errors, added[tests[i]])
+                scratch.errors[0, w] = rows.errors[j, w] & rows.covered[j, w]
+            _count_changes(own.errors, 0, scratch.errors[0], added[tests[i]])
 
 
 @kernel
@@ -612,9 +441,29 @@ def offer_atoms(rows, atoms, rule, start, stop, scratch, users):
     """users[k] = the rows of start..stop in which adding atom k alone gains."""
     gains = scratch.gains
     for j in range(start, stop):
-        _first_gains(rows, j, atoms, rule.covers, rule.prices, scratch)
-        _exclude_forbidden(rows, j, atoms.words, rule.prices, gains)
+        first_gains(rows, j, atoms, rule.covers, rule.prices, scratch)
+        exclude_forbidden(rows, j, atoms.words, rule.prices, gains)
         if _largest(gains) > 0:
             for k in range(users.shape[0]):
                 if gains[k] > 0:
                     users[k, j >> 6] |= ONE << np.uint64(j & 63)
+
+
+@kernel
+def find_nearest(rows, patterns, rule, start, stop, scratch, nearest):
+    """nearest[j] = the lowest pattern that, alone, lowers the cost of row j most, or -1, for j in start..stop.
+
+    The rows use no atom. It is -1 where no pattern lowers the cost, and for rows that are not coded.
+    """
+    for j in range(start, stop):
+        nearest[j] = -1
+        if weight(rows.errors, j) > rule.residual_limit:
+            start_gains(rows, j, patterns, rule, scratch)
+            nearest[j], _ = _best_addition(scratch.gains, patterns.weights, None)
+
+
+@kernel
+def price_rows(rows, prices, out):
+    """out[j] = cost of the errors of row j and of the atoms it uses."""
+    for j in range(out.shape[0]):
+        out[j] = priced_row(rows, j, prices)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import inline, kernel, lowest_bit, popcount
-from .words import NONE, ONE, cover, unknown_word, weight
+from .words import NONE, ONE, cover, mark, toggle_users, unknown_word, weight
 
 
 @inline
@@ -89,15 +89,15 @@ def _best_code(row, known, code, wrong, low, high, within, rule, distances):
 
 
 @kernel
-def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, known, scratch):
+def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, scratch):
     """Set each stale row of start..stop to the best of all codes; return the numbers of changed code and error bits.
 
     ``low`` (words, codes) and ``high`` (codes, words) are the products of the low and the high atoms; ``distances`` is
-    a work array with one entry per low code, and ``known`` with one per word. Atoms of rows that changed become stale.
+    a work array with one entry per low code. Atoms of rows that changed become stale.
     """
     words = rows.errors.shape[1]
-    row, before = scratch.bits[0], scratch.errors
-    within = scratch.bits[1]
+    row, within = scratch.bits[0], scratch.bits[1]
+    before, known = scratch.errors[0], scratch.errors[1]
     for w in range(words):
         within[w] = NONE
         for c in range(low.shape[1]):
@@ -105,7 +105,7 @@ def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, know
     low_bits = lowest_bit(np.uint64(low.shape[1]))
     codes_changed = 0
     errors_changed = 0
-    touched = NONE
+    scratch.touched[0] = NONE
     for j in range(start, stop):
         if rows.stale[j] == 0:
             continue
@@ -129,15 +129,10 @@ def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, know
         rows.codes[j, 0] = new
         if rule.covers:
             cover(rows, j, atoms.words)
-        toggled = old ^ new
-        touched |= old | new
-        codes_changed += np.intp(popcount(toggled))
-        while toggled != NONE:
-            rows.users[lowest_bit(toggled), j >> 6] ^= ONE << np.uint64(j & 63)
-            toggled &= toggled - ONE
-    while touched != NONE:
-        atoms.stale[lowest_bit(touched)] = 1
-        touched &= touched - ONE
+        toggle_users(rows, j, old ^ new, 0)
+        codes_changed += np.intp(popcount(old ^ new))
+        scratch.touched[0] |= old | new
+    mark(scratch.touched, atoms.stale)
     return codes_changed, errors_changed
 
 

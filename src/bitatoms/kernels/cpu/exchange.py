@@ -9,11 +9,22 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import copy_array, inline, kernel, lowest_bit, subroutine
-from .coding import code_rows
+from .coding import code_rows, errors_fixed, recheck
 from .dictionary import overlap_atoms, slice_atoms
 from .exact import best_columns, code_rows_exactly, list_products
 from .votes import GROW, VOTE, sweep_atoms
-from .words import NONE, ONE, add_product, cover, toggle_gain, unknown_word, weight
+from .words import (
+    NONE,
+    ONE,
+    add_product,
+    cover,
+    first_one,
+    flip_errors,
+    next_state,
+    random_bits,
+    refresh_row,
+    weight,
+)
 
 _ROWS, _COLUMNS, _PAIRS, _POOL = range(4)  # where the candidates for a new atom come from
 _MAX_DOUBLINGS = 5  # a new atom is the best of up to 2**5 candidates
@@ -34,19 +45,10 @@ _overlap_atoms, _slice_atoms = subroutine(overlap_atoms), subroutine(slice_atoms
 
 
 @inline
-def _next(random):
-    """Return the next random number, of 64 bits (SplitMix64)."""
-    random[0] += np.uint64(0x9E3779B97F4A7C15)
-    word = random[0]
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
-
-
-@inline
 def _below(random, n):
     """Return a random integer from 0 to n - 1, for n below 2**31."""
-    return np.intp(((_next(random) >> np.uint64(33)) * np.uint64(n)) >> np.uint64(31))
+    random[0] = next_state(random[0])
+    return np.intp(((random_bits(random[0]) >> np.uint64(33)) * np.uint64(n)) >> np.uint64(31))
 
 
 @inline
@@ -82,22 +84,17 @@ def _count_errors(rows):
 
 @subroutine
 def _clear_atom(rows, atoms, k, covers, row):
-    """Make atom k empty, without users. The rows that used it become stale."""
+    """Make atom k empty, without users. The rows that used it become stale; ``row`` is a work array."""
     c, bit = k >> 6, ONE << np.uint64(k & 63)
     for j in range(rows.errors.shape[0]):
         if rows.codes[j, c] & bit == NONE:
             continue
         rows.codes[j, c] ^= bit
         rows.stale[j] = 1
-        for w in range(rows.errors.shape[1]):
-            row[w] = rows.covered[j, w] if covers else NONE
         if covers:
-            cover(rows, j, atoms.words)
-        for w in range(rows.errors.shape[1]):
-            if covers:
-                rows.errors[j, w] ^= row[w] ^ rows.covered[j, w]
-            else:
-                rows.errors[j, w] ^= atoms.words[k, w] & ~unknown_word(rows, j, w)
+            refresh_row(rows, j, atoms.words, row)
+        else:
+            flip_errors(rows, j, atoms.words, k)
     for c in range(rows.users.shape[1]):
         rows.users[k, c] = NONE
     for w in range(atoms.words.shape[1]):
@@ -120,11 +117,8 @@ def _refresh(rows, atoms, covers):
         if atoms.changed[k] == 0:
             continue
         atoms.changed[k] = 0
-        if atoms.weights[k] == 0:
-            continue
-        for j in range(rows.errors.shape[0]):
-            if rows.stale[j] == 0:
-                rows.stale[j] = toggle_gain(rows, j, atoms.words, k, False, covers, np.intp(atoms.weights[k])) > 0
+        if atoms.weights[k] > 0:
+            recheck(rows, atoms, k, covers, 0, rows.errors.shape[0])
 
 
 @inline
@@ -139,13 +133,12 @@ def _code_exactly(rows, atoms, rule, coding, exact):
     n = rows.errors.shape[0]
     for j in range(n):
         rows.stale[j] = 1
-    work = exact.distances, exact.row, coding
-    codes, _ = _code_rows_exactly(rows, atoms, exact.low, exact.high, rule, 0, n, *work)
+    codes, _ = _code_rows_exactly(rows, atoms, exact.low, exact.high, rule, 0, n, exact.distances, coding)
     return codes
 
 
 @inline
-def _update_exactly(rows, atoms, covers, exact):
+def _update_exactly(rows, atoms, covers, coding, exact):
     """Give every feature the best of all columns of the atoms; return the number of changed bits."""
     n_columns = exact.columns.shape[0]
     factors = rows.codes, atoms.words
@@ -153,7 +146,7 @@ def _update_exactly(rows, atoms, covers, exact):
     if bits > 0:
         n = rows.errors.shape[0]
         copy_array(exact.data, rows.errors)
-        _add_product(*factors, covers, rows.unknown, 0, n, exact.row, rows.errors)
+        _add_product(*factors, covers, rows.unknown, 0, n, coding.errors[0], rows.errors)
         if covers:
             for j in range(n):
                 cover(rows, j, atoms.words)
@@ -185,10 +178,10 @@ def _keep_one(random, words, i):
         word = words[i, w]
         words[i, w] = NONE
         while word != NONE:
+            column, word = first_one(word, w)
             if skipped == 0:
-                words[i, w] = ONE << np.uint64(lowest_bit(word))
+                words[i, w] = ONE << np.uint64(column & 63)
             skipped -= 1
-            word &= word - ONE
 
 
 @inline
@@ -213,16 +206,6 @@ def _draw_candidate(rows, rule, pool, kind, random, out, i):
     return True
 
 
-@inline
-def _errors_fixed(rows, covers, candidates, i):
-    """Return how many errors a candidate would fix as an additional atom, used where it gains."""
-    size = weight(candidates.words, i)
-    total = 0
-    for j in range(rows.errors.shape[0]):
-        total += max(0, toggle_gain(rows, j, candidates.words, i, False, covers, size))
-    return total
-
-
 @subroutine
 def _draw_atom(rows, atoms, k, rule, pool, random, candidates):
     """Let the empty atom k become the best of some candidates, and return whether there was one."""
@@ -232,7 +215,7 @@ def _draw_atom(rows, atoms, k, rule, pool, random, candidates):
     for i in range(n_candidates):
         if not _draw_candidate(rows, rule, pool, kind, random, candidates.words, i):
             break
-        fixed = _errors_fixed(rows, rule.covers, candidates, i)
+        fixed = errors_fixed(rows, candidates.words, i, rule.covers, 0, rows.errors.shape[0])
         if fixed > most:
             best, most = i, fixed
     if best < 0:
@@ -248,7 +231,7 @@ def _replace_atoms(rows, atoms, rule, pool, plan, random, candidates, coding, vo
     """Drop atoms, code the rows without them, grow others, and take steps of coding and update."""
     n_atoms = atoms.words.shape[0]
     for _ in range(1 + _below(random, plan.max_dropped)):
-        _clear_atom(rows, atoms, _below(random, n_atoms), rule.covers, coding.errors)
+        _clear_atom(rows, atoms, _below(random, n_atoms), rule.covers, coding.errors[0])
     step, k = 0, 0  # the step, and the first atom that may be empty
     while step <= plan.n_steps:
         if step == 1:
@@ -257,7 +240,7 @@ def _replace_atoms(rows, atoms, rule, pool, plan, random, candidates, coding, vo
         grows = step == 1 and k < n_atoms
         codes, bits, action, begin, end = 0, 0, VOTE, 0, 0
         if grows:
-            _clear_atom(rows, atoms, k, rule.covers, coding.errors)  # rows may use an atom that votes made empty
+            _clear_atom(rows, atoms, k, rule.covers, coding.errors[0])  # rows may use an atom that votes made empty
             action, begin = GROW, k
             end = k + np.intp(_draw_atom(rows, atoms, k, rule, pool, random, candidates))
             k += 1
@@ -269,7 +252,7 @@ def _replace_atoms(rows, atoms, rule, pool, plan, random, candidates, coding, vo
             end = n_atoms if step > 0 else 0
         else:
             codes = _code_exactly(rows, atoms, rule, coding, exact)
-            bits = _update_exactly(rows, atoms, rule.covers, exact) if step > 0 else 0
+            bits = _update_exactly(rows, atoms, rule.covers, coding, exact) if step > 0 else 0
         if end > begin:
             _, bits, _ = _sweep_atoms(rows, atoms, rule, action, begin, end, votes)
         if not grows:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import kernel, lowest_bit
-from .words import NONE, ONE
+from ..jit import kernel
+from .words import NONE, first_one
 
 _ZERO = np.float32(0)
 _SWEEPS = 2  # over the numbers of a row: a second sweep is cheap once the sums over the bits are known
@@ -45,14 +45,12 @@ def fit_rows(words, unknown, columns, pairs, start, stop, residual, rows):
         for w in range(words.shape[1]):
             word = words[i, w]
             while word != NONE:
-                j = 64 * w + lowest_bit(word)
-                word &= word - ONE
+                j, word = first_one(word, w)
                 for k in range(n_atoms):
                     residual[k] += columns[j, k]
             word = unknown[i, w] if unknown.shape[0] > 0 else NONE
             while word != NONE:
-                j = 64 * w + lowest_bit(word)
-                word &= word - ONE
+                j, word = first_one(word, w)
                 value = _ZERO
                 for k in range(n_atoms):
                     value += rows[i, k] * columns[j, k]

@@ -5,19 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..jit import inline, kernel, lowest_bit, popcount
-from .counters import add_eight, add_one, clear, read
-from .words import list_ones
+from ..jit import inline, kernel
+from .words import add_eight, add_one, clear, list_ones, read, weight
 
 
 @kernel
 def row_weights(words: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
     """out[i] = number of ones in row i."""
     for i in range(words.shape[0]):
-        ones = np.uint64(0)
-        for w in range(words.shape[1]):
-            ones += popcount(words[i, w])
-        out[i] = np.int64(ones)
+        out[i] = weight(words, i)
 
 
 @kernel
@@ -83,12 +79,7 @@ def list_columns(words: NDArray[np.uint64], indices: NDArray[np.integer]) -> Non
     """indices = the columns of the ones, row by row, in increasing order."""
     count = 0
     for i in range(words.shape[0]):
-        for w in range(words.shape[1]):
-            word = words[i, w]
-            while word != np.uint64(0):
-                indices[count] = 64 * w + lowest_bit(word)
-                count += 1
-                word &= word - np.uint64(1)
+        count += list_ones(words, i, 0, words.shape[1], indices[count:])
 
 
 @inline

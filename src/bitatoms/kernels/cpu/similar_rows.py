@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..jit import inline, kernel, lowest_bit, popcount
+from .words import ONE
 
-_ONE = np.uint64(1)
 _FARTHEST = np.int32(np.iinfo(np.int32).max)
 _LARGEST = np.float32(1 << 30)  # of distances as integers
 
@@ -24,7 +24,7 @@ class VoterWords(NamedTuple):
     steps: Any  # float32: steps per differing cell, by how many cells of the window a row knows
 
 
-class VoteScratch(NamedTuple):
+class VoterScratch(NamedTuple):
     """Work arrays, one item per row that votes."""
 
     n_different: Any  # int32
@@ -77,12 +77,12 @@ def count_votes(bits, known, shares_known, wanted, voters, radius, table, scratc
                 _weigh(left, voters, w, shares_known[j, w], table, scratch)
             while left:
                 shift = np.uint64(lowest_bit(left))
-                left &= left - _ONE
+                left &= left - ONE
                 in_favour, of_all = np.int64(0), np.int64(0)
                 for k in range(scratch.weights.shape[0]):
                     weight = np.int64(scratch.weights[k])
-                    in_favour += weight & -np.int64((voters.bits[w, k] >> shift) & _ONE)
-                    of_all += weight & -np.int64((voters.known[w, k] >> shift) & _ONE)
+                    in_favour += weight & -np.int64((voters.bits[w, k] >> shift) & ONE)
+                    of_all += weight & -np.int64((voters.known[w, k] >> shift) & ONE)
                 ones[cell] = in_favour
                 total[cell] = of_all
                 cell += 1

@@ -1,4 +1,10 @@
-"""Update atoms by the vote of their users, and the users of an atom: MOB, Proximus and K-PROX."""
+"""Update atoms by the vote of their users, one at a time or all together, and the users of an atom.
+
+One at a time: MOB, Proximus and K-PROX. All together, from the counts of one pass: which bits to flip so that the
+errors cannot increase. Flipping bit i of atom k alone removes exactly ``2 * wrong[k, i] - free[k, i]`` errors. Flipping
+several bits of a column removes at least the sum of these minus ``factor`` times the number of rows that two of the
+atoms share, for every pair (factor 2 under XOR, 1 under OR).
+"""
 
 from __future__ import annotations
 
@@ -6,21 +12,26 @@ import numpy as np
 
 from ..jit import inline, kernel, popcount, prefetch
 from ..structs import USER_WORDS
-from .counters import add3, add_eight, add_one, clear, read
 from .words import (
     ALL,
     NONE,
     ONE,
+    add_eight,
+    add_one,
     all_free,
+    clear,
     copy_row,
-    cover,
     distance,
+    first_one,
+    flip_errors,
     list_ones,
     mark,
+    read,
+    refresh_row,
     toggle_gain,
     unknown_word,
     weight,
-)  # fmt: skip
+)
 
 # What `sweep_atoms` does to each atom.
 VOTE = 0  # MOB: update its bits by vote
@@ -83,108 +94,6 @@ def _vote(rows, atoms, k, covers, start, stop, scratch):
     return n_users
 
 
-@inline
-def _majority(wrong, free, planes, n_users, free_everywhere, atoms, k, flips):
-    """Set the bits to flip: wrong in more than half of the users in which they are free, or in exactly half and one."""
-    flipped = 0
-    for w in range(flips.shape[0]):
-        more, equal, some = NONE, ALL, NONE
-        for b in range(planes - 1, -1, -1):  # compare 2 * wrong with free, highest bit first
-            if free_everywhere:
-                half = ALL if (n_users >> b) & 1 else NONE
-            else:
-                half = free[b, w]
-            some |= half
-            twice = wrong[b - 1, w] if b > 0 else NONE
-            more |= equal & twice & ~half
-            equal &= ~(twice ^ half)
-        flips[w] = more | (equal & some & atoms[k, w])
-        flipped += np.intp(popcount(flips[w]))
-    return flipped
-
-
-@inline
-def _refresh_row(rows, j, atoms, scratch):
-    """Recompute row j under OR from its code and the atoms; return the number of changed error bits."""
-    copy_row(rows.covered, j, scratch.before)
-    cover(rows, j, atoms.words)
-    for w in range(scratch.before.shape[0]):
-        rows.errors[j, w] ^= scratch.before[w] ^ rows.covered[j, w]
-    return distance(rows.covered, j, scratch.before)
-
-
-@inline
-def _flip(rows, atoms, k, covers, start, stop, flips, scratch):
-    """Update the users of atom k in start..stop after its bits were flipped; return the number of changed error bits.
-
-    The rows become stale, and so do the other atoms that they use.
-    """
-    touched, users = scratch.touched, scratch.users
-    for c in range(touched.shape[0]):
-        touched[c] = NONE
-    changed = 0
-    last = (stop + 63) >> 6
-    for first in range(start >> 6, last, USER_WORDS):
-        n_users = list_ones(rows.users, k, first, min(first + USER_WORDS, last), users)
-        for i in range(n_users):
-            if i + _AHEAD < n_users:
-                prefetch(rows.errors, users[i + _AHEAD])
-                prefetch(rows.codes, users[i + _AHEAD])
-            j = users[i]
-            rows.stale[j] = 1
-            for c in range(touched.shape[0]):
-                touched[c] |= rows.codes[j, c]
-            if covers:
-                changed += _refresh_row(rows, j, atoms, scratch)
-            else:
-                for w in range(flips.shape[0]):
-                    change = flips[w] & ~unknown_word(rows, j, w)
-                    rows.errors[j, w] ^= change
-                    changed += np.intp(popcount(change))
-    touched[k >> 6] &= ~(ONE << np.uint64(k & 63))
-    mark(touched, atoms.stale)
-    return changed
-
-
-@kernel
-def tally_users(rows, atoms, k, covers, start, stop, scratch):
-    """Count the votes of the users of atom k in start..stop with the counters of the scratch; return their number."""
-    n_rows = rows.errors.shape[0]  # upper bound of the sum over all chunks
-    clear(scratch.free, n_rows)
-    clear(scratch.wrong, n_rows)
-    return _vote(rows, atoms, k, covers, start, stop, scratch)
-
-
-@kernel
-def add_tallies(scratch, more):
-    """Add the counters of another scratch."""
-    for w in range(scratch.flips.shape[0]):
-        carry, free_carry = NONE, NONE
-        for b in range(scratch.wrong.shape[0]):
-            scratch.wrong[b, w], carry = add3(scratch.wrong[b, w], more.wrong[b, w], carry)
-            scratch.free[b, w], free_carry = add3(scratch.free[b, w], more.free[b, w], free_carry)
-
-
-@kernel
-def flip_atom(atoms, k, n_users, free_everywhere, scratch):
-    """Flip bits of atom k by majority of its ``n_users`` users; return their number, leave them in the scratch.
-
-    ``free_everywhere``: every bit is free in every user, and the scratch does not count in how many it is.
-    """
-    flips = scratch.flips
-    n_planes = scratch.wrong.shape[0]
-    flipped = _majority(scratch.wrong, scratch.free, n_planes, n_users, free_everywhere, atoms.words, k, flips)
-    for w in range(flips.shape[0]):
-        atoms.words[k, w] ^= flips[w]
-    return flipped
-
-
-@kernel
-def flip_users(rows, atoms, k, covers, start, stop, flips, scratch):
-    """Update the users of atom k in start..stop after these bits of it were flipped."""
-    return _flip(rows, atoms, k, covers, start, stop, flips, scratch)
-
-
 @kernel
 def tally_atoms(rows, atoms, first, covers, start, stop, free, wrong, scratch):
     """free[i, b], wrong[i, b] = votes on bit b of atom first + i by its users in start..stop; see `_vote`."""
@@ -203,6 +112,59 @@ def tally_atoms(rows, atoms, first, covers, start, stop, free, wrong, scratch):
 
 
 @inline
+def _majority(wrong, free, planes, n_users, free_everywhere, atoms, k, flips):
+    """Set the bits to flip: wrong in more than half of the users in which they are free, or in exactly half and one."""
+    flipped = 0
+    for w in range(flips.shape[1]):
+        more, equal, some = NONE, ALL, NONE
+        for b in range(planes - 1, -1, -1):  # compare 2 * wrong with free, highest bit first
+            if free_everywhere:
+                half = ALL if (n_users >> b) & 1 else NONE
+            else:
+                half = free[b, w]
+            some |= half
+            twice = wrong[b - 1, w] if b > 0 else NONE
+            more |= equal & twice & ~half
+            equal &= ~(twice ^ half)
+        flips[0, w] = more | (equal & some & atoms[k, w])
+        flipped += np.intp(popcount(flips[0, w]))
+    return flipped
+
+
+@kernel
+def flip_users(rows, atoms, k, covers, start, stop, flips, scratch):
+    """Update the users of atom k in start..stop after the bits flips[0] of it were flipped.
+
+    Return the number of changed error bits. The rows become stale, and so do the other atoms that they use.
+    """
+    touched, users = scratch.touched, scratch.users
+    for c in range(touched.shape[0]):
+        touched[c] = NONE
+    changed = 0
+    last = (stop + 63) >> 6
+    for first in range(start >> 6, last, USER_WORDS):
+        n_users = list_ones(rows.users, k, first, min(first + USER_WORDS, last), users)
+        for i in range(n_users):
+            if i + _AHEAD < n_users:
+                prefetch(rows.errors, users[i + _AHEAD])
+                prefetch(rows.codes, users[i + _AHEAD])
+            j = users[i]
+            rows.stale[j] = 1
+            for c in range(touched.shape[0]):
+                touched[c] |= rows.codes[j, c]
+            if covers:
+                changed += refresh_row(rows, j, atoms.words, scratch.before)
+            else:
+                changed += flip_errors(rows, j, flips, 0)
+    touched[k >> 6] &= ~(ONE << np.uint64(k & 63))
+    mark(touched, atoms.stale)
+    return changed
+
+
+_flip_users = inline(flip_users)
+
+
+@inline
 def _update_atom(rows, atoms, k, covers, scratch):
     """Update atom k by vote; return the numbers of its flipped bits, of changed error bits and of its users."""
     n_rows = rows.errors.shape[0]
@@ -216,14 +178,19 @@ def _update_atom(rows, atoms, k, covers, scratch):
     flipped = _majority(scratch.wrong, scratch.free, n_planes, n_users, free_everywhere, atoms.words, k, flips)
     if flipped == 0:
         return 0, 0, n_users
-    for w in range(flips.shape[0]):
-        atoms.words[k, w] ^= flips[w]
-    return flipped, _flip(rows, atoms, k, covers, 0, n_rows, flips, scratch), n_users
+    for w in range(flips.shape[1]):
+        atoms.words[k, w] ^= flips[0, w]
+    return flipped, _flip_users(rows, atoms, k, covers, 0, n_rows, flips, scratch), n_users
 
 
-@inline
-def _refit(rows, atoms, k, rule, settled, start, stop, scratch):
-    """See `refit_users`; with ``settled``, rows that are not stale and do not use the atom are skipped."""
+@kernel
+def refit_users(rows, atoms, k, rule, settled, start, stop, scratch):
+    """Choose the users of atom k in start..stop: rows in which more than half of its free bits are wrong without it.
+
+    Return the numbers of changed codes and error bits. Rows that change become stale, and so do all atoms that they
+    use. ``settled``: the atom has not changed since the rows were coded, so a row that is not stale does not gain by
+    it.
+    """
     k_word, bit = k >> 6, ONE << np.uint64(k & 63)
     touched = scratch.touched
     for c in range(touched.shape[0]):
@@ -252,27 +219,16 @@ def _refit(rows, atoms, k, rule, settled, start, stop, scratch):
         for c in range(touched.shape[0]):
             touched[c] |= rows.codes[j, c]
         if rule.covers:
-            errors_changed += _refresh_row(rows, j, atoms, scratch)
+            errors_changed += refresh_row(rows, j, atoms.words, scratch.before)
         else:
-            for w in range(atoms.words.shape[1]):
-                change = atoms.words[k, w] & ~unknown_word(rows, j, w)
-                rows.errors[j, w] ^= change
-                errors_changed += np.intp(popcount(change))
+            errors_changed += flip_errors(rows, j, atoms.words, k)
     if codes_changed > 0:
         touched[k_word] |= bit
         mark(touched, atoms.stale)
     return codes_changed, errors_changed
 
 
-@kernel
-def refit_users(rows, atoms, k, rule, settled, start, stop, scratch):
-    """Choose the users of atom k in start..stop: rows in which more than half of its free bits are wrong without it.
-
-    Return the numbers of changed codes and error bits. Rows that change become stale, and so do all atoms that they
-    use. ``settled``: the atom has not changed since the rows were coded, so a row that is not stale does not gain by
-    it.
-    """
-    return _refit(rows, atoms, k, rule, settled, start, stop, scratch)
+_refit_users = inline(refit_users)
 
 
 @kernel
@@ -302,10 +258,94 @@ def sweep_atoms(rows, atoms, rule, action, first, last, scratch):
                     break
             users_first = False
             settled = rule.residual_limit == 0 and atoms.changed[k] == 0
-            codes, errors = _refit(rows, atoms, k, rule, settled, 0, rows.errors.shape[0], scratch)
+            codes, errors = _refit_users(rows, atoms, k, rule, settled, 0, rows.errors.shape[0], scratch)
             codes_changed += codes
             errors_changed += errors
             if codes == 0:
                 break
         atoms.stale[k] = 0
     return codes_changed, atoms_changed, errors_changed
+
+
+@kernel
+def count_pairs(codes, start, stop, listed, pairs):
+    """pairs[k, l] += number of rows of start..stop that use both atoms, for k >= l."""
+    for j in range(start, stop):
+        used = list_ones(codes, j, 0, codes.shape[1], listed)
+        for a in range(used):
+            for b in range(a + 1):
+                pairs[listed[a], listed[b]] += 1
+
+
+@kernel
+def list_candidates(free, wrong, atoms, columns, flipped_atoms, gains):
+    """List the flips that gain, or that gain nothing and clear a bit: column, atom and number of errors removed.
+
+    Return their number, even if it exceeds the size of the arrays.
+    """
+    count = 0
+    for k in range(free.shape[0]):
+        for i in range(free.shape[1]):
+            gain = 2 * wrong[k, i] - free[k, i]
+            if gain < 0 or free[k, i] == 0:
+                continue
+            if gain == 0 and (atoms[k, i >> 6] >> np.uint64(i & 63)) & ONE == NONE:
+                continue
+            if count < columns.shape[0]:
+                columns[count] = i
+                flipped_atoms[count] = k
+                gains[count] = gain
+            count += 1
+    return count
+
+
+@kernel
+def admit_flips(columns, flipped_atoms, gains, pairs, factor, atoms, admitted, flips):
+    """Set in ``flips`` those of the listed flips that certainly gain, in order within each column; return their number.
+
+    ``admitted`` is a work array with one entry per atom.
+    """
+    flipped = 0
+    in_column = 0
+    for c in range(columns.shape[0]):
+        i, k = columns[c], flipped_atoms[c]
+        if c == 0 or i != columns[c - 1]:
+            in_column = 0
+        w, bit = i >> 6, ONE << np.uint64(i & 63)
+        bound = np.int64(gains[c])
+        for a in range(in_column):
+            bound -= factor * np.int64(pairs[max(k, admitted[a]), min(k, admitted[a])])
+        if bound > 0 or (bound == 0 and atoms[k, w] & bit != NONE):
+            admitted[in_column] = k
+            in_column += 1
+            flips[k, w] |= bit
+            flipped += 1
+    return flipped
+
+
+@kernel
+def follow_flips(rows, atoms, flips, flipping, covers, start, stop, before):
+    """Update rows start..stop after these bits of the atoms were flipped; return the number of changed error bits.
+
+    ``flipping`` has a one for each atom with a flip; ``before`` is a work array for a row. Rows that use such an atom
+    become stale.
+    """
+    changed = 0
+    for j in range(start, stop):
+        touched = NONE
+        for c in range(rows.codes.shape[1]):
+            touched |= rows.codes[j, c] & flipping[c]
+        if touched == NONE:
+            continue
+        rows.stale[j] = 1
+        if covers:
+            changed += refresh_row(rows, j, atoms, before)
+        else:
+            copy_row(rows.errors, j, before)
+            for c in range(rows.codes.shape[1]):
+                word = rows.codes[j, c] & flipping[c]
+                while word != NONE:
+                    k, word = first_one(word, c)
+                    flip_errors(rows, j, flips, k)
+            changed += distance(rows.errors, j, before)
+    return changed

@@ -1,4 +1,4 @@
-"""Small functions on rows of words that the other kernels share."""
+"""Functions on rows of words that the other kernels share, and kernels that are little more than one of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from ..jit import inline, kernel, lowest_bit, popcount
 ONE = np.uint64(1)
 NONE = np.uint64(0)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@inline
+def first_one(word, w):
+    """Return the index of the lowest one of word w of a row, and the word without it."""
+    return 64 * w + lowest_bit(word), word & (word - ONE)
 
 
 @inline
@@ -27,9 +33,8 @@ def list_ones(words, j, first, last, indices):
     for w in range(first, last):
         word = words[j, w]
         while word != NONE:
-            indices[count] = 64 * w + lowest_bit(word)
+            indices[count], word = first_one(word, w)
             count += 1
-            word &= word - ONE
     return count
 
 
@@ -47,6 +52,30 @@ def distance(words, j, other):
     for w in range(words.shape[1]):
         total += np.intp(popcount(words[j, w] ^ other[w]))
     return total
+
+
+@inline
+def mark(words, flags):
+    """flags[i] = 1 where bit i is one."""
+    for c in range(words.shape[0]):
+        word = words[c]
+        while word != NONE:
+            flags[64 * c + lowest_bit(word)] = 1
+            word &= word - ONE
+
+
+@inline
+def next_state(state):
+    """Return the next state of a generator of random bits (SplitMix64)."""
+    return state + np.uint64(0x9E3779B97F4A7C15)
+
+
+@inline
+def random_bits(state):
+    """Return the 64 random bits of a state."""
+    mixed = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 @inline
@@ -76,6 +105,25 @@ def fixed_word(rows, j, w, covers):
 
 
 @inline
+def toggle_users(rows, j, word, c):
+    """Toggle row j as a user of the atoms in word c of a code."""
+    while word != NONE:
+        k, word = first_one(word, c)
+        rows.users[k, j >> 6] ^= ONE << np.uint64(j & 63)
+
+
+@inline
+def flip_errors(rows, j, words, k):
+    """Flip the bits of row k of ``words``, except in unknown cells, in the errors of row j; return their number."""
+    changed = 0
+    for w in range(words.shape[1]):
+        change = words[k, w] & ~unknown_word(rows, j, w)
+        rows.errors[j, w] ^= change
+        changed += np.intp(popcount(change))
+    return changed
+
+
+@inline
 def cover(rows, j, atoms):
     """Set ``covered`` and ``twice`` of row j from its code.
 
@@ -88,11 +136,180 @@ def cover(rows, j, atoms):
     for c in range(rows.codes.shape[1]):
         word = rows.codes[j, c]
         while word != NONE:
-            k = 64 * c + lowest_bit(word)
-            word &= word - ONE
+            k, word = first_one(word, c)
             for w in range(covered.shape[1]):
                 twice[j, w] |= covered[j, w] & atoms[k, w]
                 covered[j, w] |= atoms[k, w]
+
+
+@inline
+def refresh_row(rows, j, atoms, before):
+    """Recompute row j under OR after its code or the atoms changed; return the number of changed error bits.
+
+    ``before`` is a work array for a row.
+    """
+    copy_row(rows.covered, j, before)
+    cover(rows, j, atoms)
+    for w in range(before.shape[0]):
+        rows.errors[j, w] ^= before[w] ^ rows.covered[j, w]
+    return distance(rows.covered, j, before)
+
+
+@inline
+def toggle_gain(rows, j, atom_words, k, uses, covers, size):
+    """Return how many errors toggling atom k removes from row j; ``uses``: the row uses it; ``size``: its weight."""
+    shared = 0
+    if all_free(rows, covers):
+        for w in range(atom_words.shape[1]):
+            shared += np.intp(popcount(atom_words[k, w] & rows.errors[j, w]))
+        return 2 * shared - size
+    size = 0
+    for w in range(atom_words.shape[1]):
+        free = ~fixed_word(rows, j, w, covers)
+        if covers and uses:
+            free = rows.covered[j, w] & ~rows.twice[j, w]
+        free &= atom_words[k, w]
+        size += np.intp(popcount(free))
+        shared += np.intp(popcount(free & rows.errors[j, w]))
+    return 2 * shared - size
+
+
+@inline
+def use_price(prices, k):
+    """Return the price of a use of atom k."""
+    if prices is None:
+        return 0
+    return np.intp(prices.uses[k])
+
+
+@inline
+def has_costs(prices):
+    """Return whether missed and added ones have prices of their own."""
+    if prices is None:
+        return False
+    return prices.added.shape[0] > 0
+
+
+@inline
+def word_price(word, w, prices):
+    """Return the sum of the prices of the ones in word w of a row; ``prices`` has one per bit."""
+    total = 0
+    while word != NONE:
+        total += np.intp(prices[64 * w + lowest_bit(word)])
+        word &= word - ONE
+    return total
+
+
+@inline
+def row_price(codes, errors, j, prices):
+    """Return the cost of the errors of row j and of the atoms it uses."""
+    total = 0
+    for w in range(errors.shape[1]):
+        total += word_price(errors[j, w], w, prices.bits)
+    for c in range(codes.shape[1]):
+        total += word_price(codes[j, c], c, prices.uses)
+    return total
+
+
+@inline
+def priced_row(rows, j, prices):
+    """Return the cost of row j: of its errors, of which those that atoms cover are added ones, and of its atoms."""
+    total = row_price(rows.codes, rows.errors, j, prices)
+    if has_costs(prices):
+        for w in range(rows.errors.shape[1]):
+            added = rows.errors[j, w] & rows.covered[j, w]
+            total += 2 * (word_price(added, w, prices.mean) - word_price(added, w, prices.bits))
+    return total
+
+
+@inline
+def drop_gain(rows, j, atom_words, k, prices):
+    """Return the gain of dropping atom k from row j under OR: wrong minus right among the bits that only k covers."""
+    total = 0
+    for w in range(atom_words.shape[1]):
+        alone = atom_words[k, w] & rows.covered[j, w] & ~rows.twice[j, w]
+        wrong = alone & rows.errors[j, w]
+        if prices is None:
+            total += 2 * np.intp(popcount(wrong)) - np.intp(popcount(alone))
+        else:
+            both = prices.mean if has_costs(prices) else prices.bits
+            total += 2 * word_price(wrong, w, both) - word_price(alone, w, prices.bits)
+    return total + use_price(prices, k)
+
+
+# Bit-sliced counters: counter i of a word is stored in bit i of several *planes*; plane b has the value 2**b. Rows of
+# bits are added for 64 columns and eight rows at a time, by carry-save adders.
+
+
+@inline
+def add3(a, b, c):
+    """Return sum and carry of three bits, for 64 columns."""
+    half = a ^ b
+    return half ^ c, (a & b) | (half & c)
+
+
+@inline
+def add_bits(planes, plane, w, carry):
+    """Add a carry to the counters of word w, starting with this plane."""
+    while carry != NONE:
+        held = planes[plane, w]
+        planes[plane, w] = held ^ carry
+        carry &= held
+        plane += 1
+
+
+@inline
+def add_eight(words, a, b, c, d, e, f, g, h, planes):
+    """Add eight rows to the counters."""
+    for w in range(words.shape[1]):
+        ones, two_a = add3(planes[0, w], words[a, w], words[b, w])
+        ones, two_b = add3(ones, words[c, w], words[d, w])
+        twos, four_a = add3(planes[1, w], two_a, two_b)
+        ones, two_a = add3(ones, words[e, w], words[f, w])
+        ones, two_b = add3(ones, words[g, w], words[h, w])
+        twos, four_b = add3(twos, two_a, two_b)
+        fours, carry = add3(planes[2, w], four_a, four_b)
+        planes[0, w] = ones
+        planes[1, w] = twos
+        planes[2, w] = fours
+        add_bits(planes, 3, w, carry)
+
+
+@inline
+def add_one(words, i, planes):
+    """Add row i to the counters."""
+    for w in range(words.shape[1]):
+        add_bits(planes, 0, w, words[i, w])
+
+
+@inline
+def clear(planes, count):
+    """Clear the planes needed for counts up to ``count``, and one more; return their number."""
+    n_planes = 3
+    while count >> (n_planes - 1):
+        n_planes += 1
+    for b in range(n_planes):
+        for w in range(planes.shape[1]):
+            planes[b, w] = NONE
+    return n_planes
+
+
+@inline
+def read(planes, n_planes, out):
+    """out[i] = value of counter i, for all i in out."""
+    for w in range(planes.shape[1]):
+        first = 64 * w
+        last = min(first + 64, out.shape[0])
+        for i in range(first, last):
+            out[i] = 0
+        for b in range(n_planes):
+            plane = planes[b, w]
+            if plane != NONE:
+                for i in range(first, last):
+                    out[i] += out.dtype.type(((plane >> np.uint64(i - first)) & ONE) << np.uint64(b))
+
+
+# Kernels on all rows.
 
 
 @kernel
@@ -114,8 +331,7 @@ def add_product(codes, atoms, covers, unknown, start, stop, product, out):
         for c in range(codes.shape[1]):
             word = codes[i, c]
             while word != NONE:
-                k = 64 * c + lowest_bit(word)
-                word &= word - ONE
+                k, word = first_one(word, c)
                 if covers:
                     for w in range(out.shape[1]):
                         product[w] |= atoms[k, w]
@@ -124,6 +340,16 @@ def add_product(codes, atoms, covers, unknown, start, stop, product, out):
                         product[w] ^= atoms[k, w]
         for w in range(out.shape[1]):
             out[i, w] ^= product[w] & ~unknown[i, w] if unknown.shape[0] > 0 else product[w]
+
+
+@kernel
+def improvable(rows, covers, max_atoms, residual_limit, out):
+    """out[j] = row j has an error that one more atom could remove, and may use one more atom."""
+    for j in range(rows.errors.shape[0]):
+        wrong = NONE
+        for w in range(rows.errors.shape[1]):
+            wrong |= rows.errors[j, w] & ~rows.covered[j, w] if covers else rows.errors[j, w]
+        out[j] = wrong != NONE and weight(rows.codes, j) < max_atoms and weight(rows.errors, j) > residual_limit
 
 
 @kernel
@@ -173,121 +399,24 @@ def count_members(columns, unknown, ones, starts, n_rows, complete, lacking, kno
 
 
 @inline
-def use_price(prices, k):
-    """Return the price of a use of atom k."""
-    if prices is None:
-        return 0
-    return np.intp(prices.uses[k])
-
-
-@inline
-def has_costs(prices):
-    """Return whether missed and added ones have prices of their own."""
-    return prices.added.shape[0] > 0
-
-
-@inline
-def word_price(word, w, prices):
-    """Return the sum of the prices of the ones in word w of a row; ``prices`` has one per column."""
+def _distance_of_known(rows, unknown, i, others, unknown_of_others, j):
+    """Return the Hamming distance between row i and row j of others, over the cells that both know."""
     total = 0
-    while word != NONE:
-        total += np.intp(prices[64 * w + lowest_bit(word)])
-        word &= word - ONE
+    for w in range(rows.shape[1]):
+        different = rows[i, w] ^ others[j, w]
+        if unknown.shape[0] > 0:
+            different &= ~unknown[i, w]
+        if unknown_of_others.shape[0] > 0:
+            different &= ~unknown_of_others[j, w]
+        total += np.intp(popcount(different))
     return total
-
-
-@inline
-def row_price(codes, errors, j, prices):
-    """Return the cost of the errors of row j and of the atoms it uses."""
-    total = 0
-    for w in range(errors.shape[1]):
-        total += word_price(errors[j, w], w, prices.bits)
-    for c in range(codes.shape[1]):
-        word = codes[j, c]
-        while word != NONE:
-            total += np.intp(prices.uses[64 * c + lowest_bit(word)])
-            word &= word - ONE
-    return total
-
-
-@inline
-def priced_row(rows, j, prices):
-    """Return the cost of row j: of its errors, of which those that atoms cover are added ones, and of its atoms."""
-    total = row_price(rows.codes, rows.errors, j, prices)
-    if has_costs(prices):
-        for w in range(rows.errors.shape[1]):
-            added = rows.errors[j, w] & rows.covered[j, w]
-            total += 2 * (word_price(added, w, prices.mean) - word_price(added, w, prices.bits))
-    return total
-
-
-@inline
-def drop_gain(rows, j, atom_words, k, prices):
-    """Return the gain of dropping atom k from row j under OR: wrong minus right among the bits that only k covers."""
-    total = 0
-    for w in range(atom_words.shape[1]):
-        alone = atom_words[k, w] & rows.covered[j, w] & ~rows.twice[j, w]
-        wrong = alone & rows.errors[j, w]
-        if prices is None:
-            total += 2 * np.intp(popcount(wrong)) - np.intp(popcount(alone))
-        else:
-            both = prices.mean if has_costs(prices) else prices.bits
-            total += 2 * word_price(wrong, w, both) - word_price(alone, w, prices.bits)
-    return total + use_price(prices, k)
-
-
-@inline
-def toggle_gain(rows, j, atom_words, k, uses, covers, size):
-    """Return how many errors toggling atom k removes from row j; ``uses``: the row uses it; ``size``: its weight."""
-    shared = 0
-    if all_free(rows, covers):
-        for w in range(atom_words.shape[1]):
-            shared += np.intp(popcount(atom_words[k, w] & rows.errors[j, w]))
-        return 2 * shared - size
-    size = 0
-    for w in range(atom_words.shape[1]):
-        free = ~fixed_word(rows, j, w, covers)
-        if covers and uses:
-            free = rows.covered[j, w] & ~rows.twice[j, w]
-        free &= atom_words[k, w]
-        size += np.intp(popcount(free))
-        shared += np.intp(popcount(free & rows.errors[j, w]))
-    return 2 * shared - size
-
-
-@inline
-def mark(words, flags):
-    """flags[i] = 1 where bit i is one."""
-    for c in range(words.shape[0]):
-        word = words[c]
-        while word != NONE:
-            flags[64 * c + lowest_bit(word)] = 1
-            word &= word - ONE
-
-
-@kernel
-def improvable(rows, covers, max_atoms, residual_limit, out):
-    """out[j] = row j has an error that one more atom could remove, and may use one more atom."""
-    for j in range(rows.errors.shape[0]):
-        wrong = NONE
-        for w in range(rows.errors.shape[1]):
-            wrong |= rows.errors[j, w] & ~rows.covered[j, w] if covers else rows.errors[j, w]
-        out[j] = wrong != NONE and weight(rows.codes, j) < max_atoms and weight(rows.errors, j) > residual_limit
 
 
 @kernel
 def hamming(rows, unknown, other, unknown_of_other, out):
     """out[i] = Hamming distance between row i and the only row of another table, over the cells that both know."""
     for i in range(rows.shape[0]):
-        total = 0
-        for w in range(rows.shape[1]):
-            different = rows[i, w] ^ other[0, w]
-            if unknown.shape[0] > 0:
-                different &= ~unknown[i, w]
-            if unknown_of_other.shape[0] > 0:
-                different &= ~unknown_of_other[0, w]
-            total += np.intp(popcount(different))
-        out[i] = total
+        out[i] = _distance_of_known(rows, unknown, i, other, unknown_of_other, 0)
 
 
 @kernel
@@ -299,14 +428,7 @@ def find_nearest_rows(rows, unknown, others, unknown_of_others, start, stop, out
     for i in range(start, stop):
         least = 64 * rows.shape[1] + 1
         for j in range(rows.shape[0]):
-            total = 0
-            for w in range(rows.shape[1]):
-                different = rows[j, w] ^ others[i, w]
-                if unknown.shape[0] > 0:
-                    different &= ~unknown[j, w]
-                if unknown_of_others.shape[0] > 0:
-                    different &= ~unknown_of_others[i, w]
-                total += np.intp(popcount(different))
+            total = _distance_of_known(rows, unknown, j, others, unknown_of_others, i)
             if total < least:
                 least = total
                 out[i] = j

@@ -1,6 +1,7 @@
-"""Code rows on a device: the functions of ``kernels/cpu/coding.py``, for all rows at once.
+"""Code rows on a device: the functions of ``kernels/cpu`` that code rows, for all rows at once.
 
-Rows are `RowArrays` of arrays of the device, atoms are `AtomTables`. The bits are those of the processor.
+They leave ``users`` as it is. Rows are `RowArrays` of arrays of the device, atoms are `AtomTables`. The bits are those
+of the processor.
 """
 
 from __future__ import annotations
@@ -11,11 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..structs import Prices, RowArrays, Rule
-from .device import WARP, Device
-from .products import MAX_FACTOR, MAX_SUM, rows_at_a_time, unpacked
+from ..structs import ColumnDraw, Prices, RowArrays, Rule
+from .device import WARP, Device, warps_per_block
+from .rows import MAX_FACTOR, MAX_SUM, or_none, rows_at_a_time, unpacked
 
 REFUSED = 1 << 27  # a price at which no row uses an atom
+MAX_EXACT_ATOMS = 16  # for which all codes are tried
+_MAX_WARPS = 1 << 14  # of beams at a time: as many as the largest devices run
+_WORK_BYTES = 1 << 30  # for the partial codes of all warps, at most
+_ROWS_PER_LAUNCH = 1 << 19
+_MAX_NARROW = 1 << 30  # scores up to this are computed with 32 bits
+_ENTRIES = (1, 2, 4, 8)  # candidates per thread for which kernels are compiled
 _VARIANTS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)  # atoms per thread for which kernels are compiled
 
 
@@ -69,7 +76,7 @@ def code_rows(
 ) -> tuple[int, int]:
     """Code rows from their codes: all, those with these indices, or the stale ones.
 
-    Return the numbers of changed code and error bits. ``users`` is left as it is.
+    Return the numbers of changed code and error bits.
     """
     changes = device.xp.zeros(2, np.uint64)
     if indices is not None:
@@ -94,7 +101,7 @@ def _with_shares(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule)
     size = rows_at_a_time(device, n_features + 2 * WARP * atoms.gains)
     for start in range(0, n, size):
         part = RowArrays(*(array if array is None else array[start : start + size] for array in rows))
-        fixed = part.covered if rule.covers else part.unknown if len(part.unknown) else None
+        fixed = part.covered if rule.covers else or_none(part.unknown)
         yield part, device.matmul(unpacked(device, part.errors, n_features, fixed, doubled=True), atoms.shared)
 
 
@@ -163,30 +170,31 @@ def words_per_row(n_words: int, n_code_words: int) -> int:
     return 6 * n_words + 2 * n_code_words
 
 
-def macros_of(rows: RowArrays, atoms: AtomTables, rule: Rule) -> dict[str, int]:
+def macros(
+    covers: bool, unknown: bool, priced: bool, gains: int = 1, own_costs: bool = False, by_ratio: bool = False
+) -> dict[str, int]:
+    """Return the macros of the variant of a kernel that codes rows, with ``gains`` atoms per thread."""
+    flags = {"COVERS": covers, "UNKNOWN": unknown, "PRICED": priced, "OWN_COSTS": own_costs, "BY_RATIO": by_ratio}
+    return {"GAINS": gains, "REFUSED": REFUSED} | {name: int(flag) for name, flag in flags.items()}
+
+
+def _macros_of(rows: RowArrays, atoms: AtomTables, rule: Rule) -> dict[str, int]:
     """Return the macros of the variant of a kernel."""
-    return {
-        "GAINS": atoms.gains,
-        "COVERS": int(bool(rule.covers)),
-        "UNKNOWN": int(len(rows.unknown) > 0),
-        "PRICED": int(atoms.prices is not None),
-        "OWN_COSTS": int(_has_own_costs(atoms)),
-        "BY_RATIO": int(bool(rule.by_ratio)),
-        "REFUSED": REFUSED,
-    }
+    priced, own_costs = atoms.prices is not None, _has_own_costs(atoms)
+    return macros(bool(rule.covers), len(rows.unknown) > 0, priced, atoms.gains, own_costs, bool(rule.by_ratio))
 
 
-def state_arguments(rows: RowArrays, atoms: AtomTables, rule: Rule, shares: Any = None) -> tuple[Any, ...]:
+def _state_arguments(rows: RowArrays, atoms: AtomTables, rule: Rule, shares: Any = None) -> tuple[Any, ...]:
     """Return the arguments by which kernels get rows, atoms and the rule."""
     bits = uses = added = mean = forbidden = None
     if atoms.prices is not None:
         bits, uses = atoms.prices.bits, atoms.prices.uses
         if _has_own_costs(atoms):
             added, mean = atoms.prices.added, atoms.prices.mean
-            forbidden = atoms.prices.forbidden if len(atoms.prices.forbidden) else None
+            forbidden = or_none(atoms.prices.forbidden)
     masks = (rows.covered, rows.twice) if rule.covers else (None, None)
     return (
-        rows.errors, rows.codes, *masks, rows.unknown if len(rows.unknown) else None, np.int32(rows.errors.shape[1]),
+        rows.errors, rows.codes, *masks, or_none(rows.unknown), np.int32(rows.errors.shape[1]),
         np.int32(rows.codes.shape[1]), atoms.words, atoms.weights, atoms.overlaps, atoms.columns,
         np.int32(atoms.n_atoms), shares, bits, uses, added, mean, forbidden, np.int64(rule.max_atoms),
         np.int64(rule.residual_limit), np.int32(rule.swaps),
@@ -204,8 +212,8 @@ def _launch(
     shares: Any = None,
 ) -> None:
     shared = 8 * words_per_row(rows.errors.shape[1], rows.codes.shape[1])
-    given = *state_arguments(rows, atoms, rule, shares), *arguments
-    device.launch("coding.cu", kernel, n_warps, *given, shared=shared, **macros_of(rows, atoms, rule))
+    given = *_state_arguments(rows, atoms, rule, shares), *arguments
+    device.launch("coding.cu", kernel, n_warps, *given, shared=shared, **_macros_of(rows, atoms, rule))
 
 
 def _has_own_costs(atoms: AtomTables) -> bool:
@@ -220,3 +228,108 @@ def _gains(n_atoms: int) -> int:
     """Return the number of atoms per thread: one of few, so that few variants of kernels are compiled."""
     needed = max(1, -(-n_atoms // WARP))
     return next((variant for variant in _VARIANTS if variant >= needed), -(-needed // 128) * 128)
+
+
+def beam_rows(
+    device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule, fingerprints: Any, width: int, patience: int
+) -> tuple[int, int]:
+    """Beam-code the stale rows under XOR, and keep a new code where it costs less than the current one.
+
+    ``fingerprints`` are those of the atoms. A row is done after ``patience`` levels without a better code. Return the
+    numbers of changed code and error bits. ``stale`` is left as it is.
+    """
+    xp = device.xp
+    n_words, n_code_words = rows.errors.shape[1], rows.codes.shape[1]
+    indices = xp.flatnonzero(rows.stale)
+    changes = xp.zeros(2, np.uint64)
+    shared = 8 * (4 * n_words + 2 * n_code_words + 2 * width + (width + 1) // 2)
+    n_work = 2 * width * (WARP // 2 * atoms.gains + n_words + n_code_words)
+    n_warps = _n_warps(len(indices), 8 * n_work, device.free_bytes(), warps_per_block(shared))
+    work = xp.empty(n_warps * n_work, np.uint64)
+    for start in range(0, len(indices), _ROWS_PER_LAUNCH):
+        some = indices[start : start + _ROWS_PER_LAUNCH]
+        given = some, np.int64(len(some)), fingerprints, np.int32(width), np.int32(patience), work, changes
+        arguments, variant = _state_arguments(rows, atoms, rule), _macros_of(rows, atoms, rule)
+        variant |= {"ENTRIES": _entries(width), "WIDE_SCORES": int(_largest_score(rule) > _MAX_NARROW)}
+        device.launch("beam.cu", "beam_rows", n_warps, *arguments, *given, shared=shared, **variant)
+        device.to_host(changes)  # wait: Ctrl-C takes effect between launches
+    codes, errors = device.to_host(changes).tolist()
+    return codes, errors
+
+
+def _n_warps(n_rows: int, bytes_per_warp: int, free_bytes: int, per_block: int) -> int:
+    """Return how many warps to start: a multiple of those in a block, each with its work memory."""
+    n_fitting = min(_WORK_BYTES, free_bytes // 4) // bytes_per_warp
+    n_blocks = -(-min(n_rows, n_fitting, _MAX_WARPS) // per_block)
+    return per_block * (max(1, n_blocks) if n_rows else 0)
+
+
+def _largest_score(rule: Rule) -> int:
+    """Return the most that codes of a row can differ in cost."""
+    assert rule.prices is not None
+    return int(rule.prices.bits.sum(dtype=np.int64)) + int(rule.prices.uses.sum(dtype=np.int64))
+
+
+def _entries(width: int) -> int:
+    """Return the number of candidates per thread: one of few, so that few variants of the kernel are compiled."""
+    needed = -(-width // WARP)
+    return next((variant for variant in _ENTRIES if variant >= needed), -(-needed // 8) * 8)
+
+
+def code_rows_exactly(device: Device, rows: RowArrays, atom_words: Any, rule: Rule) -> tuple[int, int]:
+    """Set each stale row to the best of all codes; return the numbers of changed code and error bits.
+
+    There are at most `MAX_EXACT_ATOMS` atoms. Rows are not stale afterwards.
+    """
+    xp, covers, atom_words = device.xp, bool(rule.covers), device.asarray(atom_words)
+    (n, n_words), n_atoms = rows.errors.shape, len(atom_words)
+    assert n_atoms <= MAX_EXACT_ATOMS
+    half = (n_atoms + 1) // 2
+    low, high = _products(xp, atom_words[:half], covers), _products(xp, atom_words[half:], covers)
+    within = _products(xp, atom_words[:half], True)[:, -1].copy()
+    changes = xp.zeros(2, np.uint64)
+    masks = (rows.covered, rows.twice) if covers else (None, None)
+    device.launch(
+        "exact.cu", "code_rows_exactly", n, rows.errors, rows.codes, *masks,
+        or_none(rows.unknown), np.int32(n_words), atom_words, np.int32(n_atoms), low, high,
+        within, np.int32(low.shape[1]), np.int32(high.shape[1]), np.int64(rule.max_atoms),
+        np.int64(rule.residual_limit), rows.stale, np.int64(n), changes, shared=8 * (6 * n_words + 1),
+        **macros(covers, len(rows.unknown) > 0, priced=False),
+    )  # fmt: skip
+    codes, errors = device.to_host(changes).tolist()
+    return codes, errors
+
+
+def _products(xp: Any, atom_words: Any, covers: bool) -> Any:
+    """Return the products of all codes and these atoms: (words, codes)."""
+    products = xp.zeros((atom_words.shape[1], 1), np.uint64)
+    for atom in atom_words:
+        rest = products | atom[:, None] if covers else products ^ atom[:, None]
+        products = xp.concatenate([products, rest], axis=1)
+    return xp.ascontiguousarray(products)
+
+
+def code_from_columns(
+    device: Device, rows: RowArrays, targets: Any, rule: Rule, draws: list[ColumnDraw], slack: int
+) -> None:
+    """Code all rows from the columns of each draw, in order, and keep a code that costs less than the current one.
+
+    ``targets`` are the rows less the bias, on the device; the draws are of the same atoms. Codes with over ``slack``
+    more errors than the current one are passed over. ``stale`` is left as it is.
+    """
+    assert rule.prices is not None
+    n, n_words = rows.errors.shape
+    n_code_words, rank = rows.codes.shape[1], len(draws[0].pivots)  # the rank is that of the atoms
+    tables = (
+        [draw.pivots for draw in draws], [draw.reduced.T for draw in draws], [draw.sums.T for draw in draws],
+        [draw.products for draw in draws], [draw.codes for draw in draws],
+    )  # fmt: skip
+    stacked = (device.asarray(np.ascontiguousarray(np.stack(table))) for table in tables)
+    device.launch(
+        "information_sets.cu", "code_from_columns", n, rows.errors, rows.codes,
+        or_none(rows.unknown), np.int32(n_words), np.int32(n_code_words), targets,
+        device.asarray(rule.prices.bits), device.asarray(rule.prices.uses), np.int64(rule.max_atoms),
+        *stacked, np.int32(rank), np.int32(len(draws)), np.int32(slack),
+        np.int64(n), shared=8 * (5 * n_words + 2 * n_code_words + 2 * -(-rank // WARP)),
+        **macros(False, len(rows.unknown) > 0, priced=True),
+    )  # fmt: skip

@@ -1,7 +1,7 @@
 """Device: where arrays are kept and kernels are run, other than in the memory and the processor of the host.
 
-``Device`` is what the functions of this package need. ``CudaDevice`` implements it with CuPy, which is imported when a
-device is looked for. Tests implement it on the processor (``tests/support/emulated_device.py``), with the same sources.
+It is a CUDA device, by CuPy, which is imported when a device is looked for. Tests have one with the same methods, which
+runs the same sources on the processor (``tests/support/emulated_device.py``).
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import re
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, first_line
-from .transfers import MIN_BYTES, Transfers
 
 WARP = 32  # threads
 _SOURCES = Path(__file__).with_name("cuda")
@@ -30,6 +30,9 @@ _WARPS_PER_PROCESSOR = 64  # that are started: a warp takes one row after the ot
 _SHARED_BYTES = 48 << 10  # memory that the threads of a block share
 _MAX_WORK_BYTES = 1 << 29
 _LEAST_RESIDENT = 1 << 20  # bytes of a table that is kept on the device
+_MIN_BYTES = 1 << 23  # fewer are copied by one thread, as CuPy does
+_CHUNK_BYTES = 1 << 22
+_N_COPYING = 4  # threads
 _N_SESSIONS = 3  # threads that use the device at a time: one copies to it, one computes, one copies from it
 
 
@@ -50,57 +53,6 @@ def is_out_of_memory(error: Exception) -> bool:
     """Return whether an error is about the memory of a device: raised here, or by CuPy."""
     is_cupy = type(error).__module__.partition(".")[0] == "cupy"
     return isinstance(error, DeviceMemoryError) or (is_cupy and isinstance(error, MemoryError))
-
-
-class Device(Protocol):
-    """A device: its arrays, and how kernels are run on it."""
-
-    name: str
-    xp: Any  # the module of its arrays: NumPy's interface
-    min_rows: int  # fewer rows are processed faster on the host
-    work_bytes: int  # that an operation may take for its intermediate results
-
-    def asarray(self, array: Any) -> Any:
-        """Return an array on the device with the values of one of the host, or of the device."""
-        ...
-
-    def to_host(self, array: Any) -> NDArray[Any]:
-        """Return a copy on the host."""
-        ...
-
-    def launch(self, file: str, kernel: str, n_warps: int, *arguments: Any, shared: int = 0, **macros: int) -> None:
-        """Run a kernel of a source file, compiled with these macros; ``shared`` are the bytes that a warp shares.
-
-        Arguments are arrays of the device, None, or NumPy's scalars of the type that the kernel declares.
-        """
-        ...
-
-    def prepare(self, file: str, kernel: str, **macros: int) -> None:
-        """Compile a kernel of a source file with these macros, unless it is in a cache, so that `launch` need not."""
-        ...
-
-    def matmul(self, left: Any, right: Any, transposed: bool = False) -> Any:
-        """Return the product of ``left``, or of its transpose, and ``right``: of float16, with sums of float32."""
-        ...
-
-    def resident(self, words: NDArray[np.uint64]) -> Any:
-        """Return the words of a table on the device, to read them; those of a large table are kept there."""
-        ...
-
-    def session(self) -> AbstractContextManager[None]:
-        """Return a context in which this thread uses the device: few threads do at a time.
-
-        Raises DeviceMemoryError where the memory of the device is too small.
-        """
-        ...
-
-    def release(self) -> None:
-        """Free the memory that is kept for later."""
-        ...
-
-    def free_bytes(self) -> int:
-        """Return how much memory of the device can be allocated."""
-        ...
 
 
 def max_shared_words() -> int:
@@ -133,6 +85,45 @@ def warps_per_block(shared: int) -> int:
     return max(1, min(_WARPS_PER_BLOCK, _SHARED_BYTES // max(1, shared)))
 
 
+class _Transfers:
+    """Copies of large arrays between the host and a device, through pinned memory.
+
+    The device copies from and to pinned memory much faster than the processor copies to it: several threads do that,
+    each with a pinned piece of memory and a stream.
+    """
+
+    def __init__(self, cupy: Any) -> None:
+        self._cupy = cupy
+        self._threads = ThreadPoolExecutor(_N_COPYING, "bitatoms-copy", self._prepare)
+        self._own = threading.local()
+
+    def _prepare(self) -> None:
+        """Allocate what a thread needs."""
+        self._own.stream = self._cupy.cuda.Stream(non_blocking=True)
+        self._own.pinned = self._cupy.cuda.alloc_pinned_memory(_CHUNK_BYTES)
+        self._own.bytes = np.frombuffer(self._own.pinned, np.uint8, _CHUNK_BYTES)
+
+    def copy(self, array: NDArray[Any], address: int, to_device: bool) -> None:
+        """Copy a contiguous array of the host to this address of the device, or the reverse."""
+        runtime, flat = self._cupy.cuda.runtime, array.reshape(-1).view(np.uint8)
+        self._cupy.cuda.get_current_stream().synchronize()  # what used the memory before, or computes its contents
+
+        def copy_piece(start: int) -> None:
+            own, piece, there = self._own, flat[start : start + _CHUNK_BYTES], address + start
+            if to_device:
+                own.bytes[: len(piece)] = piece
+                target, source, kind = there, own.pinned.ptr, runtime.memcpyHostToDevice
+            else:
+                target, source, kind = own.pinned.ptr, there, runtime.memcpyDeviceToHost
+            runtime.memcpyAsync(target, source, len(piece), kind, own.stream.ptr)
+            own.stream.synchronize()
+            if not to_device:
+                piece[:] = own.bytes[: len(piece)]
+
+        for _ in self._threads.map(copy_piece, range(0, array.nbytes, _CHUNK_BYTES)):
+            pass
+
+
 class _Resident(NamedTuple):
     """A table that is kept on the device, for as long as the array that it was copied from exists."""
 
@@ -140,21 +131,21 @@ class _Resident(NamedTuple):
     array: Any
 
 
-class CudaDevice:
-    """A CUDA device, by CuPy."""
+class Device:
+    """A CUDA device: its arrays, and how kernels are run on it."""
 
-    min_rows = 1 << 13
+    min_rows = 1 << 13  # fewer rows are processed faster on the host
 
     def __init__(self, cupy: Any) -> None:
         runtime, pool = cupy.cuda.runtime, cupy.get_default_memory_pool()
         properties = runtime.getDeviceProperties(runtime.getDevice())
         self.name: str = properties["name"].decode()
-        self.xp = cupy
+        self.xp = cupy  # the module of its arrays: NumPy's interface
         self._n_processors = int(properties["multiProcessorCount"])
         self._is_limited = bool(pool.get_limit())
         self._n_bytes = pool.get_limit() or int(properties["totalGlobalMem"])
-        self.work_bytes = min(_MAX_WORK_BYTES, self._n_bytes // 16)
-        self._transfers = Transfers(cupy)
+        self.work_bytes = min(_MAX_WORK_BYTES, self._n_bytes // 16)  # for intermediate results of an operation
+        self._transfers = _Transfers(cupy)
         self._kernels: dict[tuple[Any, ...], Any] = {}
         self._resident: dict[tuple[Any, ...], _Resident] = {}
         self._lock = threading.RLock()
@@ -163,8 +154,11 @@ class CudaDevice:
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Return a context in which this thread uses the device, with a stream of its own: copies of one thread then
-        overlap with the kernels of another."""
+        """Return a context in which this thread uses the device: few threads do at a time.
+
+        A thread has a stream of its own: its copies then overlap with the kernels of another. Raises DeviceMemoryError
+        where the memory of the device is too small.
+        """
         if getattr(self._own, "depth", 0):
             yield
             return
@@ -187,8 +181,11 @@ class CudaDevice:
 
     def asarray(self, array: Any) -> Any:
         """Return an array on the device with the values of one of the host, or of the device."""
-        is_large = isinstance(array, np.ndarray) and array.nbytes >= MIN_BYTES and array.flags.c_contiguous
-        return self._transfers.to_device(array) if is_large else self.xp.asarray(array)
+        if not (isinstance(array, np.ndarray) and array.nbytes >= _MIN_BYTES and array.flags.c_contiguous):
+            return self.xp.asarray(array)
+        out = self.xp.empty(array.shape, array.dtype)
+        self._transfers.copy(array, out.data.ptr, to_device=True)
+        return out
 
     def resident(self, words: NDArray[np.uint64]) -> Any:
         """Return the words of a table on the device, to read them; those of a large table are kept there.
@@ -221,11 +218,17 @@ class CudaDevice:
 
     def to_host(self, array: Any) -> NDArray[Any]:
         """Return a copy on the host."""
-        is_large = array.nbytes >= MIN_BYTES and array.flags.c_contiguous
-        return self._transfers.to_host(array) if is_large else np.asarray(self.xp.asnumpy(array))
+        if not (array.nbytes >= _MIN_BYTES and array.flags.c_contiguous):
+            return np.asarray(self.xp.asnumpy(array))
+        out = np.empty(array.shape, array.dtype)
+        self._transfers.copy(out, array.data.ptr, to_device=False)
+        return out
 
     def launch(self, file: str, kernel: str, n_warps: int, *arguments: Any, shared: int = 0, **macros: int) -> None:
-        """Run a kernel of a source file, compiled with these macros; ``shared`` are the bytes that a warp shares."""
+        """Run a kernel of a source file, compiled with these macros; ``shared`` are the bytes that a warp shares.
+
+        Arguments are arrays of the device, None, or NumPy's scalars of the type that the kernel declares.
+        """
         if n_warps <= 0:
             return
         per_block = warps_per_block(shared)
@@ -274,7 +277,7 @@ class CudaDevice:
         return int(min(free, limit - pool.total_bytes()) + unused) if limit else int(free + unused)
 
 
-def find_device() -> CudaDevice:
+def find_device() -> Device:
     """Return the current CUDA device of CuPy; it is looked for once per process.
 
     Raises
@@ -307,7 +310,7 @@ def _broken(error: ImportError) -> NoDeviceError:
 
 
 @cache
-def _found() -> CudaDevice | NoDeviceError:
+def _found() -> Device | NoDeviceError:
     """Return the device, or the error that states why there is none."""
     try:
         cupy = import_cupy()
@@ -318,6 +321,6 @@ def _found() -> CudaDevice | NoDeviceError:
             return NoDeviceError("CuPy finds no CUDA device")
         if number := cupy.cuda.runtime.getDevice():  # of this thread; others would use the first one
             return NoDeviceError(f"device {number} of CuPy is selected; select it with CUDA_VISIBLE_DEVICES={number}")
-        return CudaDevice(cupy)
+        return Device(cupy)
     except RuntimeError as error:  # no driver, or one that is too old for CuPy
         return NoDeviceError(f"CuPy finds no CUDA device ({first_line(error)}); check the driver with nvidia-smi")

@@ -1,35 +1,38 @@
-"""Packed rows on a device: products of codes and atoms, transposes, counts of ones."""
+"""Packed rows on a device: products of codes and atoms, transposes, counts of ones.
+
+Counts and gains are matrix products, which are exact: factors are small integers, and sums are below 2**24.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..structs import RowArrays, Rule
 from .device import WARP, Device
 
-
-def multiply(device: Device, codes: Any, atoms: Any, unknown: Any, covers: bool, out: Any) -> None:
-    """out ^= the products of codes and atoms, except in unknown cells."""
-    _multiply(device, codes, atoms, unknown, covers, out, None, None)
-
-
-def cover(device: Device, rows: RowArrays, atoms: Any) -> None:
-    """Set which bits of rows are covered once and twice, from codes and atoms."""
-    _multiply(device, rows.codes, atoms, rows.unknown, True, None, rows.covered, rows.twice)
+MAX_FACTOR, MAX_SUM = 1 << 11, 1 << 24  # up to which integers are exact in float16, and in float32
+_ONE, _TWO = 0x3C00, 0x4000  # as float16
+_NO_MACROS = {"COVERS": 0, "UNKNOWN": 0}
 
 
-def _multiply(
-    device: Device, codes: Any, atoms: Any, unknown: Any, covers: bool, errors: Any, covered: Any, twice: Any
+def multiply(
+    device: Device,
+    codes: Any,
+    atoms: Any,
+    unknown: Any,
+    covers: bool,
+    out: Any = None,
+    covered: Any = None,
+    twice: Any = None,
 ) -> None:
+    """out ^= the products of codes and atoms, except in unknown cells; set which bits are covered once and twice."""
     n, n_words, n_code_words = len(codes), atoms.shape[1], codes.shape[1]
-    macros = {"COVERS": int(covers), "UNKNOWN": int(len(unknown) > 0)}
     shape = np.int64(n), np.int32(n_words), np.int32(n_code_words)
-    hidden = unknown if len(unknown) else None
-    given = *(device.xp.ascontiguousarray(array) for array in (codes, atoms)), hidden
-    device.launch("rows.cu", "multiply", -(-n * n_words // WARP), *given, *shape, errors, covered, twice, **macros)
+    given = *(device.xp.ascontiguousarray(array) for array in (codes, atoms)), or_none(unknown)
+    results, macros = (out, covered, twice), _macros(unknown, covers)
+    device.launch("rows.cu", "multiply", -(-n * n_words // WARP), *given, *shape, *results, **macros)
 
 
 def follow_flips(device: Device, rows: RowArrays, atoms: Any, flips: Any, flipping: Any, covers: bool) -> int:
@@ -39,8 +42,8 @@ def follow_flips(device: Device, rows: RowArrays, atoms: Any, flips: Any, flippi
     masks = (rows.covered, rows.twice) if covers else (None, None)
     shape = np.int64(n), np.int32(n_words), np.int32(rows.codes.shape[1])
     device.launch(
-        "rows.cu", "follow_flips", -(-n * n_words // WARP), rows.codes, atoms, flips, flipping, _or_none(rows.unknown),
-        *shape, rows.errors, *masks, rows.stale, total, **_macros(rows, covers),
+        "rows.cu", "follow_flips", -(-n * n_words // WARP), rows.codes, atoms, flips, flipping, or_none(rows.unknown),
+        *shape, rows.errors, *masks, rows.stale, total, **_macros(rows.unknown, covers),
     )  # fmt: skip
     return int(total[0])
 
@@ -51,7 +54,7 @@ def restore_rows(device: Device, rows: RowArrays, atoms: Any, indices: Any, code
     if len(rows.covered):
         unknown = rows.unknown[indices] if len(rows.unknown) else rows.unknown
         covered, twice = device.xp.empty_like(errors), device.xp.empty_like(errors)
-        _multiply(device, codes, atoms, unknown, True, None, covered, twice)
+        multiply(device, codes, atoms, unknown, True, None, covered, twice)
         rows.covered[indices], rows.twice[indices] = covered, twice
 
 
@@ -61,7 +64,7 @@ def transposed(device: Device, words: Any, n_cols: int) -> Any:
     out = device.xp.zeros((n_cols, -(-n_rows // 64)), np.uint64)
     n_warps = words.shape[1] * out.shape[1]
     given = device.xp.ascontiguousarray(words), np.int64(n_rows), np.int64(n_cols), out
-    device.launch("rows.cu", "transpose", n_warps, *given, COVERS=0, UNKNOWN=0)
+    device.launch("rows.cu", "transpose", n_warps, *given, **_NO_MACROS)
     return out
 
 
@@ -95,7 +98,7 @@ def improvable(device: Device, rows: RowArrays, rule: Rule) -> Any:
     limits = np.int64(rule.max_atoms), np.int64(rule.residual_limit)
     device.launch(
         "rows.cu", "find_improvable", n, rows.errors, rows.codes, covered, *shape, *limits, out,
-        **_macros(rows, bool(rule.covers)),
+        **_macros(rows.unknown, bool(rule.covers)),
     )  # fmt: skip
     return out
 
@@ -109,49 +112,35 @@ def packed(device: Device, bits: Any) -> Any:
     return packed_bytes.view(np.uint64).reshape(n, -1)
 
 
-def hash_rows(device: Device, words: Any, unknown: Any, n_cols: int) -> int:
-    """Return the sum of the hashes of rows, modulo 2**64."""
-    total = device.xp.zeros(1, np.uint64)
-    n, n_words = words.shape
-    shape = np.int64(n), np.int32(n_words), np.int64(n_cols)
-    macros = {"COVERS": 0, "UNKNOWN": int(len(unknown) > 0)}
-    device.launch("rows.cu", "hash_rows", -(-n // WARP), words, _or_none(unknown), *shape, total, **macros)
-    return int(total[0])
+def joint_counts(device: Device, left: Any, n_left: int, right: Any, n_right: int) -> Any:
+    """Return how many rows have both bit i of ``left`` and bit j of ``right``: int64 of shape (n_left, n_right)."""
+    total = device.xp.zeros((n_left, n_right), np.int64)
+    size = min(MAX_SUM, rows_at_a_time(device, n_left + n_right))
+    for start in range(0, len(left), size):
+        rows = slice(start, start + size)
+        factors = unpacked(device, left[rows], n_left), unpacked(device, right[rows], n_right)
+        total += device.matmul(*factors, transposed=True)[:n_left, :n_right].astype(np.int64)
+    return total
 
 
-class Members:
-    """Counts of the rows that have all features of an atom, or all but one; see the kernel ``count_members``."""
-
-    def __init__(self, device: Device, atoms: Any, weights: NDArray[np.int64]) -> None:
-        self._device, self._atoms = device, atoms
-        self._weights = device.asarray(weights.astype(np.float32))
-        self._starts = device.asarray(np.cumsum(weights) - weights)
-        self._complete, self._known = device.xp.zeros((2, len(atoms)), np.int64)
-        self._lacking = device.xp.zeros(int(weights.sum()), np.int64)
-
-    def count(self, targets: Any, shared: Any, hidden: Any) -> None:
-        """Count rows, by how many features of each atom they have, and how many of them are unknown."""
-        n, (n_atoms, n_words) = len(targets), self._atoms.shape
-        shape = np.int64(n), np.int32(n_words), np.int32(n_atoms), np.int32(shared.shape[1])
-        self._device.launch(
-            "rows.cu", "count_members", -(-n_atoms // WARP) * -(-n // 256), shared, hidden, targets, self._atoms,
-            self._weights, self._starts, *shape, self._complete, self._known, self._lacking, **_NO_MACROS,
-        )  # fmt: skip
-
-    def counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows in which each atom is complete and known, and those that lack one feature only."""
-        complete, known, lacking = (
-            self._device.to_host(array) for array in (self._complete, self._known, self._lacking)
-        )
-        return complete, known, lacking
+def unpacked(device: Device, words: Any, n_cols: int, fixed: Any = None, doubled: bool = False) -> Any:
+    """Return bits as float16, in a multiple of eight columns: 1, or 2 if ``doubled``; 1 where ``fixed`` has a one."""
+    n_rows, n_bytes = len(words), -(-n_cols // 8)
+    out = device.xp.empty((n_rows, 8 * n_bytes), np.float16)
+    shape = np.int64(n_rows), np.int32(words.shape[1]), np.int32(n_bytes), np.int32(_TWO if doubled else _ONE)
+    device.launch("rows.cu", "unpack", -(-n_rows * n_bytes // WARP), words, fixed, *shape, out, **_NO_MACROS)
+    return out
 
 
-_NO_MACROS = {"COVERS": 0, "UNKNOWN": 0}
+def rows_at_a_time(device: Device, n_cols: int) -> int:
+    """Return how many rows of numbers of 16 bits, this many in a row, are processed together."""
+    return max(64, device.work_bytes // (2 * max(1, n_cols)))
 
 
-def _macros(rows: RowArrays, covers: bool) -> dict[str, int]:
-    return {"COVERS": int(covers), "UNKNOWN": int(len(rows.unknown) > 0)}
+def _macros(unknown: Any, covers: bool) -> dict[str, int]:
+    return {"COVERS": int(covers), "UNKNOWN": int(len(unknown) > 0)}
 
 
-def _or_none(array: Any) -> Any:
+def or_none(array: Any) -> Any:
+    """Return an array, or None if it has no rows, as kernels expect it."""
     return array if len(array) else None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...html.text import printable, truncated
-from ...model.model import number_or_none
+from ...model.patterns import number_or_none
 from ...sparse_bits import packed
 from ..data import ReportData
 from ..genome import positions_of

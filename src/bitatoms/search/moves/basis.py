@@ -1,7 +1,7 @@
 """Basis moves: one atom is added to another, under XOR. The errors do not change; atoms and codes may take fewer bits.
 
 Atom k becomes d_k + d_l, and l gets the users of k too: the product of codes and atoms stays the same. Where the sums
-of many atoms are better, no such pair may save anything (`light_sums.py`).
+of many atoms are better, no such pair may save anything (`sparse_basis.py`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix
+from ...bits import BitMatrix, count_ones
 from ...engine.block import Block, Words
 from ...engine.objective import Objective
 from ...kernels.cpu import dictionary
@@ -66,7 +66,7 @@ def _pairs_of_sum(users: Words, pairs: NDArray[np.int32], k: int, other: int) ->
     """
     both = users[k] & users[other]
     words = np.flatnonzero(both)
-    all_three = np.bitwise_count(users[:, words] & both[words]).sum(axis=1, dtype=np.int64)
+    all_three = count_ones(users[:, words] & both[words])
     counts = pairs[k] + pairs[other] - 2 * all_three
     counts[k] = pairs[k, k] + pairs[other, other] - 2 * pairs[k, other]
     return counts

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,12 +131,6 @@ def _sums(ones: SparseBits, values: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.diff(np.append(0, np.cumsum(values))[ones.indptr])
 
 
-def prune(block: Block, objective: Objective, min_atoms: int = 0) -> int:
-    """Drop atoms that save nothing, and return how many."""
-    saved = savings(block, objective)
-    return drop_some(block, objective, np.flatnonzero(saved <= 0), block.n_atoms - min_atoms)
-
-
 def drop_useless(block: Block, objective: Objective, min_atoms: int = 0, first: int = 0) -> Block | None:
     """Drop atoms without which the cost is not higher, the other codes left as they are and the bias settled.
 
@@ -183,31 +177,30 @@ def are_by_chance(block: Block, objective: Objective, margins: Margins) -> bool:
     return True
 
 
-def eliminate(block: Block, objective: Objective, min_atoms: int = 0) -> int:
-    """Drop every atom without which the cost is lower, trying the one that saves least first; return how many."""
-    order = np.argsort(savings(block, objective), kind="stable")
-    return drop_some(block, objective, order, block.n_atoms - min_atoms)
-
-
-def shrink(block: Block, objective: Objective, max_atoms: int) -> int:
-    """Drop the atoms that save least, whatever it costs, until at most ``max_atoms`` are left; return how many."""
-    excess = max(0, block.n_atoms - max_atoms)
-    return drop_some(block, objective, np.argsort(savings(block, objective), kind="stable"), excess, always=True)
-
-
-def drop_some(
-    block: Block, objective: Objective, order: NDArray[np.intp], max_dropped: int, always: bool = False
+def drop(
+    block: Block,
+    objective: Objective,
+    order: NDArray[np.intp],
+    max_dropped: int,
+    criterion: Literal["lower cost", "any cost", "same codes"] = "lower cost",
 ) -> int:
-    """Try to drop these atoms one at a time, until ``max_dropped`` are dropped; ``always``: whatever it costs."""
+    """Drop atoms in this order until ``max_dropped`` are dropped, and return how many.
+
+    By default, an atom is dropped if the cost is lower once its users are coded without it; with "any cost", whatever
+    it costs. With "same codes", whatever it costs, and its users keep their other atoms.
+    """
     if len(order) == 0 or max_dropped <= 0:
         return 0
+    if criterion == "same codes":
+        block.discard(np.isin(np.arange(block.n_atoms), order[:max_dropped]))
+        return min(len(order), max_dropped)
     trials = DropTrials(block, objective)
     dropped: list[int] = []
     left, n_tried = order, 1
     while len(left) and len(dropped) < max_dropped:
         # Trials do not depend on each other until an atom is dropped: their number has no effect on the result.
         tried = left[: min(n_tried, trials.most_at_once(left))]
-        n_kept = 0 if always else trials.count_kept(tried)
+        n_kept = 0 if criterion == "any cost" else trials.count_kept(tried)
         if n_kept < len(tried):
             trials.drop(tried[n_kept])
             dropped.append(int(tried[n_kept]))
@@ -217,6 +210,14 @@ def drop_some(
         block.discard(np.isin(np.arange(block.n_atoms), dropped))
     block.mark_stale()
     return len(dropped)
+
+
+def keep_best(
+    block: Block, objective: Objective, n_atoms: int, criterion: Literal["any cost", "same codes"] = "any cost"
+) -> int:
+    """Drop the atoms that save least until at most ``n_atoms`` are left, and return how many (see `drop`)."""
+    order = np.argsort(savings(block, objective), kind="stable")
+    return drop(block, objective, order, block.n_atoms - n_atoms, criterion)
 
 
 class DropTrials:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix
-from ...engine.block import Block, BlockState, Words
+from ...bits import BitMatrix, count_ones
+from ...engine.block import Block, BlockState
 from ...engine.objective import Objective
 
 _MAX_PARTNERS = 4  # atoms with which each atom is compared
@@ -82,13 +82,8 @@ def _savings(block: Block, objective: Objective, pairs: NDArray[np.intp]) -> NDA
             after += np.where(ones, free - 2 * bad, 0)
             beyond += (ones * objective.costs.of_flips(np.arange(m), False, free, bad)).sum(axis=1)
         saved[chunk] = (now - objective.of_errors(block.n_known, after)).sum(axis=1) - beyond
-        saved[chunk] -= objective.of_uses(n, _weights(users[one] | users[other]))
+        saved[chunk] -= objective.of_uses(n, count_ones(users[one] | users[other]))
         united = BitMatrix.from_words(atoms[one] | atoms[other], m, check=False)
         saved[chunk] -= objective.of_atoms(united)
     pays = objective.of_uses(n, uses) + objective.of_atoms(block.atoms())
     return saved + pays[pairs].sum(axis=1)
-
-
-def _weights(rows: Words) -> NDArray[np.int64]:
-    """Return the number of ones in each row."""
-    return np.bitwise_count(rows).sum(axis=1, dtype=np.int64)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrik
 
-from ...bits import BitMatrix
+from ...bits import BitMatrix, count_ones
 from ...engine.block import Block, Words
 from ...engine.information_sets import identity
 from ...engine.objective import Objective
@@ -51,7 +51,7 @@ def _change_to_best(block: Block, objective: Objective, bases: list[Words | None
         if sums is not None:
             new = _times(_transposed_inverse(sums), atoms), _times(sums, users)
             bits = _bits_of_atoms(BitMatrix.from_words(new[0].copy(), m, check=False), objective)
-            bits += objective.of_uses(n, _weights(new[1])).sum()
+            bits += objective.of_uses(n, count_ones(new[1])).sum()
             if bits < least:
                 best, least = new, bits
     if best is not None:
@@ -118,7 +118,7 @@ def _lightest_sums(vectors: BitMatrix, limit: int, random: np.random.Generator, 
     work, found = np.empty((2, width), np.uint64), np.empty((_MAX_SUMS, width), np.uint64)
     no_sums, pivots = np.empty((p, 0), np.uint64), np.empty(p, np.int64)
     depth = min(p, 3 if p <= _MAX_TRIPLE_ATOMS else 2)
-    ones, n_draws = _weights(current), 0
+    ones, n_draws = count_ones(current), 0
     reachable = int(_reachable_share(p, depth, max_patience) * length)
     for highest in sorted({min(limit, reachable), limit}) if max_patience > patience else [limit]:
         is_reachable = highest <= reachable and max_patience > patience
@@ -133,10 +133,10 @@ def _lightest_sums(vectors: BitMatrix, limit: int, random: np.random.Generator, 
             if count:
                 pool = np.vstack([current, found[:count, :n_words]])
                 made_of = np.vstack([unit, found[:count, n_words:]])
-                order = np.argsort(_weights(pool), kind="stable")
+                order = np.argsort(count_ones(pool), kind="stable")
                 chosen = order[_first_independent(made_of[order], p)]
                 current, sums = pool[chosen], _times(made_of[chosen], sums)
-                ones = _weights(current)
+                ones = count_ones(current)
             if failures == patience and is_reachable:
                 draws = _enough_draws(ones / length, highest / length, depth)
                 most_failures = int(np.clip(draws, patience, max_patience))
@@ -160,11 +160,6 @@ def _enough_draws(shares: NDArray[np.floating], highest: float, depth: int) -> f
     light = shares[shares < highest]
     share, n_sought = (np.quantile(light, _QUANTILE), 1) if len(light) else (highest, len(shares))
     return -np.log(_MISSED) / max(1e-9, n_sought * bdtr(depth, len(shares), share))
-
-
-def _weights(rows: Words) -> NDArray[np.int64]:
-    """Return the number of ones in each row."""
-    return np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
 
 
 def _first_independent(rows: Words, rank: int) -> NDArray[np.int64]:

@@ -72,7 +72,7 @@ def information_set_sweep(block: Block, objective: Objective, random: np.random.
     If neither shortens the description of the sample clearly, nothing changes. Coding by cost fails where most rows
     have wrong codes: so many bits are wrong that errors cost next to nothing.
     """
-    rules = objective.rule(block), fewest_errors_rule(block, objective)
+    rules = objective.rule(block), objective.errors_only().rule(block)
     if not supports(block, rules[0]):
         return Change()
     coders = [partial(code_from_information_sets, rule=rule, random=random, n_draws=_SAMPLE_DRAWS) for rule in rules]
@@ -93,13 +93,8 @@ def gain_of_sample(block: Block, objective: Objective, code: Callable[[Block], C
 
 def fewest_errors_sweep(block: Block, objective: Objective, random: np.random.Generator) -> Change:
     """Sweep for the fewest errors with rows coded from information sets, without undoing it: for a start."""
-    rule = fewest_errors_rule(block, objective)
+    rule = objective.errors_only().rule(block)
     return code_from_information_sets(block, rule, random) + update_together(block, objective.costs)
-
-
-def fewest_errors_rule(block: Block, objective: Objective) -> Rule:
-    """Return the rule of coding for the fewest errors, within the limits of the objective."""
-    return objective.errors_only().rule(block)
 
 
 def extend(block: Block, objective: Objective) -> Change:

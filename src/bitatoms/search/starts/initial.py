@@ -127,14 +127,25 @@ def samples(data: BitMatrix, n_atoms: int, random: np.random.Generator) -> BitMa
 
 def distinct_rows(data: BitMatrix, n_atoms: int, random: np.random.Generator) -> NDArray[np.intp]:
     """Return the indices of random rows, distinct and not all zeros; fewer if there are not enough."""
-    chosen: dict[bytes, int] = {bytes(data.words.shape[1] * 8): -1}
+    chosen = np.empty(0, np.intp)
     n_tries = min(data.n_rows, 2 * n_atoms)
-    while len(chosen) <= n_atoms and n_tries:  # few rows are enough, unless many are equal or zero
-        for j in random.choice(data.n_rows, n_tries, replace=False):
-            if len(chosen) <= n_atoms:
-                chosen.setdefault(data.words[j].tobytes(), int(j))
+    while len(chosen) < n_atoms and n_tries:  # few rows are enough, unless many are equal or zero
+        drawn = random.choice(data.n_rows, n_tries, replace=False)
+        chosen = first_distinct(data, np.append(chosen, drawn), n_atoms)
         n_tries = 0 if n_tries == data.n_rows else min(data.n_rows, 8 * n_tries)
-    return np.array([j for j in chosen.values() if j >= 0], np.intp)
+    return chosen
+
+
+def first_distinct(data: BitMatrix, rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Return the first of these rows that are distinct and not all zeros, at most this many."""
+    distinct: dict[bytes, int] = {}
+    zeros = bytes(8 * data.words.shape[1])
+    for j in rows:
+        if len(distinct) == most:
+            break
+        if (row := data.words[j].tobytes()) != zeros:
+            distinct.setdefault(row, int(j))
+    return np.array([*distinct.values()], np.intp)
 
 
 def spread(

@@ -2,7 +2,7 @@
 
 Without noise, the rows of a table with k atoms span a space of dimension k, and elimination finds a basis of it. With
 noise, the basis comes from rows that parity checks free of noise (`parity_checks.py`), and is completed by peeling
-(`peeling.py`). Any basis will do: others have the same products, and the moves of a search find the best one
+(below). Any basis will do: others have the same products, and the moves of a search find the best one
 (`search/moves/sparse_basis.py`).
 
 The same is done with columns in place of rows, which is better where rows are many and atoms have few ones. A basis of
@@ -34,7 +34,7 @@ from ...engine.block import Block, Words
 from ...engine.information_sets import MAX_ATOMS, N_DRAWS, code_from_information_sets, draw_columns
 from ...engine.objective import Objective
 from ...engine.update import update_together
-from ...kernels.cpu import gf2, row_sums
+from ...kernels.cpu import gf2
 from ...parallel import Workers
 from ..context import SearchContext
 from ..moves.sparse_basis import lighten
@@ -193,7 +193,7 @@ def _near_limit(rows: Words, n_cols: int, max_false: float) -> int:
     By chance, distances are normally distributed, with the median and the upper quantile that are found.
     """
     counts = np.empty(n_cols + 1, np.int64)
-    row_sums.count_distances(rows, counts)
+    gf2.count_distances(rows, counts)
     below = np.cumsum(counts)
     median, upper = np.searchsorted(below, [below[-1] / 2, below[-1] * ndtr(1)])
     by_independent_bits = np.sqrt(median * (1 - median / max(1, n_cols)))
@@ -210,7 +210,7 @@ def _group_majorities(rows: Words, n_cols: int, limit: int, n_groups: int) -> Wo
     A group is a row and the rows near it that are in no larger group. Groups near zero are passed over.
     """
     near = np.empty((len(rows), len(rows)), np.uint8)
-    row_sums.mark_near(rows, limit, near)
+    gf2.mark_near(rows, limit, near)
     is_free = np.ones(len(rows), bool)
     vectors: list[Words] = []
     largest = 0

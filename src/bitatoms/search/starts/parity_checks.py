@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix
+from ...bits import BitMatrix, count_ones
 from ...engine.block import Words
-from ...kernels.cpu import packing, row_sums
+from ...kernels.cpu import gf2, packing
 from ...parallel import Workers
 from ..plan import CheckBudget
 
@@ -65,7 +65,7 @@ def find_checks(data: BitMatrix, random: np.random.Generator, workers: Workers, 
             _fill_buckets(words, columns, workers, (ends, first, second))
             start = int(random.integers(1 << n_bits))
             limits = limit, n_compared, budget.max_per_bucket
-            count = row_sums.list_light_fours(words, ends, first, second, *limits, start, found)
+            count = gf2.list_light_fours(words, ends, first, second, *limits, start, found)
             new = np.sort(found[_chosen(count, most, random)].astype(np.int32), axis=1)
             rows, first_of_check = np.unique(np.vstack([rows, new]), axis=0, return_index=True)
             table_of = np.append(table_of, np.full(len(new), table - 1))[first_of_check]
@@ -83,11 +83,11 @@ def _fill_buckets(
     n, n_bits = len(words), len(columns)
     group_bits = min(n_bits, _GROUP_BITS)
     hashes, grouped, group_ends = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(1 << group_bits, np.int64)
-    row_sums.hash_rows_by_columns(words, columns, hashes)
-    row_sums.group_rows(hashes, n_bits - group_bits, group_ends, grouped)
+    gf2.hash_rows_by_columns(words, columns, hashes)
+    gf2.group_rows(hashes, n_bits - group_bits, group_ends, grouped)
 
     def fill(start: int, stop: int) -> None:
-        row_sums.bucket_pairs(hashes, n_bits - group_bits, group_ends, grouped, start, stop, *buckets)
+        gf2.bucket_pairs(hashes, n_bits - group_bits, group_ends, grouped, start, stop, *buckets)
 
     workers.map_rows(fill, len(group_ends), _PAIR_COST * len(buckets[1]) / len(group_ends), 1)
 
@@ -100,7 +100,7 @@ def _chosen(n: int, most: int, random: np.random.Generator) -> NDArray[np.intp]:
 def _light_limit(data: BitMatrix, ignored: NDArray[np.int64], random: np.random.Generator, budget: CheckBudget) -> int:
     """Return the number of ones that few sums of four rows have, without those in the columns that are ignored."""
     sums = sums_of_four(data, random.integers(data.n_rows, size=(budget.n_controls, 4)))
-    ones = _count_ones(sums & ~_marked(ignored[np.newaxis], data.words.shape[1]))
+    ones = count_ones(sums & ~_marked(ignored[np.newaxis], data.words.shape[1]))
     return int(np.median(ones) - budget.deviations * ones.std())
 
 
@@ -119,11 +119,11 @@ def remove_noise(
     best_mean = np.float32(0)  # as by chance
     for _ in range(budget.rounds):
         sums = sums_of_four(data, checks.rows)
-        mean = np.float32((n_checks * m - 2 * int(_count_ones(sums).sum())) / (n_checks * m))
+        mean = np.float32((n_checks * m - 2 * int(count_ones(sums).sum())) / (n_checks * m))
         if mean < best_mean + budget.least_rise:
             break
         best_mean = mean
-        sum_of_check = m - n_hashed - 2 * _count_ones(sums & ~ignored)
+        sum_of_check = m - n_hashed - 2 * count_ones(sums & ~ignored)
         mean_of_check = np.clip(sum_of_check.astype(np.float32) / max(1, m - n_hashed), 0.0, 1.0)
         noise = np.clip((1 - np.median(mean_of_check) ** (1 / 4)) / 2, *_PRIOR_NOISE)
         votes = _Votes(checks.rows, sums, ignored, _log_odds((1 - mean_of_check ** (3 / 4)) / 2))
@@ -152,8 +152,8 @@ def _voted(
     counted, after = np.empty((n, 64 * n_words), np.float32), np.empty((n, n_words), np.uint64)
 
     def vote(start: int, stop: int) -> None:
-        row_sums.vote_on_bits(*votes, start, stop, np.empty(64, np.float32), counted)
-        row_sums.take_votes(data.words, counted, original.words, weight_of_original, start, stop, after)
+        gf2.vote_on_bits(*votes, start, stop, np.empty(64, np.float32), counted)
+        gf2.take_votes(data.words, counted, original.words, weight_of_original, start, stop, after)
 
     workers.map_rows(vote, n_words, _VOTE_COST * len(votes.fours), 1)
     return BitMatrix.from_words(after, data.n_cols, check=False)
@@ -162,7 +162,7 @@ def _voted(
 def sums_of_four(data: BitMatrix, fours: NDArray[np.int64]) -> Words:
     """Return the sum of the rows of each set of four."""
     sums = np.empty((len(fours), data.words.shape[1]), np.uint64)
-    row_sums.add_fours(data.words, fours, sums)
+    gf2.add_fours(data.words, fours, sums)
     return sums
 
 
@@ -171,11 +171,6 @@ def _marked(columns: NDArray[np.int64], n_words: int) -> Words:
     (n, n_ones), marked = columns.shape, np.zeros((len(columns), n_words), np.uint64)
     packing.flip_sparse(n_ones * np.arange(n + 1), columns.ravel(), marked)
     return marked
-
-
-def _count_ones(words: Words) -> NDArray[np.int64]:
-    """Return the number of ones in each row."""
-    return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
 
 
 def _log_odds(errors: NDArray[np.floating] | np.floating) -> NDArray[np.float32]:

@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix
+from ...bits import BitMatrix, count_ones
 from ..context import SearchContext
-from .initial import greedy, samples, spread
+from .initial import first_distinct, greedy, samples, spread
 from .nmf import nmf_starts
 
 
@@ -72,12 +72,8 @@ def atoms_without_errors(data: BitMatrix, n_atoms: int, max_uses: int) -> BitMat
 
 def _distinct_rows(bits: BitMatrix, most: int) -> BitMatrix | None:
     """Return the distinct rows that are not all zeros, or None if they are more than ``most``."""
-    distinct: dict[bytes, int] = {}
-    for j in np.flatnonzero(bits.words.any(axis=1)):
-        distinct.setdefault(bits.words[j].tobytes(), int(j))
-        if len(distinct) > most:
-            return None
-    return bits[np.array(list(distinct.values()), np.intp)]
+    rows = first_distinct(bits, np.flatnonzero(bits.words.any(axis=1)), most + 1)
+    return None if len(rows) > most else bits[rows]
 
 
 def _concept_atoms(data: BitMatrix, n_atoms: int) -> BitMatrix:
@@ -137,18 +133,18 @@ def _count_covered(data: BitMatrix, uncovered: NDArray[np.uint64], atom: NDArray
     """
     having = data.T.words  # rows that have a column: those of the concept grown by it
     wanting = BitMatrix(uncovered, data.n_cols).T.words
-    covers = _row_counts(wanting)
+    covers = count_ones(wanting)
     # Add the uncovered ones in the columns of the atom, bit plane by bit plane of their number per row.
-    lacks = np.bitwise_count(uncovered & atom).sum(axis=1, dtype=np.int64)
+    lacks = count_ones(uncovered & atom)
     for power in range(int(lacks.max()).bit_length()):
         plane = BitMatrix.from_dense((lacks >> power & 1)[:, np.newaxis]).T.words
-        covers += _row_counts(having & plane) << power
+        covers += count_ones(having & plane) << power
     grown = BitMatrix(atom[np.newaxis], data.n_cols).to_dense(bool)[0]
     covers[grown] = 0
     # Add the further columns that all rows of the grown concept have.
     for column, other in _implied(having, np.flatnonzero(~grown & having.any(axis=1))):
         for chunk in np.array_split(np.arange(len(column)), 1 + column.size * having.shape[1] // _CHUNK_PAIRS):
-            np.add.at(covers, column[chunk], _row_counts(having[column[chunk]] & wanting[other[chunk]]))
+            np.add.at(covers, column[chunk], count_ones(having[column[chunk]] & wanting[other[chunk]]))
     return covers
 
 
@@ -164,8 +160,3 @@ def _implied(having: NDArray[np.uint64], columns: NDArray[np.intp]) -> Iterator[
             implied = word[column] & ~word[other] == 0
             column, other = column[implied], other[implied]
         yield column, other
-
-
-def _row_counts(words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the number of ones of each row of words."""
-    return np.bitwise_count(words).sum(axis=1, dtype=np.int64)

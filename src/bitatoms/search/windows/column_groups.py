@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix
+from ...bits import BitMatrix, count_ones
 from ...engine.codelength import string_bits
 from ...engine.margins import surprise
 from ...sparse_bits import SparseBits
@@ -83,12 +83,12 @@ def _runs(n_cols: int, width: int) -> list[Columns]:
 def _nearest_columns(sample: BitMatrix, probes: Columns, others: Columns) -> NDArray[np.intp]:
     """Return the other columns with which each probe is correlated most."""
     columns = sample.T.words
-    ones = np.bitwise_count(columns).sum(axis=1, dtype=np.int64)
+    ones = count_ones(columns)
     n = sample.n_rows
     deviations = np.sqrt(ones * (n - ones))
     nearest = np.empty((len(probes), min(_NEAREST, len(others) - 1)), np.intp)
     for i, probe in enumerate(probes):
-        both = np.bitwise_count(columns[others] & columns[probe]).sum(axis=1, dtype=np.int64)
+        both = count_ones(columns[others] & columns[probe])
         correlations = np.abs(n * both - ones[others] * ones[probe]) / (deviations[others] * deviations[probe])
         correlations[others == probe] = -1.0
         nearest[i] = others[np.argsort(-correlations, kind="stable")[: nearest.shape[1]]]
@@ -151,11 +151,11 @@ _MIN_TOGETHER = 2  # rows
 
 
 class Pairs(NamedTuple):
-    """Pairs of columns that occur together."""
+    """Pairs of columns that occur together, or of atoms that the same rows use."""
 
     one: NDArray[np.intp]
     other: NDArray[np.intp]
-    surprise: NDArray[np.float64]  # in bits
+    strength: NDArray[np.float64]
 
 
 def can_count_pairs(row_weights: NDArray[np.int64]) -> bool:
@@ -170,27 +170,18 @@ def related_columns(
 
     ``check`` is called from time to time, and may raise.
     """
-    pairs = surprising_pairs(data, check)
-    return groups_of_pairs(
-        pairs.one, pairs.other, pairs.surprise, data.n_cols, lambda columns: len(columns) <= max_size
-    )
+    return groups_of_pairs(surprising_pairs(data, check), data.n_cols, lambda columns: len(columns) <= max_size)
 
 
-def groups_of_pairs(
-    one: NDArray[np.intp],
-    other: NDArray[np.intp],
-    strength: NDArray[np.float64],
-    n_items: int,
-    may_join: Callable[[list[int]], bool],
-) -> list[NDArray[np.intp]]:
+def groups_of_pairs(pairs: Pairs, n_items: int, may_join: Callable[[list[int]], bool]) -> list[NDArray[np.intp]]:
     """Return groups of two or more items, joined by their strongest pairs as far as that is allowed.
 
     Each is in increasing order, and so are their first items.
     """
     group_of = np.arange(n_items)
     members: dict[int, list[int]] = {}
-    for i in np.argsort(-strength, kind="stable").tolist():
-        left, right = int(group_of[one[i]]), int(group_of[other[i]])
+    for i in np.argsort(-pairs.strength, kind="stable").tolist():
+        left, right = int(group_of[pairs.one[i]]), int(group_of[pairs.other[i]])
         if left == right:
             continue
         items = members.get(left, [left]) + members.get(right, [right])
@@ -202,10 +193,10 @@ def groups_of_pairs(
 
 
 def surprising_pairs(data: SparseBits, check: Callable[[], object] = lambda: None) -> Pairs:
-    """Return the pairs of columns whose surprise exceeds the bits of an atom of two columns."""
+    """Return the pairs of columns whose surprise, in bits, exceeds the bits of an atom of two columns."""
     n, m = data.shape
     ones = data.column_weights()
-    rows, columns = data.to_sparse(), data.by_column.to_sparse()
+    rows, columns = data.to_sparse(), data.T.to_sparse()
     found: list[Pairs] = []
     # The pairs of a column are at most the ones of its rows.
     work = np.cumsum(np.bincount(data.indices, np.repeat(data.row_weights(), data.row_weights()), minlength=m))
@@ -226,3 +217,27 @@ def surprising_pairs(data: SparseBits, check: Callable[[], object] = lambda: Non
     if not found:
         return Pairs(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
     return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+_MIN_SIMILARITY = 0.5  # Jaccard index of the users of two atoms, above which their windows are joined
+_CHUNK_ATOMS = 256  # compared with all others at a time
+
+
+def related_windows(
+    codes: BitMatrix, window_of: NDArray[np.intp], may_join: Callable[[list[int]], bool], check: Callable[[], object]
+) -> list[NDArray[np.intp]]:
+    """Return groups of windows with atoms of which most users are the same; ``window_of`` is that of each atom."""
+    if not codes.n_cols or not can_count_pairs(codes.row_weights()):
+        return []
+    users, uses, found = codes.T.to_sparse().astype(np.int32), codes.column_weights(), []
+    for start in range(0, codes.n_cols, _CHUNK_ATOMS):
+        check()
+        both = (users[start : start + _CHUNK_ATOMS] @ users.T).tocoo()
+        one, other = both.coords[0] + start, both.coords[1]
+        similarity = both.data / (uses[one] + uses[other] - both.data)
+        kept = (one < other) & (similarity > _MIN_SIMILARITY)
+        found.append((window_of[one[kept]], window_of[other[kept]], similarity[kept]))
+    one, other, similarity = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    strongest, n_windows = np.lexsort((-similarity, other, one)), int(window_of[-1]) + 1  # of the pairs of two windows
+    strongest = strongest[np.unique(one[strongest] * n_windows + other[strongest], return_index=True)[1]]
+    return groups_of_pairs(Pairs(one[strongest], other[strongest], similarity[strongest]), n_windows, may_join)

@@ -2,8 +2,8 @@
 
 An atom that a whole row suggests has thousands of columns to fit, and where only some of them belong together, no row
 fits the others. In a window of related columns (`column_groups.py`), an atom is as easy to find as in a narrow table.
- The codelength is a sum over columns and atoms, so that the codelengths of windows add up to that of the table,
-if atoms cost what they cost in the table (``Objective.n_features``). Windows that are joined start from the atoms
+The codelength is a sum over columns and atoms, so that the codelengths of windows add up to that of the table, if
+atoms cost what they cost in the table (``Objective.n_features``). Windows that are joined start from the atoms
 and codes of all of them, and the ordinary moves go on from there: atoms that the same rows use become one. A window
 keeps the best state it has had, so that no join makes the description longer.
 
@@ -15,9 +15,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import replace
-from itertools import islice
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,30 +24,26 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix, stack_rows
 from ...engine.block import Block, Change, CountedRows
 from ...engine.codelength import Codelength, string_bits
-from ...engine.complete import hash_rows
 from ...engine.margins import Margins
 from ...engine.objective import Objective
+from ...model.join_columns import Part, join_columns
 from ...model.result import THOROUGH_WINDOW, Factorization
-from ...model.side_by_side import Part, side_by_side
 from ...parallel import OutOfTime, Workers
 from ...sparse_bits import Bits, SparseBits
 from ..context import HoldOut, SearchContext
-from ..finish import best_result, finish, stopped_result
-from ..journal import StepRecord, snapshot_of
+from ..finish import best_result, finish, result_of_state, stopped_result
 from ..mdl_search import go_on, search_mdl
-from ..monitor import CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, CostedState, SearchMonitor, SearchResult, Snapshot
+from ..monitor import CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, SearchMonitor, SearchResult
 from ..params import SearchParams
-from .column_groups import can_count_pairs, column_groups, groups_of_pairs, related_columns, runs_of_regions
-from .journal import WindowJournal
-from .window import Window, divided, joined
+from ..states import SavedStates, State
+from .column_groups import can_count_pairs, column_groups, related_columns, related_windows, runs_of_regions
+from .window import Window, joined, without
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _SEARCH_SHARE, _JOIN_SHARE = 0.7, 0.9  # of the time, at which windows are all searched, and all joined
 _LEAST_SECONDS = 0.5  # for a window
-_MIN_SIMILARITY = 0.5  # Jaccard index of the users of two atoms, above which their windows are joined
-_CHUNK_ATOMS = 256  # compared with all others at a time
 _MIN_ONES = 2  # of a row in a window of a sparse table: an atom of two columns makes other rows worse
 
 
@@ -71,65 +66,24 @@ def is_wide_and_sparse(data: Bits, params: SearchParams) -> bool:
     return is_sparse and can_count_pairs(data.row_weights())
 
 
-class Share(NamedTuple):
-    """What a task gets of the time, and the threads that it shares with others."""
-
-    deadline: float
-    workers: Workers
-
-
-class SimilarAtoms(NamedTuple):
-    """Pairs of atoms that many of the same rows use."""
-
-    one: NDArray[np.intp]
-    other: NDArray[np.intp]
-    similarity: NDArray[np.float64]  # Jaccard index of their users
-
-
-class _Stopped(Exception):
-    """A callback or the deadline ends the search."""
-
-
+@dataclass(eq=False)
 class WindowSearch:
-    """A search of a wide table: run it, or ask for the best state that it has found so far.
+    """A search of a wide table: run it, or ask for the best state that it has found so far."""
 
-    Parameters
-    ----------
-    table : BitMatrix or SparseBits
-    params : SearchParams
-    objective : Objective
-    monitor : SearchMonitor
-        Gets the sums over all windows.
-    workers : Workers
-    random : numpy.random.Generator
-    holdout : HoldOut, optional
-        Compares states where the table is a sample of the rows.
-    margins : Margins, optional
-        Atoms that these explain are dropped in the end.
-    journal : WindowJournal, optional
-        Keeps what finished tasks found.
-    """
+    table: Bits
+    params: SearchParams
+    objective: Objective
+    monitor: SearchMonitor  # gets the sums over all windows
+    workers: Workers
+    random: np.random.Generator
+    holdout: HoldOut | None = None  # compares states where the table is a sample of the rows
+    margins: Margins | None = None  # atoms that these explain are dropped in the end
 
-    def __init__(
-        self,
-        table: Bits,
-        params: SearchParams,
-        objective: Objective,
-        monitor: SearchMonitor,
-        workers: Workers,
-        random: np.random.Generator,
-        holdout: HoldOut | None = None,
-        margins: Margins | None = None,
-        journal: WindowJournal | None = None,
-    ) -> None:
-        self.table, self.params, self.monitor, self.random = table, params, monitor, random
-        self.holdout, self.margins, self.journal = holdout, margins, journal or WindowJournal()
-        self.objective = replace(objective, code=replace(objective.code, n_features=table.n_cols))  # of all columns
-        self.workers = workers
+    def __post_init__(self) -> None:
+        self.objective = replace(
+            self.objective, code=replace(self.objective.code, n_features=self.table.n_cols)
+        )  # of all columns
         self.windows: list[Window] = []
-        self._ones = self._bits = np.zeros(0, np.int64)  # of each column, and what it takes without a model
-        self._costs: NDArray[np.int64] | NDArray[np.floating] = self._bits  # the same, by which states are compared
-        self._groups: tuple[Window, ...] = ()  # the windows at first
         self._joins_all = True  # whether columns and windows without atoms are joined, too
         self._sums = np.zeros(5, np.int64)  # over all windows: atoms, wrong bits, and the parts of the codelength
 
@@ -140,19 +94,20 @@ class WindowSearch:
         """
         self.workers = replace(self.workers, deadline=end)
         try:
-            self._divide()
+            is_finished = self._divide_or_resume()
             self._record("no model", 0)
             self._search()
-            while self._join():
+            while not is_finished and self._join():
                 pass
-            self._take_earlier(must_stop=self._ended() not in (CONVERGED, MAX_ITER))
-            parts = [*self._map(self._result_of, self._described(), lambda window: window.random is not None, 1.0)]
+            windows = self._described()
+            searched = [window for window in windows if window.random is not None]
+            found = iter([*self._map(self._result_of, searched, 1.0)])
+            parts = [self._part_without_atoms(each) if each.random is None else next(found) for each in windows]
             ended = self._ended()
+            self._save(ended if ended in (CONVERGED, MAX_ITER) else None, now=True)
             return ended, self._assembled(parts, ended)
-        except _Stopped:
-            ended = self._ended()
         except OutOfTime:
-            ended = MAX_TIME
+            ended = self.monitor.stop_reason or MAX_TIME
         except MemoryError:
             ended = MAX_MEMORY
             if not self.windows:
@@ -163,10 +118,8 @@ class WindowSearch:
         """Return the best state so far of a search that was cut off, or None; other threads may be given for this."""
         self.workers = replace(workers or self.workers, deadline=float("inf"))
         if not self.windows:
-            if not self.journal.has_stopped:
-                return None
-            self._divide()
-        self._take_earlier(must_stop=True)
+            return None
+        self._save(None, now=True)
         windows = self._described()
         try:
             parts = [*self.workers.map_tasks(lambda _, window: self._stopped_part(window, ended), windows)]
@@ -181,12 +134,39 @@ class WindowSearch:
 
     # Steps.
 
-    def _divide(self) -> None:
+    def _divide_or_resume(self) -> bool:
+        """Divide the columns into windows, some of which were searched if the search is resumed; return if all were."""
+        saver = self.monitor.saver
+        resumed = saver is not None and saver.load(lambda saved: True) is not None
+        # Windows that were saved consist of these groups: they are found, however long it takes.
+        self._divide(Workers() if resumed else self.workers)
+        return saver is not None and bool(saver.load(self._restore))
+
+    def _restore(self, saved: SavedStates) -> bool:
+        """Put windows that were saved in the place of their columns; return whether the search was finished."""
+        for columns, state in zip(saved.columns, saved.states, strict=True):
+            parts = [window for window in self.windows if np.isin(window.columns, columns).all()]
+            own = replace(joined(parts), best=state) if parts else None
+            if own is None or not np.array_equal(own.columns, columns) or state.atoms.n_cols != len(columns):
+                raise ValueError("its windows do not have the columns of the table")
+            if state.atoms.n_rows and state.codes.n_rows != self._context_of(own)[0].data.n_rows:
+                raise ValueError("its windows do not have the rows of the table")
+            place = next(n for n, window in enumerate(self.windows) if window is parts[0])
+            others = [window for window in self.windows if not any(window is part for part in parts)]
+            self._add([*others[:place], own, *others[place:]], 0, len(self.windows))
+        return saved.ended is not None
+
+    def _save(self, ended: str | None = None, now: bool = False) -> None:
+        """Save the windows that were searched, with the reason that the search ended."""
+        if self.monitor.saver is not None:
+            windows = [window for window in self.windows if window.is_searched]
+            saved = SavedStates([each.best for each in windows], ended, [each.columns for each in windows])
+            self.monitor.saver.save(lambda: saved, now)
+
+    def _divide(self, workers: Workers) -> None:
         """Divide the columns into windows, of which nothing is known yet."""
         table, tuning = self.table, self.params.plan.windows
         if isinstance(table, SparseBits):
-            # Windows that were kept have these groups: they are found, however long it takes.
-            workers = Workers() if self.journal.has_stopped else self.workers
             try:
                 groups = related_columns(table, tuning.max_related, workers.check_deadline)
             except OutOfTime:  # nothing is known to be related, and no window is searched
@@ -197,9 +177,9 @@ class WindowSearch:
             groups = column_groups(table, tuning.width, self.random)
             is_ordered = all(np.ptp(columns) < len(columns) for columns in groups)
             self._joins_all = is_ordered or table.n_rows * table.n_cols <= tuning.max_cells
-        self._ones = table.column_weights()
-        self._known = table.n_known
-        self._bits = string_bits(self._known, self._ones)
+        self._ones, self._known = table.column_weights(), table.n_known
+        self._bits = string_bits(self._known, self._ones)  # that each column takes without a model
+        # The same, by which states are compared.
         self._costs = self._bits if self.holdout is None else self.holdout.costs_of_nothing()
         unrelated = np.ones(table.n_cols, bool)
         randoms: list[np.random.Generator | None] = [*self.random.spawn(len(groups))]
@@ -207,27 +187,26 @@ class WindowSearch:
             unrelated[columns] = False
         if unrelated.any():
             groups, randoms = [*groups, np.flatnonzero(unrelated)], [*randoms, None]
-        for number, (columns, random) in enumerate(zip(groups, randoms, strict=True)):
-            self._add([replace(self._without_model(columns), random=random, groups=(number,))])
-        self._groups = tuple(self.windows)
+        for columns, random in zip(groups, randoms, strict=True):
+            self._add([replace(self._without_model(columns), random=random)])
 
     def _without_model(self, columns: NDArray[np.intp]) -> Window:
         """Return a window of columns of which nothing is known."""
-        table, m = self.table, len(columns)
-        empty = BitMatrix.zeros(0, m), BitMatrix.zeros(table.n_rows, 0), BitMatrix.zeros(1, m)
+        m = len(columns)
+        empty = BitMatrix.zeros(0, m), BitMatrix.zeros(self.table.n_rows, 0), BitMatrix.zeros(1, m)
         length = Codelength(int(self._bits[columns].sum()), 0, 0)
-        best = Snapshot(*empty, length, self._ones[columns], self._known[columns])
-        return Window(columns, best, int(self._costs[columns].sum()), None)
+        cost = int(self._costs[columns].sum())
+        return Window(columns, State(cost, *empty, self._ones[columns], length), None)
 
     def _search(self) -> None:
         """Search each window."""
         move = THOROUGH_WINDOW if self.params.search == "thorough" else "window"
-        searched = self._map(self._searched, self.windows, lambda window: window.random is not None, _SEARCH_SHARE)
-        with closing(searched):
-            for number, window in enumerate(searched):
-                self._add([window], number)
-                if window.random is not None:
-                    self._record(move, window.iterations)
+        places = [n for n, each in enumerate(self.windows) if each.random is not None and not each.is_searched]
+        with closing(self._map(self._searched, [self.windows[place] for place in places], _SEARCH_SHARE)) as found:
+            for place, window in zip(places, found, strict=True):
+                self._add([replace(window, is_searched=True)], place)
+                self._save()
+                self._record(move, window.iterations)
 
     def _join(self) -> bool:
         """Join windows; return whether there were any to join."""
@@ -235,15 +214,15 @@ class WindowSearch:
         if not clusters:
             return False
         members = {number for cluster in clusters for number in cluster}
-        clusters = sorted(clusters + [[number] for number in range(len(self.windows)) if number not in members])
-        tasks = [[self.windows[number] for number in cluster] for cluster in clusters]
+        singles = [[number] for number in range(len(self.windows)) if number not in members]
+        tasks = [[self.windows[number] for number in cluster] for cluster in sorted(clusters + singles)]
         self.windows = [window for task in tasks for window in task]
-        found = self._map(self._joined, tasks, lambda task: len(task) > 1, _JOIN_SHARE)
-        with closing(found):
-            for number, window in enumerate(found):
-                if len(tasks[number]) > 1:
-                    self._add([window], number, number + len(tasks[number]))
-                    self._record("join", window.iterations)
+        places = [place for place, task in enumerate(tasks) if len(task) > 1]  # after those before them are joined
+        with closing(self._map(self._joined, [tasks[place] for place in places], _JOIN_SHARE)) as found:
+            for place, window in zip(places, found, strict=True):
+                self._add([window], place, place + len(tasks[place]))
+                self._save()
+                self._record("join", window.iterations)
         return True
 
     def _neighbours(self) -> list[list[int]]:
@@ -262,29 +241,9 @@ class WindowSearch:
         if self._joins_all:
             return []
         codes = stack_rows([window.best.codes.T for window in self.windows], self.table.n_rows).T
-        if not codes.n_cols or not can_count_pairs(codes.row_weights()):
-            return []
         window_of = np.repeat(np.arange(len(self.windows)), [window.best.atoms.n_rows for window in self.windows])
-        pairs = self._similar_atoms(codes)
-        one, other = window_of[pairs.one], window_of[pairs.other]
-        strongest = np.lexsort((-pairs.similarity, other, one))  # of the pairs of atoms of two windows
-        strongest = strongest[np.unique(one[strongest] * len(self.windows) + other[strongest], return_index=True)[1]]
-        groups = groups_of_pairs(
-            one[strongest], other[strongest], pairs.similarity[strongest], len(self.windows), self._may_join
-        )
+        groups = related_windows(codes, window_of, self._may_join, self.workers.check_deadline)
         return [group.tolist() for group in groups]
-
-    def _similar_atoms(self, codes: BitMatrix) -> SimilarAtoms:
-        """Return the pairs of atoms of which most users are the same."""
-        users, uses, found = codes.T.to_sparse().astype(np.int32), codes.column_weights(), []
-        for start in range(0, codes.n_cols, _CHUNK_ATOMS):
-            self.workers.check_deadline()
-            both = (users[start : start + _CHUNK_ATOMS] @ users.T).tocoo()
-            one, other = both.coords[0] + start, both.coords[1]
-            similarity = both.data / (uses[one] + uses[other] - both.data)
-            kept = (one < other) & (similarity > _MIN_SIMILARITY)
-            found.append((one[kept], other[kept], similarity[kept]))
-        return SimilarAtoms(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
     def _may_join(self, numbers: Sequence[int]) -> bool:
         """Return whether windows have the same rows, and few enough atoms and columns to be joined."""
@@ -299,50 +258,27 @@ class WindowSearch:
         """Return the windows, or where not all columns are joined, windows with those that have atoms, and the rest."""
         if self._joins_all:
             return self.windows
-        return [part for window in self.windows for part in divided(window, self._without_model) if len(part.columns)]
+        return [part for window in self.windows for part in self._divided(window) if len(part.columns)]
 
-    def _take_earlier(self, must_stop: bool) -> None:
-        """Take the windows of an earlier search that had to stop, if they are better; keep these, if this one must."""
-        earlier = self.journal.load_stopped(self._restored)
-        if earlier is not None and sum(window.cost for window in earlier) < self.best_cost:
-            self._add(earlier, 0, len(self.windows))
-        elif must_stop:
-            self.journal.save_stopped(self.windows)
-
-    def _restored(self, record: StepRecord) -> list[Window]:
-        """Return the windows of a record: for each, whether it has a state, how many groups of columns, and which."""
-        numbers, states = iter(record.numbers), iter(record.states)
-        members = [(has_state, [*islice(numbers, next(numbers, 0))]) for has_state in numbers]
-        if sorted(group for _, groups in members for group in groups) != [*range(len(self._groups))]:
-            raise ValueError("its windows do not have the columns of the table")
-        if sum(has_state for has_state, _ in members) != len(record.states):
-            raise ValueError("it has more or fewer states than windows")
-        return [self._restored_window(next(states) if has_state else None, groups) for has_state, groups in members]
-
-    def _restored_window(self, state: CostedState | None, groups: list[int]) -> Window:
-        """Return a window of groups of columns, with a state that was kept."""
-        window = replace(joined([self._groups[group] for group in groups]), ended=MAX_TIME)
-        if state is None:
-            return window
-        context, _ = self._context_of(window)
-        return replace(window, best=snapshot_of(context, state), cost=state.cost)
+    def _divided(self, window: Window) -> tuple[Window, Window]:
+        """Return a window with the columns that the state of another one describes, and one with the others."""
+        rest = self._without_model(window.columns[~window.described])
+        return without(window, rest), rest
 
     # Tasks: each has a window of its own.
 
-    def _searched(self, window: Window, share: Share) -> Window:
+    def _searched(self, window: Window, deadline: float, workers: Workers) -> Window:
         """Search a window.
 
         Atoms are described by strings at first, even where stretches cost less: of atoms that cost less, more are found
         in windows, and fewer of them become one when windows are joined. Where no atom is worth a string, some may be
         worth a stretch.
         """
-        if window.random is None:
-            return window
-        found = self._kept("window", window, share, self._search_columns, by_stretches=False)
+        found = self._improved(window, self._search_columns, deadline, workers, by_stretches=False)
         if not self.objective.code.by_stretches:
             return found
         if not found.best.atoms.n_rows:
-            return self._kept("stretches", found, share, self._search_columns)
+            return self._improved(found, self._search_columns, deadline, workers)
         stretched = self._by_stretches(found)
         is_better = stretched.cost < window.cost
         return stretched if is_better else replace(window, ended=found.ended, iterations=found.iterations)
@@ -350,43 +286,51 @@ class WindowSearch:
     def _by_stretches(self, window: Window) -> Window:
         """Return a window with what its state costs if atoms are described by stretches."""
         context, _ = self._context_of(window)
-        best = snapshot_of(context, CostedState(0, window.best.atoms, window.best.codes, window.best.bias))
-        cost = context.monitor.cost(_block_of(window, context), best.codelength)
+        block = _block_of(window, context)
+        length = context.monitor.codelength(block, block.wrong(), block.bias)
+        cost = context.monitor.cost(block, length)
         if context.holdout is not None:
-            cost = context.holdout.cost(_block_of(window, context), context.objective)
-        return replace(window, best=best, cost=cost)
+            cost = context.holdout.cost(block, context.objective)
+        return replace(window, best=window.best._replace(cost=cost, wrong=block.wrong(), codelength=length))
 
-    def _joined(self, windows: list[Window], share: Share) -> Window:
+    def _joined(self, windows: list[Window], deadline: float, workers: Workers) -> Window:
         """Join windows and go on from the atoms and codes of all of them.
 
         Columns without atoms are left out where the order of columns means nothing: they could be in any window.
         """
-        if len(windows) == 1:
-            return windows[0]
         window = joined(windows)
         if self._joins_all:
-            return self._kept("join", window, share, self._going_on)
+            return self._improved(window, self._going_on, deadline, workers)
         part, rest = self._divided(window)
-        found = self._kept("join", part, share, self._going_on)
+        if self.holdout is not None:
+            # A column of held-out rows costs less by its own number of ones than by that of the rows searched.
+            context, _ = self._context_of(part)
+            assert context.holdout is not None
+            cost = context.holdout.cost(_block_of(part, context), context.objective)
+            part = replace(part, best=part.best._replace(cost=cost))
+            rest = replace(rest, best=rest.best._replace(cost=window.cost - cost))
+        found = self._improved(part, self._going_on, deadline, workers)
         return replace(joined([found, rest]), iterations=found.iterations)
 
-    def _kept(
+    def _improved(
         self,
-        move: str,
         window: Window,
-        share: Share,
         search: Callable[[Window, SearchContext], SearchResult],
+        deadline: float,
+        workers: Workers,
         by_stretches: bool = True,
     ) -> Window:
-        """Return what a search finds in a window, or what the journal holds of it."""
-
-        def run(window: Window) -> Window:
-            if time.perf_counter() >= share.deadline:
-                return replace(window, ended=MAX_TIME)
-            context, _ = self._context_of(window, share, by_stretches)
-            return self._after(window, context, lambda: search(window, context))
-
-        return self.journal.kept(move, window, run, lambda: self._context_of(window, share, by_stretches)[0])
+        """Return a window with the best state that a search finds, if it is better."""
+        if time.perf_counter() >= deadline:
+            return replace(window, ended=MAX_TIME)
+        context, _ = self._context_of(window, deadline, workers, by_stretches)
+        try:
+            ended = search(window, context).ended
+        except OutOfTime:
+            ended = MAX_TIME
+        best = context.monitor.best
+        found = replace(window, ended=ended, iterations=sum(row.iterations for row in context.monitor.history))
+        return found if best is None or best.cost >= window.cost else replace(found, best=best)
 
     def _search_columns(self, window: Window, context: SearchContext) -> SearchResult:
         """Search the columns of a window."""
@@ -406,24 +350,10 @@ class WindowSearch:
             return found
         return search_mdl(replace(context, plan=plan), first=found)
 
-    def _after(self, window: Window, context: SearchContext, search: Callable[[], SearchResult]) -> Window:
-        """Return a window with the best state that a search found, if it is better."""
-        monitor = context.monitor
-        try:
-            ended = search().ended
-        except OutOfTime:
-            ended = MAX_TIME
-        iterations = sum(row.iterations for row in monitor.history)
-        if monitor.best is None or monitor.best_cost >= window.cost:
-            return replace(window, ended=ended, iterations=iterations)
-        return replace(window, best=monitor.best, cost=monitor.best_cost, ended=ended, iterations=iterations)
-
-    def _result_of(self, window: Window, share: Share) -> Part:
+    def _result_of(self, window: Window, deadline: float, workers: Workers) -> Part:
         """Return the result of a window, whose rows are coded as `transform` codes them."""
-        if window.random is None:
-            return self._part_without_atoms(window)
-        (context, rows), coder = self._context_of(window, share), self.params.coder_after
-        found = finish(context, SearchResult(self._recorded(window, context), window.ended), coder)
+        (context, rows), coder = self._context_of(window, deadline, workers), self.params.coder_after
+        found = finish(context, SearchResult(_recorded(window, context), window.ended), coder)
         result = best_result(context, found.block, coder, found.ended)
         assert result is not None
         return Part(window.columns, result, rows)
@@ -433,7 +363,7 @@ class WindowSearch:
         if window.random is None or not window.best.atoms.n_rows:
             return self._part_without_atoms(window)
         context, rows = self._context_of(window)
-        self._recorded(window, context)
+        _recorded(window, context)
         # The time is up, and to code all rows again, in order to remember hard codes, would take about a second each.
         result = stopped_result(context, self.params.coder_after, ended, is_sorted, remembers=False)
         assert result is not None
@@ -441,104 +371,73 @@ class WindowSearch:
 
     def _part_without_atoms(self, window: Window) -> Part:
         """Return the result of a window of which nothing was found."""
-        best, bias, nothing = window.best, window.best.bias.to_dense()[0], np.zeros(0, np.int64)
-        result = Factorization(
-            atoms=best.atoms,
-            codes=BitMatrix.zeros(self.table.n_rows, 0),
-            bias=bias,
-            algebra=self.objective.algebra,
-            codelength=best.codelength,
-            history=(),
-            wrong=best.wrong,
-            coder=self.params.coder_after,
-            saved=nothing,
+        best = window.best._replace(codes=BitMatrix.zeros(self.table.n_rows, 0))
+        result = result_of_state(
+            best,
+            self.monitor,
+            self.params.coder_after,
+            CONVERGED,
+            saved=np.zeros(0, np.int64),
             ones=self._ones[window.columns],
-            missed=np.where(bias, 0, best.wrong),
-            known=None if self.table.unknown is None else best.n_known,
-            complete=nothing,
-            lacking=nothing,
-            atom_known=nothing,
+            missed=np.where(best.bias.to_dense()[0], 0, best.wrong),
+            known=None if self.table.unknown is None else self._known[window.columns],
         )
         return Part(window.columns, result)
 
-    def _divided(self, window: Window) -> tuple[Window, Window]:
-        """Return a window with the columns that the state of another one describes, and one with the others."""
-        part, rest = divided(window, self._without_model)
-        if self.holdout is None:
-            return part, rest
-        # A column of held-out rows costs less by its own number of ones than by that of the rows that are searched.
-        context, _ = self._context_of(part)
-        assert context.holdout is not None
-        cost = context.holdout.cost(_block_of(part, context), context.objective)
-        return replace(part, cost=cost), replace(rest, cost=window.cost - cost)
-
-    def _recorded(self, window: Window, context: SearchContext) -> Block:
-        """Return the best state of a window as a block, after its monitor has seen it."""
-        block = _block_of(window, context)
-        context.monitor.record(block, Change(), 0, "start")
-        return block
-
     def _context_of(
-        self, window: Window, share: Share | None = None, by_stretches: bool = True
+        self, window: Window, deadline: float = float("inf"), workers: Workers | None = None, by_stretches: bool = True
     ) -> tuple[SearchContext, NDArray[np.intp] | None]:
         """Return what a search of the columns of a window needs to know, and its rows, if these are not all.
 
         Unless ``by_stretches``, atoms are described by strings, whether columns have an order or not.
         """
-        deadline, workers = share or (float("inf"), Workers(device=self.workers.device))
-        table, plan, rows, counted = self.table, self.params.plan, None, None
+        workers = workers or Workers(device=self.workers.device)
+        columns, table, plan, rows, counted = window.columns, self.table, self.params.plan, None, None
         if isinstance(table, SparseBits):
-            rows, data = table.window(window.columns, _MIN_ONES)
-            ones = table.by_column.row_weights()[window.columns] - data.column_weights()
-            counted = CountedRows(table.n_rows - len(rows), ones)
+            rows, data = table.window(columns, _MIN_ONES)
+            counted = CountedRows(table.n_rows - len(rows), self._ones[columns] - data.column_weights())
             plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"bias", "finish"})
         else:
-            data = table.take_columns(window.columns)
+            data = table.take_columns(columns)
             plan = replace(plan, left_out=plan.left_out | {"regrow"})
             if self.params.search == "fast" and not plan.only_starts:
                 plan = replace(plan, starts=plan.windows.starts, from_look=False, only_starts=True)
         holdout = self.holdout
         if holdout is not None:
-            holdout = replace(holdout, rows=holdout.rows.take_columns(window.columns), workers=workers)
+            holdout = replace(holdout, rows=holdout.rows.take_columns(columns), workers=workers)
         code = self.objective.code if by_stretches else replace(self.objective.code, ranks=None)
-        costs = self.objective.costs.take_columns(window.columns)
-        objective = replace(self.objective, code=code.take_columns(window.columns), costs=costs)
-        monitor = SearchMonitor(
-            by_codelength=True,
+        costs = self.objective.costs.take_columns(columns)
+        objective = replace(self.objective, code=code.take_columns(columns), costs=costs)
+        monitor = replace(
+            self.monitor,
             deadline=deadline,
-            algebra=self.objective.algebra,
-            by_holdout=self.monitor.by_holdout,
-            settles_bias=self.monitor.settles_bias,
+            callbacks=(),
+            stop_after=None,
+            history=[],
+            saver=None,
             objective=objective,
         )
         random = window.random or np.random.default_rng(0)
-        margins = self.margins and self.margins.take_columns(window.columns)
+        margins = self.margins and self.margins.take_columns(columns)
         return SearchContext(data, objective, plan, monitor, workers, random, holdout, counted, margins), rows
 
     # Threads, time and progress.
 
     def _map(
-        self,
-        task: Callable[[Item, Share], Result],
-        items: Sequence[Item],
-        takes_time: Callable[[Item], bool],
-        until: float,
+        self, task: Callable[[Item, float, Workers], Result], items: Sequence[Item], until: float
     ) -> Generator[Result]:
-        """Run a task on each item and yield the results in order.
+        """Run a task on each item, with a deadline and threads, and yield the results in order.
 
-        All must be done at this part of the time. An item that takes time gets an equal share of what is left, but no
-        less than a task of a small window takes: later items may then get none.
+        All must be done at this part of the time. An item gets an equal share of what is left, but no less than a task
+        of a small window takes: later items may then get none.
         """
-        monitor, n_threads, n_tasks = self.monitor, self.workers.n_threads, sum(map(takes_time, items))
+        monitor, n_threads = self.monitor, self.workers.n_threads
         last = monitor.started + until * (monitor.deadline - monitor.started)
-        left = iter(range(n_tasks, 0, -1))  # next() on it is atomic
+        left = iter(range(len(items), 0, -1))  # next() on it is atomic
 
         def run(workers: Workers, item: Item) -> Result:
-            if not takes_time(item):
-                return task(item, Share(last, workers))
             now, rounds_left = time.perf_counter(), -(-next(left) // n_threads)
-            deadline = min(last, now + max(_LEAST_SECONDS, (last - now) / rounds_left))
-            return task(item, Share(deadline, workers))
+            return task(item, min(last, now + max(_LEAST_SECONDS, (last - now) / rounds_left)), workers)
 
         return self.workers.map_tasks(run, items)
 
@@ -548,17 +447,17 @@ class WindowSearch:
         replaced = slice(start, start + 1 if stop is None else stop)
         for sign, changed in ((-1, self.windows[replaced]), (1, windows)):
             for window in changed:
-                length = window.best.codelength
-                parts = window.best.atoms.n_rows, window.best.wrong_bits, length.errors, length.codes, length.atoms
+                best, length = window.best, window.best.codelength
+                parts = best.atoms.n_rows, int(best.wrong.sum()), length.errors, length.codes, length.atoms
                 self._sums += sign * np.array(parts)
         self.windows[replaced] = windows
 
     def _record(self, move: str, iterations: int) -> None:
-        """Add a round to the history, with the sums over all windows; raise _Stopped if that ends the search."""
+        """Add a round to the history, with the sums over all windows; raise OutOfTime if that ends the search."""
         n_atoms, wrong, *length = self._sums.tolist()
         self.monitor.record_counts(self.table.n_rows, n_atoms, wrong, Codelength(*length), Change(), iterations, move)
         if self.monitor.should_stop():
-            raise _Stopped
+            raise OutOfTime
 
     def _ended(self) -> str:
         """Return the reason that the search ended."""
@@ -568,13 +467,20 @@ class WindowSearch:
     def _assembled(self, parts: list[Part], ended: str) -> Factorization:
         """Return the result for the table from those of its windows."""
         monitor, table = self.monitor, self.table
-        result = side_by_side(parts, *table.shape, self.objective.code)
+        result = join_columns(parts, *table.shape, self.objective.code)
         n_atoms, wrong = result.atoms.n_rows, result.wrong_bits
         monitor.record_counts(table.n_rows, n_atoms, wrong, result.codelength, Change(), 0, "finish")
-        return replace(result, ended=ended, history=tuple(monitor.history), rows_hash=hash_rows(table))
+        return replace(result, ended=ended, history=tuple(monitor.history))
 
 
 def _block_of(window: Window, context: SearchContext) -> Block:
     """Return the best state of a window as a block."""
     best = window.best
     return context.block(best.atoms, best.codes if best.atoms.n_rows else None, best.bias)
+
+
+def _recorded(window: Window, context: SearchContext) -> Block:
+    """Return the best state of a window as a block, after its monitor has seen it."""
+    block = _block_of(window, context)
+    context.monitor.record(block, Change(), 0, "start")
+    return block

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,7 +12,8 @@ from scipy.sparse import block_diag
 
 from ...bits import BitMatrix, stack_rows
 from ...engine.codelength import Codelength
-from ..monitor import CONVERGED, Snapshot
+from ..monitor import CONVERGED
+from ..states import State
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,12 +21,16 @@ class Window:
     """Some columns of the table, and the best state that was found of them."""
 
     columns: NDArray[np.intp]
-    best: Snapshot
-    cost: int
+    best: State
     random: np.random.Generator | None  # None for columns that are not searched
+    is_searched: bool = False
     ended: str = CONVERGED
     iterations: int = 0  # of what was done last
-    groups: tuple[int, ...] = ()  # of the columns, as they were divided at first
+
+    @property
+    def cost(self) -> int:
+        """The cost of the best state."""
+        return self.best.cost
 
     @cached_property
     def described(self) -> NDArray[np.bool_]:
@@ -36,39 +41,37 @@ class Window:
 def joined(windows: Sequence[Window]) -> Window:
     """Return a window with the columns, atoms and codes of several; its random numbers are those of the first.
 
-    Its columns are in increasing order, in whatever order windows were joined: a resumed search joins its first ones.
+    Its columns are in increasing order, in whatever order windows were joined.
     """
     states = [window.best for window in windows]
     columns = np.concatenate([window.columns for window in windows])
     order, lengths = np.argsort(columns), [state.codelength for state in states]
-    best = Snapshot(
+    best = State(
+        sum(window.cost for window in windows),
         BitMatrix.from_sparse(block_diag([state.atoms.to_sparse() for state in states], "csr")).take_columns(order),
         stack_rows([state.codes.T for state in states], states[0].codes.n_rows).T,
         stack_rows([state.bias.T for state in states], 1).T.take_columns(order),
-        Codelength(*(sum(getattr(length, part) for length in lengths) for part in ("errors", "codes", "atoms"))),
         np.concatenate([state.wrong for state in states])[order],
-        np.concatenate([state.n_known for state in states])[order],
+        Codelength(*(sum(getattr(length, part) for length in lengths) for part in ("errors", "codes", "atoms"))),
     )
     return Window(
         columns=columns[order],
         best=best,
-        cost=sum(window.cost for window in windows),
         random=windows[0].random,
+        is_searched=True,
         ended=next((window.ended for window in windows if window.ended != CONVERGED), CONVERGED),
-        groups=tuple(group for window in windows for group in window.groups),
     )
 
 
-def divided(window: Window, without_model: Callable[[NDArray[np.intp]], Window]) -> tuple[Window, Window]:
-    """Return a window with the columns that the state of another one describes, and one with the others."""
-    best, length = window.best, window.best.codelength
-    kept, rest = np.flatnonzero(window.described), without_model(window.columns[~window.described])
-    state = Snapshot(
+def without(window: Window, rest: Window) -> Window:
+    """Return a window without the columns that its state does not describe, which are those of another window."""
+    best, length, kept = window.best, window.best.codelength, np.flatnonzero(window.described)
+    state = State(
+        window.cost - rest.cost,
         best.atoms.take_columns(kept),
         best.codes,
         best.bias.take_columns(kept),
-        replace(length, errors=length.errors - rest.best.codelength.errors),
         best.wrong[kept],
-        best.n_known[kept],
+        replace(length, errors=length.errors - rest.best.codelength.errors),
     )
-    return replace(window, columns=window.columns[kept], best=state, cost=window.cost - rest.cost), rest
+    return replace(window, columns=window.columns[kept], best=state)

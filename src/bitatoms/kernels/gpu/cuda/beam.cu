@@ -250,14 +250,10 @@ __device__ inline Int64 search(
 // has 2 width (16 GAINS + words + code words) words per warp. The numbers of changed code and error bits are added to
 // `changes`.
 extern "C" __global__ void LIMITS beam_rows(
-    Word* errors, Word* codes, const Word* unknown, int n_words, int n_code_words, const Word* atom_words,
-    const int* weights, const int* overlaps, const unsigned* columns, int n_atoms, const int* bits, const int* uses,
-    Int64 max_atoms, Int64 residual_limit, const Int64* indices, Int64 n, const Word* atom_marks, int width,
+    ROWS_ARGUMENTS, ATOMS_ARGUMENTS, RULE_ARGUMENTS, const Int64* indices, Int64 n, const Word* atom_marks, int width,
     int patience, Word* work, Word* changes
 ) {
-    const Rows rows = {errors, codes, nullptr, nullptr, unknown, n_words, n_code_words};
-    const Atoms atoms = {atom_words, weights, overlaps, columns, n_atoms, nullptr};
-    const Rule rule = {max_atoms, residual_limit, 0, {bits, uses, nullptr, nullptr, nullptr, -1}};
+    STATE(nullptr)
     DYNAMIC_SHARED(Word, memory);
     const int n_row = words_of_row(n_words, n_code_words), n_steps = (width + 1) / 2;
     Word* own = memory + (threadIdx.x >> 5) * (n_row + n_words + n_code_words + 2 * width + n_steps);
@@ -290,8 +286,5 @@ extern "C" __global__ void LIMITS beam_rows(
         copy_words(best_code, code, n_code_words);
         copy_words(best_errors, wrong, n_words);
     }
-    if (LANE == 0) {
-        atomicAdd(changes, Word(codes_changed));
-        atomicAdd(changes + 1, Word(errors_changed));
-    }
+    add_changes(codes_changed, errors_changed, changes);
 }

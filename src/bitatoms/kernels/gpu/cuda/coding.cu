@@ -1,25 +1,14 @@
-// Kernels that code rows, or rate atoms by what they would gain. As kernels/cpu/coding.py and kernels/cpu/nearest.py.
+// Kernels that code rows, or rate atoms by what they would gain. As kernels/cpu/coding.py.
 #include "greedy.cuh"
 
-#define ROWS_ARGUMENTS \
-    Word *errors, Word *codes, Word *covered, Word *twice, const Word *unknown, int n_words, int n_code_words
-#define ATOMS_ARGUMENTS \
-    const Word *atom_words, const int *weights, const int *overlaps, const unsigned *columns, int n_atoms, \
-        const float *shares
-#define RULE_ARGUMENTS \
-    const int *bits, const int *uses, const int *added, const int *mean, const Word *forbidden, Int64 max_atoms, \
-        Int64 residual_limit, int swaps
-
 #define PREPARE \
-    const Rows rows = {errors, codes, covered, twice, unknown, n_words, n_code_words}; \
-    const Atoms atoms = {atom_words, weights, overlaps, columns, n_atoms, shares}; \
-    Rule rule = {max_atoms, residual_limit, swaps, {bits, uses, added, mean, forbidden, -1}}; \
+    STATE(shares) \
     DYNAMIC_SHARED(Word, memory); \
     const int n_row = words_of_row(n_words, n_code_words); \
     Word* own = memory + (threadIdx.x >> 5) * (n_row + n_words + n_code_words); \
     Row row = row_in(own, n_words, n_code_words); \
     Word *old_errors = own + n_row, *old_code = old_errors + n_words; \
-    (void)rule; (void)old_errors; (void)old_code;
+    (void)old_errors; (void)old_code;
 
 // Code rows from their current codes.
 //
@@ -52,10 +41,7 @@ extern "C" __global__ void code_rows(
         }
         if (n_dropped + n_bits) store_row(row, rows, j);
     }
-    if (LANE == 0) {
-        atomicAdd(changes, Word(codes_changed));
-        atomicAdd(changes + 1, Word(errors_changed));
-    }
+    add_changes(codes_changed, errors_changed, changes);
 }
 
 // Add 1 to changes[i] where bit i became one, -1 where it became zero.

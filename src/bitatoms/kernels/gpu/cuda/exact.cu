@@ -112,8 +112,5 @@ extern "C" __global__ void code_rows_exactly(
         codes_changed += __popc(unsigned(code ^ old_code));
         errors_changed += warp_sum(n_changed);
     }
-    if (LANE == 0) {
-        atomicAdd(changes, Word(codes_changed));
-        atomicAdd(changes + 1, Word(errors_changed));
-    }
+    add_changes(codes_changed, errors_changed, changes);
 }

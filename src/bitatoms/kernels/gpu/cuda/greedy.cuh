@@ -1,4 +1,4 @@
-// Greedy coding of a row: toggle the best atom while one gains. As kernels/cpu/coding.py.
+// Greedy coding of a row: toggle the best atom while one gains. As kernels/cpu/gains.py and kernels/cpu/coding.py.
 #pragma once
 #include "rows.cuh"
 

@@ -1,4 +1,4 @@
-// A row, its code and errors, and what a toggle of an atom changes: as kernels/cpu/words.py and kernels/cpu/coding.py.
+// A row, its code and errors, and what a toggle of an atom changes: as kernels/cpu/words.py and kernels/cpu/gains.py.
 #pragma once
 #include "warp.cuh"
 
@@ -68,6 +68,21 @@ struct Rule {
     int swaps;
     Prices prices;
 };
+
+// The arguments by which kernels get rows, atoms and the rule; and these, with `shares` or without (nullptr).
+#define ROWS_ARGUMENTS \
+    Word *errors, Word *codes, Word *covered, Word *twice, const Word *unknown, int n_words, int n_code_words
+#define ATOMS_ARGUMENTS \
+    const Word *atom_words, const int *weights, const int *overlaps, const unsigned *columns, int n_atoms, \
+        const float *shares
+#define RULE_ARGUMENTS \
+    const int *bits, const int *uses, const int *added, const int *mean, const Word *forbidden, Int64 max_atoms, \
+        Int64 residual_limit, int swaps
+#define STATE(product) \
+    const Rows rows = {errors, codes, covered, twice, unknown, n_words, n_code_words}; \
+    const Atoms atoms = {atom_words, weights, overlaps, columns, n_atoms, product}; \
+    Rule rule = {max_atoms, residual_limit, swaps, {bits, uses, added, mean, forbidden, -1}}; \
+    (void)rule;
 
 // The work memory of a warp: `words_of_row(...)` words.
 __device__ __forceinline__ Row row_in(Word* memory, int n_words, int n_code_words) {

@@ -89,6 +89,14 @@ __device__ __forceinline__ int distance(const Word* words, const Word* others, i
     return warp_sum(total);
 }
 
+// Add the numbers of code and error bits that a warp changed.
+__device__ __forceinline__ void add_changes(Int64 n_codes, Int64 n_errors, Word* changes) {
+    if (LANE == 0) {
+        atomicAdd(changes, Word(n_codes));
+        atomicAdd(changes + 1, Word(n_errors));
+    }
+}
+
 __device__ __forceinline__ void copy_words(const Word* words, Word* out, int n_words) {
     for (int w = LANE; w < n_words; w += 32) out[w] = words[w];
     __syncwarp();

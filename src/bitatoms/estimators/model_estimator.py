@@ -1,0 +1,458 @@
+"""What an estimator with a model does with samples: code them, score them, and fill in their missing values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from .. import dataframes, validation, variants
+from ..base import SearchEstimator, TableTransformer, check_not_empty
+from ..bits import BitMatrix
+from ..errors import InputError, Parameter
+from ..io import model_file
+from ..matching import are_copies
+from ..model.model import Model
+from ..parallel import Workers
+from ..rows import out_of_core
+from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
+from ..rows.store import Store
+from ..rows.store_transform import code_chunks, collect_codes, dense_bytes, score_samples, soft_codes, write_code_store
+from ..rows.weights import check_total, checked_weights
+from ..sparse_bits import Bits
+from ..table import Table
+
+
+class ModelEstimator(TableTransformer, SearchEstimator):
+    """An estimator that learns a `Model`, and applies it to samples."""
+
+    max_memory: int | str | None
+    _model: Model
+
+    def as_model(self) -> Model:
+        """Return what was learned as plain data, for `bitatoms.write_report` and other tools.
+
+        Returns
+        -------
+        Model
+            With the current ``components_`` and ``bias_``.
+        """
+        check_is_fitted(self, "n_components_")
+        model = self._model
+        atoms = BitMatrix.from_dense(self._components) if "_components" in vars(self) else model.atoms
+        if atoms == model.atoms and (self.bias_ == model.bias).all():
+            return model
+        # The counts and codes are those of other atoms.
+        model = replace(model, atoms=atoms, bias=self.bias_)
+        model = replace(model, complete=None, lacking=None, atom_known=None)
+        return replace(model, rows_hash=None, recurrence=None, remembered=None)
+
+    def _set_model(self, model: Model) -> None:
+        """Store a model and its fitted attributes."""
+        self._model = model
+        for name in ("_components", "_fit_codes"):
+            self.__dict__.pop(name, None)
+        self.bias_ = model.bias
+        self.codelength_ = model.codelength
+        self.history_ = list(model.history)
+        self.algebra_ = model.algebra
+        self.codelengths_ = dict(model.codelengths)
+        self.summary_ = model.summary()
+        self.n_components_ = model.atoms.n_rows
+        self.n_iter_ = model.n_iter
+
+    @property
+    def components_(self) -> NDArray[np.uint8]:
+        """The atoms, of shape ``(n_components_, n_features)``; an array of all cells is made when it is first used."""
+        if "_components" not in vars(self):
+            self._components = self._model.atoms.to_dense()
+        return self._components
+
+    @components_.setter
+    def components_(self, atoms: NDArray[np.uint8]) -> None:
+        self._components = atoms
+
+    def transform(self, X: Any, output: str | os.PathLike[str] | None = None) -> Any:
+        """Return the codes of samples: the atoms that each sample uses.
+
+        Each sample is coded as a new one is: from scratch, and from the nearest of the codes of ``fit`` that the model
+        remembers because they are hard to find. The codes of the training data can therefore differ slightly from
+        those of the fit, which `patterns`, ``summary_`` and ``codelength_`` refer to. With the same parameters,
+        ``bitatoms.factorize(X, ...).codes`` are those of the fit. ``fit_transform(X)`` is ``fit(X).transform(X)``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
+            The samples, of shape (n_samples, n_features).
+        output : str or path-like, optional
+            For a packed store: write the codes to this path as a packed store.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_), uint8
+            For a Dask collection, a lazy Dask array; with ``output``, a Store.
+        """
+        if not out_of_core.is_out_of_core(X):
+            if output is not None:
+                raise ValueError("output= is for packed stores; use bitatoms.write to write the codes of a table")
+            model, data, max_rows = self._to_code(X)
+            return model.codes(data, self._workers(data), max_rows).to_dense()
+        if out_of_core.is_dask(X):
+            if output is not None:
+                raise ValueError("output= is for packed stores; use to_zarr to write the codes of a Dask array")
+            return self._lazily("transform", X)
+        store, model, workers, limit, absent = self._stored(X)
+        chunks = code_chunks(store, model, workers, limit, absent)
+        if output is not None:
+            return write_code_store(store, chunks, model, output)
+        if (needed := dense_bytes(store, model)) > limit:
+            raise InputError(
+                f"the codes of {len(store)} samples take {needed} bytes as an array, more than ",
+                Parameter("max_memory", limit),
+                "; pass ",
+                Parameter("output", "codes.zarr"),
+                " to write them to a store",
+            )
+        return collect_codes(store, chunks, model).to_dense()
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return the samples that these codes describe.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, BitMatrix or Dask array of shape (n_samples, n_components_)
+            The codes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), uint8
+            For a Dask array, a lazy Dask array.
+        """
+        model = self.as_model()
+        if out_of_core.is_dask(X):
+            from ..rows import dask_transform
+
+            return dask_transform.inverse_transform(model, X)
+        codes = self._codes_of(X)
+        return model.possible(model.reconstruct(codes))[0].to_dense()
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the soft codes of samples: the bits that each atom saves, or would save, in each sample.
+
+        The value of an atom is the bits of the sample without the atom, less its bits with it. The rest of its code is
+        the one that ``transform`` returns, and the bits are those of `score_samples`. If the sample uses the atom, it
+        is what the sample loses without it; if not, what it would gain with it. Where an atom is clearly present, the
+        value is far above 0, where it is clearly absent, far below, and where it makes little difference, near 0.
+        Unknown cells count for nothing. Under OR, only the cells that no other atom of the sample covers count.
+
+        ``transform(X)`` is mostly ``decision_function(X) > 0``, but not always. Coders search codes at prices that
+        differ slightly from these bits, or minimize the wrong cells without regard to the cost of a use. Under
+        ``max_atoms_per_sample`` and ``residual_limit``, atoms that would save bits may remain unused. The values of a
+        sample are each for one change of its code: they do not add up if two atoms are changed.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
+            The samples, of shape (n_samples, n_features).
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_), float64
+            For a Dask collection, a lazy Dask array.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import bitatoms as ba
+        >>> X = np.array([[1, 1, 1, 0, 0, 0]] * 20 + [[0, 0, 0, 1, 1, 1]] * 20)
+        >>> model = ba.BinaryDictionaryLearning(2, random_state=0).fit(X)
+        >>> new = [[1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 1, 0]]
+        >>> model.decision_function(new).round(1)
+        array([[ 19. , -19. ],
+               [  6.3, -19. ],
+               [ 19. ,   6.3]])
+        """
+        if out_of_core.is_dask(X):
+            return self._lazily("decision_function", X)
+        if out_of_core.is_out_of_core(X):
+            return soft_codes(*self._stored(X))
+        model, data, max_rows = self._to_code(X)
+        workers = self._workers(data)
+        return model.soft_codes(data, model.codes(data, workers, max_rows), workers, max_rows)
+
+    def score_samples(self, X: Any) -> Any:
+        """Return minus the number of bits that each sample takes, its log-likelihood to base 2; higher is better.
+
+        The bits of a sample are minus log2 of how frequent each of its cells, right or wrong with the code that
+        ``transform`` returns, was in its column in ``fit``, and of how frequent each use and non-use of an atom was.
+        Unknown cells cost nothing. The bits of the atoms themselves, which all samples share, are left out.
+
+        Outliers, which the atoms describe badly, have low scores. A sample with unknown cells has a higher score than
+        it would have if they were known: compare samples with about as many known cells. `score` is the mean.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
+            The samples, of shape (n_samples, n_features).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            For a Dask collection, a lazy Dask array.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import bitatoms as ba
+        >>> X = np.array([[1, 1, 1, 0, 0, 0]] * 20 + [[0, 0, 0, 1, 1, 1]] * 20)
+        >>> model = ba.BinaryDictionaryLearning(2, random_state=0).fit(X)
+        >>> model.score_samples([[1, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 0]]).round(1)
+        array([ -2.1, -14.8])
+        """
+        if out_of_core.is_dask(X):
+            return self._lazily("score_samples", X)
+        if out_of_core.is_out_of_core(X):
+            return score_samples(*self._stored(X))
+        model, data, max_rows = self._to_code(X)
+        workers = self._workers(data)
+        return -model.row_bits(data, model.codes(data, workers, max_rows), workers, max_rows)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return minus the mean number of bits per sample; higher is better.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
+            The samples, of shape (n_samples, n_features).
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Whole numbers from 0 up: how many equal samples each sample counts as.
+
+        Returns
+        -------
+        float
+            The mean of ``score_samples(X)``, with weights that of the repeated samples.
+        """
+        scores = self.score_samples(X)
+        if sample_weight is None:
+            return float(scores.mean())
+        scores = np.asarray(scores)
+        weights = checked_weights(sample_weight, len(scores))
+        check_total(weights, scores.itemsize, given_memory_limit(self.max_memory))
+        return float(np.repeat(scores, weights).mean())
+
+    def predict_cell_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of a one in every cell, known or not, given the known cells of its row.
+
+        A code predicts a value for each cell. The probability of a one where 0 and where 1 is predicted is its
+        frequency among such cells of the column in ``fit``. It is averaged over the codes of the row, weighted by
+        2^-bits: over all codes with up to 10 atoms, otherwise over codes sampled in a way that depends only on the row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
+            The samples, of shape (n_samples, n_features), with missing values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float64
+
+        Examples
+        --------
+        >>> import bitatoms as ba
+        >>> X = ba.datasets.planted(300, 40, 4, code_density=0.4, noise=0.02, random_state=0).X.astype(float)
+        >>> X[0, :5] = float("nan")
+        >>> ba.BinaryDictionaryLearning(random_state=0).fit(X).predict_cell_proba(X).shape
+        (300, 40)
+        """
+        data = self._table_of_cells(X).bits
+        return self.as_model().cell_probabilities(data, self._workers(data))
+
+    def complete(self, X: Any) -> Any:
+        """Return samples with their missing values filled in, known values as they are.
+
+        A missing value becomes 1 where ``predict_cell_proba`` is above 0.5.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
+            The samples, of shape (n_samples, n_features), with missing values.
+
+        Returns
+        -------
+        array, sparse array, data frame, Table or BitMatrix
+            As X is, with its dtypes; with ``binarize``, 0 and 1. Columns are those of the model. For files, AnnData and
+            pyarrow tables, a Table. An array, sparse array or data frame of numbers of copies (see `Table.from_any`)
+            stays one, with one column per variant; `Table.to_dosages` converts a Table.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import bitatoms as ba
+        >>> X = np.array([[1.0, 1, 0, 0]] * 20 + [[0, 0, 1, 1]] * 20)
+        >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
+        >>> model.complete([[np.nan, 1, 0, np.nan]])
+        array([[1, 1, 0, 0]], dtype=uint8)
+        """
+        X = validation.on_host(X)
+        table = self._table_of_cells(X)
+        completed = self.as_model().completed(table.bits, self._workers(table.bits))
+        return (_copies_as_given if are_copies(X, self._header) else _as_given)(X, completed, table)
+
+    def _table_of_cells(self, X: Any) -> Table:
+        """Return X as a table with the columns of the model; raise for stores and Dask collections."""
+        check_is_fitted(self, "n_components_")
+        if out_of_core.is_out_of_core(X):
+            raise TypeError(f"cells of a {type(X).__name__} are not predicted; read its rows into memory first")
+        return self._validate_table(X, reset=False)
+
+    def _to_code(self, X: Any) -> tuple[Model, Bits, int | None]:
+        """Return the model, samples in memory, and how many of them to code at a time."""
+        model, data = self.as_model(), self._validate_table(X, reset=False).data
+        return model, data, coding_rows(data, model, given_memory_limit(self.max_memory))
+
+    def _stored(self, X: Any) -> tuple[Store, Model, Workers, int, str | None]:
+        """Return a packed store, and with what the functions of `rows.store_transform` process its rows."""
+        model, store = self.as_model(), out_of_core.as_store(X, self.binarize)
+        assert store is not None
+        check_not_empty(store.shape)
+        return store, model, self._workers(), parse_memory_limit(self.max_memory), self.absent
+
+    def _lazily(self, method: str, X: Any) -> Any:
+        """Return a function of `rows.dask_transform` of the rows of a Dask collection."""
+        from ..rows import dask_transform
+
+        return getattr(dask_transform, method)(self.as_model(), X, self.binarize, self.absent, self.device)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file, which `bitatoms.load` reads.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, by convention with the ending .npz. It holds arrays and JSON, no pickles. The write is atomic.
+        """
+        model_file.save(self.as_model(), path, self.get_params(deep=False))
+
+
+def _as_given(X: Any, completed: BitMatrix, table: Table) -> Any:
+    """Return completed bits as X is: an array of its dtype, a data frame with its index and dtypes, a Table and so on.
+
+    ``table`` has the names that X was matched by. Files, AnnData and pyarrow tables become a Table.
+    """
+    if isinstance(X, BitMatrix):
+        return completed
+    package = validation.package_name(X)
+    if isinstance(X, (Table, str, os.PathLike)) or dataframes.is_anndata(X) or package == "pyarrow":
+        return table.with_bits(completed)
+    if package == "pandas" and hasattr(X, "columns"):
+        return _as_pandas(X, completed, table)
+    if package == "polars" and hasattr(X, "columns"):
+        return _as_polars(X, completed, table)
+    if validation.is_sparse(X):
+        return completed.to_sparse().astype(X.dtype)
+    return completed.to_dense(dense_dtype(X))
+
+
+def _copies_as_given(X: Any, completed: BitMatrix, table: Table) -> Any:
+    """Return numbers of copies as X is, with the missing ones filled in; known ones need not be whole, and stay.
+
+    Columns are the variants of the model. ``table`` has the bits of X before they were completed.
+    """
+    package, data = validation.package_name(X), table.column_data
+    is_paired = data is not None and 2 * len(variants.pairs(data)) == table.shape[1]
+    if data is None or not is_paired or dataframes.is_anndata(X) or package == "pyarrow":
+        return _as_given(X, completed, table)
+    columns = table.names_of(range(table.shape[1]))
+    names, numbers = variants.unpack_dosages(completed, data, columns)
+    is_missing = np.ma.getmaskarray(variants.unpack_dosages(table.bits, data, columns)[1])
+    copies = np.ma.getdata(numbers)
+    if package == "pandas" and hasattr(X, "columns"):
+        return _pandas_copies(X, names, copies, is_missing)
+    if package == "polars" and hasattr(X, "columns"):
+        return _polars_copies(X, names, copies, is_missing)
+    if validation.is_sparse(X):
+        filled = validation.as_csr(X, "X").copy()
+        rows = np.repeat(np.arange(filled.shape[0]), np.diff(filled.indptr))
+        stored = is_missing[rows, filled.indices]  # a missing number is stored: it is not zero
+        filled.data[stored] = copies[rows, filled.indices][stored]
+        filled.eliminate_zeros()
+        return filled
+    given = np.ma.getdata(X)
+    values = given.astype(np.uint8 if given.dtype.kind == "b" else given.dtype)
+    values[is_missing] = copies[is_missing]
+    return values
+
+
+def dense_dtype(X: Any) -> np.dtype[Any]:
+    """Return the dtype for the values of X: its own, if it is one of numbers or booleans."""
+    dtype = getattr(X, "dtype", None)
+    return dtype if isinstance(dtype, np.dtype) and dtype.kind in "biuf" else np.dtype(np.uint8)
+
+
+def _as_pandas(X: Any, completed: BitMatrix, table: Table) -> Any:
+    """Return a pandas frame with the index of X and, for the columns of X, their dtypes."""
+    import pandas as pd
+
+    columns = X.columns if table.columns is None else list(table.columns)
+    frame = pd.DataFrame(completed.to_dense(), index=X.index, columns=columns)
+    if not X.columns.is_unique:
+        return frame
+    kept = [name for name in frame.columns if name in X.columns and X[name].dtype != object]
+    return frame.astype({name: X[name].dtype for name in kept})
+
+
+def _as_polars(X: Any, completed: BitMatrix, table: Table) -> Any:
+    """Return a polars frame with the dtypes of the columns of X."""
+    import polars as pl
+
+    columns = X.columns if table.columns is None else list(table.columns)
+    frame = pl.DataFrame(completed.to_dense(), schema=list(columns))
+    numbers = [pl.col(name).cast(X.schema[name]) for name in columns if name in X.columns]
+    return frame.with_columns(numbers)
+
+
+def _pandas_copies(X: Any, names: Sequence[str], copies: NDArray[np.uint8], is_missing: NDArray[np.bool_]) -> Any:
+    """Return a pandas frame of numbers of copies with the index of X, and its dtypes if these are of numbers."""
+    import pandas as pd
+
+    has_names = dataframes.column_names(X) is not None
+    columns = []
+    for number, name in enumerate(names):
+        missing = is_missing[:, number]
+        if has_names and name not in X.columns:
+            columns.append(pd.Series(copies[:, number], X.index))
+            continue
+        column = X[name] if has_names else X.iloc[:, number]
+        if missing.any():
+            if column.dtype.kind == "b":
+                column = column.astype("UInt8")
+            dtype = column.dtype if column.dtype.kind in "iuf" else np.dtype(object)
+            values = column.to_numpy(dtype if isinstance(dtype, np.dtype) else object, copy=True)
+            values[missing] = copies[missing, number]
+            column = pd.Series(values, X.index, dtype)
+        columns.append(column)
+    frame = pd.concat(columns, axis=1)
+    frame.columns = pd.Index(names, name=X.columns.name) if has_names else X.columns
+    return frame
+
+
+def _polars_copies(X: Any, names: Sequence[str], copies: NDArray[np.uint8], is_missing: NDArray[np.bool_]) -> Any:
+    """Return a polars frame of numbers of copies with the dtypes of the columns of X."""
+    import polars as pl
+
+    columns = []
+    for number, name in enumerate(names):
+        column, missing = pl.Series(name, copies[:, number]), is_missing[:, number]
+        if name in X.columns:
+            given = X[name]
+            dtype = pl.UInt8 if given.dtype == pl.Boolean and missing.any() else given.dtype
+            column = column.cast(dtype).zip_with(pl.Series(missing), given.cast(dtype)) if missing.any() else given
+        columns.append(column)
+    return pl.DataFrame(columns)

@@ -1,0 +1,146 @@
+"""States that a search keeps: one of them, the best different ones, and those that a killed search resumes from."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+from ..engine.codelength import Codelength
+
+Restored = TypeVar("Restored")
+
+
+class State(NamedTuple):
+    """The factors of a block and what they cost, in less memory than the block."""
+
+    cost: int
+    atoms: BitMatrix
+    codes: BitMatrix
+    bias: BitMatrix
+    wrong: NDArray[np.int64]  # rows in which each column is wrong
+    codelength: Codelength
+
+    def has_atoms_of(self, other: State) -> bool:
+        """Return whether both states have the same atoms, in any order."""
+        return np.array_equal(np.unique(self.atoms.words, axis=0), np.unique(other.atoms.words, axis=0))
+
+
+class Population:
+    """The best different states found, at most ``size`` of them, the best first."""
+
+    def __init__(self, size: int, states: Iterable[State] = ()) -> None:
+        self.size = size
+        self._states: list[State] = []
+        for state in states:
+            self.add(state)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def __iter__(self) -> Iterator[State]:
+        return iter(self._states)
+
+    @property
+    def best(self) -> State:
+        """The state that costs least; of several, the one that was added first."""
+        return self._states[0]
+
+    def add(self, state: State) -> bool:
+        """Add a state, if it has other atoms than those that cost as much; return whether it costs less than all."""
+        if any(state.cost == other.cost and state.has_atoms_of(other) for other in self._states):
+            return False
+        is_best = not self._states or state.cost < self.best.cost
+        self._states = sorted([*self._states, state], key=lambda state: state.cost)[: self.size]
+        return is_best
+
+    def pairs(self, n_pairs: int, random: np.random.Generator) -> list[tuple[State, State]]:
+        """Return pairs of different states, drawn at random."""
+        drawn = (random.choice(len(self._states), 2, replace=False) for _ in range(n_pairs))
+        return [(self._states[i], self._states[j]) for i, j in drawn]
+
+    def atoms(self) -> BitMatrix:
+        """Return the different atoms of all states."""
+        words = np.vstack([state.atoms.words for state in self._states])
+        return BitMatrix.from_words(np.unique(words, axis=0), self.best.atoms.n_cols, check=False)
+
+
+class SavedStates(NamedTuple):
+    """What is saved of a start."""
+
+    states: Sequence[State]  # the best one first, or the state of each window
+    ended: str | None = None  # the reason that the start ended; None if it goes on
+    columns: Sequence[NDArray[np.intp]] = ()  # of each window
+
+
+class StateStore(Protocol):
+    """Keeps the states of starts by their names; several threads may use it."""
+
+    def load(self, name: str, restore: Callable[[SavedStates], Restored]) -> Restored | None:
+        """Return what is restored from the states of a start, or None if there are none.
+
+        If nothing can be restored from them (ValueError), the file is corrupt.
+        """
+        ...
+
+    def save(self, name: str, saved: Callable[[], SavedStates], now: bool = False) -> None:
+        """Keep the states of a start, in place of those before, if that is due, or ``now``."""
+        ...
+
+
+class Saver:
+    """Saves the states of one start now and then. Its branches, in other threads, share it.
+
+    Parameters
+    ----------
+    store : StateStore
+    name : str
+        Of the start.
+    """
+
+    def __init__(self, store: StateStore, name: str) -> None:
+        self._store, self._name, self._lock = store, name, threading.Lock()
+        self._best: tuple[tuple[int, ...], State] | None = None
+        self.pool: Iterable[State] = ()  # other states that the search goes on from
+
+    def offer(self, state: State, rank: tuple[int, ...]) -> None:
+        """Keep a state if its rank is the lowest; save it with the pool, if that is due."""
+        with self._lock:
+            if self._best is None or rank < self._best[0]:
+                self._best = rank, state
+        self.save(self._saved)
+
+    def save(self, saved: Callable[[], SavedStates], now: bool = False) -> None:
+        """Save states if that is due, or ``now``."""
+        self._store.save(self._name, saved, now)
+
+    def end(self, ended: str | None) -> None:
+        """Save the best state of a start now; with the reason that it ended, the start is not made again."""
+        if self._best is not None:
+            best = self._best[1]
+            self.save(lambda: SavedStates([best], ended), now=True)
+
+    def load(self, restore: Callable[[SavedStates], Restored]) -> Restored | None:
+        """Return what is restored from the states that were saved, or None if there are none."""
+        return self._store.load(self._name, restore)
+
+    def states_of(self, shape: tuple[int, int]) -> SavedStates | None:
+        """Return the states that were saved of a table of this shape."""
+
+        def check(saved: SavedStates) -> SavedStates:
+            if not saved.states or any((each.codes.n_rows, each.atoms.n_cols) != shape for each in saved.states):
+                raise ValueError(f"its states are not of {shape[0]} rows and {shape[1]} columns")
+            return saved
+
+        return self.load(check)
+
+    def _saved(self) -> SavedStates:
+        """Return the best state, then the others of the pool."""
+        with self._lock:
+            assert self._best is not None
+            best = self._best[1]
+        return SavedStates([best, *(state for state in self.pool if state is not best)])

@@ -1,0 +1,107 @@
+"""A search that is killed again and again resumes from its states, and ends no worse than the best that was saved."""
+
+import numpy as np
+import pytest
+
+from bitatoms.bits import BitMatrix
+from bitatoms.datasets import planted
+from bitatoms.parallel import Workers
+from bitatoms.rows.source import MemoryRows
+from bitatoms.search.params import resolve
+from bitatoms.search.windows.driver import is_wide_and_sparse
+from bitatoms.sparse_bits import SparseBits
+from support.journals import Killed, MemoryJournal
+from support.plans import use_small_budget, use_windows
+from support.results import assert_same_search, planted_in
+from support.sources import learned
+
+SMALL = planted(100, 30, 4, noise=0.04, random_state=0).X
+OVERLAID = planted_in("or", 100, 30, 4, seed=1).X
+NOISE = np.random.default_rng(0).integers(0, 2, (40, 20), np.uint8)
+UNKNOWN = np.where(np.random.default_rng(1).random(SMALL.shape) < 0.1, np.nan, SMALL)
+WIDE = np.hstack([planted(70, 40, 3, noise=0.02, random_state=seed).X for seed in range(3)])
+SCATTERED = np.hstack([planted(150, 40, 3, noise=0.02, random_state=seed).X for seed in range(3)])
+SCATTERED = SCATTERED[:, np.random.default_rng(0).permutation(SCATTERED.shape[1])]
+BUNDLES = np.random.default_rng(0).random((300, 120)) < 0.006
+for rows, columns in zip(np.arange(300).reshape(6, 50), np.arange(120).reshape(6, 20), strict=True):
+    BUNDLES[np.ix_(rows[:25], columns[:4])] = True
+SPARSE = SparseBits.from_bits(BitMatrix.from_dense(BUNDLES))
+SEARCHES = {
+    "mdl xor": (SMALL, {}),
+    "both algebras, two starts each": (OVERLAID, {"algebra": "prefer-or", "n_init": 2}),
+    "thorough": (SMALL[:60], {"search": "thorough"}),
+    "anytime": (SMALL, {"search": "anytime", "max_iter": 25}),
+    "anytime k": (NOISE, {"search": "anytime", "n_components": 4, "max_iter": 80}),
+    "k": (SMALL, {"n_components": 3}),
+    "k codelength": (OVERLAID, {"n_components": 18, "objective": "codelength", "algebra": "or"}),
+    "unknown cells": (UNKNOWN, {"algebra": "or"}),
+    "costs": (OVERLAID, {"false_positive_cost": 4}),
+    "fixed atoms": (OVERLAID, {"algebra": "or", "fixed_atoms": OVERLAID[:1]}),
+    "a given start": (SMALL, {"init": SMALL[:6]}),
+    "paper": (SMALL, {"search": "paper", "start_components": 1, "patience": 2}),
+    "paper k": (SMALL, {"search": "paper", "n_components": 4}),
+    "sample": (SMALL, {"search_rows": 60}),
+    "windows of scattered columns": (SCATTERED, {"algebra": "or"}),
+    "windows of a sample": (WIDE, {"search_rows": 60, "algebra": "or"}),
+    "sparse windows": (SPARSE, {"algebra": "or"}),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_searches():
+    """Search little, also by windows of tables of 100 columns."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_windows(patch, min_features=100, width=40, max_related=8, max_cells=10_000)
+        use_small_budget(patch)
+        yield
+
+
+def fit(table, journal=None, **params):
+    """Return the result of a search, as another process would find it."""
+    data = table if isinstance(table, SparseBits) else BitMatrix.from_any(table, missing="unknown")
+    return learned(MemoryRows(data, Workers(1)), 0, journal, **params)
+
+
+def best_cost(saved):
+    """Return the cost of the best state that was saved of a start, or of its windows together."""
+    return sum(state.cost for state in saved.states) if saved.columns else saved.states[0].cost
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_killed_again_and_again_ends_no_worse_than_what_it_saved(name):
+    table, params = SEARCHES[name]
+    journal = MemoryJournal()
+    expected = fit(table, journal, **params)
+    if hasattr(expected, "codes"):
+        assert_same_search(fit(table, **params), expected)  # saving has no influence
+    n_saved, n_kills, found, least = journal.states.n_saved, 0, None, {}
+    journal = MemoryJournal()
+    while found is None:
+        journal.states.kill_after = (n_kills + 1) * max(1, n_saved // 5)
+        journal.states.restart()
+        try:
+            found = fit(table, journal, **params)
+        except Killed:
+            n_kills += 1
+        now = {start: best_cost(saved) for start, saved in journal.states.saved.items()}
+        assert all(now[start] <= cost for start, cost in least.items())
+        least = now
+    assert n_kills >= min(3, n_saved // 2) > 0
+    assert journal.states.n_loaded > 0
+    if "search_rows" not in params and "fixed_atoms" not in params:  # of which states are of a part of the table
+        by_errors = "n_components" in params and "objective" not in params
+        cost = found.wrong_bits if by_errors else found.codelength.total
+        assert cost <= min(least.values())
+    if isinstance(table, SparseBits):
+        assert is_wide_and_sparse(table, resolve(**params))
+
+
+@pytest.mark.parametrize("name", ["mdl xor", "k", "paper k", "windows of scattered columns"])
+def test_a_finished_search_is_not_made_again(name):
+    table, params = SEARCHES[name]
+    journal, n_rounds = MemoryJournal(), []
+    expected = fit(table, journal, **params)
+    journal.states.restart()
+    found = fit(table, journal, callbacks=n_rounds.append, **params)
+    assert found.codelength.total <= expected.codelength.total
+    assert len(n_rounds) < len(expected.history) / 2
