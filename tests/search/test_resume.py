@@ -83,7 +83,7 @@ def test_a_search_killed_again_and_again_ends_no_worse_than_what_it_saved(name):
     n_saved, n_kills, found, least = journal.states.n_saved, 0, None, {}
     journal = MemoryJournal()
     while found is None:
-        journal.states.kill_after = n_kills + n_saved // 5
+        journal.states.kill_after = (n_kills + 1) * n_saved // 3
         journal.states.restart()
         try:
             found = fit(table, journal, **params)
@@ -94,7 +94,7 @@ def test_a_search_killed_again_and_again_ends_no_worse_than_what_it_saved(name):
         now = {start: best_cost(saved, table) for start, saved in journal.states.saved.items()}
         assert all(now[start] <= cost for start, cost in least.items())
         least = now
-    assert n_kills > 1
+    assert n_kills > 0
     assert journal.states.n_loaded > 0 or journal.state is not None
     if "search_rows" not in params and "fixed_atoms" not in params:  # whose states are of a part of the table
         by_errors = "n_components" in params and "objective" not in params
