@@ -35,11 +35,11 @@ from tables import Row, Table, best_of, show
 from threadpoolctl import threadpool_limits
 
 import bitatoms as ba
-from bitatoms.core.atoms import fit_each, update_each
-from bitatoms.core.block import Block
-from bitatoms.core.coding import code, coding_rule
+from bitatoms.engine.block import Block
+from bitatoms.engine.coding import code, coding_rule
+from bitatoms.engine.update import fit_each, update_each
 from bitatoms.parallel import Workers
-from bitatoms.search import initial
+from bitatoms.search.starts import initial
 from datasets import EINSTEIN, MNIST, PLANTED, QUICK_ROWS, main_sets, planted_set, write_quick_sets
 from online import online
 

@@ -20,8 +20,8 @@ from tables import Row, Table, log_row, show
 import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms.bits import stack_rows
-from bitatoms.core.coding import coding_rule
-from bitatoms.core.pass_spec import PassSpec
+from bitatoms.engine.coding import coding_rule
+from bitatoms.engine.pass_spec import PassSpec
 from bitatoms.parallel import Workers
 from bitatoms.rows.dask import DaskRows
 from bitatoms.rows.memory import MemoryRows

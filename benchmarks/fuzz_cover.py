@@ -21,7 +21,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 import bitatoms as ba
-from bitatoms.mdl import string_bits
+from bitatoms.engine.codelength import string_bits
 
 Table = NDArray[np.uint8]
 

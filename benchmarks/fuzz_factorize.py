@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 import bitatoms as ba
-from bitatoms.core.error_costs import ERROR_BITS
+from bitatoms.engine.prices import ERROR_BITS
 from bitatoms.errors import InputError
 from bitatoms.online import stream
 from bitatoms.search.plan import PLANS

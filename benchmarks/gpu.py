@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 import bitatoms as ba
 from bitatoms import BitMatrix
-from bitatoms.core.block import Block
-from bitatoms.core.coding import code, coding_rule
-from bitatoms.core.objective import codelength_prices
-from bitatoms.core.pass_spec import PassSpec
+from bitatoms.engine.block import Block
+from bitatoms.engine.coding import code, coding_rule
+from bitatoms.engine.objective import codelength_prices
+from bitatoms.engine.pass_spec import PassSpec
 from bitatoms.kernels.gpu import device as device_module
 from bitatoms.kernels.gpu.device import NoDeviceError, find_device, import_cupy
 from bitatoms.kernels.structs import Rule

@@ -22,8 +22,8 @@ import numpy as np
 from tables import Row, Table, as_text, log_row, show
 
 import bitatoms as ba
-from bitatoms.core.pass_spec import PassSpec
-from bitatoms.core.result import reconstruct
+from bitatoms.engine.block import reconstruct
+from bitatoms.engine.pass_spec import PassSpec
 from bitatoms.parallel import Workers, count_threads
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.source import RowSource

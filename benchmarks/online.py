@@ -16,7 +16,7 @@ import numpy as np
 from tables import Row, Table, log_row, show
 
 import bitatoms as ba
-from bitatoms.core.model import Model
+from bitatoms.model.model import Model
 from bitatoms.online.stream import StreamLearner
 from bitatoms.parallel import Workers
 from bitatoms.search.params import resolve

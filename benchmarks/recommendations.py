@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import bitatoms as ba
-from bitatoms.core.recommendation import largest
+from bitatoms.model.recommendation import largest
 
 
 def read_baskets(path: str | None, n_rows: int | None, n_columns: int | None) -> NDArray[np.uint8]:

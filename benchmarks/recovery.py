@@ -19,7 +19,7 @@ import numpy as np
 from tables import Row, Table, log_row, show
 
 import bitatoms as ba
-from bitatoms.mdl import string_bits
+from bitatoms.engine.codelength import string_bits
 
 FAILED = 1.02  # times the codelength of the true factors
 WORTH = 0.98  # tables whose true factors save less than this are not counted

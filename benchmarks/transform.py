@@ -17,7 +17,7 @@ import numpy as np
 from tables import Row, Table, log_row, show
 
 import bitatoms as ba
-from bitatoms.core.model import Model
+from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from datasets import bundled_sets, chosen, load
 

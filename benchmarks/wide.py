@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array
 
 import bitatoms as ba
-from bitatoms.mdl import string_bits
+from bitatoms.engine.codelength import string_bits
 
 
 class Planted(NamedTuple):

@@ -13,7 +13,8 @@ from scipy.sparse import csr_array
 import naive
 from bitatoms import BitMatrix, Interrupted, codelength, factorize, proximus
 from bitatoms.datasets import planted
-from bitatoms.search import initial, rank_starts
+from bitatoms.search.starts import initial
+from bitatoms.search.starts import rank as rank_starts
 from bitatoms.table import Table
 from support.results import ALGEBRAS, assert_matches_oracle, assert_same_search
 from support.strategies import ALL_KNOWN, SEEDS, factorisations, matrices, random_bits
@@ -222,7 +223,7 @@ def test_a_second_interrupt_loses_only_the_order_of_atoms(table, monkeypatch, ho
         raise KeyboardInterrupt
 
     expected = factorize(table, **how, random_state=0, max_iter=2)
-    monkeypatch.setattr("bitatoms.search.best_result.savings", impatient)
+    monkeypatch.setattr("bitatoms.search.finish.savings", impatient)
     with pytest.raises(Interrupted) as caught:
         factorize(table, **how, random_state=0, max_iter=2)
     assert sorted(caught.value.result.atoms.to_dense().tolist()) == sorted(expected.atoms.to_dense().tolist())

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array, csr_array
 import naive
 from bitatoms import BitMatrix, Table
 from bitatoms.bits import stack_rows
-from bitatoms.core.complete import hash_rows
+from bitatoms.engine.complete import hash_rows
 from bitatoms.errors import MissingCell
 from bitatoms.sparse_bits import SparseBits, packed, stack_bits
 from bitatoms.table import as_bits

@@ -47,7 +47,7 @@ def test_random_fits_are_what_was_asked_for_and_what_they_report(fuzz, capsys):
         ({"ones": np.zeros(5, np.int64)}, "ones are not those of the table"),
         ({"saved": np.array([1, 2])}, "not in the order"),
         ({"complete": np.array([1, 2])}, r"\[1, 2\] rows are complete"),
-        ({"codelength": ba.mdl.Codelength(1, 2, 3)}, "the codelength is"),
+        ({"codelength": ba.Codelength(1, 2, 3)}, "the codelength is"),
         ({"algebra": "or"}, "the algebra is or"),
     ],
 )

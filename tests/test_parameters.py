@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import bitatoms as ba
-from bitatoms.core.coding import CODERS
+from bitatoms.engine.coding import CODERS
 from bitatoms.parameters import ReadKwargs, choices, declaration, declarations, documented
 
 

@@ -18,26 +18,26 @@ _MODULE_OF = {
     "BitMatrix": "bits",
     "CategoryEncoder": "estimators",
     "CellValidation": "estimators",
-    "Codelength": "mdl",
+    "Codelength": "engine.codelength",
     "Cover": "covers.result",
     "CoverMiner": "estimators",
     "CoverRound": "covers.monitor",
     "Denoised": "images",
     "Encoding": "encoding",
-    "Factorization": "core.result",
+    "Factorization": "model.result",
     "FileError": "io.errors",
     "Inpainted": "images",
     "InputError": "errors",
-    "Interrupted": "core.result",
-    "Model": "core.model",
-    "Pattern": "core.model",
+    "Interrupted": "model.result",
+    "Model": "model.model",
+    "Pattern": "model.model",
     "Picture": "table",
     "Recommendations": "estimators",
     "RoleDiff": "roles.diff",
     "RoleReport": "roles.audit",
-    "Round": "core.result",
-    "RowFit": "core.row_fit",
-    "Rule": "core.rules",
+    "Round": "model.result",
+    "RowFit": "model.row_fit",
+    "Rule": "model.rules",
     "Stability": "estimators",
     "Store": "rows.store",
     "Table": "table",
@@ -125,13 +125,10 @@ if TYPE_CHECKING:
     from . import plots as plots
     from .api import codelength, cover, factorize, proximus
     from .bits import BitMatrix
-    from .core.model import Model, Pattern
-    from .core.result import Factorization, Interrupted, Round
-    from .core.row_fit import RowFit
-    from .core.rules import Rule
     from .covers.monitor import CoverRound
     from .covers.result import Cover
     from .encoding import Encoding, encode
+    from .engine.codelength import Codelength
     from .errors import InputError
     from .estimators import (
         BinaryDictionaryClassifier,
@@ -150,7 +147,10 @@ if TYPE_CHECKING:
     from .images import Denoised, Inpainted, denoise, inpaint
     from .io.api import read, write
     from .io.errors import FileError
-    from .mdl import Codelength
+    from .model.model import Model, Pattern
+    from .model.result import Factorization, Interrupted, Round
+    from .model.row_fit import RowFit
+    from .model.rules import Rule
     from .report import write_report
     from .roles.audit import RoleReport, role_report
     from .roles.diff import RoleDiff, role_diff

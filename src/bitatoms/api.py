@@ -13,18 +13,18 @@ import numpy as np
 
 from .bits import BitMatrix, either
 from .checks import check_choice
-from .core.block import Block
-from .core.model import Model
-from .core.result import Factorization, Interrupted
 from .covers.driver import search_cover
 from .covers.limits import fixed_bits, has_limits, role_limits
 from .covers.result import Cover
 from .dataframes import values_of
 from .device_choice import workers_for
+from .engine.block import Block
+from .engine.codelength import Codelength, codelength_from_counts, spans
 from .errors import InputError, Parameter
 from .kernels.structs import covering
 from .matching import matched_table
-from .mdl import Codelength, codelength_from_counts, spans
+from .model.model import Model
+from .model.result import Factorization, Interrupted
 from .parallel import Workers, count_threads
 from .parameters import (
     CoverKwargs,
@@ -44,9 +44,8 @@ from .rows.passes import PassResult, with_codes
 from .rows.source import RowSource
 from .rows.subsample import learn
 from .rows.weights import WeightedRows
-from .search.given_costs import costs_of_columns
-from .search.params import SearchParams, resolve
-from .search.proximus import partition
+from .search.paper import partition
+from .search.params import SearchParams, costs_of_columns, resolve
 from .search.verification import verified
 from .sparse_bits import Bits, SparseBits, packed
 from .table import Header, Table, as_bits, axis_names, header_of

@@ -29,7 +29,7 @@ def test_equals_the_naive_algorithm(X, n_components):
 
 @pytest.mark.parametrize(("n_rows", "n_cols"), [(65, 12), (20, 66), (130, 7)])
 def test_equals_the_naive_algorithm_beyond_one_word_and_chunk(monkeypatch, n_rows, n_cols):
-    monkeypatch.setattr("bitatoms.search.concept_start._CHUNK_PAIRS", 30)
+    monkeypatch.setattr("bitatoms.search.starts.rank._CHUNK_PAIRS", 30)
     X = planted(n_rows, n_cols, 4, algebra="or", atom_density=0.3, code_density=0.4, random_state=0).X
     assert concepts_of(GreConD(4).fit(X)) == naive.concepts(X, 4)
 

@@ -9,7 +9,7 @@ pytest.importorskip("typer")
 
 from bitatoms.cli.files import read_with_weights
 from bitatoms.cli.options import PLAIN, Input
-from bitatoms.core.result import reconstruct
+from bitatoms.engine.block import reconstruct
 from support.scripts import bits_of, data_of
 from support.zoo import WEIGHTS
 

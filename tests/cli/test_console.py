@@ -18,7 +18,7 @@ from rich.text import Text
 from bitatoms.cli import console, progress, warmup
 from bitatoms.cli.console import printing_notes
 from bitatoms.cli.progress import SearchProgress, show_status
-from bitatoms.core.result import Round
+from bitatoms.model.result import Round
 from bitatoms.reproduce import Claim, Experiment, Panel, Verdict
 from bitatoms.verbosity import escape_controls, escape_name, log_to_stderr
 

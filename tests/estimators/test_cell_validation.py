@@ -6,8 +6,8 @@ import pytest
 import bitatoms as ba
 import naive
 from bitatoms import BinaryDictionaryLearning, BinaryImputer, BitMatrix, cross_validate_cells
-from bitatoms.core.hidden_cells import CellScores, without_cells
 from bitatoms.datasets import planted
+from bitatoms.model.hidden_cells import CellScores, without_cells
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 

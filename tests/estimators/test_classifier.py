@@ -14,9 +14,9 @@ from sklearn.utils import get_tags
 import bitatoms as ba
 import naive
 from bitatoms import BinaryDictionaryClassifier, BitMatrix
-from bitatoms.core.likelihood import Frequencies
 from bitatoms.datasets import planted
 from bitatoms.estimators import classifier
+from bitatoms.model.likelihood import Frequencies
 from bitatoms.parallel import Workers
 
 pytestmark = pytest.mark.usefixtures("few_trials")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.core.recurrence import Recurrence
+from bitatoms.model.recurrence import Recurrence
 from support.zoo import specimen
 
 pd = pytest.importorskip("pandas")

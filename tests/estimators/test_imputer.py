@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_limits
 
 import bitatoms as ba
 from bitatoms import BinaryImputer
-from bitatoms.core.profiles import ProfilePlan, fit_profiles
 from bitatoms.datasets import planted
 from bitatoms.errors import InputWarning
+from bitatoms.model.profiles import ProfilePlan, fit_profiles
 from bitatoms.rows.budget import MemoryLimitError
 from bitatoms.rows.memory import MemoryRows
 

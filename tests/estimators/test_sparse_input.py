@@ -27,9 +27,9 @@ def fitted():
 
 @pytest.fixture
 def half_of_it_cannot_be_packed(monkeypatch):
-    monkeypatch.setattr("bitatoms.core.complete._HASHED_WORDS", 1 << 10)
-    monkeypatch.setattr("bitatoms.core.model._CHUNK_BITS", 1 << 10)
-    monkeypatch.setattr("bitatoms.core.model._MIN_CHUNK_ROWS", 100)
+    monkeypatch.setattr("bitatoms.engine.complete._HASHED_WORDS", 1 << 10)
+    monkeypatch.setattr("bitatoms.model.model._CHUNK_BITS", 1 << 10)
+    monkeypatch.setattr("bitatoms.model.model._MIN_CHUNK_ROWS", 100)
     monkeypatch.setattr("bitatoms.sparse_bits.memory_limit", lambda: X.size // 16)
 
 

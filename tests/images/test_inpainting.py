@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 import naive
-from bitatoms.core.model import Model
 from bitatoms.images import blocks as blocks_module
 from bitatoms.images.blocks import BlockGrid, evidence, evidence_at
+from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from support.strategies import random_bits
 

@@ -12,10 +12,10 @@ from scipy.sparse import csr_array
 
 import bitatoms as ba
 from bitatoms.cli.summary import model_json
-from bitatoms.core.model import Model
-from bitatoms.core.recurrence import Recurrence
 from bitatoms.io import model_file
 from bitatoms.io.npz import write_npz
+from bitatoms.model.model import Model
+from bitatoms.model.recurrence import Recurrence
 from bitatoms.parallel import Workers
 from bitatoms.parameters import result_parameters
 from bitatoms.sparse_bits import SparseBits

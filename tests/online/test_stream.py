@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import factorize
 from bitatoms.bits import BitMatrix
-from bitatoms.core.counts import Counts
-from bitatoms.core.model import Model
-from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
+from bitatoms.engine.counts import Counts
+from bitatoms.engine.objective import Objective
+from bitatoms.model.model import Model
 from bitatoms.online.decayed_counts import DecayedCounts
 from bitatoms.online.reservoir import Reservoir
 from bitatoms.online.stream import StreamLearner

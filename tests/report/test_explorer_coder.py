@@ -9,9 +9,9 @@ import pytest
 import bitatoms as ba
 import naive
 from bitatoms.bits import BitMatrix
-from bitatoms.core.error_costs import ErrorCosts
-from bitatoms.core.model import Model
+from bitatoms.engine.prices import ErrorCosts
 from bitatoms.formatting import percent, times
+from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.report import report_html
 from bitatoms.table import Table

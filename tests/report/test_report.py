@@ -10,8 +10,8 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.core.model import Model
-from bitatoms.mdl import Codelength
+from bitatoms.engine.codelength import Codelength
+from bitatoms.model.model import Model
 from bitatoms.report import report_data, report_html, write_report
 from bitatoms.report.advice import verdict
 from bitatoms.report.pictures import full_picture
@@ -47,7 +47,7 @@ def test_a_sparse_table_gives_the_page_of_the_packed_one_without_being_packed(mo
     model, table = specimen("sparse").model.as_model(), specimen("sparse").table
     X = table.to_dense()
     page = report_html(model, Table(BitMatrix.from_dense(X)))
-    monkeypatch.setattr("bitatoms.core.complete._HASHED_WORDS", 1 << 10)
+    monkeypatch.setattr("bitatoms.engine.complete._HASHED_WORDS", 1 << 10)
     monkeypatch.setattr("bitatoms.sparse_bits.memory_limit", lambda: X.size // 16)
     assert report_html(model, table) == page
 

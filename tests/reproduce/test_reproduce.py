@@ -9,7 +9,7 @@ import pytest
 
 import bitatoms as ba
 from bitatoms import BitMatrix, datasets
-from bitatoms.core.result import Round
+from bitatoms.model.result import Round
 from bitatoms.reproduce import Verdict, reproduce
 from bitatoms.reproduce.datasets import load_digits, load_halftone
 from bitatoms.reproduce.runs import stopping_round

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.core.model import Model
+from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.search.plan import NmfBudget

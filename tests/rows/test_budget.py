@@ -10,9 +10,9 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import stack_rows
-from bitatoms.core import pass_spec
-from bitatoms.core.model import Model
+from bitatoms.engine import pass_spec
 from bitatoms.errors import InputError, Parameter
+from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.rows.budget import MemoryBudget, chunk_rows, coding_rows
 from bitatoms.rows.code_cache import FileCodes, MemoryCodes

@@ -10,12 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.core.result import Round
 from bitatoms.io.errors import FileError
+from bitatoms.model.result import Round
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.checkpoint_steps import StepFiles
 from bitatoms.search.journal import BestState, StepRecord, random_state
-from bitatoms.search.population import CostedState
+from bitatoms.search.monitor import CostedState
 from support.checkpoints import assert_equal, assert_raises, call_of, states, unfinished_fit
 from support.faults import FaultAtChunk, ctrl_c_when
 from support.plans import use_small_budget

@@ -15,11 +15,11 @@ import scipy.sparse
 import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms import dask as dask_api
-from bitatoms.core.coding import coding_rule
-from bitatoms.core.counts import Counts
-from bitatoms.core.model import Model
-from bitatoms.core.pass_spec import PassSpec
+from bitatoms.engine.coding import coding_rule
+from bitatoms.engine.counts import Counts
+from bitatoms.engine.pass_spec import PassSpec
 from bitatoms.errors import InputWarning
+from bitatoms.model.model import Model
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.rows import dask_partitions
 from bitatoms.rows.dask import DaskRows

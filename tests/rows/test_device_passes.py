@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from bitatoms.bits import BitMatrix
-from bitatoms.core import pass_spec
-from bitatoms.core.block import Block
-from bitatoms.core.device_kernels import DeviceKernels
-from bitatoms.core.host_kernels import HostKernels
-from bitatoms.core.model import Model
-from bitatoms.core.pass_spec import PassSpec, RowCounts
-from bitatoms.core.row_pass import run_pass
-from bitatoms.core.voted_bits import voted_bits
+from bitatoms.engine import pass_spec
+from bitatoms.engine.block import Block
+from bitatoms.engine.device_kernels import DeviceKernels
+from bitatoms.engine.host_kernels import HostKernels
+from bitatoms.engine.pass_spec import PassSpec, RowCounts
+from bitatoms.engine.row_pass import run_pass
+from bitatoms.engine.voted_bits import voted_bits
 from bitatoms.kernels.gpu.device import DeviceMemoryError
+from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.rows.budget import MemoryBudget, chunk_rows
 from bitatoms.rows.memory import MemoryRows
@@ -95,7 +95,7 @@ def test_a_pass_by_groups_of_atoms_is_run_in_chunks(algebra):
     bits, bias = BitMatrix.from_dense(atoms), BitMatrix.zeros(1, 90)
     with mock.patch.multiple(pass_spec, _MIN_SPLIT=1, _GROUP_COLUMNS=30):
         priced_by = RowCounts(N_ROWS, np.full(90, 9), np.full(12, 30))
-        with mock.patch.multiple("bitatoms.core.voted_bits", _MIN_FEATURES=0, MAX_VOTES=atoms.size - 1):
+        with mock.patch.multiple("bitatoms.engine.voted_bits", _MIN_FEATURES=0, MAX_VOTES=atoms.size - 1):
             voted = voted_bits(bits)
         spec = PassSpec(SparseBits.from_bits(bits), bias, "mdl", rule, voted=voted, priced_by=priced_by)
         assert spec.is_split

@@ -10,7 +10,7 @@ import pytest
 import bitatoms as ba
 import naive
 from bitatoms.bits import BitMatrix, stack_rows
-from bitatoms.core.side_by_side import Part, side_by_side
+from bitatoms.model.side_by_side import Part, side_by_side
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.dask import DaskRows
@@ -32,15 +32,15 @@ def after_the_first_pass(row):
 @pytest.fixture
 def few_votes(monkeypatch):
     """Count votes on few bits of the atoms, as in wide tables with many atoms."""
-    monkeypatch.setattr("bitatoms.core.voted_bits._MIN_FEATURES", 1)
-    monkeypatch.setattr("bitatoms.core.voted_bits.MAX_VOTES", 100)
+    monkeypatch.setattr("bitatoms.engine.voted_bits._MIN_FEATURES", 1)
+    monkeypatch.setattr("bitatoms.engine.voted_bits.MAX_VOTES", 100)
 
 
 @pytest.fixture
 def small_groups(few_votes, monkeypatch):
     """Code rows by groups of atoms that share columns, as in wide tables with many atoms."""
-    monkeypatch.setattr("bitatoms.core.pass_spec._MIN_SPLIT", 1)
-    monkeypatch.setattr("bitatoms.core.pass_spec._GROUP_COLUMNS", 1)
+    monkeypatch.setattr("bitatoms.engine.pass_spec._MIN_SPLIT", 1)
+    monkeypatch.setattr("bitatoms.engine.pass_spec._GROUP_COLUMNS", 1)
 
 
 @pytest.mark.usefixtures("small_groups")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize, pack
-from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
+from bitatoms.engine.objective import Objective
 from bitatoms.errors import InputWarning
 from bitatoms.estimators.dictionary_learning import SearchLimitWarning
 from bitatoms.parallel import Workers

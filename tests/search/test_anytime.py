@@ -10,11 +10,10 @@ from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize
 from bitatoms.datasets import planted
 from bitatoms.parameters import declaration
 from bitatoms.search.anytime import run_epochs
-from bitatoms.search.monitor import SearchMonitor
+from bitatoms.search.exchange import Population
+from bitatoms.search.monitor import CostedState, SearchMonitor, StoppingRule
 from bitatoms.search.params import resolve
 from bitatoms.search.plan import PLANS, AnytimeTuning
-from bitatoms.search.population import CostedState, Population
-from bitatoms.search.stopping import StoppingRule
 from support.plans import use_budget
 from support.results import assert_matches_oracle
 from support.strategies import random_bits

@@ -8,15 +8,14 @@ import pytest
 
 import bitatoms as ba
 from bitatoms import BitMatrix
-from bitatoms.core.block import Change
-from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
+from bitatoms.engine.block import Change
+from bitatoms.engine.objective import Objective
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.search import branches
 from bitatoms.search.branches import Branches, at_once, places
-from bitatoms.search.mdl_rounds import MdlSearch
-from bitatoms.search.population import CostedState
-from bitatoms.search.stopping import StoppingRule
+from bitatoms.search.monitor import CostedState, StoppingRule
+from bitatoms.search.rounds import MdlSearch
 from support.chaos import chaos
 from support.contexts import search_context
 from support.results import assert_same_search

@@ -4,10 +4,15 @@ import numpy as np
 import pytest
 
 from bitatoms import BitMatrix
-from bitatoms.mdl import string_bits
-from bitatoms.search import related_columns as module
-from bitatoms.search.column_groups import column_groups, runs_of_regions
-from bitatoms.search.related_columns import can_count_pairs, related_columns, surprising_pairs
+from bitatoms.engine.codelength import string_bits
+from bitatoms.search.windows import column_groups as module
+from bitatoms.search.windows.column_groups import (
+    can_count_pairs,
+    column_groups,
+    related_columns,
+    runs_of_regions,
+    surprising_pairs,
+)
 from bitatoms.sparse_bits import SparseBits
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 import naive
-from bitatoms.core.atom_limits import AtomLimits
+from bitatoms.engine.limits import AtomLimits
 from bitatoms.errors import InputError
 from support.faults import ctrl_c_when
 from support.results import assert_matches_oracle, every_fit

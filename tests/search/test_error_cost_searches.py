@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import bitatoms as ba
-from bitatoms.core.block import Change
-from bitatoms.core.error_costs import ErrorCosts
-from bitatoms.core.objective import Objective
+from bitatoms.engine.block import Change
+from bitatoms.engine.objective import Objective
+from bitatoms.engine.prices import ErrorCosts
 from bitatoms.errors import InputError
 from bitatoms.search.exact_cover import remove_forbidden
 from support.contexts import search_context

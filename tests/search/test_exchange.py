@@ -6,11 +6,9 @@ import pytest
 import naive
 from bitatoms import BitMatrix, factorize
 from bitatoms.parallel import Workers
-from bitatoms.search.exchange import ExchangeSearch, state_of
+from bitatoms.search.exchange import ExchangeSearch, Population, state_of, thin_to, united
+from bitatoms.search.monitor import CostedState, StoppingRule
 from bitatoms.search.params import resolve
-from bitatoms.search.population import CostedState, Population
-from bitatoms.search.recombine import thin_to, united
-from bitatoms.search.stopping import StoppingRule
 from support.blocks import assert_consistent, factors
 from support.contexts import search_context
 from support.optimum import fewest_wrong

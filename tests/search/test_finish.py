@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from bitatoms import BitMatrix
-from bitatoms.core.block import Change
-from bitatoms.core.coding import code
 from bitatoms.datasets import planted
+from bitatoms.engine.block import Change
+from bitatoms.engine.coding import code
 from bitatoms.search.finish import finish
+from bitatoms.search.monitor import CONVERGED, MAX_ITER, SearchResult
 from bitatoms.search.params import resolve
-from bitatoms.search.stopping import CONVERGED, MAX_ITER, SearchResult
 from support.contexts import search_context
 
 ATOMS = 20

@@ -13,7 +13,8 @@ import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize
 from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
-from bitatoms.search.fixed_rank import nearest_sampled, refill
+from bitatoms.search.exchange import refill
+from bitatoms.search.fixed_rank import nearest_sampled
 from bitatoms.search.params import resolve
 from support.blocks import bits_of
 from support.contexts import search_context

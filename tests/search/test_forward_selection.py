@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 import bitatoms
 import naive
 from bitatoms import BitMatrix
-from bitatoms.core.block import Block
-from bitatoms.core.coding import coding_rule
 from bitatoms.datasets import planted
+from bitatoms.engine.block import Block
+from bitatoms.engine.coding import coding_rule
 from bitatoms.parallel import Workers
-from bitatoms.search import forward_selection as module
-from bitatoms.search.forward_selection import SelectionLimits, forward_selection
+from bitatoms.search import paper as module
 from bitatoms.search.journal import Loop, Progress
-from bitatoms.search.learning import LearningMethod
 from bitatoms.search.monitor import SearchMonitor
+from bitatoms.search.paper import LearningMethod, SelectionLimits, forward_selection
 from support.strategies import SEEDS, matrices, random_bits
 
 factorize = partial(bitatoms.factorize, search="paper")

@@ -13,8 +13,8 @@ import naive
 from bitatoms import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
-from bitatoms.search import initial
 from bitatoms.search.params import resolve
+from bitatoms.search.starts import initial
 from support.blocks import bits_of
 from support.strategies import SEEDS, factorisations, matrices, random_bits
 

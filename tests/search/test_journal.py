@@ -10,7 +10,7 @@ from bitatoms.datasets import planted
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.search.params import resolve
-from bitatoms.search.windows import WindowSearch, is_wide_and_sparse
+from bitatoms.search.windows.driver import WindowSearch, is_wide_and_sparse
 from bitatoms.sparse_bits import SparseBits
 from support.clock import WorkClock
 from support.journals import Killed, MemoryJournal

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import bitatoms
 import naive
-from bitatoms.core.coding import coding_rule
 from bitatoms.datasets import planted
-from bitatoms.search.learning import LearningMethod, learn, step
+from bitatoms.engine.coding import coding_rule
 from bitatoms.search.monitor import SearchMonitor
+from bitatoms.search.paper import LearningMethod, learn, step
 from support.blocks import block_of, factors, within
 from support.strategies import factorisations
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import naive
-from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
+from bitatoms.engine.objective import Objective
 from bitatoms.parallel import Workers
-from bitatoms.search.linear_start import linear_starts
 from bitatoms.search.plan import LinearStartBudget
+from bitatoms.search.starts.linear import linear_starts
 from support.contexts import search_context
 from support.results import AWKWARD
 from support.strategies import random_bits

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitatoms import factorize
-from bitatoms.core.objective import Objective
+from bitatoms.engine.objective import Objective
 from bitatoms.search import mdl_search
 from bitatoms.search.plan import PLANS, MdlTuning
 from support.results import (

@@ -7,24 +7,24 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix, codelength
-from bitatoms.core.block import Block, BlockState, Change, Rest
-from bitatoms.core.objective import Objective
-from bitatoms.core.removal import AtomRemoval
 from bitatoms.datasets import planted
+from bitatoms.engine.block import Block, BlockState, Change, Rest
+from bitatoms.engine.objective import Objective
 from bitatoms.parallel import Workers
-from bitatoms.search.best_result import best_result
+from bitatoms.search.finish import best_result
 from bitatoms.search.moves import drop as drop_module
 from bitatoms.search.moves.basis import change_basis
-from bitatoms.search.moves.drop import drop_useless, eliminate, prune, savings, shrink
-from bitatoms.search.moves.extend import extend, harmless_bits
+from bitatoms.search.moves.drop import AtomRemoval, drop_useless, eliminate, prune, savings, shrink
 from bitatoms.search.moves.grow import ORDINARY, SPARSE, Seeds, _seeds, grow
 from bitatoms.search.moves.merge import merge
 from bitatoms.search.moves.sweep import (
     beam_sweep,
+    extend,
     fewest_errors_sweep,
     flat_sweep,
     fresh_sweep,
     gain_of_sample,
+    harmless_bits,
     information_set_sweep,
     plain_sweep,
     sweep,

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix
-from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
+from bitatoms.engine.objective import Objective
 from bitatoms.kernels.cpu import nmf as kernels
 from bitatoms.parallel import Workers
-from bitatoms.search.nmf_start import nmf_extent, nmf_starts
 from bitatoms.search.plan import PLANS, FixedRankBudget, NmfBudget
+from bitatoms.search.starts.nmf import nmf_extent, nmf_starts
 from support.blocks import ALGEBRAS, bits_of
 from support.contexts import search_context
 from support.strategies import SEEDS, matrices, random_bits

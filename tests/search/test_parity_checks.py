@@ -12,9 +12,9 @@ import naive
 from bitatoms import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
-from bitatoms.search import parity_checks
-from bitatoms.search.parity_checks import Checks, sums_of_four
 from bitatoms.search.plan import CheckBudget
+from bitatoms.search.starts import parity_checks
+from bitatoms.search.starts.parity_checks import Checks, sums_of_four
 from support.strategies import SEEDS, matrices, random_bits
 
 BUDGET = CheckBudget()

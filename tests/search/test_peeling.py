@@ -9,8 +9,8 @@ from scipy.stats import norm
 import naive
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
-from bitatoms.search.peeling import _group_majorities, _near_limit, completed_basis
 from bitatoms.search.plan import PeelingBudget
+from bitatoms.search.starts.linear import _group_majorities, _near_limit, completed_basis
 from support.blocks import bits_of, packed, unpacked
 from support.strategies import matrices, random_bits
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import proximus
-from bitatoms.core.coding import coding_rule
+from bitatoms.engine.coding import coding_rule
 from bitatoms.parallel import Workers
-from bitatoms.search.proximus import append_rank_one, rank_one
+from bitatoms.search.paper import append_rank_one, rank_one
 from support.blocks import ALGEBRAS, bits_of, block_of, factors, within
 from support.strategies import SEEDS, factorisations, matrices, random_bits
 

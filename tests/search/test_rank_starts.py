@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix
-from bitatoms.search.concept_start import concepts
 from bitatoms.search.params import resolve
 from bitatoms.search.plan import NmfBudget
-from bitatoms.search.rank_starts import atoms_without_errors, start_atoms
+from bitatoms.search.starts.rank import atoms_without_errors, concepts, start_atoms
 from support.blocks import bits_of, unpacked
 from support.contexts import search_context
 from support.strategies import UNKNOWN, matrices, random_bits

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 import bitatoms as ba
 from bitatoms.parallel import Workers
-from bitatoms.search import windows
+from bitatoms.search.windows import driver as windows
 from support.bundles import N_COLS, N_ROWS, bundles, table_with_bundles
 from support.clock import WorkClock
 from support.results import assert_matches_oracle, assert_same_search, bits_without_atoms

@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Interrupted, factorize
-from bitatoms.core.block import Block, Change
+from bitatoms.engine.block import Block, Change
 from bitatoms.parallel import Workers
 from bitatoms.search.monitor import SearchMonitor
 from support import clock as clocks

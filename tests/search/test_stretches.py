@@ -10,7 +10,7 @@ import naive
 from bitatoms.annotations import Annotations
 from bitatoms.io.patterns import write_patterns
 from bitatoms.report import report_data
-from bitatoms.search import windows
+from bitatoms.search.windows import driver as windows
 from bitatoms.variants import column_data
 from support.commands import rows_of
 from support.plans import use_small_budget, use_windows

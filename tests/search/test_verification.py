@@ -9,11 +9,10 @@ import bitatoms as ba
 import naive
 from bitatoms.api import with_columns_of
 from bitatoms.bits import BitMatrix
-from bitatoms.core.bias import settle_bias
-from bitatoms.core.objective import Objective
-from bitatoms.core.result import CountsResult, Factorization, ResultBase
+from bitatoms.engine.codelength import Codelength
+from bitatoms.engine.objective import Objective, settle_bias
 from bitatoms.errors import InternalError
-from bitatoms.mdl import Codelength
+from bitatoms.model.result import CountsResult, Factorization, ResultBase
 from bitatoms.search.params import resolve
 from bitatoms.search.verification import verified
 from bitatoms.table import Header

@@ -6,12 +6,11 @@ from scipy.linalg import block_diag
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.mdl import Codelength, string_bits
-from bitatoms.search import windows
-from bitatoms.search.monitor import Snapshot
+from bitatoms.engine.codelength import Codelength, string_bits
+from bitatoms.search.monitor import Snapshot, cut_off
 from bitatoms.search.params import resolve
-from bitatoms.search.stopping import cut_off
-from bitatoms.search.window import Window, divided, joined
+from bitatoms.search.windows import driver as windows
+from bitatoms.search.windows.window import Window, divided, joined
 from support.clock import WorkClock, allowed
 from support.faults import ctrl_c_when
 from support.plans import use_small_budget, use_windows

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.bits import BitMatrix
-from bitatoms.core.block import Block
-from bitatoms.core.coding import coding_rule
+from bitatoms.engine.block import Block
+from bitatoms.engine.coding import coding_rule
 from bitatoms.kernels.structs import Prices
 from bitatoms.parallel import Workers
 from support.devices import DEVICE

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import strategies as st
 
 from bitatoms.bits import BitMatrix
-from bitatoms.core.block import lanes_of
-from bitatoms.core.coding import CODERS
-from bitatoms.core.counts import Counts
-from bitatoms.core.pass_spec import PassSpec, RowCounts
-from bitatoms.core.result import Round
+from bitatoms.engine.block import lanes_of
+from bitatoms.engine.coding import CODERS
+from bitatoms.engine.counts import Counts
+from bitatoms.engine.pass_spec import PassSpec, RowCounts
 from bitatoms.io.errors import FileError
 from bitatoms.kernels.structs import Prices, Rule, covering
+from bitatoms.model.result import Round
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.passes import PassState
 from bitatoms.rows.source import PartialPass

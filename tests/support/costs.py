@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bitatoms.core.error_costs import ErrorCosts
+from bitatoms.engine.prices import ErrorCosts
 
 
 def random_costs(seed, n_features):

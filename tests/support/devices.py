@@ -11,7 +11,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from bitatoms.core.block import Block
+from bitatoms.engine.block import Block
 from bitatoms.kernels.gpu import device as gpu
 from support.emulated_device import EmulatedDevice
 

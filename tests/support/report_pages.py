@@ -6,9 +6,9 @@ import numpy as np
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.core.model import Model
-from bitatoms.core.result import reconstruct
-from bitatoms.mdl import Codelength
+from bitatoms.engine.block import reconstruct
+from bitatoms.engine.codelength import Codelength
+from bitatoms.model.model import Model
 from bitatoms.table import Table
 from support.strategies import random_bits
 from support.zoo import specimen

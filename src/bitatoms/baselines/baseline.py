@@ -13,9 +13,9 @@ from ..api import codelength
 from ..base import TableTransformer
 from ..bits import BitMatrix
 from ..checks import check_int
-from ..core.coding import coding_rule
-from ..core.pass_spec import PassSpec, row_codes
-from ..core.result import reconstruct
+from ..engine.block import reconstruct
+from ..engine.coding import coding_rule
+from ..engine.pass_spec import PassSpec, row_codes
 from ..parallel import Workers
 from ..validation import as_generator
 

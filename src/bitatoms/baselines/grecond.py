@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..bits import BitMatrix
-from ..core.complete import complete_atoms
-from ..search.concept_start import concepts
+from ..engine.complete import complete_atoms
+from ..search.starts.rank import concepts
 from .baseline import Baseline, Factors
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..checks import check_fraction, check_int
-from ..core.result import reconstruct
+from ..engine.block import reconstruct
 from ..kernels.cpu.messages import Graph, Scratch, exchange
 from ..parallel import Workers
 from ..rows.budget import parse_memory_limit

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ..api import no_checkpoint
 from ..bits import BitMatrix, stack_rows
-from ..core.model import Model
 from ..dataframes import obsm_key
 from ..device_choice import checked_device
 from ..encoding import Encoding
@@ -25,6 +24,7 @@ from ..io.formats import FORMATS
 from ..io.numbers import check_number_format, write_numbers
 from ..io.patterns import patterns_format, write_patterns
 from ..matching import match_columns
+from ..model.model import Model
 from ..report import write_report
 from ..rows import store_transform
 from ..rows.budget import coding_rows, given_memory_limit

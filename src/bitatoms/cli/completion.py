@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..bits import BitMatrix
-from ..core.genotypes import GenotypeScores
-from ..core.hidden_cells import hidden_genotypes, without_cells
-from ..core.model import Model
-from ..core.similar_rows import SimilarRows, fit_similar_rows
-from ..core.tied_columns import TiedColumns, tied_columns
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
+from ..model.genotypes import GenotypeScores
+from ..model.hidden_cells import hidden_genotypes, without_cells
+from ..model.model import Model
+from ..model.similar_rows import SimilarRows, fit_similar_rows
+from ..model.tied_columns import TiedColumns, tied_columns
 from ..parallel import Workers
 from ..table import Names, Table, feature_names
 from ..variants import are_variants

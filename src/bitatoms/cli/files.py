@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.model import Model
 from ..encoding import Encoding
 from ..errors import Parameter
 from ..io import model_file
@@ -26,6 +25,7 @@ from ..io.patterns import read_patterns
 from ..io.stream import ReadOptions
 from ..io.values import check_values_format, write_values
 from ..io.weight_column import read_weight_column
+from ..model.model import Model
 from ..rows.store import Store
 from ..table import Header, Picture, Table, check_picture
 from ..variables import parse_number

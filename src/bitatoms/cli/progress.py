@@ -11,7 +11,7 @@ from rich.status import Status
 from rich.text import Text
 
 from ..bits import BitMatrix
-from ..core.result import Round
+from ..model.result import Round
 from ..rows.store import Store
 from ..sparse_bits import Bits
 from .console import err, showing_compilation

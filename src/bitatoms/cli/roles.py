@@ -11,11 +11,11 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from ..api import checked_cover, cover
-from ..core.result import Interrupted
 from ..covers.monitor import CoverRound
 from ..covers.result import Cover
 from ..errors import InputError, Parameter
 from ..io.errors import FileError
+from ..model.result import Interrupted
 from ..parameters import CoverKwargs, PeerKwargs, checked, with_defaults
 from ..roles.audit import RoleReport, role_report
 from ..roles.diff import RoleDiff

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..core.model import Model
-from ..core.rules import Chunks, Rule, RuleLimits, find_rules
 from ..formatting import times
 from ..io.rules import rule_json, rules_format, write_rules
+from ..model.model import Model
+from ..model.rules import Chunks, Rule, RuleLimits, find_rules
 from ..parameters import RuleKwargs, checked
 from ..rows import store_transform
 from .console import Display, print_json, print_line

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.model import Model
-from ..core.recommendation import Recommended, recommend
-from ..core.row_fit import RowFit, ScoredRows, score_rows, worst_rows
 from ..formatting import percent
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.name_lists import join_names
 from ..io.text_lines import open_text_writer
+from ..model.model import Model
+from ..model.recommendation import Recommended, recommend
+from ..model.row_fit import RowFit, ScoredRows, score_rows, worst_rows
 from ..parallel import Workers
 from ..rows import store_transform
 from ..rows.budget import coding_rows, given_memory_limit

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..bits import BitMatrix
-from ..core.model import Model
 from ..device_choice import workers_for
 from ..errors import Parameter
 from ..formatting import percent
 from ..io.errors import FileError
 from ..io.model_file import CELL_OPTIONS
 from ..io.stream import Source
+from ..model.model import Model
 from ..parallel import Workers
 from ..parameters import SearchKwargs, declarations
 from ..rows.budget import parse_memory_limit
@@ -24,7 +24,7 @@ from ..rows.store import Store, check_memory, memory_budget
 from ..rows.store_transform import code_chunks, collect_codes, write_code_store
 from ..rows.subsample import default_search_rows
 from ..search.params import resolve
-from ..search.windows import is_wide
+from ..search.windows.driver import is_wide
 from ..sparse_bits import Bits, is_smaller_sparse
 from ..table import Table
 from .console import Display, print_json, print_line

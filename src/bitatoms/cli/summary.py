@@ -10,10 +10,10 @@ import numpy as np
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..core.lifts import LIFTS_READING
-from ..core.model import Model, Pattern
 from ..formatting import few, percent, times
 from ..io.patterns import as_json
+from ..model.lifts import LIFTS_READING
+from ..model.model import Model, Pattern
 from ..table import Table
 from ..verbosity import escape_name, quote_name
 from .console import print_line, print_rich, width_of_lines

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..mdl import Codelength
+from ..engine.codelength import Codelength
 from .deprecated import renamed_attribute, warn_renamed
 from .methods import Method
 

@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 from ..api import codelength
 from ..baselines.baseline import Factors
 from ..bits import BitMatrix
-from ..core.result import reconstruct
-from ..mdl import Codelength
+from ..engine.block import reconstruct
+from ..engine.codelength import Codelength
 from ..parallel import count_threads
 from .methods import Method, Task
 from .results import Run

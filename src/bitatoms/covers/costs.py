@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Protocol
 
-from ..mdl import string_bits
+from ..engine.codelength import string_bits
 
 
 class RoleCost(Protocol):

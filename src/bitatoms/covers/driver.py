@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..core.result import reconstruct
-from ..mdl import string_bits
+from ..engine.block import reconstruct
+from ..engine.codelength import string_bits
 from . import bounds, costs
 from .cells import Cells
 from .coding import code_from_below

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.atom_limits import AtomLimits, FeatureSets
+from ..engine.limits import AtomLimits, FeatureSets
 from ..errors import InputError, Parameter
 from ..sparse_bits import packed
 from ..table import Header, Names, Table, as_bits, axis_names, listed_names

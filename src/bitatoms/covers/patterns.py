@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.lifts import AtomCounts, lifts_of
-from ..core.members import count_members
-from ..core.model import Pattern, number_or_none
+from ..engine.members import count_members
+from ..model.lifts import AtomCounts, lifts_of
+from ..model.model import Pattern, number_or_none
 from ..table import Names, feature_names
 from .result import Cover
 

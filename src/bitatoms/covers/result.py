@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.result import reconstruct
+from ..engine.block import reconstruct
+from ..engine.codelength import Codelength, codelength_from_counts
 from ..formatting import counted
-from ..mdl import Codelength, codelength_from_counts
 from .monitor import CoverRound
 
 

@@ -18,14 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import with_columns_of
 from ..base import check_not_empty
 from ..checks import check_fraction, check_int
-from ..core.model import Model
-from ..core.recurrence import Recurrence, match_atoms, overlaps
-from ..core.result import Factorization
 from ..device_choice import workers_for
 from ..errors import InputError, Parameter
 from ..formatting import percent
 from ..libraries import import_library
 from ..matching import match_columns
+from ..model.model import Model
+from ..model.recurrence import Recurrence, match_atoms, overlaps
+from ..model.result import Factorization
 from ..parallel import Workers
 from ..parameters import DeviceChoice
 from ..rows import dispatch

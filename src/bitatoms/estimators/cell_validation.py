@@ -16,11 +16,11 @@ from sklearn.base import clone
 
 from ..bits import BitMatrix
 from ..checks import check_fraction, check_int
-from ..core.hidden_cells import CellScores, hidden_folds, without_cells
-from ..core.tied_columns import first_tied
 from ..device_choice import workers_for
 from ..io.api import read
 from ..libraries import import_library
+from ..model.hidden_cells import CellScores, hidden_folds, without_cells
+from ..model.tied_columns import first_tied
 from ..parallel import Workers
 from ..search.branches import at_once
 from ..sparse_bits import packed

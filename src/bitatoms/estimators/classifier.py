@@ -21,12 +21,12 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import learn_from, with_columns_of
 from ..base import TableEstimator
 from ..bits import BitMatrix
-from ..core.likelihood import Frequencies, RowCoder
-from ..core.model import Model
-from ..core.pattern_frame import pattern_frame
-from ..core.result import Interrupted
 from ..device_choice import workers_for
 from ..errors import InputError, Parameter
+from ..model.likelihood import Frequencies, RowCoder
+from ..model.model import Model
+from ..model.pattern_frame import pattern_frame
+from ..model.result import Interrupted
 from ..parallel import Workers
 from ..parameters import (
     ClassifierKwargs,

@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import checked_cover, run_cover
 from ..base import TableTransformer
 from ..bits import BitMatrix
-from ..core.pattern_frame import pattern_frame
-from ..core.result import Interrupted, reconstruct
 from ..covers.coding import code_from_below
 from ..covers.limits import has_limits
 from ..covers.patterns import role_patterns
 from ..covers.result import Cover
+from ..engine.block import reconstruct
 from ..errors import Parameter
+from ..model.pattern_frame import pattern_frame
+from ..model.result import Interrupted
 from ..parameters import CoverKwargs, documented, select, with_defaults
 from ..rows import dispatch
 from ..table import Table, axis_names

@@ -20,12 +20,12 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import learn_from, with_columns_of
 from ..base import TableTransformer, check_not_empty
 from ..bits import BitMatrix
-from ..core.model import Model, Pattern
-from ..core.result import CountsResult, Factorization, Interrupted
 from ..device_choice import workers_for
 from ..errors import InputError, InputWarning, Parameter
 from ..io import model_file
 from ..matching import are_copies
+from ..model.model import Model, Pattern
+from ..model.result import CountsResult, Factorization, Interrupted
 from ..online.stream import StreamLearner
 from ..parallel import Workers
 from ..parameters import (

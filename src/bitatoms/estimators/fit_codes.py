@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..bits import BitMatrix
-from ..core.result import Factorization
+from ..model.result import Factorization
 from ..rows.passes import PassResult, with_codes
 from ..rows.store import StoreRows
 from .dictionary_learning import BinaryDictionaryLearning

@@ -15,13 +15,13 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 from ..api import learn_from, with_columns_of
 from ..base import TableEstimator
 from ..bits import BitMatrix
-from ..core.hidden_cells import CellScores, hidden_folds, without_cells
-from ..core.model import Model
-from ..core.profiles import Profiles, fit_profiles
-from ..core.similar_rows import SimilarRows, fit_similar_rows
-from ..core.tied_columns import fill_unknown, first_tied, known_ties, tied_columns
 from ..device_choice import workers_for
 from ..errors import warn
+from ..model.hidden_cells import CellScores, hidden_folds, without_cells
+from ..model.model import Model
+from ..model.profiles import Profiles, fit_profiles
+from ..model.similar_rows import SimilarRows, fit_similar_rows
+from ..model.tied_columns import fill_unknown, first_tied, known_ties, tied_columns
 from ..parallel import Workers
 from ..parameters import (
     ImputerKwargs,

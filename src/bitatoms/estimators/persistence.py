@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..core.model import Model
 from ..io import model_file
+from ..model.model import Model
 from .dictionary_learning import BinaryDictionaryLearning
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import check_int
-from ..core.recommendation import Recommended, joined, recommend
-from ..core.row_fit import RowFit, score_rows, worst_rows
-from ..core.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..libraries import import_library
+from ..model.recommendation import Recommended, joined, recommend
+from ..model.row_fit import RowFit, score_rows, worst_rows
+from ..model.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..parallel import Workers
 from ..parameters import RuleKwargs, checked, documented, with_defaults
 from ..rows import dispatch, store_transform
@@ -22,7 +22,7 @@ from ..sparse_bits import Bits
 from ..table import feature_names
 
 if TYPE_CHECKING:
-    from ..core.model import Model
+    from ..model.model import Model
     from ..rows.store import Store
 
 _COLUMNS = (  # of mlxtend's data frame of rules

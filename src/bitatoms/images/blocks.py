@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.model import Model
-from ..core.pass_spec import PassSpec, coded_block
+from ..engine.pass_spec import PassSpec, coded_block
+from ..model.model import Model
 from ..parallel import Workers
 
 _CHUNK_BLOCKS = 1 << 18  # coded together

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..api import factorize
-from ..core.model import Model
 from ..errors import InputError, Parameter
+from ..model.model import Model
 from ..parameters import Algebra, DeviceChoice, Search
 from .blocks import BlockGrid
 

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from .. import checks
 from .._version import __version__
 from ..bits import BitMatrix
-from ..core.coding import CODERS
-from ..core.error_costs import ErrorCosts
-from ..core.model import Model
-from ..core.recurrence import Recurrence
-from ..core.remembered import max_remembered
-from ..core.result import Round
-from ..mdl import Codelength
+from ..engine.codelength import Codelength
+from ..engine.coding import CODERS
+from ..engine.prices import ErrorCosts
+from ..engine.remembered import max_remembered
+from ..model.model import Model
+from ..model.recurrence import Recurrence
+from ..model.result import Round
 from ..parameters import RENAMED, check, result_parameters
 from ..sparse_bits import Bits, SparseBits, packed
 from ..table import check_picture

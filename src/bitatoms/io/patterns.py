@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..bits import BitMatrix
-from ..core.model import Model, Pattern
+from ..model.model import Model, Pattern
 from ..table import Table
 from ..verbosity import escape_name
 from .atomic import atomic_write, is_stream

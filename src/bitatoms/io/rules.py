@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core.rules import Rule
+from ..model.rules import Rule
 from .atomic import atomic_write, is_stream
 from .errors import FileError
 from .name_lists import join_names

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.counts import Counts
+from ..engine.counts import Counts
 from ..kernels.structs import Covers
 
 Floats = NDArray[np.float64]

@@ -8,16 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.block import Block
-from ..core.remembered import code_from_nearest, frequent_codes
+from ..engine.block import Block
+from ..engine.remembered import code_from_nearest, frequent_codes
 from ..parallel import Workers
-from ..search.context import SearchContext
+from ..search.context import HoldOut, SearchContext, split_rows
 from ..search.fixed_rank import search_fixed_rank
-from ..search.holdout import HoldOut, split_rows
 from ..search.mdl_search import search_mdl
-from ..search.monitor import SearchMonitor, Snapshot
+from ..search.monitor import CONVERGED, SearchMonitor, SearchResult, Snapshot
 from ..search.params import SearchParams
-from ..search.stopping import CONVERGED, SearchResult
 
 _MAX_TRIALS = 16  # of a search for the fewest errors
 

@@ -21,27 +21,26 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
 from ..checks import check_fraction
-from ..core.atoms import flips_together
-from ..core.bias import settle_counts
-from ..core.block import Block
-from ..core.coding import coding_rule
-from ..core.counts import Counts
-from ..core.objective import Objective
-from ..core.pass_spec import PassSpec
-from ..core.remembered import frequent_codes, hard_codes
-from ..core.result import CountsResult, Round
-from ..core.row_pass import run_pass
+from ..engine.block import Block
+from ..engine.codelength import Codelength
+from ..engine.coding import coding_rule
+from ..engine.counts import Counts
+from ..engine.objective import Objective, settle_counts
+from ..engine.pass_spec import PassSpec
+from ..engine.remembered import frequent_codes, hard_codes
+from ..engine.row_pass import run_pass
+from ..engine.update import flips_together
 from ..errors import InputError, Parameter
 from ..kernels.structs import covering
-from ..mdl import Codelength
+from ..model.result import CountsResult, Round
 from ..parallel import Workers
 from ..rows.memory import MemoryRows
 from ..rows.passes import codes_exactly, result_from_counts, savings
-from ..search.constrained import search
-from ..search.initial import start_factors
+from ..search.constraints import search
 from ..search.moves.grow import grow
+from ..search.paper import append_rank_one
 from ..search.params import SearchParams
-from ..search.proximus import append_rank_one
+from ..search.starts.initial import start_factors
 from ..search.verification import verified
 from ..sparse_bits import packed
 from .decayed_counts import DecayedCounts

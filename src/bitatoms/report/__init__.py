@@ -12,12 +12,12 @@ from typing import Any
 from ..annotations import Groups
 from ..bits import BitMatrix
 from ..checks import check_int
-from ..core.model import Model
 from ..device_choice import workers_for
 from ..encoding import matched_rows
 from ..errors import InputError, Parameter
 from ..io.atomic import atomic_write
 from ..io.group_labels import read_group_labels
+from ..model.model import Model
 from ..parameters import DeviceChoice
 from ..table import Table
 from ..verbosity import quote_name

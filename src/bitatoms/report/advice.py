@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.model import Model
 from ..html.text import format_count, pluralize
+from ..model.model import Model
 
 _OTHER_ALGEBRA = "the shorter of both ways to combine patterns, OR and XOR (<code>bitatoms fit --algebra auto</code>)"
 _ADVICE = {

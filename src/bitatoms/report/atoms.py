@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.lifts import LIFTS_READING
-from ..core.model import number_or_none
 from ..formatting import few, percent, times
 from ..html.text import chips_html, format_count, join_names, name_html, pluralize, truncated
+from ..model.lifts import LIFTS_READING
+from ..model.model import number_or_none
 from .advice import to_try
 from .data import ReportData
 from .pictures import bits_image

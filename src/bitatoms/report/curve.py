@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.model import Model
-from ..mdl import Codelength, codelength_from_counts
+from ..engine.codelength import Codelength, codelength_from_counts
+from ..model.model import Model
 from ..parallel import Workers
 from ..sparse_bits import Bits
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from ..annotations import Annotations, Groups
 from ..bits import BitMatrix
-from ..core.complete import hash_rows
-from ..core.lifts import AtomCounts, Lifts, lifts_of
-from ..core.members import count_members
-from ..core.model import Model
-from ..mdl import Codelength, codelength_from_counts
+from ..engine.codelength import Codelength, codelength_from_counts
+from ..engine.complete import hash_rows
+from ..engine.members import count_members
+from ..model.lifts import AtomCounts, Lifts, lifts_of
+from ..model.model import Model
 from ..parallel import Workers
 from ..sparse_bits import Bits
 from ..table import Names, Picture, Table, feature_names

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.result import is_small_saving
 from ..formatting import percent
 from ..html.text import format_count, pluralize
+from ..model.result import is_small_saving
 from .advice import verdict
 from .data import ReportData
 from .unknown import unknown_cells

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.block import Block
-from ..core.coding import coding_rule
-from ..core.result import Round
+from ..engine.block import Block
+from ..engine.coding import coding_rule
+from ..model.result import Round
 from ..parallel import Workers
-from ..search.forward_selection import SelectionLimits, forward_selection
-from ..search.initial import bernoulli, samples
-from ..search.learning import LearningMethod, learn
 from ..search.monitor import SearchMonitor
+from ..search.paper import LearningMethod, SelectionLimits, forward_selection, learn
+from ..search.starts.initial import bernoulli, samples
 
 UPDATES = {"mob": "MOB", "k-prox": "K-PROX"}
 STARTS = {"bernoulli": "Bernoulli(½)", "samples": "random samples"}

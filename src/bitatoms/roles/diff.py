@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..checks import check_fraction
-from ..core.recurrence import atom_overlaps, match_pairs
-from ..core.result import reconstruct
 from ..covers.coding import code_from_below
+from ..engine.block import reconstruct
 from ..formatting import counted, tally
+from ..model.recurrence import atom_overlaps, match_pairs
 from ..table import Names, Table
 from .tables import aligned, as_roles
 

@@ -9,10 +9,10 @@ from numbers import Integral
 from typing import Any
 
 from ..bits import BitMatrix
-from ..core.block import lanes_of
-from ..core.model import Model
-from ..core.voted_bits import MAX_VOTES, lists_votes
+from ..engine.block import lanes_of
+from ..engine.voted_bits import MAX_VOTES, lists_votes
 from ..errors import InputError, Parameter
+from ..model.model import Model
 from ..sparse_bits import Bits
 
 DEFAULT_LIMIT = 512 << 20  # bytes

@@ -15,12 +15,12 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..core.result import Round
 from ..errors import Parameter
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.npz import METADATA_KEY, NpzReader, encode_metadata, open_npz
 from ..io.stream import Source
+from ..model.result import Round
 
 GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 Arrays = dict[str, NDArray[Any]]

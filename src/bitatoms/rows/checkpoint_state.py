@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.block import lanes_of
-from ..core.coding import CODERS
-from ..core.counts import Counts
-from ..core.members import MemberCounts
-from ..core.objective import MAX_COSTLY_PRICE
-from ..core.pass_spec import PassSpec, RowCounts
-from ..core.voted_bits import cells_of, voted_bits
+from ..engine.block import lanes_of
+from ..engine.coding import CODERS
+from ..engine.counts import Counts
+from ..engine.members import MemberCounts
+from ..engine.objective import MAX_COSTLY_PRICE
+from ..engine.pass_spec import PassSpec, RowCounts
+from ..engine.voted_bits import cells_of, voted_bits
 from ..io.npz import NpzReader, check_metadata_hash, check_metadata_int, sparse_arrays
 from ..kernels.structs import MAX_PRICE, Prices, Rule, covering
 from ..sparse_bits import Bits, SparseBits

@@ -22,7 +22,7 @@ from ..bits import BitMatrix
 from ..io.errors import FileError
 from ..io.npz import NpzReader, check_metadata_int
 from ..search.journal import BestState, RandomState, StepRecord
-from ..search.population import CostedState
+from ..search.monitor import CostedState
 from .checkpoint_file import Arrays, CheckpointFile, generator_in, history_from_json, history_to_json
 
 KIND = "bitatoms search steps"

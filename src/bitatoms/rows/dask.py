@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..bits import BitMatrix, stack_rows
-from ..core.counts import Counts
-from ..core.pass_spec import PassSpec
-from ..core.row_pass import run_pass
 from ..device_choice import workers_for
+from ..engine.counts import Counts
+from ..engine.pass_spec import PassSpec
+from ..engine.row_pass import run_pass
 from ..libraries import missing_library
 from ..parallel import OutOfTime
 from ..parameters import DeviceChoice

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..core.model import Model
 from ..device_choice import checked_device, workers_for
 from ..errors import InputError
 from ..matching import ColumnMatch, match_columns, without_unknown_columns
+from ..model.model import Model
 from ..parallel import Workers
 from ..parameters import DeviceChoice
 from ..sparse_bits import Bits

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..core.counts import Counts
-from ..core.pass_spec import PassSpec
-from ..core.row_pass import run_pass
+from ..engine.counts import Counts
+from ..engine.pass_spec import PassSpec
+from ..engine.row_pass import run_pass
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed
 from .budget import MemoryBudget, bytes_of, chunk_rows

@@ -16,24 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..core.atoms import flips_by_column, flips_together
-from ..core.bias import flip_bias, mostly_wrong, settle_counts
-from ..core.block import Change
-from ..core.coding import MOST_EXACT_ATOMS
-from ..core.counts import Counts
-from ..core.objective import Objective
-from ..core.pass_spec import PassSpec, RowCounts
-from ..core.result import CountsResult, Factorization, Interrupted, ResultBase, Round
-from ..core.voted_bits import voted_bits
+from ..engine.block import Change
+from ..engine.codelength import string_bits
+from ..engine.coding import MOST_EXACT_ATOMS
+from ..engine.counts import Counts
+from ..engine.objective import Objective, flip_bias, mostly_wrong, settle_counts
+from ..engine.pass_spec import PassSpec, RowCounts
+from ..engine.update import flips_by_column, flips_together
+from ..engine.voted_bits import voted_bits
 from ..errors import InputError, warn
 from ..kernels.gpu.device import is_out_of_memory
-from ..mdl import string_bits
+from ..model.result import CountsResult, Factorization, Interrupted, ResultBase, Round
 from ..parallel import OutOfTime
 from ..search.journal import StepStore
-from ..search.monitor import SearchMonitor
+from ..search.monitor import MAX_MEMORY, MAX_TIME, SearchMonitor
 from ..search.moves.drop import savings_from_votes
 from ..search.params import SearchParams
-from ..search.stopping import MAX_MEMORY, MAX_TIME
 from ..sparse_bits import Bits, packed, sparse, toggled
 from .budget import MemoryLimitError
 from .source import PartialPass, RowSource

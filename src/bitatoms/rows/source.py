@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.counts import Counts
-from ..core.pass_spec import PassSpec
+from ..engine.counts import Counts
+from ..engine.pass_spec import PassSpec
 from ..sparse_bits import Bits, SparseBits
 
 

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..annotations import Annotations
 from ..bits import BitMatrix
-from ..core.counts import Counts
-from ..core.pass_spec import PassSpec
+from ..engine.counts import Counts
+from ..engine.pass_spec import PassSpec
 from ..io.errors import FileError
 from ..io.formats import load_reader
 from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader

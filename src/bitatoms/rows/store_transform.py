@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..bits import BitMatrix
-from ..core.model import Model
-from ..core.recommendation import Recommended, recommend
-from ..core.row_fit import ScoredRows, score_rows
 from ..errors import InputError, Parameter
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.packed_store import PackedStoreWriter
 from ..io.stream import RowChunk
 from ..matching import ColumnMatch, match_columns
+from ..model.model import Model
+from ..model.recommendation import Recommended, recommend
+from ..model.row_fit import ScoredRows, score_rows
 from ..parallel import Workers
 from ..sparse_bits import Bits
 from .store import Store, memory_budget

@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.result import Factorization, Interrupted
 from ..errors import InputError, Parameter
 from ..kernels.gpu.device import is_out_of_memory
+from ..model.result import Factorization, Interrupted
 from ..parallel import OutOfTime, Workers
-from ..search.constrained import search
+from ..search.constraints import search
+from ..search.context import HoldOut, split_rows
 from ..search.driver import report_result
-from ..search.holdout import HoldOut, split_rows
 from ..search.journal import StepStore
+from ..search.monitor import CONVERGED, MAX_ITER, cut_off
 from ..search.params import SearchParams
-from ..search.stopping import CONVERGED, MAX_ITER, cut_off
-from ..search.windows import is_wide, is_wide_and_sparse
+from ..search.windows.driver import is_wide, is_wide_and_sparse
 from ..sparse_bits import Bits, SparseBits
 from .budget import DEFAULT_LIMIT, SEARCH_FACTOR, MemoryLimitError, bytes_of
 from .passes import Journal, PassLimits, PassResult, ended_by, initial_state, run_passes

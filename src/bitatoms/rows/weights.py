@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..core.model import Model
 from ..errors import InputError, Parameter
 from ..memory import memory_limit
+from ..model.model import Model
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits
 from ..validation import MAX_WEIGHT, missing_cells, on_host, weight_advice

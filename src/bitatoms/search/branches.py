@@ -19,8 +19,7 @@ import numpy as np
 from ..parallel import Workers
 from .context import SearchContext
 from .journal import NO_JOURNAL, StartJournal
-from .population import CostedState
-from .stopping import StoppingRule
+from .monitor import CostedState, StoppingRule
 
 States = list[CostedState]
 

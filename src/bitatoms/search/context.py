@@ -1,22 +1,94 @@
-"""SearchContext: what every function of a search needs to know."""
+"""Rows held out of a search on a sample: atoms that overfit the sample do not shorten their description.
+
+SearchContext: what every function of a search needs to know.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.block import Block, Rest
-from ..core.coding import coding_rule
-from ..core.margins import Margins
-from ..core.objective import Objective
+from ..engine.block import Block, Rest
+from ..engine.codelength import string_bits
+from ..engine.coding import code_and_repair, coding_rule
+from ..engine.margins import Margins
+from ..engine.objective import Objective
 from ..kernels.structs import Rule, covering
 from ..parallel import Workers
-from .holdout import HoldOut
 from .journal import NO_JOURNAL, StartJournal
 from .monitor import SearchMonitor
+from .moves.drop import savings
 from .plan import Plan
+
+_ROWS_PER_HELD_OUT = 9  # one of this many rows of a sample is held out
+
+
+def split_rows(drawn: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Split row indices in random order into those to search and those to hold out, each sorted."""
+    n_held_out = max(1, len(drawn) // _ROWS_PER_HELD_OUT)
+    return np.sort(drawn[n_held_out:]), np.sort(drawn[:n_held_out])
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """Rows that a search does not see, by which it compares its states."""
+
+    rows: BitMatrix
+    n_all: int  # rows of the whole table, of which these and the searched ones are a sample
+    workers: Workers
+
+    def cost(self, block: Block, objective: Objective) -> int:
+        """Return the codelength of the entire table, estimated as if all its rows were like these.
+
+        The rows are coded with the atoms of the block, at its prices. The cost of an error or a use depends on how rare
+        it is in the block; each atom is counted once.
+        """
+        n, wrong, uses = block.n_rows, block.wrong(), block.uses()
+        m, of_all = objective.n_features or block.n_features, replace(objective, by_codelength=True, share=1.0)
+        held_out = self._coded(block, objective)
+        bits = _bits(held_out.wrong(), held_out.n_known, wrong, block.n_known)
+        bits += _bits(held_out.uses(), held_out.n_rows, uses, n)
+        once = of_all.of_atoms(m, block.weights(), of_all.spans(block.atoms())).sum()
+        once += block.n_atoms * string_bits(self.n_all, 0)
+        if n_ones := objective.settled_bias(block)[0].count():
+            once += string_bits(m, n_ones) + string_bits(self.n_all, 0)
+        bits += objective.cost_beyond_codelength(held_out)
+        return round(bits * self.n_all / len(self.rows)) + int(once)
+
+    def cost_of_nothing(self, objective: Objective) -> int:
+        """Return the same estimate without any atom."""
+        beyond = objective.cost_of_nothing(self.rows) - replace(objective, costs=None, has_bias=True).cost_of_nothing(
+            self.rows
+        )
+        return int(self.costs_of_nothing().sum() + beyond * (self.n_all / len(self.rows)))
+
+    def costs_of_nothing(self) -> NDArray[np.floating]:
+        """Return the same estimate for each column."""
+        return string_bits(self.rows.n_known, self.rows.column_weights()) * (self.n_all / len(self.rows))
+
+    def saves(self, block: Block, objective: Objective) -> NDArray[np.bool_]:
+        """Return which atoms of a block save more bits on these rows than the rows' share of the atom costs."""
+        return savings(self._coded(block, objective), replace(objective, share=len(self.rows) / self.n_all)) > 0
+
+    def _coded(self, block: Block, objective: Objective) -> Block:
+        """Return these rows, coded with the atoms of a block at its prices."""
+        held_out = Block(self.rows, block.atoms(), None, block.covers, self.workers, block.bias)
+        code_and_repair(held_out, objective.rule(block))
+        return held_out
+
+
+def _bits(
+    ones: NDArray[np.int64],
+    lengths: int | NDArray[np.int64],
+    block_ones: NDArray[np.int64],
+    block_lengths: int | NDArray[np.int64],
+) -> float:
+    """Return the bits of strings of these lengths with this many ones, at the frequencies of ones in the block."""
+    share = (block_ones + 0.5) / (block_lengths + 1)
+    return float(-(ones * np.log2(share) + (lengths - ones) * np.log2(1 - share)).sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ import time
 import numpy as np
 
 from ..bits import BitMatrix, stack_rows
-from ..core.block import Block, Change
-from ..core.error_costs import ErrorCosts
 from ..covers.driver import search_cover
+from ..engine.block import Block, Change
+from ..engine.prices import ErrorCosts
 from ..parameters import CoverKwargs, with_defaults
 from .context import SearchContext
 from .finish import record_state

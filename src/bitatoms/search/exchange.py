@@ -1,4 +1,8 @@
-"""The search among states with a fixed number of atoms: trials exchange atoms, children take the atoms of two states.
+"""A population of states: the best different ones that a search has found, from which it makes others.
+
+Recombination: a state with the atoms of two others, thinned out to the number of atoms that is wanted.
+
+The search among states with a fixed number of atoms: trials exchange atoms, children take the atoms of two states.
 
 A trial drops a few atoms, grows others from the errors or takes them from the other states, and takes a few steps of
 coding and update. A trial that ends slightly worse is accepted too, by a margin that shrinks to nothing, to leave local
@@ -9,29 +13,109 @@ change the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ..core.block import Block, Change, Words
-from ..core.coding import code
-from ..core.trials import run_trials, trial_cost
-from ..kernels.structs import TrialPlan
+from ..bits import BitMatrix
+from ..engine.block import Block, Change, Words
+from ..engine.coding import code, code_exactly
+from ..engine.exchange import run_trials, trial_cost
+from ..engine.objective import Objective
+from ..engine.update import update_exactly, update_together
+from ..kernels.structs import Rule, TrialPlan
 from ..parallel import Workers
 from .context import SearchContext
 from .journal import Progress, Scope
-from .population import CostedState, Population
-from .recombine import thin_to, united
-from .steps import take_steps
-from .stopping import StoppingRule
+from .monitor import CostedState, StoppingRule
+from .moves.drop import savings
+from .paper import append_rank_one
+
+
+class Population:
+    """The best different states found, at most ``size`` of them, the best first."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._states: list[CostedState] = []
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def __iter__(self) -> Iterator[CostedState]:
+        return iter(self._states)
+
+    @property
+    def best(self) -> CostedState:
+        """The state that costs least; of several, the one that was added first."""
+        return self._states[0]
+
+    def add(self, state: CostedState) -> bool:
+        """Add a state, if it has other atoms than those that cost as much; return whether it costs less than all."""
+        if any(state.cost == other.cost and state.has_atoms_of(other) for other in self._states):
+            return False
+        is_best = not self._states or state.cost < self.best.cost
+        self._states = sorted([*self._states, state], key=lambda state: state.cost)[: self.size]
+        return is_best
+
+    def resume(self, states: Iterable[CostedState]) -> None:
+        """Let these be the states, which are those of another population, the best first."""
+        self._states = list(states)
+
+    def pairs(self, n_pairs: int, random: np.random.Generator) -> list[tuple[CostedState, CostedState]]:
+        """Return pairs of different states, drawn at random."""
+        drawn = (random.choice(len(self._states), 2, replace=False) for _ in range(n_pairs))
+        return [(self._states[i], self._states[j]) for i, j in drawn]
+
+    def atoms(self) -> BitMatrix:
+        """Return the different atoms of all states."""
+        words = np.vstack([state.atoms.words for state in self._states])
+        return BitMatrix.from_words(np.unique(words, axis=0), self.best.atoms.n_cols, check=False)
+
+
+_DROPPED_SHARE = 0.25  # of the atoms in excess, dropped before the rows are coded again
+
+
+def united(context: SearchContext, one: CostedState, other: CostedState) -> Block:
+    """Return a state with the atoms and the bias of one, and the atoms of the other that are new.
+
+    Each row has its code in the state in which it has fewer errors; the first on a tie. Equal atoms become one.
+    """
+    blocks = [context.block(state.atoms, state.codes, one.bias) for state in (one, other)]
+    better = blocks[1].errors().row_weights() < blocks[0].errors().row_weights()
+    index: dict[bytes, int] = {}
+    for atom in (*one.atoms.words, *other.atoms.words):
+        index.setdefault(atom.tobytes(), len(index))
+    atoms = np.frombuffer(b"".join(index), np.uint64).reshape(len(index), -1)
+    codes = np.zeros((context.data.n_rows, len(index)), bool)
+    combine = np.bitwise_or if context.greedy_rule.covers else np.bitwise_xor
+    for state, rows in zip((one, other), (~better, better), strict=True):
+        for atom, uses in zip(state.atoms.words, state.codes.to_dense(bool)[rows].T, strict=True):
+            column = index[atom.tobytes()]
+            codes[rows, column] = combine(codes[rows, column], uses)
+    return context.block(
+        BitMatrix.from_words(atoms.copy(), one.atoms.n_cols, check=False), BitMatrix.from_dense(codes), one.bias
+    )
+
+
+def thin_to(block: Block, objective: Objective, rule: Rule, n_atoms: int) -> None:
+    """Drop the atoms that save least, some at a time, until ``n_atoms`` are left; code the rows after each step."""
+    while block.n_atoms > n_atoms:
+        n_dropped = max(1, int(_DROPPED_SHARE * (block.n_atoms - n_atoms)))
+        dropped = np.zeros(block.n_atoms, bool)
+        dropped[np.argsort(savings(block, objective), kind="stable")[:n_dropped]] = True
+        block.discard(dropped)
+        code(block, rule)
+
 
 Item = TypeVar("Item")
 Parents = tuple[CostedState, CostedState, Words]  # and atoms from which trials may take some
 
 _GROUP = 4  # children made from the same population
+_UNTIL_CONVERGED = 1000  # steps of coding and update
 
 
 class TrialBudget(NamedTuple):
@@ -59,6 +143,26 @@ def trial_budget(context: SearchContext) -> TrialBudget:
 def state_of(block: Block) -> CostedState:
     """Return the state of a block, which costs its errors."""
     return CostedState(int(block.wrong().sum()), *block.factors(), block.bias)
+
+
+def converged(context: SearchContext, atoms: BitMatrix, codes: BitMatrix | None = None) -> tuple[Block, Change]:
+    """Return the state to which steps from these factors converge, and what changed on the way."""
+    block = context.block(atoms, codes)
+    return block, take_steps(context, block, block.n_atoms <= context.plan.fixed_rank.max_exact_atoms)
+
+
+def take_steps(context: SearchContext, block: Block, exactly: bool) -> Change:
+    """Take steps of coding and update, exhaustive ones or not, until one changes nothing or the time is up."""
+    total, rule = Change(), context.greedy_rule
+    for _ in range(_UNTIL_CONVERGED):
+        if exactly:
+            change = code_exactly(block, rule) + update_exactly(block)
+        else:
+            change = code(block, rule) + update_together(block)
+        total += change
+        if not change or context.monitor.is_late():
+            break
+    return total
 
 
 class ExchangeSearch:
@@ -161,3 +265,34 @@ class ExchangeSearch:
             return task(replace(self.context, workers=workers), item)
 
         return list(self.context.workers.map_tasks(run, items))
+
+
+def refill(context: SearchContext, block: Block, rule: Rule) -> int:
+    """Replace unused atoms by atoms grown from the errors, up to ``plan.fewest``, and return how many were grown.
+
+    Fewer than required are grown if no errors are left.
+    """
+    n_atoms = context.plan.fewest
+    _discard_unused(block)
+    before = block.n_atoms
+    while (
+        block.n_atoms < n_atoms
+        and not context.monitor.is_late()
+        and append_rank_one(block, rule, context.random, context.plan.fixed_rank.seeds_per_atom)
+    ):
+        if not block.uses()[-1]:
+            _discard_unused(block)
+            break
+    while block.n_atoms < n_atoms and block.wrong().any():
+        # No row can take one more atom, or under OR it has too many bits already, or the time is up: the worst row gets
+        # its own atom.
+        block.append_row_as_atom(int(block.errors().row_weights().argmax()))
+        _discard_unused(block)
+    return block.n_atoms - before
+
+
+def _discard_unused(block: Block) -> None:
+    """Discard the atoms that no row uses, and those without ones."""
+    unused = ~block.in_use()
+    if unused.any():
+        block.discard(unused)

@@ -3,6 +3,8 @@
 It starts from atoms of several kinds (`rank_starts`), exchanges atoms and recombines states (`exchange`), and ends with
 the slower coders: exhaustive steps for up to 16 atoms, swaps and coding from scratch above. On long tables, only the
 last steps see all rows.
+
+Steps of coding and update for the fewest errors, and the state to which they converge.
 """
 
 from __future__ import annotations
@@ -13,21 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.block import Block, Change
-from ..core.coding import MOST_EXACT_ATOMS, code_by_beam, code_from_scratch
+from ..engine.block import Block, Change
+from ..engine.coding import MOST_EXACT_ATOMS, code_by_beam, code_from_scratch
 from ..kernels.cpu import words
-from ..kernels.structs import Rule
 from ..parallel import Workers
 from .anytime import run_epochs
 from .context import SearchContext
-from .exchange import ExchangeSearch, state_of
+from .exchange import ExchangeSearch, Population, converged, refill, state_of, take_steps
 from .journal import Progress, Scope
+from .monitor import CostedState, SearchResult, StoppingRule
 from .moves.sweep import sweep
-from .population import CostedState, Population
-from .proximus import append_rank_one
-from .rank_starts import atoms_without_errors, start_atoms
-from .steps import converged, take_steps
-from .stopping import SearchResult, StoppingRule
+from .starts.rank import atoms_without_errors, start_atoms
 
 
 def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix | None] | None = None) -> SearchResult:
@@ -187,37 +185,6 @@ def nearest_sampled(data: BitMatrix, sampled: NDArray[np.intp], workers: Workers
     workers.map_rows(compare, len(others), 2.0 * candidates.words.size)
     nearest[others] = every * found
     return nearest
-
-
-def refill(context: SearchContext, block: Block, rule: Rule) -> int:
-    """Replace unused atoms by atoms grown from the errors, up to ``plan.fewest``, and return how many were grown.
-
-    Fewer than required are grown if no errors are left.
-    """
-    n_atoms = context.plan.fewest
-    _discard_unused(block)
-    before = block.n_atoms
-    while (
-        block.n_atoms < n_atoms
-        and not context.monitor.is_late()
-        and append_rank_one(block, rule, context.random, context.plan.fixed_rank.seeds_per_atom)
-    ):
-        if not block.uses()[-1]:
-            _discard_unused(block)
-            break
-    while block.n_atoms < n_atoms and block.wrong().any():
-        # No row can take one more atom, or under OR it has too many bits already, or the time is up: the worst row gets
-        # its own atom.
-        block.append_row_as_atom(int(block.errors().row_weights().argmax()))
-        _discard_unused(block)
-    return block.n_atoms - before
-
-
-def _discard_unused(block: Block) -> None:
-    """Discard the atoms that no row uses, and those without ones."""
-    unused = ~block.in_use()
-    if unused.any():
-        block.discard(unused)
 
 
 def _polish(context: SearchContext, block: Block, stopping: StoppingRule) -> None:

@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..core.block import Block
-from ..core.result import Round
-from .monitor import SearchMonitor, Snapshot
-from .population import CostedState
+from ..engine.block import Block
+from ..model.result import Round
+from .monitor import CostedState, SearchMonitor, Snapshot
 
 if TYPE_CHECKING:
     from .context import SearchContext
-    from .stopping import StoppingRule
+    from .monitor import StoppingRule
 
 _MAX_SPAWNED = 1 << 20  # generators made from one
 

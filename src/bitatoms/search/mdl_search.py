@@ -13,21 +13,19 @@ from functools import partial
 import numpy as np
 
 from ..bits import BitMatrix
-from ..core.atoms import update_together
-from ..core.block import Block, Change
-from ..core.coding import code, coding_rule
+from ..engine.block import Block, Change
+from ..engine.coding import code, coding_rule
+from ..engine.update import update_together
 from .context import SearchContext
-from .fixed_rank import refill
-from .initial import samples, spread
-from .linear_start import linear_starts
-from .mdl_rounds import MdlSearch
-from .monitor import Snapshot
+from .exchange import refill
+from .monitor import CONVERGED, CostedState, SearchResult, Snapshot
 from .moves.merge import merge
 from .moves.sweep import fewest_errors_rule, fewest_errors_sweep, plain_sweep, sweep
-from .nmf_start import nmf_starts
 from .plan import FixedRankBudget
-from .population import CostedState
-from .stopping import CONVERGED, SearchResult
+from .rounds import MdlSearch
+from .starts.initial import samples, spread
+from .starts.linear import linear_starts
+from .starts.nmf import nmf_starts
 
 
 def search_mdl(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True)
 class NmfBudget:
-    """The work that goes into starting atoms from a non-negative factorization (`search/nmf_start.py`)."""
+    """The work that goes into starting atoms from a non-negative factorization (`search/starts/nmf.py`)."""
 
     max_starts: int = 8
     nanoseconds: float = 0.7e9  # for all starts together, estimated from rates measured on one core
@@ -50,7 +50,7 @@ class FixedRankBudget:
 
 @dataclass(frozen=True)
 class LightSumBudget:
-    """How long sums of atoms are sought, and of what (`search/moves/light_sums.py`)."""
+    """How long sums of atoms are sought, and of what (`search/moves/sparse_basis.py`)."""
 
     patience: int = 10  # draws in a row that give no lighter vector, after which it ends,
     max_patience: int = 10  # or up to this many, where vectors as light as those found are rarely drawn
@@ -59,7 +59,7 @@ class LightSumBudget:
 
 @dataclass(frozen=True)
 class CheckBudget:
-    """How many checks are sought, and the work that goes into it (`search/parity_checks.py`)."""
+    """How many checks are sought, and the work that goes into it (`search/starts/parity_checks.py`)."""
 
     min_hash_tables: int = 3  # a check has no vote in the columns of its hash
     max_hash_tables: int = 8
@@ -82,7 +82,7 @@ class CheckBudget:
 
 @dataclass(frozen=True)
 class PeelingBudget:
-    """The work that goes into the completion of a basis (`search/peeling.py`)."""
+    """The work that goes into the completion of a basis (`search/starts/linear.py`)."""
 
     max_rounds: int = 80
     n_draws: int = 30  # of pivot columns per round, until groups are found
@@ -100,7 +100,7 @@ class PeelingBudget:
 
 @dataclass(frozen=True)
 class LinearStartBudget:
-    """The part of a table from which a basis is sought, and the work that goes into it (`search/linear_start.py`)."""
+    """The part of a table from which a basis is sought, and the work that goes into it (`search/starts/linear.py`)."""
 
     min_side: int = 8  # rows and columns
     max_rows: int = 2000
@@ -112,7 +112,7 @@ class LinearStartBudget:
 
 @dataclass(frozen=True)
 class MdlTuning:
-    """The constants of the search for the shortest codelength (`search/mdl_search.py`, `search/mdl_rounds.py`)."""
+    """The constants of the search for the shortest codelength (`search/mdl_search.py`, `search/rounds.py`)."""
 
     sparse_share: float = 0.05  # tables with a smaller share of ones are sparse
     first_look_atoms: int = 128
@@ -147,7 +147,7 @@ class MdlTuning:
 
 @dataclass(frozen=True)
 class WindowTuning:
-    """How wide tables are searched, by windows of their columns (`search/windows.py`)."""
+    """How wide tables are searched, by windows of their columns (`search/windows/driver.py`)."""
 
     min_features: int = 2048  # of a table; narrower ones are searched as one window
     width: int = 512  # columns of a window

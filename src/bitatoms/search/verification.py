@@ -11,13 +11,13 @@ from typing import TypeVar
 import numpy as np
 
 from ..bits import BitMatrix
-from ..core.bias import mostly_wrong
-from ..core.result import Factorization, ResultBase
+from ..engine.codelength import codelength_from_counts, spans, string_bits
+from ..engine.objective import mostly_wrong
 from ..errors import InternalError
-from ..mdl import codelength_from_counts, spans, string_bits
+from ..model.result import Factorization, ResultBase
+from .monitor import CONVERGED
 from .params import SearchParams
-from .stopping import CONVERGED
-from .windows import is_wide
+from .windows.driver import is_wide
 
 AnyResult = TypeVar("AnyResult", bound=ResultBase)
 

@@ -13,8 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 import bitatoms as ba
-from bitatoms.core.model import Model
 from bitatoms.io.readers.h5ad import annotate, write_annotated
+from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.table import Header
 from bitatoms.variants import column_data, column_names

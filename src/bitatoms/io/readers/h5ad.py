@@ -15,9 +15,9 @@ from ... import dataframes
 from ..._version import __version__
 from ...annotations import Annotations, Labels
 from ...bits import BitMatrix
-from ...core.model import Model
 from ...errors import warn
 from ...matching import match_columns
+from ...model.model import Model
 from ...table import Header, Names, Picture, Table, check_picture
 from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
@@ -218,7 +218,7 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model, soft_codes: NDArray
     >>> import numpy as np
     >>> import bitatoms as ba
     >>> from bitatoms.io.readers.h5ad import annotate
-    >>> from bitatoms.core.model import Model
+    >>> from bitatoms.model.model import Model
     >>> adata = anndata.AnnData(np.tile(np.float32([[1, 1, 0, 0]]), (9, 1)))
     >>> result = ba.factorize(adata, 1)
     >>> annotate(adata, result.codes, Model.from_factorization(result))

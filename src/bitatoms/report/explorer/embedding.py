@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...core.model import number_or_none
 from ...html.text import printable, truncated
+from ...model.model import number_or_none
 from ...sparse_bits import packed
 from ..data import ReportData
 from ..genome import positions_of

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
+from ...engine.codelength import codelength_from_counts
 from ...html.figures import Figure
 from ...html.tables import DataTable
-from ...mdl import codelength_from_counts
 from ..datasets import PaperDataset
 from ..experiment import BITS_PER_SAMPLE, Claim, Experiment, Panel, Verdict, verdict_if
 from ..mosaics import mosaic_figure

@@ -7,7 +7,7 @@ from math import lgamma, log
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.result import Round
+from ...model.result import Round
 from ..datasets import PaperDataset
 from ..experiment import Claim, Verdict, verdict_if
 from ..runs import PATIENCE, UPDATES, MethodRun, best_round, run_selection, stopping_round

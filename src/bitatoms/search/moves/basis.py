@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...core.block import Block, Words
-from ...core.objective import Objective
+from ...engine.block import Block, Words
+from ...engine.codelength import ends
+from ...engine.objective import Objective
 from ...kernels.cpu import dictionary
-from ...mdl import ends
 
 
 def change_basis(block: Block, objective: Objective, max_moves: int = 200) -> int:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...core.block import Block, Words
-from ...core.coding import coding_rule, would_use
-from ...core.objective import Objective
-from ...core.stretches import far_bits
+from ...engine.block import Block, Words
+from ...engine.coding import coding_rule, would_use
+from ...engine.objective import Objective
+from ...engine.stretches import far_bits
 from ...kernels.cpu import dictionary
 
 MAX_PAIRED_COLUMNS = 512  # with more, to count all pairs takes too long

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...core.block import Block, BlockState, Words
-from ...core.objective import Objective
+from ...engine.block import Block, BlockState, Words
+from ...engine.objective import Objective
 
 _MAX_PARTNERS = 4  # atoms with which each atom is compared
 _PAIRS_PER_CHUNK = 64

@@ -1,4 +1,12 @@
-"""Sweeps: code all rows at the current prices, then update all atoms from one pass of counts."""
+"""Sweeps: code all rows at the current prices, then update all atoms from one pass of counts.
+
+Extend atoms under OR, so that one atom can take the place of two that are parts of it.
+
+Where other atoms cover a bit in every row that uses an atom, it makes no difference whether the atom has the bit, and
+updates clear it. So an atom can be learned as two: one has most of its bits, the other has the rest and is used where
+nothing else covers them. Neither can be dropped, and no flip of a bit gains anything. `extend` gives all atoms the bits
+that do no harm. Rows coded anew then use fewer atoms, and atoms that no row needs any more are dropped.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +14,15 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...core.atoms import update_together
-from ...core.block import Block, Change
-from ...core.coding import code, code_by_beam, code_from_scratch
-from ...core.information_sets import code_from_information_sets, supports
-from ...core.objective import Objective
-from ...core.stretches import without_far_bits
+from ...bits import BitMatrix
+from ...engine.block import Block, Change
+from ...engine.coding import code, code_by_beam, code_from_scratch
+from ...engine.information_sets import code_from_information_sets, supports
+from ...engine.objective import Objective
+from ...engine.stretches import without_far_bits
+from ...engine.update import update_together
 from ...kernels.structs import Rule
 
 _SAMPLE_ROWS = 256  # by which it is decided whether to code all rows
@@ -93,3 +103,23 @@ def fewest_errors_sweep(block: Block, objective: Objective, random: np.random.Ge
 def fewest_errors_rule(block: Block, objective: Objective) -> Rule:
     """Return the rule of coding for the fewest errors, within the limits of the objective."""
     return objective.errors_only().rule(block)
+
+
+def extend(block: Block, objective: Objective) -> Change:
+    """Extend the atoms and sweep; undo it if it raises the cost."""
+    if not block.covers or block.n_atoms < 2:
+        return Change()
+    atoms, codes = block.factors()
+    sweep(block, objective, _extend_and_code)
+    return Change(codes=(codes ^ block.codes()).count(), atoms=(atoms ^ block.atoms()).count())
+
+
+def harmless_bits(block: Block) -> NDArray[np.bool_]:
+    """Return which bits the atoms in use lack that would make no cell wrong, if one atom got one of them."""
+    free, wrong = block.votes(0, block.n_atoms)
+    return (free == wrong) & (block.atoms().to_dense() == 0) & block.in_use()[:, np.newaxis]
+
+
+def _extend_and_code(block: Block, rule: Rule) -> Change:
+    """Give the atoms all harmless bits, and code the rows."""
+    return block.flip(BitMatrix.from_dense(harmless_bits(block)).words) + code_from_scratch(block, rule)

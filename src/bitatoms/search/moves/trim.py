@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...core.block import Block
-from ...core.objective import Objective
-from ...core.stretches import far_bits
+from ...engine.block import Block
+from ...engine.objective import Objective
+from ...engine.stretches import far_bits
 
 _ATOMS_PER_CHUNK = 64
 

@@ -1,1 +1,0 @@
-"""What a factorization is, and the operations on it."""

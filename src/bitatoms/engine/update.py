@@ -1,0 +1,243 @@
+"""Updates of the atoms, given codes and errors.
+
+``"mob"``, the Method of Binary Directions (Section III-B of the paper): an atom becomes the majority vote of its users'
+errors with the atom added back. ``"k-prox"`` (Section III-C): an atom and its users are chosen together, by Proximus
+on the errors with the atom added back, the users among all rows. Both update one atom at a time, in index order, and
+refresh the errors in between. The searches other than the paper's update all atoms together, from one pass of counts.
+``"exact"``: every feature takes the best of all columns; for few atoms. A tie gives 0; an unused atom does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+from ..kernels.cpu import exact, joint_update, votes
+from ..kernels.structs import Covers, Rule, VoteScratch
+from ..parallel import MAX_CHUNK_NS
+from ..sparse_bits import Bits, SparseBits
+from .block import Block, Change, Words, coded
+from .host_kernels import summed, transposed
+from .prices import ErrorCosts
+from .voted_bits import are_ones
+
+
+def update_each(block: Block) -> Change:
+    """Update stale atoms by a vote of their users, one at a time in index order (MOB)."""
+    block.move_to_host()
+    if _small_votes(block):
+        return _sweep(block, votes.VOTE, Rule(block.covers, None, 0, 0))
+    total = Change()
+    for k in range(block.n_atoms):
+        if block._atoms.stale[k]:
+            total += _update_atom(block, k)
+    return total
+
+
+def fit_each(block: Block, rule: Rule) -> Change:
+    """Fit each atom together with its users, among all rows, in index order (K-PROX)."""
+    block.move_to_host()
+    if _small_votes(block):
+        return _sweep(block, votes.FIT, rule)
+    total = Change()
+    for k in range(block.n_atoms):
+        total += _fit_atom(block, k, rule)
+    return total
+
+
+def grow(block: Block, atom: Words, rule: Rule) -> Change:
+    """Append an atom, and fit it together with its users (Proximus)."""
+    block.move_to_host()
+    block.append(atom[np.newaxis])
+    if _small_votes(block):
+        return _sweep(block, votes.GROW, rule, block.n_atoms - 1)
+    return _refit(block, block.n_atoms - 1, rule) + _fit_atom(block, block.n_atoms - 1, rule)
+
+
+def _sweep(block: Block, task: int, rule: Rule, first: int = 0) -> Change:
+    """Update the atoms from ``first`` on, in calls short enough for Ctrl-C to take effect."""
+    scratch = block.vote_scratch(0)
+    cost = block.n_rows * (block.vote_cost(block.n_rows) + 10.0 * block.n_words)
+    n_per_call = 1 + int(MAX_CHUNK_NS / max(1.0, cost))
+    total = Change()
+    for k in range(first, block.n_atoms, n_per_call):
+        block.workers.check_deadline()
+        last = min(k + n_per_call, block.n_atoms)
+        total += Change(*votes.sweep_atoms(block._rows, block._atoms, rule, task, k, last, scratch))
+    return total
+
+
+def _fit_atom(block: Block, k: int, rule: Rule) -> Change:
+    """Fit an atom and its users alternately until neither changes, chunk by chunk."""
+    total = _update_atom(block, k)
+    while block._rows.users[k].any():
+        refit = _refit(block, k, rule)
+        total += refit
+        if refit.codes == 0:
+            break
+        update = _update_atom(block, k)
+        total += update
+        if update.atoms == 0:
+            break
+    block._atoms.stale[k] = 0
+    return total
+
+
+def _refit(block: Block, k: int, rule: Rule) -> Change:
+    """Choose the users of atom k: the rows in which more than half of its free bits are wrong without it."""
+    settled = rule.residual_limit == 0 and bool(block._atoms.changed[k] == 0)
+
+    def refit(start: int, stop: int) -> tuple[int, int]:
+        return votes.refit_users(block._rows, block._atoms, k, rule, settled, start, stop, block.vote_scratch(start))
+
+    return coded(summed(block.map_rows(refit, 5.0 * block.n_words)))
+
+
+def _small_votes(block: Block) -> bool:
+    """Whether votes are too short to be split between threads."""
+    return block.workers.is_one_chunk(block.n_rows, block.vote_cost(block.n_rows))
+
+
+def _update_atom(block: Block, k: int) -> Change:
+    """Update one atom by vote, chunk by chunk."""
+    block._atoms.stale[k] = 0
+    n_users = int(np.bitwise_count(block._rows.users[k]).sum())
+    if n_users == 0:
+        return Change()
+    cost = block.vote_cost(n_users)
+
+    def tally(start: int, stop: int) -> VoteScratch:
+        scratch = block.vote_scratch(start)
+        votes.tally_users(block._rows, block._atoms, k, block.covers, start, stop, scratch)
+        return scratch
+
+    total, *others = block.map_rows(tally, cost)
+    for other in others:
+        votes.add_tallies(total, other)
+    flipped = votes.flip_atom(block._atoms, k, n_users, not block.covers and block.unknown is None, total)
+    if flipped == 0:
+        return Change()
+    block._atoms.changed[k] = 1
+
+    def follow(start: int, stop: int) -> int:
+        scratch = block.vote_scratch(start)
+        return votes.flip_users(block._rows, block._atoms, k, block.covers, start, stop, total.flips, scratch)
+
+    return Change(atoms=flipped, errors=sum(block.map_rows(follow, cost)))
+
+
+def update_together(
+    block: Block, costs: ErrorCosts | None = None, changed: Callable[[Words, NDArray, NDArray], Words] | None = None
+) -> Change:
+    """Update all atoms from one pass of counts.
+
+    The number of errors, or what they cost, cannot rise, unless flips are ``changed``.
+    """
+    if block.n_atoms == 0:
+        return Change()
+    free, wrong = block.votes(0, block.n_atoms)
+    flips, flipped = flips_together(free, wrong, block.pairs(), block._atoms.words, block.covers, costs)
+    if changed is not None:
+        flips = changed(flips, free, wrong)
+        flipped = int(np.bitwise_count(flips).sum())
+    return Change(atoms=flipped) + block.flip(flips)
+
+
+def flips_together(
+    free: NDArray[np.integer],
+    wrong: NDArray[np.integer],
+    pairs: NDArray[np.integer],
+    atoms: Words,
+    covers: Covers,
+    costs: ErrorCosts | None = None,
+    n_fixed: int = 0,
+) -> tuple[Words, int]:
+    """Return the bits of the atoms to flip, and how many, such that the number of errors, or their cost, cannot rise.
+
+    Flipping one bit of one atom fixes exactly twice its wrong votes less all free ones. In a column, flips are admitted
+    in falling order of that gain, less the errors that rows shared by two of them could add (the pair bound, see
+    ``kernels/cpu/joint_update.py``). It stops only where no single flip helps, as updating one atom at a time does. The
+    first ``n_fixed`` atoms stay as they are.
+    """
+    factor = 1 if covers else 2
+    if costs is not None:
+        are_ones = BitMatrix.from_words(atoms.copy(), free.shape[1], check=False).to_dense(bool)
+        free, wrong = costs.weighted_votes(are_ones, free, wrong)
+        factor *= costs.largest_weight
+    columns, flipped_atoms, gains = _helpful_flips(free, wrong, atoms)
+    order = np.lexsort((flipped_atoms, -gains, columns))
+    order = order[flipped_atoms[order] >= n_fixed]
+    flips, admitted = np.zeros_like(atoms), np.empty(len(atoms), np.int64)
+    candidates = columns[order], flipped_atoms[order], gains[order]
+    flipped = joint_update.admit_flips(*candidates, pairs, factor, atoms, admitted, flips)
+    return flips, flipped
+
+
+def flips_by_column(
+    free: NDArray[np.integer],
+    wrong: NDArray[np.integer],
+    voted: SparseBits,
+    atoms: Bits,
+    costs: ErrorCosts | None = None,
+    n_fixed: int = 0,
+) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
+    """Return atoms and columns of such flips from votes on some bits: in each column, only the one that gains most.
+
+    Flips in different columns do not interact, so that no bound on the rows shared by two atoms is needed.
+    """
+    (atom, column), ones = voted.cells(), are_ones(atoms, voted)
+    if costs is not None:
+        free, wrong = costs.weighted_votes(ones, free, wrong, column)
+    gains = 2 * wrong.astype(np.int64) - free
+    helpful = np.flatnonzero((atom >= n_fixed) & (free > 0) & ((gains > 0) | ((gains == 0) & ones)))
+    order = helpful[np.lexsort((atom[helpful], -gains[helpful], column[helpful]))]
+    _, first = np.unique(column[order], return_index=True)
+    best = order[first]
+    return atom[best], column[best]
+
+
+def _helpful_flips(
+    free: NDArray[np.integer], wrong: NDArray[np.integer], atoms: Words
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return column, atom and errors fixed of each flip that helps alone, or does no harm and clears a bit."""
+    capacity = 4 * len(atoms) + 1024
+    while True:
+        lists = np.empty((3, capacity), np.int64)
+        count = joint_update.list_candidates(free, wrong, atoms, *lists)
+        if count <= capacity:
+            return lists[0, :count], lists[1, :count], lists[2, :count]
+        capacity = count
+
+
+def update_exactly(block: Block) -> Change:
+    """Give every feature the best of all columns of the atoms; for few atoms."""
+    if block.n_atoms == 0:
+        return Change()
+    block.move_to_host()
+    before = block._rows.errors.copy()
+    block.add_product(block._rows.errors)
+    columns, unknown = (
+        transposed(words, block.n_features) if len(words) else np.empty((0, 0), np.uint64)
+        for words in (block._rows.errors, block._rows.unknown)
+    )
+
+    def choose(start: int, stop: int) -> int:
+        scores = np.empty(1 << block.n_atoms, np.int32)
+        factors = block._rows.codes, block._atoms.words
+        return exact.best_columns(columns, unknown, *factors, block.covers, start, stop, scores)
+
+    flipped = block.workers.map_rows(choose, block.n_features, block.n_rows + block.n_atoms * 2.0**block.n_atoms)
+    block.add_product(block._rows.errors)
+    block.recompute_cover()
+    block.mark_stale()
+    return Change(atoms=sum(flipped), errors=int(np.bitwise_count(before ^ block._rows.errors).sum()))
+
+
+UPDATES: dict[str, Callable[[Block, Rule], Change]] = {
+    "mob": lambda block, rule: update_each(block),
+    "k-prox": fit_each,
+    "exact": lambda block, rule: update_exactly(block),
+}

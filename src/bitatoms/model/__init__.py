@@ -1,0 +1,1 @@
+"""What a factorization is, and what it states: results, models, patterns, rules, predictions."""

@@ -1,0 +1,455 @@
+"""Model: the atoms of a factorization as plain data, with all that coding new samples needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..annotations import Annotations
+from ..bits import BitMatrix, stack_rows
+from ..engine.block import Block, reconstruct
+from ..engine.codelength import spans
+from ..engine.coding import PRICED_CODERS, code, coding_rule, typical_cost
+from ..engine.device_kernels import run_in_chunks
+from ..engine.objective import codelength_prices, unit_prices
+from ..engine.pass_spec import AtomGroup, PassSpec, RowCounts, joined_codes
+from ..kernels.structs import Prices, Rule, covering
+from ..parallel import Workers
+from ..sparse_bits import Bits, SparseBits, packed
+from ..table import Header, Names, Picture, feature_names
+from ..variants import chromosomes_of, pairs, ranks_in, regions
+from .genotypes import nearest_genotypes
+from .lifts import AtomCounts, Lifts, lifts_of
+from .likelihood import Frequencies, RowCoder
+from .pattern_frame import pattern_frame
+from .recurrence import Recurrence
+from .result import CountsResult, Factorization, ResultBase
+from .soft_codes import bits_of_cells_saved
+from .tied_columns import TiedColumns, fill_unknown, known_ties
+
+_CHUNK_BITS, _MIN_CHUNK_ROWS = 1 << 28, 1 << 10  # of samples that are coded together
+_CHUNK_CELLS = 1 << 22  # of samples whose soft codes are computed together: a number or an index for each cell
+
+
+class Pattern(NamedTuple):
+    """An atom in readable form.
+
+    Attributes
+    ----------
+    atom : int
+        Rank by bits saved, from 1.
+    features : tuple of str
+        The features that it sets; "not x" where it clears a feature that the bias sets.
+    rows : int
+        Number of rows that use it.
+    share : float
+        Their share of all rows.
+    bits_saved : int
+        By how many bits the description would be longer without it.
+    complete : int or None
+        Number of rows that have all its features, whether they use it or not; None if unknown.
+    recurs : float or None
+        Share of the searches of `bitatoms.stability` that found it again; None if unknown.
+    span : str or None
+        From its first to its last position, as in 20:1000-2000; None if columns have no positions.
+    expected : float or None
+        Number of complete rows, if features were independent; None if unknown.
+    lift : float or None
+        Complete rows for each expected one; None if unknown, or none are expected.
+    member_lifts : tuple of float or None
+        For each feature: its share of the rows that have the others, divided by its share of all rows; None if
+        unknown.
+    """
+
+    atom: int
+    features: Names
+    rows: int
+    share: float
+    bits_saved: int
+    complete: int | None = None
+    recurs: float | None = None
+    span: str | None = None
+    expected: float | None = None
+    lift: float | None = None
+    member_lifts: tuple[float | None, ...] | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of features."""
+        return len(self.features)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Model(CountsResult):
+    """Atoms, and how samples are coded with them: a Factorization without its codes, only with counts of them.
+
+    Its other attributes are those of `Factorization`, apart from ``codes``.
+
+    Attributes
+    ----------
+    n_samples : int
+        Number of samples learned from.
+    uses : ndarray of shape (n_atoms,), int64
+        Number of samples that use each atom.
+    max_atoms_per_sample, residual_limit : int or None, int
+        Limits of coding, as passed to the search.
+    columns : tuple of str or None
+        Names of the features.
+    picture : Picture or None
+        Height and width, if each sample is a picture.
+    column_data : Annotations or None
+        What else is known about the features, such as the positions of variants.
+    recurrence : Recurrence or None
+        How often each atom was found again, if `bitatoms.stability` has counted it.
+    """
+
+    max_atoms_per_sample: int | None = None
+    residual_limit: int = 0
+    columns: Names | None = field(default=None, repr=False)
+    picture: Picture | None = None
+    column_data: Annotations | None = field(default=None, repr=False)
+    recurrence: Recurrence | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_factorization(
+        cls,
+        result: Factorization | CountsResult,
+        max_atoms_per_sample: int | None = None,
+        residual_limit: int = 0,
+        header: Header | None = None,
+        picture: Picture | None = None,
+    ) -> Model:
+        """Return the model of a search's result."""
+        shared = {name: getattr(result, name) for name in ResultBase.__dataclass_fields__}
+        return cls(
+            **shared,
+            n_samples=result.n_samples,
+            uses=result.uses,
+            max_atoms_per_sample=max_atoms_per_sample,
+            residual_limit=residual_limit,
+            columns=header and header.names,
+            column_data=header and header.data,
+            picture=picture,
+        )
+
+    @property
+    def atom_names(self) -> Names:
+        """Names of the atoms in tables: atom1, which saves most bits, atom2 and so on."""
+        return tuple(f"atom{k + 1}" for k in range(self.atoms.n_rows))
+
+    @property
+    def header(self) -> Header:
+        """The columns that it was learned from; `bitatoms.matching.match_columns` finds them in other tables."""
+        return Header(self.atoms.n_cols, self.columns, data=self.column_data)
+
+    @property
+    def atom_spans(self) -> NDArray[np.int64] | None:
+        """The number of columns that each atom spans, where the codelength describes atoms by stretches; else None."""
+        return spans(self.atoms, ranks_in(regions(self.column_data)))
+
+    @property
+    def prices(self) -> Prices:
+        """The prices of errors and uses at the end of the search: by codelength, or 1 for each error."""
+        if self.objective != "codelength":
+            return unit_prices(self.atoms.n_cols, self.atoms.n_rows)
+        counts = self.n_samples, self.n_known, self.wrong, self.uses
+        return codelength_prices(*counts, costs=self.costs, has_bias=self.has_bias)
+
+    @property
+    def rule(self) -> Rule:
+        """The rule of coding: the prices at the end of the search, and its limits."""
+        prices, typical = None, 0.0
+        if self.coder in PRICED_CODERS:
+            prices = self.prices
+            typical = typical_cost(prices, self.n_samples, self.wrong, self.uses)
+        return self._rule_of(self.coder, prices)._replace(typical=typical)
+
+    @property
+    def greedy_rule(self) -> Rule:
+        """The rule of `greedy_codes`."""
+        return self._rule_of("mdl", self.prices)
+
+    def _rule_of(self, coder: str, prices: Prices | None) -> Rule:
+        """Return the rule of a coder within the limits of the model."""
+        return coding_rule(coder, self.algebra, self.max_atoms_per_sample, self.residual_limit, prices)
+
+    def greedy_codes(self, data: Bits, workers: Workers) -> BitMatrix:
+        """Return the codes that the coder "mdl" finds from empty codes: greedily, at the prices of the model.
+
+        The script of a report codes rows in the same way. `codes`, the codes of ``transform``, may cost less.
+        """
+        block = self._block(data, None, workers)
+        code(block, self.greedy_rule)
+        return block.codes()
+
+    def codes(self, data: Bits, workers: Workers, max_rows: int | None = None) -> BitMatrix:
+        """Return the codes of samples, found from scratch and from the remembered codes, at most so many at a time."""
+        chunks = (self._codes_of_chunk(chunk, workers) for chunk in _chunks(data, self.n_coded_columns, max_rows))
+        return stack_rows(chunks, self.atoms.n_rows)
+
+    def _codes_of_chunk(self, chunk: Bits, workers: Workers) -> BitMatrix:
+        """Return the codes of samples; in smaller chunks, if the memory of a device is too small for them."""
+        chunks = run_in_chunks(lambda rows: self._codes_at_once(chunk[rows], workers), len(chunk), workers)
+        return chunks[0] if len(chunks) == 1 else stack_rows(chunks, self.atoms.n_rows)
+
+    def _codes_at_once(self, chunk: Bits, workers: Workers) -> BitMatrix:
+        """Return the codes of samples, found with each group of atoms."""
+        parts = [group.codes_of(chunk, workers) for group in self._groups]
+        if not parts:
+            return BitMatrix.zeros(len(chunk), self.atoms.n_rows)
+        if len(parts) == 1 and parts[0][0] is None:
+            return parts[0][1]
+        order = np.argsort(np.concatenate([group.atoms for group in self._groups]))
+        return joined_codes(parts, len(chunk), order)
+
+    def code(self, data: BitMatrix, workers: Workers) -> Block:
+        """Return the samples as a block with their codes."""
+        return self._block(data, self.codes(data, workers), workers)
+
+    def _block(self, data: Bits, codes: BitMatrix | None, workers: Workers) -> Block:
+        """Return samples as a block with these codes; None for codes without atoms."""
+        bias = BitMatrix.from_dense(self.bias[np.newaxis])
+        return Block(packed(data), packed(self.atoms), codes, covering(self.algebra), workers, bias)
+
+    def errors(self, data: Bits, codes: BitMatrix, workers: Workers) -> Bits:
+        """Return the known cells in which samples differ from what their codes describe."""
+        if isinstance(data, SparseBits) and not self.bias.any():
+            product = codes.to_sparse() @ self.atoms.to_sparse()
+            product.data = np.minimum(product.data, 1) if self.algebra == "or" else product.data & 1
+            wrong = product + data.to_sparse()
+            wrong.data &= 1
+            wrong.eliminate_zeros()
+            wrong.sort_indices()
+            return SparseBits(wrong.indptr.astype(np.int64), wrong.indices.astype(data.indices.dtype), data.n_cols)
+        return self._block(data, codes, workers.without_device).errors()
+
+    @property
+    def _groups(self) -> list[AtomGroup]:
+        """The groups of atoms that samples are coded with."""
+        return self.pass_spec.groups
+
+    @property
+    def n_coded_columns(self) -> int:
+        """The number of columns that are packed together to code samples."""
+        return max((group.spec.atoms.n_cols for group in self._groups), default=0)
+
+    @cached_property
+    def pass_spec(self) -> PassSpec:
+        """The pass that codes samples from scratch and from the remembered codes."""
+        bias, priced_by = BitMatrix.from_dense(self.bias[np.newaxis]), RowCounts(self.n_samples, self.wrong, self.uses)
+        return PassSpec(self.atoms, bias, self.coder, self.rule, remembered=self.remembered, priced_by=priced_by)
+
+    def row_bits(
+        self, data: Bits, codes: BitMatrix, workers: Workers, max_rows: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the bits of each sample, by how rare its errors and its atoms were in the data learned from.
+
+        Unknown cells cost nothing.
+        """
+        right, wrong = _bits_of_values(self.wrong, self.n_known)
+        unused, used = _bits_of_values(self.uses, self.n_samples)
+        zero, one = np.where(self.bias, wrong, right), np.where(self.bias, right, wrong)
+        is_coded = np.zeros(self.atoms.n_cols, bool)
+        for group in self._groups:
+            is_coded[group.features] = True
+        others = np.flatnonzero(~is_coded)
+        bits, start = [np.empty(0)], 0
+        for chunk in _chunks(data, max(self.n_coded_columns, len(others)), max_rows):
+            codes_of_chunk = codes[start : start + len(chunk)]
+            start += len(chunk)
+            total = _sums(chunk.take_columns(others), zero[others], one[others]) + _sums(codes_of_chunk, unused, used)
+            for group in self._groups:
+                errors = group.block(chunk, codes_of_chunk, workers).errors()
+                total += _sums(errors, right[group.features], wrong[group.features])
+            bits.append(total)
+        return np.concatenate(bits)
+
+    @property
+    def bits_if_right(self) -> NDArray[np.float64]:
+        """The bits of a right cell in each column."""
+        return _bits_of_values(self.wrong, self.n_known)[0]
+
+    @property
+    def bits_if_wrong(self) -> NDArray[np.float64]:
+        """The bits of a wrong cell in each column."""
+        return _bits_of_values(self.wrong, self.n_known)[1]
+
+    def soft_codes(
+        self, data: Bits, codes: BitMatrix, workers: Workers, max_rows: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the bits that each atom saves in each sample, given the other atoms of its code: (n, n_atoms).
+
+        They are the `row_bits` of the sample if the atom is not in its code, less those if it is.
+        """
+        right, wrong = _bits_of_values(self.wrong, self.n_known)
+        unused, used = _bits_of_values(self.uses, self.n_samples)
+        soft, start = np.tile(unused - used, (len(data), 1)), 0
+        size = max(1, _CHUNK_CELLS // max(1, self.n_coded_columns, self.atoms.n_rows))
+        for chunk in _chunks(data, 0, min(size, max_rows or size)):
+            rows = slice(start, start := start + len(chunk))
+            for group in self._groups:
+                block = group.block(chunk, codes[rows], workers)
+                soft[rows, group.atoms] += bits_of_cells_saved(block, (wrong - right)[group.features])
+        return soft
+
+    def signed_atoms(self) -> NDArray[np.int8]:
+        """Return what each atom says about each feature: 1 present, -1 absent, 0 nothing.
+
+        An atom makes a feature absent where the bias sets it.
+        """
+        return np.where(self.bias, np.int8(-1), np.int8(1)) * self.atoms.to_dense(np.int8)
+
+    def reconstruct(self, codes: BitMatrix) -> BitMatrix:
+        """Return the samples that these codes describe."""
+        return reconstruct(codes, self.atoms, self.bias, self.algebra)
+
+    def possible(self, samples: BitMatrix) -> tuple[BitMatrix, int]:
+        """Return samples in which every genotype is possible, and the number of those that were not."""
+        return nearest_genotypes(samples, pairs(self.column_data, self.columns), self.wrong)
+
+    def cell_probabilities(self, data: BitMatrix, workers: Workers) -> NDArray[np.float64]:
+        """Return the probability of a one in every cell of samples, known or not, given the known cells of its row."""
+        return self._row_coder.cell_probabilities(data, workers)
+
+    def completed(self, data: BitMatrix, workers: Workers, tied: TiedColumns | None = None) -> BitMatrix:
+        """Return samples with unknown cells filled in by the most probable values; tied columns together.
+
+        By default, these are the two columns of each variant, and the columns of each encoded variable: how a row is
+        filled in depends on no other row.
+        """
+        tied, row_coder = tied or self.tied_columns, self._row_coder
+        return fill_unknown(data, tied, lambda rows, convert: row_coder.map_probabilities(rows, workers, convert))
+
+    @property
+    def tied_columns(self) -> TiedColumns:
+        """The columns that are known to be tied: those of variants, and the values of encoded variables."""
+        return known_ties(self.header)
+
+    @property
+    def _row_coder(self) -> RowCoder:
+        """The frequencies of the data learned from, and how rows are coded by them."""
+        return RowCoder(self, Frequencies.of_result(self))
+
+    @property
+    def reading(self) -> str:
+        """How to read the patterns, in a few sentences; this depends on the algebra and the bias."""
+        if self.algebra == "or":
+            text = "The features of a pattern come together: a row that uses it has them all, apart from wrong cells."
+            negated = '"not" marks a feature that such a row does not have.'
+        else:
+            text = (
+                "A row is the exclusive-or (XOR) of its patterns: it has the features that an odd number of them have. "
+                'So a pattern may mean "A and B instead of C": where another pattern of the row has C too, the two '
+                "together take C away. Its features need not come together."
+            )
+            negated = '"not" marks a feature that a row has unless an odd number of its patterns have it.'
+        return f"{text} {negated}" if self.bias.any() and self.picture is None else text
+
+    def patterns(self, most: int | None = None) -> list[Pattern]:
+        """Return the atoms in readable form, or at most so many of them, the one that saves most bits first."""
+        saved = np.zeros(self.atoms.n_rows, np.int64) if self.saved is None else self.saved
+        recurs = None if self.recurrence is None else self.recurrence.shares
+        has_positions = regions(self.column_data) is not None
+        edges = [0, *np.cumsum(self.atoms.row_weights()).tolist()]
+        return [
+            Pattern(
+                atom=k + 1,
+                features=self._features(k),
+                rows=int(self.uses[k]),
+                share=float(self.uses[k] / max(1, self.n_samples)),
+                bits_saved=int(saved[k]),
+                complete=None if self.complete is None else int(self.complete[k]),
+                recurs=None if recurs is None else float(recurs[k]),
+                span=self._span(k) if has_positions else None,
+                **self._lifts_of(k, slice(edges[k], edges[k + 1])),
+            )
+            for k in range(self.atoms.n_rows)[:most]
+        ]
+
+    def to_frame(self) -> Any:
+        """Return the atoms as a pandas data frame, one row per atom.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns of `BinaryDictionaryLearning.to_frame`.
+
+        Raises
+        ------
+        MissingLibrary
+            pandas is not installed; `patterns` works without it.
+        """
+        return pattern_frame(self.patterns())
+
+    @cached_property
+    def lifts(self) -> Lifts | None:
+        """The lifts of the atoms in the data learned from; None if complete rows were not counted."""
+        if self.complete is None or self.ones is None:
+            return None
+        if self.atom_known is None and self.known is not None:  # an older model of a table with unknown cells
+            return None
+        known = self.n_samples if self.atom_known is None else self.atom_known
+        return lifts_of(self.atoms, self.bias, AtomCounts(self.ones, self.n_known, self.complete, known, self.lacking))
+
+    def _lifts_of(self, k: int, ones: slice) -> dict[str, Any]:
+        """Return the lifts of an atom, whose ones are these of all ones, as fields of its pattern."""
+        if self.lifts is None:
+            return {}
+        expected, whole, members = self.lifts
+        return {
+            "expected": float(expected[k]),
+            "lift": number_or_none(whole[k]),
+            "member_lifts": None if members is None else tuple(map(number_or_none, members[ones])),
+        }
+
+    def _span(self, k: int) -> str:
+        """Return where the features of an atom are: on each chromosome, from the first to the last position."""
+        assert self.column_data is not None
+        features, chromosomes = np.flatnonzero(self.atoms[k]), chromosomes_of(self.column_data)
+        codes, positions = chromosomes.codes[features], np.asarray(self.column_data["position"])[features]
+        stretches = []
+        for number in dict.fromkeys(codes.tolist()):
+            own = positions[codes == number]
+            end = f"-{own.max()}" if own.max() > own.min() else ""
+            stretches.append(f"{chromosomes.categories[number]}:{own.min()}{end}")
+        return ",".join(stretches)
+
+    def _features(self, k: int) -> Names:
+        """Return the names of the features of an atom."""
+        return self.names_of_members(np.flatnonzero(self.atoms[k]).tolist())
+
+    def names_of_members(self, features: Sequence[int]) -> Names:
+        """Return the names of features of atoms, with "not" where the bias sets a feature, so that atoms clear it."""
+        names = zip(features, feature_names(self.columns, features), strict=True)
+        return tuple(f"not {name}" if self.bias[feature] else name for feature, name in names)
+
+
+def number_or_none(value: float) -> float | None:
+    """Return a number, None if it is not one."""
+    return None if np.isnan(value) else float(value)
+
+
+def _chunks(data: Bits, width: int, max_rows: int | None) -> Iterator[Bits]:
+    """Yield samples in chunks, of which this many columns are packed together."""
+    size = max_rows or max(_MIN_CHUNK_ROWS, _CHUNK_BITS // max(1, width))
+    for start in range(0, len(data), size):
+        yield data if size >= len(data) and isinstance(data, BitMatrix) else data[start : start + size]
+
+
+def _bits_of_values(
+    counts: NDArray[np.int64], n: int | NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the bits of a zero and of a one in each column, if there are this many ones among ``n`` cells."""
+    share = (counts + 0.5) / (n + 1)  # strictly between 0 and 1
+    return -np.log2(1 - share), -np.log2(share)
+
+
+def _sums(table: Bits, zero: NDArray[np.float64], one: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum over the known cells of each row, by what a zero and a one cost in each column."""
+    sums = np.asarray(table.filled().to_sparse() @ (one - zero)) + zero.sum()
+    return sums if table.unknown is None else sums - np.asarray(table.unknown.to_sparse() @ zero)

@@ -1,0 +1,134 @@
+"""Factorizations of groups of columns, put side by side to one of the whole table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+from ..engine.codelength import codelength_from_counts, spans
+from ..engine.pass_spec import joined_codes
+from ..sparse_bits import SparseBits, index_type, smaller_bits
+from .result import Factorization
+
+
+class Part(NamedTuple):
+    """The factorization of some columns of a table."""
+
+    columns: NDArray[np.intp]
+    result: Factorization
+    rows: NDArray[np.intp] | None = None  # of the table that have codes; None for all
+
+
+def side_by_side(
+    parts: Sequence[Part], n_rows: int, n_features: int, ranks: NDArray[np.int64] | None = None
+) -> Factorization:
+    """Return the factorization of a table with the atoms of all parts, each of which has other columns.
+
+    The atom that saves most bits comes first. What the parts do not have in common is that of the first one:
+    the hash of the rows and the history are for the caller to set. ``ranks`` are those of the columns in their order,
+    where atoms are described by stretches.
+    """
+    results = [part.result for part in parts]
+    first = results[0]
+    saved = None
+    if all(result.saved is not None for result in results):
+        saved = np.concatenate([result.saved for result in results])
+    n_atoms = sum(result.atoms.n_rows for result in results)
+    order = np.arange(n_atoms) if saved is None else np.argsort(-saved, kind="stable")
+    codes = joined_codes([(part.rows, part.result.codes) for part in parts], n_rows, order)
+    atoms = smaller_bits(_joined_atoms(parts, n_features)[order])
+    wrong, bias = _scattered(parts, n_features, "wrong"), _scattered(parts, n_features, "bias")
+    known = None
+    if any(result.known is not None for result in results):  # a part without unknown cells does not count known ones
+        known = np.full(n_features, n_rows)
+        for columns, result, _ in parts:
+            known[columns] = n_rows if result.known is None else result.known
+    assert wrong is not None
+    assert bias is not None
+    counts = wrong, codes.column_weights(), atoms.row_weights(), int(bias.sum()), known
+    length = codelength_from_counts(n_rows, n_features, *counts, spans(atoms, ranks))
+    complete = None
+    if all(result.complete is not None for result in results):
+        complete = np.concatenate([result.complete for result in results])[order]
+    lacking, atom_known = _joined_members(parts, order, None if known is None else n_rows)
+    return replace(
+        first,
+        atoms=atoms,
+        codes=codes,
+        bias=bias,
+        codelength=length,
+        wrong=wrong,
+        saved=None if saved is None else saved[order],
+        ones=_scattered(parts, n_features, "ones"),
+        missed=_scattered(parts, n_features, "missed"),
+        known=known,
+        complete=complete,
+        lacking=lacking,
+        atom_known=atom_known,
+        rows_hash=None,
+        remembered=_joined_remembered(results, order),
+    )
+
+
+def _joined_atoms(parts: Sequence[Part], n_features: int) -> SparseBits:
+    """Return the atoms of all parts, in the columns of the table."""
+    sparse = [part.result.atoms.to_sparse() for part in parts]
+    indices = np.concatenate([part.columns[atoms.indices] for part, atoms in zip(parts, sparse, strict=True)])
+    n_ones = np.concatenate([np.diff(atoms.indptr) for atoms in sparse])
+    atom_of = np.repeat(np.arange(len(n_ones)), n_ones)
+    order = np.lexsort((indices, atom_of))  # the columns of a window need not be in order
+    return SparseBits(
+        np.concatenate(([0], np.cumsum(n_ones))), indices[order].astype(index_type(n_features)), n_features
+    )
+
+
+def _joined_members(
+    parts: Sequence[Part], order: NDArray[np.intp], n_rows: int | None
+) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+    """Return the counts of the features of all atoms, in this order of the atoms, and of the rows that know these.
+
+    ``n_rows`` are those of the table, None if all its cells are known.
+    """
+    by_column, known = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for columns, result, _ in parts:
+        if result.lacking is None:
+            return None, None
+        ones = result.atoms.to_sparse()
+        atom_of = np.repeat(np.arange(ones.shape[0]), np.diff(ones.indptr))
+        by_column.append(result.lacking[np.lexsort((columns[ones.indices], atom_of))])
+        known.append(np.full(ones.shape[0], n_rows or 0) if result.atom_known is None else result.atom_known)
+    atoms = _joined_atoms(parts, 1 + max(int(part.columns.max(initial=0)) for part in parts))
+    return np.concatenate(by_column)[atoms.entries_of(order)], None if n_rows is None else np.concatenate(known)[order]
+
+
+def _scattered(parts: Sequence[Part], n_features: int, field: str) -> NDArray | None:
+    """Return an array of the results with one value per column, for all columns of the table."""
+    out = None
+    for columns, result, _ in parts:
+        values = getattr(result, field)
+        if values is None:
+            return None
+        if out is None:
+            out = np.zeros(n_features, values.dtype)
+        out[columns] = values
+    return out
+
+
+def _joined_remembered(results: Sequence[Factorization], order: NDArray[np.intp]) -> BitMatrix | None:
+    """Return remembered codes of all atoms: the first ones of all parts in one row, and so on."""
+    n_codes = max((len(result.remembered) for result in results if result.remembered is not None), default=0)
+    if not n_codes:
+        return None
+    joined = np.zeros((len(order), n_codes), np.uint8)
+    start = 0
+    for result in results:
+        stop = start + result.atoms.n_rows
+        if result.remembered is not None:
+            joined[start:stop, : len(result.remembered)] = result.remembered.to_dense().T
+        start = stop
+    return BitMatrix.from_dense(joined[order]).T

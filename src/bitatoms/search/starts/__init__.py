@@ -1,0 +1,1 @@
+"""The states that searches start from."""

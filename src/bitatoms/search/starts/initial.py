@@ -1,0 +1,197 @@
+"""Where a search starts: atoms of several kinds, one function each, or as the user passed them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...bits import BitMatrix, stack_rows
+from ...engine.block import Block
+from ...engine.coding import code, coding_rule
+from ...engine.objective import unit_prices
+from ...engine.update import update_together
+from ...errors import InputError, Parameter, warn
+from ...kernels.cpu import words
+from ...parallel import Workers
+from ..paper import append_rank_one
+from ..params import SearchParams, check_exact
+
+_SPREAD_CANDIDATES = 3
+_LLOYD_ROUNDS = 3
+_GREEDY_SEEDS = 64
+_MAX_DRAWN = 1 << 16  # atoms; tables of pairs of atoms take 8 GiB then
+
+
+def start_factors(
+    data: BitMatrix, params: SearchParams, covers: bool | None, workers: Workers, random: np.random.Generator
+) -> tuple[BitMatrix, BitMatrix | None]:
+    """Return the atoms, and codes if there are any, from which a search in this algebra starts."""
+    by_mdl = params.n_components == "mdl"
+    wanted = params.start_components if params.n_components == "mdl" else params.n_components
+    if not isinstance(params.init, str):
+        atoms, codes = _given_factors(data, params, None if by_mdl else wanted)
+        if not by_mdl and atoms.n_rows < wanted:
+            atoms, codes = _with_more_atoms(data, atoms, codes, wanted, covers, workers, random)
+        check_exact(params.coder, atoms.n_rows)
+        return atoms, codes
+    check_exact(params.coder, wanted)
+    if params.init == "bernoulli":
+        if wanted > _MAX_DRAWN:
+            raise InputError(
+                Parameter("init", "bernoulli"), f" draws at most {_MAX_DRAWN} atoms, not {wanted}; pass a smaller ",
+                Parameter("start_components" if by_mdl else "n_components"),
+            )  # fmt: skip
+        atoms = bernoulli(wanted, data.n_cols, params.init_density, random)
+    elif params.init == "samples":
+        atoms = samples(data, wanted, random)
+    elif params.init == "spread":
+        atoms = spread(data, wanted, covers, random, workers)
+    else:
+        atoms = greedy(data, wanted, covers, random, workers)
+    if atoms.n_rows < wanted and not by_mdl and params.search == "paper":
+        warn(
+            Parameter("init", params.init),
+            f" finds only {atoms.n_rows} distinct atoms in X, but {wanted} were requested; {atoms.n_rows} are "
+            "learned; pass ",
+            Parameter("init", "bernoulli"),
+            " to start from any number",
+        )
+    return atoms, None
+
+
+def _given_factors(data: BitMatrix, params: SearchParams, wanted: int | None) -> tuple[BitMatrix, BitMatrix | None]:
+    """Check and return the atoms, or atoms and codes, that the user passed."""
+    given = params.init
+    if isinstance(given, tuple):
+        if len(given) != 2:
+            raise InputError(f"init must be a pair (atoms, codes), not a tuple of length {len(given)}")
+        atoms = BitMatrix.from_any(given[0], name="init (atoms)")
+        codes = None if given[1] is None else BitMatrix.from_any(given[1], name="init (codes)")
+    else:
+        atoms, codes = BitMatrix.from_any(given, name="init (atoms)"), None
+    if atoms.n_cols != data.n_cols:
+        raise InputError(f"the atoms in init have {atoms.n_cols} features, but X has {data.n_cols}")
+    if wanted is not None and atoms.n_rows > wanted:
+        raise InputError(f"init has {atoms.n_rows} atoms, more than ", Parameter("n_components", wanted))
+    if params.max_components is not None and atoms.n_rows > params.max_components:
+        limit = Parameter("max_components", params.max_components)
+        raise InputError(f"init has {atoms.n_rows} atoms, more than ", limit)
+    if codes is None:
+        return atoms, None
+    if codes.shape != (data.n_rows, atoms.n_rows):
+        raise InputError(
+            f"the codes in init have shape {codes.shape}; {data.n_rows} samples and {atoms.n_rows} atoms need "
+            f"{(data.n_rows, atoms.n_rows)}"
+        )
+    max_atoms = params.max_atoms_per_sample
+    uses = codes.row_weights()
+    if max_atoms is not None and (uses > max_atoms).any():
+        row = int(np.argmax(uses > max_atoms))
+        limit = Parameter("max_atoms_per_sample", max_atoms)
+        raise InputError(f"the codes in init use {uses[row]} atoms in row {row}, more than ", limit)
+    return atoms, codes
+
+
+def _with_more_atoms(
+    data: BitMatrix,
+    atoms: BitMatrix,
+    codes: BitMatrix | None,
+    wanted: int,
+    covers: bool | None,
+    workers: Workers,
+    random: np.random.Generator,
+) -> tuple[BitMatrix, BitMatrix | None]:
+    """Return atoms with others, what they leave over of random rows; no row uses these, and there may be fewer."""
+    block = Block(data, atoms, codes, covers, workers)
+    if codes is None:
+        code(block, coding_rule("greedy", "or" if covers else "xor"))
+    left = BitMatrix.from_words(block.fixable_errors(np.arange(data.n_rows)), data.n_cols, check=False)
+    more = samples(left, wanted - atoms.n_rows, random)
+    atoms = stack_rows([atoms, more], data.n_cols)
+    if codes is not None:
+        codes = stack_rows([codes.T, BitMatrix.zeros(more.n_rows, data.n_rows)], data.n_rows).T
+    return atoms, codes
+
+
+def bernoulli(n_atoms: int, n_features: int, density: float, random: np.random.Generator) -> BitMatrix:
+    """Return atoms whose bits are 1 with probability ``density`` (Section III-D)."""
+    return BitMatrix.from_dense(random.random((n_atoms, n_features)) < density)
+
+
+def samples(data: BitMatrix, n_atoms: int, random: np.random.Generator) -> BitMatrix:
+    """Return random rows of the data, distinct and not all zeros; fewer if there are not enough (Section III-D)."""
+    return data[distinct_rows(data, n_atoms, random)].filled()
+
+
+def distinct_rows(data: BitMatrix, n_atoms: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Return the indices of random rows, distinct and not all zeros; fewer if there are not enough."""
+    chosen: dict[bytes, int] = {bytes(data.words.shape[1] * 8): -1}
+    n_tries = min(data.n_rows, 2 * n_atoms)
+    while len(chosen) <= n_atoms and n_tries:  # few rows are enough, unless many are equal or zero
+        for j in random.choice(data.n_rows, n_tries, replace=False):
+            if len(chosen) <= n_atoms:
+                chosen.setdefault(data.words[j].tobytes(), int(j))
+        n_tries = 0 if n_tries == data.n_rows else min(data.n_rows, 8 * n_tries)
+    return np.array([j for j in chosen.values() if j >= 0], np.intp)
+
+
+def spread(
+    data: BitMatrix, n_atoms: int, covers: bool | None, random: np.random.Generator, workers: Workers
+) -> BitMatrix:
+    """Return rows far from each other by Hamming distance, moved to the centre of the rows nearest to them.
+
+    As in k-means++, a row is drawn with its distance to the nearest atom so far as weight, at first its distance to the
+    zero vector; the best of three such rows is taken. Three rounds of Lloyd's algorithm follow, with at most one atom
+    per row, so that the algebra does not matter: ``covers`` is that of the search, whose kernels are compiled anyway.
+    There are fewer atoms where the data has fewer distinct rows.
+    """
+    distances = data.row_weights()
+    chosen: list[int] = []
+    for _ in range(n_atoms):
+        total = int(distances.sum())
+        if total == 0:
+            break
+        ends = np.cumsum(distances)
+        candidates = np.searchsorted(ends, random.integers(total, size=_SPREAD_CANDIDATES), side="right")
+        trials = [np.minimum(distances, hamming(data, data[j : j + 1])) for j in candidates]
+        best = int(np.argmin([trial.sum() for trial in trials]))
+        chosen.append(int(candidates[best]))
+        distances = trials[best]
+    atoms = data[np.array(chosen, np.intp)].filled()
+    for _ in range(_LLOYD_ROUNDS):
+        block = Block(data, atoms, None, covers, workers)
+        # Prices of 1 per error, because the search codes by prices, too.
+        prices = unit_prices(data.n_cols, atoms.n_rows)
+        code(block, coding_rule("mdl", "or" if covers else "xor", max_atoms=1, prices=prices)._replace(swaps=False))
+        update_together(block)
+        atoms = block.atoms()
+    return atoms
+
+
+def greedy(
+    data: BitMatrix,
+    n_atoms: int,
+    covers: bool | None,
+    random: np.random.Generator,
+    workers: Workers,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> BitMatrix:
+    """Return atoms grown one at a time, each a rank-one fit to the remaining errors, from the best of many rows.
+
+    Fewer atoms are returned if they leave no errors, or if growing more ``should_stop``.
+    """
+    block = Block(data, BitMatrix.zeros(0, data.n_cols), None, covers, workers)
+    rule = coding_rule("greedy", "or" if covers else "xor")
+    while block.n_atoms < n_atoms and append_rank_one(block, rule, random, n_seeds=_GREEDY_SEEDS):
+        if should_stop():
+            break
+    return block.atoms()
+
+
+def hamming(data: BitMatrix, row: BitMatrix) -> NDArray[np.int64]:
+    """Return in how many cells each row of the data differs from this row, where both are known."""
+    distances = np.empty(data.n_rows, np.int64)
+    words.hamming(data.words, data.unknown_words, row.words, row.unknown_words, distances)
+    return distances

@@ -1,0 +1,117 @@
+"""Starting atoms from a non-negative matrix factorization (NMF), thresholded to zeros and ones.
+
+Atoms that are grown one after the other each fit what the earlier ones leave, and get stuck there. Real numbers can
+move in small steps, all atoms together. The factorization minimizes the squared error by hierarchical alternating least
+squares, which sets each number in turn to its best value (Cichocki, Zdunek, Amari, "Hierarchical ALS algorithms for
+nonnegative matrix and 3D tensor factorization", 2007). A bit of an atom is one where the number exceeds a share of the
+atom's largest number. On larger tables, fewer rows, iterations and starts keep the work to about a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...bits import BitMatrix
+from ...engine.block import Block
+from ...engine.coding import code
+from ...kernels.cpu import nmf as kernels
+from ...kernels.structs import Rule
+from ...parallel import Workers
+from ..context import SearchContext
+from ..plan import NmfBudget
+
+Floats = NDArray[np.float32]
+
+
+class NmfExtent(NamedTuple):
+    """How much work goes into the starts."""
+
+    n_starts: int
+    n_rows: int
+    n_iterations: int
+    row_cost: float  # nanoseconds per row and iteration
+
+
+def nmf_starts(context: SearchContext) -> Iterator[BitMatrix]:
+    """Yield the atoms of each start; none if a start would take too long.
+
+    Atoms without ones are left out, so some starts may have fewer than ``plan.fewest`` atoms. The result does not
+    depend on the number of threads.
+    """
+    data, random, budget = context.data, context.random, context.plan.fixed_rank
+    extent = nmf_extent(data, context.plan.fewest, budget.nmf, budget.effort)
+    for _ in range(extent.n_starts):
+        if context.monitor.should_stop():
+            return
+        sample = data
+        if extent.n_rows < data.n_rows:
+            sample = data[np.sort(random.choice(data.n_rows, extent.n_rows, replace=False))]
+        columns = _factorize(context, sample, extent)
+        yield _thresholded(sample, columns, budget.nmf.thresholds, context.greedy_rule, context.workers)
+
+
+def nmf_extent(data: BitMatrix, n_atoms: int, budget: NmfBudget, effort: int) -> NmfExtent:
+    """Return how many starts, rows and iterations fit into the budget, by the measured cost of an iteration."""
+    nanoseconds = effort * budget.nanoseconds_per_start
+    fixed = n_atoms * (30 + 0.15 * n_atoms)  # of a row or a column; each of its ones costs more on top
+    share = (data.count() + 2 * data.n_unknown) / max(1, data.n_rows * data.n_cols)  # an unknown cell costs twice
+    row_cost = fixed + 2 * share * data.n_cols * (5 + 0.2 * n_atoms)
+    n_rows = min(data.n_rows, budget.max_rows)
+    if n_rows * row_cost:
+        affordable = int((nanoseconds / budget.max_iterations - data.n_cols * fixed) / row_cost)
+        n_rows = min(n_rows, max(budget.min_rows, affordable))
+    cost = data.n_cols * fixed + n_rows * row_cost
+    if n_rows * row_cost == 0 or nanoseconds < budget.min_iterations * cost:
+        return NmfExtent(0, 0, 0, 0.0)
+    n_iterations = min(budget.max_iterations, int(nanoseconds / cost))
+    n_starts = int(effort * budget.nanoseconds / (n_iterations * cost))
+    return NmfExtent(max(1, min(effort * budget.max_starts, n_starts)), n_rows, n_iterations, row_cost)
+
+
+def _factorize(context: SearchContext, data: BitMatrix, extent: NmfExtent) -> Floats:
+    """Return the atoms as real numbers, one row per column of the table, from a random start."""
+    n_atoms, workers = context.plan.fewest, context.workers
+    transposed = data.T
+    shares = (data.column_weights() / np.maximum(1, data.n_known)).astype(np.float32)
+    columns = context.random.random((data.n_cols, n_atoms), dtype=np.float32) * shares[:, np.newaxis]
+    rows = np.zeros((data.n_rows, n_atoms), np.float32)
+    column_cost = extent.row_cost * data.n_rows / max(1, data.n_cols)
+    for _ in range(extent.n_iterations):
+        if context.monitor.should_stop():
+            break
+        _fit_rows(data, rows, columns, extent.row_cost / 2, workers)
+        _fit_rows(transposed, columns, rows, column_cost / 2, workers)
+    return columns
+
+
+def _fit_rows(bits: BitMatrix, rows: Floats, columns: Floats, row_cost: float, workers: Workers) -> None:
+    """Fit the factor of the rows to that of the columns, in place."""
+    pairs = np.empty((rows.shape[1], rows.shape[1]), np.float32)
+    kernels.products(columns, pairs)
+
+    def fit(start: int, stop: int) -> None:
+        room = np.empty(len(pairs), np.float32)
+        kernels.fit_rows(bits.words, bits.unknown_words, columns, pairs, start, stop, room, rows)
+
+    workers.map_rows(fit, bits.n_rows, row_cost)
+
+
+def _thresholded(
+    data: BitMatrix, columns: Floats, thresholds: tuple[float, ...], rule: Rule, workers: Workers
+) -> BitMatrix:
+    """Return the atoms as bits, by the threshold with which coding the rows leaves the fewest errors."""
+    largest = columns.max(axis=0, initial=0)
+    columns, largest = columns[:, largest > 0], largest[largest > 0]
+    candidates = [BitMatrix.from_dense((columns > np.float32(share) * largest).T) for share in thresholds]
+    return min(candidates, key=lambda atoms: _wrong_bits(data, atoms, rule, workers))
+
+
+def _wrong_bits(data: BitMatrix, atoms: BitMatrix, rule: Rule, workers: Workers) -> int:
+    """Return the number of errors when the rows are coded with these atoms."""
+    block = Block(data, atoms, None, rule.covers, workers)
+    code(block, rule)
+    return int(block.wrong().sum())

@@ -1,0 +1,184 @@
+"""Parity checks: sets of four rows that add up to almost zero, by which noise is removed from the rows.
+
+If the codes of four rows add up to zero, the sum of the rows is the sum of their noise, with fewer ones than the sum of
+other rows. To find such sets, pairs of rows are hashed by a few columns of their sum, and pairs in the same bucket are
+compared. A bit is then wrong if most checks that contain it fail; repeated, this removes the noise, as in the decoding
+of low-density parity-check codes. In the columns of its hash, a check is satisfied whatever the noise, and has no vote:
+several hash tables are needed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...bits import BitMatrix
+from ...engine.block import Words
+from ...kernels.cpu import packing, row_sums
+from ...parallel import Workers
+from ..plan import CheckBudget
+
+_PRIOR_NOISE = 0.01, 0.4  # limits of the estimated share of wrong bits
+_LEAST_ERRORS = 0.002  # that a vote is taken to have: no vote outweighs all others
+_GROUP_BITS = 6  # of hashes, by which rows are grouped
+_PAIR_COST, _VOTE_COST = 15.0, 90.0  # nanoseconds to sort a pair of rows, and per vote of a check on a word
+
+
+class Checks(NamedTuple):
+    """Sets of four rows, and the columns by which each was found."""
+
+    rows: NDArray[np.int64]  # (checks, 4): indices of rows
+    hashed: NDArray[np.int64]  # (checks, bits of a hash): indices of columns
+
+
+def rows_without_noise(
+    data: BitMatrix, random: np.random.Generator, workers: Workers, budget: CheckBudget
+) -> BitMatrix:
+    """Return those rows from which parity checks remove all noise; none if there are too few checks."""
+    checks = find_checks(data, random, workers, budget)
+    if len(checks.rows) < budget.min_per_row * data.n_rows:
+        return data[:0]
+    data, n_satisfied = remove_noise(data, checks, workers, budget)
+    share = n_satisfied / np.maximum(1, np.bincount(checks.rows.ravel(), minlength=data.n_rows))
+    least_share = budget.min_share * np.quantile(share, budget.clean_quantile)
+    is_clean = (n_satisfied >= budget.min_satisfied) & (share >= least_share)
+    return data[np.flatnonzero(is_clean)]
+
+
+def find_checks(data: BitMatrix, random: np.random.Generator, workers: Workers, budget: CheckBudget) -> Checks:
+    """Return sets of four rows whose sum has far fewer ones than that of most such sets."""
+    (n, m), words = data.shape, data.words
+    n_pairs, most = n * (n - 1) // 2, budget.per_row * n
+    n_compared = max(1, min(budget.compared_words // words.shape[1], budget.compared_per_pair * n_pairs))
+    n_bits = int(np.clip(np.log2(max(1.0, n_pairs / 2 * n_pairs / n_compared)), 2, min(m, budget.max_hash_bits)))
+    ends, first, second = (np.empty(size, np.int32) for size in (1 << n_bits, n_pairs, n_pairs))
+    found = np.empty((budget.listed * most, 4), np.int64)
+    # Hash tables find many checks more than once: while they are merged, each takes 24 bytes.
+    rows, table_of, hashed = np.empty((0, 4), np.int32), np.empty(0, np.int64), []
+    for table in range(1, budget.max_hash_tables + 1):
+        columns = random.choice(m, n_bits, replace=False)
+        hashed.append(columns)
+        limit = _light_limit(data, columns, random, budget)
+        if limit >= 0:
+            _fill_buckets(words, columns, workers, (ends, first, second))
+            start = int(random.integers(1 << n_bits))
+            limits = limit, n_compared, budget.max_per_bucket
+            count = row_sums.list_light_fours(words, ends, first, second, *limits, start, found)
+            new = np.sort(found[_chosen(count, most, random)].astype(np.int32), axis=1)
+            rows, first_of_check = np.unique(np.vstack([rows, new]), axis=0, return_index=True)
+            table_of = np.append(table_of, np.full(len(new), table - 1))[first_of_check]
+        is_enough = len(rows) >= most and table >= budget.min_hash_tables
+        if is_enough or len(rows) < budget.min_per_row * n * table * budget.least_progress:
+            break
+    chosen = _chosen(len(rows), most, random)
+    return Checks(rows[chosen].astype(np.int64), np.array(hashed)[table_of[chosen]])
+
+
+def _fill_buckets(
+    words: Words, columns: NDArray[np.int64], workers: Workers, buckets: tuple[NDArray[np.int32], ...]
+) -> None:
+    """Sort all pairs of rows by the bits of their sums in these columns: the end of each bucket, and the two rows."""
+    n, n_bits = len(words), len(columns)
+    group_bits = min(n_bits, _GROUP_BITS)
+    hashes, grouped, group_ends = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(1 << group_bits, np.int64)
+    row_sums.hash_rows_by_columns(words, columns, hashes)
+    row_sums.group_rows(hashes, n_bits - group_bits, group_ends, grouped)
+
+    def fill(start: int, stop: int) -> None:
+        row_sums.bucket_pairs(hashes, n_bits - group_bits, group_ends, grouped, start, stop, *buckets)
+
+    workers.map_rows(fill, len(group_ends), _PAIR_COST * len(buckets[1]) / len(group_ends), 1)
+
+
+def _chosen(n: int, most: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Return the indices of all of n items, or of this many at random, in order."""
+    return np.arange(n) if n <= most else np.sort(random.choice(n, most, replace=False))
+
+
+def _light_limit(data: BitMatrix, ignored: NDArray[np.int64], random: np.random.Generator, budget: CheckBudget) -> int:
+    """Return the number of ones that few sums of four rows have, without those in the columns that are ignored."""
+    sums = sums_of_four(data, random.integers(data.n_rows, size=(budget.n_controls, 4)))
+    ones = _count_ones(sums & ~_marked(ignored[np.newaxis], data.words.shape[1]))
+    return int(np.median(ones) - budget.deviations * ones.std())
+
+
+def remove_noise(
+    data: BitMatrix, checks: Checks, workers: Workers, budget: CheckBudget
+) -> tuple[BitMatrix, NDArray[np.int64]]:
+    """Flip the bits that checks find wrong, repeatedly; return them, and the number of checks without any error that
+    each row is in.
+
+    A check votes with the logarithm of its odds to be right about a bit; so does the original bit. For a share q of
+    noise, the mean of a check over its columns is (1 - 2 q)^4, with 1 where it is satisfied and -1 elsewhere. It is
+    right about a bit if the sum of the other three rows is, in a share (1 + (1 - 2 q)^3) / 2 of the columns.
+    """
+    original, (n, m), (n_checks, n_hashed) = data, data.shape, checks.hashed.shape
+    ignored = _marked(checks.hashed, data.words.shape[1])
+    best_mean = np.float32(0)  # as by chance
+    for _ in range(budget.rounds):
+        sums = sums_of_four(data, checks.rows)
+        mean = np.float32((n_checks * m - 2 * int(_count_ones(sums).sum())) / (n_checks * m))
+        if mean < best_mean + budget.least_rise:
+            break
+        best_mean = mean
+        sum_of_check = m - n_hashed - 2 * _count_ones(sums & ~ignored)
+        mean_of_check = np.clip(sum_of_check.astype(np.float32) / max(1, m - n_hashed), 0.0, 1.0)
+        noise = np.clip((1 - np.median(mean_of_check) ** (1 / 4)) / 2, *_PRIOR_NOISE)
+        votes = _Votes(checks.rows, sums, ignored, _log_odds((1 - mean_of_check ** (3 / 4)) / 2))
+        after = _voted(data, votes, original, np.float32(_log_odds(noise)), workers)
+        if after == data:
+            break
+        data = after
+    is_satisfied = ~sums_of_four(data, checks.rows).any(axis=1)
+    return data, np.bincount(checks.rows[is_satisfied].ravel(), minlength=n)
+
+
+class _Votes(NamedTuple):
+    """The votes of sets of four rows: satisfied where the sum of the rows is zero, in all columns but some."""
+
+    fours: NDArray[np.int64]  # (checks, 4): indices of rows
+    sums: Words  # (checks, words)
+    ignored: Words  # (checks, words): columns without a vote
+    weights: NDArray[np.float32]  # (checks,)
+
+
+def _voted(
+    data: BitMatrix, votes: _Votes, original: BitMatrix, weight_of_original: np.float32, workers: Workers
+) -> BitMatrix:
+    """Return the rows without the bits that are wrong by these votes and that of the original bit."""
+    n, n_words = data.words.shape
+    counted, after = np.empty((n, 64 * n_words), np.float32), np.empty((n, n_words), np.uint64)
+
+    def vote(start: int, stop: int) -> None:
+        row_sums.vote_on_bits(*votes, start, stop, np.empty(64, np.float32), counted)
+        row_sums.take_votes(data.words, counted, original.words, weight_of_original, start, stop, after)
+
+    workers.map_rows(vote, n_words, _VOTE_COST * len(votes.fours), 1)
+    return BitMatrix.from_words(after, data.n_cols, check=False)
+
+
+def sums_of_four(data: BitMatrix, fours: NDArray[np.int64]) -> Words:
+    """Return the sum of the rows of each set of four."""
+    sums = np.empty((len(fours), data.words.shape[1]), np.uint64)
+    row_sums.add_fours(data.words, fours, sums)
+    return sums
+
+
+def _marked(columns: NDArray[np.int64], n_words: int) -> Words:
+    """Return rows of bits that have ones in these columns, some for each row."""
+    (n, n_ones), marked = columns.shape, np.zeros((len(columns), n_words), np.uint64)
+    packing.flip_sparse(n_ones * np.arange(n + 1), columns.ravel(), marked)
+    return marked
+
+
+def _count_ones(words: Words) -> NDArray[np.int64]:
+    """Return the number of ones in each row."""
+    return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+
+
+def _log_odds(errors: NDArray[np.floating] | np.floating) -> NDArray[np.float32]:
+    """Return the logarithm of the odds to be right, from the share of errors."""
+    clipped = np.clip(errors, _LEAST_ERRORS, 0.5)
+    return np.log((1 - clipped) / clipped).astype(np.float32)

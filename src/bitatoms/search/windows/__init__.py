@@ -1,0 +1,1 @@
+"""Wide tables, searched by windows of their columns."""
