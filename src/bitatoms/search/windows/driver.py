@@ -290,10 +290,8 @@ class WindowSearch:
         """Return a window with what its state costs if atoms are described by stretches."""
         context, _ = self._context_of(window)
         best = snapshot_of(context, CostedState(0, window.best.atoms, window.best.codes, window.best.bias))
-        cost = context.monitor.cost(_block_of(window, context), best.codelength)
-        if context.holdout is not None:
-            cost = context.holdout.cost(_block_of(window, context), context.objective)
-        return replace(window, best=best, cost=cost)
+        window = replace(window, best=best)
+        return replace(window, cost=_cost_of(window, context))
 
     def _joined(self, windows: list[Window], deadline: float, workers: Workers) -> Window:
         """Join windows and go on from the atoms and codes of all of them.
@@ -306,9 +304,7 @@ class WindowSearch:
         part, rest = self._divided(window)
         if self.holdout is not None:
             # A column of held-out rows costs less by its own number of ones than by that of the rows searched.
-            context, _ = self._context_of(part)
-            assert context.holdout is not None
-            cost = context.holdout.cost(_block_of(part, context), context.objective)
+            cost = _cost_of(part, self._context_of(part)[0])
             part, rest = replace(part, cost=cost), replace(rest, cost=window.cost - cost)
         found = self._kept("join", part, self._going_on, deadline, workers)
         return replace(joined([found, rest]), iterations=found.iterations)
@@ -493,6 +489,14 @@ def _block_of(window: Window, context: SearchContext) -> Block:
     """Return the best state of a window as a block."""
     best = window.best
     return context.block(best.atoms, best.codes if best.atoms.n_rows else None, best.bias)
+
+
+def _cost_of(window: Window, context: SearchContext) -> int:
+    """Return what the best state of a window costs, of held-out rows where there are any."""
+    block = _block_of(window, context)
+    if context.holdout is not None:
+        return context.holdout.cost(block, context.objective)
+    return context.monitor.cost(block, window.best.codelength)
 
 
 def _recorded(window: Window, context: SearchContext) -> Block:
