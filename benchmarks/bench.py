@@ -117,7 +117,7 @@ def fresh(data: ba.BitMatrix, atoms: ba.BitMatrix) -> tuple[Block]:
     """Return a block without codes, with the tables of the atoms computed, as within a loop."""
     block = Block(data, atoms, None, False, Workers())
     code(block, coding_rule("greedy", "xor", residual_limit=data.n_cols))  # codes no row, but computes the tables
-    block._rows.stale[:] = 1  # only the rows: the tables stay valid
+    block.rows.arrays.stale[:] = 1  # only the rows: the tables stay valid
     return (block,)
 
 

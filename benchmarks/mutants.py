@@ -50,7 +50,7 @@ AREAS: dict[str, tuple[int, tuple[str, ...]]] = {
     ),
 }
 TESTS = ("-m", "not slow", "--ignore=tests/browser", "-p", "no:cacheprovider")  # those of `make test`
-ELSEWHERE = ("pgen", "vcf", "bcf", "mudata", "device_kernels")  # tested by `make test-formats` and `make test-gpu`
+ELSEWHERE = ("pgen", "vcf", "bcf", "mudata", "device_rows")  # tested by `make test-formats` and `make test-gpu`
 GOLDEN = "tests/test_golden_hashes.py"  # finds most changes of the search
 FIRST = ("tests/kernels", "tests/engine", "tests/model", "tests/covers", "tests/test_bits.py", "tests/search")
 N_FIRST = 5  # modules of tests that are run before the others of a mutant

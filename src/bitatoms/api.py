@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .bits import BitMatrix, either
 from .checks import check_choice
@@ -20,7 +19,7 @@ from .covers.result import Cover
 from .dataframes import values_of
 from .device_choice import workers_for
 from .engine.block import Block
-from .engine.codelength import Codelength
+from .engine.codelength import AtomCode, Codelength
 from .errors import InputError, Parameter
 from .kernels.structs import covering
 from .matching import matched_table
@@ -193,9 +192,9 @@ def _fixed_atoms(params: SearchParams, header: Header) -> BitMatrix:
     return atoms
 
 
-def _ranks_of(X: Any, n_cols: int) -> NDArray[np.int64] | None:
-    """Return the ranks of the columns of a table in their order, if atoms are described by stretches."""
-    return ranks_in(regions(header_of(X, n_cols).data))
+def _atom_code(X: Any, n_cols: int) -> AtomCode:
+    """Return how the atoms of a table are described: by stretches, where its columns have positions."""
+    return AtomCode(ranks_in(regions(header_of(X, n_cols).data)))
 
 
 def learn_from(
@@ -250,7 +249,7 @@ def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str,
     call["rows"] = rows.fingerprint()
     if params.regions is not None:
         call["regions"] = fingerprint_of(*params.regions)
-    if params.costs is not None:
+    if params.costs:
         call["costs"] = fingerprint_of(params.costs.missed, params.costs.added)
     if params.n_fixed:
         call["fixed_atoms"] = fingerprint_of(params.fixed_atoms.words)
@@ -399,7 +398,7 @@ def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, a
     if shift.shape != (1, data.n_cols):
         raise ValueError(f"bias must have {data.n_cols} values, one per feature")
     block = Block(data, patterns, uses, covering(algebra), Workers(), shift)
-    return block.codelength(block.wrong(), ranks=_ranks_of(X, data.n_cols))
+    return block.codelength(block.wrong(), code=_atom_code(X, data.n_cols))
 
 
 def proximus(
@@ -447,7 +446,7 @@ def proximus(
         codes=codes,
         bias=np.zeros(data.n_cols, np.uint8),
         algebra="xor",
-        codelength=block.codelength(wrong, ranks=_ranks_of(X, data.n_cols)),
+        codelength=block.codelength(wrong, code=_atom_code(X, data.n_cols)),
         history=(),
         wrong=wrong,
         known=None if data.unknown is None else data.n_known,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.engine.coding import CODERS, code_and_repair, code_by_beam
-from bitatoms.engine.host_kernels import HostKernels
+from bitatoms.engine.host_rows import HostRows
 from support.blocks import LIMITS, WORKERS, assert_step, block_of, factors, priced_rule
 from support.strategies import planted, priced_factorisations, random_bits, random_prices
 
@@ -26,7 +26,7 @@ def test_a_beam_matches_the_oracle_at_awkward_sizes(most, n_atoms, n_features):
     X, atoms, codes = planted(n_atoms, 4, n_features, n_atoms, "xor")
     prices = random_prices(4, n_features, n_atoms, most)
     block, rule = block_of(X, atoms, codes, "xor"), beam_rule(prices)
-    block.kernels.code_by_beam(block.kernels.priced(block.atoms().words, rule.prices), rule, 5, 2)
+    block.rows.code_by_beam(block.rows.priced(block.atoms().words, rule.prices), rule, 5, 2)
     np.testing.assert_array_equal(factors(block)[1], naive.beam_pass(X, atoms, codes, prices, 5, 2))
 
 
@@ -35,20 +35,20 @@ def test_a_cheaper_code_with_the_same_errors_replaces_a_single_candidate():
     X, atoms, codes = random_bits(6, 60, 6, 0.5), random_bits(17, 17, 6, 0.4), np.zeros((60, 17), np.uint8)
     prices = random_prices(4, 6, 17)
     block, rule = block_of(X, atoms, codes, "xor"), beam_rule(prices)
-    block.kernels.code_by_beam(block.kernels.priced(block.atoms().words, rule.prices), rule, 2, 3)
+    block.rows.code_by_beam(block.rows.priced(block.atoms().words, rule.prices), rule, 2, 3)
     np.testing.assert_array_equal(factors(block)[1], naive.beam_pass(X, atoms, codes, prices, 2, 3))
 
 
 @pytest.fixture
 def beams(monkeypatch):
     """Return a list of the width and patience of each beam, and of the rows that it codes."""
-    found, code_by_beam = [], HostKernels.code_by_beam
+    found, code_by_beam = [], HostRows.code_by_beam
 
-    def recorded(kernels, tables, rule, width, patience):
-        found.append((width, patience, np.flatnonzero(kernels._block._read_rows.stale).tolist()))
-        return code_by_beam(kernels, tables, rule, width, patience)
+    def recorded(rows, tables, rule, width, patience):
+        found.append((width, patience, np.flatnonzero(rows.arrays.stale).tolist()))
+        return code_by_beam(rows, tables, rule, width, patience)
 
-    monkeypatch.setattr(HostKernels, "code_by_beam", recorded)
+    monkeypatch.setattr(HostRows, "code_by_beam", recorded)
     return found
 
 
@@ -65,13 +65,13 @@ def random_rows(n_atoms):
 def test_rows_that_stay_expensive_get_a_wider_beam(beams, n_atoms, widths, patience):
     X, atoms, none, prices = random_rows(n_atoms)
     block, first, rule = block_of(X, atoms, none, "xor"), block_of(X, atoms, none, "xor"), beam_rule(prices)
-    tables = first.kernels.priced(first.atoms().words, rule.prices)
-    first.kernels.code_by_beam(tables, rule, widths[0], patience)
+    tables = first.rows.priced(first.atoms().words, rule.prices)
+    first.rows.code_by_beam(tables, rule, widths[0], patience)
     costs = first.row_costs(rule.prices)
     rows = [list(range(70)), np.flatnonzero(costs > 3 * costs.mean()).tolist()]
     if len(widths) > 1:
-        first._rows.stale[:] = costs > 3 * costs.mean()
-        first.kernels.code_by_beam(tables, rule, widths[1], patience)
+        first.rows.arrays.stale[:] = costs > 3 * costs.mean()
+        first.rows.code_by_beam(tables, rule, widths[1], patience)
     beams.clear()
     change = code_by_beam(block, rule)
     assert beams == [(width, patience, own) for width, own in zip(widths, rows, strict=False)]

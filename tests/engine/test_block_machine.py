@@ -22,16 +22,16 @@ from bitatoms.engine.block import Block, Change
 from bitatoms.engine.coding import (
     code,
     code_exactly,
+    code_from_nearest,
     code_from_scratch,
     code_from_subsets,
     coding_rule,
     pursue,
     would_use,
 )
-from bitatoms.engine.device_kernels import DeviceKernels
-from bitatoms.engine.host_kernels import HostKernels
+from bitatoms.engine.device_rows import DeviceRows
+from bitatoms.engine.host_rows import HostRows
 from bitatoms.engine.information_sets import code_from_information_sets
-from bitatoms.engine.remembered import code_from_nearest
 from bitatoms.engine.update import fit_each, update_each, update_exactly, update_together
 from bitatoms.parallel import Workers
 from bitatoms.search.finish import uncode_within_limit
@@ -167,10 +167,10 @@ class BlockMachine(RuleBasedStateMachine):
     )  # fmt: skip
     def code_by_beam(self, seed, highest, max_atoms, residual, width, patience):
         assume(0 < len(self.atoms) and self.few_atoms(17))
-        prices, kernels = self.prices(seed, highest), self.block.kernels
+        prices, rows = self.prices(seed, highest), self.block.rows
         how = priced_rule("xor", prices, max_atoms, residual)
         self.block.mark_stale()
-        codes, errors = kernels.code_by_beam(kernels.priced(self.block.atoms().words, how.prices), how, width, patience)
+        codes, errors = rows.code_by_beam(rows.priced(self.block.atoms().words, how.prices), how, width, patience)
         self.block.mark_stale()
         limits = max_atoms, residual or -1
         expected = naive.beam_pass(self.X, self.atoms, self.codes, prices, width, patience, *limits)
@@ -375,15 +375,15 @@ class BlockMachine(RuleBasedStateMachine):
         assert block.row_costs(prices_of(*prices)).tolist() == naive.costs(X, atoms, codes, self.algebra, prices)
         np.testing.assert_array_equal(block.n_known, naive.known(X).sum(axis=0))
         np.testing.assert_array_equal(block.targets(), packed(X == 1))
-        np.testing.assert_array_equal(block.pairs(), np.tril(codes.T.astype(int) @ codes))
+        np.testing.assert_array_equal(block.rows.pairs(), np.tril(codes.T.astype(int) @ codes))
         np.testing.assert_array_equal(block.in_use(), codes.any(axis=0) & atoms.any(axis=1))
         data = np.where(X > 1, 0, X ^ block.bias.to_dense())
         np.testing.assert_array_equal(block.missed(block.data()), (data & errors).sum(axis=0))
         length, bias, given = block.codelength(block.wrong()), block.bias.to_dense()[0], np.where(X > 1, X, data)
         expected = naive.codelength(given, atoms, codes, self.algebra, bias)
         assert (length.errors, length.codes, length.atoms) == expected
-        np.testing.assert_array_equal(block.kernels.ones(block.data()), (given == 1).sum(axis=0))
-        assert block.count_changed_codes(BitMatrix.zeros(*codes.shape)) == codes.sum()
+        np.testing.assert_array_equal(block.ones(block.data()), (given == 1).sum(axis=0))
+        assert block.rows.count_changed_codes(BitMatrix.zeros(*codes.shape)) == codes.sum()
         first = seed % (len(atoms) + 1)
         for number, votes in enumerate(zip(*block.votes(first, len(atoms)), strict=True)):
             np.testing.assert_array_equal(votes, naive.free_and_wrong(X, atoms, codes, first + number, self.algebra))
@@ -395,12 +395,12 @@ class BlockMachine(RuleBasedStateMachine):
         fixable = errors if self.algebra == "xor" else errors & (naive.product(self.codes, self.atoms, "or") == 0)
         rows = np.flatnonzero(random_bits(seed, 1, len(self.X), 0.5)[0])
         features = np.random.default_rng(seed).permutation(self.X.shape[1])[:5]
-        np.testing.assert_array_equal(self.block.fixable_errors(rows), packed(fixable[rows]))
-        np.testing.assert_array_equal(self.block.rows_fixable_at(features), packed(fixable[:, features].T.copy()))
+        np.testing.assert_array_equal(self.block.rows.fixable_errors(rows), packed(fixable[rows]))
+        np.testing.assert_array_equal(self.block.rows.fixable_at(features), packed(fixable[:, features].T.copy()))
         may = fixable.any(axis=1) & (errors.sum(axis=1) > residual)
         may &= self.codes.sum(axis=1) < (len(self.atoms) + 1 if max_atoms is None else max_atoms)
         how = coding_rule("greedy", self.algebra, max_atoms, residual)
-        assert self.block.fixable_rows(how).tolist() == np.flatnonzero(may).tolist()
+        assert np.flatnonzero(self.block.rows.improvable(how)).tolist() == np.flatnonzero(may).tolist()
 
     @rule(seed=SEEDS, highest=HIGHEST, n=st.sampled_from((1, 3, 17)), density=DENSITIES)
     def offer_atoms(self, seed, highest, n, density):
@@ -413,7 +413,7 @@ class BlockMachine(RuleBasedStateMachine):
         given = self.X, self.atoms, self.codes, offered, self.algebra
         found = would_use(self.block, packed(offered), priced_rule(self.algebra, prices))
         np.testing.assert_array_equal(unpacked(found, len(self.X)), naive.who_gains(*given, prices))
-        free, wrong = self.block.votes_of(packed(users))
+        free, wrong = self.block.rows.votes_of(packed(users))
         fixed, nothing = [], np.zeros((1, self.X.shape[1]), np.uint8)
         for number, atom in enumerate(offered):
             with_users = np.hstack([self.codes, users[number][:, np.newaxis]])
@@ -421,7 +421,7 @@ class BlockMachine(RuleBasedStateMachine):
             expected = naive.free_and_wrong(self.X, larger, with_users, len(self.atoms), self.algebra)
             np.testing.assert_array_equal((free[number], wrong[number]), expected)
             fixed.append(naive.errors_fixed_by(atom, self.X, self.atoms, self.codes, self.algebra))
-        assert self.block.errors_fixed_by(packed(offered)).tolist() == fixed
+        assert self.block.rows.errors_fixed_by(packed(offered)).tolist() == fixed
 
 
 class OrMachine(BlockMachine):
@@ -437,10 +437,10 @@ class DeviceMachine(BlockMachine):
 
     @invariant()
     def the_rows_are_on_the_device(self):
-        if isinstance(self.block.kernels, HostKernels):
+        if isinstance(self.block.rows, HostRows):
             self.block = self.block.with_factors(*self.block.factors())
             self.saved = None
-        assert isinstance(self.block.kernels, DeviceKernels)
+        assert isinstance(self.block.rows, DeviceRows)
 
 
 class OrDeviceMachine(DeviceMachine):
@@ -461,6 +461,6 @@ def test_any_sequence_of_operations_equals_the_oracles(machine):
 def test_any_sequence_of_operations_on_a_device_equals_the_oracles(machine, n_examples, monkeypatch):
     monkeypatch.setattr(EmulatedDevice, "work_bytes", 1)
     monkeypatch.setattr("bitatoms.kernels.gpu.coding._WORK_BYTES", 1)  # memory for one block of threads only
-    monkeypatch.setattr(DeviceKernels, "min_chunk_rows", 48)
+    monkeypatch.setattr(DeviceRows, "min_chunk_rows", 48)
     monkeypatch.setattr("bitatoms.kernels.gpu.coding._ROWS_PER_LAUNCH", 40)
     run_state_machine_as_test(machine, settings=settings(HOW, stateful_step_count=20, max_examples=n_examples))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix, Codelength
-from bitatoms.engine.codelength import codelength_from_counts, ends, spans, stretch_bits, string_bits
+from bitatoms.engine.codelength import STRINGS, AtomCode, codelength_from_counts, string_bits
 from bitatoms.sparse_bits import SparseBits
 from support.strategies import factorisations
 
@@ -92,15 +92,16 @@ def test_strings_of_different_lengths(pairs):
 def test_stretches_equal_the_definition(triple, random):
     atoms, m = triple[1], triple[1].shape[1]
     order = random.sample(range(m), m)
-    ranks, packed = np.argsort(order), BitMatrix.from_dense(atoms)
+    code, packed = AtomCode(np.argsort(order)), BitMatrix.from_dense(atoms)
     expected = [naive.stretch_bits(atom, order) for atom in atoms]
     for bits in (packed, SparseBits.from_bits(packed)):
-        assert stretch_bits(m, spans(bits, ranks), bits.row_weights()).tolist() == expected
-    for atom, first, last, span in zip(atoms, *ends(packed, ranks), spans(packed, ranks), strict=True):
+        assert code.bits_of(bits).tolist() == expected
+    for atom, first, last, span in zip(atoms, *code.ends(packed), code.spans(packed), strict=True):
         ones = np.flatnonzero(atom[order])
         assert (first, last) == ((ones[0], ones[-1]) if len(ones) else (np.iinfo(np.int64).max, -1))
         assert span == (ones[-1] - ones[0] + 1 if len(ones) else 0)
-    assert spans(packed, None) is None
+    assert STRINGS.spans(packed) is None
+    assert STRINGS.bits_of(packed).tolist() == [naive.string_bits(m, int(atom.sum())) for atom in atoms]
 
 
 # --- a factorization

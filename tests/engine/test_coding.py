@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, factorize
 from bitatoms.datasets import planted as planted_table
-from bitatoms.engine import coding, host_kernels, information_sets
+from bitatoms.engine import coding, host_rows, information_sets
 from bitatoms.engine.block import Block, Change
-from bitatoms.engine.coding import CODERS, code, coding_rule, pursue
+from bitatoms.engine.coding import CODERS, code, coding_rule, frequent_codes, hard_codes, max_remembered, pursue
 from bitatoms.engine.information_sets import (
     N_DRAWS,
     code_from_information_sets,
@@ -21,9 +21,9 @@ from bitatoms.engine.information_sets import (
     find_hard_rows,
     supports,
 )
-from bitatoms.engine.objective import Objective, codelength_prices, unit_prices
+from bitatoms.engine.objective import Objective
 from bitatoms.engine.pass_spec import PassSpec, coded_block
-from bitatoms.engine.remembered import frequent_codes, hard_codes, max_remembered
+from bitatoms.engine.prices import codelength_prices, unit_prices
 from bitatoms.engine.update import update_exactly
 from bitatoms.kernels.structs import coding_scratch, covering
 from bitatoms.model.model import Model
@@ -66,7 +66,7 @@ def test_after_one_atom_changed_the_rows_that_could_use_it_are_coded_again(algeb
     flips[3] = atoms[3] ^ X[0]
     block.flip(packed(flips))
     before = factors(block)[1]
-    assert block.kernels.tables().weights[:n_atoms].tolist() == (atoms ^ flips).sum(axis=1).tolist()
+    assert block.rows.tables(block._atoms).weights[:n_atoms].tolist() == (atoms ^ flips).sum(axis=1).tolist()
     code(block, rule)
     expected = naive.code(X, atoms ^ flips, before, "greedy", algebra)
     np.testing.assert_array_equal(factors(block)[1], expected)
@@ -83,7 +83,7 @@ def test_nothing_is_written_past_the_gains_of_the_atoms(n_atoms, monkeypatch):
         guarded.extend(array[-200:] for array in longer)
         return scratch._replace(gains=longer[0][:-200], trial=longer[1][:-200])
 
-    monkeypatch.setattr("bitatoms.engine.host_kernels.coding_scratch", with_guards)
+    monkeypatch.setattr("bitatoms.engine.host_rows.coding_scratch", with_guards)
     X, atoms = random_bits(0, 5, 70, 0.5), random_bits(1, n_atoms, 70, 0.5)
     for rule in (coding_rule("greedy", "xor"), priced_rule("xor", (np.full(70, 3), np.zeros(n_atoms, int)))):
         code(block_of(X, atoms, np.zeros((5, n_atoms), np.uint8), "xor"), rule)
@@ -168,7 +168,7 @@ def prepared(data, atoms, algebra):
     """Return a block without codes, the rule of coding at its prices, and the tables for it."""
     prices = codelength_prices(len(data), data.n_known, np.arange(data.n_cols) % 9, np.arange(len(atoms)) % 7)
     block = Block(data, BitMatrix.from_dense(atoms), None, covering(algebra), Workers())
-    tables = block.kernels.priced(block.atoms().words, prices)
+    tables = block.rows.priced(block.atoms().words, prices)
     return block, coding.coding_rule("mdl", algebra, None, 0, prices), tables
 
 
@@ -183,7 +183,7 @@ def test_same_codes(algebra, coder, n_atoms, n_cols, unknown, seed):
     found = {}
     for lanes in (0, 1 << 40):  # always listed, never listed
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(host_kernels, "_LANES_PER_LISTED", lanes)
+            patch.setattr(host_rows, "_LANES_PER_LISTED", lanes)
             block, rule, tables = prepared(data, atoms, algebra)
             assert len(tables.column_starts) == (0 if lanes and atoms.any() else n_cols + 1)
             assert len(tables.slices) == (n_cols if lanes and atoms.any() else 0)
@@ -210,7 +210,7 @@ def test_gains_of_a_beam_add_up_past_32_bits():
     X = np.pad(random_bits(0, 5, 130, 0.9), ((0, 0), (0, 1170)))
     block = block_of(X, atoms, np.zeros((5, 13), np.uint8), "xor")
     rule = priced_rule("xor", (np.full(1300, 1 << 26), np.zeros(13, int)))
-    block.kernels.code_by_beam(block.kernels.priced(block.atoms().words, rule.prices), rule, 2, 3)
+    block.rows.code_by_beam(block.rows.priced(block.atoms().words, rule.prices), rule, 2, 3)
     np.testing.assert_array_equal(factors(block)[1], X[:, :130].reshape(5, 13, 10).sum(axis=2) > 5)
 
 

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.bits import BitMatrix, stack_rows
-from bitatoms.engine import voted_bits as module
+from bitatoms.engine import counts as module
 from bitatoms.engine.block import Block
-from bitatoms.engine.counts import Counts
+from bitatoms.engine.counts import Counts, voted_bits
 from bitatoms.engine.objective import Objective, flip_bias, flip_counts, mostly_wrong, settle_bias, settle_counts
 from bitatoms.engine.pass_spec import PassSpec, RowCounts
 from bitatoms.engine.row_pass import count, run_pass
 from bitatoms.engine.update import flips_by_column
-from bitatoms.engine.voted_bits import voted_bits
 from bitatoms.online.decayed_counts import DecayedCounts
 from bitatoms.parallel import Workers
 from bitatoms.rows.source import MemoryRows
@@ -67,7 +66,7 @@ def test_a_pass_by_groups_of_atoms_codes_and_counts_as_the_oracle_does(from_code
         atoms, codes, prices = atoms[kept], before[:, kept], (prices[0], prices[1][kept])
     expected = naive.priced_code(X ^ bias, atoms, codes, algebra, prices)
     spec = spec_of(atoms, prices, algebra, bias, kept)
-    with mock.patch.multiple("bitatoms.engine.voted_bits", _MIN_FEATURES=0, MAX_VOTES=atoms.size - 1):
+    with mock.patch.multiple("bitatoms.engine.counts", _MIN_FEATURES=0, MAX_VOTES=atoms.size - 1):
         voted = voted_bits(spec.atoms)
     counted = RowCounts(10, np.zeros(130, np.int64), np.zeros(len(atoms), np.int64))
     spec = replace(spec, atoms=SparseBits.from_bits(spec.atoms), voted=voted, priced_by=counted)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.engine import distinct_rows, pass_spec
+from bitatoms.engine import pass_spec
 from bitatoms.engine.pass_spec import PassSpec, coded_block, row_codes
 from bitatoms.engine.row_pass import run_pass
 from bitatoms.parallel import Workers
@@ -17,7 +17,7 @@ from support.blocks import ALGEBRAS, bits_of, priced_rule
 from support.strategies import SEEDS, priced_factorisations, random_bits
 
 CODERS = ("mdl", "mend", "beam")
-find_distinct = partial(distinct_rows.find_distinct, max_share=3 / 4)
+find_distinct = partial(pass_spec.find_distinct, max_share=3 / 4)
 
 
 @st.composite
@@ -104,6 +104,6 @@ def test_whether_it_pays_is_found_from_few_rows(repetitions, expected, n_rows, o
 
 def test_rows_with_equal_hashes_are_compared(monkeypatch):
     data = BitMatrix.from_dense(np.repeat(random_bits(0, 2, 20, 0.5), 50, axis=0))
-    monkeypatch.setattr(distinct_rows, "row_hashes", lambda table: np.zeros(len(table), np.uint64))
+    monkeypatch.setattr(pass_spec, "row_hashes", lambda table: np.zeros(len(table), np.uint64))
     assert find_distinct(data) is None
     assert find_distinct(data[:1][np.zeros(100, int)]) is not None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitatoms.bits import BitMatrix
-from bitatoms.engine.block import Block, Rest
+from bitatoms.engine.block import Block, CountedRows
 from bitatoms.engine.coding import code, code_by_beam, code_from_scratch, code_from_subsets, coding_rule
 from bitatoms.engine.pass_spec import PassSpec
 from bitatoms.engine.row_pass import run_pass
@@ -90,7 +90,9 @@ def test_rows_that_use_no_atom_may_be_counted_only(problem, algebra, seed, bias)
     bias, covers = BitMatrix.from_dense(random_bits(seed, 1, m, bias)), algebra == "or"
     every = np.vstack([X, others]), atoms, np.vstack([codes, np.zeros((9, len(atoms)), np.uint8)])
     whole = Block(*map(bits_of, every), covers, Workers(), bias)
-    some = Block(*map(bits_of, problem[:3]), covers, Workers(), bias, Rest(9, others.sum(axis=0, dtype=np.int64)))
+    some = Block(
+        *map(bits_of, problem[:3]), covers, Workers(), bias, CountedRows(9, others.sum(axis=0, dtype=np.int64))
+    )
     assert (some.n_rows, some.n_samples) == (n, whole.n_samples) == (n, n + 9)
     for count in ("wrong", "uses", *(["added"] if covers else [])):
         np.testing.assert_array_equal(getattr(some, count)(), getattr(whole, count)(), count)

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.bits import BitMatrix
-from bitatoms.engine.objective import Objective, codelength_prices
+from bitatoms.engine.codelength import AtomCode
+from bitatoms.engine.counts import are_ones
+from bitatoms.engine.objective import Objective
 from bitatoms.engine.pass_spec import PassSpec, RowCounts
-from bitatoms.engine.prices import ERROR_BITS, ErrorCosts
+from bitatoms.engine.prices import EQUAL_COSTS, ERROR_BITS, ErrorCosts, codelength_prices
 from bitatoms.engine.update import flips_by_column, update_together
-from bitatoms.engine.voted_bits import are_ones
 from bitatoms.kernels.structs import MAX_PRICE
 from bitatoms.sparse_bits import SparseBits
 from support.blocks import bits_of, block_of, factors, priced_rule
@@ -52,9 +53,8 @@ def test_prices_are_the_nearest_integers_to_the_slopes(data, n_rows, n_features,
 def test_rows_outside_the_search_pay_their_share_of_an_atom_rounded(share):
     objective = Objective(by_codelength=True, algebra="xor", share=share)
     alone = Objective(by_codelength=True, algebra="xor")
-    ones = np.arange(0, 40)
-    bits = alone.of_atoms(100, ones)
-    assert np.abs(objective.of_atoms(100, ones) - share * bits).max() <= 0.5
+    atoms = bits_of(np.tri(40, 100, -1, np.uint8))
+    assert np.abs(objective.of_atoms(atoms) - share * alone.of_atoms(atoms)).max() <= 0.5
 
 
 @pytest.mark.parametrize(("wrong", "density"), [([100, 300, 200], 0.2), ([900, 100, 500], 0.3), ([0, 0, 0], 0)])
@@ -144,8 +144,9 @@ def test_a_block_costs_its_code_and_what_its_errors_cost_beyond_it(problem, seed
     assert with_costs.cost(block) == block.codelength(block.wrong()).total + with_costs.cost_beyond_codelength(block)
 
 
-def test_costs_of_1_are_none():
-    assert ErrorCosts.of_columns(1, np.ones(3), 3) is None
+def test_costs_of_1_are_equal():
+    assert not EQUAL_COSTS
+    assert ErrorCosts.of_columns(1, np.ones(3), 3) is EQUAL_COSTS
     costs = ErrorCosts.of_columns(1.0, np.array([1, 2, np.inf]), 3)
     assert costs.missed_bits.tolist() == [0, 0, 0]
     assert costs.added_bits.tolist() == [0, 8, 1 << 32]
@@ -166,7 +167,7 @@ def test_flips_cost_what_the_errors_cost_more_after_them(problem, kind, seed):
     """Columns do not depend on each other, so that the costs of flips of one atom add up."""
     X, atoms, codes = problem
     by_codelength, algebra, has_costs = kind
-    error_costs = random_costs(seed, X.shape[1]) if has_costs else None
+    error_costs = random_costs(seed, X.shape[1]) if has_costs else EQUAL_COSTS
     objective = Objective(by_codelength, algebra, costs=error_costs, has_bias=not has_costs)
     block, flips = block_of(X, atoms, codes, algebra), random_bits(seed, *atoms.shape, 0.3).astype(bool)
     votes = block.votes(0, len(atoms))
@@ -178,8 +179,8 @@ def test_flips_cost_what_the_errors_cost_more_after_them(problem, kind, seed):
         return cost + (error_costs.of_counts(wrong, wrong - missed) if has_costs else 0)
 
     are_ones = atoms.astype(bool)
-    costs = objective.of_flips(block.n_known, block.wrong(), flips, are_ones, *votes)
-    each = objective.of_each_flip(block.n_known, block.wrong(), flips, are_ones, *votes)
+    costs = objective.of_flips(block, flips, are_ones, *votes)
+    each = objective.of_each_flip(block, flips, are_ones, *votes)
     assert list(zip(*each[:2], strict=True)) == list(zip(*np.nonzero(flips), strict=True))
     for k in range(len(atoms)):
         flipped = atoms.copy()
@@ -189,3 +190,40 @@ def test_flips_cost_what_the_errors_cost_more_after_them(problem, kind, seed):
         flipped = atoms.copy()
         flipped[k, column] ^= 1
         assert more == cost(flipped) - cost(atoms)
+
+
+# --- bits at the ends of atoms that are not worth a longer stretch
+
+
+@given(st.sampled_from((1, 2, 63, 64, 65, 130)), st.sampled_from((0.03, 0.2, 1)), SEEDS)
+def test_far_bits_are_those_without_which_an_atom_costs_least(n_features, density, seed):
+    """Of all cuts at one end, the one that saves most is made, if it saves anything."""
+    random, atoms = np.random.default_rng(seed), random_bits(seed, 4, n_features, density)
+    order = random.permutation(n_features)
+    saved = random.integers(-5, 30, atoms.shape)
+    of_bit, columns = np.nonzero(atoms)
+    objective = Objective(True, "or", code=AtomCode(np.argsort(order)))
+    far = np.zeros(atoms.shape, bool)
+    far[of_bit, columns] = objective.far_bits(n_features, of_bit, columns, saved[of_bit, columns])
+    assert not (far & (atoms == 0)).any()
+    for k, atom in enumerate(atoms):
+        ordered = [column for column in order if atom[column]]
+        cuts = [ordered[cut:] for cut in range(len(ordered))] + [ordered[:cut] for cut in range(1, len(ordered))]
+        costs = [_cost(atom, set(ordered) - set(left), saved[k], order) for left in cuts]
+        found = _cost(atom, set(np.flatnonzero(far[k])), saved[k], order)
+        assert found == min(costs, default=found)
+        assert not far[k].any() or found < costs[0]
+
+
+def _cost(atom, cleared, saved, order):
+    """Return what an atom costs without some bits, and what these would save."""
+    left = np.array([bit and column not in cleared for column, bit in enumerate(atom)], np.uint8)
+    return naive.stretch_bits(left, order) + sum(int(saved[column]) for column in cleared)
+
+
+def test_columns_without_an_order_have_no_far_bits():
+    bits = np.zeros(3, np.intp), np.array([0, 1, 90]), np.array([9, 9, -9])
+    assert Objective(True, "or").far_bits(100, *bits).tolist() == [False] * 3
+    ordered = Objective(True, "or", code=AtomCode(np.arange(100)))
+    assert ordered.far_bits(100, *bits).tolist() == [False, False, True]
+    assert ordered.far_bits(100, *(array[:0] for array in bits)).tolist() == []

@@ -57,7 +57,7 @@ SMALL = {"n_rows": st.sampled_from((1, 2, 63, 64, 65)), "n_cols": st.sampled_fro
 
 def tried(block, algebra, seed=0, n_trials=12, exactly=False, pool=None, limits=(None, 0), should_stop=lambda: False):
     rule = coding_rule("greedy", algebra, *limits)
-    pool = np.empty((0, block.n_words), np.uint64) if pool is None else pool
+    pool = np.empty((0, block.rows.n_words), np.uint64) if pool is None else pool
     plan = TrialPlan(n_trials, min(2, block.n_atoms), 3, 0.05)
     return run_trials(block, rule, plan, pool, seed, exactly, should_stop)
 

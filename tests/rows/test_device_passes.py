@@ -8,11 +8,11 @@ import pytest
 from bitatoms.bits import BitMatrix
 from bitatoms.engine import pass_spec
 from bitatoms.engine.block import Block
-from bitatoms.engine.device_kernels import DeviceKernels
-from bitatoms.engine.host_kernels import HostKernels
+from bitatoms.engine.counts import voted_bits
+from bitatoms.engine.device_rows import DeviceRows
+from bitatoms.engine.host_rows import HostRows
 from bitatoms.engine.pass_spec import PassSpec, RowCounts
 from bitatoms.engine.row_pass import run_pass
-from bitatoms.engine.voted_bits import voted_bits
 from bitatoms.kernels.gpu.device import DeviceMemoryError
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
@@ -95,7 +95,7 @@ def test_a_pass_by_groups_of_atoms_is_run_in_chunks(algebra):
     bits, bias = BitMatrix.from_dense(atoms), BitMatrix.zeros(1, 90)
     with mock.patch.multiple(pass_spec, _MIN_SPLIT=1, _GROUP_COLUMNS=30):
         priced_by = RowCounts(N_ROWS, np.full(90, 9), np.full(12, 30))
-        with mock.patch.multiple("bitatoms.engine.voted_bits", _MIN_FEATURES=0, MAX_VOTES=atoms.size - 1):
+        with mock.patch.multiple("bitatoms.engine.counts", _MIN_FEATURES=0, MAX_VOTES=atoms.size - 1):
             voted = voted_bits(bits)
         spec = PassSpec(SparseBits.from_bits(bits), bias, "mdl", rule, voted=voted, priced_by=priced_by)
         assert spec.is_split
@@ -158,19 +158,19 @@ def test_the_chunks_of_a_device_keep_to_a_memory_limit():
 # --- blocks that stay on the host
 
 
-def kernels_of(device, n_rows=64, n_features=65):
+def rows_of(device, n_rows=64, n_features=65):
     data, atoms = BitMatrix.zeros(n_rows, n_features), BitMatrix.zeros(3, n_features)
-    return type(Block(data, atoms, None, True, Workers(device=device)).kernels)
+    return type(Block(data, atoms, None, True, Workers(device=device)).rows)
 
 
 @needs_compiler
 def test_a_block_is_on_the_device_if_it_fits_and_has_enough_rows():
     n_bytes = 64 * 8 * (10 * 2 + 6 * 1)
-    assert kernels_of(EmulatedDevice(free_bytes=2 * n_bytes)) is DeviceKernels
-    assert kernels_of(EmulatedDevice(free_bytes=2 * n_bytes - 2)) is HostKernels
+    assert rows_of(EmulatedDevice(free_bytes=2 * n_bytes)) is DeviceRows
+    assert rows_of(EmulatedDevice(free_bytes=2 * n_bytes - 2)) is HostRows
     device = EmulatedDevice()
-    assert kernels_of(device, 2, 64 * 1023) is DeviceKernels
-    assert kernels_of(device, 2, 64 * 1023 + 1) is HostKernels  # too wide for the memory that threads share
+    assert rows_of(device, 2, 64 * 1023) is DeviceRows
+    assert rows_of(device, 2, 64 * 1023 + 1) is HostRows  # too wide for the memory that threads share
     device.min_rows = 65
-    assert kernels_of(device) is HostKernels
-    assert kernels_of(device, n_rows=65) is DeviceKernels
+    assert rows_of(device) is HostRows
+    assert rows_of(device, n_rows=65) is DeviceRows

@@ -32,8 +32,8 @@ def after_the_first_pass(row):
 @pytest.fixture
 def few_votes(monkeypatch):
     """Count votes on few bits of the atoms, as in wide tables with many atoms."""
-    monkeypatch.setattr("bitatoms.engine.voted_bits._MIN_FEATURES", 1)
-    monkeypatch.setattr("bitatoms.engine.voted_bits.MAX_VOTES", 100)
+    monkeypatch.setattr("bitatoms.engine.counts._MIN_FEATURES", 1)
+    monkeypatch.setattr("bitatoms.engine.counts.MAX_VOTES", 100)
 
 
 @pytest.fixture

@@ -154,9 +154,8 @@ def test_the_rows_that_a_search_sees_are_not_those_held_out(algebra, how, monkey
 
 def test_an_atom_costs_a_sample_its_share():
     objective, ones = Objective(True, "xor", share=0.25), np.array([0, 3, 10])
-    full = Objective(True, "xor")
-    np.testing.assert_array_equal(
-        objective.of_atoms(64, ones), full.of_atoms(64, ones) - np.rint(0.75 * full.of_atoms(64, ones))
-    )
+    full, atoms = Objective(True, "xor"), BitMatrix.from_dense(np.arange(64) < ones[:, np.newaxis])
+    bits = full.of_atoms(atoms)
+    np.testing.assert_array_equal(objective.of_atoms(atoms), bits - np.rint(0.75 * bits))
     np.testing.assert_array_equal(objective.of_uses(1000, ones), full.of_uses(1000, ones) - round(0.75 * 10))
-    assert not Objective(False, "xor", share=0.25).of_atoms(64, ones).any()
+    assert not Objective(False, "xor", share=0.25).of_atoms(atoms).any()

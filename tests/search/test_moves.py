@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, codelength
 from bitatoms.datasets import planted
-from bitatoms.engine.block import Block, BlockState, Change, Rest
+from bitatoms.engine.block import Block, BlockState, Change, CountedRows
+from bitatoms.engine.codelength import AtomCode
 from bitatoms.engine.objective import Objective
 from bitatoms.parallel import Workers
 from bitatoms.search.finish import best_result
@@ -157,7 +158,7 @@ def dropped_one_by_one(block, objective):
         costs = []
         for state, counted in ((block, kept | (np.arange(block.n_atoms) == k)), (without, kept)):
             errors = objective.of_errors(state.n_known, state.wrong()).sum()
-            pays = objective.of_uses(state.n_rows, state.uses()) + objective.of_atoms(state.n_features, state.weights())
+            pays = objective.of_uses(state.n_rows, state.uses()) + objective.of_atoms(state.atoms())
             costs.append(errors + pays[counted].sum())
         if costs[1] <= costs[0]:
             block, uses = without, uses.copy()
@@ -232,7 +233,7 @@ def test_the_basis_keeps_atoms_that_are_far_apart():
     atoms, codes = np.zeros((2, 3000), np.uint8), np.zeros((16, 2), np.uint8)
     atoms[0, [0, 10, 20, 30]] = atoms[1, 2999] = codes[:8] = 1
     for ranks in (np.arange(3000), np.arange(3000)[::-1].copy()):
-        objective = Objective(True, "xor", ranks=ranks)
+        objective = Objective(True, "xor", code=AtomCode(ranks))
         block, _ = state((codes @ atoms, atoms, codes), objective, Workers())
         assert change_basis(block, objective) == 0
 
@@ -421,7 +422,7 @@ def test_the_result_of_a_search_has_trimmed_atoms():
 def test_moves_of_atoms_that_are_described_by_stretches(problem, algebra, workers, seed):
     random = np.random.default_rng(seed)
     order = random.permutation(problem[0].shape[1])
-    objective = Objective(True, algebra, ranks=np.argsort(order))
+    objective = Objective(True, algebra, code=AtomCode(np.argsort(order)))
     block, X = state(problem, objective, workers)
 
     def cost():
@@ -454,10 +455,10 @@ def test_trimming_shortens_a_stretch():
     users = (np.arange(400) < 40)[:, np.newaxis].astype(np.uint8)
     for ranks, kept in ((None, [*range(6), 2500]), (np.arange(3000), [*range(6)])):
         block = block_of(X.astype(np.uint8), atom, users, "or")
-        trim(block, Objective(True, "or", ranks=ranks))
+        trim(block, Objective(True, "or", code=AtomCode(ranks)))
         assert np.flatnonzero(factors(block)[0][0]).tolist() == kept
         nothing = block_of(X.astype(np.uint8), atom[:0], users[:, :0], "or")
-        assert grow(nothing, Objective(True, "or", ranks=ranks), np.random.default_rng(0), 1) == 1
+        assert grow(nothing, Objective(True, "or", code=AtomCode(ranks)), np.random.default_rng(0), 1) == 1
         assert np.flatnonzero(factors(nothing)[0][0]).tolist() == kept
 
 
@@ -470,14 +471,14 @@ def test_a_column_is_cleared_in_one_atom_at_a_time():
     atoms, codes = np.zeros((2, 3000), np.uint8), np.zeros((400, 2), np.uint8)
     atoms[0, :6] = atoms[1, 6:12] = atoms[:, [2500, 2502]] = codes[:40, 0] = codes[40:80, 1] = 1
     block = block_of(X.astype(np.uint8), atoms, codes, "or")
-    useless = _useless_bits(block, Objective(True, "or", ranks=np.arange(3000))).to_dense()
+    useless = _useless_bits(block, Objective(True, "or", code=AtomCode(np.arange(3000)))).to_dense()
     assert [np.flatnonzero(bits).tolist() for bits in useless] == [[2500, 2502], []]
 
 
 def test_atoms_of_a_window_cost_what_they_cost_in_the_table():
-    ones = np.arange(40)
-    bits = Objective(True, "or", n_features=5000).of_atoms(40, ones)
-    assert bits.tolist() == [naive.string_bits(5000, int(n)) for n in ones]
+    objective = Objective(True, "or", code=AtomCode(n_features=5000))
+    bits = objective.of_atoms(BitMatrix.from_dense(np.tri(40, 40, -1, np.uint8)))
+    assert bits.tolist() == [naive.string_bits(5000, n) for n in range(40)]
 
 
 @pytest.mark.parametrize("algebra", ALGEBRAS)
@@ -527,7 +528,7 @@ def test_rows_that_are_only_counted(problem, objective, n_rest, bias_seed):
     all_codes = np.vstack([codes, np.zeros((n_rest, codes.shape[1]), np.uint8)])
     covers = objective.algebra == "or"
     whole = Block(bits_of(everything), bits_of(atoms), bits_of(all_codes), covers, Workers(), bias)
-    rest = Rest(n_rest, others.sum(axis=0).astype(np.int64))
+    rest = CountedRows(n_rest, others.sum(axis=0).astype(np.int64))
     part = Block(bits_of(X), bits_of(atoms), bits_of(codes), covers, Workers(), bias, rest)
     np.testing.assert_array_equal(part.wrong(), whole.wrong())
     np.testing.assert_array_equal(part.missed(part.data()), whole.missed(whole.data()))

@@ -81,10 +81,10 @@ def assert_consistent(block, X, algebra):
     np.testing.assert_array_equal(block.uses(), codes.sum(axis=0))
     assert block.errors().unknown == bits_of(X).unknown
     assert block.data() ^ block.bias == bits_of(X)
-    np.testing.assert_array_equal(unpacked(block.users(), len(X)), codes.T)
+    np.testing.assert_array_equal(unpacked(block.rows.users(), len(X)), codes.T)
     if algebra == "or":
         cover = codes.astype(int) @ atoms
-        rows = block.rows_on_host()
+        rows = block.rows.on_host()
         for mask, least in ((rows.covered, 1), (rows.twice, 2)):
             np.testing.assert_array_equal(unpacked(mask, X.shape[1]), (cover >= least) | (X > 1))
 

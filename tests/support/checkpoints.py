@@ -7,10 +7,10 @@ import pytest
 from hypothesis import strategies as st
 
 from bitatoms.bits import BitMatrix
-from bitatoms.engine.block import lanes_of
 from bitatoms.engine.coding import CODERS
 from bitatoms.engine.counts import Counts
 from bitatoms.engine.pass_spec import PassSpec, RowCounts
+from bitatoms.engine.row_state import lanes_of
 from bitatoms.io.errors import FileError
 from bitatoms.kernels.structs import Prices, Rule, covering
 from bitatoms.model.result import Round

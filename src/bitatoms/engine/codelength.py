@@ -7,7 +7,7 @@ and which of the columns between them they have.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,7 +93,7 @@ def string_bits(length: int | NDArray[np.int64], ones: ArrayLike) -> NDArray[np.
 
     Examples
     --------
-    >>> from bitatoms.mdl import string_bits
+    >>> from bitatoms.engine.codelength import string_bits
     >>> string_bits(8, [0, 1, 4])
     array([ 3,  6, 10])
     """
@@ -119,7 +119,7 @@ def stretch_bits(n_features: int, spans: ArrayLike, ones: ArrayLike) -> NDArray[
     n_features : int
         Number m of columns.
     spans : array-like of int
-        Number of columns from the first to the last one of each atom, as `spans` returns.
+        Number of columns from the first to the last one of each atom, as `AtomCode.spans` returns.
     ones : array-like of int
         Number of ones in each atom.
 
@@ -129,7 +129,7 @@ def stretch_bits(n_features: int, spans: ArrayLike, ones: ArrayLike) -> NDArray[
 
     Examples
     --------
-    >>> from bitatoms.mdl import stretch_bits
+    >>> from bitatoms.engine.codelength import stretch_bits
     >>> stretch_bits(4096, spans=[0, 1, 2, 10], ones=[0, 1, 2, 4])
     array([24, 24, 24, 32])
     """
@@ -137,29 +137,89 @@ def stretch_bits(n_features: int, spans: ArrayLike, ones: ArrayLike) -> NDArray[
     return 2 * _ceil_log2(n_features) + string_bits(between, np.maximum(np.asarray(ones, np.int64) - 2, 0))
 
 
-def ends(atoms: Bits, ranks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the ranks of the first and of the last column of each atom; of an empty one, the largest integer and -1.
+@dataclass(frozen=True, eq=False)
+class AtomCode:
+    """How atoms are described: by strings or, where columns have an order, by stretches.
 
-    ``ranks`` are those of the columns in their order.
+    Parameters
+    ----------
+    ranks : ndarray of shape (m,), optional
+        The ranks of the columns in their order. Without them, atoms are described by strings.
+    n_features : int, optional
+        Number of columns of the table, if atoms have a window of them: an atom takes as many bits as in the table.
     """
-    sparse = atoms.to_sparse()
-    ordered, is_empty = ranks[sparse.indices], np.diff(sparse.indptr) == 0
-    first, last = np.full(atoms.n_rows, np.iinfo(np.int64).max), np.full(atoms.n_rows, -1)
-    if len(ordered):
-        starts = sparse.indptr[:-1][~is_empty]
-        first[~is_empty], last[~is_empty] = np.minimum.reduceat(ordered, starts), np.maximum.reduceat(ordered, starts)
-    return first, last
+
+    ranks: NDArray[np.int64] | None = None
+    n_features: int | None = None
+
+    @property
+    def by_stretches(self) -> bool:
+        """Whether atoms are described by stretches."""
+        return self.ranks is not None
+
+    def take_columns(self, columns: NDArray[np.intp]) -> AtomCode:
+        """Return the code of atoms with some of the columns."""
+        return self if self.ranks is None else replace(self, ranks=self.ranks[columns])
+
+    def ends(self, atoms: Bits) -> NDArray[np.int64]:
+        """Return the ranks of the first and of the last column of each atom, of shape (2, p).
+
+        Those of an empty atom are the largest integer and -1. For strings, which need no ends, they are zeros.
+        """
+        if self.ranks is None:
+            return np.zeros((2, atoms.n_rows), np.int64)
+        sparse = atoms.to_sparse()
+        ordered, has_ones = self.ranks[sparse.indices], np.diff(sparse.indptr) > 0
+        ends = np.stack([np.full(atoms.n_rows, np.iinfo(np.int64).max), np.full(atoms.n_rows, -1)])
+        if len(ordered):
+            starts = sparse.indptr[:-1][has_ones]
+            ends[:, has_ones] = np.minimum.reduceat(ordered, starts), np.maximum.reduceat(ordered, starts)
+        return ends
+
+    def ends_of_sums(self, ends: NDArray[np.int64], k: int | None = None) -> NDArray[np.int64]:
+        """Return the widest ends of sums of two atoms: of atom k with each, or of each with each.
+
+        Where the ends of two atoms cancel, their sum may have others.
+        """
+        if self.ranks is None:
+            return ends
+        (first, last), (one_first, one_last) = ends, ends[:, :, np.newaxis] if k is None else ends[:, k]
+        return np.stack([np.minimum(one_first, first), np.maximum(one_last, last)])
+
+    def bits(self, n_features: int, ones: ArrayLike, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bits of atoms with this many ones, of this many features, between these ends."""
+        m = self.n_features or n_features
+        return string_bits(m, ones) if self.ranks is None else stretch_bits(m, _spans(ends), ones)
+
+    def bits_of(self, atoms: Bits) -> NDArray[np.int64]:
+        """Return the bits of these atoms."""
+        return self.bits(atoms.n_cols, atoms.row_weights(), self.ends(atoms))
+
+    def spans(self, atoms: Bits) -> NDArray[np.int64] | None:
+        """Return the number of columns from the first to the last one of each atom, 0 of an empty one; by stretches."""
+        return None if self.ranks is None else _spans(self.ends(atoms))
+
+    def codelength(
+        self,
+        n_rows: int,
+        wrong: NDArray[np.int64],
+        uses: NDArray[np.int64],
+        atoms: Bits,
+        bias_weight: int,
+        n_known: NDArray[np.int64] | None,
+    ) -> Codelength:
+        """Return the codelength of a factorization from its counts and its atoms: see `codelength_from_counts`."""
+        counts = wrong, uses, atoms.row_weights(), bias_weight, n_known
+        return codelength_from_counts(n_rows, self.n_features or len(wrong), *counts, self.spans(atoms))
 
 
-def spans(atoms: Bits, ranks: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-    """Return the number of columns from the first to the last one of each atom, 0 of an empty one.
+STRINGS = AtomCode()
 
-    Without ranks, columns have no order and atoms no spans: None.
-    """
-    if ranks is None:
-        return None
-    first, last = ends(atoms, ranks)
-    return np.where(last < 0, 0, last - first + 1)
+
+def _spans(ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of columns from the first to the last one, 0 of an empty atom."""
+    first, last = ends
+    return np.maximum(0, last - first + 1)
 
 
 def codelength_from_counts(
@@ -190,7 +250,7 @@ def codelength_from_counts(
     n_known : int or ndarray of shape (n_features,), optional
         Number of rows in which each column is known, ``n_rows`` by default. Unknown cells cost nothing.
     atom_spans : array-like of shape (n_atoms,), optional
-        What `spans` returns, where atoms are described by stretches. The bias is a string in any case.
+        What `AtomCode.spans` returns, where atoms are described by stretches. The bias is a string in any case.
 
     Returns
     -------
@@ -198,7 +258,7 @@ def codelength_from_counts(
 
     Examples
     --------
-    >>> from bitatoms.mdl import codelength_from_counts
+    >>> from bitatoms.engine.codelength import codelength_from_counts
     >>> codelength_from_counts(8, 4, wrong=[0, 0, 1, 0], uses=[4], atom_weights=[2])
     Codelength(errors=15, codes=10, atoms=5)
     """

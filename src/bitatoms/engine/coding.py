@@ -9,6 +9,10 @@ association accuracy |d & r| / |d|, and both rules stop at the same rows: where 
 swaps one atom for another where no toggle gains. ``"beam"`` is a beam search over toggles under XOR; under OR it is
 ``"mdl"`` from scratch and from all atoms that fit into the row.
 
+The codes of some rows that are learned from are remembered, because they are hard to find, and new rows start from
+them. Under XOR, toggling one atom at a time from scratch often gets stuck, and so does a beam. Learning leads rows to
+better codes step by step. A new row is likely to need a code that is, or is close to, that of a similar row.
+
 A new coder needs a function of a `Block` and a `Rule` in `CODERS`, and its name among the choices of ``coder`` in
 `bitatoms.parameters` and among the coders of the searches in `bitatoms.search.params`. The moves of the fast and the
 thorough search (`bitatoms.search.moves.sweep`) call their coders directly.
@@ -22,11 +26,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bits import BitMatrix
 from ..kernels.cpu import coding
 from ..kernels.structs import Prices, Rule, coding_scratch, covering
-from .block import Block, Change, Words, changed, coded
-from .host_kernels import HostKernels, summed
+from .block import Block, Change, coded, reconstruct
+from .device_rows import DeviceRows
+from .host_rows import HostRows, summed
 from .information_sets import code_from_information_sets
+from .row_state import Words, lanes_of
 
 NO_LIMIT = 1 << 60
 PRICED_CODERS = ("mdl", "beam")  # by codelength, or at a price of 1 for each error
@@ -37,6 +44,11 @@ _MIN_WIDTH, _MAX_WIDTH, _WIDTH_TIMES_ATOMS = 8, 32, 1024  # the width with few a
 _EXPENSIVE = 1.5  # rows that cost this many times the average may be stuck in a local optimum
 _LEAST_TYPICAL = 1e-9  # the average, if no row costs anything
 _VERY_EXPENSIVE, _WIDER = 3, 8  # rows that cost 3 times the average get a beam 8 times as wide
+_CHUNK_ROWS = 8192  # that are coded again at a time
+_MAX_REMEMBERED, _MIN_REMEMBERED = 4096, 16
+_MAX_BITS = 1 << 21  # fewer are remembered where their products would have more bits
+_MIN_ATOMS = 2  # one toggle leads to a code of one atom
+_MAX_COST = 1 << 30  # of the atoms of a code, if the prices are absurd
 
 
 def coding_rule(
@@ -59,46 +71,36 @@ def code(block: Block, rule: Rule) -> Change:
     if block.n_atoms == 0:
         return Change()
     if rule.prices is not None:
-        return _code_at_prices(block, rule, from_scratch=False)
-    return coded(block.kernels.code_stale(block.kernels.tables(), rule))
+        return _finished(block, block.rows.code_at_prices(_tables(block, rule), rule))
+    return coded(block.rows.code_stale(block.rows.tables(block._atoms), rule))
 
 
 def code_exactly(block: Block, rule: Rule) -> Change:
     """Give every row the best of all codes; for few atoms."""
     if block.n_atoms == 0:
         return Change()
-    change = coded(block.kernels.code_exactly(rule))
-    block.mark_stale()
-    return change
+    return _finished(block, block.rows.code_exactly(block._atoms, rule))
 
 
 def pursue(block: Block, rule: Rule) -> Change:
     """Add atoms to the rows in the order of their gains at the beginning, until one does not lower the errors."""
     if block.n_atoms == 0:
         return Change()
-    block.move_to_host()
-    assert isinstance(block.kernels, HostKernels)
-    tables = block.kernels.tables()
+    rows = block.move_to_host()
+    tables = rows.tables(block._atoms)
 
     def code(start: int, stop: int) -> tuple[int, int]:
-        scratch = coding_scratch(block._rows, tables)
-        return coding.pursue_rows(block._rows, tables, rule, start, stop, scratch)
+        scratch = coding_scratch(rows.arrays, tables)
+        return coding.pursue_rows(rows.arrays, tables, rule, start, stop, scratch)
 
-    return coded(summed(block.map_rows(code, block.kernels.code_cost())))
+    return coded(summed(rows.map(code, rows.code_cost())))
 
 
 def code_from_scratch(block: Block, rule: Rule) -> Change:
     """Code the rows greedily from scratch, and keep a new code where it costs less."""
-    return _code_at_prices(block, rule, from_scratch=True)
-
-
-def _code_at_prices(block: Block, rule: Rule, from_scratch: bool) -> Change:
-    """Code all rows greedily at the prices of the rule."""
     if block.n_atoms == 0:
         return Change()
-    change = coded(block.kernels.code_at_prices(_tables(block, rule), rule, from_scratch))
-    block.mark_stale()
-    return change
+    return _finished(block, block.rows.code_at_prices(_tables(block, rule), rule, from_scratch=True))
 
 
 def code_by_beam(block: Block, rule: Rule) -> Change:
@@ -110,32 +112,34 @@ def code_by_beam(block: Block, rule: Rule) -> Change:
     if rule.covers or block.n_atoms == 0:
         return code_from_scratch(block, rule)
     assert rule.prices is not None
-    kernels, tables = block.kernels, _tables(block, rule)
-    block._rows.stale[:] = 1
+    rows, tables = block.rows, _tables(block, rule)
+    rows.arrays.stale[:] = 1
     if block.n_atoms > MAX_WIDE_BEAM_ATOMS:
-        change = coded(kernels.code_by_beam(tables, rule, _NARROW, 2))
-    else:
-        width = _width(block.n_atoms)
-        before = block._rows.codes.copy(), block._rows.errors.copy()  # a bit changed twice is not changed
-        kernels.code_by_beam(tables, rule, width, 3)
-        costs = kernels.row_costs(rule.prices)
-        block._rows.stale[:] = costs * block.n_rows > _VERY_EXPENSIVE * int(costs.sum())
-        kernels.code_by_beam(tables, rule, _WIDER * width, 3)
-        change = changed(block, *before)
+        return _finished(block, rows.code_by_beam(tables, rule, _NARROW, 2))
+    width, before = _width(block.n_atoms), rows.save()
+    rows.code_by_beam(tables, rule, width, 3)
+    costs = rows.row_costs(rule.prices)
+    rows.arrays.stale[:] = costs * block.n_rows > _VERY_EXPENSIVE * int(costs.sum())
+    rows.code_by_beam(tables, rule, _WIDER * width, 3)
+    return _finished(block, rows.changes_since(before))
+
+
+def _finished(block: Block, changes: tuple[int, int]) -> Change:
+    """Return what coding changed, after marking all as stale: it does not track what else could change."""
     block.mark_stale()
-    return change
+    return coded(changes)
 
 
 def _tables(block: Block, rule: Rule) -> Any:
     """Return the tables of the atoms of a block for coding at the prices of a rule."""
     assert rule.prices is not None
-    return block.kernels.priced(block._atoms.words, rule.prices)
+    return block.rows.priced(block._atoms.words, rule.prices)
 
 
 def would_use(block: Block, atoms: Words, rule: Rule) -> Words:
     """Return the rows that would gain from each candidate as an additional atom: bits of shape (atoms, rows)."""
     assert rule.prices is not None
-    return block.kernels.offer(block.kernels.priced(atoms, rule.prices), rule)
+    return block.rows.offer(block.rows.priced(atoms, rule.prices), rule)
 
 
 def typical_cost(prices: Prices, n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64]) -> float:
@@ -160,64 +164,115 @@ def _code_and_beam(block: Block, rule: Rule, every: bool = True) -> Change:
     assert rule.prices is not None
     if rule.covers:
         return code(block, rule) + code_from_scratch(block, rule) + code_from_subsets(block, rule)
-    before = block._rows.codes.copy(), block._rows.errors.copy()  # a bit changed twice is not changed
+    rows, before = block.rows, block.rows.save()
     code(block, rule)
-    kernels, tables = block.kernels, _tables(block, rule)
-    greedy_costs = kernels.row_costs(rule.prices)
+    tables, greedy_costs = _tables(block, rule), rows.row_costs(rule.prices)
     typical = rule.typical or float(greedy_costs.mean() if block.n_rows else 0)
     few = block.n_atoms <= MAX_WIDE_BEAM_ATOMS
-    block._rows.stale[:] = 1 if every else greedy_costs > _EXPENSIVE * typical
-    kernels.code_by_beam(tables, rule, _MIN_WIDTH if few else _NARROW, 2)
+    rows.arrays.stale[:] = 1 if every else greedy_costs > _EXPENSIVE * typical
+    rows.code_by_beam(tables, rule, _MIN_WIDTH if few else _NARROW, 2)
     if few:
-        width = _width(block.n_atoms)
-        costs = kernels.row_costs(rule.prices)
-        block._rows.stale[:] = (costs < greedy_costs) | (costs > _EXPENSIVE * typical)
-        kernels.code_by_beam(tables, rule, width, 3)
-        block._rows.stale[:] = kernels.row_costs(rule.prices) > _VERY_EXPENSIVE * typical
-        kernels.code_by_beam(tables, rule, _WIDER * width, 3)
+        width, costs = _width(block.n_atoms), rows.row_costs(rule.prices)
+        rows.arrays.stale[:] = (costs < greedy_costs) | (costs > _EXPENSIVE * typical)
+        rows.code_by_beam(tables, rule, width, 3)
+        rows.arrays.stale[:] = rows.row_costs(rule.prices) > _VERY_EXPENSIVE * typical
+        rows.code_by_beam(tables, rule, _WIDER * width, 3)
     if every:  # the same draws for every chunk of rows
         code_from_information_sets(block, rule, np.random.default_rng(0))
-    block.mark_stale()
-    return changed(block, *before)
+    return _finished(block, rows.changes_since(before))
 
 
-def code_from_subsets(block: Block, rule: Rule, chunk_rows: int = 8192) -> Change:
+def code_from_subsets(block: Block, rule: Rule, chunk_rows: int = _CHUNK_ROWS) -> Change:
     """Under OR, code the rows from all atoms that are subsets of them, and keep a new code where it costs less.
 
     From scratch, the atoms chosen first may exclude others that fit better together.
     """
     if rule.residual_limit > 0:  # a row within the limit takes no atoms, and here it would begin with some
         return Change()
-
-    def code_again(other: Block) -> None:
-        targets = other._read_rows.errors | other._read_rows.covered  # no atom is used: only unknown cells are covered
-        other.set_codes(other.kernels.subset_codes(targets, other._atoms.words, rule.max_atoms))
-        code(other, rule)
-
-    return keep_cheaper(block, rule, code_again, chunk_rows)
+    atoms = block._atoms.words
+    return _keep_cheaper(
+        block, rule, lambda rows: rows.set_codes(atoms, atoms, rows.subset_codes(atoms, rule.max_atoms)), chunk_rows
+    )
 
 
-def keep_cheaper(block: Block, rule: Rule, coder: Callable[[Block], None], chunk_rows: int = 8192) -> Change:
-    """Code rows again, from no atoms, by this coder, and keep a new code where it costs less.
-
-    Rows are coded in chunks: a second state of all rows would take much memory.
-    """
+def _keep_cheaper(block: Block, rule: Rule, start: Callable[[Any], None], chunk_rows: int = _CHUNK_ROWS) -> Change:
+    """Code rows again, greedily from the codes that this function gives to rows without any, and keep a new code where
+    it costs less."""
+    if block.n_atoms == 0:
+        return Change()
     assert rule.prices is not None
-    before = block._rows.codes.copy(), block._rows.errors.copy()
-    xp, old_costs = block.kernels.xp, block.kernels.row_costs(rule.prices)
-    for chunk in block.uncoded_chunks(chunk_rows):
-        coder(chunk.block)
-        new_costs = chunk.block.kernels.row_costs(rule.prices)
-        better = xp.flatnonzero(new_costs < old_costs[chunk.start : chunk.start + chunk.block.n_rows])
-        taken = chunk.block._read_rows.codes[better], chunk.block._read_rows.errors[better]
-        block.kernels.restore_rows(better + chunk.start, *taken)
-    block.mark_stale()
-    return changed(block, *before)
+    tables = _tables(block, rule)
+
+    def code_again(rows: Any) -> None:
+        start(rows)
+        rows.code_at_prices(tables, rule)
+
+    return _finished(block, block.rows.keep_cheaper(block._atoms.words, rule.prices, code_again, chunk_rows))
 
 
 def _width(n_atoms: int) -> int:
     """Return the width of a beam where there are few atoms."""
     return min(_MAX_WIDTH, max(_MIN_WIDTH, _WIDTH_TIMES_ATOMS // n_atoms))
+
+
+def max_remembered(n_features: int) -> int:
+    """Return the largest number of codes to remember."""
+    return max(_MIN_REMEMBERED, min(_MAX_REMEMBERED, _MAX_BITS // max(1, n_features)))
+
+
+def hard_codes(block: Block, rule: Rule) -> BitMatrix | None:
+    """Return `frequent_codes` of the rows of a block in which coding from scratch ends at a higher cost.
+
+    None if there is no such row. Where missed and added ones have prices of their own, under OR, none are needed.
+    """
+    assert rule.prices is not None
+    if rule.prices.own_costs():
+        return None
+    fresh = Block(block.data(), block.atoms(), None, block.covers, block.workers, block.bias)
+    code(fresh, rule)
+    hard = np.flatnonzero(fresh.row_costs(rule.prices) > block.row_costs(rule.prices))
+    codes = frequent_codes(block.codes()[hard], block.n_features)
+    return codes if len(codes) else None
+
+
+def frequent_codes(codes: BitMatrix, n_features: int) -> BitMatrix:
+    """Return different codes of at least two atoms, the most frequent first, at most `max_remembered`.
+
+    Of codes that are as frequent as each other, the lowest as binary numbers come first. Where there are too many,
+    those returned lie evenly spaced in this order. The result does not depend on the order of the rows.
+    """
+    limit = max_remembered(n_features)
+    several = codes.words[codes.row_weights() >= _MIN_ATOMS]
+    distinct, counts = np.unique(several, axis=0, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    if len(order) > limit:
+        least = counts[order[limit - 1]]
+        certain, tied = order[counts[order] > least], order[counts[order] == least]
+        n_left = limit - len(certain)
+        order = np.concatenate([certain, tied[np.arange(n_left) * len(tied) // n_left]])
+    return BitMatrix.from_words(distinct[order], codes.n_cols, check=False)
+
+
+def code_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> Change:
+    """Code each row from the nearest of the remembered codes, and keep the new code where it costs less.
+
+    The nearest is the code that costs least, of its atoms and the errors that it leaves in known cells, and less than
+    no atoms. Of codes that cost the same, the first is taken. Codes with more atoms than the rule allows are ignored.
+    """
+    assert rule.prices is not None
+    if not len(remembered) or rule.prices.own_costs():
+        return Change()
+    codes = remembered[np.flatnonzero(remembered.row_weights() <= rule.max_atoms)]
+    no_bias, algebra = np.zeros(block.n_features, np.uint8), "or" if block.covers else "xor"
+    products = reconstruct(codes, block.atoms(), no_bias, algebra)
+    uses, use_prices = np.zeros(lanes_of(len(codes)), np.int32), rule.prices.uses[: block.n_atoms]
+    uses[: len(codes)] = np.minimum(codes.to_dense() @ use_prices.astype(np.int64), _MAX_COST)
+
+    def start(rows: HostRows | DeviceRows) -> None:
+        if len(codes):
+            rows.start_from_nearest(block._atoms.words, rule, codes, products, uses)
+
+    return _keep_cheaper(block, rule, start)
 
 
 CODERS: dict[str, Callable[[Block, Rule], Change]] = {

@@ -11,8 +11,9 @@ from ..bits import BitMatrix
 from ..kernels.cpu import exchange
 from ..kernels.structs import AtomArrays, ExactScratch, Rule, TrialPlan, coding_scratch, vote_scratch
 from ..parallel import MAX_CHUNK_NS
-from .block import Block, Words
-from .host_kernels import transposed
+from .block import Block
+from .host_rows import HostRows, transposed
+from .row_state import Words
 
 _CHANGED_ROWS = ("errors", "codes", "users", "covered", "twice", "stale")  # arrays that a trial changes
 
@@ -60,18 +61,18 @@ def run_trials(
     should_stop : callable
         Whether to end early. The best state depends on when it ends, and on nothing else.
     """
-    block.move_to_host()
+    rows = block.move_to_host()
     block.mark_stale()
     wrong = int(block.wrong().sum())
-    now = block._rows, block._atoms
+    now = rows.arrays, block._atoms
     after = (
-        block._rows._replace(**{name: getattr(block._rows, name).copy() for name in _CHANGED_ROWS}),
+        now[0]._replace(**{name: getattr(now[0], name).copy() for name in _CHANGED_ROWS}),
         AtomArrays(*(array.copy() for array in block._atoms)),
     )
-    best, counts = (block._atoms.words.copy(), block._rows.codes.copy()), np.array([wrong, wrong], np.int64)
+    best, counts = (block._atoms.words.copy(), now[0].codes.copy()), np.array([wrong, wrong], np.int64)
     random = np.array([seed], np.uint64)
-    candidates = block.atom_tables(np.zeros((exchange.MAX_CANDIDATES + 1, block.n_words), np.uint64))
-    scratches = coding_scratch(*now), vote_scratch(block._rows), _exact_scratch(block, exactly)
+    candidates = rows.atom_tables(np.zeros((exchange.MAX_CANDIDATES + 1, rows.n_words), np.uint64))
+    scratches = coding_scratch(*now), vote_scratch(now[0]), _exact_scratch(rows, block._atoms.words, exactly)
     n_per_call = 1 + int(MAX_CHUNK_NS / 2 / trial_cost(block.data(), block.n_atoms, bool(block.covers), exactly))
     pool = pool.copy()  # writable like the empty pool: kernels are compiled separately for arrays that are not
     n_trials = 0
@@ -88,21 +89,20 @@ def run_trials(
     return Tried(block.with_factors(atoms, codes), int(counts[1]), n_trials)
 
 
-def _exact_scratch(block: Block, exactly: bool) -> ExactScratch:
+def _exact_scratch(rows: HostRows, atoms: Words, exactly: bool) -> ExactScratch:
     """Allocate the arrays for exhaustive steps, empty ones if no such steps are taken."""
     if not exactly:
         none, no_counts = np.empty((0, 0), np.uint64), np.empty(0, np.int32)
         return ExactScratch(none, none, none, none, none, none, no_counts, no_counts)
-    n_words, n_low = block.n_words, (block.n_atoms + 1) // 2
-    data = block.targets()
-    unknown = block._rows.unknown
+    n_words, n_atoms, n_low = rows.n_words, rows.n_atoms, (rows.n_atoms + 1) // 2
+    data, unknown = rows.targets(atoms), rows.arrays.unknown
     return ExactScratch(
         data=data,
-        columns=transposed(data, block.n_features),
-        unknown=transposed(unknown, block.n_features) if len(unknown) else np.empty((0, 0), np.uint64),
+        columns=transposed(data, rows.n_features),
+        unknown=transposed(unknown, rows.n_features) if len(unknown) else np.empty((0, 0), np.uint64),
         low=np.empty((n_words, 1 << n_low), np.uint64),
         low_rows=np.empty((1 << n_low, n_words), np.uint64),
-        high=np.empty((1 << (block.n_atoms - n_low), n_words), np.uint64),
+        high=np.empty((1 << (n_atoms - n_low), n_words), np.uint64),
         distances=np.empty(1 << n_low, np.int32),
-        scores=np.empty(1 << block.n_atoms, np.int32),
+        scores=np.empty(1 << n_atoms, np.int32),
     )

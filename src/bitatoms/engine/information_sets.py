@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from ..kernels.cpu import gf2
 from ..kernels.structs import ColumnDraw, Rule
-from .block import Block, Change, Words, changed
+from .block import Block, Change, coded
+from .row_state import Words
 
 MAX_ATOMS = 128  # more are never free of errors, and elimination takes long
 N_DRAWS = 48
@@ -47,13 +48,12 @@ def code_from_information_sets(block: Block, rule: Rule, random: np.random.Gener
     """
     if not supports(block, rule):
         return Change()
-    targets = block._targets()
-    before = block._rows.codes.copy(), block._rows.errors.copy()  # a bit changed twice is not changed
+    targets, before = block.rows.targets(block._atoms.words), block.rows.save()
     for first in range(0, n_draws, _DRAWS_AT_ONCE):
         draws = [draw_columns(block, random) for _ in range(min(_DRAWS_AT_ONCE, n_draws - first))]
-        block.kernels.code_from_draws(draws, targets, rule, _SLACK)
+        block.rows.code_from_draws(block._atoms, draws, targets, rule, _SLACK)
     block.mark_stale()
-    return changed(block, *before)
+    return coded(block.rows.changes_since(before))
 
 
 class HardRows(NamedTuple):
@@ -85,7 +85,7 @@ def code_hard_rows(block: Block, rule: Rule, hard: HardRows, random: np.random.G
     A row is not coded any further once it has as few errors as others. It ends soon if rows seem to be hard for another
     reason.
     """
-    before = block._rows.codes.copy(), block._rows.errors.copy()
+    before = block.rows.save()
     rows, n_draws, n_coded = hard.rows, 0, 0
     while len(rows) and n_draws < hard.n_draws and n_coded < _MAX_CODED:
         sample = block.sample(rows)
@@ -96,7 +96,7 @@ def code_hard_rows(block: Block, rule: Rule, hard: HardRows, random: np.random.G
         if n_draws > _EARLY * hard.n_draws and len(rows) > _MOST_LEFT * len(hard.rows):
             break
     block.mark_stale()
-    return changed(block, *before)
+    return coded(block.rows.changes_since(before))
 
 
 def _draws_needed(share: float, n_atoms: int) -> float:

@@ -27,20 +27,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.structs import MAX_PRICE, Prices, Rule
+from ..kernels.structs import Rule
 from ..sparse_bits import Bits
-from .block import Block, Rest, lanes_of
-from .codelength import spans, stretch_bits, string_bits
+from .block import Block, CountedRows
+from .codelength import STRINGS, AtomCode, string_bits
 from .coding import coding_rule, typical_cost
 from .counts import Counts
-from .prices import ErrorCosts
+from .prices import EQUAL_COSTS, ErrorCosts, codelength_prices, unit_prices
+from .row_state import Words
 
+Counted = NDArray[np.int64]
+Ints = NDArray[np.integer]
 AnyCounts = TypeVar("AnyCounts", bound=Any)  # `Counts` or `DecayedCounts`
 
 
-def settle_bias(
-    n_known: NDArray[np.int64], wrong: NDArray[np.int64], bias: BitMatrix
-) -> tuple[BitMatrix, NDArray[np.int64]]:
+def settle_bias(n_known: Counted, wrong: Counted, bias: BitMatrix) -> tuple[BitMatrix, Counted]:
     """Return the bias that takes the columns wrong in most rows, and in how many rows each column is wrong with it.
 
     ``n_known`` is the number of rows in which each column is known.
@@ -62,7 +63,7 @@ def settle_counts(bias: BitMatrix, counts: AnyCounts, settles: bool) -> tuple[Bi
     return flip_bias(bias, flips), flip_counts(counts, flips)
 
 
-def mostly_wrong(n_known: NDArray[np.int64], wrong: NDArray[np.int64]) -> NDArray[np.bool_]:
+def mostly_wrong(n_known: Counted, wrong: Counted) -> NDArray[np.bool_]:
     """Return which columns are wrong in more than half of the rows that know them."""
     return 2 * wrong > n_known
 
@@ -86,21 +87,13 @@ def flip_counts(counts: AnyCounts, flips: NDArray[np.bool_]) -> AnyCounts:
     )
 
 
-_MIN_ERROR_BITS = 0.05  # the price of an error where half of the rows have one
-_MIN_ERROR_BITS_WITHOUT_BIAS = 1.0  # the slope of the code where a third of the rows have an error
-_FIRST_USE_BITS = 5.06  # the price of using an atom that no row uses yet: that of an atom used by 3 % of the rows
-MAX_COSTLY_PRICE, _MAX_ROW_PRICE = 1 << 12, 1 << 28  # of a cell and of a row, where errors have costs
-_MAX_FLAT_DENSITY = 0.3  # with more errors, each would cost next to nothing, and no row would be coded
-
-
 @dataclass(frozen=True)
 class Objective:
     """What a search minimizes, the codelength or the number of errors, and the limits of Algorithm 3.
 
-    ``share`` is the share of all rows that the search sees: all rows together pay for an atom. ``n_features`` is the
-    number of columns of the table, if the search sees only a window of them: an atom costs what it costs in the table.
-    ``ranks`` are those of the columns in their order, where atoms are described by stretches. ``costs`` are those of
-    missed and added ones, if they cost more than their code. Unless it ``has_bias``, no column is taken by the bias.
+    ``share`` is the share of all rows that the search sees: all rows together pay for an atom. ``code`` describes
+    atoms. ``costs`` are those of missed and added ones beyond their code. Unless it ``has_bias``, no column is taken by
+    the bias.
     """
 
     by_codelength: bool
@@ -108,55 +101,49 @@ class Objective:
     max_atoms: int | None = None
     residual_limit: int = 0
     share: float = 1.0
-    n_features: int | None = None
-    ranks: NDArray[np.int64] | None = field(default=None, compare=False)
-    costs: ErrorCosts | None = field(default=None, compare=False)
+    code: AtomCode = field(default=STRINGS, compare=False)
+    costs: ErrorCosts = field(default=EQUAL_COSTS, compare=False)
     has_bias: bool = True
 
     def errors_only(self) -> Objective:
         """Return the objective of the fewest errors, within the same limits; missed and added ones count alike."""
-        return replace(self, by_codelength=False, costs=None)
+        return replace(self, by_codelength=False, costs=EQUAL_COSTS)
 
     def cost(self, block: Block) -> int:
         """Return the cost of a block."""
-        n, m, wrong = block.n_samples, block.n_features, block.wrong()
-        errors = self.of_errors(block.n_known, wrong)
-        parts = errors, self.of_uses(n, block.uses()), self.of_atoms(m, block.weights(), self.spans(block.atoms()))
-        cost = sum(int(part.sum()) for part in parts) + int(self.of_bias(n, block.n_known, wrong, block.bias))
-        return cost + self._of_costs(block)
+        n, wrong = block.n_samples, block.wrong()
+        of_bias = int(self.of_bias(n, block.n_known, wrong, block.bias))
+        cost = of_bias + self._of_factors(n, block.n_known, wrong, block.uses(), block.atoms())
+        return cost + self.costs.of_block(block)
 
     def cost_of_counts(self, counts: Counts, atoms: Bits, bias: BitMatrix) -> int:
         """Return the cost of coded rows from their counts; the bias is settled."""
-        if not self.by_codelength:
-            return int(counts.wrong.sum())
-        cost = counts.codelength(atoms, bias, self.ranks).total
-        if not self.has_bias:
-            cost += self._beyond_code(counts.known, counts.wrong)
-        return cost + (self.costs.of_counts(counts.wrong, counts.wrong - counts.missed) if self.costs else 0)
+        n, wrong = counts.n_rows, counts.wrong
+        of_bias = int(self.of_bias_ones(n, len(wrong), np.array(bias.count())))
+        cost = of_bias + self._of_factors(n, counts.known, wrong, counts.uses, atoms)
+        return cost + int(self.costs.of_counts(wrong, wrong - counts.missed))
+
+    def _of_factors(self, n_rows: int, n_known: Counted, wrong: Counted, uses: Counted, atoms: Bits) -> int:
+        """Return the cost of errors, uses and atoms."""
+        parts = self.of_errors(n_known, wrong), self.of_uses(n_rows, uses), self.of_atoms(atoms)
+        return sum(int(part.sum()) for part in parts)
 
     def cost_beyond_codelength(self, block: Block) -> int:
         """Return what a block costs beyond its codelength: by the costs of errors, and of errors without a bias."""
-        beyond, wrong = self._of_costs(block), block.wrong()
+        beyond = self.costs.of_block(block)
         if self.by_codelength and not self.has_bias:
-            beyond += self._beyond_code(block.n_known, wrong)
+            n_known, wrong = block.n_known, block.wrong()
+            beyond += int((self.of_errors(n_known, wrong) - string_bits(n_known, wrong)).sum())
         return beyond
 
-    def _of_costs(self, block: Block) -> int:
-        """Return what the errors of a block cost beyond their code by the costs of missed and added ones."""
-        return 0 if self.costs is None else self.costs.of_counts(block.wrong(), block.added())
-
-    def _beyond_code(self, n_known: NDArray[np.int64], wrong: NDArray[np.int64]) -> int:
-        """Return what errors cost beyond their code where there is no bias."""
-        return int((self.of_errors(n_known, wrong) - string_bits(n_known, wrong)).sum())
-
-    def cost_of_nothing(self, data: BitMatrix, rest: Rest | None = None) -> int:
+    def cost_of_nothing(self, data: BitMatrix, counted: CountedRows | None = None) -> int:
         """Return the cost without any atom, with rows that are only counted."""
-        n_more, more = rest or (0, 0)
+        n_more, more = counted or CountedRows()
         ones = data.column_weights() + more
-        beyond = 0 if self.costs is None else self.costs.of_counts(ones, np.zeros_like(ones))
-        return int(self.of_errors(data.n_known + n_more, ones).sum()) + beyond
+        beyond = self.costs.of_counts(ones, np.zeros_like(ones))
+        return int(self.of_errors(data.n_known + n_more, ones).sum() + beyond)
 
-    def settled_bias(self, block: Block) -> tuple[BitMatrix, NDArray[np.int64]]:
+    def settled_bias(self, block: Block) -> tuple[BitMatrix, Counted]:
         """Return the bias of a state, which takes the columns wrong in most rows, and the wrong rows per column.
 
         With the fewest errors as the objective, a table is codes times atoms: there is no bias to settle.
@@ -165,7 +152,7 @@ class Objective:
             return block.bias, block.wrong()
         return settle_bias(block.n_known, block.wrong(), block.bias)
 
-    def of_errors(self, n_known: NDArray[np.int64], wrong: NDArray) -> NDArray[np.int64]:
+    def of_errors(self, n_known: Counted, wrong: NDArray) -> Counted:
         """Return the cost of the errors of features that are wrong in this many of the rows that know them."""
         if not self.by_codelength:
             return wrong.astype(np.int64)
@@ -175,75 +162,109 @@ class Objective:
         return string_bits(n_known, few) + (wrong - few)
 
     def of_flips(
-        self,
-        n_known: NDArray[np.int64],
-        wrong: NDArray[np.int64],
-        flips: NDArray[np.bool_],
-        are_ones: bool | NDArray[np.bool_],
-        free: NDArray[np.integer],
-        bad: NDArray[np.integer],
-    ) -> NDArray[np.int64]:
-        """Return by how much the errors cost more after the flips of bits of each atom alone.
+        self, block: Block, flips: NDArray[np.bool_], are_ones: bool | NDArray[np.bool_], free: Ints, bad: Ints
+    ) -> Counted:
+        """Return by how much the errors of a block cost more after the flips of bits of each atom alone.
 
         ``are_ones``: the bits are ones before the flips; all of them, none, or as in an array of the shape of
         ``flips``. ``free`` and ``bad`` are the votes on the bits (see `Block.votes`): a flip exchanges right and wrong.
         """
-        atoms, _, costs = self.of_each_flip(n_known, wrong, flips, are_ones, free, bad)
+        atoms, _, costs = self.of_each_flip(block, flips, are_ones, free, bad)
         sums = np.append(0, np.cumsum(costs))
         return np.diff(sums[np.searchsorted(atoms, np.arange(len(flips) + 1))])
 
     def of_each_flip(
-        self,
-        n_known: NDArray[np.int64],
-        wrong: NDArray[np.int64],
-        flips: NDArray[np.bool_],
-        are_ones: bool | NDArray[np.bool_],
-        free: NDArray[np.integer],
-        bad: NDArray[np.integer],
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
+        self, block: Block, flips: NDArray[np.bool_], are_ones: bool | NDArray[np.bool_], free: Ints, bad: Ints
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], Counted]:
         """Return the atom and the column of each flip, atom by atom, and by how much the errors cost more after it."""
         index = np.flatnonzero(flips)  # few, while arrays of all bits take long
-        atoms, columns = np.divmod(index, len(wrong))
+        atoms, columns = np.divmod(index, block.n_features)
         now_ones = are_ones.ravel()[index] if isinstance(are_ones, np.ndarray) else are_ones
-        return atoms, columns, self.of_votes(n_known, wrong, columns, now_ones, free.ravel()[index], bad.ravel()[index])
+        votes = free.ravel()[index], bad.ravel()[index]
+        return atoms, columns, self.of_votes(block.n_known, block.wrong(), columns, now_ones, *votes)
 
     def of_votes(
-        self,
-        n_known: NDArray[np.int64],
-        wrong: NDArray[np.int64],
-        columns: NDArray[np.integer],
-        are_ones: bool | NDArray[np.bool_],
-        free: NDArray[np.integer],
-        bad: NDArray[np.integer],
-    ) -> NDArray[np.int64]:
+        self, n_known: Counted, wrong: Counted, columns: Ints, are_ones: bool | NDArray[np.bool_], free: Ints, bad: Ints
+    ) -> Counted:
         """Return by how much the errors cost more after flips of bits in these columns, each with its votes."""
         known, before = n_known[columns], wrong[columns]
         after = before + free - 2 * bad
         more = self.of_errors(known, after) - self.of_errors(known, before)
-        return more if self.costs is None else more + self.costs.of_flips(columns, are_ones, free, bad)
+        return more + self.costs.of_flips(columns, are_ones, free, bad)
 
-    def of_uses(self, n_rows: int, uses: NDArray) -> NDArray[np.int64]:
+    def of_uses(self, n_rows: int, uses: NDArray) -> Counted:
         """Return the cost of the uses of atoms that this many rows use."""
         if not self.by_codelength:
             return np.zeros(np.shape(uses), np.int64)
         bits = string_bits(n_rows, uses)
         return bits if self.share == 1 else bits - self._spared(string_bits(n_rows, 0))
 
-    def of_atoms(self, n_features: int, ones: NDArray, spans: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-        """Return the cost of atoms with this many ones and, where columns have an order, these spans."""
+    def of_atoms(self, atoms: Bits) -> Counted:
+        """Return the cost of these atoms."""
+        if not self.by_codelength:
+            return np.zeros(atoms.n_rows, np.int64)
+        return self._of_bits(self.code.bits_of(atoms))
+
+    def of_ones(self, n_features: int, ones: NDArray, ends: Counted) -> Counted:
+        """Return the cost of atoms with this many ones between these ends (see `AtomCode.ends`)."""
         if not self.by_codelength:
             return np.zeros(np.shape(ones), np.int64)
-        m = self.n_features or n_features
-        bits = string_bits(m, ones) if spans is None else stretch_bits(m, spans, ones)
+        return self._of_bits(self.code.bits(n_features, ones, ends))
+
+    def _of_bits(self, bits: Counted) -> Counted:
+        """Return what atoms of these bits cost: the share of the rows."""
         return bits if self.share == 1 else bits - self._spared(bits)
 
-    def spans(self, atoms: Bits) -> NDArray[np.int64] | None:
-        """Return the spans of atoms; None if columns have no order."""
-        return spans(atoms, self.ranks)
+    def far_bits(
+        self, n_features: int, of_bit: NDArray[np.intp], columns: NDArray[np.intp], saved: Counted
+    ) -> NDArray[np.bool_]:
+        """Return which bits at one end of each atom are not worth a longer stretch: without them, all costs less.
 
-    def of_bias(
-        self, n_rows: int, n_known: NDArray[np.int64], wrong: NDArray[np.int64], bias: BitMatrix
-    ) -> NDArray[np.int64]:
+        ``of_bit`` and ``columns`` are the atom and the column of each bit, atom by atom, and ``saved`` is what the bit
+        saves. Strings have no such bits.
+        """
+        far = np.zeros(len(of_bit), bool)
+        if self.code.ranks is None or not len(of_bit):
+            return far
+        ranks = self.code.ranks[columns]
+        order = np.lexsort((ranks, of_bit))
+        ranks, saved = ranks[order], saved[order]
+        edges = np.append(np.flatnonzero(np.diff(of_bit, prepend=-1)), len(of_bit))
+        starts, weights = edges[:-1], np.diff(edges)
+        first, last = np.repeat(starts, weights), np.repeat(edges[1:] - 1, weights)
+        index, sums = np.arange(len(of_bit)), np.append(0, np.cumsum(saved))
+        # What an atom costs that ends, or begins, at each of its bits, and what the bits that it loses save.
+        until, since = sums[last + 1] - sums[index + 1], sums[index] - sums[first]
+        until += self.of_ones(n_features, index - first + 1, np.stack([ranks[first], ranks]))
+        since += self.of_ones(n_features, last - index + 1, np.stack([ranks, ranks[last]]))
+        least = np.minimum(np.minimum.reduceat(until, starts), np.minimum.reduceat(since, starts))
+        gains = least < since[starts]
+        for start, stop in zip(starts[gains].tolist(), edges[1:][gains].tolist(), strict=True):
+            end, begin = int(until[start:stop].argmin()), int(since[start:stop].argmin())
+            if until[start + end] <= since[start + begin]:
+                far[order[start + end + 1 : stop]] = True
+            else:
+                far[order[start : start + begin]] = True
+        return far
+
+    def without_far_bits(self, block: Block, flips: Words, free: Ints, bad: Ints) -> Words:
+        """Return flips of bits of atoms by which these get no far bits, and lose those that they have.
+
+        ``free`` and ``bad`` are the votes on all bits (see `Block.votes`).
+        """
+        if not self.code.by_stretches:
+            return flips
+        m, atoms = block.n_features, block.atoms()
+        after, are_ones = atoms ^ BitMatrix.from_words(flips.copy(), m, check=False), atoms.to_dense(bool)
+        are_ones_after = after.to_dense(bool)
+        of_bit, columns, costs = self.of_each_flip(block, are_ones_after, are_ones, free, bad)
+        is_flipped = (are_ones ^ are_ones_after)[of_bit, columns]
+        far = self.far_bits(m, of_bit, columns, np.where(is_flipped, -costs, costs))
+        cleared = np.zeros((len(atoms), m), bool)
+        cleared[of_bit[far], columns[far]] = True
+        return flips ^ BitMatrix.from_dense(cleared).words
+
+    def of_bias(self, n_rows: int, n_known: Counted, wrong: Counted, bias: BitMatrix) -> Counted:
         """Return the cost of the bias after it takes the columns that are wrong in most rows.
 
         ``wrong`` has the features along its last axis; one cost is returned for each index of the others.
@@ -252,12 +273,14 @@ class Objective:
         ones = np.count_nonzero(bias.to_dense(bool)[0] ^ flips, axis=-1)
         return self.of_bias_ones(n_rows, wrong.shape[-1], np.asarray(ones))
 
-    def of_bias_ones(self, n_rows: int, n_features: int, ones: NDArray) -> NDArray[np.int64]:
+    def of_bias_ones(self, n_rows: int, n_features: int, ones: NDArray) -> Counted:
         """Return the cost of a bias with this many ones."""
-        cost = self.of_atoms(n_features, ones) + self.of_uses(n_rows, np.array(0))
+        if not self.by_codelength:
+            return np.zeros(np.shape(ones), np.int64)
+        cost = self._of_bits(string_bits(self.code.n_features or n_features, ones)) + self.of_uses(n_rows, np.array(0))
         return np.where(ones > 0, cost, 0)
 
-    def _spared(self, bits: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _spared(self, bits: Counted) -> Counted:
         """Return the part of these bits that rows outside the data pay: all rows share the cost of an atom."""
         return np.rint((1 - self.share) * bits).astype(np.int64)
 
@@ -266,12 +289,7 @@ class Objective:
         return self.rule_from_counts(block.n_samples, block.n_known, block.wrong(), block.uses(), flat)
 
     def rule_from_counts(
-        self,
-        n_rows: int,
-        n_known: NDArray[np.int64],
-        wrong: NDArray[np.int64],
-        uses: NDArray[np.int64],
-        flat: bool = False,
+        self, n_rows: int, n_known: Counted, wrong: Counted, uses: Counted, flat: bool = False
     ) -> Rule:
         """Return the same from counts: in how many rows each bit is known and wrong, and how many use each atom."""
         if self.by_codelength:
@@ -280,54 +298,3 @@ class Objective:
             prices = unit_prices(len(wrong), len(uses))
         rule = coding_rule("mdl", self.algebra, self.max_atoms, self.residual_limit, prices)
         return rule._replace(typical=typical_cost(prices, n_rows, wrong, uses))
-
-
-def unit_prices(n_features: int, n_atoms: int) -> Prices:
-    """Return the prices for the fewest errors: an error costs 1, a use nothing."""
-    return Prices(np.ones(n_features, np.int32), np.zeros(lanes_of(n_atoms), np.int32))
-
-
-def codelength_prices(
-    n_rows: int,
-    n_known: NDArray[np.int64],
-    wrong: NDArray[np.int64],
-    uses: NDArray[np.int64],
-    flat: bool = False,
-    costs: ErrorCosts | None = None,
-    has_bias: bool = True,
-) -> Prices:
-    """Return the slope of the codelength at these counts, as integers of the same unit for errors and uses.
-
-    ``flat``: one price for all errors, from their mean count, limited to a density of 0.3; for a start. ``costs`` are
-    what errors cost beyond their code.
-    """
-    least = _MIN_ERROR_BITS if has_bias else _MIN_ERROR_BITS_WITHOUT_BIAS
-    if flat:
-        length = float(np.mean(n_known))
-        count = min(wrong.sum() / max(1, len(wrong)), _MAX_FLAT_DENSITY * length)
-        bits = np.maximum(least, _slope(length, np.full(len(wrong), count)))
-    else:
-        bits = np.maximum(least, _slope(n_known, wrong))
-    bits_per_use = np.where(uses == 0, _FIRST_USE_BITS, np.maximum(0.0, _slope(n_rows, uses)))
-    return _prices(bits, bits_per_use, costs)
-
-
-def _prices(bits: NDArray[np.float64], bits_per_use: NDArray[np.float64], costs: ErrorCosts | None) -> Prices:
-    """Return prices in bits as integers of one unit; errors also cost what they cost beyond their code."""
-    lanes = lanes_of(len(bits_per_use))
-    if costs is None:
-        unit = MAX_PRICE / bits.max(initial=_MIN_ERROR_BITS)
-        uses = np.pad(np.rint(bits_per_use * unit), (0, lanes - len(bits_per_use)))
-        return Prices(np.maximum(1, np.rint(bits * unit)).astype(np.int32), uses.astype(np.int32))
-    # A missed one that is forbidden is worth any use, and an added one any missed ones; the latter are excluded, too.
-    most = 2 * (bits.max(initial=0.0) + bits_per_use.max(initial=0.0))
-    missed, added = (bits + np.minimum(beyond, most) for beyond in (costs.missed_bits, costs.added_bits))
-    unit = min(MAX_COSTLY_PRICE, _MAX_ROW_PRICE / max(1, len(bits))) / max(missed.max(initial=1), added.max(initial=1))
-    missed, added = (np.maximum(1, np.rint(each * unit / 2)).astype(np.int32) for each in (missed, added))
-    uses = np.pad(np.rint(bits_per_use * unit), (0, lanes - len(bits_per_use)))
-    return Prices(2 * missed, uses.astype(np.int32), 2 * added, missed + added, costs.forbidden)
-
-
-def _slope(length: float | NDArray, ones: NDArray) -> NDArray[np.float64]:
-    """Return the cost of one more one in a string of this length."""
-    return np.log2((length - ones + 0.5) / (ones + 0.5))

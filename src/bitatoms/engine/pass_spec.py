@@ -1,7 +1,8 @@
 """What a pass over rows does (`PassSpec`), and rows coded by it: with all atoms, or with groups of them.
 
-Atoms that share no columns with others are coded on their own: a wide table may have a hundred thousand atoms, most of
-which have few columns, and a row is then coded with some of them at a time, on their columns only.
+Atoms that share no columns with others are coded on their own: whether a row uses the atoms of one group has no
+influence on the others. A wide table may have a hundred thousand atoms, most of which have few columns because they
+come from windows, and a row is then coded with some of them at a time, on their columns only.
 """
 
 from __future__ import annotations
@@ -13,21 +14,24 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from ..bits import BitMatrix, stack_rows
 from ..kernels.structs import Prices, Rule
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
-from .atom_groups import atom_groups
-from .block import Block, lanes_of
-from .coding import CODERS, NO_LIMIT, code, code_and_repair, typical_cost
+from .block import Block
+from .coding import CODERS, NO_LIMIT, code, code_and_repair, code_from_nearest, typical_cost
 from .distinct_rows import DistinctRows, find_distinct
-from .remembered import code_from_nearest
+from .row_state import lanes_of
 
 # Equal rows are looked for among at least this many rows, and coded once if at most this share of them is distinct.
 _WITH_FAST_CODER, _WITH_SLOW_CODER = (1 << 14, 1 / 4), (1 << 8, 3 / 4)
 _FEW_ATOMS = 8  # all codes of which are soon tried
 _MIN_SPLIT, _GROUP_COLUMNS = 1 << 11, 1 << 9  # columns of atoms that are coded in groups, and of a group
+
+Indices = NDArray[np.intp]
 
 
 class RowCounts(NamedTuple):
@@ -224,3 +228,28 @@ def _coded(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Wo
     coder = code_and_repair if spec.coder == "mend" else CODERS[spec.coder]
     coder(block, rule)
     return block
+
+
+def atom_groups(atoms: Bits, width: int) -> list[tuple[Indices, Indices]]:
+    """Return atoms and columns of each group; small groups are put together until they have about ``width`` columns.
+
+    Columns that no atom has are in no group. An atom without ones is in the first group, if there is one.
+    """
+    n_atoms, ones = atoms.n_rows, atoms.to_sparse()
+    n_nodes = n_atoms + atoms.n_cols  # of a graph with an edge from each atom to each of its columns
+    starts = np.concatenate((ones.indptr, np.full(atoms.n_cols, ones.indptr[-1])))
+    graph = csr_array((ones.data, ones.indices + n_atoms, starts), shape=(n_nodes, n_nodes))
+    _, component = connected_components(graph, directed=False)
+    columns = np.flatnonzero(atoms.column_weights())
+    found, first, sizes = np.unique(component[n_atoms + columns], return_index=True, return_counts=True)
+    by_place = np.argsort(first)
+    group = np.zeros(component.max(initial=-1) + 1, np.intp)
+    group[found[by_place]] = np.unique((np.cumsum(sizes[by_place]) - 1) // width, return_inverse=True)[1]
+    members = [_by_group(group[component[:n_atoms]]), _by_group(group[component[n_atoms + columns]])]
+    return [(own, columns[at]) for own, at in zip(*members, strict=True)] if len(columns) else []
+
+
+def _by_group(groups: Indices) -> list[Indices]:
+    """Return the indices of the members of each group, in ascending order."""
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)

@@ -12,10 +12,9 @@ from ..bits import BitMatrix, stack_rows
 from ..parallel import Workers
 from ..sparse_bits import SparseBits
 from .block import Block
-from .counts import Counts
-from .device_kernels import run_in_chunks
+from .counts import Counts, cells_of
+from .device_rows import run_in_chunks
 from .pass_spec import AtomGroup, PassSpec, coded_block, joined_codes
-from .voted_bits import cells_of
 
 _VOTES_AT_A_TIME = 1 << 18
 
@@ -60,7 +59,7 @@ def _run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers:
 def _run(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
     """Run a pass with all atoms together; ``codes`` are those of its atoms."""
     block = coded_block(data, codes, spec, workers)
-    return block.codes(), count(block, data, block.count_changed_codes(codes), spec.voted)
+    return block.codes(), count(block, data, block.rows.count_changed_codes(codes), spec.voted)
 
 
 def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:
@@ -90,7 +89,7 @@ def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBi
         free=free,
         bad=bad,
         pairs=pairs,
-        ones=block.kernels.ones(data),
+        ones=block.ones(data),
         missed=block.missed(data),
         codes_changed=codes_changed,
         voted=voted,
@@ -101,7 +100,7 @@ def _all_votes(block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64], NDAr
     """Return the votes on all bits of the atoms, free and bad, and how many rows use both of two atoms."""
     p, m = block.n_atoms, block.n_features
     free, bad = block.votes(0, p) if p else (np.zeros((0, m), np.int64),) * 2
-    return free.astype(np.int64), bad.astype(np.int64), block.pairs().astype(np.int64)
+    return free.astype(np.int64), bad.astype(np.int64), block.rows.pairs().astype(np.int64)
 
 
 def _listed_votes(block: Block, voted: SparseBits) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:

@@ -15,20 +15,21 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
 from ..kernels.cpu import exact, votes
 from ..kernels.structs import Covers, Rule
 from ..parallel import MAX_CHUNK_NS
 from ..sparse_bits import Bits, SparseBits
-from .block import Block, Change, Words, coded
-from .host_kernels import summed, transposed
-from .prices import ErrorCosts
-from .voted_bits import are_ones
+from .block import Block, Change, coded
+from .counts import are_ones
+from .host_rows import summed, transposed
+from .prices import EQUAL_COSTS, ErrorCosts
+from .row_state import Words
+
+Ints = NDArray[np.integer]
 
 
 def update_each(block: Block) -> Change:
     """Update stale atoms by a vote of their users, one at a time in index order (MOB)."""
-    block.move_to_host()
     if _small_votes(block):
         return _sweep(block, votes.VOTE, Rule(block.covers, None, 0, 0))
     total = Change()
@@ -40,7 +41,6 @@ def update_each(block: Block) -> Change:
 
 def fit_each(block: Block, rule: Rule) -> Change:
     """Fit each atom together with its users, among all rows, in index order (K-PROX)."""
-    block.move_to_host()
     if _small_votes(block):
         return _sweep(block, votes.FIT, rule)
     total = Change()
@@ -60,21 +60,21 @@ def grow(block: Block, atom: Words, rule: Rule) -> Change:
 
 def _sweep(block: Block, task: int, rule: Rule, first: int = 0) -> Change:
     """Update the atoms from ``first`` on, in calls short enough for Ctrl-C to take effect."""
-    scratch = block.vote_scratch(0)
-    cost = block.n_rows * (block.vote_cost(block.n_rows) + 10.0 * block.n_words)
+    rows = block.move_to_host()
+    scratch, cost = rows.vote_scratch(0), rows.n_rows * (rows.vote_cost(rows.n_rows) + 10.0 * rows.n_words)
     n_per_call = 1 + int(MAX_CHUNK_NS / max(1.0, cost))
     total = Change()
     for k in range(first, block.n_atoms, n_per_call):
         block.workers.check_deadline()
         last = min(k + n_per_call, block.n_atoms)
-        total += Change(*votes.sweep_atoms(block._rows, block._atoms, rule, task, k, last, scratch))
+        total += Change(*votes.sweep_atoms(rows.arrays, block._atoms, rule, task, k, last, scratch))
     return total
 
 
 def _fit_atom(block: Block, k: int, rule: Rule) -> Change:
     """Fit an atom and its users alternately until neither changes, chunk by chunk."""
     total = _update_atom(block, k)
-    while block._rows.users[k].any():
+    while block.move_to_host().arrays.users[k].any():
         refit = _refit(block, k, rule)
         total += refit
         if refit.codes == 0:
@@ -89,33 +89,34 @@ def _fit_atom(block: Block, k: int, rule: Rule) -> Change:
 
 def _refit(block: Block, k: int, rule: Rule) -> Change:
     """Choose the users of atom k: the rows in which more than half of its free bits are wrong without it."""
-    settled = rule.residual_limit == 0 and bool(block._atoms.changed[k] == 0)
+    rows, settled = block.move_to_host(), rule.residual_limit == 0 and bool(block._atoms.changed[k] == 0)
 
     def refit(start: int, stop: int) -> tuple[int, int]:
-        return votes.refit_users(block._rows, block._atoms, k, rule, settled, start, stop, block.vote_scratch(start))
+        return votes.refit_users(rows.arrays, block._atoms, k, rule, settled, start, stop, rows.vote_scratch(start))
 
-    return coded(summed(block.map_rows(refit, 5.0 * block.n_words)))
+    return coded(summed(rows.map(refit, 5.0 * rows.n_words)))
 
 
 def _small_votes(block: Block) -> bool:
     """Whether votes are too short to be split between threads."""
-    return block.workers.is_one_chunk(block.n_rows, block.vote_cost(block.n_rows))
+    return block.workers.is_one_chunk(block.n_rows, block.move_to_host().vote_cost(block.n_rows))
 
 
 def _update_atom(block: Block, k: int) -> Change:
     """Update one atom by vote, chunk by chunk."""
+    rows = block.move_to_host()
     block._atoms.stale[k] = 0
-    n_users = int(np.bitwise_count(block._rows.users[k]).sum())
+    n_users = int(np.bitwise_count(rows.arrays.users[k]).sum())
     if n_users == 0:
         return Change()
-    cost = block.vote_cost(n_users)
+    cost = rows.vote_cost(n_users)
 
     def tally(start: int, stop: int) -> NDArray[np.int32]:
-        counts, scratch = np.empty((2, 1, block.n_features), np.int32), block.vote_scratch(start)
-        votes.tally_atoms(block._rows, block._atoms, k, block.covers, start, stop, *counts, scratch)
+        counts, scratch = np.empty((2, 1, block.n_features), np.int32), rows.vote_scratch(start)
+        votes.tally_atoms(rows.arrays, block._atoms, k, block.covers, start, stop, *counts, scratch)
         return counts
 
-    free, wrong = reduce(np.add, block.map_rows(tally, cost))
+    free, wrong = reduce(np.add, rows.map(tally, cost))
     atom = block._atoms.words[k : k + 1]
     flips, flipped = flips_together(free, wrong, np.zeros((1, 1), np.int32), atom, block.covers)
     if flipped == 0:
@@ -124,14 +125,14 @@ def _update_atom(block: Block, k: int) -> Change:
     block._atoms.changed[k] = 1
 
     def follow(start: int, stop: int) -> int:
-        scratch = block.vote_scratch(start)
-        return votes.flip_users(block._rows, block._atoms, k, block.covers, start, stop, flips, scratch)
+        scratch = rows.vote_scratch(start)
+        return votes.flip_users(rows.arrays, block._atoms, k, block.covers, start, stop, flips, scratch)
 
-    return Change(atoms=flipped, errors=sum(block.map_rows(follow, cost)))
+    return Change(atoms=flipped, errors=sum(rows.map(follow, cost)))
 
 
 def update_together(
-    block: Block, costs: ErrorCosts | None = None, changed: Callable[[Words, NDArray, NDArray], Words] | None = None
+    block: Block, costs: ErrorCosts = EQUAL_COSTS, changed: Callable[[Words, NDArray, NDArray], Words] | None = None
 ) -> Change:
     """Update all atoms from one pass of counts.
 
@@ -140,7 +141,7 @@ def update_together(
     if block.n_atoms == 0:
         return Change()
     free, wrong = block.votes(0, block.n_atoms)
-    flips, flipped = flips_together(free, wrong, block.pairs(), block._atoms.words, block.covers, costs)
+    flips, flipped = flips_together(free, wrong, block.rows.pairs(), block._atoms.words, block.covers, costs)
     if changed is not None:
         flips = changed(flips, free, wrong)
         flipped = int(np.bitwise_count(flips).sum())
@@ -148,12 +149,12 @@ def update_together(
 
 
 def flips_together(
-    free: NDArray[np.integer],
-    wrong: NDArray[np.integer],
-    pairs: NDArray[np.integer],
+    free: Ints,
+    wrong: Ints,
+    pairs: Ints,
     atoms: Words,
     covers: Covers,
-    costs: ErrorCosts | None = None,
+    costs: ErrorCosts = EQUAL_COSTS,
     n_fixed: int = 0,
 ) -> tuple[Words, int]:
     """Return the bits of the atoms to flip, and how many, such that the number of errors, or their cost, cannot rise.
@@ -163,11 +164,8 @@ def flips_together(
     ``kernels/cpu/votes.py``). It stops only where no single flip helps, as updating one atom at a time does. The
     first ``n_fixed`` atoms stay as they are.
     """
-    factor = 1 if covers else 2
-    if costs is not None:
-        are_ones = BitMatrix.from_words(atoms.copy(), free.shape[1], check=False).to_dense(bool)
-        free, wrong = costs.weighted_votes(are_ones, free, wrong)
-        factor *= costs.largest_weight
+    factor = (1 if covers else 2) * costs.largest_weight
+    free, wrong = costs.weighted_votes_on(atoms, free, wrong)
     columns, flipped_atoms, gains = _helpful_flips(free, wrong, atoms)
     order = np.lexsort((flipped_atoms, -gains, columns))
     order = order[flipped_atoms[order] >= n_fixed]
@@ -178,20 +176,14 @@ def flips_together(
 
 
 def flips_by_column(
-    free: NDArray[np.integer],
-    wrong: NDArray[np.integer],
-    voted: SparseBits,
-    atoms: Bits,
-    costs: ErrorCosts | None = None,
-    n_fixed: int = 0,
-) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
+    free: Ints, wrong: Ints, voted: SparseBits, atoms: Bits, costs: ErrorCosts = EQUAL_COSTS, n_fixed: int = 0
+) -> tuple[NDArray[np.intp], Ints]:
     """Return atoms and columns of such flips from votes on some bits: in each column, only the one that gains most.
 
     Flips in different columns do not interact, so that no bound on the rows shared by two atoms is needed.
     """
     (atom, column), ones = voted.cells(), are_ones(atoms, voted)
-    if costs is not None:
-        free, wrong = costs.weighted_votes(ones, free, wrong, column)
+    free, wrong = costs.weighted_votes(ones, free, wrong, column)
     gains = 2 * wrong.astype(np.int64) - free
     helpful = np.flatnonzero((atom >= n_fixed) & (free > 0) & ((gains > 0) | ((gains == 0) & ones)))
     order = helpful[np.lexsort((atom[helpful], -gains[helpful], column[helpful]))]
@@ -201,7 +193,7 @@ def flips_by_column(
 
 
 def _helpful_flips(
-    free: NDArray[np.integer], wrong: NDArray[np.integer], atoms: Words
+    free: Ints, wrong: Ints, atoms: Words
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return column, atom and errors fixed of each flip that helps alone, or does no harm and clears a bit."""
     capacity = 4 * len(atoms) + 1024
@@ -217,24 +209,21 @@ def update_exactly(block: Block) -> Change:
     """Give every feature the best of all columns of the atoms; for few atoms."""
     if block.n_atoms == 0:
         return Change()
-    block.move_to_host()
-    before = block._rows.errors.copy()
-    block.add_product(block._rows.errors)
-    columns, unknown = (
+    rows, atoms = block.move_to_host(), block._atoms.words
+    before, old_atoms, unknown = rows.save(), atoms.copy(), rows.arrays.unknown
+    columns, hidden = (
         transposed(words, block.n_features) if len(words) else np.empty((0, 0), np.uint64)
-        for words in (block._rows.errors, block._rows.unknown)
+        for words in (rows.targets(atoms), unknown)
     )
 
     def choose(start: int, stop: int) -> int:
         scores = np.empty(1 << block.n_atoms, np.int32)
-        factors = block._rows.codes, block._atoms.words
-        return exact.best_columns(columns, unknown, *factors, block.covers, start, stop, scores)
+        return exact.best_columns(columns, hidden, rows.arrays.codes, atoms, block.covers, start, stop, scores)
 
     flipped = block.workers.map_rows(choose, block.n_features, block.n_rows + block.n_atoms * 2.0**block.n_atoms)
-    block.add_product(block._rows.errors)
-    block.recompute_cover()
+    rows.set_codes(old_atoms, atoms, before[0])
     block.mark_stale()
-    return Change(atoms=sum(flipped), errors=int(np.bitwise_count(before ^ block._rows.errors).sum()))
+    return Change(atoms=sum(flipped), errors=rows.changes_since(before)[1])
 
 
 UPDATES: dict[str, Callable[[Block, Rule], Change]] = {

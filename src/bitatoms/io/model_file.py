@@ -16,9 +16,8 @@ from .. import checks
 from .._version import __version__
 from ..bits import BitMatrix
 from ..engine.codelength import Codelength
-from ..engine.coding import CODERS
+from ..engine.coding import CODERS, max_remembered
 from ..engine.prices import ErrorCosts
-from ..engine.remembered import max_remembered
 from ..model.model import Model
 from ..model.recurrence import Recurrence
 from ..model.result import Round

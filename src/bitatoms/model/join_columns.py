@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..engine.codelength import codelength_from_counts, spans
+from ..engine.codelength import STRINGS, AtomCode
 from ..engine.pass_spec import joined_codes
 from ..sparse_bits import SparseBits, index_type, smaller_bits
 from .result import Factorization
@@ -24,14 +24,11 @@ class Part(NamedTuple):
     rows: NDArray[np.intp] | None = None  # of the table that have codes; None for all
 
 
-def join_columns(
-    parts: Sequence[Part], n_rows: int, n_features: int, ranks: NDArray[np.int64] | None = None
-) -> Factorization:
+def join_columns(parts: Sequence[Part], n_rows: int, n_features: int, code: AtomCode = STRINGS) -> Factorization:
     """Return the factorization of a table with the atoms of all parts, each of which has other columns.
 
     The atom that saves most bits comes first. What the parts do not have in common is that of the first one:
-    the history and the counts of members are for the caller to set. ``ranks`` are those of the columns in their order,
-    where atoms are described by stretches.
+    the history and the counts of members are for the caller to set. ``code`` describes atoms.
     """
     results = [part.result for part in parts]
     first = results[0]
@@ -50,8 +47,7 @@ def join_columns(
             known[columns] = n_rows if result.known is None else result.known
     assert wrong is not None
     assert bias is not None
-    counts = wrong, codes.column_weights(), atoms.row_weights(), int(bias.sum()), known
-    length = codelength_from_counts(n_rows, n_features, *counts, spans(atoms, ranks))
+    length = code.codelength(n_rows, wrong, codes.column_weights(), atoms, int(bias.sum()), known)
     return replace(
         first,
         atoms=atoms,

@@ -100,7 +100,7 @@ def bits_of_cells_saved(block: Block, rises: NDArray[np.float64]) -> NDArray[np.
     the free cells of a row: the known ones and, under OR, only those that no other atom of its code covers. The sums of
     a row depend on nothing but the row.
     """
-    rows = block.rows_on_host()
+    rows = block.rows.on_host()
     by_column = csr_array(block.atoms().to_sparse() * rises).T.tocsr()  # (m, p): what an error costs an atom
 
     def sums(words: Words) -> NDArray[np.float64]:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from ..annotations import Annotations
 from ..bits import BitMatrix, stack_rows
 from ..engine.block import Block, reconstruct
-from ..engine.codelength import spans
+from ..engine.codelength import AtomCode
 from ..engine.coding import NO_LIMIT, PRICED_CODERS, code, coding_rule, typical_cost
-from ..engine.device_kernels import run_in_chunks
-from ..engine.objective import codelength_prices, unit_prices
+from ..engine.device_rows import run_in_chunks
 from ..engine.pass_spec import AtomGroup, PassSpec, RowCounts, joined_codes
+from ..engine.prices import EQUAL_COSTS, codelength_prices, unit_prices
 from ..kernels.cpu.cell_costs import (
     AtomOnes,
     CellCosts,
@@ -115,7 +115,7 @@ class Model(ResultBase):
     @property
     def atom_spans(self) -> NDArray[np.int64] | None:
         """The number of columns that each atom spans, where the codelength describes atoms by stretches; else None."""
-        return spans(self.atoms, ranks_in(regions(self.column_data)))
+        return AtomCode(ranks_in(regions(self.column_data))).spans(self.atoms)
 
     @property
     def prices(self) -> Prices:
@@ -123,7 +123,7 @@ class Model(ResultBase):
         if self.objective != "codelength":
             return unit_prices(self.atoms.n_cols, self.atoms.n_rows)
         counts = self.n_samples, self.n_known, self.wrong, self.uses
-        return codelength_prices(*counts, costs=self.costs, has_bias=self.has_bias)
+        return codelength_prices(*counts, costs=self.costs or EQUAL_COSTS, has_bias=self.has_bias)
 
     @property
     def rule(self) -> Rule:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
 from ..engine.block import Block
-from ..engine.remembered import code_from_nearest, frequent_codes
+from ..engine.coding import code_from_nearest, frequent_codes
 from ..model.result import Round
 from ..parallel import Workers
 from ..search.context import HoldOut, SearchContext, split_rows
@@ -125,7 +125,6 @@ def refine(
         by_holdout=holdout is not None,
         settles_bias=params.settles_bias,
         objective=objective,
-        ranks=params.ranks,
     )
     context = SearchContext(rows[searched], objective, plan, monitor, workers, state.random, holdout)
     errors_only = replace(

@@ -21,11 +21,10 @@ from ..bits import BitMatrix, stack_rows
 from ..checks import check_fraction
 from ..engine.block import Block
 from ..engine.codelength import Codelength
-from ..engine.coding import coding_rule
+from ..engine.coding import coding_rule, frequent_codes, hard_codes
 from ..engine.counts import Counts
 from ..engine.objective import Objective, settle_counts
 from ..engine.pass_spec import PassSpec
-from ..engine.remembered import frequent_codes, hard_codes
 from ..engine.row_pass import run_pass
 from ..engine.update import flips_together
 from ..errors import InputError, Parameter
@@ -411,7 +410,7 @@ class StreamLearner:
 
     def _length(self, state: StreamState) -> Codelength:
         """Return the codelength of the rows so far."""
-        return state.counts.rounded().codelength(state.atoms, state.bias, self.params.ranks)
+        return state.counts.rounded().codelength(state.atoms, state.bias, self.params.atom_code)
 
 
 def _last_rows(rows: BitMatrix, n: int) -> BitMatrix:

@@ -9,8 +9,8 @@ from numbers import Integral
 from typing import Any
 
 from ..bits import BitMatrix
-from ..engine.block import lanes_of
-from ..engine.voted_bits import MAX_VOTES, lists_votes
+from ..engine.counts import MAX_VOTES, lists_votes
+from ..engine.row_state import lanes_of
 from ..errors import InputError, Parameter
 from ..model.model import Model
 from ..sparse_bits import Bits

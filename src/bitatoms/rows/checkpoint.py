@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..bits import BitMatrix
-from ..engine.block import lanes_of
 from ..engine.coding import CODERS
-from ..engine.counts import Counts
-from ..engine.objective import MAX_COSTLY_PRICE
+from ..engine.counts import Counts, voted_bits
 from ..engine.pass_spec import PassSpec, RowCounts
-from ..engine.voted_bits import voted_bits
+from ..engine.prices import MAX_COSTLY_PRICE
+from ..engine.row_state import lanes_of
 from ..errors import InputError, Parameter
 from ..io.atomic import is_zarr_store, write_error
 from ..io.errors import FileError

@@ -18,11 +18,10 @@ from ..bits import BitMatrix, stack_rows
 from ..engine.block import Change
 from ..engine.codelength import string_bits
 from ..engine.coding import MOST_EXACT_ATOMS
-from ..engine.counts import Counts
+from ..engine.counts import Counts, voted_bits
 from ..engine.objective import Objective, flip_bias, mostly_wrong, settle_counts
 from ..engine.pass_spec import PassSpec, RowCounts
 from ..engine.update import flips_by_column, flips_together
-from ..engine.voted_bits import voted_bits
 from ..errors import InputError, warn
 from ..kernels.gpu.device import is_out_of_memory
 from ..model.complete_rows import with_members
@@ -201,7 +200,7 @@ class _Passes:
         bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
         atoms, n_flipped = _updated_atoms(spec, settled, self._params)
         change = Change(codes=counts.codes_changed, atoms=n_flipped)
-        length = settled.codelength(spec.atoms, bias, self._objective.ranks)
+        length = settled.codelength(spec.atoms, bias, self._objective.code)
         self._monitor.record_counts(
             settled.n_rows,
             spec.atoms.n_rows,
@@ -355,7 +354,7 @@ def result_from_counts(
     indices = np.append(np.arange(params.n_fixed), indices[is_learned])
     atoms, uses = atoms[indices], counts.uses[indices]
     all_known = bool((counts.known == counts.n_rows).all())
-    length = replace(counts, uses=uses).codelength(atoms, bias, objective.ranks)
+    length = replace(counts, uses=uses).codelength(atoms, bias, objective.code)
     result = Model(
         atoms=atoms,
         bias=bias.to_dense()[0],
@@ -371,7 +370,7 @@ def result_from_counts(
         ones=counts.ones,
         missed=counts.missed,
         known=None if all_known else counts.known,
-        costs=params.costs,
+        costs=params.costs or None,
         has_bias=params.bias,
         n_samples=counts.n_rows,
         uses=uses,

@@ -111,7 +111,10 @@ def _search_within_constraints(
         now = time.perf_counter()
         end = now + (deadline - now) / (len(params.algebras) - number)
         own = replace(params.in_algebra(algebra), algebras=(algebra,))
-        monitor = SearchMonitor(own.by_codelength, end, algebra=algebra, settles_bias=own.settles_bias, ranks=own.ranks)
+        described = Objective(own.by_codelength, algebra, code=own.atom_code)  # of states that are compared elsewhere
+        monitor = SearchMonitor(
+            own.by_codelength, end, algebra=algebra, settles_bias=own.settles_bias, objective=described
+        )
         objective = own.objective(algebra, share)
         context = SearchContext(table, objective, own.plan, monitor, workers, random, holdout)
         constrained = ConstrainedSearch(context, own, store)
@@ -182,7 +185,7 @@ class ConstrainedSearch:
         monitor.record(block, Change(), 0, "within constraints")
         result = result_of_block(block, self.objective, monitor, params.coder_after, self.ended, params.n_fixed)
         without = int(string_bits(self.context.data.n_known, self.context.data.column_weights()).sum())
-        return replace(result, bits_without=without, costs=params.costs, has_bias=params.bias)
+        return replace(result, bits_without=without, costs=params.costs or None, has_bias=params.bias)
 
     def _search(
         self, block: Block, n_frozen: int, free: SearchParams, deadline: float, store: StateStore | None
@@ -341,6 +344,6 @@ def update_within(block: Block, objective: Objective, n_fixed: int, limits: Atom
         return Change()
     free, bad = block.votes(0, block.n_atoms)
     atoms = block.atoms()
-    flips, _ = flips_together(free, bad, block.pairs(), atoms.words.copy(), block.covers, objective.costs, n_fixed)
+    flips, _ = flips_together(free, bad, block.rows.pairs(), atoms.words.copy(), block.covers, objective.costs, n_fixed)
     updated = packed(limits.projected(atoms, atoms ^ BitMatrix.from_words(flips, atoms.n_cols, check=False), n_fixed))
     return block.flip(updated.words ^ atoms.words)

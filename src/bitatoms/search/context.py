@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..engine.block import Block, Change, Rest
+from ..engine.block import Block, Change, CountedRows
 from ..engine.codelength import string_bits
 from ..engine.coding import code_and_repair, coding_rule
 from ..engine.margins import Margins
 from ..engine.objective import Objective
+from ..engine.prices import EQUAL_COSTS
 from ..kernels.structs import Rule, covering
 from ..parallel import Workers
 from .monitor import SearchMonitor
@@ -45,22 +46,20 @@ class HoldOut:
         it is in the block; each atom is counted once.
         """
         n, wrong, uses = block.n_rows, block.wrong(), block.uses()
-        m, of_all = objective.n_features or block.n_features, replace(objective, by_codelength=True, share=1.0)
+        of_all = replace(objective, by_codelength=True, share=1.0)
         held_out = self._coded(block, objective)
         bits = _bits(held_out.wrong(), held_out.n_known, wrong, block.n_known)
         bits += _bits(held_out.uses(), held_out.n_rows, uses, n)
-        once = of_all.of_atoms(m, block.weights(), of_all.spans(block.atoms())).sum()
-        once += block.n_atoms * string_bits(self.n_all, 0)
-        if n_ones := objective.settled_bias(block)[0].count():
-            once += string_bits(m, n_ones) + string_bits(self.n_all, 0)
+        n_bias_ones = np.array(objective.settled_bias(block)[0].count())
+        once = of_all.of_atoms(block.atoms()).sum() + block.n_atoms * string_bits(self.n_all, 0)
+        once += of_all.of_bias_ones(self.n_all, block.n_features, n_bias_ones)
         bits += objective.cost_beyond_codelength(held_out)
         return round(bits * self.n_all / len(self.rows)) + int(once)
 
     def cost_of_nothing(self, objective: Objective) -> int:
         """Return the same estimate without any atom."""
-        beyond = objective.cost_of_nothing(self.rows) - replace(objective, costs=None, has_bias=True).cost_of_nothing(
-            self.rows
-        )
+        plain = replace(objective, costs=EQUAL_COSTS, has_bias=True)
+        beyond = objective.cost_of_nothing(self.rows) - plain.cost_of_nothing(self.rows)
         return int(self.costs_of_nothing().sum() + beyond * (self.n_all / len(self.rows)))
 
     def costs_of_nothing(self) -> NDArray[np.floating]:
@@ -100,13 +99,13 @@ class SearchContext:
     workers: Workers
     random: np.random.Generator
     holdout: HoldOut | None = None  # compares states where the data is a sample of the rows
-    rest: Rest | None = None  # other rows of the table, which are only counted
+    counted: CountedRows | None = None  # other rows of the table, which are only counted
     margins: Margins | None = None  # atoms that these explain are dropped in the end
     resumed: Sequence[State] = ()  # from which the search starts, if an earlier one was killed
 
     def block(self, atoms: BitMatrix, codes: BitMatrix | None = None, bias: BitMatrix | None = None) -> Block:
         """Return the data as a block with these factors, in the algebra of the objective."""
-        return Block(self.data, atoms, codes, covering(self.objective.algebra), self.workers, bias, self.rest)
+        return Block(self.data, atoms, codes, covering(self.objective.algebra), self.workers, bias, self.counted)
 
     def block_of(self, state: State) -> Block:
         """Return the block of a state."""

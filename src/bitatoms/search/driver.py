@@ -17,6 +17,7 @@ from ..engine.block import Block, Change
 from ..engine.codelength import string_bits
 from ..engine.coding import code_from_scratch, coding_rule
 from ..engine.margins import Margins
+from ..engine.prices import EQUAL_COSTS
 from ..errors import warn
 from ..kernels.ahead import ahead
 from ..kernels.gpu.device import is_out_of_memory
@@ -76,7 +77,7 @@ def search_freely(
     expect_kernels(table, params)
     starts = _Starts(table, params, random, deadline, holdout, share, store)
     without = int(string_bits(table.n_known, table.column_weights()).sum())
-    always: dict[str, Any] = {"bits_without": without, "costs": params.costs, "has_bias": params.bias}
+    always: dict[str, Any] = {"bits_without": without, "costs": params.costs or None, "has_bias": params.bias}
     is_limited = deadline != float("inf")  # then one after the other, each with its share of the time
     most = at_once(table.n_rows * table.n_cols, is_limited)
     ended: str | None = None
@@ -183,7 +184,6 @@ class _Starts:
             by_holdout=self.holdout is not None and params.by_codelength,
             settles_bias=params.settles_bias,
             objective=params.objective(algebra),
-            ranks=params.ranks,
             saver=None if self.store is None else Saver(self.store, f"{algebra} {start}"),
         )
 
@@ -298,7 +298,7 @@ class OneStart:
                 else:
                     if params.n_components != "mdl" and given is None and not context.resumed:
                         first = search_fixed_rank(_errors_only(context))
-                    if context.objective.costs is not None and given is None and not context.resumed:
+                    if context.objective.costs and given is None and not context.resumed:
                         first = _search_at_lower_costs(context, first)
                     found = search_mdl(context, given, first)
                 found = finish(context, found, params.coder_after)
@@ -398,8 +398,7 @@ def _search_at_lower_costs(context: SearchContext, first: SearchResult | None) -
     rows may use an atom, atoms need time to adapt.
     """
     objective, plan = context.objective, replace(context.plan, starts=(), only_starts=True)
-    assert objective.costs is not None
-    found = search_mdl(replace(context, objective=replace(objective, costs=None)), None, first)
+    found = search_mdl(replace(context, objective=replace(objective, costs=EQUAL_COSTS)), None, first)
     moderate = replace(objective, costs=objective.costs.limited(_MODERATE_COST))
     if found.ended == CONVERGED:
         found = search_mdl(replace(context, objective=moderate, plan=plan), None, found)

@@ -176,7 +176,7 @@ class ExchangeSearch:
         """Return the best state of this many trials from a state."""
         (state, n_trials), seed = task
         block = context.block_of(state)
-        return self._tried(context, block, np.empty((0, block.n_words), np.uint64), n_trials, seed)
+        return self._tried(context, block, np.empty((0, block.rows.n_words), np.uint64), n_trials, seed)
 
     def _child_of(self, context: SearchContext, task: tuple[Parents, int]) -> State:
         """Return the best state of trials from a state with atoms of two others."""

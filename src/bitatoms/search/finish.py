@@ -14,11 +14,10 @@ import numpy as np
 
 from ..bits import BitMatrix
 from ..engine.block import Block, Change
-from ..engine.coding import CODERS, PRICED_CODERS
+from ..engine.coding import CODERS, PRICED_CODERS, code_from_nearest, frequent_codes, hard_codes
 from ..engine.information_sets import code_hard_rows, find_hard_rows
 from ..engine.margins import Margins
 from ..engine.objective import Objective, settle_bias
-from ..engine.remembered import code_from_nearest, frequent_codes, hard_codes
 from ..kernels.structs import Rule
 from ..model.result import Factorization
 from ..sparse_bits import SparseBits
@@ -133,7 +132,7 @@ def result_of_block(
         ended,
         saved=saved[order],
         remembered=remembered and remembered.T[order].T,
-        ones=data.column_weights() + (block.rest.ones if block.rest else 0),
+        ones=data.column_weights() + block.counted.ones,
         missed=block.missed(data),
         known=None if block.unknown is None else block.n_known,
     )
@@ -174,7 +173,7 @@ def remove_forbidden(context: SearchContext) -> None:
     A search adds them to miss fewer ones, where these cost a lot, or if it is cut short.
     """
     costs, best = context.objective.costs, context.monitor.best
-    if costs is None or best is None or not costs.forbidden.size:
+    if best is None or not costs.forbidden.size:
         return
     block = context.block_of(best)
     if not block.added()[np.isinf(costs.added)].any():

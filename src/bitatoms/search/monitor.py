@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..engine.block import Block, Change
-from ..engine.codelength import Codelength
+from ..engine.codelength import STRINGS, Codelength
 from ..engine.objective import Objective, settle_bias
 from ..model.result import Round
 from .states import Saver, State
@@ -52,8 +52,6 @@ class SearchMonitor:
     max_atoms: int | None = None  # that the best state has
     by_holdout: bool = False  # the best state is the best of those passed to `record_holdout_cost`
     settles_bias: bool = False  # in every state that is kept, the bias takes the columns that are mostly wrong
-    n_features: int | None = None  # of the table, if the search sees only a window of its columns
-    ranks: NDArray[np.int64] | None = None  # of the columns in their order, where atoms are described by stretches
     objective: Objective | None = None  # of states that may cost more than their codelength
     stop_after: int | None = None  # rounds, after which a callback of another monitor has ended the search
     saver: Saver | None = None  # saves the best states, to resume the search
@@ -98,7 +96,7 @@ class SearchMonitor:
 
     def codelength(self, block: Block, wrong: NDArray[np.int64], bias: BitMatrix) -> Codelength:
         """Return the codelength of a state with these errors and this bias."""
-        return block.codelength(wrong, bias, self.n_features, self.ranks)
+        return block.codelength(wrong, bias, self.objective.code if self.objective else STRINGS)
 
     def _settled(self, block: Block) -> tuple[BitMatrix, NDArray[np.int64]]:
         """Return the bias of the state that a block gives, and in how many rows each of its columns is wrong."""
@@ -209,8 +207,7 @@ class SearchMonitor:
         A state that adds forbidden ones is further off than any other.
         """
         excess = 0 if self.max_atoms is None else max(0, block.n_atoms - self.max_atoms)
-        costs = None if self.objective is None else self.objective.costs
-        if costs is not None and costs.forbidden.size and block.added()[np.isinf(costs.added)].any():
+        if self.objective is not None and self.objective.costs.adds_forbidden(block):
             excess += _FORBIDDEN
         return excess + (max(0, self.min_atoms - int(block.in_use().sum())) if self.min_atoms else 0)
 

@@ -97,11 +97,11 @@ def append_rank_one(block: Block, rule: Rule, random: np.random.Generator, n_see
     single flip in either lowers the error (Proposition 1). Under OR, bits that atoms cover already do not count.
     Returns False, and appends nothing, where no row has an error that a new atom could fix.
     """
-    fixable = block.fixable_rows(rule)
+    fixable = np.flatnonzero(block.rows.improvable(rule))
     if len(fixable) == 0:
         return False
-    seeds = block.fixable_errors(fixable[[random.integers(len(fixable)) for _ in range(n_seeds)]])
-    best = 0 if n_seeds == 1 else int(np.argmax(block.errors_fixed_by(seeds)))
+    seeds = block.rows.fixable_errors(fixable[[random.integers(len(fixable)) for _ in range(n_seeds)]])
+    best = 0 if n_seeds == 1 else int(np.argmax(block.rows.errors_fixed_by(seeds)))
     grow(block, seeds[best], rule)
     return True
 

@@ -13,10 +13,11 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engine.codelength import AtomCode
 from ..engine.coding import MOST_EXACT_ATOMS
 from ..engine.limits import AtomLimits
 from ..engine.objective import Objective
-from ..engine.prices import ErrorCosts
+from ..engine.prices import EQUAL_COSTS, ErrorCosts
 from ..errors import InputError, Parameter
 from ..model.result import Round
 from ..parameters import SearchKwargs, check, checked, declaration, with_defaults
@@ -67,19 +68,19 @@ class SearchParams:
     fixed_atoms: Any = None  # as the user passed them; after `api.with_columns_of` bits with the columns of the table
     limits: AtomLimits = field(default_factory=AtomLimits)
     given_costs: tuple[Any, Any] = (1.0, 1.0)  # of missed and of added ones, as the user passed them
-    costs: ErrorCosts | None = None  # the same for each column, once the columns are known
+    costs: ErrorCosts = EQUAL_COSTS  # the same for each column, once the columns are known
 
     def objective(self, algebra: str, share: float = 1.0) -> Objective:
         """Return what to minimize in this algebra, on this share of the rows."""
         limits = self.max_atoms_per_sample, self.residual_limit
         has_bias = self.in_algebra(algebra).bias or not self.is_mdl_search
-        costs = self.costs if self.by_codelength else None
-        return Objective(self.by_codelength, algebra, *limits, share, ranks=self.ranks, costs=costs, has_bias=has_bias)
+        costs = self.costs if self.by_codelength else EQUAL_COSTS
+        return Objective(self.by_codelength, algebra, *limits, share, self.atom_code, costs, has_bias)
 
     @property
-    def ranks(self) -> NDArray[np.int64] | None:
-        """The rank of each column in the order of positions, where atoms are described by stretches."""
-        return ranks_in(self.regions)
+    def atom_code(self) -> AtomCode:
+        """How atoms are described: by stretches, where columns have positions."""
+        return AtomCode(ranks_in(self.regions))
 
     @property
     def settles_bias(self) -> bool:
@@ -316,7 +317,7 @@ def check_costs(given: dict[str, Any], by_codelength: bool) -> None:
         raise InputError(cost, " requires the codelength as objective; ", Parameter(*other), " does not know costs")
 
 
-def costs_of_columns(missed: Any, added: Any, header: Header) -> ErrorCosts | None:
+def costs_of_columns(missed: Any, added: Any, header: Header) -> ErrorCosts:
     """Return the costs of errors in the columns of a table, None if all are 1; raise an error if they do not fit."""
     costs = _of_columns(_MISSED, missed, header), _of_columns(_ADDED, added, header)
     return ErrorCosts.of_columns(*costs, header.n_cols)

@@ -48,11 +48,11 @@ class MdlSearch:
         self.stopping = stopping or StoppingRule(context.monitor, self.plan.max_rounds)
         self.extra_random = self.random.spawn(1)[0]  # for linear algebra and NMF: other choices do not depend on them
         n_cells = self.data.n_rows * self.data.n_cols
-        self.is_sparse = context.rest is not None or self.data.count() < self.tuning.sparse_share * n_cells
-        is_whole = context.rest is None and self.holdout is None
+        self.is_sparse = context.counted is not None or self.data.count() < self.tuning.sparse_share * n_cells
+        is_whole = context.counted is None and self.holdout is None
         self.regrows = self.is_sparse and is_whole and 1 < self.data.n_cols <= MAX_PAIRED_COLUMNS
         if self.holdout is None:
-            self.cost_without_atoms = self.objective.cost_of_nothing(self.data, context.rest)
+            self.cost_without_atoms = self.objective.cost_of_nothing(self.data, context.counted)
         else:
             self.cost_without_atoms = self.holdout.cost_of_nothing(self.objective)
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..bits import BitMatrix
-from ..engine.codelength import codelength_from_counts, spans, string_bits
+from ..engine.codelength import string_bits
 from ..engine.objective import mostly_wrong
 from ..errors import InternalError
 from ..model.result import Factorization, ResultBase
@@ -63,9 +63,7 @@ def _counts(result: ResultBase, params: SearchParams, n_rows: int, n_features: i
         yield "a feature is wrong in more samples than know it"
     if (uses < 0).any() or (uses > n).any():
         yield "an atom has more users than there are samples"
-    atom_spans = spans(result.atoms, params.ranks)
-    counts = wrong, uses, result.atoms.row_weights(), int(result.bias.sum()), n_known, atom_spans
-    length = codelength_from_counts(n, n_features, *counts)
+    length = params.atom_code.codelength(n, wrong, uses, result.atoms, int(result.bias.sum()), n_known)
     if length != result.codelength:
         yield f"the codelength is {length}, and not {result.codelength}"
     if result.ones is None or result.missed is None:
@@ -79,7 +77,7 @@ def _counts(result: ResultBase, params: SearchParams, n_rows: int, n_features: i
 
 def _errors(result: ResultBase, params: SearchParams, n_rows: int, n_features: int) -> Iterator[str]:
     """Yield which errors of a result infinite costs forbid."""
-    if params.costs is None or result.missed is None:
+    if not params.costs or result.missed is None:
         return
     if (result.wrong - result.missed)[np.isinf(params.costs.added)].any():
         yield "ones are added that false_positive_cost forbids to add"

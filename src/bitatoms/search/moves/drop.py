@@ -53,11 +53,11 @@ class AtomRemoval:
     def __init__(self, block: Block, rule: Rule) -> None:
         self.block = block
         # Every row must do without the atom.
-        self._kernels = block.kernels.removal(rule._replace(residual_limit=-1))
+        self._kernels = block.removal(rule._replace(residual_limit=-1))
 
     def users_of(self, atoms: NDArray[np.intp]) -> list[NDArray[np.intp]]:
         """Return the rows that use each atom, in an order in which the first ones are from all parts of the block."""
-        users = self.block.users(atoms)
+        users = self.block.rows.users(atoms)
         ends = np.append(0, np.cumsum(self.block.uses()[atoms]))
         rows = np.empty(ends[-1], np.intp)
         packing.list_columns_apart(users, ends, np.empty(self.block.n_rows, np.intp), rows)
@@ -114,7 +114,7 @@ def savings_from_votes(
     columns = ones.indices
     without = wrong[columns] + free - 2 * bad
     saved = _sums(ones, objective.of_votes(n_known, wrong, columns, True, free, bad))
-    saved -= objective.of_atoms(m, ones.row_weights(), objective.spans(atoms)) + objective.of_uses(n_rows, uses)
+    saved -= objective.of_atoms(atoms) + objective.of_uses(n_rows, uses)
     if bias is not None:
         is_set = bias.to_dense(bool)[0]
         settled = is_set ^ mostly_wrong(n_known, wrong)
@@ -163,7 +163,7 @@ def are_by_chance(block: Block, objective: Objective, margins: Margins) -> bool:
     """
     weights, uses = block.weights(), block.uses()
     atoms, is_set = block.atoms().to_dense(bool), block.bias.to_dense(bool)[0]
-    costs = objective.of_atoms(block.n_features, weights, objective.spans(block.atoms()))
+    costs = objective.of_atoms(block.atoms())
     doubtful = savings(block, objective, settles_bias=objective.has_bias) <= costs
     if not (doubtful & (weights > 1) & ~(atoms & is_set).any(axis=1)).all():
         return False
@@ -229,7 +229,7 @@ class DropTrials(AtomRemoval):
     def __init__(self, block: Block, objective: Objective) -> None:
         super().__init__(block, objective.rule(block))
         self.objective = objective
-        self.atom_costs = objective.of_atoms(block.n_features, block.weights(), objective.spans(block.atoms()))
+        self.atom_costs = objective.of_atoms(block.atoms())
         self._count()
 
     def most_at_once(self, order: NDArray[np.intp]) -> int:
@@ -276,7 +276,6 @@ class DropTrials(AtomRemoval):
         errors = self.objective.of_errors(self.block.n_known, self.wrong + more.wrong).sum(axis=1) - self.errors_cost
         uses = self.objective.of_uses(self.block.n_samples, self.uses + more.uses) - self.uses_costs
         uses[np.arange(len(tried)), tried] = 0
-        if self.objective.costs is not None:
-            errors += [*map(self.objective.costs.of_counts, more.wrong, more.added)]
-        increase: NDArray[np.int64] = errors + uses.sum(axis=1)
+        beyond = self.objective.costs.of_counts(more.wrong, more.added)
+        increase: NDArray[np.int64] = errors + beyond + uses.sum(axis=1)
         return increase

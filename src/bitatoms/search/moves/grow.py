@@ -11,7 +11,6 @@ from ...bits import BitMatrix
 from ...engine.block import Block, Words
 from ...engine.coding import coding_rule, would_use
 from ...engine.objective import Objective
-from ...engine.stretches import far_bits
 from ...kernels.cpu import dictionary
 
 MAX_PAIRED_COLUMNS = 512  # with more, to count all pairs takes too long
@@ -71,19 +70,19 @@ def _seeds(block: Block, objective: Objective, random: np.random.Generator, n_se
     """Return where candidates start: errors of a row, errors that two rows share, and majority errors of the rows in
     which one feature is wrong; each with two or more ones."""
     rule = coding_rule("greedy", objective.algebra, objective.max_atoms, objective.residual_limit)
-    fixable = block.fixable_rows(rule)
+    fixable = np.flatnonzero(block.rows.improvable(rule))
     if len(fixable) == 0:
-        return np.empty((0, block.n_words), np.uint64)
+        return np.empty((0, block.rows.n_words), np.uint64)
     size = n_seeds.rows + 2 * n_seeds.row_pairs
     if n_seeds.by_errors:
-        drawn = fixable[_drawn(np.bitwise_count(block.fixable_errors(fixable)).sum(axis=1), size, random)]
+        drawn = fixable[_drawn(np.bitwise_count(block.rows.fixable_errors(fixable)).sum(axis=1), size, random)]
     else:
         drawn = fixable[random.integers(len(fixable), size=size)]
-    rows, one, other = np.split(block.fixable_errors(drawn), (n_seeds.rows, n_seeds.rows + n_seeds.row_pairs))
+    rows, one, other = np.split(block.rows.fixable_errors(drawn), (n_seeds.rows, n_seeds.rows + n_seeds.row_pairs))
     seeds = np.vstack([rows, one & other])
     if n_seeds.columns:
         columns = _drawn(block.wrong(), n_seeds.columns, random)
-        free, bad = block.votes_of(block.rows_fixable_at(columns))
+        free, bad = block.rows.votes_of(block.rows.fixable_at(columns))
         seeds = np.vstack([seeds, _pack(_mostly_bad(objective, free, bad))])
     return np.unique(seeds[np.bitwise_count(seeds).sum(axis=1) > 1], axis=0)
 
@@ -99,7 +98,7 @@ def _pairs_of_columns(block: Block, objective: Objective, n_pairs: int) -> tuple
     The number of these rows is returned, too.
     """
     m = block.n_features
-    fixable = BitMatrix.from_words(block.fixable_errors(np.arange(block.n_rows)), m, check=False).T.words
+    fixable = BitMatrix.from_words(block.rows.fixable_errors(np.arange(block.n_rows)), m, check=False).T.words
     both = np.empty((m, m), np.int32)
     dictionary.overlap_atoms(fixable.copy(), np.ones(m, np.uint8), 1, both)
     one, other = np.nonzero(np.triu(both, 1) > 1)
@@ -126,24 +125,23 @@ def _fitted(
     for fit in range(n_fits + 1):
         users = would_use(block, atoms, objective.rule_from_counts(n, block.n_known, wrong, uses))
         uses = np.bitwise_count(users).sum(axis=1).astype(np.int64)
-        free, bad = block.votes_of(users)
+        free, bad = block.rows.votes_of(users)
         if fit < n_fits:
             atoms = np.where(uses[:, np.newaxis] > 0, _pack(_mostly_bad(objective, free, bad)), atoms)
     fitted = BitMatrix.from_words(atoms.copy(), m, check=False)
     ones = fitted.to_dense(bool)
-    if objective.ranks is not None:
-        of_bit, columns, costs_of_bits = objective.of_each_flip(block.n_known, wrong, ones, False, free, bad)
-        far = far_bits(objective, m, of_bit, columns, -costs_of_bits)
+    if objective.code.by_stretches:
+        of_bit, columns, costs_of_bits = objective.of_each_flip(block, ones, False, free, bad)
+        far = objective.far_bits(m, of_bit, columns, -costs_of_bits)
         ones[of_bit[far], columns[far]] = False
         fitted, atoms = BitMatrix.from_dense(ones), _pack(ones)
-    costs = objective.of_flips(block.n_known, wrong, ones, False, free, bad) + objective.of_uses(n, uses)
-    return atoms, users, costs + objective.of_atoms(m, ones.sum(axis=1), objective.spans(fitted))
+    costs = objective.of_flips(block, ones, False, free, bad) + objective.of_uses(n, uses)
+    return atoms, users, costs + objective.of_atoms(fitted)
 
 
 def _mostly_bad(objective: Objective, free: NDArray[np.integer], bad: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Return the bits that most votes want in an atom that has none, where errors count as much as they cost."""
-    if objective.costs is not None:
-        free, bad = objective.costs.weighted_votes(False, free, bad)
+    free, bad = objective.costs.weighted_votes(False, free, bad)
     return 2 * bad > free
 
 

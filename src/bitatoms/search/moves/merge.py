@@ -22,7 +22,7 @@ def merge(block: Block, objective: Objective) -> int:
     if block.n_atoms < 2 or objective.max_atoms is not None:
         return 0
     before, cost = block.save(), objective.cost(block)
-    atoms, users = before.atoms.copy(), block.users()
+    atoms, users = before.atoms.copy(), block.rows.users()
     dropped = np.zeros(block.n_atoms, bool)
     merged = np.zeros(block.n_atoms, bool)
     pairs = _candidates(block)
@@ -50,7 +50,7 @@ def merge(block: Block, objective: Objective) -> int:
 
 def _candidates(block: Block) -> NDArray[np.intp]:
     """Return pairs of atoms of which most users are the same, the atom with more users first."""
-    both = block.pairs()
+    both = block.rows.pairs()
     both = both + np.tril(both, -1).T
     uses = both.diagonal().astype(np.int64)
     similarity = both / np.maximum(1, uses[:, np.newaxis] + uses - both)
@@ -68,7 +68,7 @@ def _candidates(block: Block) -> NDArray[np.intp]:
 def _savings(block: Block, objective: Objective, pairs: NDArray[np.intp]) -> NDArray[np.int64]:
     """Return about how much lower the cost is after each of these merges alone."""
     n, m = block.n_samples, block.n_features
-    atoms, users, weights, uses = block.atoms().words, block.users(), block.weights(), block.uses()
+    atoms, users, uses = block.atoms().words, block.rows.users(), block.uses()
     wrong = block.wrong()
     now = objective.of_errors(block.n_known, wrong)
     saved = np.empty(len(pairs), np.int64)
@@ -77,14 +77,13 @@ def _savings(block: Block, objective: Objective, pairs: NDArray[np.intp]) -> NDA
         one, other = pairs[chunk].T
         after, beyond = np.repeat(wrong[np.newaxis], len(one), axis=0), np.zeros(len(one), np.int64)
         for atom, partner in ((one, other), (other, one)):
-            free, bad = block.votes_of(users[partner] & ~users[atom])
+            free, bad = block.rows.votes_of(users[partner] & ~users[atom])
             ones = BitMatrix.from_words(atoms[atom], m, check=False).to_dense(bool)
             after += np.where(ones, free - 2 * bad, 0)
-            if objective.costs is not None:
-                beyond += np.where(ones, objective.costs.of_flips(np.arange(m), False, free, bad), 0).sum(axis=1)
+            beyond += (ones * objective.costs.of_flips(np.arange(m), False, free, bad)).sum(axis=1)
         saved[chunk] = (now - objective.of_errors(block.n_known, after)).sum(axis=1) - beyond
         saved[chunk] -= objective.of_uses(n, count_ones(users[one] | users[other]))
         united = BitMatrix.from_words(atoms[one] | atoms[other], m, check=False)
-        saved[chunk] -= objective.of_atoms(m, united.row_weights(), objective.spans(united))
-    pays = objective.of_uses(n, uses) + objective.of_atoms(m, weights, objective.spans(block.atoms()))
+        saved[chunk] -= objective.of_atoms(united)
+    pays = objective.of_uses(n, uses) + objective.of_atoms(block.atoms())
     return saved + pays[pairs].sum(axis=1)

@@ -45,7 +45,7 @@ def lighten(block: Block, objective: Objective, random: np.random.Generator, bud
 
 def _change_to_best(block: Block, objective: Objective, bases: list[Words | None]) -> bool:
     """Change the basis to the best of those that these sums of columns of the codes give, if it saves bits."""
-    n, m, users, atoms = block.n_samples, block.n_features, block.users(), block.atoms().words
+    n, m, users, atoms = block.n_samples, block.n_features, block.rows.users(), block.atoms().words
     best, least = None, _bits_of_atoms(block.atoms(), objective) + objective.of_uses(n, block.uses()).sum()
     for sums in bases:
         if sums is not None:
@@ -61,13 +61,13 @@ def _change_to_best(block: Block, objective: Objective, bases: list[Words | None
 
 def _bits_of_atoms(atoms: BitMatrix, objective: Objective) -> int:
     """Return the cost of atoms."""
-    return int(objective.of_atoms(atoms.n_cols, atoms.row_weights(), objective.spans(atoms)).sum())
+    return int(objective.of_atoms(atoms).sum())
 
 
 def _sums_of_users(block: Block, random: np.random.Generator, budget: LightSumBudget) -> Words | None:
     """Return sums of columns of the codes with fewer ones."""
     n = block.n_rows
-    users = BitMatrix.from_words(block.users(), n, check=False)
+    users = BitMatrix.from_words(block.rows.users(), n, check=False)
     if n > _SAMPLE_ROWS:
         users = users.T[np.sort(random.choice(n, _SAMPLE_ROWS, replace=False))].T
     return _lightest_sums(users, _light_limit(users.n_cols), random, budget)

@@ -21,7 +21,6 @@ from ...engine.block import Block, Change
 from ...engine.coding import code, code_by_beam, code_from_scratch
 from ...engine.information_sets import code_from_information_sets, supports
 from ...engine.objective import Objective
-from ...engine.stretches import without_far_bits
 from ...engine.update import update_together
 from ...kernels.structs import Rule
 
@@ -44,9 +43,7 @@ def sweep(
 
 def _update(block: Block, objective: Objective) -> Change:
     """Update all atoms; their stretches become no longer than is worth it, where atoms are described by them."""
-    if objective.ranks is None:
-        return update_together(block, objective.costs)
-    return update_together(block, objective.costs, partial(without_far_bits, block=block, objective=objective))
+    return update_together(block, objective.costs, partial(objective.without_far_bits, block))
 
 
 def plain_sweep(block: Block, objective: Objective) -> Change:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix
 from ...engine.block import Block
 from ...engine.objective import Objective
-from ...engine.stretches import far_bits
 
 _ATOMS_PER_CHUNK = 64
 
@@ -35,19 +34,16 @@ def trim(block: Block, objective: Objective) -> int:
 
 def _useless_bits(block: Block, objective: Objective) -> BitMatrix:
     """Return bits of atoms that cost more than they save, at most one of each column: they depend on each other."""
-    m, wrong, atoms = block.n_features, block.wrong(), block.atoms()
-    costs = _costs_of_bits(objective, m, m)  # of strings
+    m, atoms = block.n_features, block.atoms()
     useless, is_taken = np.zeros((block.n_atoms, m), bool), np.zeros(m, bool)
     for first in range(0, block.n_atoms, _ATOMS_PER_CHUNK):
         last = min(first + _ATOMS_PER_CHUNK, block.n_atoms)
-        ones, spans = atoms[first:last].to_dense(bool), objective.spans(atoms[first:last])
-        of_bit, columns, saved = objective.of_each_flip(block.n_known, wrong, ones, True, *block.votes(first, last))
+        ones, ends = atoms[first:last].to_dense(bool), objective.code.ends(atoms[first:last])
+        of_bit, columns, saved = objective.of_each_flip(block, ones, True, *block.votes(first, last))
         weights = ones.sum(axis=1)
-        is_far = far_bits(objective, m, of_bit, columns, saved)
-        limits = costs[weights]
-        if spans is not None:
-            fewer = np.maximum(0, weights - 1)
-            limits = objective.of_atoms(m, weights, spans) - objective.of_atoms(m, fewer, spans)
+        is_far = objective.far_bits(m, of_bit, columns, saved)
+        fewer = np.maximum(0, weights - 1)
+        limits = objective.of_ones(m, weights, ends) - objective.of_ones(m, fewer, ends)
         for k in np.unique(of_bit[is_far | (saved < limits[of_bit])]):
             far = columns[is_far & (of_bit == k)]
             if len(far):  # all of them or none: later, if others are cleared in one of these columns
@@ -55,15 +51,14 @@ def _useless_bits(block: Block, objective: Objective) -> BitMatrix:
             else:
                 bits = np.flatnonzero((of_bit == k) & ~is_taken[columns])
                 bits = bits[np.argsort(saved[bits], kind="stable")]
-                own = costs if spans is None else _costs_of_bits(objective, m, int(weights[k]), int(spans[k]))
-                is_worth_it = saved[bits] >= own[weights[k] - np.arange(len(bits))]
+                costs = _costs_of_bits(objective, m, weights[k], ends[:, k : k + 1])
+                is_worth_it = saved[bits] >= costs[weights[k] - np.arange(len(bits))]
                 cleared = columns[bits[: int(is_worth_it.argmax()) if is_worth_it.any() else None]]
             useless[first + k, cleared] = is_taken[cleared] = True
     return BitMatrix.from_dense(useless)
 
 
-def _costs_of_bits(objective: Objective, n_features: int, most: int, span: int | None = None) -> NDArray[np.int64]:
-    """Return the cost of one of the bits of an atom, by their number; its stretch remains."""
-    weights = np.arange(most + 1)
-    costs = objective.of_atoms(n_features, weights, None if span is None else np.full(most + 1, span))
+def _costs_of_bits(objective: Objective, n_features: int, most: int, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the cost of one of the bits of an atom, by their number; its ends remain."""
+    costs = objective.of_ones(n_features, np.arange(most + 1), np.repeat(ends, most + 1, axis=1))
     return np.diff(costs, prepend=costs[0])

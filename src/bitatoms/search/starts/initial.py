@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix, stack_rows
 from ...engine.block import Block
 from ...engine.coding import code, coding_rule
-from ...engine.objective import unit_prices
+from ...engine.prices import unit_prices
 from ...engine.update import update_together
 from ...errors import InputError, Parameter, warn
 from ...kernels.cpu import words
@@ -107,7 +107,7 @@ def _with_more_atoms(
     block = Block(data, atoms, codes, covers, workers)
     if codes is None:
         code(block, coding_rule("greedy", "or" if covers else "xor"))
-    left = BitMatrix.from_words(block.fixable_errors(np.arange(data.n_rows)), data.n_cols, check=False)
+    left = BitMatrix.from_words(block.rows.fixable_errors(np.arange(data.n_rows)), data.n_cols, check=False)
     more = samples(left, wanted - atoms.n_rows, random)
     atoms = stack_rows([atoms, more], data.n_cols)
     if codes is not None:

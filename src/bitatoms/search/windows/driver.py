@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix, stack_rows
-from ...engine.block import Block, Change, Rest
+from ...engine.block import Block, Change, CountedRows
 from ...engine.codelength import Codelength, string_bits
 from ...engine.margins import Margins
 from ...engine.objective import Objective
@@ -80,7 +80,9 @@ class WindowSearch:
     margins: Margins | None = None  # atoms that these explain are dropped in the end
 
     def __post_init__(self) -> None:
-        self.objective = replace(self.objective, n_features=self.table.n_cols)  # of all columns
+        self.objective = replace(
+            self.objective, code=replace(self.objective.code, n_features=self.table.n_cols)
+        )  # of all columns
         self.windows: list[Window] = []
         self._joins_all = True  # whether columns and windows without atoms are joined, too
         self._sums = np.zeros(5, np.int64)  # over all windows: atoms, wrong bits, and the parts of the codelength
@@ -273,7 +275,7 @@ class WindowSearch:
         worth a stretch.
         """
         found = self._improved(window, self._search_columns, deadline, workers, by_stretches=False)
-        if self.objective.ranks is None:
+        if not self.objective.code.by_stretches:
             return found
         if not found.best.atoms.n_rows:
             return self._improved(found, self._search_columns, deadline, workers)
@@ -332,7 +334,7 @@ class WindowSearch:
 
     def _search_columns(self, window: Window, context: SearchContext) -> SearchResult:
         """Search the columns of a window."""
-        if context.rest is None:
+        if context.counted is None:
             return search_mdl(context)
         first = SearchResult(context.block(BitMatrix.zeros(0, len(window.columns))), CONVERGED)
         return search_mdl(context, first=first)  # atoms grow from pairs of columns
@@ -390,10 +392,10 @@ class WindowSearch:
         Unless ``by_stretches``, atoms are described by strings, whether columns have an order or not.
         """
         workers = workers or Workers(device=self.workers.device)
-        columns, table, plan, rows, rest = window.columns, self.table, self.params.plan, None, None
+        columns, table, plan, rows, counted = window.columns, self.table, self.params.plan, None, None
         if isinstance(table, SparseBits):
             rows, data = table.window(columns, _MIN_ONES)
-            rest = Rest(table.n_rows - len(rows), self._ones[columns] - data.column_weights())
+            counted = CountedRows(table.n_rows - len(rows), self._ones[columns] - data.column_weights())
             plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"bias", "finish"})
         else:
             data = table.take_columns(columns)
@@ -403,10 +405,9 @@ class WindowSearch:
         holdout = self.holdout
         if holdout is not None:
             holdout = replace(holdout, rows=holdout.rows.take_columns(columns), workers=workers)
-        ranks = self.objective.ranks if by_stretches else None
-        ranks = None if ranks is None else ranks[columns]
-        costs = self.objective.costs and self.objective.costs.take_columns(columns)
-        objective = replace(self.objective, ranks=ranks, costs=costs)
+        code = self.objective.code if by_stretches else replace(self.objective.code, ranks=None)
+        costs = self.objective.costs.take_columns(columns)
+        objective = replace(self.objective, code=code.take_columns(columns), costs=costs)
         monitor = replace(
             self.monitor,
             deadline=deadline,
@@ -415,12 +416,10 @@ class WindowSearch:
             history=[],
             saver=None,
             objective=objective,
-            n_features=table.n_cols,
-            ranks=ranks,
         )
         random = window.random or np.random.default_rng(0)
         margins = self.margins and self.margins.take_columns(columns)
-        return SearchContext(data, objective, plan, monitor, workers, random, holdout, rest, margins), rows
+        return SearchContext(data, objective, plan, monitor, workers, random, holdout, counted, margins), rows
 
     # Threads, time and progress.
 
@@ -468,7 +467,7 @@ class WindowSearch:
     def _assembled(self, parts: list[Part], ended: str) -> Factorization:
         """Return the result for the table from those of its windows."""
         monitor, table = self.monitor, self.table
-        result = join_columns(parts, *table.shape, self.objective.ranks)
+        result = join_columns(parts, *table.shape, self.objective.code)
         n_atoms, wrong = result.atoms.n_rows, result.wrong_bits
         monitor.record_counts(table.n_rows, n_atoms, wrong, result.codelength, Change(), 0, "finish")
         return replace(result, ended=ended, history=tuple(monitor.history))

@@ -1,4 +1,4 @@
-"""`DeviceKernels` gives, bit for bit, what `HostKernels` gives on the same block.
+"""`DeviceRows` gives, bit for bit, what `HostRows` gives on the same block.
 
 `test_block_machine.py` compares most operations on a device with the oracles; here is what has no oracle.
 
@@ -11,9 +11,9 @@ import pytest
 from bitatoms.bits import BitMatrix
 from bitatoms.engine.block import Block
 from bitatoms.engine.coding import code, code_from_scratch, coding_rule
-from bitatoms.engine.device_kernels import DeviceKernels
+from bitatoms.engine.device_rows import DeviceRows
 from bitatoms.engine.exchange import run_trials
-from bitatoms.engine.host_kernels import HostKernels
+from bitatoms.engine.host_rows import HostRows
 from bitatoms.engine.update import grow
 from bitatoms.kernels.structs import TrialPlan
 from bitatoms.parallel import Workers
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(
 def _small_chunks(monkeypatch):
     """Let a device process few rows at a time, so that most tables are processed in several chunks."""
     monkeypatch.setattr(DEVICE, "work_bytes", 1)
-    monkeypatch.setattr(DeviceKernels, "min_chunk_rows", 48)
+    monkeypatch.setattr(DeviceRows, "min_chunk_rows", 48)
     monkeypatch.setattr("bitatoms.kernels.gpu.coding._ROWS_PER_LAUNCH", 40)
 
 
@@ -66,14 +66,14 @@ def blocks_of(table, n_atoms=None):
     bias = BitMatrix.from_dense(random_bits(4, 1, m, 0.2 if n > 1 else 0))
     given = bits_of(X) ^ bias, BitMatrix.from_dense(atoms), BitMatrix.from_dense(codes), algebra == "or"
     blocks = [Block(*given, workers, bias) for workers in (Workers(), Workers(device=DEVICE))]
-    assert [type(block.kernels) for block in blocks] == [HostKernels, DeviceKernels]
+    assert [type(block.rows) for block in blocks] == [HostRows, DeviceRows]
     return blocks
 
 
 def assert_same(host, device):
     """Assert that two blocks have the same atoms, rows and counts."""
     assert host.atoms() == device.atoms()
-    rows, others = host.rows_on_host(), device.rows_on_host()
+    rows, others = host.rows.on_host(), device.rows.on_host()
     for name in ("errors", "codes", "users", "covered", "twice", "unknown"):
         np.testing.assert_array_equal(getattr(rows, name), getattr(others, name), name)
     np.testing.assert_array_equal(host.wrong(), device.wrong())
@@ -106,10 +106,10 @@ def test_sums_that_may_not_be_exact_are_not_computed_as_products(algebra):
     prices = np.full(m, 255), np.full(p, 1 << 18)
     rule = priced_rule(algebra, prices)
     blocks = [block_of(X, atoms, codes, algebra, workers) for workers in (Workers(), Workers(device=DEVICE))]
-    tables = blocks[1].kernels.priced(blocks[1]._atoms.words, rule.prices)
+    tables = blocks[1].rows.priced(blocks[1]._atoms.words, rule.prices)
     assert tables.shared is None
     lower = priced_rule(algebra, (prices[0] - 1, prices[1]))
-    assert blocks[1].kernels.priced(blocks[1]._atoms.words, lower.prices).shared is not None
+    assert blocks[1].rows.priced(blocks[1]._atoms.words, lower.prices).shared is not None
     assert_both(blocks, lambda block: code_from_scratch(block, rule))
     assert_both(blocks, lambda block: block.row_costs(rule.prices))
     assert blocks[1].uses().any()
@@ -131,5 +131,5 @@ def test_a_block_moves_to_the_host_for_what_no_device_has(table, operation):
     for block in blocks:
         code(block, rule)
     assert_both(blocks, lambda block: operation(block, rule))
-    assert isinstance(blocks[1].kernels, HostKernels)
+    assert isinstance(blocks[1].rows, HostRows)
     assert_both(blocks, lambda block: code(block, rule))
