@@ -8,6 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import bitatoms as ba
+from bitatoms.errors import InputError
 from bitatoms.sparse_bits import SparseBits
 from bitatoms.table import Picture
 
@@ -140,6 +141,20 @@ def test_rows_are_selected_with_all_that_is_known_about_them(is_sparse):
         ):
             table[rows]
     assert table.filled() == table.with_bits(bits.filled())
+
+
+def test_bits_may_be_numbers_of_copies():
+    expected = ba.Table.from_any(BITS, dosage=True)
+    for bits in (ba.BitMatrix.from_dense(BITS), SparseBits.from_bits(ba.BitMatrix.from_dense(BITS))):
+        assert ba.Table.from_any(bits, dosage=True) == expected
+    np.testing.assert_array_equal(expected.to_dosages(), BITS)
+
+
+def test_scaled_values_of_an_anndata_are_reported_everywhere():
+    scaled = anndata_of(BITS - 0.5)
+    for take in (ba.Table.from_any, ba.factorize, ba.cover, ba.BinaryDictionaryLearning().fit):
+        with pytest.raises(InputError, match="the AnnData: its values are scaled"):
+            take(scaled)
 
 
 def test_a_dict_is_not_a_table():

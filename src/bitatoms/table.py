@@ -368,10 +368,11 @@ def as_bits(
     """
     if isinstance(X, Table):
         X = X.data
-    if isinstance(X, SparseBits) and (binarize is None or 0 <= binarize < 1):
-        return X
     if isinstance(X, (BitMatrix, SparseBits)):
-        return BitMatrix.from_any(X, binarize, name, missing)
+        if dosage:
+            return pack_dosages(X, missing)
+        is_same = isinstance(X, SparseBits) and (binarize is None or 0 <= binarize < 1)
+        return X if is_same else BitMatrix.from_any(X, binarize, name, missing)
     threshold, values = checks.check_threshold(binarize), dataframes.values_of(X, name, layer)
     dataframes.check_scaled(X, layer, values, binarize)
     with named_columns(dataframes.column_names(X, layer)):

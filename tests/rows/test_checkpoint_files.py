@@ -1,4 +1,4 @@
-"""The files of a checkpoint, the state of passes and the steps of a search: round trips, and corrupt files."""
+"""The files of a checkpoint, the state of passes and the states of a search: round trips, and corrupt files."""
 
 import json
 import os
@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.io.errors import FileError
-from bitatoms.model.result import Round
 from bitatoms.rows.checkpoint import Checkpoint
+from bitatoms.rows.checkpoint_files import StateFiles
+from bitatoms.search.states import SavedStates, State
 from support.checkpoints import assert_equal, assert_raises, call_of, states, unfinished_fit
 from support.faults import FaultAtChunk, ctrl_c_when
 from support.plans import use_small_budget
@@ -112,7 +113,7 @@ def test_other_files_of_the_same_name_raise(tmp_path):
             assert (tmp_path / "state.npz").read_bytes() == content
 
 
-# --- the steps of a search
+# --- the states of a search
 
 
 X = ba.datasets.planted(120, 30, 4, noise=0.03, random_state=0).X
@@ -121,9 +122,9 @@ HOW = {"random_state": 0, "algebra": "or"}
 
 @pytest.fixture
 def written_at_once(monkeypatch):
-    """Write each step."""
+    """Write states whenever they are better."""
     use_small_budget(monkeypatch)
-    monkeypatch.setattr(StepFiles, "is_due", lambda steps: True)
+    monkeypatch.setattr(StateFiles, "is_due", lambda states, name: True)
 
 
 def interrupted(folder, **how):
@@ -133,14 +134,14 @@ def interrupted(folder, **how):
     return caught.value.result
 
 
-def steps_in(folder):
+def files_in(folder):
     return sorted(path.name for path in folder.glob("search-*.npz"))
 
 
 def test_an_interrupted_search_is_not_overwritten_and_resumes_to_the_same_model(written_at_once, tmp_path):
     how = HOW | {"random_state": None, "checkpoint": tmp_path}  # the checkpoint keeps the random numbers
     best = interrupted(tmp_path, random_state=None)
-    assert steps_in(tmp_path)
+    assert files_in(tmp_path)
     with pytest.raises(FileError, match=r"contains an unfinished fit; pass resume=True to resume it, or delete state"):
         ba.factorize(X, **how)
     for table, changes, message in ((X[::-1], {}, "the rows differ"), (X, {"patience": 9}, "patience was .* and is 9")):
@@ -148,8 +149,10 @@ def test_an_interrupted_search_is_not_overwritten_and_resumes_to_the_same_model(
             ba.factorize(table, resume=True, **how, **changes)
     resumed = ba.factorize(X, resume=True, **how)
     assert resumed.codelength.total <= best.codelength.total
-    assert len(steps_in(tmp_path)) == 1  # one start
-    assert_same_search(ba.factorize(X, resume=True, **how), resumed)
+    assert len(files_in(tmp_path)) == 1  # one start
+    again = ba.factorize(X, resume=True, **how)  # the search is not made again
+    assert (again.atoms, again.codes, again.codelength) == (resumed.atoms, resumed.codes, resumed.codelength)
+    assert len(again.history) < len(resumed.history)
     assert_same_search(ba.factorize(X, **HOW | {"checkpoint": tmp_path}), ba.factorize(X, **HOW))  # replaces it
 
 
@@ -159,13 +162,15 @@ def test_without_its_state_a_search_starts_over(written_at_once, tmp_path):
     assert_same_search(ba.factorize(X, checkpoint=tmp_path, **HOW), ba.factorize(X, **HOW))
 
 
-def test_a_short_search_leaves_no_steps_but_one_that_is_not_finished_can_be_resumed(few_trials_here, tmp_path):
+def test_a_short_search_leaves_no_states_but_one_that_is_not_finished_can_be_resumed(few_trials_here, tmp_path):
     for max_iter in (2, 500):  # a search that ends at its last round is finished, too
         ba.factorize(X, checkpoint=tmp_path, max_iter=max_iter, **HOW)
-        assert steps_in(tmp_path) == []
+        assert files_in(tmp_path) == []
     stopped = ba.factorize(X, checkpoint=tmp_path, callbacks=lambda row: row.round == 5, **HOW)
-    assert (stopped.ended, len(steps_in(tmp_path))) == ("callback", 1)
-    assert_same_search(ba.factorize(X, checkpoint=tmp_path, resume=True, **HOW), ba.factorize(X, **HOW))
+    assert (stopped.ended, len(files_in(tmp_path))) == ("callback", 1)
+    resumed = ba.factorize(X, checkpoint=tmp_path, resume=True, **HOW)
+    assert resumed.codelength.total <= stopped.codelength.total
+    assert resumed.converged
 
 
 def test_a_search_ended_by_its_time_is_resumed(written_at_once, tmp_path):
@@ -177,38 +182,32 @@ def test_a_search_ended_by_its_time_is_resumed(written_at_once, tmp_path):
         FaultAtChunk(patch, at=1)
         with pytest.warns(ConvergenceWarning, match=ended):
             cut = fit(max_time=1.0)
-    resumed, uninterrupted = fit(resume=True), ba.BinaryDictionaryLearning(random_state=0).fit(X)
-    assert resumed.codelength_.total == uninterrupted.codelength_.total < cut.codelength_.total
-    np.testing.assert_array_equal(resumed.components_, uninterrupted.components_)
+    assert fit(resume=True).codelength_.total < cut.codelength_.total
 
 
-STATE = "/steps/0/states/0"
-CORRUPT_STEPS = [
+CORRUPT_STATES = [
     ({"/version": 99, "/bitatoms": "9.0"}, "written by bitatoms 9.0, which is newer"),
-    ({"/version": 1}, "written by an older version of bitatoms, whose fits cannot be resumed"),
-    ({"/format": "bitatoms model"}, "not a search steps, but a model"),
+    ({"/version": 0}, "written by an older version of bitatoms, whose fits cannot be resumed"),
+    ({"/format": "bitatoms model"}, "not a search states, but a model"),
     ({"/fit": "b"}, "this file belongs to another fit"),
-    ({"/steps": [{}]}, "corrupt checkpoint"),
-    ({"0 0 atoms": np.full((3, 1), 1 << 30, np.uint64)}, "ones past column 30"),
-    ({"0 0 codes": np.zeros((119, 1), np.uint64)}, "its 0 0 codes has shape (119, 1)"),
-    ({"0 0 bias": np.zeros((2, 1), np.uint64)}, "its 0 0 bias has shape (2, 1)"),
-    ({f"{STATE}/n_rows": -1}, "its n_rows is -1"),
-    ({f"{STATE}/n_rows": 119, "0 0 codes": np.zeros((119, 1), np.uint64)}, "is not of 120 rows and 30 columns"),
-    (
-        {"/steps/0/best": {"state": {"same_as": 1, "cost": 1}, "rank": [1, 2, 3], "by_holdout": False}},
-        "corrupt checkpoint",
-    ),
-    ({"/steps/0/randoms/0/state/bit_generator": "os"}, "invalid state of a random"),
-    ({"/steps/0/randoms/0/n_spawned": 1 << 40}, "its n_spawned is"),
-    ({"/steps/0/history_fields": ["what"]}, "corrupt checkpoint"),
+    ({"/states": [{}]}, "corrupt checkpoint"),
+    ({"/states": []}, "its states are not of 120 rows and 30 columns"),
+    ({"/ended": 3}, "its reason to end is not a text"),
+    ({"0 atoms": np.full((3, 1), 1 << 30, np.uint64)}, "ones past column 30"),
+    ({"0 codes": np.zeros((119, 1), np.uint64)}, "its 0 codes has shape (119, 1)"),
+    ({"0 bias": np.zeros((2, 1), np.uint64)}, "its 0 bias has shape (2, 1)"),
+    ({"0 wrong": np.zeros(29, np.int64)}, "its 0 wrong has shape (29,)"),
+    ({"/states/0/n_rows": -1}, "its n_rows is -1"),
+    ({"/states/0/bits": [1]}, "corrupt checkpoint"),
+    ({"/states/0/n_rows": 119, "0 codes": np.zeros((119, 1), np.uint64)}, "are not of 120 rows and 30 columns"),
 ]
 
 
-def test_a_corrupt_file_of_steps_raises_and_is_named(written_at_once, tmp_path):
+def test_a_corrupt_file_of_states_raises_and_is_named(written_at_once, tmp_path):
     interrupted(tmp_path)
-    path = tmp_path / "search-1.npz"
+    path = tmp_path / "search-or-1.npz"
     content = path.read_bytes()
-    for changes, part in CORRUPT_STEPS:
+    for changes, part in CORRUPT_STATES:
         rewrite(path, changes)
         with pytest.raises(FileError) as caught:
             ba.factorize(X, checkpoint=tmp_path, resume=True, **HOW)
@@ -220,53 +219,56 @@ def test_a_corrupt_file_of_steps_raises_and_is_named(written_at_once, tmp_path):
         path.write_bytes(content)
 
 
-def test_a_step_is_loaded_unchanged(tmp_path):
-    def state(seed, n_atoms):
-        shapes = (n_atoms, 40), (20, n_atoms), (1, 40)
-        return CostedState(10**20 + seed, *(BitMatrix.from_dense(random_bits(seed, *shape, 0.4)) for shape in shapes))
-
-    one, other, random = state(0, 3), state(1, 0), random_state(np.random.default_rng(0))
-    history = (Round(1, "grow", 5, 1 << 70, 1, 2, 3, 4, 5, 6, 7, 8, 1, "xor", 20, 0.1),) * 2
-    bests = BestState(state(2, 70), (0, 5, 1), True), BestState(other._replace(cost=7), (1, 2, 3), False), None
-    for best in bests:
-        record = StepRecord((one, other), (4, -3), (random, random), 7, history, best)
-        steps = StepFiles(tmp_path)
-        steps.begin("a")
-        steps.save("one", record)
-        steps.flush()
-        again = StepFiles(tmp_path)
-        again.resume("a")
-        assert vars(again.load("one", (20, 40), id)) == vars(record)
-        assert again.load("other", (20, 40), id) is None
+def state_of(seed, n_atoms):
+    shapes = (n_atoms, 40), (20, n_atoms), (1, 40)
+    factors = (BitMatrix.from_dense(random_bits(seed, *shape, 0.4)) for shape in shapes)
+    return State(10**20 + seed, *factors, np.arange(40) + seed, ba.Codelength(1 << 70, 2, seed))
 
 
-def test_steps_are_written_together_when_that_is_due(tmp_path, monkeypatch):
-    now, fsync, record = [100.0], os.fsync, StepRecord((), (), (), 0, (), None)
+@pytest.mark.parametrize("ended", [None, "max_iter"])
+@pytest.mark.parametrize("columns", [(), (np.arange(40), np.arange(40, 80))])
+def test_states_are_loaded_unchanged(tmp_path, ended, columns):
+    saved = SavedStates([state_of(0, 3), state_of(1, 0)], ended, columns)
+    files = StateFiles(tmp_path, min_seconds=0.0)
+    files.begin("a")
+    files.save("xor 1", lambda: saved)
+    again = StateFiles(tmp_path)
+    again.resume("a")
+    found = again.load("xor 1", lambda found: found)
+    assert found.ended == ended
+    assert [state[:4] for state in found.states] == [state[:4] for state in saved.states]
+    assert [state.codelength for state in found.states] == [state.codelength for state in saved.states]
+    for one, other in zip(
+        (*found.columns, *(s.wrong for s in found.states)), (*columns, *(s.wrong for s in saved.states)), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    assert again.load("or 1", lambda found: found) is None
+    assert files.load("xor 1", lambda found: found) is None  # of this process
+
+
+def test_states_are_written_when_that_is_due(tmp_path, monkeypatch):
+    now, fsync, saved = [100.0], os.fsync, SavedStates([state_of(0, 3)])
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    steps = StepFiles(tmp_path, min_seconds=3.0)
-    for seconds, n_files in ((1.0, 0), (2.9, 0), (3.0, 1), (5.9, 1), (6.0, 2), (8.9, 2)):
+    files = StateFiles(tmp_path, min_seconds=3.0)
+    for seconds, n_files in ((1.0, 0), (2.9, 0), (3.0, 1), (5.9, 1)):
         now[0] = 100.0 + seconds
-        steps.save(f"after {seconds}", record)
-        assert len(steps_in(tmp_path)) == n_files
-    steps.flush()
-    assert len(steps_in(tmp_path)) == 3
-    again = StepFiles(tmp_path)
-    again.resume("")
-    assert all(vars(again.load(f"after {s}", None, id)) == vars(record) for s in (1.0, 3.0, 5.9, 8.9))
-    now[0] = 1100.0  # after 1000 seconds, every 20 seconds
-    steps.save("late", record)
-    for seconds, is_due in ((3.0, False), (19.9, False), (21.0, True)):
-        now[0] = 1100.0 + seconds
-        assert steps.is_due() is is_due
+        files.save("or 1", lambda: saved)
+        assert len(files_in(tmp_path)) == n_files
+    content = (tmp_path / "search-or-1.npz").read_bytes()
+    saved = SavedStates([state_of(1, 5)])
+    files.save("or 1", lambda: saved)
+    assert (tmp_path / "search-or-1.npz").read_bytes() == content
+    files.flush()
+    assert (tmp_path / "search-or-1.npz").read_bytes() != content
 
     def slow(file):
         now[0] += 0.5
         fsync(file)
 
-    steps = StepFiles(tmp_path, min_seconds=0.0)
     monkeypatch.setattr(os, "fsync", slow)
-    steps.save("slow", record)  # which takes a second, with the sync of the folder
+    now[0] += 10.0
+    files.save("or 1", lambda: saved)  # which takes a second, with the sync of the folder
     now[0] += 49.0
-    assert not steps.is_due()  # slow writes are rare
+    assert not files.is_due("or 1")  # slow writes are rare
     now[0] += 2.0
-    assert steps.is_due()
+    assert files.is_due("or 1")

@@ -8,16 +8,19 @@ from scipy.stats import norm
 
 import naive
 from bitatoms.datasets import planted
+from bitatoms.engine.objective import Objective
 from bitatoms.parallel import Workers
 from bitatoms.search.plan import PeelingBudget
 from bitatoms.search.starts.linear import _group_majorities, _near_limit, completed_basis
 from support.blocks import bits_of, packed, unpacked
+from support.contexts import search_context
 from support.strategies import matrices, random_bits
 
 
 def completed(X, basis, seed=9, workers=Workers(), **budget):  # noqa: B008 - frozen
     """Return the completed basis; ``seed`` is not that of a table, of which random rows would be made again."""
-    found = completed_basis(bits_of(X), bits_of(basis), np.random.default_rng(seed), workers, PeelingBudget(**budget))
+    context = search_context(X, Objective(True, "xor"), workers=workers, seed=seed)
+    found = completed_basis(context, context.data, bits_of(basis), PeelingBudget(**budget))
     assert found.n_cols == X.shape[1]
     return found.to_dense()
 

@@ -19,7 +19,7 @@ class MemoryStates:
         self.n_loaded += 1
         return restore(self.resumed[name])
 
-    def save(self, name, saved, now=False):
+    def save(self, name, saved):
         self.saved[name] = saved()
         self.n_saved += 1
         if self.kill_after is not None:

@@ -270,6 +270,7 @@ class Block:
         """Take the codes that a `sample` of these rows has now."""
         own = sample.rows.on_host()
         self.rows.put_rows(self._atoms.words, rows, own.codes, own.errors)
+        self.mark_stale()
 
     def move_to_host(self) -> HostRows:
         """Return the rows in the memory of the host, where they are moved for operations that no device has."""

@@ -234,7 +234,7 @@ class ResultBase:
     def untried(self) -> tuple[str, ...]:
         """What may give a shorter description and was not tried: "thorough", "xor" or "or", and "rows"."""
         tried = {self.algebra, *self.codelengths, *self.compared}
-        thorough = () if any(row.move in ("shake", THOROUGH_WINDOW) for row in self.history) else ("thorough",)
+        thorough = () if any(row.move in ("perturb", THOROUGH_WINDOW) for row in self.history) else ("thorough",)
         return (*thorough, *(algebra for algebra in ("xor", "or") if algebra not in tried), "rows")
 
     @property

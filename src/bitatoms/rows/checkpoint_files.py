@@ -183,13 +183,17 @@ class StateFiles:
                 raise FileError(f"{self._file(name).path}: this file belongs to another fit")
             return restore(_from_file(file, entries))
 
-    def save(self, name: str, saved: Callable[[], SavedStates], now: bool = False) -> None:
-        """Keep the states of a start, which are written when that is due, or ``now``."""
+    def save(self, name: str, saved: Callable[[], SavedStates]) -> None:
+        """Keep the states of a start, which are written when that is due."""
         with self._lock:
             self._pending[name] = saved
-            time_since = time.perf_counter() - self._written.get(name, self._opened)
-            if now or time_since >= max(self.min_seconds, self._write_seconds / _MAX_WRITING):
+            if self.is_due(name):
                 self._write(name)
+
+    def is_due(self, name: str) -> bool:
+        """Return whether enough time has passed since the states of a start were written."""
+        seconds = time.perf_counter() - self._written.get(name, self._opened)
+        return seconds >= max(self.min_seconds, self._write_seconds / _MAX_WRITING)
 
     def flush(self) -> None:
         """Write the states that are not written yet."""

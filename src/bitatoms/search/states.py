@@ -87,8 +87,8 @@ class StateStore(Protocol):
         """
         ...
 
-    def save(self, name: str, saved: Callable[[], SavedStates], now: bool = False) -> None:
-        """Keep the states of a start, in place of those before, if that is due, or ``now``."""
+    def save(self, name: str, saved: Callable[[], SavedStates]) -> None:
+        """Keep the states of a start, in place of those before, when that is due."""
         ...
 
 
@@ -114,15 +114,15 @@ class Saver:
                 self._best = rank, state
         self.save(self._saved)
 
-    def save(self, saved: Callable[[], SavedStates], now: bool = False) -> None:
-        """Save states if that is due, or ``now``."""
-        self._store.save(self._name, saved, now)
+    def save(self, saved: Callable[[], SavedStates]) -> None:
+        """Save states when that is due."""
+        self._store.save(self._name, saved)
 
     def end(self, ended: str | None) -> None:
-        """Save the best state of a start now; with the reason that it ended, the start is not made again."""
+        """Save the best state of a start; with the reason that it ended, the start is not made again."""
         if self._best is not None:
             best = self._best[1]
-            self.save(lambda: SavedStates([best], ended), now=True)
+            self.save(lambda: SavedStates([best], ended))
 
     def load(self, restore: Callable[[SavedStates], Restored]) -> Restored | None:
         """Return what is restored from the states that were saved, or None if there are none."""

@@ -25,6 +25,11 @@ from ...kernels.cpu import packing
 from ...kernels.structs import Rule
 from ...sparse_bits import Bits, SparseBits, sparse
 
+_ATOMS_PER_CHUNK, _CELLS_PER_CHUNK = 64, 1 << 20
+_MAX_TRIED = 64  # atoms that are tried at once
+_FIRST_ROWS, _MORE_ROWS = 16, 4  # users coded first in a trial, and the factor by which there are more each time
+_DOUBT = 1.5  # by how much more others may save than those coded so far, times the square root of their number
+
 
 class RemovalCounts(NamedTuple):
     """By how much counts change if rows do without an atom, one row for each atom."""
@@ -72,12 +77,6 @@ class AtomRemoval:
         """Code the users of atom k without it."""
         (rows,) = self.users_of(np.array([k]))
         self._kernels.code_without(k, rows)
-
-
-_ATOMS_PER_CHUNK, _CELLS_PER_CHUNK = 64, 1 << 20
-_MAX_TRIED = 64  # atoms that are tried at once
-_FIRST_ROWS, _MORE_ROWS = 16, 4  # users coded first in a trial, and the factor by which there are more each time
-_DOUBT = 1.5  # by how much more others may save than those coded so far, times the square root of their number
 
 
 def savings(block: Block, objective: Objective, settles_bias: bool = False) -> NDArray[np.int64]:
@@ -202,7 +201,7 @@ def drop(
         tried = left[: min(n_tried, trials.most_at_once(left))]
         n_kept = 0 if criterion == "any cost" else trials.count_kept(tried)
         if n_kept < len(tried):
-            trials.drop(tried[n_kept])
+            trials.remove(int(tried[n_kept]))
             dropped.append(int(tried[n_kept]))
         left = left[n_kept + 1 :] if n_kept < len(tried) else left[n_kept:]
         n_tried = 2 * n_tried if n_kept == len(tried) else block.workers.n_threads
@@ -220,7 +219,7 @@ def keep_best(
     return drop(block, objective, order, block.n_atoms - n_atoms, criterion)
 
 
-class DropTrials:
+class DropTrials(AtomRemoval):
     """Finds out which atoms of a block cost more than they save, if their users are coded without them.
 
     A trial codes a few of the users first. If it is clear from these that all of them would cost more than they save,
@@ -228,10 +227,10 @@ class DropTrials:
     """
 
     def __init__(self, block: Block, objective: Objective) -> None:
-        self.block, self.objective = block, objective
-        self.removal = AtomRemoval(block, objective.rule(block))
+        super().__init__(block, objective.rule(block))
+        self.objective = objective
         self.atom_costs = objective.of_atoms(block.atoms())
-        self._set_counts(block.wrong(), block.uses())
+        self._count()
 
     def most_at_once(self, order: NDArray[np.intp]) -> int:
         """Return how many of these atoms may be tried at once: counts and the indices of their users take memory."""
@@ -239,20 +238,20 @@ class DropTrials:
         n_users = np.cumsum(self.uses[order[:most]])
         return max(1, int(np.searchsorted(n_users, self.block.n_rows, side="right")))
 
-    def drop(self, k: int) -> None:
-        """Drop an atom from the codes."""
-        self.removal.remove(k)
-        self._set_counts(self.block.wrong(), self.block.uses())
+    def remove(self, k: int) -> None:
+        """Code the users of atom k without it, and count anew."""
+        super().remove(k)
+        self._count()
 
     def count_kept(self, tried: NDArray[np.intp]) -> int:
         """Return how many of these atoms are useful, up to the first one without which the cost is lower."""
         n_kept = len(tried)
-        left, n_users, users = np.arange(n_kept), self.uses[tried], self.removal.users_of(tried)
+        left, n_users, users = np.arange(n_kept), self.uses[tried], self.users_of(tried)
         pays = self.uses_costs[tried] + self.atom_costs[tried]
         n_coded, n_rows = 0, _FIRST_ROWS
         changes = RemovalCounts(*[np.zeros((1, 1), np.int64)] * 3)
         while len(left):
-            more = self.removal.changes(tried[left], [users[i][n_coded:n_rows] for i in left.tolist()])
+            more = self.changes(tried[left], [users[i][n_coded:n_rows] for i in left.tolist()])
             changes = RemovalCounts(*(before + after for before, after in zip(changes, more, strict=True)))
             increase = self._increase(tried[left], changes)
             is_done = n_users[left] <= n_rows
@@ -266,11 +265,11 @@ class DropTrials:
             n_coded, n_rows = n_rows, _MORE_ROWS * n_rows
         return n_kept
 
-    def _set_counts(self, wrong: NDArray[np.int64], uses: NDArray[np.int64]) -> None:
-        """Set the errors per feature and the uses per atom, and what they cost."""
-        self.wrong, self.uses = wrong, uses
-        self.errors_cost = int(self.objective.of_errors(self.block.n_known, wrong).sum())
-        self.uses_costs = self.objective.of_uses(self.block.n_samples, uses)
+    def _count(self) -> None:
+        """Count the errors per feature and the uses per atom, and what they cost."""
+        self.wrong, self.uses = self.block.wrong(), self.block.uses()
+        self.errors_cost = int(self.objective.of_errors(self.block.n_known, self.wrong).sum())
+        self.uses_costs = self.objective.of_uses(self.block.n_samples, self.uses)
 
     def _increase(self, tried: NDArray[np.intp], more: RemovalCounts) -> NDArray[np.int64]:
         """Return by how much the errors, and the uses of other atoms, cost more after each of these changes."""

@@ -35,7 +35,6 @@ from ...engine.information_sets import MAX_ATOMS, N_DRAWS, code_from_information
 from ...engine.objective import Objective
 from ...engine.update import update_together
 from ...kernels.cpu import gf2
-from ...parallel import Workers
 from ..context import SearchContext
 from ..moves.sparse_basis import lighten
 from ..plan import LinearStartBudget, PeelingBudget
@@ -57,11 +56,11 @@ def linear_starts(context: SearchContext, budget: LinearStartBudget) -> Iterator
     if _can_be_used(basis) and len(columns) == data.n_cols:
         yield basis.T[np.argsort(columns)].T
     elif _can_be_used(basis):
-        yield _codes(context, sample.T, _codes(context, part, basis).T).T
+        yield _coded(context, sample.T, _coded(context, part, basis).codes().T).codes().T
     if has_noise:  # otherwise columns have a basis of the same products
         basis = _spanning_rows(context, part.T, budget)
         if _can_be_used(basis):
-            yield _codes(context, sample.T, basis).T
+            yield _coded(context, sample.T, basis).codes().T
 
 
 def _can_be_used(basis: BitMatrix) -> bool:
@@ -75,7 +74,7 @@ def _spanning_rows(context: SearchContext, data: BitMatrix, budget: LinearStartB
     basis = _basis(clean)
     if basis.n_rows > budget.peeling.max_rank * min(clean.shape):
         basis = basis[:0]
-    return completed_basis(data, basis, context.random, context.workers, budget.peeling)
+    return completed_basis(context, data, basis, budget.peeling)
 
 
 def _basis(data: BitMatrix) -> BitMatrix:
@@ -86,9 +85,11 @@ def _basis(data: BitMatrix) -> BitMatrix:
     return BitMatrix.from_words(words[:rank].copy(), m, check=False)
 
 
-def _codes(context: SearchContext, data: BitMatrix, atoms: BitMatrix) -> BitMatrix:
-    """Return the codes of rows with the fewest errors, from information sets."""
-    return coded_with_fewest_errors(data, atoms, context.random, context.workers).codes()
+def _coded(context: SearchContext, data: BitMatrix, atoms: BitMatrix, n_draws: int = N_DRAWS) -> Block:
+    """Return rows coded from information sets with the fewest errors."""
+    block = Block(data, atoms, None, None, context.workers)
+    code_from_information_sets(block, _FEWEST_ERRORS.rule(block), context.random, n_draws)
+    return block
 
 
 Bits = NDArray[np.uint8]
@@ -96,7 +97,7 @@ _LEAST_DEVIATION = 0.9  # of distances, relative to those of independent bits: c
 _FEWEST_ERRORS, _CODELENGTH = Objective(False, "xor"), Objective(True, "xor")
 
 
-class _Coded(NamedTuple):
+class _Known(NamedTuple):
     """A basis, and the rows that are coded well with it."""
 
     basis: BitMatrix
@@ -105,18 +106,16 @@ class _Coded(NamedTuple):
     left: NDArray[np.intp]  # of the other ones
 
 
-def completed_basis(
-    data: BitMatrix, basis: BitMatrix, random: np.random.Generator, workers: Workers, budget: PeelingBudget
-) -> BitMatrix:
+def completed_basis(context: SearchContext, data: BitMatrix, basis: BitMatrix, budget: PeelingBudget) -> BitMatrix:
     """Return a basis of the space that the rows span without noise, which extends this one as far as possible."""
     every = np.arange(data.n_rows)
-    known = _Coded(basis, np.zeros((0, basis.n_rows), np.uint8), every[:0], every)
+    known = _Known(basis, np.zeros((0, basis.n_rows), np.uint8), every[:0], every)
     for _ in range(budget.max_rounds):
         if known.basis.n_rows:
-            known = _fitted(data, known, random, workers, budget)
+            known = _fitted(context, data, known, budget)
         if len(known.left) < max(2, budget.max_left * data.n_rows):
             break
-        new = _new_vectors(data[known.left], known.basis, random, workers, budget)
+        new = _new_vectors(context, data[known.left], known.basis, budget)
         if len(new) == 0 or known.basis.n_rows + len(new) > budget.max_rank * min(data.shape):
             break
         longer = BitMatrix.from_words(np.vstack([known.basis.words, new]), data.n_cols, check=False)
@@ -124,55 +123,36 @@ def completed_basis(
     return known.basis
 
 
-def _fitted(
-    data: BitMatrix, known: _Coded, random: np.random.Generator, workers: Workers, budget: PeelingBudget
-) -> _Coded:
+def _fitted(context: SearchContext, data: BitMatrix, known: _Known, budget: PeelingBudget) -> _Known:
     """Code the rows that are left, and fit the basis to all rows that are coded well.
 
     Vectors that few of these rows use are dropped: those that hold noise, in a basis of which rows use few.
     """
-    shuffled = _shuffled(data, budget.n_controls, random)
-    errors = coded_with_fewest_errors(shuffled, known.basis, random, workers, budget.coding_draws).errors()
-    ones = errors.row_weights()
+    share = data.column_weights() / max(1, data.n_rows)  # of ones in each column, by itself
+    shuffled = BitMatrix.from_dense(context.random.random((budget.n_controls, data.n_cols)) < share)
+    ones = _coded(context, shuffled, known.basis, budget.coding_draws).errors().row_weights()
     limit = ones.mean() - budget.deviations * max(1.0, ones.std())
-    block = coded_with_fewest_errors(data[known.left], known.basis, random, workers, budget.coding_draws)
+    block = _coded(context, data[known.left], known.basis, budget.coding_draws)
     is_coded = block.errors().row_weights() <= limit
     rows = np.append(known.rows, known.left[is_coded])
     codes = np.vstack([known.codes, block.codes()[np.flatnonzero(is_coded)].to_dense()])
     if len(rows) < 2:
         return known
-    fit = Block(data[rows], known.basis, BitMatrix.from_dense(codes), None, workers)
+    fit = Block(data[rows], known.basis, BitMatrix.from_dense(codes), None, context.workers)
     while update_together(fit):
         pass
-    lighten(fit, _CODELENGTH, random, budget.light_sums)
+    lighten(fit, _CODELENGTH, context.random, budget.light_sums)
     is_rare = fit.uses() < max(2, budget.min_uses * len(rows))
     if is_rare.any() and not is_rare.all():
         fit.discard(is_rare)
     is_coded = fit.errors().row_weights() <= limit
     left = np.setdiff1d(np.arange(data.n_rows), rows[is_coded])
-    return _Coded(fit.atoms(), fit.codes().to_dense()[is_coded], rows[is_coded], left)
+    return _Known(fit.atoms(), fit.codes().to_dense()[is_coded], rows[is_coded], left)
 
 
-def coded_with_fewest_errors(
-    data: BitMatrix, atoms: BitMatrix, random: np.random.Generator, workers: Workers, n_draws: int = N_DRAWS
-) -> Block:
-    """Return rows coded from information sets with the fewest errors."""
-    block = Block(data, atoms, None, None, workers)
-    code_from_information_sets(block, _FEWEST_ERRORS.rule(block), random, n_draws)
-    return block
-
-
-def _shuffled(data: BitMatrix, n_rows: int, random: np.random.Generator) -> BitMatrix:
-    """Return rows with values drawn from each column by itself."""
-    share = data.column_weights() / max(1, data.n_rows)
-    return BitMatrix.from_dense(random.random((n_rows, data.n_cols)) < share)
-
-
-def _new_vectors(
-    data: BitMatrix, basis: BitMatrix, random: np.random.Generator, workers: Workers, budget: PeelingBudget
-) -> Words:
+def _new_vectors(context: SearchContext, data: BitMatrix, basis: BitMatrix, budget: PeelingBudget) -> Words:
     """Return the majorities of the largest groups of rows that are equal, apart from noise and known vectors."""
-    block = Block(data, basis, None, None, workers)
+    block, random = Block(data, basis, None, None, context.workers), context.random
     for _ in range(budget.n_draws if basis.n_rows else 1):
         rows = data.words
         if data.n_rows > budget.max_rows:

@@ -104,7 +104,7 @@ class WindowSearch:
             found = iter([*self._map(self._result_of, searched, 1.0)])
             parts = [self._part_without_atoms(each) if each.random is None else next(found) for each in windows]
             ended = self._ended()
-            self._save(ended if ended in (CONVERGED, MAX_ITER) else None, now=True)
+            self._save(ended if ended in (CONVERGED, MAX_ITER) else None)
             return ended, self._assembled(parts, ended)
         except OutOfTime:
             ended = self.monitor.stop_reason or MAX_TIME
@@ -119,7 +119,7 @@ class WindowSearch:
         self.workers = replace(workers or self.workers, deadline=float("inf"))
         if not self.windows:
             return None
-        self._save(None, now=True)
+        self._save()
         windows = self._described()
         try:
             parts = [*self.workers.map_tasks(lambda _, window: self._stopped_part(window, ended), windows)]
@@ -156,12 +156,12 @@ class WindowSearch:
             self._add([*others[:place], own, *others[place:]], 0, len(self.windows))
         return saved.ended is not None
 
-    def _save(self, ended: str | None = None, now: bool = False) -> None:
+    def _save(self, ended: str | None = None) -> None:
         """Save the windows that were searched, with the reason that the search ended."""
         if self.monitor.saver is not None:
             windows = [window for window in self.windows if window.is_searched]
             saved = SavedStates([each.best for each in windows], ended, [each.columns for each in windows])
-            self.monitor.saver.save(lambda: saved, now)
+            self.monitor.saver.save(lambda: saved)
 
     def _divide(self, workers: Workers) -> None:
         """Divide the columns into windows, of which nothing is known yet."""
