@@ -475,7 +475,7 @@ class BitMatrix(Matrix):
     @property
     def n_known(self) -> NDArray[np.int64]:
         """Number of rows in which each column is known, of shape (n_cols,)."""
-        n_rows = np.full(self.n_cols, self.n_rows, np.int64)
+        n_rows = np.broadcast_to(np.int64(self.n_rows), self.n_cols)  # as a view, equal numbers are soon recognized
         return n_rows if self.unknown is None else n_rows - self.unknown.column_weights()
 
     def row_weights(self) -> NDArray[np.int64]:

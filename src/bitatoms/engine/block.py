@@ -98,10 +98,14 @@ class Block:
         self.workers = workers
         self.bias = BitMatrix.zeros(1, data.n_cols) if bias is None else bias
         self.counted = counted or CountedRows()
-        is_set, (n_counted, ones) = self.bias.to_dense(bool)[0], self.counted
+        self.unknown, self.n_known = data.unknown, data.n_known
         # The errors of the rows that are only counted, and those of them that are added ones.
-        self._base_wrong, self._base_added = (np.where(is_set, n_counted - ones, other) for other in (ones, 0))
-        self.unknown, self.n_known = data.unknown, data.n_known + n_counted
+        self._base_wrong: NDArray[np.int64] | int = 0
+        self._base_added: NDArray[np.int64] | int = 0
+        if counted is not None:
+            is_set, (n_counted, ones) = self.bias.to_dense(bool)[0], counted
+            self._base_wrong, self._base_added = (np.where(is_set, n_counted - ones, other) for other in (ones, 0))
+            self.n_known = data.n_known + n_counted
         if codes is None:
             codes = BitMatrix.zeros(data.n_rows, atoms.n_rows)
         assert codes.shape == (data.n_rows, atoms.n_rows)  # kernels do not check

@@ -99,9 +99,9 @@ def string_bits(length: int | NDArray[np.int64], ones: ArrayLike) -> NDArray[np.
     """
     counts = np.asarray(ones, np.int64)
     if isinstance(length, np.ndarray):
-        first = length.item(0) if length.size else -1
-        if first not in _tables or (length != first).any():  # no table is made for a length that may not occur again
-            return _bits(length, counts)
+        first, is_view_of_one = length.item(0) if length.size else -1, not any(length.strides)
+        if not is_view_of_one and (first not in _tables or (length != first).any()):
+            return _bits(length, counts)  # no table is made for a length that may not occur again
         length = first
     if length > _MAX_TABLE_ONES and counts.max(initial=0) > _MAX_TABLE_ONES:
         return _bits(length, counts)
@@ -193,6 +193,8 @@ class AtomCode:
 
     def bits_of(self, atoms: Bits) -> NDArray[np.int64]:
         """Return the bits of these atoms."""
+        if self.ranks is None:
+            return string_bits(self.n_features or atoms.n_cols, atoms.row_weights())
         return self.bits(atoms.n_cols, atoms.row_weights(), self.ends(atoms))
 
     def spans(self, atoms: Bits) -> NDArray[np.int64] | None:

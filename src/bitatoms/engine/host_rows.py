@@ -199,7 +199,7 @@ class HostRows(RowState):
         are where missed and added ones have prices of their own; the weights of atoms are then at the prices of added
         ones.
         """
-        given = self.atom_tables(atoms)
+        given = atom_tables(atoms, self.n_features, self.covers, has_overlaps=False)
         lanes, n_ones = len(given.weights), int(np.bitwise_count(atoms).sum())
         tables = given._replace(
             weights=np.zeros(lanes, np.int32),
@@ -394,7 +394,7 @@ class HostRemoval:
             coding.code_at_prices(rows.arrays, self._tables, self._rule, few, False, scratch)
 
 
-def atom_tables(atoms: Words, n_features: int, covers: Covers) -> AtomArrays:
+def atom_tables(atoms: Words, n_features: int, covers: Covers, has_overlaps: bool = True) -> AtomArrays:
     """Return tables for these atoms, not filled in yet."""
     p = len(atoms)
     lanes = lanes_of(p)
@@ -403,7 +403,7 @@ def atom_tables(atoms: Words, n_features: int, covers: Covers) -> AtomArrays:
         words=atoms,
         weights=np.zeros(lanes, np.int32),
         slices=np.zeros((-(-n_features // 8), lanes), np.uint8),
-        overlaps=np.zeros((p, lanes), gains),
+        overlaps=np.zeros((p if has_overlaps else 0, lanes), gains),
         stale=np.ones(p, np.uint8),
         changed=np.ones(p, np.uint8),
     )
