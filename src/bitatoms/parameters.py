@@ -572,7 +572,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
         Param(
             None,
             "Folder for the progress of a fit, so that it can be resumed.",
-            "The finished steps of a search are written every few seconds. If only a subsample is searched, the passes "
+            "The states of a search are written once a minute. If only a subsample is searched, the passes "
             "over all rows follow: the folder is written after each of them, and every half minute during a pass.",
             option="checkpoint",
             is_run_setting=True,
@@ -582,9 +582,9 @@ class FactorizeKwargs(SearchKwargs, total=False):
         bool,
         Param(
             False,
-            "Resume from the checkpoint, if there is one; the result is that of an uninterrupted fit.",
+            "Resume from the checkpoint, if there is one: a search ends no worse, passes over rows with the same bits.",
             "Only the same call with the same rows can be resumed; ``max_time`` may differ. A search that it has ended "
-            "goes on.",
+            "continues.",
             option="resume",
             is_run_setting=True,
         ),
