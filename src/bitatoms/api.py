@@ -238,10 +238,9 @@ def no_checkpoint() -> InputError:
 def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str, Any]:
     """Return what determines the result of a call, to recognize the call when it is resumed."""
     no_influence = ("callbacks", "max_time", "regions")  # regions belong to the rows
-    constraints = ("fixed_atoms", "bias", "limits", "given_costs", "costs")  # below, if any: earlier versions had none
+    constraints = ("fixed_atoms", "limits", "given_costs", "costs")  # below, if any
     names = [field.name for field in fields(params) if field.name not in (*no_influence, *constraints)]
     call = {name: getattr(params, name) for name in names}
-    call["sample_rows"] = call.pop("search_rows")  # the name in version 0.1, whose checkpoints stay readable
     call["init"] = params.init if isinstance(params.init, str) else _init_fingerprint(params.init)
     call["plan"] = repr(params.plan)
     call["random_state"] = _seed(random_state)
@@ -253,8 +252,6 @@ def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str,
         call["costs"] = fingerprint_of(params.costs.missed, params.costs.added)
     if params.n_fixed:
         call["fixed_atoms"] = fingerprint_of(params.fixed_atoms.words)
-    if not params.bias:
-        call["bias"] = False
     if params.limits:
         call["limits"] = asdict(params.limits)
     return call

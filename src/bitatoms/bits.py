@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import index
@@ -148,16 +147,6 @@ class BitMatrix(Matrix):
         object.__setattr__(bits, "n_cols", n_cols)
         object.__setattr__(bits, "unknown", unknown)
         return bits
-
-    @classmethod
-    def trusted(cls, words: NDArray[np.uint64], n_cols: int) -> BitMatrix:
-        """Deprecated name of ``from_words(words, n_cols, check=False)``."""
-        warnings.warn(
-            "BitMatrix.trusted is deprecated and will be removed in 0.3; use BitMatrix.from_words(..., check=False)",
-            FutureWarning,
-            stacklevel=2,
-        )
-        return cls.from_words(words, n_cols, check=False)
 
     @classmethod
     def zeros(cls, n_rows: int, n_cols: int) -> BitMatrix:
