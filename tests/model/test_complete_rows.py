@@ -15,9 +15,8 @@ import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.engine.distinct_rows import hash_rows
 from bitatoms.engine.pass_spec import atom_groups
-from bitatoms.model.complete_rows import complete_atoms, count_members, describe_rows
-from bitatoms.model.patterns import AtomCounts, lifts_of
-from bitatoms.model.recurrence import Recurrence, match_atoms, overlaps
+from bitatoms.model.complete_rows import MemberCounts, complete_atoms, count_members, describe_rows
+from bitatoms.model.patterns import Recurrence, feature_shares, lifts_of, match_atoms, overlaps
 from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
 from support.blocks import WORKERS, bits_of
@@ -122,11 +121,11 @@ def test_the_hash_tells_tables_with_the_same_counts_apart(n_cols):
 
 def test_what_chance_does_not_explain_at_all_has_no_lift():
     atoms = BitMatrix.from_dense([[1, 1, 0], [0, 0, 1], [0, 0, 0]])
-    counts = AtomCounts(np.array([4, 0, 4]), np.full(3, 8), np.array([0, 4, 8]), 8, np.array([0, 4, 4]))
-    expected, whole, members = lifts_of(atoms, np.zeros(3, np.uint8), counts)
-    assert expected.tolist() == [0, 4, 8]
-    np.testing.assert_array_equal(whole, [np.nan, 1, 1])
-    np.testing.assert_array_equal(members, [np.nan, np.nan, 1])
+    counts = MemberCounts(np.array([0, 4, 8]), np.array([0, 4, 4]), np.full(3, 8))
+    lifts = lifts_of(atoms, feature_shares(np.zeros(3, np.uint8), np.array([4, 0, 4]), np.full(3, 8)), counts)
+    assert lifts.expected.tolist() == [0, 4, 8]
+    np.testing.assert_array_equal(lifts.whole, [np.nan, 1, 1])
+    np.testing.assert_array_equal(lifts.members, [np.nan, np.nan, 1])
 
 
 @pytest.mark.parametrize("unknown", [0.0, 0.15])
@@ -154,10 +153,9 @@ def test_models_without_the_counts_have_no_lifts():
     X = ba.datasets.planted(100, 10, 2, algebra="or", noise=0.02, random_state=0).X
     model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(X)
     learned = model.as_model()
-    older = replace(learned, lacking=None).patterns()[0]
-    assert (older.lift, older.member_lifts) == (model.patterns()[0].lift, None)
-    oldest = replace(learned, complete=None).patterns()[0]
-    assert (oldest.expected, oldest.lift, oldest.member_lifts) == (None, None, None)
+    for name in ("complete", "lacking", "ones"):
+        older = replace(learned, **{name: None}).patterns()[0]
+        assert (older.expected, older.lift, older.member_lifts) == (None, None, None)
     stream = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).partial_fit(X)
     assert stream.patterns()[0].lift is None
 

@@ -24,7 +24,7 @@ from ..formatting import percent
 from ..libraries import import_library
 from ..matching import match_columns
 from ..model.model import Model
-from ..model.recurrence import Recurrence, match_atoms, overlaps
+from ..model.patterns import Recurrence, match_atoms, overlaps
 from ..model.result import Factorization, ResultBase
 from ..parallel import Workers
 from ..parameters import DeviceChoice

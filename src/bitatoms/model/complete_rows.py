@@ -72,6 +72,16 @@ def with_members(result: AnyResult, members: MemberCounts) -> AnyResult:
     )
 
 
+def members_of(result: ResultBase) -> MemberCounts | None:
+    """Return the counts of the atoms of a result in its rows; None if they were not counted, as in a stream."""
+    known = result.atom_known
+    if known is None and result.known is None:
+        known = np.full(result.atoms.n_rows, result.n_samples)
+    if result.complete is None or result.lacking is None or known is None:
+        return None
+    return MemberCounts(result.complete, result.lacking, known)
+
+
 def describe_rows(data: Bits, atoms: Bits, workers: Workers, bias: BitMatrix) -> MemberCounts:
     """Return the counts of rows, with their hash."""
     return replace(count_members(data, atoms, workers, bias), rows_hash=hash_rows(data))

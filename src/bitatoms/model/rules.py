@@ -20,6 +20,7 @@ from ..formatting import percent
 from ..sparse_bits import Bits, packed
 from ..table import Names
 from ..verbosity import quote_name
+from .complete_rows import members_of
 from .model import Model
 from .patterns import feature_shares
 
@@ -214,16 +215,16 @@ _AllCounts = dict[tuple[_Candidate, Columns], _Counted]
 
 def _counts_of_model(model: Model) -> tuple[NDArray[np.float64], _AllCounts]:
     """Return the share of each column, and the counts of the rules whose antecedent is the rest of an atom."""
-    has_known = model.known is None or model.atom_known is not None
-    if model.complete is None or model.lacking is None or model.ones is None or not has_known:
+    counts = members_of(model)
+    if counts is None or model.ones is None:
         raise ValueError(
             "the model does not have the counts that rules need: it was written by an earlier version, or learned from "
             "a stream; pass the table"
         )
     counted = {}
     for candidate in _candidates(model):
-        complete, lacking = int(model.complete[candidate.atom]), int(model.lacking[candidate.one])
-        known = model.n_samples if model.atom_known is None else int(model.atom_known[candidate.atom])
+        complete, lacking = int(counts.complete[candidate.atom]), int(counts.lacking[candidate.one])
+        known = int(counts.atom_known[candidate.atom])
         counted[candidate, candidate.rest] = _Counted(complete, complete + lacking, known)
     return feature_shares(model.bias, model.ones, model.n_known), counted
 
