@@ -15,7 +15,7 @@ import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.engine.distinct_rows import hash_rows
 from bitatoms.engine.pass_spec import atom_groups
-from bitatoms.model.complete_rows import MemberCounts, complete_atoms, count_members, describe_rows
+from bitatoms.model.complete_rows import MemberCounts, count_members, describe_rows
 from bitatoms.model.patterns import Recurrence, feature_shares, lifts_of, match_atoms, overlaps
 from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
@@ -79,21 +79,7 @@ def test_counts_of_chunks_add_up_and_those_of_some_atoms_are_taken(X, unknown, s
         assert_members(total.of_atoms(form, some), X, atoms[some], bias[0])
 
 
-# --- complete atoms, and the hash of rows
-
-
-@given(matrices(), SHARES, st.integers(0, 70), SEEDS)
-def test_complete_atoms_equal_the_oracle(X, unknown, n_atoms, seed):
-    X = X + 2 * random_bits(seed + 2, *X.shape, unknown)
-    atoms = random_bits(seed, n_atoms, X.shape[1], 3 / X.shape[1])
-    found = complete_atoms(bits_of(X), BitMatrix.from_dense(atoms))
-    np.testing.assert_array_equal(found.to_dense(), naive.complete(X, atoms))
-
-
-@pytest.mark.parametrize("n_cols", [0, 70])
-def test_an_atom_without_features_is_complete_in_every_row(n_cols):
-    X, atom = BitMatrix.from_dense(random_bits(0, 5, n_cols, 0.5)), BitMatrix.zeros(1, n_cols)
-    assert complete_atoms(X, atom).to_dense().all()
+# --- the hash of rows
 
 
 @given(matrices(), SEEDS)

@@ -87,29 +87,6 @@ def describe_rows(data: Bits, atoms: Bits, workers: Workers, bias: BitMatrix) ->
     return replace(count_members(data, atoms, workers, bias), rows_hash=hash_rows(data))
 
 
-def complete_atoms(data: BitMatrix, atoms: BitMatrix) -> BitMatrix:
-    """Return, for each row, the atoms that are complete in it: the row is known to have all their features.
-
-    An atom without features is complete in every row. `count_members` counts such rows.
-
-    Parameters
-    ----------
-    data : BitMatrix of shape (n, m)
-    atoms : BitMatrix of shape (p, m)
-
-    Returns
-    -------
-    BitMatrix of shape (n, p)
-    """
-    n, p = data.n_rows, atoms.n_rows
-    if not data.n_cols:
-        return BitMatrix.from_dense(np.ones((n, p), np.uint8))
-    anchors = np.bitwise_count(atoms.words).argmax(axis=1)  # the words that most rows lack
-    out = np.zeros((n, -(-p // 64)), np.uint64)
-    words.find_complete(data.words, atoms.words, anchors, 0, n, out)
-    return BitMatrix.from_words(out, p, check=False)
-
-
 def count_members(
     data: Bits, atoms: Bits, workers: Workers | None = None, bias: BitMatrix | None = None
 ) -> MemberCounts:

@@ -172,16 +172,10 @@ def find_rules(model: Model, limits: RuleLimits, chunks: Chunks | None = None) -
     return sorted(_without_redundant(rules), key=lambda rule: (-rule.leverage, rule.atom, rule[:2]))
 
 
-class Itemset(NamedTuple):
-    """Features, and the share of the rows that have all of them, among those in which all of them are known."""
-
-    items: Names
-    support: float
-
-
-def find_itemsets(model: Model, rules: Iterable[Rule], chunks: Chunks) -> list[Itemset]:
+def find_itemsets(model: Model, rules: Iterable[Rule], chunks: Chunks) -> list[tuple[Names, float]]:
     """Return the features of each rule and all subsets of them, with their shares of the rows; short ones first.
 
+    The share is that of the rows that have all these features, among those in which all of them are known.
     Programs that find rules in frequent itemsets need all of these. Rules with more than 12 features, which have
     thousands of subsets, are left out.
     """
@@ -196,7 +190,7 @@ def find_itemsets(model: Model, rules: Iterable[Rule], chunks: Chunks) -> list[I
     ordered = sorted(found, key=lambda columns: (len(columns), columns))
     counted = _Rows(model, chunks).count([(columns[0], columns[1:]) for columns in ordered])
     return [
-        Itemset(model.names_of_members(columns), counts.rows / max(1, counts.known_rows))
+        (model.names_of_members(columns), counts.rows / max(1, counts.known_rows))
         for columns, counts in zip(ordered, counted, strict=True)
     ]
 
