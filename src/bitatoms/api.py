@@ -133,7 +133,14 @@ def _as_bits(X: Any, mask: Any, binarize: float | None) -> Bits:
     """Return a table as bits; the cells of the mask are unknown, whatever they contain."""
     if mask is None or mask is np.ma.nomask:
         return as_bits(X, binarize, missing="unknown")
-    hidden = _packed_mask(mask)
+    if not isinstance(mask, BitMatrix):
+        mask = values_of(mask, "mask")
+        if mask.dtype != np.bool_:
+            raise TypeError(
+                f"mask must consist of booleans, True where a cell of X is unknown, but its dtype is {mask.dtype}; "
+                "pass mask.astype(bool)"
+            )
+    hidden = BitMatrix.from_any(mask, name="mask")
     values = X if isinstance(X, (Table, BitMatrix, SparseBits)) else values_of(X)
     if values.shape != hidden.shape:
         shapes = f"mask has shape {hidden.shape}, but X has shape {values.shape}"
@@ -147,18 +154,6 @@ def _as_bits(X: Any, mask: Any, binarize: float | None) -> Bits:
         values = np.ma.masked_array(values, hidden.to_dense(bool))
     data = BitMatrix.from_any(values, binarize, missing="unknown")
     return data.with_unknown(either(data.unknown, hidden))
-
-
-def _packed_mask(mask: Any) -> BitMatrix:
-    """Pack a mask, after checking that it consists of booleans."""
-    if not isinstance(mask, BitMatrix):
-        mask = values_of(mask, "mask")
-        if mask.dtype != np.bool_:
-            raise TypeError(
-                f"mask must consist of booleans, True where a cell of X is unknown, but its dtype is {mask.dtype}; "
-                "pass mask.astype(bool)"
-            )
-    return BitMatrix.from_any(mask, name="mask")
 
 
 def with_columns_of(params: SearchParams, header: Header) -> SearchParams:

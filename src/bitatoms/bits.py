@@ -150,17 +150,7 @@ class BitMatrix(Matrix):
 
     @classmethod
     def zeros(cls, n_rows: int, n_cols: int) -> BitMatrix:
-        """Return a matrix of zeros.
-
-        Parameters
-        ----------
-        n_rows, n_cols : int
-            The shape.
-
-        Returns
-        -------
-        BitMatrix of shape (n_rows, n_cols)
-        """
+        """Return a matrix of zeros of this shape."""
         n_rows, n_cols = _size(n_rows, "n_rows"), _size(n_cols, "n_cols")
         return cls.from_words(_filled(n_rows, n_cols, one=False), n_cols, check=False)
 
@@ -346,12 +336,7 @@ class BitMatrix(Matrix):
         return dense.view(np.bool_) if np.dtype(dtype) == np.bool_ else dense.astype(dtype, copy=False)
 
     def to_sparse(self) -> csr_array:
-        """Return the bits as a SciPy sparse array in CSR format, of dtype uint8; of float64 if cells are unknown (NaN).
-
-        Returns
-        -------
-        scipy.sparse.csr_array of shape (n_rows, n_cols)
-        """
+        """Return the bits as a SciPy csr_array, of dtype uint8; of float64 if cells are unknown (NaN)."""
         from scipy.sparse import csr_array
 
         if self.unknown is not None and self.n_unknown:
@@ -369,12 +354,7 @@ class BitMatrix(Matrix):
         return self.transpose()
 
     def transpose(self) -> BitMatrix:
-        """Return the transposed matrix.
-
-        Returns
-        -------
-        BitMatrix of shape (n_cols, n_rows)
-        """
+        """Return the transposed matrix, of shape (n_cols, n_rows)."""
         out = np.empty((self.n_cols, _words_for(self.n_rows)), np.uint64)
         packing.transpose(self.words, self.n_rows, self.n_cols, np.empty(64, np.uint64), out)
         return BitMatrix.from_words(out, self.n_rows, False, self._mapped_unknown(BitMatrix.transpose))
@@ -443,12 +423,7 @@ class BitMatrix(Matrix):
         return BitMatrix.from_words(self.words & ~unknown.words, self.n_cols, False, unknown)
 
     def filled(self) -> BitMatrix:
-        """Return the bits with zeros in place of unknown cells.
-
-        Returns
-        -------
-        BitMatrix
-        """
+        """Return the bits with zeros in place of unknown cells."""
         return self if self.unknown is None else BitMatrix.from_words(self.words, self.n_cols, check=False)
 
     @property
@@ -468,34 +443,19 @@ class BitMatrix(Matrix):
         return n_rows if self.unknown is None else n_rows - self.unknown.column_weights()
 
     def row_weights(self) -> NDArray[np.int64]:
-        """Return the number of ones in each row.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), int64
-        """
+        """Return the number of ones in each row, an array of shape (n_rows,)."""
         out = np.empty(self.n_rows, np.int64)
         packing.row_weights(self.words, out)
         return out
 
     def column_weights(self) -> NDArray[np.int64]:
-        """Return the number of ones in each column.
-
-        Returns
-        -------
-        ndarray of shape (n_cols,), int64
-        """
+        """Return the number of ones in each column, an array of shape (n_cols,)."""
         out = np.empty(self.n_cols, np.int64)
         packing.column_weights(self.words, np.empty((PLANES, self.words.shape[1]), np.uint64), out)
         return out
 
     def count(self) -> int:
-        """Return the total number of ones.
-
-        Returns
-        -------
-        int
-        """
+        """Return the total number of ones."""
         return int(self.row_weights().sum())
 
     @property

@@ -339,18 +339,7 @@ class Model(ResultBase):
         ]
 
     def to_frame(self) -> Any:
-        """Return the atoms as a pandas data frame, one row per atom.
-
-        Returns
-        -------
-        pandas.DataFrame
-            With the columns of `BinaryDictionaryLearning.to_frame`.
-
-        Raises
-        ------
-        MissingLibrary
-            pandas is not installed; `patterns` works without it.
-        """
+        """Return the atoms as a pandas data frame, one row per atom, as `BinaryDictionaryLearning.to_frame` does."""
         return pattern_frame(self.patterns())
 
     @cached_property
