@@ -22,14 +22,18 @@ _CHUNK_VALUES = 1 << 18  # values converted at a time, so that intermediate arra
 
 
 class Matrix:
-    """The axes of a matrix of bits."""
+    """What packed and sparse matrices of bits have in common."""
 
     __slots__ = ()
 
     if TYPE_CHECKING:
         n_cols: int
 
+        @property
+        def n_unknown(self) -> int: ...
         def __len__(self) -> int: ...
+        def count(self) -> int: ...
+        def to_dense(self, dtype: DTypeLike = np.uint8) -> NDArray[Any]: ...
 
     @property
     def n_rows(self) -> int:
@@ -50,6 +54,25 @@ class Matrix:
     def size(self) -> int:
         """Number of cells."""
         return len(self) * self.n_cols
+
+    @property
+    def density(self) -> float:
+        """Fraction of ones among the known cells; 0 if there are none."""
+        return self.count() / max(self.size - self.n_unknown, 1)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.count()))  # the same for packed and for sparse bits
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError(f"the bits of a {type(self).__name__} cannot be returned as an array without a copy")
+        if dtype is None:
+            dtype = np.float64 if self.n_unknown else np.uint8
+        return self.to_dense(dtype)
+
+    def __repr__(self) -> str:
+        unknown = f", {self.n_unknown} cell{'s' * (self.n_unknown > 1)} unknown" if self.n_unknown else ""
+        return f"{type(self).__name__}({len(self)} x {self.n_cols}, density {self.density:.3g}{unknown})"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -458,11 +481,6 @@ class BitMatrix(Matrix):
         """Return the total number of ones."""
         return int(self.row_weights().sum())
 
-    @property
-    def density(self) -> float:
-        """Fraction of ones among the known cells; 0 if there are none."""
-        return self.count() / max(self.n_rows * self.n_cols - self.n_unknown, 1)
-
     def __len__(self) -> int:
         return self.words.shape[0]
 
@@ -499,26 +517,14 @@ class BitMatrix(Matrix):
             return self.unknown == other.unknown
         return same
 
-    def __hash__(self) -> int:
-        return hash((self.shape, self.count()))  # that of equal `SparseBits`
+    __hash__ = Matrix.__hash__
 
     def _mapped_unknown(self, function: Callable[[BitMatrix], BitMatrix]) -> BitMatrix | None:
         """Return the function of the unknown cells, if there are any."""
         return None if self.unknown is None else function(self.unknown)
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        if copy is False:
-            raise ValueError("a BitMatrix is packed: its bits cannot be returned as an array without a copy")
-        if dtype is None:
-            dtype = np.float64 if self.n_unknown else np.uint8
-        return self.to_dense(dtype)
-
     def __reduce__(self) -> tuple[Any, ...]:
         return BitMatrix, (self.words, self.n_cols, self.unknown)  # the constructor checks what is unpickled
-
-    def __repr__(self) -> str:
-        unknown = f", {self.n_unknown} cell{'s' * (self.n_unknown > 1)} unknown" if self.n_unknown else ""
-        return f"BitMatrix({self.n_rows} x {self.n_cols}, density {self.density:.3g}{unknown})"
 
     def _bytes(self) -> NDArray[np.uint8]:
         """Return the rows as bytes, the first column in the lowest bit for either byte order of the machine."""
