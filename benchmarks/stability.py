@@ -15,7 +15,7 @@ import numpy as np
 from tables import Row, Table, log_row, show
 
 import bitatoms as ba
-from bitatoms.model.recurrence import match_atoms, overlaps
+from bitatoms.model.patterns import match_atoms, overlaps
 from datasets import MNIST, load
 
 SHARES = (0.5, 0.63, 0.8, 1.0)

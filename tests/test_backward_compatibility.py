@@ -1,4 +1,4 @@
-"""Files of earlier versions stay readable, and deprecated names keep working with a FutureWarning."""
+"""Files of earlier versions stay readable."""
 
 import shutil
 from pathlib import Path
@@ -26,16 +26,13 @@ def assert_same_model(first, second):
     assert passes[0] == passes[1]
 
 
-# --- files
-
-
 @pytest.mark.parametrize("path", [FILES / "model_xor.npz", NEW_FILES / "model_remembered.npz"], ids=["0.1.0", "0.2.0"])
 def test_model_file(path):
     model, refitted = ba.load(path), ba.BinaryDictionaryLearning(random_state=0).fit(X)
     assert_same_model(model, refitted)
     np.testing.assert_array_equal(model.transform(X), refitted.transform(X))
     if path.parent == FILES:
-        assert model.get_params() == refitted.get_params()  # sample_rows is read as search_rows, device is dropped
+        assert model.get_params() == refitted.get_params()  # device is dropped
 
 
 def test_table_and_stores():
@@ -57,25 +54,3 @@ def test_a_checkpoint_of_an_older_version_is_refused(path, resume, tmp_path):
     message = "written by an older version of bitatoms, whose fits cannot be resumed; move this file away"
     with pytest.raises(ba.FileError, match=message):
         ba.BinaryDictionaryLearning(random_state=0, checkpoint=checkpoint, resume=resume).fit(X)
-
-
-# --- names
-
-
-def test_sample_rows_is_search_rows():
-    with pytest.warns(FutureWarning, match="use search_rows instead of sample_rows, which will be") as caught:
-        model = ba.BinaryDictionaryLearning(sample_rows=60)
-    assert caught[0].filename == __file__
-    with pytest.warns(FutureWarning, match="search_rows"):
-        assert model.sample_rows == model.get_params()["search_rows"] == 60
-    with pytest.warns(FutureWarning, match="search_rows"):
-        assert model.set_params(sample_rows=50).search_rows == 50
-
-
-def test_rows_of_a_table_are_row_names():
-    bits = ba.BitMatrix.from_dense(X[:2])
-    with pytest.warns(FutureWarning, match="use row_names"):
-        table = ba.Table(bits, rows=("ann", "bob"))
-    assert table == ba.Table(bits, row_names=("ann", "bob"))
-    with pytest.warns(FutureWarning, match="use row_names"):
-        assert table.rows == ("ann", "bob")

@@ -101,7 +101,7 @@ CALLS = [
     ({"max_memory": []}, TypeError, "max_memory must be a number of bytes, text such as '500 MB', or None, not []"),
     ({"resume": True}, InputError, "resume=True requires checkpoint, the folder to resume from"),
     ({"n_rows": 3}, TypeError, "got an unexpected keyword argument 'n_rows'"),
-    ({"sample_rows": 5, "search_rows": 5}, TypeError, "sample_rows is the deprecated name of search_rows; pass only"),
+    ({"sample_rows": 5}, TypeError, "got an unexpected keyword argument 'sample_rows'"),
     # the table, its mask and its weights
     ({"X": [[1, 0, 1], [0, 2, 1]]}, ValueError, "X contains values other than 0 and 1 (first: 2 at row 1, column 1)"),
     ({"X": [[1, 0.5]]}, ValueError, "(first: 0.5 at row 0, column 1); pass binarize=0 to read values above 0 as 1"),

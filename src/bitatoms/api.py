@@ -133,7 +133,14 @@ def _as_bits(X: Any, mask: Any, binarize: float | None) -> Bits:
     """Return a table as bits; the cells of the mask are unknown, whatever they contain."""
     if mask is None or mask is np.ma.nomask:
         return as_bits(X, binarize, missing="unknown")
-    hidden = _packed_mask(mask)
+    if not isinstance(mask, BitMatrix):
+        mask = values_of(mask, "mask")
+        if mask.dtype != np.bool_:
+            raise TypeError(
+                f"mask must consist of booleans, True where a cell of X is unknown, but its dtype is {mask.dtype}; "
+                "pass mask.astype(bool)"
+            )
+    hidden = BitMatrix.from_any(mask, name="mask")
     values = X if isinstance(X, (Table, BitMatrix, SparseBits)) else values_of(X)
     if values.shape != hidden.shape:
         shapes = f"mask has shape {hidden.shape}, but X has shape {values.shape}"
@@ -147,18 +154,6 @@ def _as_bits(X: Any, mask: Any, binarize: float | None) -> Bits:
         values = np.ma.masked_array(values, hidden.to_dense(bool))
     data = BitMatrix.from_any(values, binarize, missing="unknown")
     return data.with_unknown(either(data.unknown, hidden))
-
-
-def _packed_mask(mask: Any) -> BitMatrix:
-    """Pack a mask, after checking that it consists of booleans."""
-    if not isinstance(mask, BitMatrix):
-        mask = values_of(mask, "mask")
-        if mask.dtype != np.bool_:
-            raise TypeError(
-                f"mask must consist of booleans, True where a cell of X is unknown, but its dtype is {mask.dtype}; "
-                "pass mask.astype(bool)"
-            )
-    return BitMatrix.from_any(mask, name="mask")
 
 
 def with_columns_of(params: SearchParams, header: Header) -> SearchParams:
@@ -238,10 +233,9 @@ def no_checkpoint() -> InputError:
 def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str, Any]:
     """Return what determines the result of a call, to recognize the call when it is resumed."""
     no_influence = ("callbacks", "max_time", "regions")  # regions belong to the rows
-    constraints = ("fixed_atoms", "bias", "limits", "given_costs", "costs")  # below, if any: earlier versions had none
+    constraints = ("fixed_atoms", "limits", "given_costs", "costs")  # below, if any
     names = [field.name for field in fields(params) if field.name not in (*no_influence, *constraints)]
     call = {name: getattr(params, name) for name in names}
-    call["sample_rows"] = call.pop("search_rows")  # the name in version 0.1, whose checkpoints stay readable
     call["init"] = params.init if isinstance(params.init, str) else _init_fingerprint(params.init)
     call["plan"] = repr(params.plan)
     call["random_state"] = _seed(random_state)
@@ -253,8 +247,6 @@ def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str,
         call["costs"] = fingerprint_of(params.costs.missed, params.costs.added)
     if params.n_fixed:
         call["fixed_atoms"] = fingerprint_of(params.fixed_atoms.words)
-    if not params.bias:
-        call["bias"] = False
     if params.limits:
         call["limits"] = asdict(params.limits)
     return call

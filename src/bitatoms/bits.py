@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import index
@@ -23,14 +22,18 @@ _CHUNK_VALUES = 1 << 18  # values converted at a time, so that intermediate arra
 
 
 class Matrix:
-    """The axes of a matrix of bits."""
+    """What packed and sparse matrices of bits have in common."""
 
     __slots__ = ()
 
     if TYPE_CHECKING:
         n_cols: int
 
+        @property
+        def n_unknown(self) -> int: ...
         def __len__(self) -> int: ...
+        def count(self) -> int: ...
+        def to_dense(self, dtype: DTypeLike = np.uint8) -> NDArray[Any]: ...
 
     @property
     def n_rows(self) -> int:
@@ -51,6 +54,25 @@ class Matrix:
     def size(self) -> int:
         """Number of cells."""
         return len(self) * self.n_cols
+
+    @property
+    def density(self) -> float:
+        """Fraction of ones among the known cells; 0 if there are none."""
+        return self.count() / max(self.size - self.n_unknown, 1)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.count()))  # the same for packed and for sparse bits
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError(f"the bits of a {type(self).__name__} cannot be returned as an array without a copy")
+        if dtype is None:
+            dtype = np.float64 if self.n_unknown else np.uint8
+        return self.to_dense(dtype)
+
+    def __repr__(self) -> str:
+        unknown = f", {self.n_unknown} cell{'s' * (self.n_unknown > 1)} unknown" if self.n_unknown else ""
+        return f"{type(self).__name__}({len(self)} x {self.n_cols}, density {self.density:.3g}{unknown})"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -150,28 +172,8 @@ class BitMatrix(Matrix):
         return bits
 
     @classmethod
-    def trusted(cls, words: NDArray[np.uint64], n_cols: int) -> BitMatrix:
-        """Deprecated name of ``from_words(words, n_cols, check=False)``."""
-        warnings.warn(
-            "BitMatrix.trusted is deprecated and will be removed in 0.3; use BitMatrix.from_words(..., check=False)",
-            FutureWarning,
-            stacklevel=2,
-        )
-        return cls.from_words(words, n_cols, check=False)
-
-    @classmethod
     def zeros(cls, n_rows: int, n_cols: int) -> BitMatrix:
-        """Return a matrix of zeros.
-
-        Parameters
-        ----------
-        n_rows, n_cols : int
-            The shape.
-
-        Returns
-        -------
-        BitMatrix of shape (n_rows, n_cols)
-        """
+        """Return a matrix of zeros of this shape."""
         n_rows, n_cols = _size(n_rows, "n_rows"), _size(n_cols, "n_cols")
         return cls.from_words(_filled(n_rows, n_cols, one=False), n_cols, check=False)
 
@@ -357,12 +359,7 @@ class BitMatrix(Matrix):
         return dense.view(np.bool_) if np.dtype(dtype) == np.bool_ else dense.astype(dtype, copy=False)
 
     def to_sparse(self) -> csr_array:
-        """Return the bits as a SciPy sparse array in CSR format, of dtype uint8; of float64 if cells are unknown (NaN).
-
-        Returns
-        -------
-        scipy.sparse.csr_array of shape (n_rows, n_cols)
-        """
+        """Return the bits as a SciPy csr_array, of dtype uint8; of float64 if cells are unknown (NaN)."""
         from scipy.sparse import csr_array
 
         if self.unknown is not None and self.n_unknown:
@@ -380,12 +377,7 @@ class BitMatrix(Matrix):
         return self.transpose()
 
     def transpose(self) -> BitMatrix:
-        """Return the transposed matrix.
-
-        Returns
-        -------
-        BitMatrix of shape (n_cols, n_rows)
-        """
+        """Return the transposed matrix, of shape (n_cols, n_rows)."""
         out = np.empty((self.n_cols, _words_for(self.n_rows)), np.uint64)
         packing.transpose(self.words, self.n_rows, self.n_cols, np.empty(64, np.uint64), out)
         return BitMatrix.from_words(out, self.n_rows, False, self._mapped_unknown(BitMatrix.transpose))
@@ -454,12 +446,7 @@ class BitMatrix(Matrix):
         return BitMatrix.from_words(self.words & ~unknown.words, self.n_cols, False, unknown)
 
     def filled(self) -> BitMatrix:
-        """Return the bits with zeros in place of unknown cells.
-
-        Returns
-        -------
-        BitMatrix
-        """
+        """Return the bits with zeros in place of unknown cells."""
         return self if self.unknown is None else BitMatrix.from_words(self.words, self.n_cols, check=False)
 
     @property
@@ -479,40 +466,20 @@ class BitMatrix(Matrix):
         return n_rows if self.unknown is None else n_rows - self.unknown.column_weights()
 
     def row_weights(self) -> NDArray[np.int64]:
-        """Return the number of ones in each row.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), int64
-        """
+        """Return the number of ones in each row, an array of shape (n_rows,)."""
         out = np.empty(self.n_rows, np.int64)
         packing.row_weights(self.words, out)
         return out
 
     def column_weights(self) -> NDArray[np.int64]:
-        """Return the number of ones in each column.
-
-        Returns
-        -------
-        ndarray of shape (n_cols,), int64
-        """
+        """Return the number of ones in each column, an array of shape (n_cols,)."""
         out = np.empty(self.n_cols, np.int64)
         packing.column_weights(self.words, np.empty((PLANES, self.words.shape[1]), np.uint64), out)
         return out
 
     def count(self) -> int:
-        """Return the total number of ones.
-
-        Returns
-        -------
-        int
-        """
+        """Return the total number of ones."""
         return int(self.row_weights().sum())
-
-    @property
-    def density(self) -> float:
-        """Fraction of ones among the known cells; 0 if there are none."""
-        return self.count() / max(self.n_rows * self.n_cols - self.n_unknown, 1)
 
     def __len__(self) -> int:
         return self.words.shape[0]
@@ -550,26 +517,14 @@ class BitMatrix(Matrix):
             return self.unknown == other.unknown
         return same
 
-    def __hash__(self) -> int:
-        return hash((self.shape, self.count()))  # that of equal `SparseBits`
+    __hash__ = Matrix.__hash__
 
     def _mapped_unknown(self, function: Callable[[BitMatrix], BitMatrix]) -> BitMatrix | None:
         """Return the function of the unknown cells, if there are any."""
         return None if self.unknown is None else function(self.unknown)
 
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        if copy is False:
-            raise ValueError("a BitMatrix is packed: its bits cannot be returned as an array without a copy")
-        if dtype is None:
-            dtype = np.float64 if self.n_unknown else np.uint8
-        return self.to_dense(dtype)
-
     def __reduce__(self) -> tuple[Any, ...]:
         return BitMatrix, (self.words, self.n_cols, self.unknown)  # the constructor checks what is unpickled
-
-    def __repr__(self) -> str:
-        unknown = f", {self.n_unknown} cell{'s' * (self.n_unknown > 1)} unknown" if self.n_unknown else ""
-        return f"BitMatrix({self.n_rows} x {self.n_cols}, density {self.density:.3g}{unknown})"
 
     def _bytes(self) -> NDArray[np.uint8]:
         """Return the rows as bytes, the first column in the lowest bit for either byte order of the machine."""

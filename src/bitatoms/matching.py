@@ -172,11 +172,10 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
         )
     if lacking and not given.absent_is_zero and absent not in ("zero", "unknown"):
         others = f" (it has other columns: {listed_names(unknown)})" if unknown else ""
-        fix = "; add them" if absent is None else "; add them, or pass "
+        fills = Parameter("absent", "zero"), " to read them as 0, or ", Parameter("absent", "unknown")
         raise InputError(
-            f"{table} lacks columns that the model was fitted on: {listed_names(lacking)}{others}{fix}",
-            *(() if absent is None else (Parameter("absent", "zero"), " to read them as 0, or ")),
-            *(() if absent is None else (Parameter("absent", "unknown"),)),
+            f"{table} lacks columns that the model was fitted on: {listed_names(lacking)}{others}; add them",
+            *(() if absent is None else (", or pass ", *fills)),
         )
     return ColumnMatch(indices, names, unknown, lacking, fill, not given.absent_is_zero, swapped, notes, learned.data)
 

@@ -10,7 +10,6 @@ import functools
 import inspect
 import os
 import textwrap
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -25,7 +24,7 @@ from .checks import (
     check_not_negative,
     check_threshold,
 )
-from .errors import InputError, Message, Parameter
+from .errors import InputError, Parameter
 
 Algebra = Literal["xor", "or", "auto", "prefer-or"]
 Search = Literal["fast", "thorough", "anytime", "paper"]
@@ -77,10 +76,6 @@ class Param:
     type: str | None = None
     option: str | None = None
     is_run_setting: bool = False
-
-
-class DeprecatedParameter(Message, FutureWarning):
-    """A parameter was passed under a name that a later version removes."""
 
 
 def _check_init(name: str, value: Any) -> Any:
@@ -1101,10 +1096,6 @@ class PeerKwargs(TypedDict, total=False):
     ]
 
 
-RENAMED = {"sample_rows": "search_rows"}  # deprecated in 0.2, removed in 0.3
-_REMOVED_IN = "will be removed in version 0.3"
-
-
 @functools.cache
 def declarations(kind: type) -> dict[str, tuple[Any, Param]]:
     """Return the type and the declaration of each parameter of a TypedDict, by name."""
@@ -1132,11 +1123,7 @@ def choices(annotation: Any) -> tuple[str, ...]:
 
 
 def with_defaults(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all parameters of a TypedDict: those given, under their present names, and the defaults of the others.
-
-    Called by a public function, so that warnings about deprecated names point at its caller.
-    """
-    given = present_names(given, stacklevel=4)
+    """Return all parameters of a TypedDict: those given, and the defaults of the others."""
     declared = declarations(kind)
     for name in given:
         if name not in declared:
@@ -1147,25 +1134,6 @@ def with_defaults(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
 def select(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the parameters that a TypedDict declares."""
     return {name: values[name] for name in declarations(kind)}
-
-
-def present_names(given: Mapping[str, Any], stacklevel: int = 3) -> dict[str, Any]:
-    """Return parameters under their present names, with a warning for each deprecated one."""
-    present: dict[str, Any] = {}
-    for name, value in given.items():
-        if name in RENAMED:
-            if RENAMED[name] in given:
-                raise TypeError(f"{name} is the deprecated name of {RENAMED[name]}; pass only {RENAMED[name]}")
-            present[RENAMED[name]] = value
-            warnings.warn(renamed_warning(name), stacklevel=stacklevel)
-        else:
-            present[name] = value
-    return present
-
-
-def renamed_warning(name: str) -> DeprecatedParameter:
-    """Return the warning about the deprecated name of a parameter."""
-    return DeprecatedParameter("use ", Parameter(RENAMED[name]), f" instead of {name}, which {_REMOVED_IN}")
 
 
 def check(name: str, value: Any, declared: tuple[Any, Param]) -> Any:

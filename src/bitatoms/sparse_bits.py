@@ -98,11 +98,6 @@ class SparseBits(Matrix):
         """Number of unknown cells: none."""
         return 0
 
-    @property
-    def density(self) -> float:
-        """Share of ones."""
-        return self.count() / max(1, self.n_rows * self.n_cols)
-
     def count(self) -> int:
         """Return the number of ones."""
         return len(self.indices)
@@ -130,16 +125,7 @@ class SparseBits(Matrix):
         same = self.shape == other.shape and np.array_equal(self.indptr, other.indptr)
         return bool(same and np.array_equal(self.indices, other.indices))
 
-    def __hash__(self) -> int:
-        return hash((self.shape, self.count()))
-
-    def __repr__(self) -> str:
-        return f"SparseBits({self.n_rows} x {self.n_cols}, density {self.density:.3g})"
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        if copy is False:
-            raise ValueError("only the ones are stored: the bits cannot be returned as an array without a copy")
-        return self.to_dense(np.uint8 if dtype is None else dtype)
+    __hash__ = Matrix.__hash__
 
     def __getitem__(self, rows: Any) -> Any:
         """Return the rows of a slice or of an array of indices or booleans, a single row as an array of bits."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -83,8 +82,6 @@ class Table:
     row_data, column_data : Annotations, or mapping of str to array-like, optional
         What else is known about the rows and the columns, such as populations and positions. They travel with the
         table, and take no part in comparisons.
-    rows : sequence of str, optional
-        Deprecated name of ``row_names``.
 
     Attributes
     ----------
@@ -125,11 +122,7 @@ class Table:
         absent_is_zero: bool = False,
         row_data: Mapping[str, Any] | None = None,
         column_data: Mapping[str, Any] | None = None,
-        rows: Sequence[str] | None = None,
     ) -> None:
-        if rows is not None:
-            _warn_rows()
-            row_names = rows
         names = _checked_names(columns, bits.n_cols, "columns")
         if names is not None and (duplicate := first_duplicate(names)) is not None:
             raise ValueError(f"two columns have the name {duplicate!r}; rename one of them")
@@ -221,12 +214,6 @@ class Table:
         bits = packed(self.data)
         object.__setattr__(self, "data", bits)
         return bits
-
-    @property
-    def rows(self) -> Names | None:
-        """Deprecated name of ``row_names``."""
-        _warn_rows()
-        return self.row_names
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -395,11 +382,6 @@ def header_of(X: Any, n_cols: int) -> Header:
 def axis_names(X: Any) -> tuple[Names | None, Names | None]:
     """Return the names of the rows and of the columns of a table of any supported type."""
     return (X.row_names, X.columns) if isinstance(X, Table) else dataframes.axis_names(X)
-
-
-def _warn_rows() -> None:
-    """Warn that ``rows`` has been renamed to ``row_names``."""
-    warnings.warn("Table.rows is deprecated and will be removed in 0.3; use row_names", FutureWarning, stacklevel=3)
 
 
 def _checked_names(names: Sequence[str] | None, n: int, axis: str) -> Names | None:

@@ -208,7 +208,7 @@ SPELLED = {
     Parameter("n_components", -1): "--atoms -1", Parameter("max_components", 3): "--max-atoms 3",
     Parameter("max_time"): "--max-time", Parameter("n_jobs"): "--jobs", Parameter("random_state"): "--seed",
     Parameter("resume", True): "--resume", Parameter("header", False): "--no-header",
-    Parameter("without", "a b"): "--without 'a b'", Parameter("sample_rows"): "--search-rows",
+    Parameter("without", "a b"): "--without 'a b'", Parameter("search_rows"): "--search-rows",
     Parameter("false_positive_cost"): "--false-positive-cost", Parameter("bitatoms.cover"): "bitatoms roles",
     Parameter("coder", "greedy"): 'coder="greedy"',  # the command line has no such option
 }  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.model.recurrence import Recurrence
+from bitatoms.model.patterns import Recurrence
 from support.zoo import specimen
 
 pd = pytest.importorskip("pandas")

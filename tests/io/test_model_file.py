@@ -15,7 +15,7 @@ from bitatoms.cli.summary import model_json
 from bitatoms.io import model_file
 from bitatoms.io.npz import write_npz
 from bitatoms.model.model import Model
-from bitatoms.model.recurrence import Recurrence
+from bitatoms.model.patterns import Recurrence
 from bitatoms.parallel import Workers
 from bitatoms.parameters import result_parameters
 from bitatoms.sparse_bits import SparseBits

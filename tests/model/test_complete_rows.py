@@ -15,9 +15,8 @@ import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.engine.distinct_rows import hash_rows
 from bitatoms.engine.pass_spec import atom_groups
-from bitatoms.model.complete_rows import complete_atoms, count_members, describe_rows
-from bitatoms.model.patterns import AtomCounts, lifts_of
-from bitatoms.model.recurrence import Recurrence, match_atoms, overlaps
+from bitatoms.model.complete_rows import MemberCounts, count_members, describe_rows
+from bitatoms.model.patterns import Recurrence, feature_shares, lifts_of, match_atoms, overlaps
 from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
 from support.blocks import WORKERS, bits_of
@@ -80,21 +79,7 @@ def test_counts_of_chunks_add_up_and_those_of_some_atoms_are_taken(X, unknown, s
         assert_members(total.of_atoms(form, some), X, atoms[some], bias[0])
 
 
-# --- complete atoms, and the hash of rows
-
-
-@given(matrices(), SHARES, st.integers(0, 70), SEEDS)
-def test_complete_atoms_equal_the_oracle(X, unknown, n_atoms, seed):
-    X = X + 2 * random_bits(seed + 2, *X.shape, unknown)
-    atoms = random_bits(seed, n_atoms, X.shape[1], 3 / X.shape[1])
-    found = complete_atoms(bits_of(X), BitMatrix.from_dense(atoms))
-    np.testing.assert_array_equal(found.to_dense(), naive.complete(X, atoms))
-
-
-@pytest.mark.parametrize("n_cols", [0, 70])
-def test_an_atom_without_features_is_complete_in_every_row(n_cols):
-    X, atom = BitMatrix.from_dense(random_bits(0, 5, n_cols, 0.5)), BitMatrix.zeros(1, n_cols)
-    assert complete_atoms(X, atom).to_dense().all()
+# --- the hash of rows
 
 
 @given(matrices(), SEEDS)
@@ -122,11 +107,11 @@ def test_the_hash_tells_tables_with_the_same_counts_apart(n_cols):
 
 def test_what_chance_does_not_explain_at_all_has_no_lift():
     atoms = BitMatrix.from_dense([[1, 1, 0], [0, 0, 1], [0, 0, 0]])
-    counts = AtomCounts(np.array([4, 0, 4]), np.full(3, 8), np.array([0, 4, 8]), 8, np.array([0, 4, 4]))
-    expected, whole, members = lifts_of(atoms, np.zeros(3, np.uint8), counts)
-    assert expected.tolist() == [0, 4, 8]
-    np.testing.assert_array_equal(whole, [np.nan, 1, 1])
-    np.testing.assert_array_equal(members, [np.nan, np.nan, 1])
+    counts = MemberCounts(np.array([0, 4, 8]), np.array([0, 4, 4]), np.full(3, 8))
+    lifts = lifts_of(atoms, feature_shares(np.zeros(3, np.uint8), np.array([4, 0, 4]), np.full(3, 8)), counts)
+    assert lifts.expected.tolist() == [0, 4, 8]
+    np.testing.assert_array_equal(lifts.whole, [np.nan, 1, 1])
+    np.testing.assert_array_equal(lifts.members, [np.nan, np.nan, 1])
 
 
 @pytest.mark.parametrize("unknown", [0.0, 0.15])
@@ -154,10 +139,9 @@ def test_models_without_the_counts_have_no_lifts():
     X = ba.datasets.planted(100, 10, 2, algebra="or", noise=0.02, random_state=0).X
     model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(X)
     learned = model.as_model()
-    older = replace(learned, lacking=None).patterns()[0]
-    assert (older.lift, older.member_lifts) == (model.patterns()[0].lift, None)
-    oldest = replace(learned, complete=None).patterns()[0]
-    assert (oldest.expected, oldest.lift, oldest.member_lifts) == (None, None, None)
+    for name in ("complete", "lacking", "ones"):
+        older = replace(learned, **{name: None}).patterns()[0]
+        assert (older.expected, older.lift, older.member_lifts) == (None, None, None)
     stream = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).partial_fit(X)
     assert stream.patterns()[0].lift is None
 

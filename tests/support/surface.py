@@ -95,14 +95,11 @@ def module_section(name):
 
 
 def old_section():
-    """Return the deprecated names of modules and of parameters, as long as they are there."""
-    from bitatoms.parameters import RENAMED
-
+    """Return the deprecated names of modules, as long as they are there."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         modules = {f"bitatoms.{name}": names for name, names in OLD_NAMES.items()}
-        lines = [f"{name}.{old}" for name in modules for old in modules[name] if hasattr(import_module(name), old)]
-    return [*lines, *(f"parameter {old}, now {new}" for old, new in RENAMED.items())]
+        return [f"{name}.{old}" for name in modules for old in modules[name] if hasattr(import_module(name), old)]
 
 
 def fitted_section():

@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from ..bits import BitMatrix
-from ..model.complete_rows import complete_atoms
 from ..search.starts.rank import concepts
 from .baseline import Baseline, Factors
 
@@ -74,4 +73,5 @@ class GreConD(Baseline):
 
     def _code(self, data: BitMatrix, atoms: BitMatrix) -> BitMatrix:
         """Return the codes of samples: all atoms of which they have every feature."""
-        return complete_atoms(data, atoms)
+        n_shared = data.filled().to_sparse().astype(np.int32) @ atoms.to_sparse().astype(np.int32).T
+        return BitMatrix.from_dense(n_shared.toarray() == atoms.row_weights())

@@ -21,7 +21,7 @@ from typer.core import TyperGroup
 from .._version import __version__
 from ..io.formats import FORMATS
 from ..libraries import explained
-from ..parameters import CoverKwargs, renamed_warning
+from ..parameters import CoverKwargs
 from . import options
 from .console import Display, print_error, print_line, print_note, printing_notes
 from .options import (
@@ -210,7 +210,6 @@ def fit(
     max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,
     seed: Annotated[int, parameter("random_state", panel=SEARCH, min=0)] = 0,
     search_rows: Annotated[str, parameter("search_rows", panel=SEARCH, metavar="INTEGER|all|auto")] = "auto",
-    sample_rows: Annotated[str | None, typer.Option("--sample-rows", hidden=True)] = None,
     checkpoint: Annotated[Path | None, parameter("checkpoint", panel=SEARCH, metavar="FOLDER")] = None,
     resume: Annotated[bool, parameter("resume", panel=SEARCH)] = False,
     max_memory: Annotated[str | None, options.max_memory(SEARCH)] = None,
@@ -246,10 +245,6 @@ def fit(
     from . import commands
     from .stores import RunOptions
 
-    if sample_rows is not None:
-        search_rows = sample_rows
-        if not quiet:
-            print_note(renamed_warning("sample_rows"))
     parameters = {
         "n_components": _parse_atoms(atoms),
         "algebra": str(algebra),

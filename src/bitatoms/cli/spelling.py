@@ -9,7 +9,6 @@ from typing import Any, get_args
 
 from ..errors import Message, Parameter, in_python
 from ..parameters import (
-    RENAMED,
     CoverKwargs,
     DenoiseKwargs,
     EstimatorKwargs,
@@ -44,7 +43,7 @@ def as_option(parameter: Parameter) -> str:
 
     Control characters are escaped: the commands accept names of columns in this spelling.
     """
-    name, value = RENAMED.get(parameter.name, parameter.name), parameter.value
+    name, value = parameter.name, parameter.value
     if name not in _OPTIONS:
         return _COMMANDS.get(name) or in_python(parameter)
     option = _OPTIONS[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..model.complete_rows import count_members
-from ..model.patterns import AtomCounts, Pattern, lifts_of
+from ..model.patterns import Pattern, feature_shares, lifts_of
 from ..table import Names, feature_names
 from .result import Cover
 
@@ -14,10 +14,8 @@ def role_patterns(cover: Cover, columns: Names | None = None) -> list[Pattern]:
     """Return the roles in readable form, in their order; the bits that a role saves are not counted."""
     table, n = cover.reconstruct(), cover.codes.n_rows
     users, counted = cover.codes.column_weights(), count_members(table, cover.atoms)
-    bias = np.zeros(table.n_cols, np.uint8)
-    counts = AtomCounts(table.column_weights(), table.n_known, counted.complete, n, counted.lacking)
-    lifts = lifts_of(cover.atoms, bias, counts)
-    edges = [0, *np.cumsum(cover.atoms.row_weights()).tolist()]
+    shares = feature_shares(np.zeros(table.n_cols, np.uint8), table.column_weights(), table.n_known)
+    lifts = lifts_of(cover.atoms, shares, counted)
     return [
         Pattern(
             atom=k + 1,
@@ -26,7 +24,7 @@ def role_patterns(cover: Cover, columns: Names | None = None) -> list[Pattern]:
             share=float(users[k] / max(1, n)),
             bits_saved=0,
             complete=int(counted.complete[k]),
-            **lifts.of_pattern(k, slice(edges[k], edges[k + 1])),
+            **lifts.of_pattern(k),
         )
         for k in range(cover.n_roles)
     ]

@@ -24,7 +24,7 @@ from ..formatting import percent
 from ..libraries import import_library
 from ..matching import match_columns
 from ..model.model import Model
-from ..model.recurrence import Recurrence, match_atoms, overlaps
+from ..model.patterns import Recurrence, match_atoms, overlaps
 from ..model.result import Factorization, ResultBase
 from ..parallel import Workers
 from ..parameters import DeviceChoice
@@ -119,21 +119,14 @@ class Stability:
             ``atom``, ``features``, ``rows``, ``bits_saved``, ``recurs``, ``mean_overlap`` and ``is_stable``.
         """
         patterns = self.model.patterns()
-        own = {name: [getattr(pattern, name) for pattern in patterns] for name in _PATTERN_COLUMNS}
+        names = ("atom", "features", "rows", "bits_saved", "recurs")
+        own = {name: [getattr(pattern, name) for pattern in patterns] for name in names}
         return own | {name: getattr(self, name).tolist() for name in ("mean_overlap", "is_stable")}
 
     def to_pandas(self) -> Any:
-        """Return the same as a pandas DataFrame with one row per atom.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
+        """Return the same as a pandas DataFrame with one row per atom."""
         pd = import_library("pandas", "data frames need")
         return pd.DataFrame(self.to_dict()).set_index("atom")
-
-
-_PATTERN_COLUMNS = ("atom", "features", "rows", "bits_saved", "recurs")
 
 
 def stability(

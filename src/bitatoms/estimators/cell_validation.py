@@ -82,12 +82,7 @@ class CellValidation:
         }
 
     def to_pandas(self) -> Any:
-        """Return the means over folds as a pandas DataFrame with one row per model.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
+        """Return the means over folds as a pandas DataFrame with one row per model."""
         pd = import_library("pandas", "data frames need")
         return pd.DataFrame(self.to_dict()).set_index("model")
 

@@ -324,11 +324,6 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
         pandas.DataFrame
             With the columns ``class``, ``model`` (its number in this class, from 1), and those of
             `BinaryDictionaryLearning.to_frame`. Rows and shares are those of the samples of the class.
-
-        Raises
-        ------
-        MissingLibrary
-            pandas is not installed.
         """
         check_is_fitted(self, "models_")
         found = [

@@ -157,11 +157,6 @@ class CoverMiner(TableTransformer):
             from 1), ``features`` (its permissions), ``size``, ``rows`` (users who have the role), ``share``,
             ``complete`` (users who have all its permissions), ``expected``, ``lift`` and ``member_lifts``.
 
-        Raises
-        ------
-        MissingLibrary
-            pandas is not installed.
-
         Examples
         --------
         >>> import bitatoms as ba

@@ -22,14 +22,7 @@ from ..model.model import Model
 from ..model.result import Factorization, Interrupted
 from ..online.stream import StreamLearner
 from ..parallel import Workers
-from ..parameters import (
-    EstimatorKwargs,
-    NComponents,
-    documented,
-    present_names,
-    renamed_warning,
-    with_defaults,
-)
+from ..parameters import EstimatorKwargs, NComponents, documented, with_defaults
 from ..rows import out_of_core
 from ..rows.budget import given_memory_limit
 from ..rows.out_of_core import StoreRows
@@ -128,31 +121,9 @@ class BinaryDictionaryLearning(StatementsEstimator):
         for name, value in with_defaults(EstimatorKwargs, parameters).items():
             setattr(self, name, value)
 
-    def set_params(self, **params: Any) -> BinaryDictionaryLearning:
-        """Set the parameters of this estimator.
-
-        Parameters
-        ----------
-        **params : dict
-            Parameters by name.
-
-        Returns
-        -------
-        BinaryDictionaryLearning
-            This estimator.
-        """
-        super().set_params(**present_names(params))
-        return self
-
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a pickle, without the codes of the training data."""
         return {name: value for name, value in super().__getstate__().items() if name != "_fit_codes"}
-
-    @property
-    def sample_rows(self) -> Any:
-        """Deprecated name of ``search_rows``."""
-        warnings.warn(renamed_warning("sample_rows"), stacklevel=2)
-        return self.search_rows
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BinaryDictionaryLearning:
         """Learn the atoms of a table.

@@ -16,8 +16,6 @@ from ..model.row_fit import RowFit, score_rows, worst_rows
 from ..model.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..parameters import RuleKwargs, checked, documented, with_defaults
 from ..rows import out_of_core, store_transform
-from ..rows.budget import parse_memory_limit
-from ..rows.store import Store
 from .model_estimator import ModelEstimator
 
 
@@ -192,8 +190,9 @@ class StatementsEstimator(ModelEstimator):
         """
         pd, chunks, model = import_library("pandas", "data frames need"), self._chunks(X), self.as_model()
         found = find_itemsets(model, find_rules(model, _limits(limits), chunks), chunks)
-        items = [frozenset(itemset.items) for itemset in found]
-        return pd.DataFrame({"support": [itemset.support for itemset in found], "itemsets": items})
+        return pd.DataFrame(
+            {"support": [support for _, support in found], "itemsets": [frozenset(items) for items, _ in found]}
+        )
 
     def recommend(self, X: Any, n: int = 5) -> Recommendations:
         """Return the features that samples most probably have besides those that they have: the next items of baskets.
@@ -224,13 +223,13 @@ class StatementsEstimator(ModelEstimator):
         array([['x2'],
                ['x4']], dtype=object)
         """
-        n, store = check_int("n", n, 1), self._store(X)
-        if store is None:
-            model, data, _ = self._to_code(X)
-            return recommend(model, data, n, self._workers(data))
-        model, limit = self.as_model(), parse_memory_limit(self.max_memory)
-        chunks = store_transform.recommended_chunks(store, model, n, self._workers(), limit, self.absent)
-        return joined(chunks, min(n, model.atoms.n_cols))
+        n = check_int("n", n, 1)
+        if self._is_stored(X):
+            store, model, workers, limit, absent = self._stored(X)
+            chunks = store_transform.recommended_chunks(store, model, n, workers, limit, absent)
+            return joined(chunks, min(n, model.atoms.n_cols))
+        model, data, _ = self._to_code(X)
+        return recommend(model, data, n, self._workers(data))
 
     def worst_rows(self, X: Any, n: int = 10) -> list[RowFit]:
         """Return the samples that fit worst, with the cells that make them so.
@@ -259,29 +258,25 @@ class StatementsEstimator(ModelEstimator):
         >>> worst.row, [(cell.feature, cell.kind) for cell in worst.cells]
         (1, [('x1', 'missing'), ('x5', 'unexpected')])
         """
-        n, store = check_int("n", n, 0), self._store(X)
-        if store is None:
-            model, data, max_rows = self._to_code(X)
-            workers = self._workers(data)
-            return worst_rows([score_rows(model, data, workers, max_rows=max_rows)], n, workers)
-        limit, workers = parse_memory_limit(self.max_memory), self._workers()
-        chunks = store_transform.scored_chunks(store, self.as_model(), workers, limit, self.absent)
-        return worst_rows(chunks, n, workers)
-
-    def _store(self, X: Any) -> Store | None:
-        """Return X as a store if it is one; raise for Dask collections."""
-        if out_of_core.is_dask(X):
-            raise TypeError("this is not available for Dask collections; write the rows to a store with bitatoms.pack")
-        return out_of_core.as_store(X, self.binarize)
+        n = check_int("n", n, 0)
+        if self._is_stored(X):
+            return worst_rows(store_transform.scored_chunks(*self._stored(X)), n, self._workers())
+        model, data, max_rows = self._to_code(X)
+        workers = self._workers(data)
+        return worst_rows([score_rows(model, data, workers, max_rows=max_rows)], n, workers)
 
     def _chunks(self, X: Any) -> Chunks:
         """Return what returns the samples in chunks, with the columns of the model."""
-        store = self._store(X)
-        if store is None:
-            data = self._to_code(X)[1]
-            return lambda: [data]
-        limit = parse_memory_limit(self.max_memory)
-        return partial(store_transform.matched_chunks, store, self.as_model(), self._workers(), limit, self.absent)
+        if self._is_stored(X):
+            return partial(store_transform.matched_chunks, *self._stored(X))
+        data = self._to_code(X)[1]
+        return lambda: [data]
+
+    def _is_stored(self, X: Any) -> bool:
+        """Return whether X is a store; raise for Dask collections."""
+        if out_of_core.is_dask(X):
+            raise TypeError("this is not available for Dask collections; write the rows to a store with bitatoms.pack")
+        return out_of_core.is_out_of_core(X)
 
 
 def _limits(given: RuleKwargs) -> RuleLimits:

@@ -19,9 +19,9 @@ from ..engine.codelength import Codelength
 from ..engine.coding import CODERS, max_remembered
 from ..engine.prices import ErrorCosts
 from ..model.model import Model
-from ..model.recurrence import Recurrence
+from ..model.patterns import Recurrence
 from ..model.result import Round
-from ..parameters import RENAMED, check, result_parameters
+from ..parameters import check, result_parameters
 from ..sparse_bits import Bits, SparseBits, packed
 from ..table import check_picture
 from .annotations import decode_annotations, encode_annotations
@@ -307,8 +307,7 @@ def _read_parameters(stored: dict[str, Any]) -> dict[str, Any]:
     The file may be untrusted: it must not decide how the next fit runs, such as the folder that it writes to.
     """
     declared = result_parameters()
-    present = {RENAMED.get(name, name): value for name, value in stored.items()}
-    known = {name: value for name, value in present.items() if name in declared}
+    known = {name: value for name, value in stored.items() if name in declared}
     for name, value in known.items():
         check(name, value, declared[name])
     return known

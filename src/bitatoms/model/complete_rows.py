@@ -72,32 +72,19 @@ def with_members(result: AnyResult, members: MemberCounts) -> AnyResult:
     )
 
 
+def members_of(result: ResultBase) -> MemberCounts | None:
+    """Return the counts of the atoms of a result in its rows; None if they were not counted, as in a stream."""
+    known = result.atom_known
+    if known is None and result.known is None:
+        known = np.full(result.atoms.n_rows, result.n_samples)
+    if result.complete is None or result.lacking is None or known is None:
+        return None
+    return MemberCounts(result.complete, result.lacking, known)
+
+
 def describe_rows(data: Bits, atoms: Bits, workers: Workers, bias: BitMatrix) -> MemberCounts:
     """Return the counts of rows, with their hash."""
     return replace(count_members(data, atoms, workers, bias), rows_hash=hash_rows(data))
-
-
-def complete_atoms(data: BitMatrix, atoms: BitMatrix) -> BitMatrix:
-    """Return, for each row, the atoms that are complete in it: the row is known to have all their features.
-
-    An atom without features is complete in every row. `count_members` counts such rows.
-
-    Parameters
-    ----------
-    data : BitMatrix of shape (n, m)
-    atoms : BitMatrix of shape (p, m)
-
-    Returns
-    -------
-    BitMatrix of shape (n, p)
-    """
-    n, p = data.n_rows, atoms.n_rows
-    if not data.n_cols:
-        return BitMatrix.from_dense(np.ones((n, p), np.uint8))
-    anchors = np.bitwise_count(atoms.words).argmax(axis=1)  # the words that most rows lack
-    out = np.zeros((n, -(-p // 64)), np.uint64)
-    words.find_complete(data.words, atoms.words, anchors, 0, n, out)
-    return BitMatrix.from_words(out, p, check=False)
 
 
 def count_members(

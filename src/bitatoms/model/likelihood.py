@@ -43,7 +43,8 @@ class Frequencies:
     def of_result(cls, result: ResultBase) -> Frequencies:
         """Return the frequencies at the end of a search.
 
-        Results of early versions do not count the ones: there, errors are equally frequent where 0 and 1 are predicted.
+        A search that was interrupted twice has not counted the ones: errors are then equally frequent where 0 and 1 are
+        predicted.
         """
         n, wrong, right = result.n_known, result.wrong, result.n_known - result.wrong
         uses = np.array([result.n_samples - result.uses, result.uses])

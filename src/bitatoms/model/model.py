@@ -33,9 +33,9 @@ from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from ..table import Header, Names, Picture, feature_names
 from ..variants import chromosomes_of, pairs, ranks_in, regions
+from .complete_rows import members_of
 from .likelihood import UNIT, Frequencies, bits_of_cells_saved, bits_of_values, cells_of_rows, sum_bits
-from .patterns import AtomCounts, Lifts, Pattern, lifts_of, pattern_frame
-from .recurrence import Recurrence
+from .patterns import Lifts, Pattern, Recurrence, feature_shares, lifts_of, pattern_frame
 from .result import Factorization, ResultBase
 from .unknown_cells import TiedColumns, fill_unknown, known_ties, nearest_genotypes
 
@@ -322,7 +322,7 @@ class Model(ResultBase):
         saved = np.zeros(self.atoms.n_rows, np.int64) if self.saved is None else self.saved
         recurs = None if self.recurrence is None else self.recurrence.shares
         has_positions = regions(self.column_data) is not None
-        edges, lifts = [0, *np.cumsum(self.atoms.row_weights()).tolist()], self.lifts
+        lifts = self.lifts
         return [
             Pattern(
                 atom=k + 1,
@@ -333,35 +333,22 @@ class Model(ResultBase):
                 complete=None if self.complete is None else int(self.complete[k]),
                 recurs=None if recurs is None else float(recurs[k]),
                 span=self._span(k) if has_positions else None,
-                **({} if lifts is None else lifts.of_pattern(k, slice(edges[k], edges[k + 1]))),
+                **({} if lifts is None else lifts.of_pattern(k)),
             )
             for k in range(self.atoms.n_rows)[:most]
         ]
 
     def to_frame(self) -> Any:
-        """Return the atoms as a pandas data frame, one row per atom.
-
-        Returns
-        -------
-        pandas.DataFrame
-            With the columns of `BinaryDictionaryLearning.to_frame`.
-
-        Raises
-        ------
-        MissingLibrary
-            pandas is not installed; `patterns` works without it.
-        """
+        """Return the atoms as a pandas data frame, one row per atom, as `BinaryDictionaryLearning.to_frame` does."""
         return pattern_frame(self.patterns())
 
     @cached_property
     def lifts(self) -> Lifts | None:
         """The lifts of the atoms in the data learned from; None if complete rows were not counted."""
-        if self.complete is None or self.ones is None:
+        counts = members_of(self)
+        if counts is None or self.ones is None:
             return None
-        if self.atom_known is None and self.known is not None:  # an older model of a table with unknown cells
-            return None
-        known = self.n_samples if self.atom_known is None else self.atom_known
-        return lifts_of(self.atoms, self.bias, AtomCounts(self.ones, self.n_known, self.complete, known, self.lacking))
+        return lifts_of(self.atoms, feature_shares(self.bias, self.ones, self.n_known), counts)
 
     def _span(self, k: int) -> str:
         """Return where the features of an atom are: on each chromosome, from the first to the last position."""

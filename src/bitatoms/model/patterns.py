@@ -1,4 +1,8 @@
-"""Patterns: atoms in readable form, and how many times as often their features occur together as by chance."""
+"""Patterns: atoms in readable form, and what is known about them.
+
+How many times as often their features occur together as by chance (lifts), how often they are found again (recurrence),
+and by how much atoms overlap.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from numpy.typing import NDArray
 from ..libraries import import_library
 from ..sparse_bits import Bits
 from ..table import Names
+from .complete_rows import MemberCounts
+from .result import ResultBase
 
 LIFTS_READING = (
     "The lift compares complete rows with those expected if features were independent; the × of a feature compares its "
@@ -93,57 +99,50 @@ def pattern_frame(patterns: Sequence[Pattern], leave_out: Sequence[str] = ()) ->
     )
 
 
-class AtomCounts(NamedTuple):
-    """Counts of a table: of its columns, and of the rows that have all features of an atom, or all but one.
-
-    Only rows in which the cells concerned are known count.
-    """
-
-    ones: NDArray[np.int64]  # (n_features,): rows that have each feature
-    n_known: NDArray[np.int64]  # rows in which each feature is known
-    complete: NDArray[np.int64]  # (n_atoms,): rows in which the atom is complete
-    atom_known: int | NDArray[np.int64]  # rows in which all features of the atom are known
-    lacking: NDArray[np.int64] | None  # (ones of the atoms,): rows that lack this feature only; None if not counted
-
-
 class Lifts(NamedTuple):
     """What chance would explain of each atom; NaN where that is nothing, or no row has the rest of the atom."""
 
     expected: NDArray[np.float64]  # (n_atoms,): complete rows, if features were independent
     whole: NDArray[np.float64]  # (n_atoms,): complete rows for each expected one
-    members: NDArray[np.float64] | None  # (ones of the atoms,): share of the rows with the rest, per share of all rows
+    members: NDArray[np.float64]  # (ones of the atoms,): share of the rows with the rest, per share of all rows
+    edges: NDArray[np.intp]  # (n_atoms + 1,): where the ones of each atom begin, and where the last ones end
 
-    def of_pattern(self, atom: int, ones: slice) -> dict[str, Any]:
-        """Return the lifts of an atom, whose ones are these of all ones, as fields of its `Pattern`."""
+    def of_members(self, atom: int) -> NDArray[np.float64]:
+        """Return the lifts of the features of an atom."""
+        return self.members[self.edges[atom] : self.edges[atom + 1]]
+
+    def of_pattern(self, atom: int) -> dict[str, Any]:
+        """Return the lifts of an atom as fields of its `Pattern`."""
         return {
             "expected": float(self.expected[atom]),
             "lift": number_or_none(self.whole[atom]),
-            "member_lifts": None if self.members is None else tuple(map(number_or_none, self.members[ones])),
+            "member_lifts": tuple(map(number_or_none, self.of_members(atom))),
         }
 
 
-def lifts_of(atoms: Bits, bias: NDArray[np.uint8], counts: AtomCounts) -> Lifts:
+def lifts_of(atoms: Bits, shares: NDArray[np.float64], counts: MemberCounts) -> Lifts:
     """Return the lifts of atoms, and of each of their features given the other features of the atom.
 
-    A feature that the bias sets is absent from complete rows, so that its share is that of the rows without it.
+    ``shares`` are the shares of the rows that have each feature (see `feature_shares`).
     """
-    weights, shares = atoms.row_weights(), feature_shares(bias, counts.ones, counts.n_known)[atoms.to_sparse().indices]
-    starts = np.concatenate(([0], np.cumsum(weights)[:-1])).astype(np.intp)
-    product = np.ones(len(weights))
-    if len(shares):
-        has_ones = weights > 0
-        product[has_ones] = np.multiply.reduceat(shares, starts[has_ones])
+    weights, of_ones = atoms.row_weights(), shares[atoms.to_sparse().indices]
+    edges = np.concatenate(([0], np.cumsum(weights))).astype(np.intp)
+    product, has_ones = np.ones(len(weights)), weights > 0
+    if has_ones.any():
+        product[has_ones] = np.multiply.reduceat(of_ones, edges[:-1][has_ones])
     expected = product * counts.atom_known
+    complete = np.repeat(counts.complete, weights)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        whole, members = counts.complete / expected, None
-        if counts.lacking is not None:
-            complete = np.repeat(counts.complete, weights)
-            members = complete / (complete + counts.lacking) / shares
-    return Lifts(expected, _finite(whole), None if members is None else _finite(members))
+        whole = counts.complete / expected
+        members = complete / (complete + counts.lacking) / of_ones
+    return Lifts(expected, _finite(whole), _finite(members), edges)
 
 
 def feature_shares(bias: NDArray[np.uint8], ones: NDArray[np.int64], n_known: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the share of the rows that have each feature, or do not have it, if the bias sets it."""
+    """Return the share of the rows that have each feature or, where the bias sets it, of those that do not.
+
+    A feature that the bias sets is absent from the complete rows of an atom.
+    """
     shares = ones / np.maximum(n_known, 1)
     return np.where(bias > 0, 1 - shares, shares)
 
@@ -156,3 +155,83 @@ def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def number_or_none(value: float) -> float | None:
     """Return a number, None if it is not one."""
     return None if np.isnan(value) else float(value)
+
+
+class Recurrence(NamedTuple):
+    """How often each atom of a model was found again by searches of parts of the rows."""
+
+    counts: NDArray[np.int64]  # searches that found each atom again
+    n_resamples: int  # searches
+    share: float  # of the rows, that each search saw
+    threshold: float  # overlap from which an atom counts as found again
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """The share of the searches that found each atom again."""
+        return self.counts / self.n_resamples
+
+    @property
+    def settings(self) -> dict[str, int | float]:
+        """What the counts depend on, by name."""
+        return {"n_resamples": self.n_resamples, "share": self.share, "threshold": self.threshold}
+
+    @property
+    def searches(self) -> str:
+        """The searches in words."""
+        searches = "1 search" if self.n_resamples == 1 else f"{self.n_resamples} searches, each"
+        rows = "all rows with another seed" if self.share == 1 else f"{100 * self.share:g}% of the rows"
+        return f"{searches} of {rows}"
+
+    @property
+    def reading(self) -> str:
+        """How to read the shares, in a sentence."""
+        return (
+            f'"recurs" is the share of {self.searches}, that found the pattern again: with features that overlap by at '
+            f"least {self.threshold:g} (Jaccard index)."
+        )
+
+
+def overlaps(first: ResultBase, second: ResultBase) -> NDArray[np.float64]:
+    """Return the overlap of each atom of the first result (rows) with each atom of the second (columns).
+
+    It is the Jaccard index of what the atoms say about features: that they are present, or absent where the bias sets
+    them. The number of features of which both say the same is divided by the number of statements that either makes.
+    An atom without ones says nothing, and overlaps with none.
+    """
+    return atom_overlaps(first.atoms, second.atoms, np.flatnonzero(first.bias == second.bias))
+
+
+def atom_overlaps(first: Bits, second: Bits, agreed: NDArray[np.intp] | slice = slice(None)) -> NDArray[np.float64]:
+    """Return the Jaccard index of each atom of the first set with each of the second.
+
+    Ones in columns other than the ``agreed`` ones are never shared.
+    """
+    ones, others = (atoms.to_sparse().astype(np.int64)[:, agreed] for atoms in (first, second))
+    same = (ones @ others.T).toarray()
+    either = first.row_weights()[:, np.newaxis] + second.row_weights() - same
+    return same / np.maximum(either, 1)
+
+
+def match_atoms(overlap: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Match atoms one to one, and return the overlap of each atom of the rows with its partner, 0 if it has none."""
+    matched = np.zeros(overlap.shape[0])
+    for row, column in match_pairs(overlap):
+        matched[row] = overlap[row, column]
+    return matched
+
+
+def match_pairs(overlap: NDArray[np.float64], preferred: NDArray[np.bool_] | None = None) -> list[tuple[int, int]]:
+    """Match atoms that overlap one to one, and return the row and the column of each pair.
+
+    The pair with the largest overlap is matched first, on a tie a preferred one, then the one with the lowest row, then
+    the lowest column; then the next among the atoms that are left.
+    """
+    rows, columns = np.nonzero(overlap)
+    others = np.zeros(len(rows), bool) if preferred is None else ~preferred[rows, columns]
+    pairs, matched_rows, matched_columns = [], set(), set()
+    for row, column in np.stack([rows, columns], axis=1)[np.lexsort((others, -overlap[rows, columns]))].tolist():
+        if row not in matched_rows and column not in matched_columns:
+            pairs.append((row, column))
+            matched_rows.add(row)
+            matched_columns.add(column)
+    return pairs

@@ -14,7 +14,7 @@ from ..engine.block import reconstruct
 from ..engine.codelength import Codelength
 from ..engine.prices import ErrorCosts
 from ..formatting import counted, percent
-from ..sparse_bits import Bits, SparseBits
+from ..sparse_bits import Bits, sparse
 
 THOROUGH_WINDOW = "thorough window"  # a move: the thorough search of a window of the columns
 _SMALL_SAVING = 0.02  # of the bits
@@ -158,7 +158,7 @@ class ResultBase:
     @property
     def n_duplicate(self) -> int:
         """Number of atoms that repeat an earlier one, not counting atoms without ones."""
-        atoms = self.atoms if isinstance(self.atoms, SparseBits) else SparseBits.from_bits(self.atoms)
+        atoms = sparse(self.atoms)
         distinct = {columns.tobytes() for columns in np.split(atoms.indices, atoms.indptr[1:-1])} - {b""}
         return atoms.n_rows - self.n_zero - len(distinct)
 

@@ -20,6 +20,7 @@ from ..formatting import percent
 from ..sparse_bits import Bits, packed
 from ..table import Names
 from ..verbosity import quote_name
+from .complete_rows import members_of
 from .model import Model
 from .patterns import feature_shares
 
@@ -130,6 +131,11 @@ class _Counted(NamedTuple):
         """The share of the rows with the antecedent that have the consequent; 0 if there are none."""
         return self.rows / self.antecedent_rows if self.antecedent_rows else 0.0
 
+    @property
+    def rank(self) -> tuple[float, int]:
+        """What the best antecedent has most of: the confidence and, if that is equal, rows."""
+        return self.confidence, self.rows
+
 
 def find_rules(model: Model, limits: RuleLimits, chunks: Chunks | None = None) -> list[Rule]:
     """Return the rules of a model, those that explain most rows first, without redundant ones.
@@ -148,12 +154,12 @@ def find_rules(model: Model, limits: RuleLimits, chunks: Chunks | None = None) -
         Rows are not given, and the model does not have the counts.
     """
     if chunks is None:
-        n_rows, (shares, counted) = model.n_samples, _counts_of_model(model)
+        n_rows, (shares, found) = model.n_samples, _counts_of_model(model)
     else:
         rows = _Rows(model, chunks)
-        n_rows, (shares, counted) = rows.n_rows, _counts_of_rows(model, rows)
+        n_rows, (shares, found) = rows.n_rows, _counts_of_rows(model, rows)
     rules = []
-    for (candidate, antecedent), counts in counted.items():
+    for candidate, (antecedent, counts) in found.items():
         share = shares[candidate.consequent]
         if not counts.rows or not share:
             continue
@@ -171,16 +177,10 @@ def find_rules(model: Model, limits: RuleLimits, chunks: Chunks | None = None) -
     return sorted(_without_redundant(rules), key=lambda rule: (-rule.leverage, rule.atom, rule[:2]))
 
 
-class Itemset(NamedTuple):
-    """Features, and the share of the rows that have all of them, among those in which all of them are known."""
-
-    items: Names
-    support: float
-
-
-def find_itemsets(model: Model, rules: Iterable[Rule], chunks: Chunks) -> list[Itemset]:
+def find_itemsets(model: Model, rules: Iterable[Rule], chunks: Chunks) -> list[tuple[Names, float]]:
     """Return the features of each rule and all subsets of them, with their shares of the rows; short ones first.
 
+    The share is that of the rows that have all these features, among those in which all of them are known.
     Programs that find rules in frequent itemsets need all of these. Rules with more than 12 features, which have
     thousands of subsets, are left out.
     """
@@ -195,7 +195,7 @@ def find_itemsets(model: Model, rules: Iterable[Rule], chunks: Chunks) -> list[I
     ordered = sorted(found, key=lambda columns: (len(columns), columns))
     counted = _Rows(model, chunks).count([(columns[0], columns[1:]) for columns in ordered])
     return [
-        Itemset(model.names_of_members(columns), counts.rows / max(1, counts.known_rows))
+        (model.names_of_members(columns), counts.rows / max(1, counts.known_rows))
         for columns, counts in zip(ordered, counted, strict=True)
     ]
 
@@ -209,35 +209,35 @@ def _candidates(model: Model) -> Iterator[_Candidate]:
             yield _Candidate(atom, int(start) + k, column, tuple(columns[:k] + columns[k + 1 :]))
 
 
-_AllCounts = dict[tuple[_Candidate, Columns], _Counted]
+_Found = dict[_Candidate, tuple[Columns, _Counted]]  # the antecedent for each consequent
 
 
-def _counts_of_model(model: Model) -> tuple[NDArray[np.float64], _AllCounts]:
+def _counts_of_model(model: Model) -> tuple[NDArray[np.float64], _Found]:
     """Return the share of each column, and the counts of the rules whose antecedent is the rest of an atom."""
-    has_known = model.known is None or model.atom_known is not None
-    if model.complete is None or model.lacking is None or model.ones is None or not has_known:
+    counts = members_of(model)
+    if counts is None or model.ones is None:
         raise ValueError(
             "the model does not have the counts that rules need: it was written by an earlier version, or learned from "
             "a stream; pass the table"
         )
-    counted = {}
+    found: _Found = {}
     for candidate in _candidates(model):
-        complete, lacking = int(model.complete[candidate.atom]), int(model.lacking[candidate.one])
-        known = model.n_samples if model.atom_known is None else int(model.atom_known[candidate.atom])
-        counted[candidate, candidate.rest] = _Counted(complete, complete + lacking, known)
-    return feature_shares(model.bias, model.ones, model.n_known), counted
+        complete, lacking = int(counts.complete[candidate.atom]), int(counts.lacking[candidate.one])
+        counted = _Counted(complete, complete + lacking, int(counts.atom_known[candidate.atom]))
+        found[candidate] = candidate.rest, counted
+    return feature_shares(model.bias, model.ones, model.n_known), found
 
 
-def _counts_of_rows(model: Model, rows: _Rows) -> tuple[NDArray[np.float64], _AllCounts]:
+def _counts_of_rows(model: Model, rows: _Rows) -> tuple[NDArray[np.float64], _Found]:
     """Return the share of each column, and the counts of the shortest antecedents, each of which is found step by step.
 
     In each step, a feature is added to the antecedent, the one from which the consequent follows most often, until it
     follows about as often as from the rest of the atom.
     """
-    full = [(candidate, candidate.rest) for candidate in _candidates(model)]
-    targets = dict(zip((candidate for candidate, _ in full), rows.count(_pairs(full)), strict=True))
+    candidates = list(_candidates(model))
+    targets = dict(zip(candidates, rows.count([(each.consequent, each.rest) for each in candidates]), strict=True))
     shares = feature_shares(model.bias, rows.ones, rows.n_known)
-    found: _AllCounts = {}
+    found: _Found = {}
     growing: dict[_Candidate, Columns] = {candidate: () for candidate, counts in targets.items() if counts.rows}
     while growing:
         tried = []
@@ -245,27 +245,19 @@ def _counts_of_rows(model: Model, rows: _Rows) -> tuple[NDArray[np.float64], _Al
             left = sorted(set(candidate.rest) - set(antecedent), key=lambda column: (shares[column], column))
             longer = [tuple(sorted((*antecedent, column))) for column in left[:_MAX_CANDIDATES]]
             tried += [(candidate, each) for each in longer if len(each) < len(candidate.rest)]
-        best: dict[_Candidate, tuple[Columns, _Counted]] = {}
-        for (candidate, antecedent), counts in zip(tried, rows.count(_pairs(tried)), strict=True):
-            better = best.get(candidate)
-            if better is None or _rank(counts) > _rank(better[1]):
+        counted = rows.count([(candidate.consequent, antecedent) for candidate, antecedent in tried])
+        best: _Found = {}
+        for (candidate, antecedent), counts in zip(tried, counted, strict=True):
+            if candidate not in best or counts.rank > best[candidate][1].rank:
                 best[candidate] = antecedent, counts
-        ended = [candidate for candidate in growing if candidate not in best]
-        found |= {(candidate, candidate.rest): targets[candidate] for candidate in ended}
-        reached = [each for each, (_, counts) in best.items() if counts.confidence >= _ABOUT * targets[each].confidence]
-        found |= {(candidate, best[candidate][0]): best[candidate][1] for candidate in reached}
-        growing = {candidate: best[candidate][0] for candidate in best if candidate not in reached}
+        found |= {candidate: (candidate.rest, targets[candidate]) for candidate in growing if candidate not in best}
+        growing = {}
+        for candidate, (antecedent, counts) in best.items():
+            if counts.confidence >= _ABOUT * targets[candidate].confidence:
+                found[candidate] = antecedent, counts
+            else:
+                growing[candidate] = antecedent
     return shares, found
-
-
-def _pairs(counted: Iterable[tuple[_Candidate, Columns]]) -> list[tuple[int, Columns]]:
-    """Return the columns of consequents and antecedents."""
-    return [(candidate.consequent, antecedent) for candidate, antecedent in counted]
-
-
-def _rank(counts: _Counted) -> tuple[float, int]:
-    """Return what the best antecedent has most of: the confidence and, if that is equal, rows."""
-    return counts.confidence, counts.rows
 
 
 class _Rows:

@@ -17,7 +17,7 @@ from ..engine.codelength import Codelength, codelength_from_counts
 from ..engine.distinct_rows import hash_rows
 from ..model.complete_rows import count_members
 from ..model.model import Model
-from ..model.patterns import AtomCounts, Lifts, lifts_of
+from ..model.patterns import Lifts, feature_shares, lifts_of
 from ..parallel import Workers
 from ..sparse_bits import Bits
 from ..table import Names, Picture, Table, feature_names
@@ -210,9 +210,7 @@ class ReportData:
 
     def member_lifts(self, atom: int) -> NDArray[np.float64]:
         """Return the lift of each feature of an atom, given its other features; NaN if no row has these."""
-        assert self.lifts.members is not None
-        end = int(self.model.atoms.row_weights()[: atom + 1].sum())
-        return self.lifts.members[end - int(self.model.atoms.row_weights()[atom]) : end]
+        return self.lifts.of_members(atom)
 
     def row(self, number: int) -> ReportRow:
         """Return the row of this index before and after coding."""
@@ -260,7 +258,6 @@ def collect(
     codelength = codelength_from_counts(n_rows, n_features, *counts, model.atom_spans)
     row_bits, bias = model.row_bits(data, codes, workers), BitMatrix.from_dense(model.bias[np.newaxis])
     members = count_members(data, model.atoms, workers, bias)
-    counted = AtomCounts(ones, data.n_known, members.complete, members.atom_known, members.lacking)
     curve, stride = codelength_curve(model, data, codelength, workers)
     if model.missed is not None and is_learned_from(model, table):
         wrong, missed, uses, codelength = model.wrong, model.missed, model.uses, model.codelength
@@ -274,7 +271,7 @@ def collect(
         invented=wrong - missed,
         uses=uses,
         complete=members.complete,
-        lifts=lifts_of(model.atoms, model.bias, counted),
+        lifts=lifts_of(model.atoms, feature_shares(model.bias, ones, data.n_known), members),
         codelength=codelength,
         bits_without=codelength_from_counts(n_rows, n_features, ones, (), (), n_known=data.n_known).total,
         row_bits=row_bits,

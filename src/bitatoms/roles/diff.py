@@ -14,7 +14,7 @@ from ..checks import check_fraction
 from ..covers.coding import code_from_below
 from ..engine.block import reconstruct
 from ..formatting import counted, tally
-from ..model.recurrence import atom_overlaps, match_pairs
+from ..model.patterns import atom_overlaps, match_pairs
 from ..table import Names, Table
 from .tables import aligned, as_roles
 

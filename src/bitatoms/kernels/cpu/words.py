@@ -353,24 +353,6 @@ def improvable(rows, covers, max_atoms, residual_limit, out):
 
 
 @kernel
-def find_complete(data, atoms, anchors, start, stop, out):
-    """Set bit k of out[i] where row i has all ones of atom k, for i in start..stop.
-
-    ``anchors[k]`` is the word of atom k to compare first.
-    """
-    for i in range(start, stop):
-        for k in range(atoms.shape[0]):
-            anchor = anchors[k]
-            if atoms[k, anchor] & ~data[i, anchor] != NONE:
-                continue
-            lacking = NONE
-            for w in range(atoms.shape[1]):
-                lacking |= atoms[k, w] & ~data[i, w]
-            if lacking == NONE:
-                out[i, k >> 6] |= ONE << np.uint64(k & 63)
-
-
-@kernel
 def count_members(columns, unknown, ones, starts, n_rows, complete, lacking, known):
     """Count the rows that have all ones of each atom, and those that lack a single one. Each row is a bit of the words.
 
