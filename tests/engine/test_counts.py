@@ -68,7 +68,7 @@ def test_a_pass_by_groups_of_atoms_codes_and_counts_as_the_oracle_does(from_code
     spec = spec_of(atoms, prices, algebra, bias, kept)
     with mock.patch.multiple("bitatoms.engine.counts", _MIN_FEATURES=0, MAX_VOTES=atoms.size - 1):
         voted = voted_bits(spec.atoms)
-    counted = RowCounts(10, np.zeros(130, np.int64), np.zeros(len(atoms), np.int64))
+    counted = RowCounts(10, np.full(130, 10), np.zeros(130, np.int64), np.zeros(len(atoms), np.int64))
     spec = replace(spec, atoms=SparseBits.from_bits(spec.atoms), voted=voted, priced_by=counted)
     with mock.patch.multiple("bitatoms.engine.pass_spec", _MIN_SPLIT=1, _GROUP_COLUMNS=seed + 1):
         assert spec.is_split

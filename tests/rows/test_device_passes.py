@@ -94,7 +94,7 @@ def test_a_pass_by_groups_of_atoms_is_run_in_chunks(algebra):
     rule = priced_rule(algebra, random_prices(3, 90, 12, (9, 20)))._replace(typical=40.0)
     bits, bias = BitMatrix.from_dense(atoms), BitMatrix.zeros(1, 90)
     with mock.patch.multiple(pass_spec, _MIN_SPLIT=1, _GROUP_COLUMNS=30):
-        priced_by = RowCounts(N_ROWS, np.full(90, 9), np.full(12, 30))
+        priced_by = RowCounts(N_ROWS, np.full(90, N_ROWS), np.full(90, 9), np.full(12, 30))
         with mock.patch.multiple("bitatoms.engine.counts", _MIN_FEATURES=0, MAX_VOTES=atoms.size - 1):
             voted = voted_bits(bits)
         spec = PassSpec(SparseBits.from_bits(bits), bias, "mdl", rule, voted=voted, priced_by=priced_by)

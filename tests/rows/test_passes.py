@@ -75,7 +75,7 @@ def test_passes_by_groups_of_atoms_improve_the_model_of_a_sample_wherever_the_ro
         assert_same(run_passes(rows, start, params).result, found.result)
     for callbacks, resume in (((after_the_first_pass,), False), ((), True)):
         with Checkpoint(tmp_path / "fit", call_of(98), resume=resume) as checkpoint:
-            own, state = replace(params, callbacks=callbacks), checkpoint.load() or start
+            own, state = replace(params, callbacks=callbacks), checkpoint.load(params) or start
             last = run_passes(MemoryRows(bits, Workers()), state, own, checkpoint=checkpoint)
     assert_same(last.result, found.result)
 
@@ -90,7 +90,7 @@ def test_a_checkpoint_with_votes_on_few_bits_is_read_as_it_was_saved(tmp_path):
         patch.setattr(checkpoint, "save", lambda state: saved.append(state) or save(state))
         learned(MemoryRows(X, Workers()), checkpoint.random(np.random.default_rng(0)), checkpoint, **how)
     with Checkpoint(tmp_path, call_of(65), resume=True) as checkpoint:
-        state = checkpoint.load()
+        state = checkpoint.load(params_for(n_components=6))
     assert state.specs[0].voted == state.counts.voted is not None
     assert_same_counts(state.counts, saved[-1].counts)
     assert state.counts.free.shape == (state.counts.voted.count(),)

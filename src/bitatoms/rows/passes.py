@@ -24,6 +24,7 @@ from ..engine.pass_spec import PassSpec, RowCounts
 from ..engine.update import flips_by_column, flips_together
 from ..errors import InputError, warn
 from ..kernels.gpu.device import is_out_of_memory
+from ..kernels.structs import Covers
 from ..model.complete_rows import with_members
 from ..model.model import Model
 from ..model.result import Factorization, Interrupted, ResultBase
@@ -115,13 +116,12 @@ def initial_state(found: Factorization, params: SearchParams) -> PassState:
 
     Rows start from scratch and from the nearest codes of the sample.
     """
-    objective = params.objective(found.algebra)
-    rule = objective.rule_from_counts(found.n_samples, found.n_known, found.wrong, found.uses)
+    priced_by = RowCounts(found.n_samples, found.n_known, found.wrong, found.uses)
+    rule = params.objective(found.algebra).rule_from_counts(*priced_by)
     voted = voted_bits(found.atoms)
     atoms = packed(found.atoms) if voted is None else found.atoms
     coder = "exact" if codes_exactly(params, atoms) else params.scratch_coder
     bias = BitMatrix.from_dense(found.bias[np.newaxis])
-    priced_by = RowCounts(found.n_samples, found.wrong, found.uses)
     spec = PassSpec(atoms, bias, coder, rule, None, found.remembered, voted, priced_by)
     return PassState(found.algebra, found.ended, found.compared, (spec,), found.history)
 
@@ -198,7 +198,7 @@ class _Passes:
         """Return the state after a pass: record it, compare it with the best one, and specify the next."""
         spec = self.state.specs[-1]
         bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
-        atoms, n_flipped = _updated_atoms(spec, settled, self._params)
+        atoms, n_flipped = updated_atoms(spec.atoms, settled, spec.rule.covers, self._params)
         change = Change(codes=counts.codes_changed, atoms=n_flipped)
         length = settled.codelength(spec.atoms, bias, self._objective.code)
         self._monitor.record_counts(
@@ -255,8 +255,8 @@ class _Passes:
         kept = np.setdiff1d(np.arange(len(saved)), dropped)
         atoms = updated[kept]
         bias, wrong = self._bias_without(dropped, spec, counts)
-        rule = self._objective.rule_from_counts(counts.n_rows, counts.known, wrong, counts.uses[kept])
-        priced_by = RowCounts(counts.n_rows, wrong, counts.uses[kept])
+        priced_by = RowCounts(counts.n_rows, counts.known, wrong, counts.uses[kept])
+        rule = self._objective.rule_from_counts(*priced_by)
         coder = "exact" if codes_exactly(self._params, atoms) else "mdl"
         return PassSpec(atoms, bias, coder, rule, kept, None, voted_bits(atoms), priced_by)
 
@@ -305,20 +305,20 @@ class _Passes:
         return remembered.T[indices].T
 
 
-def _updated_atoms(spec: PassSpec, counts: Counts, params: SearchParams) -> tuple[Bits, int]:
-    """Return the atoms without the bits that differ in most of their users, and the number of these bits.
+def updated_atoms(atoms: Bits, counts: Counts, covers: Covers, params: SearchParams) -> tuple[Bits, int]:
+    """Return the atoms with the bits flipped that differ in most of their users, and the number of these bits.
 
     Fixed atoms stay as they are, and the others within their limits.
     """
     n_fixed = params.n_fixed
     if counts.voted is not None:
-        atom, column = flips_by_column(counts.free, counts.bad, counts.voted, spec.atoms, params.costs, n_fixed)
-        return params.limits.projected(spec.atoms, toggled(spec.atoms, atom, column), n_fixed), len(atom)
-    words = packed(spec.atoms).words
+        atom, column = flips_by_column(counts.free, counts.bad, counts.voted, atoms, params.costs, n_fixed)
+        return params.limits.projected(atoms, toggled(atoms, atom, column), n_fixed), len(atom)
+    words = packed(atoms).words
     votes = counts.free, counts.bad, counts.pairs
-    flips, n_flipped = flips_together(*votes, words.copy(), spec.rule.covers, params.costs, n_fixed)
-    updated = BitMatrix.from_words(words ^ flips, spec.atoms.n_cols, check=False)
-    return params.limits.projected(spec.atoms, updated, n_fixed), n_flipped
+    flips, n_flipped = flips_together(*votes, words.copy(), covers, params.costs, n_fixed)
+    updated = BitMatrix.from_words(words ^ flips, atoms.n_cols, check=False)
+    return params.limits.projected(atoms, updated, n_fixed), n_flipped
 
 
 def dropped_atoms(saved: NDArray[np.int64], uses: NDArray[np.int64], params: SearchParams) -> NDArray[np.intp]:
