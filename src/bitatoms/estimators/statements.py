@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -15,9 +14,10 @@ from ..model.recommendation import Recommendations, joined, recommend
 from ..model.row_fit import RowFit, score_rows, worst_rows
 from ..model.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..parameters import RuleKwargs, checked, documented, with_defaults
-from ..rows import out_of_core, store_transform
+from ..rows import out_of_core
 from ..rows.budget import parse_memory_limit
 from ..rows.store import Store
+from ..rows.store_transform import StoreTransform
 from .model_estimator import ModelEstimator
 
 
@@ -228,9 +228,8 @@ class StatementsEstimator(ModelEstimator):
         if store is None:
             model, data, _ = self._to_code(X)
             return recommend(model, data, n, self._workers(data))
-        model, limit = self.as_model(), parse_memory_limit(self.max_memory)
-        chunks = store_transform.recommended_chunks(store, model, n, self._workers(), limit, self.absent)
-        return joined(chunks, min(n, model.atoms.n_cols))
+        rows = self._rows_of(store)
+        return joined(rows.recommended_chunks(n), min(n, rows.model.atoms.n_cols))
 
     def worst_rows(self, X: Any, n: int = 10) -> list[RowFit]:
         """Return the samples that fit worst, with the cells that make them so.
@@ -264,9 +263,8 @@ class StatementsEstimator(ModelEstimator):
             model, data, max_rows = self._to_code(X)
             workers = self._workers(data)
             return worst_rows([score_rows(model, data, workers, max_rows=max_rows)], n, workers)
-        limit, workers = parse_memory_limit(self.max_memory), self._workers()
-        chunks = store_transform.scored_chunks(store, self.as_model(), workers, limit, self.absent)
-        return worst_rows(chunks, n, workers)
+        rows = self._rows_of(store)
+        return worst_rows(rows.scored_chunks(), n, rows.workers)
 
     def _store(self, X: Any) -> Store | None:
         """Return X as a store if it is one; raise for Dask collections."""
@@ -280,8 +278,12 @@ class StatementsEstimator(ModelEstimator):
         if store is None:
             data = self._to_code(X)[1]
             return lambda: [data]
+        return self._rows_of(store).chunks
+
+    def _rows_of(self, store: Store) -> StoreTransform:
+        """Return the rows of a store, to be processed with the model."""
         limit = parse_memory_limit(self.max_memory)
-        return partial(store_transform.matched_chunks, store, self.as_model(), self._workers(), limit, self.absent)
+        return StoreTransform(store, self.as_model(), self._workers(), limit, self.absent)
 
 
 def _limits(given: RuleKwargs) -> RuleLimits:

@@ -82,6 +82,10 @@ class MemoryBudget:
             raise self._too_small(fixed + 64 * per_row, task)
         return min(chunk_rows(self.n_features, self.on_device), int(fitting))
 
+    def coding_rows(self, model: Model) -> int:
+        """Return the number of rows per chunk that a model codes, without votes."""
+        return self.chunk_rows(model.atoms.n_rows, counts_votes=False, largest_group=model.pass_spec.largest_group)
+
     def search_rows(self, least: int, by_windows: bool = False) -> int:
         """Return how many rows can be searched within the limit; raise MemoryLimitError if fewer than ``least``."""
         self.check_search(least, by_windows)
@@ -180,10 +184,8 @@ def coding_rows(data: Bits, model: Model, max_memory: int | None) -> int | None:
     """Return how many rows of a table in memory a model may code at a time within a limit, or None without one."""
     if max_memory is None:
         return None
-    n_atoms = model.atoms.n_rows
-    held = bytes_of(data) + len(data) * -(-n_atoms // 64) * 8
-    budget = MemoryBudget(max_memory, data.n_cols, 1, 0, data.n_unknown > 0, held)
-    return budget.chunk_rows(n_atoms, counts_votes=False, largest_group=model.pass_spec.largest_group)
+    held = bytes_of(data) + len(data) * -(-model.atoms.n_rows // 64) * 8
+    return MemoryBudget(max_memory, data.n_cols, 1, 0, data.n_unknown > 0, held).coding_rows(model)
 
 
 def given_memory_limit(max_memory: Any) -> int | None:

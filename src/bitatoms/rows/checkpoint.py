@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..bits import BitMatrix
 from ..engine.coding import CODERS
 from ..engine.counts import Counts, voted_bits
 from ..engine.objective import Objective

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from functools import reduce
 from operator import add
 from typing import Any, TypeVar
@@ -27,6 +26,7 @@ from ..model.complete_rows import MemberCounts
 from ..parallel import OutOfTime, Workers
 from ..parameters import DeviceChoice
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
+from .budget import bytes_of
 from .dask_transform import check_partitions, hash_positions, pack_partition, partitions, sent, shape_or_error
 from .source import MemoryRows, PartialPass, RowSource, SavePartial
 
@@ -134,9 +134,8 @@ class DaskRows(RowSource):
 
     def fingerprint(self) -> str:
         """Return a hash of all rows in their order; it does not depend on the partitions."""
-        hashes = map(delayed(hash_positions), self._packed, self._edges.tolist())
-        total = np.sum([np.zeros(2, np.uint64), *self._tasks.results(list(hashes))], axis=0, dtype=np.uint64)
-        return f"all rows:{total.astype('>u8').tobytes().hex()}"
+        hashes = self._tasks.results(list(map(delayed(hash_positions), self._packed, self._edges.tolist())))
+        return f"all rows:{sum(hashes) % 2**64:016x}"
 
 
 class _Tasks:
@@ -277,19 +276,10 @@ def _sum(*counts: Any) -> Any:
     return reduce(add, counts)
 
 
-@sizeof.register(BitMatrix)
-def _size_of_bits(bits: BitMatrix) -> int:
-    """Return the size in bytes, by which Dask chooses the worker of a task."""
-    return int(bits.words.nbytes) * (1 if bits.unknown is None else 2)
-
-
-@sizeof.register(SparseBits)
-def _size_of_ones(bits: SparseBits) -> int:
-    return int(bits.indptr.nbytes + bits.indices.nbytes)
+sizeof.register((BitMatrix, SparseBits), bytes_of)  # by which Dask chooses the worker of a task
 
 
 @sizeof.register(Counts)
 def _size_of_counts(counts: Counts) -> int:
-    values = [getattr(counts, field.name) for field in fields(Counts)]
-    voted = [] if counts.voted is None else [counts.voted.indptr, counts.voted.indices]
-    return sum(value.nbytes for value in (*values, *voted) if isinstance(value, np.ndarray))
+    arrays = (value for value in vars(counts).values() if isinstance(value, np.ndarray))
+    return sum(array.nbytes for array in arrays) + (0 if counts.voted is None else bytes_of(counts.voted))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -157,13 +156,6 @@ class Store:
         BitMatrix or SparseBits
         """
         return self.chunks(n_rows, start) if self.n_ones is None else self._packed.iter_stored(n_rows, start)
-
-    def pieces(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
-        """Return `chunks`; deprecated."""
-        warnings.warn(
-            "Store.pieces is deprecated and will be removed in 0.3; call Store.chunks", FutureWarning, stacklevel=2
-        )
-        return self.chunks(n_rows, start)
 
     def take(self, rows: ArrayLike) -> BitMatrix:
         """Return the rows with these indices.
