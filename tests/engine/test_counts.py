@@ -18,7 +18,7 @@ from bitatoms.engine.objective import Objective, flip_bias, flip_counts, mostly_
 from bitatoms.engine.pass_spec import PassSpec, RowCounts
 from bitatoms.engine.row_pass import count, run_pass
 from bitatoms.engine.update import flips_by_column
-from bitatoms.online.decayed_counts import DecayedCounts
+from bitatoms.online.state import DecayedCounts
 from bitatoms.parallel import Workers
 from bitatoms.rows.source import MemoryRows
 from bitatoms.sparse_bits import SparseBits, toggled

@@ -99,8 +99,3 @@ def test_the_temporary_folder_is_removed_on_errors(stores, passes, tmp_path, mon
     del rows, codes
     gc.collect()
     assert not os.listdir(tmp_path)
-
-
-def test_a_folder_for_codes_must_exist(stores, tmp_path):
-    with pytest.raises(ba.FileError, match="there is no such folder to store codes in; create it first"):
-        StoreRows(stores[0], Workers(), code_folder=tmp_path / "missing")

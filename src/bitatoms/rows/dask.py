@@ -117,7 +117,7 @@ class DaskRows(RowSource):
         run = delayed(_run_pass_on_partition)
         each = zip(self._packed, before, strict=True)
         done = [run(packed, previous, sent_spec, self._device) for packed, previous in each]
-        after = list(map(delayed(_codes_of), done))
+        after = [codes_and_counts[0] for codes_and_counts in done]
         totals = [_total([done[i] for i in group], [after[i] for i in group]) for group in self._groups]
         with config.set(_NO_SIZE_WARNING):
             started = self._tasks.start([*after, _tree_sum(totals)])
@@ -262,10 +262,6 @@ def _aligned(bits: AnyBits) -> AnyBits:
 def _count_cells(partition: Bits) -> tuple[int, int]:
     """Return the number of ones and of unknown cells of a partition."""
     return partition.count(), partition.n_unknown
-
-
-def _codes_of(done: tuple[BitMatrix, Counts]) -> BitMatrix:
-    return done[0]
 
 
 def _sum_of_done(*done: tuple[BitMatrix, Counts], after: list[BitMatrix]) -> Counts:

@@ -144,8 +144,6 @@ class StoreRows(RowSource):
         self._is_limited = max_memory is not None
         if store.n_ones is None:
             self._budget.chunk_rows(n_atoms=1)  # raise now, not after a search
-        if code_folder is not None and not Path(code_folder).is_dir():
-            raise FileError(f"{os.fspath(code_folder)}: there is no such folder to store codes in; create it first")
         self._is_persistent = code_folder is not None
         self._folder = None if code_folder is None else Path(code_folder)  # of the files of codes, one per pass
         self._files: weakref.WeakValueDictionary[int, FileCodes] = weakref.WeakValueDictionary()
