@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.bits import BitMatrix, stack_rows
+from bitatoms.bits import BitMatrix
 from bitatoms.engine import counts as module
 from bitatoms.engine.block import Block
 from bitatoms.engine.counts import Counts, voted_bits
@@ -108,9 +108,9 @@ def test_counts_of_chunks_add_up(problem, algebra, workers, coder):
     X, atoms, codes, prices = problem
     data, spec = bits_of(X), spec_of(atoms, prices, algebra, coder=coder)
     codes, whole = run_pass(data, None, spec, Workers())
-    chunks, total = MemoryRows(data, workers).run_pass(spec, None, 1, None, lambda partial: None)
+    found, total = MemoryRows(data, workers).run_pass(spec)
     assert same(whole, total)
-    assert stack_rows(chunks, len(atoms)) == codes
+    assert found == codes
     assert same(Counts.none(len(atoms), X.shape[1]) + whole, whole)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import bitatoms as ba
 import naive
-from bitatoms.bits import BitMatrix, stack_rows
+from bitatoms.bits import BitMatrix
 from bitatoms.model.join_columns import Part, join_columns
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
@@ -63,7 +63,7 @@ def test_passes_by_groups_of_atoms_improve_the_model_of_a_sample_wherever_the_ro
     costs = [row.bits for row in found.result.history if row.rows == N_ROWS]
     assert min(costs) < costs[0]
     assert isinstance(found.result.atoms, SparseBits)
-    codes = stack_rows(found.codes, found.spec.atoms.n_rows).to_dense()[:, found.indices]
+    codes = found.codes.to_dense()[:, found.indices]
     atoms, bias = found.result.atoms.to_dense(), found.result.bias
     assert astuple(found.result.codelength) == naive.codelength(X, atoms, codes, algebra, bias)
     others = (

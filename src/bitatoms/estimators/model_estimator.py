@@ -20,6 +20,7 @@ from ..matching import are_copies
 from ..model.model import Model
 from ..rows import out_of_core
 from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
+from ..rows.store import Store
 from ..rows.store_transform import StoreTransform, collect_codes, write_code_store
 from ..rows.weights import check_total, checked_weights
 from ..sparse_bits import Bits
@@ -105,9 +106,9 @@ class ModelEstimator(TableTransformer, SearchEstimator):
                 raise ValueError("output= is for packed stores; use to_zarr to write the codes of a Dask array")
             return self._lazily("transform", X)
         rows = self._stored(X)
-        store, model, limit = rows.store, rows.model, rows.max_memory
+        store, model, limit, chunks = rows.store, rows.model, rows.max_memory, rows.code_chunks()
         if output is not None:
-            return write_code_store(store, rows.code_chunks(), model, output)
+            return write_code_store(store, chunks, model, output)
         if (needed := len(store) * model.atoms.n_rows) > limit:
             raise InputError(
                 f"the codes of {len(store)} samples take {needed} bytes as an array, more than ",
@@ -116,7 +117,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
                 Parameter("output", "codes.zarr"),
                 " to write them to a store",
             )
-        return collect_codes(store, rows.code_chunks(), model).to_dense()
+        return collect_codes(store, chunks, model).to_dense()
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the samples that these codes describe.
@@ -317,10 +318,16 @@ class ModelEstimator(TableTransformer, SearchEstimator):
 
     def _stored(self, X: Any) -> StoreTransform:
         """Return the rows of a packed store, to be processed with the model."""
-        model, store = self.as_model(), out_of_core.as_store(X, self.binarize)
+        self.as_model()  # raises if there is none, before the store is opened
+        store = out_of_core.as_store(X, self.binarize)
         assert store is not None
         check_not_empty(store.shape)
-        return StoreTransform(store, model, self._workers(), parse_memory_limit(self.max_memory), self.absent)
+        return self._rows_of(store)
+
+    def _rows_of(self, store: Store) -> StoreTransform:
+        """Return the rows of a store, to be processed with the model."""
+        limit = parse_memory_limit(self.max_memory)
+        return StoreTransform(store, self.as_model(), self._workers(), limit, self.absent)
 
     def _lazily(self, method: str, X: Any) -> Any:
         """Return a function of `rows.dask_transform` of the rows of a Dask collection."""

@@ -15,9 +15,7 @@ from ..model.row_fit import RowFit, score_rows, worst_rows
 from ..model.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..parameters import RuleKwargs, checked, documented, with_defaults
 from ..rows import out_of_core
-from ..rows.budget import parse_memory_limit
 from ..rows.store import Store
-from ..rows.store_transform import StoreTransform
 from .model_estimator import ModelEstimator
 
 
@@ -279,11 +277,6 @@ class StatementsEstimator(ModelEstimator):
             data = self._to_code(X)[1]
             return lambda: [data]
         return self._rows_of(store).chunks
-
-    def _rows_of(self, store: Store) -> StoreTransform:
-        """Return the rows of a store, to be processed with the model."""
-        limit = parse_memory_limit(self.max_memory)
-        return StoreTransform(store, self.as_model(), self._workers(), limit, self.absent)
 
 
 def _limits(given: RuleKwargs) -> RuleLimits:

@@ -199,10 +199,8 @@ class Reservoir:
 
     def with_more_atoms(self, n_atoms: int) -> Reservoir:
         """Return the reservoir with additional atoms, which no row uses."""
-        n_all = self.codes.n_cols + n_atoms
-        words = np.zeros((len(self.rows), -(-n_all // 64)), np.uint64)
-        words[:, : self.codes.words.shape[1]] = self.codes.words
-        return replace(self, codes=BitMatrix.from_words(words, n_all, check=False))
+        n_rows = len(self.rows)
+        return replace(self, codes=stack_rows([self.codes.T, BitMatrix.zeros(n_atoms, n_rows)], n_rows).T)
 
 
 def _select(first: BitMatrix, second: BitMatrix, indices: NDArray[np.intp]) -> BitMatrix:

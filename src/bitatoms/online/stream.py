@@ -415,5 +415,4 @@ def _run_pass(rows: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers:
     """Run a pass on rows from their codes, or from scratch in chunks."""
     if codes is not None:
         return run_pass(rows, codes, spec, workers)
-    chunks, counts = MemoryRows(rows, workers).run_pass(spec)
-    return stack_rows(chunks, spec.atoms.n_rows), counts
+    return MemoryRows(rows, workers).run_pass(spec)

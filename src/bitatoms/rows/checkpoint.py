@@ -271,12 +271,9 @@ def _state_to_json(state: PassState) -> tuple[dict[str, Any], Arrays]:
     """Return a state as JSON values, and its arrays by name."""
     arrays: Arrays = {}
     partial = state.partial
+    values = {name: getattr(state, name) for name in ("algebra", "ended", "compared", "best", "finished")}
     entries = {
-        "algebra": state.algebra,
-        "ended": state.ended,
-        "compared": dict(state.compared),
-        "best": state.best,
-        "finished": state.finished,
+        **values,
         "specs": [_spec_to_json(spec, f"spec {i}", arrays) for i, spec in enumerate(state.specs)],
         "counts": None if state.counts is None else _counts_to_json(state.counts, "counts", arrays),
         "partial": None if partial is None else _counts_to_json(partial.counts, "partial", arrays),

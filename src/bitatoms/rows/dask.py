@@ -28,7 +28,7 @@ from ..parameters import DeviceChoice
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from .budget import bytes_of
 from .dask_transform import check_partitions, hash_positions, pack_partition, partitions, sent, shape_or_error
-from .source import MemoryRows, PartialPass, RowSource, SavePartial
+from .source import ONLY_PASS, MemoryRows, PassRun, RowSource
 
 try:
     from dask import config
@@ -103,26 +103,20 @@ class DaskRows(RowSource):
         return stack_rows(self._tasks.results(tasks), self.n_features)
 
     def run_pass(
-        self,
-        spec: PassSpec,
-        codes: list[Any] | None = None,
-        number: int = 1,
-        partial: PartialPass | None = None,
-        save: SavePartial | None = None,
-        deadline: float = float("inf"),
+        self, spec: PassSpec, codes: list[Any] | None = None, run: PassRun = ONLY_PASS
     ) -> tuple[list[Any], Counts]:
         """Run a pass over all rows and return its codes, which stay on the workers, and its counts."""
         sent_spec = sent(spec)
         before = [None] * len(self._packed) if codes is None else codes
-        run = delayed(_run_pass_on_partition)
+        code = delayed(_run_pass_on_partition)
         each = zip(self._packed, before, strict=True)
-        done = [run(packed, previous, sent_spec, self._device) for packed, previous in each]
+        done = [code(packed, previous, sent_spec, self._device) for packed, previous in each]
         after = [codes_and_counts[0] for codes_and_counts in done]
         totals = [_total([done[i] for i in group], [after[i] for i in group]) for group in self._groups]
         with config.set(_NO_SIZE_WARNING):
             started = self._tasks.start([*after, _tree_sum(totals)])
         with self._tasks.released_on_error(started):
-            (total,) = self._tasks.fetch(started[-1:], deadline)
+            (total,) = self._tasks.fetch(started[-1:], run.deadline)
         return started[:-1], total
 
     def count_members(self, spec: PassSpec) -> MemberCounts:
@@ -241,9 +235,8 @@ def _run_pass_on_partition(
     partition: Bits, codes: BitMatrix | None, spec: PassSpec, device: DeviceChoice
 ) -> tuple[BitMatrix, Counts]:
     """Run a pass on a partition, one chunk at a time, on the device of the worker if there is one."""
-    before = None if codes is None else [_aligned(codes)]
-    after, total = MemoryRows(_aligned(partition), workers_for(1, device)).run_pass(spec, before)
-    return stack_rows(after, spec.atoms.n_rows), total
+    before = None if codes is None else _aligned(codes)
+    return MemoryRows(_aligned(partition), workers_for(1, device)).run_pass(spec, before)
 
 
 def _describe_partition(partition: Bits, spec: PassSpec) -> MemberCounts:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,21 +36,13 @@ from ..parameters import DeviceChoice
 from ..sparse_bits import SparseBits, is_smaller_sparse, stack_bits
 from ..table import Header, Picture
 from .checkpoint import make_folder
-from .source import PartialPass, RowSource, SavePartial, describe_chunks, pass_rows, run_pass_on_chunks
+from .source import ONLY_PASS, PartialPass, PassRun, RowSource, describe_chunks, pass_rows, run_pass_on_chunks
 from .store import Store, memory_budget
 
 _HEADER = struct.Struct("<8sQQQQQ")  # magic, version, rows, atoms, rows on disk and their checksum
 _MAGIC, _VERSION = b"bitcodes", 2
 _READ_BYTES = 1 << 22
 _NAME = re.compile(r"codes-(\d{1,9})\.bin")
-
-
-class OpenedRows(NamedTuple):
-    """Rows to learn from, and what is known about their columns."""
-
-    rows: RowSource
-    header: Header
-    picture: Picture | None = None
 
 
 def is_dask(X: Any) -> bool:
@@ -95,21 +87,24 @@ def open_rows(
     code_folder: str | os.PathLike[str] | None,
     client: Any = None,
     device: DeviceChoice = "cpu",
-) -> Iterator[OpenedRows]:
-    """Open the rows of X to learn from; temporary files are removed on exit. Workers of Dask choose their device."""
+) -> Iterator[tuple[RowSource, Header, Picture | None]]:
+    """Open the rows of X to learn from; temporary files are removed on exit. Workers of Dask choose their device.
+
+    The rows, their columns, and the tile of pictures are yielded.
+    """
     store = as_store(X, binarize)
     if store is None:
         from .dask import DaskRows
         from .dask_transform import column_names
 
         rows = DaskRows(X, binarize, client, device)
-        yield OpenedRows(rows, Header(rows.n_features, column_names(X)))
+        yield rows, Header(rows.n_features, column_names(X)), None
         return
     if code_folder is not None:
         make_folder(Path(code_folder))
     with closing(StoreRows(store, workers, max_memory, code_folder)) as store_rows:
         picture = None if store.picture is None else Picture(store.picture.tile)
-        yield OpenedRows(store_rows, store.header, picture)
+        yield store_rows, store.header, picture
 
 
 class StoreRows(RowSource):
@@ -175,33 +170,24 @@ class StoreRows(RowSource):
         """Return the rows with these indices, to be searched."""
         return self.store.take(rows)
 
-    def run_pass(
-        self,
-        spec: PassSpec,
-        codes: Codes | None = None,
-        number: int = 1,
-        partial: PartialPass | None = None,
-        save: SavePartial | None = None,
-        deadline: float = float("inf"),
-    ) -> tuple[Codes, Counts]:
+    def run_pass(self, spec: PassSpec, codes: Codes | None = None, run: PassRun = ONLY_PASS) -> tuple[Codes, Counts]:
         """Run a pass over all rows and return its codes and counts."""
-        n_atoms = spec.atoms.n_rows
-        size = self._workers.chunk_rows or pass_rows(self._budget, spec)
-        after, row = self._new_codes(number, n_atoms, partial.next_row if partial else 0)
+        size, partial = self._workers.chunk_rows or pass_rows(self._budget, spec), run.partial
+        after, row = self._new_codes(run.number, spec.atoms.n_rows, partial.next_row if partial else 0)
         total = partial.counts.copy() if partial and row else Counts.none(*spec.atoms.shape, spec.voted)
         before = None if spec.kept is None else codes
         saved_at = time.monotonic()
         try:
-            workers = replace(self._workers, deadline=deadline)
+            workers = replace(self._workers, deadline=run.deadline)
             with closing(run_pass_on_chunks(self._chunks(size, row, before), spec, workers)) as results:
                 for chunk_codes, counts in results:
                     after.write(row, chunk_codes)
                     total = total.add(counts)
                     row += len(chunk_codes)
                     is_due = time.monotonic() - saved_at >= self.save_interval
-                    if save is not None and self._is_persistent and row < self.n_rows and is_due:
+                    if run.save is not None and self._is_persistent and row < self.n_rows and is_due:
                         after.sync()
-                        save(PartialPass(row, total.copy()))
+                        run.save(PartialPass(row, total.copy()))
                         saved_at = time.monotonic()
             if self._is_persistent:
                 after.sync()
@@ -222,12 +208,12 @@ class StoreRows(RowSource):
         size = self._workers.chunk_rows or pass_rows(self._budget, spec)
         return describe_chunks(self.store.chunks(size), spec, self._workers)
 
-    def code_chunks(self, codes: Codes, n_atoms: int) -> Iterator[BitMatrix]:
-        """Yield the codes that a pass returned, in chunks of rows."""
+    def code_chunks(self, codes: Codes, n_atoms: int, atoms: NDArray[np.intp]) -> Iterator[BitMatrix]:
+        """Yield the codes that a pass with ``n_atoms`` atoms returned, of some of the atoms, in chunks of rows."""
         size = self._budget.chunk_rows(n_atoms, counts_votes=False, largest_group=(0, 0))  # nothing is coded
         try:
             for start in range(0, self.n_rows, size):
-                yield codes.read(start, min(size, self.n_rows - start))
+                yield codes.read(start, min(size, self.n_rows - start)).take_columns(atoms)
         finally:
             codes.close()
 

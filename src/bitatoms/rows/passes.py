@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix, stack_rows
+from ..bits import BitMatrix
 from ..engine.block import Change
 from ..engine.codelength import string_bits
 from ..engine.coding import MOST_EXACT_ATOMS
@@ -35,7 +35,7 @@ from ..search.params import SearchParams
 from ..sparse_bits import Bits, packed, sparse, toggled
 from .budget import MemoryLimitError
 from .checkpoint import Checkpoint, PassState
-from .source import PartialPass, RowSource
+from .source import PartialPass, PassRun, RowSource
 
 _MAX_PASSES = {"fast": 6, "thorough": 12, "anytime": 12}
 
@@ -159,14 +159,10 @@ class _Passes:
         while not self.state.finished and not (self.state.best and self._monitor.should_stop()):
             number = len(self.state.specs)
             must_complete = self._limits.must_cover_all_rows and not self.state.best
-            self._codes[number], counts = self._rows.run_pass(
-                self.state.specs[-1],
-                self._codes.get(number - 1),
-                number,
-                self.state.partial,
-                self._save_partial,
-                float("inf") if must_complete else self._limits.cut_off,
-            )
+            deadline = float("inf") if must_complete else self._limits.cut_off
+            run = PassRun(number, self.state.partial, self._save_partial, deadline)
+            before = self._codes.get(number - 1)
+            self._codes[number], counts = self._rows.run_pass(self.state.specs[-1], before, run)
             self.state = self._after_pass(number, counts)
             self._save(self.state)
             needed = {self.state.best} if self.state.finished else {self.state.best, number}
@@ -184,8 +180,8 @@ class _Passes:
             self._codes = {last: codes}
             return
         for number in range(1, last + 1):
-            codes, _ = self._rows.run_pass(self.state.specs[number - 1], self._codes.get(number - 1), number)
-            self._codes = {number: codes}
+            before = self._codes.get(number - 1)
+            self._codes = {number: self._rows.run_pass(self.state.specs[number - 1], before, PassRun(number))[0]}
 
     def _save(self, state: PassState) -> None:
         if self._checkpoint is not None:
@@ -201,20 +197,11 @@ class _Passes:
         atoms, n_flipped = updated_atoms(spec.atoms, settled, spec.rule.covers, self._params)
         change = Change(codes=counts.codes_changed, atoms=n_flipped)
         length = settled.codelength(spec.atoms, bias, self._objective.code)
-        self._monitor.record_counts(
-            settled.n_rows,
-            spec.atoms.n_rows,
-            int(settled.wrong.sum()),
-            length,
-            change,
-            1,
-            f"pass {number} over all rows",
-        )
-        best, gains = number, True
-        best_counts: Counts | None = counts
-        is_allowed = self._is_allowed(counts)
-        if not is_allowed:  # the next pass has fewer atoms
-            best, best_counts = self.state.best, self.state.counts
+        n_rows, n_wrong, move = settled.n_rows, int(settled.wrong.sum()), f"pass {number} over all rows"
+        self._monitor.record_counts(n_rows, spec.atoms.n_rows, n_wrong, length, change, 1, move)
+        is_best = gains = True
+        if not self._is_allowed(counts):  # the next pass has fewer atoms
+            is_best = False
         elif self.state.counts is not None:
             if any((getattr(self.state.counts, name) != getattr(counts, name)).any() for name in ("ones", "known")):
                 raise InputError("the rows changed between two passes over them; fit again")
@@ -222,8 +209,8 @@ class _Passes:
             least = self._cost(self.state.specs[self.state.best - 1], self.state.counts)
             gains = cost < least - self._params.plan.least_gain * least
             n_more = spec.atoms.n_rows - self.state.specs[self.state.best - 1].atoms.n_rows
-            if (cost, n_more) >= (least, 0):
-                best, best_counts = self.state.best, self.state.counts
+            is_best = (cost, n_more) < (least, 0)
+        best, best_counts = (number, counts) if is_best else (self.state.best, self.state.counts)
         is_last = number >= min(_MAX_PASSES[self._params.search], self._params.max_iter)
         finished = not gains or (is_last and best > 0)
         following = () if finished else (self._next_spec(replace(spec, bias=bias), settled, atoms),)
@@ -393,8 +380,7 @@ def _with_members(found: PassResult, rows: RowSource) -> PassResult:
 def with_codes(found: PassResult) -> Factorization:
     """Return the result of passes over rows in memory, with their codes."""
     kept = {name: getattr(found.result, name) for name in ResultBase.__dataclass_fields__}
-    codes = stack_rows(found.codes, found.spec.atoms.n_rows)
-    return Factorization(**kept, codes=codes.T[found.indices].T)
+    return Factorization(**kept, codes=found.codes.T[found.indices].T)
 
 
 def savings(atoms: Bits, counts: Counts, objective: Objective, bias: BitMatrix | None = None) -> NDArray[np.int64]:
