@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.bits import BitMatrix, stack_rows
+from bitatoms.bits import BitMatrix
 from bitatoms.engine import counts as module
 from bitatoms.engine.block import Block
 from bitatoms.engine.counts import Counts, voted_bits
@@ -18,7 +18,7 @@ from bitatoms.engine.objective import Objective, flip_bias, flip_counts, mostly_
 from bitatoms.engine.pass_spec import PassSpec, RowCounts
 from bitatoms.engine.row_pass import count, run_pass
 from bitatoms.engine.update import flips_by_column
-from bitatoms.online.decayed_counts import DecayedCounts
+from bitatoms.online.state import DecayedCounts
 from bitatoms.parallel import Workers
 from bitatoms.rows.source import MemoryRows
 from bitatoms.sparse_bits import SparseBits, toggled
@@ -68,7 +68,7 @@ def test_a_pass_by_groups_of_atoms_codes_and_counts_as_the_oracle_does(from_code
     spec = spec_of(atoms, prices, algebra, bias, kept)
     with mock.patch.multiple("bitatoms.engine.counts", _MIN_FEATURES=0, MAX_VOTES=atoms.size - 1):
         voted = voted_bits(spec.atoms)
-    counted = RowCounts(10, np.zeros(130, np.int64), np.zeros(len(atoms), np.int64))
+    counted = RowCounts(10, np.full(130, 10), np.zeros(130, np.int64), np.zeros(len(atoms), np.int64))
     spec = replace(spec, atoms=SparseBits.from_bits(spec.atoms), voted=voted, priced_by=counted)
     with mock.patch.multiple("bitatoms.engine.pass_spec", _MIN_SPLIT=1, _GROUP_COLUMNS=seed + 1):
         assert spec.is_split
@@ -108,9 +108,9 @@ def test_counts_of_chunks_add_up(problem, algebra, workers, coder):
     X, atoms, codes, prices = problem
     data, spec = bits_of(X), spec_of(atoms, prices, algebra, coder=coder)
     codes, whole = run_pass(data, None, spec, Workers())
-    chunks, total = MemoryRows(data, workers).run_pass(spec, None, 1, None, lambda partial: None)
+    found, total = MemoryRows(data, workers).run_pass(spec)
     assert same(whole, total)
-    assert stack_rows(chunks, len(atoms)) == codes
+    assert found == codes
     assert same(Counts.none(len(atoms), X.shape[1]) + whole, whole)
 
 

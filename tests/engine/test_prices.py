@@ -77,7 +77,7 @@ def test_prices_and_typical_costs_are_those_of_the_atoms_and_columns_of_a_group(
     random = np.random.default_rng(0)
     atoms = random_bits(0, 6, 90, 0.4) * (np.arange(6)[:, np.newaxis] % 2 == random.integers(3, size=90))
     bits, uses = random_prices(1, 90, 6, (255, 300))
-    counts = RowCounts(50, random.integers(50, size=90), random.integers(50, size=6))
+    counts = RowCounts(50, np.full(90, 50), random.integers(50, size=90), random.integers(50, size=6))
     rule = priced_rule("xor", (bits, uses))._replace(typical=1.0)
     spec = PassSpec(BitMatrix.from_dense(atoms), BitMatrix.zeros(1, 90), "mdl", rule, priced_by=counts)
     assert len(spec.groups) == (2 if min_split == 1 else 1)

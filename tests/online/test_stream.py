@@ -12,8 +12,7 @@ from bitatoms.datasets import planted
 from bitatoms.engine.counts import Counts
 from bitatoms.engine.objective import Objective
 from bitatoms.model.model import Model
-from bitatoms.online.decayed_counts import DecayedCounts
-from bitatoms.online.state import Reservoir
+from bitatoms.online.state import DecayedCounts, Reservoir
 from bitatoms.online.stream import StreamLearner, StreamTuning
 from bitatoms.parallel import Workers
 from bitatoms.validation import as_generator

@@ -6,6 +6,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
+from bitatoms.rows import source
 from bitatoms.rows.source import MemoryRows
 from bitatoms.search.plan import NmfBudget
 from support.plans import use_budget, use_small_budget
@@ -84,3 +85,11 @@ def passes(bits):
     learned(rows, n_components=12, search_rows=200)
     assert len(seen) >= 2
     return seen[:2]
+
+
+@pytest.fixture
+def chunk_sizes(monkeypatch):
+    """The numbers of rows of the chunks that passes over rows in memory or in a store have processed."""
+    sizes, run_pass = [], source.run_pass
+    monkeypatch.setattr(source, "run_pass", lambda data, *more: sizes.append(len(data)) or run_pass(data, *more))
+    return sizes

@@ -12,7 +12,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.rows import checkpoint as checkpoints
 from bitatoms.rows.checkpoint import Checkpoint
-from support.checkpoints import assert_equal, assert_raises, call_of, example_state, load, unfinished_fit
+from support.checkpoints import PARAMS, assert_equal, assert_raises, call_of, example_state, load, unfinished_fit
 
 GENERATORS = [np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64]
 
@@ -74,13 +74,13 @@ def test_a_finished_fit_is_returned_or_replaced(folder):
     with Checkpoint(folder, call_of(), resume=True) as checkpoint:
         checkpoint.save(finished)
     with Checkpoint(folder, call_of(), resume=True) as checkpoint:
-        assert_equal(checkpoint.load(), finished)
+        assert_equal(checkpoint.load(PARAMS), finished)
     with Checkpoint(folder, call_of(n_components=3), resume=False) as checkpoint:
-        assert checkpoint.load() is None
+        assert checkpoint.load(PARAMS) is None
         checkpoint.random(np.random.default_rng())
-        assert checkpoint.load() is None
+        assert checkpoint.load(PARAMS) is None
     with Checkpoint(folder, call_of(n_components=3), resume=True) as checkpoint:
-        assert checkpoint.load() is None
+        assert checkpoint.load(PARAMS) is None
 
 
 CALLS = {

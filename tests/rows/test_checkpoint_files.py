@@ -14,7 +14,7 @@ from bitatoms.io.errors import FileError
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.checkpoint_files import StateFiles
 from bitatoms.search.states import SavedStates, State
-from support.checkpoints import assert_equal, assert_raises, call_of, states, unfinished_fit
+from support.checkpoints import PARAMS, assert_equal, assert_raises, call_of, states, unfinished_fit
 from support.faults import FaultAtChunk, ctrl_c_when
 from support.plans import use_small_budget
 from support.results import assert_same_search
@@ -56,9 +56,9 @@ def test_a_saved_state_is_loaded_unchanged(tmp_path_factory, state):
     call = call_of(state.specs[0].atoms.n_cols)
     with Checkpoint(folder, call, resume=False) as checkpoint:
         checkpoint.save(state)
-        assert_equal(checkpoint.load(), state)
+        assert_equal(checkpoint.load(PARAMS), state)
     with Checkpoint(folder, call, resume=True) as checkpoint:
-        assert_equal(checkpoint.load(), state)
+        assert_equal(checkpoint.load(PARAMS), state)
 
 
 PCG = json.loads(json.dumps(np.random.default_rng(0).bit_generator.state))
@@ -70,22 +70,22 @@ CORRUPT = [
     ({"bitatoms": None}, "not a checkpoint; its arrays are spec 0 atoms"),
     ({"bitatoms": np.zeros(4, np.uint8)}, "not a checkpoint: its metadata is corrupt"),
     ({"/state/specs": []}, "corrupt checkpoint"),
-    ({"/state/algebra": "or"}, "its algebra is not that of its passes"),
+    ({"/state/algebra": "and"}, "its algebra is invalid"),
     ({"/state/finished": "yes"}, "corrupt checkpoint"),
     ({"/state/best": 2}, "pass 2 cannot be the best of 1"),
     ({"/state/finished": True, "/state/best": 0, "/state/specs": []}, "corrupt checkpoint"),
     ({"/state/next_row": 1001}, "its next_row is 1001"),
-    ({"/state/history_fields": ["what"]}, "corrupt checkpoint"),
+    ({"/state/history": [{"what": 1}]}, "corrupt checkpoint"),
     ({"/state/specs/0/coder": "best"}, "its spec 0 is invalid"),
     ({"spec 1 atoms": np.zeros((3, 2), np.uint64)}, "40 columns take 1 words per row"),
     ({"spec 1 atoms": np.full((3, 1), 1 << 40, np.uint64)}, "ones past column 40"),
-    ({"spec 0 bias": np.zeros((2, 1), np.uint64)}, "its spec 0 is invalid"),
+    ({"spec 0 bias": np.zeros((2, 1), np.uint64)}, "its spec 0 bias has shape (2, 1)"),
     ({"spec 1 kept": np.array([0, 2, 5])}, "its spec 1 kept has values out of range"),
     ({"spec 1 kept": np.array([0, 2, 2])}, "its spec 1 is invalid"),
     ({"spec 0 kept": np.arange(5)}, "its spec 0 kept has values out of range"),
     ({"spec 0 remembered": np.full((4, 1), 1 << 5, np.uint64)}, "ones past column 5"),
-    ({"spec 0 bit prices": np.zeros(40, np.int32)}, "has values out of range"),
-    ({"spec 0 use prices": np.zeros(5, np.int32)}, "its spec 0 use prices has shape (5,)"),
+    ({"spec 0 known": np.zeros(40, np.uint8)}, "its spec 0 wrong has values out of range"),
+    ({"spec 0 uses": np.zeros(4, np.int32)}, "its spec 0 uses has shape (4,)"),
     ({"counts free": np.zeros((3, 40), np.uint8)}, "has shape (3, 40) and type uint8"),
     ({"counts wrong": np.full(40, 1001)}, "its counts wrong has values out of range"),
     ({"partial uses": np.full(3, -1)}, "its partial uses has values out of range"),

@@ -20,7 +20,7 @@ import pytest
 import bitatoms as ba
 import naive
 from bitatoms.api import with_columns_of
-from bitatoms.bits import BitMatrix
+from bitatoms.bits import BitMatrix, stack_rows
 from bitatoms.online.stream import StreamLearner, StreamTuning
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
@@ -104,9 +104,10 @@ class Fit:
             found = learn(rows, params, WORKERS, random, self.checkpoint, keeps_codes=True)
         if not isinstance(found, PassResult):
             return found
-        codes = found.codes.read(0, N) if "store" in self.source else None
-        codes = dask.compute(*found.codes) if self.source == "dask" else found.codes if codes is None else [codes]
-        return with_codes(replace(found, codes=list(codes)))
+        codes = found.codes.read(0, N) if "store" in self.source else found.codes
+        if self.source == "dask":
+            codes = stack_rows(dask.compute(*found.codes), found.spec.atoms.n_rows)
+        return with_codes(replace(found, codes=codes))
 
     def assert_matches_oracle(self, found):
         """Assert that all counts are those of the codes: of all rows, or, before the first pass, of the sample."""

@@ -23,7 +23,7 @@ from bitatoms.model.model import Model
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.rows import dask_transform
 from bitatoms.rows.dask import DaskRows
-from bitatoms.rows.source import MemoryRows
+from bitatoms.rows.source import MemoryRows, PassRun
 from bitatoms.rows.subsample import learn
 from bitatoms.sparse_bits import SparseBits
 from bitatoms.validation import as_generator
@@ -98,10 +98,10 @@ def test_a_pass_on_a_cluster_ends_at_its_deadline_and_releases_its_tasks(client)
     rows = DaskRows(da.from_array(X, chunks=(100, M)), client=client)
     n_held = len(client.futures)
     with pytest.raises(OutOfTime) as caught:  # whose traceback refers to the tasks
-        rows.run_pass(spec_of(X[:5]), None, 1, None, never_saved, 0.0)
+        rows.run_pass(spec_of(X[:5]), None, PassRun(1, None, never_saved, 0.0))
     client.sync(asyncio.sleep, 0)  # released futures are reported in another thread
     assert len(client.futures) == n_held, caught
-    _, counts = rows.run_pass(spec_of(X[:5]), None, 1, None, never_saved, time.perf_counter() + 3600)
+    _, counts = rows.run_pass(spec_of(X[:5]), None, PassRun(1, None, never_saved, time.perf_counter() + 3600))
     assert counts.n_rows == N
 
 
@@ -149,7 +149,7 @@ def test_missing_values_are_unknown_cells_whatever_the_partitions(kind):
     others = expected.filled(), expected.with_unknown(expected.unknown ^ BitMatrix.from_dense(np.eye(N, M, dtype=bool)))
     for other in others:
         hashed = dask_transform.hash_positions(other, 0)
-        assert f"all rows:{hashed.astype('>u8').tobytes().hex()}" not in fingerprints
+        assert f"all rows:{hashed:016x}" not in fingerprints
 
 
 def test_values_are_thresholded_on_the_workers():

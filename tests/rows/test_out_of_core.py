@@ -7,9 +7,9 @@ import tempfile
 import pytest
 
 import bitatoms as ba
-from bitatoms.bits import stack_rows
 from bitatoms.parallel import Workers
 from bitatoms.rows.out_of_core import StoreRows
+from bitatoms.rows.source import PassRun
 from support.faults import FullDisk
 from support.sources import assert_same_counts
 
@@ -29,17 +29,18 @@ def test_a_stopped_pass_resumes_to_the_same_counts_and_codes(stores, tmp_path, p
     codes, counts = first.run_pass(first_spec)
     assert_same_counts(counts, first_counts)
     with pytest.raises(KeyboardInterrupt):
-        first.run_pass(spec, codes, 2, None, save)
+        first.run_pass(spec, codes, PassRun(2, save=save))
     assert [partial.next_row for partial in saved] == [448, 896, 1344]
     before = [array.copy() for array in (saved[-1].counts.free, saved[-1].counts.wrong)]
     second = StoreRows(stores[1], Workers(1, 320), code_folder=tmp_path)  # another process with other chunks
     assert second.load_codes(2, spec.atoms.n_rows) is None
     starts, read_chunks = [], stores[1].chunks
     monkeypatch.setattr(stores[1], "chunks", lambda size, start: starts.append(start) or read_chunks(size, start))
-    codes, counts = second.run_pass(spec, second.load_codes(1, first_spec.atoms.n_rows), 2, saved[-1], save)
+    loaded = second.load_codes(1, first_spec.atoms.n_rows)
+    codes, counts = second.run_pass(spec, loaded, PassRun(2, saved[-1], save))
     assert starts == [1344]  # earlier rows are not coded again
     assert_same_counts(counts, expected_counts)
-    assert codes.read(0, 3001) == stack_rows(expected_codes, spec.atoms.n_rows)
+    assert codes.read(0, 3001) == expected_codes
     assert (saved[2].counts.free == before[0]).all()  # the saved counts are not added to
     assert (saved[2].counts.wrong == before[1]).all()
     loaded = StoreRows(stores[0], Workers(), code_folder=tmp_path).load_codes(2, spec.atoms.n_rows)
@@ -51,19 +52,19 @@ def test_a_partial_pass_with_corrupt_codes_starts_again(stores, tmp_path, passes
     spec, _, expected = passes[0]
     rows = StoreRows(stores[0], Workers(1, 448), code_folder=tmp_path)
     rows.save_interval = 0
-    rows.run_pass(spec, save=saved.append)
+    rows.run_pass(spec, run=PassRun(save=saved.append))
     file = tmp_path / "codes-1.bin"
     content = file.read_bytes()
     flipped = content[:60] + bytes([content[60] ^ 1]) + content[61:]  # a bit of the codes of an early row
     for corrupt in (content[:-8], content[:700], b"", b"other" + content[5:], flipped):
         file.write_bytes(corrupt)
         assert rows.load_codes(1, spec.atoms.n_rows) is None
-        _, counts = rows.run_pass(spec, partial=saved[-1])
+        _, counts = rows.run_pass(spec, run=PassRun(partial=saved[-1]))
         assert_same_counts(counts, expected)
         assert file.read_bytes() == content
     file.unlink()
     assert rows.load_codes(1, spec.atoms.n_rows) is None
-    rows.run_pass(spec, partial=saved[-1])
+    rows.run_pass(spec, run=PassRun(partial=saved[-1]))
     assert file.read_bytes() == content
     assert StoreRows(stores[0], Workers()).load_codes(1, spec.atoms.n_rows) is None
 
@@ -74,7 +75,7 @@ def test_unused_codes_are_removed(stores, tmp_path, passes):
     (tmp_path / "state.npz").write_bytes(b"no codes")
     codes = {}
     for number in range(1, 5):
-        codes[number], _ = rows.run_pass(passes[0][0], None, number)
+        codes[number], _ = rows.run_pass(passes[0][0], None, PassRun(number))
         if number == 3:
             del codes[1], codes[3]  # as if pass 2 were the best
     assert sorted(os.listdir(tmp_path)) == ["codes-2.bin", "codes-3.bin", "codes-4.bin", "state.npz"]
@@ -93,14 +94,9 @@ def test_the_temporary_folder_is_removed_on_errors(stores, passes, tmp_path, mon
     with monkeypatch.context() as patch:
         FullDisk(patch, at=1)
         with pytest.raises(ba.FileError, match="No space left on device; free some space"):
-            rows.run_pass(spec, codes, 2)
+            rows.run_pass(spec, codes, PassRun(2))
     if is_closed:
         rows.close()
     del rows, codes
     gc.collect()
     assert not os.listdir(tmp_path)
-
-
-def test_a_folder_for_codes_must_exist(stores, tmp_path):
-    with pytest.raises(ba.FileError, match="there is no such folder to store codes in; create it first"):
-        StoreRows(stores[0], Workers(), code_folder=tmp_path / "missing")

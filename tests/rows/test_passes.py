@@ -9,7 +9,7 @@ import pytest
 
 import bitatoms as ba
 import naive
-from bitatoms.bits import BitMatrix, stack_rows
+from bitatoms.bits import BitMatrix
 from bitatoms.model.join_columns import Part, join_columns
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
@@ -63,7 +63,7 @@ def test_passes_by_groups_of_atoms_improve_the_model_of_a_sample_wherever_the_ro
     costs = [row.bits for row in found.result.history if row.rows == N_ROWS]
     assert min(costs) < costs[0]
     assert isinstance(found.result.atoms, SparseBits)
-    codes = stack_rows(found.codes, found.spec.atoms.n_rows).to_dense()[:, found.indices]
+    codes = found.codes.to_dense()[:, found.indices]
     atoms, bias = found.result.atoms.to_dense(), found.result.bias
     assert astuple(found.result.codelength) == naive.codelength(X, atoms, codes, algebra, bias)
     others = (
@@ -75,7 +75,7 @@ def test_passes_by_groups_of_atoms_improve_the_model_of_a_sample_wherever_the_ro
         assert_same(run_passes(rows, start, params).result, found.result)
     for callbacks, resume in (((after_the_first_pass,), False), ((), True)):
         with Checkpoint(tmp_path / "fit", call_of(98), resume=resume) as checkpoint:
-            own, state = replace(params, callbacks=callbacks), checkpoint.load() or start
+            own, state = replace(params, callbacks=callbacks), checkpoint.load(params) or start
             last = run_passes(MemoryRows(bits, Workers()), state, own, checkpoint=checkpoint)
     assert_same(last.result, found.result)
 
@@ -90,7 +90,7 @@ def test_a_checkpoint_with_votes_on_few_bits_is_read_as_it_was_saved(tmp_path):
         patch.setattr(checkpoint, "save", lambda state: saved.append(state) or save(state))
         learned(MemoryRows(X, Workers()), checkpoint.random(np.random.default_rng(0)), checkpoint, **how)
     with Checkpoint(tmp_path, call_of(65), resume=True) as checkpoint:
-        state = checkpoint.load()
+        state = checkpoint.load(params_for(n_components=6))
     assert state.specs[0].voted == state.counts.voted is not None
     assert_same_counts(state.counts, saved[-1].counts)
     assert state.counts.free.shape == (state.counts.voted.count(),)
@@ -122,20 +122,7 @@ def test_hashes_of_partitions_add_up(n_cols):
     bits = BitMatrix.from_dense(random_bits(1, 300, n_cols, 0.5))
     for edges in ((0, 300), (0, 1, 64, 299, 300), (0, 100, 200, 300)):
         parts = [hash_positions(bits[start:stop], start) for start, stop in itertools.pairwise(edges)]
-        assert np.sum(parts, axis=0).tolist() == naive_hash(bits.words)
-
-
-def naive_hash(words):
-    """Return the sums of `hash_positions` for a table, in Python integers."""
-
-    def mixed(word):
-        word = (word + 0x9E3779B97F4A7C15) % 2**64
-        word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 % 2**64
-        word = (word ^ word >> 27) * 0x94D049BB133111EB % 2**64
-        return word ^ word >> 31
-
-    hashes = [mixed(word ^ mixed(position)) for position, word in enumerate(words.ravel().tolist())]
-    return [sum(hashes) % 2**64, sum(map(mixed, hashes)) % 2**64]
+        assert sum(parts) % 2**64 == hash_positions(bits, 0)
 
 
 def test_passes_end_at_the_least_gain_and_at_max_iter():

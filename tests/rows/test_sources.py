@@ -159,7 +159,7 @@ def test_scores_and_codes_of_a_store_equal_those_in_memory(stores, tmp_path, tab
 def test_codes_that_do_not_fit_into_memory_need_an_output(stores, monkeypatch):
     path = stores / "xor-700.zarr"
     model = estimator(CALLS[0]).fit(path)
-    monkeypatch.setattr("bitatoms.estimators.model_estimator.dense_bytes", lambda *_: 10**12)
+    monkeypatch.setattr(ba.Store, "__len__", lambda store: 10**12)
     with pytest.raises(ValueError, match=r'pass output="codes\.zarr"'):
         model.transform(path)
     with pytest.raises(ValueError, match="output= is for packed stores"):

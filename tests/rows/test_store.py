@@ -66,12 +66,6 @@ def test_chunks_of_any_width_are_the_rows(tmp_path, n_rows, n_cols, form):
         assert store.take(chosen) == bits[chosen]
 
 
-def test_pieces_is_a_deprecated_name_of_chunks(stores):
-    with pytest.warns(FutureWarning, match=r"call Store\.chunks"):
-        pieces = stores[0].pieces(640, 64)
-    assert list(pieces) == list(stores[0].chunks(640, 64))
-
-
 def test_take_checks_indices(bits, stores):
     store = stores[0]
     assert store.take([]) == bits[:0]

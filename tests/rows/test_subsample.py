@@ -113,10 +113,10 @@ def test_a_share_of_the_time_is_left_to_passes(monkeypatch):
 def test_if_memory_runs_out_in_a_pass_the_best_so_far_is_kept(monkeypatch, error, failing_pass):
     X, run_pass = SETS["xor"].X, MemoryRows.run_pass
 
-    def failing(self, spec, codes, number, *arguments):
-        if number == failing_pass:
+    def failing(self, spec, codes, run):
+        if run.number == failing_pass:
             raise error
-        return run_pass(self, spec, codes, number, *arguments)
+        return run_pass(self, spec, codes, run)
 
     monkeypatch.setattr(MemoryRows, "run_pass", failing)
     with pytest.warns(InputWarning) as caught:

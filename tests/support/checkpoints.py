@@ -10,16 +10,16 @@ from bitatoms.bits import BitMatrix
 from bitatoms.engine.coding import CODERS
 from bitatoms.engine.counts import Counts
 from bitatoms.engine.pass_spec import PassSpec, RowCounts
-from bitatoms.engine.row_state import lanes_of
 from bitatoms.io.errors import FileError
-from bitatoms.kernels.structs import Prices, Rule, covering
 from bitatoms.model.result import Round
 from bitatoms.rows.checkpoint import Checkpoint, PassState
 from bitatoms.rows.source import PartialPass
+from bitatoms.search.params import resolve
 from bitatoms.sparse_bits import SparseBits
 from support.strategies import COLUMNS, SEEDS, random_bits
 
 N_ROWS = 1000
+PARAMS = resolve()
 
 
 def call_of(n_features=40, **changes):
@@ -30,7 +30,7 @@ def call_of(n_features=40, **changes):
 def load(folder):
     """Return the state in a folder."""
     with Checkpoint(folder, call_of(), resume=True) as checkpoint:
-        return checkpoint.load()
+        return checkpoint.load(PARAMS)
 
 
 def unfinished_fit(folder):
@@ -47,7 +47,7 @@ def assert_raises(folder, *parts, call=None, resume=True):
         pytest.raises(FileError) as caught,
         Checkpoint(folder, call_of() if call is None else call, resume) as checkpoint,
     ):
-        checkpoint.load()
+        checkpoint.load(PARAMS)
     message = str(caught.value)
     assert message.startswith(str(folder)), message
     assert "\n" not in message
@@ -62,9 +62,15 @@ def random_counts(rng, n_rows, p, m, most):
     return Counts(n_rows, *arrays, codes_changed=int(rng.integers(0, n_rows * p + 1)))
 
 
+def priced_spec(atoms, bias, coder, priced_by, algebra="xor", kept=None, remembered=None):
+    """Return a spec at the prices of these counts."""
+    rule = PARAMS.objective(algebra).rule_from_counts(*priced_by)
+    return PassSpec(atoms, bias, coder, rule, kept, remembered, priced_by=priced_by)
+
+
 @st.composite
 def states(draw, n_cols=COLUMNS):
-    """Draw states before, between, within and after passes, also without atoms, prices or kept atoms."""
+    """Draw states before, between, within and after passes, also without atoms or kept atoms."""
     m, algebra = draw(n_cols), draw(st.sampled_from(("xor", "or")))
     rng = np.random.default_rng(draw(SEEDS))
     specs, p = [], draw(st.sampled_from((0, 1, 5, 17, 70)))
@@ -73,19 +79,6 @@ def states(draw, n_cols=COLUMNS):
         if specs and draw(st.booleans()):
             kept = np.flatnonzero(rng.integers(0, 4, p))
             p = len(kept)
-        prices = None
-        if draw(st.booleans()):
-            uses = rng.integers(0, 2**31, lanes_of(p)).astype(np.int32)
-            prices = Prices(rng.integers(1, 256, m).astype(np.int32), uses)
-        rule = Rule(
-            covering(algebra),
-            draw(st.sampled_from((True, None))),
-            draw(st.integers(1, 2**62)),
-            draw(st.integers(-1, 9)),
-            prices,
-            draw(st.booleans()),
-            draw(st.floats()),
-        )
         bits = (BitMatrix.from_dense(random_bits(int(rng.integers(2**32)), rows, m, 0.4)) for rows in (p, 1))
         remembered = None
         if draw(st.booleans()):
@@ -94,9 +87,9 @@ def states(draw, n_cols=COLUMNS):
         atoms, bias = bits
         if draw(st.booleans()):
             atoms = SparseBits.from_bits(atoms)
-        priced_by = draw(st.none() | st.just(RowCounts(N_ROWS, rng.integers(0, N_ROWS, m), rng.integers(0, N_ROWS, p))))
-        coder = draw(st.sampled_from((*CODERS, "mend")))
-        specs.append(PassSpec(atoms, bias, coder, rule, kept, remembered, priced_by=priced_by))
+        coder, known = draw(st.sampled_from((*CODERS, "mend"))), rng.integers(0, N_ROWS, m)
+        priced_by = RowCounts(N_ROWS, known, rng.integers(0, known + 1), rng.integers(0, N_ROWS, p))
+        specs.append(priced_spec(atoms, bias, coder, priced_by, algebra, kept, remembered))
     finished = draw(st.booleans())
     best = draw(st.integers(int(finished), len(specs) - (not finished)))
     most = draw(st.sampled_from((0, 255, 256, N_ROWS)))
@@ -115,13 +108,12 @@ def states(draw, n_cols=COLUMNS):
 def example_state(n_features=40, finished=False):
     """Return a state with one complete pass and, unless finished, a part of the next."""
     rng = np.random.default_rng(0)
-    prices = Prices(np.full(n_features, 3, np.int32), np.full(16, 4, np.int32))
-    rule = Rule(None, None, 9, -1, prices, True, 1 / 3)
+    counted = RowCounts(N_ROWS, np.full(n_features, N_ROWS), np.full(n_features, 30), np.full(5, 90))
     atoms, bias = BitMatrix.from_dense(random_bits(0, 5, n_features, 0.3)), BitMatrix.zeros(1, n_features)
     remembered = BitMatrix.from_dense(random_bits(1, 4, 5, 0.5))
     specs = (
-        PassSpec(atoms, bias, "mend", rule, remembered=remembered),
-        PassSpec(atoms[[0, 2, 3]], bias, "mdl", rule, np.array([0, 2, 3])),
+        priced_spec(atoms, bias, "mend", counted, remembered=remembered),
+        priced_spec(atoms[[0, 2, 3]], bias, "mdl", counted._replace(uses=np.full(3, 90)), kept=np.array([0, 2, 3])),
     )
     row = Round(1, "grow", 5, 6, 1, 2, 3, 4, 5, 6, 7, 8, 1, "xor", 0.1, N_ROWS)
     partial = None if finished else PartialPass(640, random_counts(rng, 640, 3, n_features, 640))

@@ -26,9 +26,9 @@ from ..io.patterns import patterns_format, write_patterns
 from ..matching import match_columns
 from ..model.model import Model
 from ..report import write_report
-from ..rows import store_transform
 from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
+from ..rows.store_transform import StoreTransform
 from ..rows.weights import WeightedRows, Weights, checked_weights
 from ..table import Header, Picture, Table, listed_names
 from . import stores
@@ -394,7 +394,7 @@ def transform_soft(rows: NewRows, output: OutputTable, run: RunOptions, display:
     if store is not None:
         model = load_model(model_path).model
         with show_status(f"Coding {store.path.name}", quiet):
-            soft = store_transform.soft_codes(store, model, run.workers(), run.memory_limit, absent)
+            soft = StoreTransform(store, model, run.workers(), run.memory_limit, absent).soft_codes()
         row_names: Sequence[str] | None = store.row_names()
     else:
         model, table = load_model_and_table(rows, quiet)

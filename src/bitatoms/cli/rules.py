@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from ..io.rules import rule_json, rules_format, write_rules
 from ..model.model import Model
 from ..model.rules import Chunks, Rule, RuleLimits, find_rules
 from ..parameters import RuleKwargs, checked
-from ..rows import store_transform
+from ..rows.store_transform import StoreTransform
 from .console import Display, print_json, print_line
 from .files import check_json_output, check_writable, load_model, load_model_and_table, open_packed
 from .options import Input, NewRows
@@ -56,7 +55,7 @@ def _opened(
     store = open_packed(data)
     if store is not None:
         model = load_model(model_path).model
-        return model, partial(store_transform.matched_chunks, store, model, run.workers(), run.memory_limit, absent)
+        return model, StoreTransform(store, model, run.workers(), run.memory_limit, absent).chunks
     model, table = load_model_and_table(NewRows(model_path, data, absent), quiet)
     return model, lambda: [table.data]
 

@@ -20,9 +20,9 @@ from ..model.model import Model
 from ..model.recommendation import Recommendations, recommend
 from ..model.row_fit import RowFit, ScoredRows, score_rows, worst_rows
 from ..parallel import Workers
-from ..rows import store_transform
 from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
+from ..rows.store_transform import StoreTransform
 from ..table import Table
 from ..verbosity import escape_name, quote_name
 from .console import Display, print_json, print_line
@@ -71,7 +71,7 @@ def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions,
 def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: RunOptions) -> Iterator[Recommendations]:
     """Yield recommendations for the rows of a table, in chunks."""
     if isinstance(table, Store):
-        yield from store_transform.recommended_chunks(table, model, n, run.workers(), run.memory_limit, absent)
+        yield from StoreTransform(table, model, run.workers(), run.memory_limit, absent).recommended_chunks(n)
         return
     workers = run.workers(table.data)
     for start in range(0, len(table), _ROWS_AT_A_TIME):
@@ -139,7 +139,7 @@ def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display)
 def _scored(model: Model, table: Table | Store, absent: str, run: RunOptions, workers: Workers) -> Iterator[ScoredRows]:
     """Yield the rows of a table with their bits, in chunks."""
     if isinstance(table, Store):
-        yield from store_transform.scored_chunks(table, model, workers, run.memory_limit, absent)
+        yield from StoreTransform(table, model, workers, run.memory_limit, absent).scored_chunks()
         return
     max_rows = coding_rows(table.data, model, given_memory_limit(run.max_memory))
     for start in range(0, len(table), _ROWS_AT_A_TIME):

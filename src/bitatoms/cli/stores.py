@@ -20,7 +20,7 @@ from ..parallel import Workers
 from ..parameters import SearchKwargs, declarations
 from ..rows.budget import parse_memory_limit
 from ..rows.store import Store, check_memory, memory_budget, pack
-from ..rows.store_transform import code_chunks, collect_codes, write_code_store
+from ..rows.store_transform import StoreTransform, collect_codes, write_code_store
 from ..rows.subsample import default_search_rows
 from ..search.params import resolve
 from ..search.windows.driver import is_wide
@@ -187,7 +187,8 @@ def write_codes(
     task = f"Coding {store.path.name}" if fitted is None else f"Writing the codes of {store.path.name}"
     with show_status(task, quiet) as status:
         observed = ObservedStore(store, ProgressLine(quiet, status, task, len(store)).update_rows)
-        chunks = code_chunks(observed, model, run.workers(), run.memory_limit, absent) if fitted is None else fitted
+        coded = StoreTransform(observed, model, run.workers(), run.memory_limit, absent)
+        chunks = coded.code_chunks() if fitted is None else fitted
         if _is_packed_output(path, format):
             return write_code_store(store, chunks, model, path)
         bits = collect_codes(store, chunks, model)

@@ -35,9 +35,10 @@ Indices = NDArray[np.intp]
 
 
 class RowCounts(NamedTuple):
-    """Counts of coded rows: the errors in each column, and the uses of each atom."""
+    """Counts of coded rows: the known cells and the errors of each column, and the uses of each atom."""
 
     n_rows: int
+    known: NDArray[np.int64]
     wrong: NDArray[np.int64]
     uses: NDArray[np.int64]
 
@@ -106,7 +107,7 @@ class PassSpec:
             uses = np.zeros(lanes_of(len(atoms)), np.int32)
             uses[: len(atoms)] = rule.prices.uses[atoms]
             prices = _of_columns(rule.prices, columns, self.atoms.n_cols)._replace(uses=uses)
-            n_rows, all_wrong, all_uses = self.priced_by
+            n_rows, _, all_wrong, all_uses = self.priced_by
             typical = typical_cost(prices, n_rows, all_wrong[columns], all_uses[atoms])
             rule = rule._replace(prices=prices, typical=typical)
         return AtomGroup(atoms, columns, PassSpec(packed(own), bias, self.coder, rule, None, remembered, voted))

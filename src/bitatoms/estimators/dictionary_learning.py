@@ -291,7 +291,7 @@ def fit_with_codes(
         learned = estimator._learn(opened, keeps_codes=True)
         try:
             if isinstance(rows, StoreRows) and not isinstance(learned, Factorization):
-                yield _code_chunks(rows, learned)
+                yield rows.code_chunks(learned.codes, learned.spec.atoms.n_rows, learned.indices)
                 return
             codes = (learned if isinstance(learned, Factorization) else with_codes(learned)).codes
             if len(codes) != rows.n_rows:
@@ -300,12 +300,6 @@ def fit_with_codes(
                 yield [codes if weighted is None else weighted.own_codes(codes, estimator._model, opened.workers)]
         finally:
             rows.discard_codes(set())
-
-
-def _code_chunks(rows: StoreRows, learned: PassResult) -> Iterator[BitMatrix]:
-    """Yield the codes of a store in the order of the atoms of the result."""
-    for chunk in rows.code_chunks(learned.codes, learned.spec.atoms.n_rows):
-        yield chunk.T[learned.indices].T
 
 
 def load(path: str | os.PathLike[str]) -> BinaryDictionaryLearning:

@@ -18,11 +18,9 @@ from ..errors import InputError, Parameter
 from ..io import model_file
 from ..matching import are_copies
 from ..model.model import Model
-from ..parallel import Workers
 from ..rows import out_of_core
 from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
-from ..rows.store import Store
-from ..rows.store_transform import code_chunks, collect_codes, dense_bytes, score_samples, soft_codes, write_code_store
+from ..rows.store_transform import StoreTransform, collect_codes, write_code_store
 from ..rows.weights import check_total, checked_weights
 from ..sparse_bits import Bits
 from ..table import Table
@@ -106,11 +104,11 @@ class ModelEstimator(TableTransformer, SearchEstimator):
             if output is not None:
                 raise ValueError("output= is for packed stores; use to_zarr to write the codes of a Dask array")
             return self._lazily("transform", X)
-        store, model, workers, limit, absent = self._stored(X)
-        chunks = code_chunks(store, model, workers, limit, absent)
+        rows = self._stored(X)
+        store, model, limit, chunks = rows.store, rows.model, rows.max_memory, rows.code_chunks()
         if output is not None:
             return write_code_store(store, chunks, model, output)
-        if (needed := dense_bytes(store, model)) > limit:
+        if (needed := len(store) * model.atoms.n_rows) > limit:
             raise InputError(
                 f"the codes of {len(store)} samples take {needed} bytes as an array, more than ",
                 Parameter("max_memory", limit),
@@ -180,7 +178,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         if out_of_core.is_dask(X):
             return self._lazily("decision_function", X)
         if out_of_core.is_out_of_core(X):
-            return soft_codes(*self._stored(X))
+            return self._stored(X).soft_codes()
         model, data, max_rows = self._to_code(X)
         workers = self._workers(data)
         return model.soft_codes(data, model.codes(data, workers, max_rows), workers, max_rows)
@@ -217,7 +215,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         if out_of_core.is_dask(X):
             return self._lazily("score_samples", X)
         if out_of_core.is_out_of_core(X):
-            return score_samples(*self._stored(X))
+            return self._stored(X).score_samples()
         model, data, max_rows = self._to_code(X)
         workers = self._workers(data)
         return -model.row_bits(data, model.codes(data, workers, max_rows), workers, max_rows)
@@ -317,12 +315,14 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         model, data = self.as_model(), self._validate_table(X, reset=False).data
         return model, data, coding_rows(data, model, given_memory_limit(self.max_memory))
 
-    def _stored(self, X: Any) -> tuple[Store, Model, Workers, int, str | None]:
-        """Return a packed store, and with what the functions of `rows.store_transform` process its rows."""
-        model, store = self.as_model(), out_of_core.as_store(X, self.binarize)
+    def _stored(self, X: Any) -> StoreTransform:
+        """Return the rows of a packed store, to be processed with the model."""
+        self.as_model()  # raises if there is none, before the store is opened
+        store = out_of_core.as_store(X, self.binarize)
         assert store is not None
         check_not_empty(store.shape)
-        return store, model, self._workers(), parse_memory_limit(self.max_memory), self.absent
+        limit = parse_memory_limit(self.max_memory)
+        return StoreTransform(store, self.as_model(), self._workers(), limit, self.absent)
 
     def _lazily(self, method: str, X: Any) -> Any:
         """Return a function of `rows.dask_transform` of the rows of a Dask collection."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..model.recommendation import Recommendations, joined, recommend
 from ..model.row_fit import RowFit, score_rows, worst_rows
 from ..model.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..parameters import RuleKwargs, checked, documented, with_defaults
-from ..rows import out_of_core, store_transform
+from ..rows import out_of_core
 from .model_estimator import ModelEstimator
 
 
@@ -225,9 +224,8 @@ class StatementsEstimator(ModelEstimator):
         """
         n = check_int("n", n, 1)
         if self._is_stored(X):
-            store, model, workers, limit, absent = self._stored(X)
-            chunks = store_transform.recommended_chunks(store, model, n, workers, limit, absent)
-            return joined(chunks, min(n, model.atoms.n_cols))
+            rows = self._stored(X)
+            return joined(rows.recommended_chunks(n), min(n, rows.model.atoms.n_cols))
         model, data, _ = self._to_code(X)
         return recommend(model, data, n, self._workers(data))
 
@@ -260,7 +258,8 @@ class StatementsEstimator(ModelEstimator):
         """
         n = check_int("n", n, 0)
         if self._is_stored(X):
-            return worst_rows(store_transform.scored_chunks(*self._stored(X)), n, self._workers())
+            rows = self._stored(X)
+            return worst_rows(rows.scored_chunks(), n, rows.workers)
         model, data, max_rows = self._to_code(X)
         workers = self._workers(data)
         return worst_rows([score_rows(model, data, workers, max_rows=max_rows)], n, workers)
@@ -268,7 +267,7 @@ class StatementsEstimator(ModelEstimator):
     def _chunks(self, X: Any) -> Chunks:
         """Return what returns the samples in chunks, with the columns of the model."""
         if self._is_stored(X):
-            return partial(store_transform.matched_chunks, *self._stored(X))
+            return self._stored(X).chunks
         data = self._to_code(X)[1]
         return lambda: [data]
 

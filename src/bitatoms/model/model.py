@@ -206,7 +206,8 @@ class Model(ResultBase):
     @cached_property
     def pass_spec(self) -> PassSpec:
         """The pass that codes samples from scratch and from the remembered codes."""
-        bias, priced_by = BitMatrix.from_dense(self.bias[np.newaxis]), RowCounts(self.n_samples, self.wrong, self.uses)
+        bias = BitMatrix.from_dense(self.bias[np.newaxis])
+        priced_by = RowCounts(self.n_samples, self.n_known, self.wrong, self.uses)
         return PassSpec(self.atoms, bias, self.coder, self.rule, remembered=self.remembered, priced_by=priced_by)
 
     def row_bits(

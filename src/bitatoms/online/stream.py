@@ -24,15 +24,14 @@ from ..engine.codelength import Codelength
 from ..engine.coding import coding_rule, frequent_codes, hard_codes
 from ..engine.counts import Counts
 from ..engine.objective import Objective, settle_counts
-from ..engine.pass_spec import PassSpec
+from ..engine.pass_spec import PassSpec, RowCounts
 from ..engine.row_pass import run_pass
-from ..engine.update import flips_together
 from ..errors import InputError, Parameter
 from ..kernels.structs import covering
 from ..model.model import Model
 from ..model.result import Round
 from ..parallel import Workers
-from ..rows.passes import codes_exactly, result_from_counts, savings
+from ..rows.passes import codes_exactly, result_from_counts, savings, updated_atoms
 from ..rows.source import MemoryRows
 from ..search.constraints import search
 from ..search.moves.grow import grow
@@ -41,8 +40,7 @@ from ..search.params import SearchParams
 from ..search.starts.initial import start_factors
 from ..search.verification import verified
 from ..sparse_bits import packed
-from .decayed_counts import DecayedCounts
-from .state import Reservoir, StreamState, refine, split_holdout
+from .state import DecayedCounts, Reservoir, StreamState, refine, split_holdout
 
 logger = logging.getLogger(__name__)
 
@@ -189,7 +187,7 @@ class StreamLearner:
         atoms = packed(found.atoms)
         state = StreamState(random, draw, found.algebra, atoms, bias, no_counts, sample, rows[:0])
         state = replace(state, n_at_search=n_rows, n_at_scratch=n_rows, codelengths=lengths, compared=found.compared)
-        counts = found.n_samples, found.n_known, found.wrong, found.uses
+        counts = RowCounts(found.n_samples, found.n_known, found.wrong, found.uses)
         return self._with_factors(state, atoms, found.codes, counts, n_rows, workers)
 
     def _with_factors(
@@ -197,11 +195,11 @@ class StreamLearner:
         state: StreamState,
         atoms: BitMatrix,
         codes: BitMatrix,
-        counts: tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+        counts: RowCounts,
         n_rows: float,
         workers: Workers,
     ) -> StreamState:
-        """Return the state with these atoms and codes, found at these counts of rows, known cells, errors and uses."""
+        """Return the state with these atoms and codes, found at these counts."""
         are_codes_of_sample = len(codes) == len(state.sample.rows)
         coder = "mdl" if are_codes_of_sample else self.params.scratch_coder
         coder = "exact" if codes_exactly(self.params, atoms) else coder
@@ -259,17 +257,12 @@ class StreamLearner:
 
     def _updated(self, state: StreamState) -> StreamState:
         """Update all atoms together from the counts, and correct the counts."""
-        counts, covers = state.counts.rounded(), covering(state.algebra)
-        if not state.atoms.n_rows:
+        covers = covering(state.algebra)
+        updated, n_flipped = updated_atoms(state.atoms, state.counts.rounded(), covers, self.params)
+        if not n_flipped:
             return state
-        words, n_fixed = state.atoms.words.copy(), self.params.n_fixed
-        votes = counts.free, counts.bad, counts.pairs
-        flips, flipped = flips_together(*votes, words, covers, self.params.costs, n_fixed)
-        if not flipped:
-            return state
-        updated = BitMatrix.from_words(words ^ flips, state.atoms.n_cols, check=False)
-        atoms = packed(self.params.limits.projected(state.atoms, updated, n_fixed))
-        flips = atoms.words ^ words
+        atoms = packed(updated)
+        flips = atoms.words ^ state.atoms.words
         return replace(state, atoms=atoms, counts=state.counts.flipped(state.atoms, flips, covers, state.bias))
 
     # Replacement of atoms.
@@ -355,7 +348,7 @@ class StreamLearner:
         if better is None:
             return state
         found, n_known = better
-        counts_of_found = len(found.codes), n_known, found.wrong, found.codes.column_weights()
+        counts_of_found = RowCounts(len(found.codes), n_known, found.wrong, found.codes.column_weights())
         refined = replace(state, bias=found.bias)
         refined = self._with_factors(refined, found.atoms, found.codes, counts_of_found, n_rows, workers)
         cost, refined_cost = self._cost(current), self._cost(refined)
@@ -422,5 +415,4 @@ def _run_pass(rows: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers:
     """Run a pass on rows from their codes, or from scratch in chunks."""
     if codes is not None:
         return run_pass(rows, codes, spec, workers)
-    chunks, counts = MemoryRows(rows, workers).run_pass(spec)
-    return stack_rows(chunks, spec.atoms.n_rows), counts
+    return MemoryRows(rows, workers).run_pass(spec)

@@ -82,6 +82,10 @@ class MemoryBudget:
             raise self._too_small(fixed + 64 * per_row, task)
         return min(chunk_rows(self.n_features, self.on_device), int(fitting))
 
+    def coding_rows(self, model: Model) -> int:
+        """Return the number of rows per chunk that a model codes, without votes."""
+        return self.chunk_rows(model.atoms.n_rows, counts_votes=False, largest_group=model.pass_spec.largest_group)
+
     def search_rows(self, least: int, by_windows: bool = False) -> int:
         """Return how many rows can be searched within the limit; raise MemoryLimitError if fewer than ``least``."""
         self.check_search(least, by_windows)
@@ -111,14 +115,26 @@ class MemoryBudget:
         n_listed: int | None = None,
         largest_group: tuple[int, int] | None = None,
     ) -> tuple[int, int]:
-        """Return the bytes of a pass: a fixed number, and those per row of a chunk."""
+        """Return the bytes of a pass: a fixed number, and those per row of a chunk.
+
+        The first is that of reads, the lookup tables of atoms, the counts of all chunks in flight, and their sum.
+        """
         row, running = self._row_bytes(n_atoms), _RUNNING_FACTOR * self.n_threads
+        n_coded, n_columns = largest_group or (n_atoms, self.n_features)
         per_row = (running + _WAITING_CHUNKS) * row
-        if largest_group is not None:
-            of_group = replace(self, n_features=largest_group[1])._row_bytes(largest_group[0])
+        n_chunks = self.n_threads
+        if largest_group is not None:  # threads share a chunk
+            of_group = replace(self, n_features=n_columns)._row_bytes(n_coded)
             per_row = (self.n_threads + _WAITING_CHUNKS) * row + running * of_group
-        counts = self._count_bytes(n_atoms, counts_votes, n_listed, largest_group)
-        return _READ_FACTOR * self.read_bytes + counts, per_row
+            n_chunks = 1
+        tables = -(-n_columns // 8) * lanes_of(n_coded) + 4 * n_coded * lanes_of(n_coded)
+        fixed = _READ_FACTOR * self.read_bytes + self.n_threads * tables
+        if counts_votes and n_listed is None and lists_votes(n_atoms, self.n_features):
+            n_listed = MAX_VOTES  # approximately, as long as the atoms are not known
+        if n_listed is not None:
+            return fixed + (2 * n_chunks + 4) * 8 * n_listed + 32 * n_listed, per_row
+        votes = n_atoms * self.n_features if counts_votes else 0
+        return fixed + self.n_threads * 24 * votes + (self.n_threads + 4) * 16 * votes, per_row
 
     def _search_bytes(self, n_rows: int, by_windows: bool = False) -> int:
         """Return the bytes of a search of this many rows."""
@@ -133,21 +149,6 @@ class MemoryBudget:
     def _bits_bytes(self) -> int:
         """The bytes of a packed row, with its unknown cells."""
         return (2 if self.has_unknown else 1) * 8 * -(-self.n_features // 64)
-
-    def _count_bytes(
-        self, n_atoms: int, counts_votes: bool, n_listed: int | None, largest_group: tuple[int, int] | None
-    ) -> int:
-        """Return the bytes of the counts of all chunks in flight, of their sum, and of the lookup tables of atoms."""
-        n_coded, n_columns = largest_group or (n_atoms, self.n_features)
-        tables = -(-n_columns // 8) * lanes_of(n_coded) + 4 * n_coded * lanes_of(n_coded)
-        if counts_votes and n_listed is None and lists_votes(n_atoms, self.n_features):
-            n_listed = MAX_VOTES  # approximately, as long as the atoms are not known
-        if n_listed is not None:
-            n_chunks = self.n_threads if largest_group is None else 1  # with groups, threads share a chunk
-            return self.n_threads * tables + (2 * n_chunks + 4) * 8 * n_listed + 32 * n_listed
-        votes = n_atoms * self.n_features if counts_votes else 0
-        running = 24 * votes + tables
-        return self.n_threads * running + (self.n_threads + 4) * 16 * votes
 
     def holds_codes(self, n_rows: int, n_atoms: int) -> bool:
         """Return whether the codes of all cached passes fit into a quarter of the limit."""
@@ -180,10 +181,8 @@ def coding_rows(data: Bits, model: Model, max_memory: int | None) -> int | None:
     """Return how many rows of a table in memory a model may code at a time within a limit, or None without one."""
     if max_memory is None:
         return None
-    n_atoms = model.atoms.n_rows
-    held = bytes_of(data) + len(data) * -(-n_atoms // 64) * 8
-    budget = MemoryBudget(max_memory, data.n_cols, 1, 0, data.n_unknown > 0, held)
-    return budget.chunk_rows(n_atoms, counts_votes=False, largest_group=model.pass_spec.largest_group)
+    held = bytes_of(data) + len(data) * -(-model.atoms.n_rows // 64) * 8
+    return MemoryBudget(max_memory, data.n_cols, 1, 0, data.n_unknown > 0, held).coding_rows(model)
 
 
 def given_memory_limit(max_memory: Any) -> int | None:

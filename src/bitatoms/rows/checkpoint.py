@@ -13,7 +13,8 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from operator import index
 from pathlib import Path
@@ -24,39 +25,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..bits import BitMatrix
 from ..engine.coding import CODERS
 from ..engine.counts import Counts, voted_bits
+from ..engine.objective import Objective
 from ..engine.pass_spec import PassSpec, RowCounts
-from ..engine.prices import MAX_COSTLY_PRICE
-from ..engine.row_state import lanes_of
 from ..errors import InputError, Parameter
 from ..io.atomic import is_zarr_store, write_error
 from ..io.errors import FileError
 from ..io.npz import NpzReader, check_metadata_int, sparse_arrays
-from ..kernels.structs import MAX_PRICE, Prices, Rule, covering
 from ..locks import FileLocked, lock
 from ..model.result import Round
+from ..search.params import SearchParams
 from ..sparse_bits import Bits, SparseBits
-from .checkpoint_files import (
-    GENERATORS,
-    Arrays,
-    CheckpointFile,
-    StateFiles,
-    generator_in,
-    history_from_json,
-    history_to_json,
-)
+from .checkpoint_files import GENERATORS, Arrays, CheckpointFile, StateFiles, generator_in, read_bits, read_integers
 from .source import PartialPass
 
 logger = logging.getLogger(__name__)
 
-_KIND, _VERSION = "bitatoms checkpoint", 2
+_KIND, _VERSION = "bitatoms checkpoint", 3
 _FILE, _LOCK = "state.npz", "lock"
 
 _CODERS = (*CODERS, "mend")
-# The axes of the arrays of Counts.
+# The axes of the arrays of Counts; those that prices come from.
 _AXES = {"known": "m", "uses": "p", "wrong": "m", "free": "pm", "bad": "pm", "pairs": "pp", "ones": "m", "missed": "m"}
+_PRICING = ("known", "wrong", "uses")
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +94,8 @@ class Checkpoint:
     >>> with Checkpoint("fit", call, resume=False) as checkpoint:
     ...     first = checkpoint.random(np.random.default_rng()).random()
     >>> with Checkpoint("fit", call, resume=True) as checkpoint:
-    ...     checkpoint.load() is None, checkpoint.random(np.random.default_rng()).random() == first
-    (True, True)
+    ...     checkpoint.random(np.random.default_rng()).random() == first
+    True
     """
 
     def __init__(self, folder: str | os.PathLike[str], call: dict[str, Any], resume: bool) -> None:
@@ -201,12 +193,12 @@ class Checkpoint:
         self.states.begin(self._fit())
         return generator
 
-    def load(self) -> PassState | None:
-        """Return the state saved last, or None."""
+    def load(self, params: SearchParams) -> PassState | None:
+        """Return the state saved last, or None; passes are priced as these parameters of the call state."""
         if not self._has_state:
             return None
         with self._file.reading() as (file, entries):
-            return _state_from_file(file, entries["state"], self._shape)
+            return _state_from_file(file, entries["state"], self._shape, params)
 
     def save(self, state: PassState) -> None:
         """Replace the saved state of the passes, which the steps of a search have led to."""
@@ -248,21 +240,19 @@ def make_folder(folder: Path) -> None:
 def _create_and_lock(folder: Path) -> IO[bytes]:
     """Make the folder if needed and return its lock file, which stays locked while it is open."""
     make_folder(folder)
-    try:
-        file = open(folder / _LOCK, "ab")  # noqa: SIM115, closed by Checkpoint.close
-    except OSError as error:
-        raise write_error(folder / _LOCK, error) from error
-    try:
-        if not lock(file):
+    with ExitStack() as opened:
+        try:
+            file = opened.enter_context(open(folder / _LOCK, "ab"))
+            is_locked = lock(file)
+        except FileLocked as error:
+            raise FileError(
+                f"{folder}: another fit is using this folder; wait until it ends, or choose another folder"
+            ) from error
+        except OSError as error:
+            raise write_error(folder / _LOCK, error) from error
+        if not is_locked:
             logger.warning("%s: files cannot be locked here; make sure that no other process uses the folder", folder)
-    except FileLocked as error:
-        file.close()
-        raise FileError(
-            f"{folder}: another fit is using this folder; wait until it ends, or choose another folder"
-        ) from error
-    except OSError as error:
-        file.close()
-        raise write_error(folder / _LOCK, error) from error
+        opened.pop_all()  # closed by Checkpoint.close
     return file
 
 
@@ -281,33 +271,33 @@ def _state_to_json(state: PassState) -> tuple[dict[str, Any], Arrays]:
     """Return a state as JSON values, and its arrays by name."""
     arrays: Arrays = {}
     partial = state.partial
+    values = {name: getattr(state, name) for name in ("algebra", "ended", "compared", "best", "finished")}
     entries = {
-        "algebra": state.algebra,
-        "ended": state.ended,
-        "compared": dict(state.compared),
-        "best": state.best,
-        "finished": state.finished,
+        **values,
         "specs": [_spec_to_json(spec, f"spec {i}", arrays) for i, spec in enumerate(state.specs)],
         "counts": None if state.counts is None else _counts_to_json(state.counts, "counts", arrays),
         "partial": None if partial is None else _counts_to_json(partial.counts, "partial", arrays),
         "next_row": None if partial is None else partial.next_row,
-        **history_to_json(state.history),
+        "history": [row._asdict() for row in state.history],
     }
     return entries, arrays
 
 
-def _state_from_file(file: NpzReader, entries: dict[str, Any], shape: tuple[int, int]) -> PassState:
+def _state_from_file(
+    file: NpzReader, entries: dict[str, Any], shape: tuple[int, int], params: SearchParams
+) -> PassState:
     """Return the state in a file, for a table of this shape; raise ValueError, KeyError etc. if it is corrupt."""
+    algebra = entries["algebra"]
+    if algebra not in ("xor", "or"):
+        raise ValueError("its algebra is invalid")
     specs: list[PassSpec] = []
     for i, entry in enumerate(entries["specs"]):
-        specs.append(_spec_from_file(file, entry, f"spec {i}", shape[1], specs[-1] if specs else None))
+        n_before = len(specs[-1].atoms) if specs else 0
+        specs.append(_spec_from_file(file, entry, f"spec {i}", shape[1], n_before, params.objective(algebra)))
     finished, best = entries["finished"], index(entries["best"])
     n_done = len(specs) - (not finished)
     if type(finished) is not bool or not 0 <= best <= n_done or n_done < finished:
         raise ValueError(f"pass {str(best)[:20]} cannot be the best of {n_done}")
-    algebra = entries["algebra"]
-    if algebra not in ("xor", "or") or any(spec.rule.covers is not covering(algebra) for spec in specs):
-        raise ValueError("its algebra is not that of its passes")
     counts = _counts_from_file(file, entries["counts"], "counts", specs[best - 1], shape) if best else None
     partial = None
     if entries["partial"] is not None:
@@ -318,7 +308,7 @@ def _state_from_file(file: NpzReader, entries: dict[str, Any], shape: tuple[int,
         ended=str(entries["ended"]),
         compared={str(name): index(cost) for name, cost in entries["compared"].items()},
         specs=tuple(specs),
-        history=history_from_json(entries),
+        history=tuple(Round(**row) for row in entries["history"]),
         partial=partial,
         best=best,
         counts=counts,
@@ -327,93 +317,53 @@ def _state_from_file(file: NpzReader, entries: dict[str, Any], shape: tuple[int,
 
 
 def _spec_to_json(spec: PassSpec, name: str, arrays: Arrays) -> dict[str, Any]:
-    """Return a spec as JSON values, and add its arrays to the others."""
+    """Return a spec as JSON values, and add its arrays to the others.
+
+    The rule is not saved: it follows from the counts that it comes from.
+    """
+    assert spec.priced_by is not None
     if isinstance(spec.atoms, SparseBits):
         arrays |= sparse_arrays(f"{name} atom", spec.atoms)
     else:
         arrays[f"{name} atoms"] = spec.atoms.words
     arrays[f"{name} bias"] = spec.bias.words
-    if spec.priced_by is not None:
-        arrays |= {f"{name} wrong": spec.priced_by.wrong, f"{name} uses": spec.priced_by.uses}
     if spec.kept is not None:
         arrays[f"{name} kept"] = spec.kept.astype(np.int64)
     if spec.remembered is not None:
         arrays[f"{name} remembered"] = spec.remembered.words
-    rule = spec.rule
-    if rule.prices is not None:
-        arrays |= {f"{name} bit prices": rule.prices.bits, f"{name} use prices": rule.prices.uses}
-        if rule.prices.own_costs():
-            arrays |= {f"{name} added prices": rule.prices.added, f"{name} forbidden": rule.prices.forbidden}
-    return {
-        "coder": spec.coder,
-        "covers": rule.covers is True,
-        "by_ratio": bool(rule.by_ratio),
-        "max_atoms": int(rule.max_atoms),
-        "residual_limit": int(rule.residual_limit),
-        "swaps": bool(rule.swaps),
-        "typical": float(rule.typical).hex(),  # exact
-        "n_priced_rows": None if spec.priced_by is None else int(spec.priced_by.n_rows),
-    }
+    _add_counts(spec.priced_by, _PRICING, name, arrays)
+    return {"coder": spec.coder, "n_rows": spec.priced_by.n_rows}
 
 
 def _spec_from_file(
-    file: NpzReader, entry: dict[str, Any], name: str, n_features: int, previous: PassSpec | None
+    file: NpzReader, entry: dict[str, Any], name: str, n_features: int, n_before: int, objective: Objective
 ) -> PassSpec:
-    """Return a spec in a file."""
-
-    def bits(array: str, n_cols: int) -> BitMatrix:
-        return BitMatrix(file.read_array(f"{name} {array}").astype(np.uint64, casting="safe"), n_cols)
-
-    is_packed = f"{name} atoms" in file
-    atoms: Bits = bits("atoms", n_features) if is_packed else file.read_sparse_bits(f"{name} atom", n_features)
-    bias, prices, kept, priced_by = bits("bias", n_features), None, None, None
-    if f"{name} bit prices" in file:
-        prices = _prices_from_file(file, name, n_features, lanes_of(len(atoms)))
+    """Return a spec in a file, which follows one with ``n_before`` atoms."""
+    atoms: Bits
+    if f"{name} atoms" in file:
+        atoms = read_bits(file, f"{name} atoms", None, n_features)
+    else:
+        atoms = file.read_sparse_bits(f"{name} atom", n_features)
+    bias, kept, remembered = read_bits(file, f"{name} bias", 1, n_features), None, None
     if f"{name} kept" in file:
-        last = -1 if previous is None else len(previous.atoms) - 1
-        kept = _int_array(file, f"{name} kept", (len(atoms),), (0, last)).astype(np.intp)
-    if entry["n_priced_rows"] is not None:
-        n_rows = check_metadata_int(entry, "n_priced_rows")
-        wrong = _int_array(file, f"{name} wrong", (n_features,), (0, n_rows))
-        uses = _int_array(file, f"{name} uses", (len(atoms),), (0, n_rows))
-        priced_by = RowCounts(n_rows, wrong.astype(np.int64), uses.astype(np.int64))
+        kept = read_integers(file, f"{name} kept", (len(atoms),), n_before - 1).astype(np.intp)
+    if f"{name} remembered" in file:
+        remembered = read_bits(file, f"{name} remembered", None, len(atoms))
     coder = entry["coder"]
-    if len(bias) != 1 or coder not in _CODERS or (kept is not None and (np.diff(kept) <= 0).any()):
+    if coder not in _CODERS or (kept is not None and (np.diff(kept) <= 0).any()):
         raise ValueError(f"its {name} is invalid")
-    rule = Rule(
-        covers=True if entry["covers"] else None,
-        by_ratio=True if entry["by_ratio"] else None,
-        max_atoms=index(entry["max_atoms"]),
-        residual_limit=index(entry["residual_limit"]),
-        prices=prices,
-        swaps=bool(entry["swaps"]),
-        typical=float.fromhex(entry["typical"]),
-    )
-    remembered = bits("remembered", len(atoms)) if f"{name} remembered" in file else None
+    n_rows = check_metadata_int(entry, "n_rows")
+    shapes = {field: (len(atoms) if _AXES[field] == "p" else n_features,) for field in _PRICING}
+    priced_by = RowCounts(n_rows, **_read_counts(file, name, shapes, n_rows))
+    if (priced_by.wrong > priced_by.known).any():
+        raise ValueError(f"its {name} wrong has values out of range")
+    rule = objective.rule_from_counts(*priced_by)
     return PassSpec(atoms, bias, coder, rule, kept, remembered, voted_bits(atoms), priced_by)
 
 
-def _prices_from_file(file: NpzReader, name: str, n_features: int, lanes: int) -> Prices:
-    """Return the prices of a spec."""
-    has_costs = f"{name} added prices" in file
-    limits = 1, MAX_COSTLY_PRICE if has_costs else MAX_PRICE
-    bits = _int_array(file, f"{name} bit prices", (n_features,), limits).astype(np.int32)
-    uses = _int_array(file, f"{name} use prices", (lanes,), (0, 2**31 - 1)).astype(np.int32)
-    if not has_costs:
-        return Prices(bits, uses)
-    added = _int_array(file, f"{name} added prices", (n_features,), limits).astype(np.int32)
-    forbidden = file.read_array(f"{name} forbidden").astype(np.uint64, casting="safe")
-    if forbidden.shape not in ((0,), (-(-n_features // 64),)):
-        raise ValueError(f"its {name} is invalid")
-    return Prices(bits, uses, added, (bits + added) // 2, forbidden)
-
-
 def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]:
-    """Return counts as JSON values, and add their arrays to the others in the smallest types that hold them."""
-    for field in _AXES:
-        if field != "known" or (counts.known != counts.n_rows).any():
-            values = getattr(counts, field)
-            arrays[f"{name} {field}"] = values.astype(np.min_scalar_type(values.max(initial=0)))
+    """Return counts as JSON values, and add their arrays to the others."""
+    _add_counts(counts, _AXES, name, arrays)
     return {"n_rows": counts.n_rows, "codes_changed": counts.codes_changed}
 
 
@@ -426,21 +376,20 @@ def _counts_from_file(
     if spec.n_listed is not None:
         shapes |= {"free": (spec.n_listed,), "bad": (spec.n_listed,), "pairs": (0, 0)}
     n_rows = check_metadata_int(entry, "n_rows", most=shape[0])
-    arrays: Any = {
-        field: _int_array(file, f"{name} {field}", shapes[field], (0, n_rows)).astype(np.int64)
-        for field in _AXES
-        if field != "known" or f"{name} known" in file
-    }
-    arrays.setdefault("known", np.full(sizes["m"], n_rows))
     codes_changed = check_metadata_int(entry, "codes_changed", most=n_rows * sizes["p"])
+    arrays = _read_counts(file, name, shapes, n_rows)
     return Counts(n_rows=n_rows, codes_changed=codes_changed, voted=spec.voted, **arrays)
 
 
-def _int_array(file: NpzReader, name: str, shape: tuple[int, ...], limits: tuple[int, int]) -> NDArray[Any]:
-    """Return an array of integers after checking its shape and the range of its values."""
-    values = file.read_array(name)
-    if values.shape != shape or values.dtype.kind not in "iu":
-        raise ValueError(f"its {name} has shape {str(values.shape)[:40]} and type {values.dtype}, not shape {shape}")
-    if values.size and not limits[0] <= values.min() <= values.max() <= limits[1]:
-        raise ValueError(f"its {name} has values out of range")
-    return values
+def _add_counts(counts: Counts | RowCounts, fields: Iterable[str], name: str, arrays: Arrays) -> None:
+    """Add fields of counts to arrays, in the smallest types that hold them."""
+    for field in fields:
+        values = getattr(counts, field)
+        arrays[f"{name} {field}"] = values.astype(np.min_scalar_type(values.max(initial=0)))
+
+
+def _read_counts(
+    file: NpzReader, name: str, shapes: Mapping[str, tuple[int, ...]], n_rows: int
+) -> dict[str, NDArray[np.int64]]:
+    """Return the fields of counts of this many rows."""
+    return {field: read_integers(file, f"{name} {field}", shape, n_rows) for field, shape in shapes.items()}

@@ -30,7 +30,6 @@ from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.npz import METADATA_KEY, NpzReader, check_metadata_int, encode_metadata, open_npz
 from ..io.stream import Source
-from ..model.result import Round
 from ..search.states import SavedStates, State
 
 Restored = TypeVar("Restored")
@@ -127,17 +126,6 @@ def generator_in(state: dict[str, Any]) -> np.random.Generator:
     bit_generator = getattr(np.random, name)()
     bit_generator.state = state
     return np.random.Generator(bit_generator)
-
-
-def history_to_json(history: tuple[Round, ...]) -> dict[str, Any]:
-    """Return rounds as JSON values."""
-    return {"history_fields": Round._fields, "history": history}
-
-
-def history_from_json(entries: dict[str, Any]) -> tuple[Round, ...]:
-    """Return the rounds in JSON values."""
-    fields = entries["history_fields"]
-    return tuple(Round(**dict(zip(fields, row, strict=True))) for row in entries["history"])
 
 
 class StateFiles:
@@ -245,26 +233,32 @@ def _from_file(file: NpzReader, entries: dict[str, Any]) -> SavedStates:
     states, columns = [], []
     for i, entry in enumerate(entries["states"]):
         n_rows, n_cols = (check_metadata_int(entry, name) for name in ("n_rows", "n_cols"))
-        atoms = _bits(file, f"{i} atoms", None, n_cols)
-        codes, bias = _bits(file, f"{i} codes", n_rows, atoms.n_rows), _bits(file, f"{i} bias", 1, n_cols)
-        wrong = file.read_array(f"{i} wrong").astype(np.int64, casting="safe")
-        if wrong.shape != (n_cols,):
-            raise ValueError(f"its {i} wrong has shape {str(wrong.shape)[:40]}")
+        atoms = read_bits(file, f"{i} atoms", None, n_cols)
+        codes, bias = read_bits(file, f"{i} codes", n_rows, atoms.n_rows), read_bits(file, f"{i} bias", 1, n_cols)
         length = Codelength(*map(index, entry["bits"]))
+        wrong = read_integers(file, f"{i} wrong", (n_cols,))
         states.append(State(index(entry["cost"]), atoms, codes, bias, wrong, length))
         if entries["has_columns"] is True:
-            columns.append(file.read_array(f"{i} columns").astype(np.intp, casting="same_kind"))
-            if columns[-1].shape != (n_cols,):
-                raise ValueError(f"its {i} columns has shape {str(columns[-1].shape)[:40]}")
+            columns.append(read_integers(file, f"{i} columns", (n_cols,)).astype(np.intp))
     ended = entries["ended"]
     if ended is not None and not isinstance(ended, str):
         raise ValueError("its reason to end is not a text")
     return SavedStates(states, ended, columns)
 
 
-def _bits(file: NpzReader, name: str, n_rows: int | None, n_cols: int) -> BitMatrix:
-    """Return packed rows, after checking their number."""
+def read_bits(file: NpzReader, name: str, n_rows: int | None, n_cols: int) -> BitMatrix:
+    """Return packed rows, after checking their number unless that is None."""
     words = file.read_array(name).astype(np.uint64, casting="safe")
     if words.ndim != 2 or (n_rows is not None and len(words) != n_rows):
         raise ValueError(f"its {name} has shape {str(words.shape)[:40]}")
     return BitMatrix(words, n_cols)
+
+
+def read_integers(file: NpzReader, name: str, shape: tuple[int, ...], most: int = (1 << 63) - 1) -> NDArray[np.int64]:
+    """Return an array of integers from 0 up, after checking its shape and its values."""
+    values = file.read_array(name)
+    if values.shape != shape or values.dtype.kind not in "iu":
+        raise ValueError(f"its {name} has shape {str(values.shape)[:40]} and type {values.dtype}, not shape {shape}")
+    if values.size and not 0 <= values.min() <= values.max() <= most:
+        raise ValueError(f"its {name} has values out of range")
+    return values.astype(np.int64)

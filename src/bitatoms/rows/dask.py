@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from functools import reduce
 from operator import add
 from typing import Any, TypeVar
@@ -27,8 +26,9 @@ from ..model.complete_rows import MemberCounts
 from ..parallel import OutOfTime, Workers
 from ..parameters import DeviceChoice
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
+from .budget import bytes_of
 from .dask_transform import check_partitions, hash_positions, pack_partition, partitions, sent, shape_or_error
-from .source import MemoryRows, PartialPass, RowSource, SavePartial
+from .source import ONLY_PASS, MemoryRows, PassRun, RowSource
 
 try:
     from dask import config
@@ -103,26 +103,20 @@ class DaskRows(RowSource):
         return stack_rows(self._tasks.results(tasks), self.n_features)
 
     def run_pass(
-        self,
-        spec: PassSpec,
-        codes: list[Any] | None = None,
-        number: int = 1,
-        partial: PartialPass | None = None,
-        save: SavePartial | None = None,
-        deadline: float = float("inf"),
+        self, spec: PassSpec, codes: list[Any] | None = None, run: PassRun = ONLY_PASS
     ) -> tuple[list[Any], Counts]:
         """Run a pass over all rows and return its codes, which stay on the workers, and its counts."""
         sent_spec = sent(spec)
         before = [None] * len(self._packed) if codes is None else codes
-        run = delayed(_run_pass_on_partition)
+        code = delayed(_run_pass_on_partition)
         each = zip(self._packed, before, strict=True)
-        done = [run(packed, previous, sent_spec, self._device) for packed, previous in each]
-        after = list(map(delayed(_codes_of), done))
+        done = [code(packed, previous, sent_spec, self._device) for packed, previous in each]
+        after = [codes_and_counts[0] for codes_and_counts in done]
         totals = [_total([done[i] for i in group], [after[i] for i in group]) for group in self._groups]
         with config.set(_NO_SIZE_WARNING):
             started = self._tasks.start([*after, _tree_sum(totals)])
         with self._tasks.released_on_error(started):
-            (total,) = self._tasks.fetch(started[-1:], deadline)
+            (total,) = self._tasks.fetch(started[-1:], run.deadline)
         return started[:-1], total
 
     def count_members(self, spec: PassSpec) -> MemberCounts:
@@ -134,9 +128,8 @@ class DaskRows(RowSource):
 
     def fingerprint(self) -> str:
         """Return a hash of all rows in their order; it does not depend on the partitions."""
-        hashes = map(delayed(hash_positions), self._packed, self._edges.tolist())
-        total = np.sum([np.zeros(2, np.uint64), *self._tasks.results(list(hashes))], axis=0, dtype=np.uint64)
-        return f"all rows:{total.astype('>u8').tobytes().hex()}"
+        hashes = self._tasks.results(list(map(delayed(hash_positions), self._packed, self._edges.tolist())))
+        return f"all rows:{sum(hashes) % 2**64:016x}"
 
 
 class _Tasks:
@@ -242,9 +235,8 @@ def _run_pass_on_partition(
     partition: Bits, codes: BitMatrix | None, spec: PassSpec, device: DeviceChoice
 ) -> tuple[BitMatrix, Counts]:
     """Run a pass on a partition, one chunk at a time, on the device of the worker if there is one."""
-    before = None if codes is None else [_aligned(codes)]
-    after, total = MemoryRows(_aligned(partition), workers_for(1, device)).run_pass(spec, before)
-    return stack_rows(after, spec.atoms.n_rows), total
+    before = None if codes is None else _aligned(codes)
+    return MemoryRows(_aligned(partition), workers_for(1, device)).run_pass(spec, before)
 
 
 def _describe_partition(partition: Bits, spec: PassSpec) -> MemberCounts:
@@ -265,10 +257,6 @@ def _count_cells(partition: Bits) -> tuple[int, int]:
     return partition.count(), partition.n_unknown
 
 
-def _codes_of(done: tuple[BitMatrix, Counts]) -> BitMatrix:
-    return done[0]
-
-
 def _sum_of_done(*done: tuple[BitMatrix, Counts], after: list[BitMatrix]) -> Counts:
     return _sum(*(counts for _, counts in done))
 
@@ -277,19 +265,10 @@ def _sum(*counts: Any) -> Any:
     return reduce(add, counts)
 
 
-@sizeof.register(BitMatrix)
-def _size_of_bits(bits: BitMatrix) -> int:
-    """Return the size in bytes, by which Dask chooses the worker of a task."""
-    return int(bits.words.nbytes) * (1 if bits.unknown is None else 2)
-
-
-@sizeof.register(SparseBits)
-def _size_of_ones(bits: SparseBits) -> int:
-    return int(bits.indptr.nbytes + bits.indices.nbytes)
+sizeof.register((BitMatrix, SparseBits), bytes_of)  # by which Dask chooses the worker of a task
 
 
 @sizeof.register(Counts)
 def _size_of_counts(counts: Counts) -> int:
-    values = [getattr(counts, field.name) for field in fields(Counts)]
-    voted = [] if counts.voted is None else [counts.voted.indptr, counts.voted.indices]
-    return sum(value.nbytes for value in (*values, *voted) if isinstance(value, np.ndarray))
+    arrays = (value for value in vars(counts).values() if isinstance(value, np.ndarray))
+    return sum(array.nbytes for array in arrays) + (0 if counts.voted is None else bytes_of(counts.voted))

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from .. import dataframes, validation
 from ..bits import BitMatrix, stack_rows
 from ..device_choice import checked_device, workers_for
-from ..engine.distinct_rows import mixed_words
+from ..engine.distinct_rows import mixed_words, row_hashes
 from ..errors import InputError, InvalidCell, MissingCell
 from ..matching import ColumnMatch, match_columns, without_unknown_columns
 from ..model.model import Model
@@ -284,43 +284,34 @@ def shape_or_error(packed: Bits | InvalidPartition) -> tuple[int, int] | Invalid
     return packed if isinstance(packed, InvalidPartition) else packed.shape
 
 
-def hash_positions(packed: Bits, start: int) -> NDArray[np.uint64]:
-    """Return two sums, modulo 2**64, of hashes of each word of a partition and its position in the table.
+def hash_positions(packed: Bits, start: int) -> int:
+    """Return the sum, modulo 2**64, of hashes of each row of a partition and its position in the table.
 
-    ``start`` is the index of its first row. The sums of partitions add up to those of the table, whatever the
-    partitions, and change if any cell changes or two rows are swapped. Words without unknown cells add nothing to them,
-    so that it does not matter which partitions have such cells.
+    ``start`` is the index of its first row. The sums of partitions add up to that of the table, whatever the
+    partitions, and change if any cell changes or two rows are swapped.
     """
-    width = -(-packed.n_cols // 64)
-    total = np.zeros(2, np.uint64)
-    for rows in row_chunks(packed, max(1, _HASHED_WORDS // max(1, width))):
-        positions = np.arange(start * width, (start + len(rows)) * width, dtype=np.uint64)
-        total += _hash_words(rows.words.reshape(-1), positions)
-        if rows.unknown is not None:
-            unknown = rows.unknown.words.reshape(-1)
-            some = unknown != 0
-            total += _hash_words(unknown[some], ~positions[some])
+    total = 0
+    for rows in row_chunks(packed, max(1, 64 * _HASHED_WORDS // max(1, packed.n_cols))):
+        positions = np.arange(start, start + len(rows), dtype=np.uint64)
+        total += int(mixed_words(row_hashes(rows) ^ mixed_words(positions)).sum())
         start += len(rows)
-    return total
-
-
-def _hash_words(words: NDArray[np.uint64], positions: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return two sums of hashes of words and their positions."""
-    hashes = mixed_words(words ^ mixed_words(positions))
-    return np.array([hashes.sum(), mixed_words(hashes).sum()], np.uint64)
+    return total % 2**64
 
 
 def check_partitions(found: list[tuple[int, int] | InvalidPartition]) -> tuple[NDArray[np.int64], int]:
-    """Return the number of rows of each partition and the number of features; raise the error of an invalid one."""
-    n_rows = np.array([each.n_rows if isinstance(each, InvalidPartition) else each[0] for each in found], np.int64)
+    """Return the number of rows of each partition and the number of features; raise the error of the complete table.
+
+    That is the first missing value, with the number of all of them, or else the first error.
+    """
+    n_rows = np.array([each[0] for each in found], np.int64)
     starts = np.cumsum(n_rows) - n_rows
-    errors = [
-        shifted(each.error, int(start))
-        for each, start in zip(found, starts, strict=True)
-        if isinstance(each, InvalidPartition)
-    ]
+    invalid = zip(found, starts.tolist(), strict=True)
+    errors = [shifted(each.error, start) for each, start in invalid if isinstance(each, InvalidPartition)]
+    missing = [error for error in errors if isinstance(error, MissingCell)]
+    if missing:
+        raise missing[0].with_cell(count=sum(error.cell.count for error in missing))
     if errors:
-        raise _combined(errors)
+        raise errors[0]
     widths = [int(each[1]) for each in found if not isinstance(each, InvalidPartition)]
     if odd := [i for i, width in enumerate(widths) if width != widths[0]]:
         raise InputError(
@@ -333,9 +324,3 @@ def check_partitions(found: list[tuple[int, int] | InvalidPartition]) -> tuple[N
 def shifted(error: Exception, n_rows: int) -> Exception:
     """Return the error of a partition with the row index in the complete table."""
     return error.shifted(n_rows) if isinstance(error, InvalidCell) else error
-
-
-def _combined(errors: list[Exception]) -> Exception:
-    """Return the error of the complete table: the first missing value and their number, or else the first error."""
-    missing = [error for error in errors if isinstance(error, MissingCell)]
-    return missing[0].with_cell(count=sum(error.cell.count for error in missing)) if missing else errors[0]

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,21 +36,13 @@ from ..parameters import DeviceChoice
 from ..sparse_bits import SparseBits, is_smaller_sparse, stack_bits
 from ..table import Header, Picture
 from .checkpoint import make_folder
-from .source import PartialPass, RowSource, SavePartial, describe_chunks, pass_rows, run_pass_on_chunks
+from .source import ONLY_PASS, PartialPass, PassRun, RowSource, describe_chunks, pass_rows, run_pass_on_chunks
 from .store import Store, memory_budget
 
 _HEADER = struct.Struct("<8sQQQQQ")  # magic, version, rows, atoms, rows on disk and their checksum
 _MAGIC, _VERSION = b"bitcodes", 2
 _READ_BYTES = 1 << 22
 _NAME = re.compile(r"codes-(\d{1,9})\.bin")
-
-
-class OpenedRows(NamedTuple):
-    """Rows to learn from, and what is known about their columns."""
-
-    rows: RowSource
-    header: Header
-    picture: Picture | None = None
 
 
 def is_dask(X: Any) -> bool:
@@ -95,21 +87,24 @@ def open_rows(
     code_folder: str | os.PathLike[str] | None,
     client: Any = None,
     device: DeviceChoice = "cpu",
-) -> Iterator[OpenedRows]:
-    """Open the rows of X to learn from; temporary files are removed on exit. Workers of Dask choose their device."""
+) -> Iterator[tuple[RowSource, Header, Picture | None]]:
+    """Open the rows of X to learn from; temporary files are removed on exit. Workers of Dask choose their device.
+
+    The rows, their columns, and the tile of pictures are yielded.
+    """
     store = as_store(X, binarize)
     if store is None:
         from .dask import DaskRows
         from .dask_transform import column_names
 
         rows = DaskRows(X, binarize, client, device)
-        yield OpenedRows(rows, Header(rows.n_features, column_names(X)))
+        yield rows, Header(rows.n_features, column_names(X)), None
         return
     if code_folder is not None:
         make_folder(Path(code_folder))
     with closing(StoreRows(store, workers, max_memory, code_folder)) as store_rows:
         picture = None if store.picture is None else Picture(store.picture.tile)
-        yield OpenedRows(store_rows, store.header, picture)
+        yield store_rows, store.header, picture
 
 
 class StoreRows(RowSource):
@@ -144,9 +139,10 @@ class StoreRows(RowSource):
         self._is_limited = max_memory is not None
         if store.n_ones is None:
             self._budget.chunk_rows(n_atoms=1)  # raise now, not after a search
-        if code_folder is not None and not Path(code_folder).is_dir():
-            raise FileError(f"{os.fspath(code_folder)}: there is no such folder to store codes in; create it first")
-        self._cache = CodeCache(None if code_folder is None else Path(code_folder), self.n_rows)
+        self._is_persistent = code_folder is not None
+        self._folder = None if code_folder is None else Path(code_folder)  # of the files of codes, one per pass
+        self._files: weakref.WeakValueDictionary[int, FileCodes] = weakref.WeakValueDictionary()
+        self._remove_folder: weakref.finalize | None = None  # if the folder is temporary
 
     def ones(self) -> SparseBits | None:
         """Return all rows by their ones, or None if these are many, some cells are unknown, or the table is narrow."""
@@ -174,38 +170,27 @@ class StoreRows(RowSource):
         """Return the rows with these indices, to be searched."""
         return self.store.take(rows)
 
-    def run_pass(
-        self,
-        spec: PassSpec,
-        codes: Codes | None = None,
-        number: int = 1,
-        partial: PartialPass | None = None,
-        save: SavePartial | None = None,
-        deadline: float = float("inf"),
-    ) -> tuple[Codes, Counts]:
+    def run_pass(self, spec: PassSpec, codes: Codes | None = None, run: PassRun = ONLY_PASS) -> tuple[Codes, Counts]:
         """Run a pass over all rows and return its codes and counts."""
-        n_atoms = spec.atoms.n_rows
-        size = self._workers.chunk_rows or pass_rows(self._budget, spec)
-        in_memory = self._budget.holds_codes(self.n_rows, n_atoms)
-        after, row = self._cache.create(number, n_atoms, partial.next_row if partial else 0, in_memory)
+        size, partial = self._workers.chunk_rows or pass_rows(self._budget, spec), run.partial
+        after, row = self._new_codes(run.number, spec.atoms.n_rows, partial.next_row if partial else 0)
         total = partial.counts.copy() if partial and row else Counts.none(*spec.atoms.shape, spec.voted)
         before = None if spec.kept is None else codes
-        persistent = after if self._cache.is_persistent and isinstance(after, FileCodes) else None
         saved_at = time.monotonic()
         try:
-            workers = replace(self._workers, deadline=deadline)
+            workers = replace(self._workers, deadline=run.deadline)
             with closing(run_pass_on_chunks(self._chunks(size, row, before), spec, workers)) as results:
                 for chunk_codes, counts in results:
                     after.write(row, chunk_codes)
                     total = total.add(counts)
                     row += len(chunk_codes)
                     is_due = time.monotonic() - saved_at >= self.save_interval
-                    if save is not None and persistent is not None and row < self.n_rows and is_due:
-                        persistent.sync()
-                        save(PartialPass(row, total.copy()))
+                    if run.save is not None and self._is_persistent and row < self.n_rows and is_due:
+                        after.sync()
+                        run.save(PartialPass(row, total.copy()))
                         saved_at = time.monotonic()
-            if persistent is not None:
-                persistent.sync()
+            if self._is_persistent:
+                after.sync()
         finally:
             after.close()
             if before is not None:
@@ -223,12 +208,12 @@ class StoreRows(RowSource):
         size = self._workers.chunk_rows or pass_rows(self._budget, spec)
         return describe_chunks(self.store.chunks(size), spec, self._workers)
 
-    def code_chunks(self, codes: Codes, n_atoms: int) -> Iterator[BitMatrix]:
-        """Yield the codes that a pass returned, in chunks of rows."""
+    def code_chunks(self, codes: Codes, n_atoms: int, atoms: NDArray[np.intp]) -> Iterator[BitMatrix]:
+        """Yield the codes that a pass with ``n_atoms`` atoms returned, of some of the atoms, in chunks of rows."""
         size = self._budget.chunk_rows(n_atoms, counts_votes=False, largest_group=(0, 0))  # nothing is coded
         try:
             for start in range(0, self.n_rows, size):
-                yield codes.read(start, min(size, self.n_rows - start))
+                yield codes.read(start, min(size, self.n_rows - start)).take_columns(atoms)
         finally:
             codes.close()
 
@@ -236,17 +221,48 @@ class StoreRows(RowSource):
         """Return a hash that identifies the rows."""
         return self.store.fingerprint()
 
-    def load_codes(self, number: int, n_atoms: int) -> Codes | None:
+    def load_codes(self, number: int, n_atoms: int) -> FileCodes | None:
         """Return the codes of a pass of an earlier process, or None if they are missing or corrupt."""
-        return self._cache.load(number, n_atoms)
+        if not self._is_persistent:
+            return None
+        codes = FileCodes(self._path(number), self.n_rows, n_atoms)
+        if not codes.has_rows(self.n_rows):
+            return None
+        self._files[number] = codes
+        return codes
 
     def discard_codes(self, keep: set[int]) -> None:
-        """Remove the codes of all passes but these from the folder."""
-        self._cache.discard(keep)
+        """Remove the files with the codes of all passes but these."""
+        if self._folder is None:
+            return
+        for name in os.listdir(self._folder):
+            match = _NAME.fullmatch(name)
+            if match and int(match[1]) not in keep:
+                (self._folder / name).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Remove temporary files; this also happens when the object is garbage-collected."""
-        self._cache.close()
+        if self._remove_folder is not None:
+            for codes in list(self._files.values()):
+                codes.close()
+            self._remove_folder()
+            self._remove_folder = self._folder = None
+
+    def _new_codes(self, number: int, n_atoms: int, start: int) -> tuple[Codes, int]:
+        """Return codes for a pass to write, and the row to continue at: ``start`` if earlier rows are intact, or 0."""
+        if not self._is_persistent and self._budget.holds_codes(self.n_rows, n_atoms):
+            return MemoryCodes(self.n_rows, n_atoms), 0
+        self.discard_codes({number - 1, number, *self._files})
+        codes = self._files[number] = FileCodes(self._path(number), self.n_rows, n_atoms)
+        return codes, codes.begin(start)
+
+    def _path(self, number: int) -> Path:
+        """Return the file for the codes of a pass; a temporary folder is made when it is first needed."""
+        if self._folder is None:
+            with _raising_file_errors(Path(tempfile.gettempdir()), 0, "written"):
+                self._folder = Path(tempfile.mkdtemp(prefix="bitatoms-"))
+            self._remove_folder = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder / f"codes-{number}.bin"
 
 
 class MemoryCodes:
@@ -263,6 +279,9 @@ class MemoryCodes:
         """Return the codes of ``n_rows`` rows from ``start`` on."""
         return BitMatrix.from_words(self._words[start : start + n_rows], self._n_atoms, check=False)
 
+    def sync(self) -> None:
+        """Do nothing."""
+
     def close(self) -> None:
         """Do nothing."""
 
@@ -276,54 +295,28 @@ class FileCodes:
         self._file: int | None = None
         self._checksum = self._end = 0  # of the rows written so far
 
-    @classmethod
-    def open_complete(cls, path: Path, n_rows: int, n_atoms: int) -> FileCodes | None:
-        """Return the codes that an earlier process wrote for all rows, or None if they are missing or corrupt."""
-        try:
-            with open(path, "rb") as file:
-                codes = cls(path, n_rows, n_atoms)
-                return codes if codes._has_rows(file, n_rows) else None
-        except OSError:
-            return None
-
-    def prepare(self, start: int) -> int:
+    def begin(self, start: int) -> int:
         """Keep the rows before ``start`` of an earlier process and return ``start``, or 0 if they are not intact."""
         with self._raising_file_errors():
-            if start and self._path.is_file():
-                with open(self._path, "r+b") as file:
-                    if self._has_rows(file, start):
-                        file.truncate(self._offset(start))
-                        file.seek(0)
-                        file.write(self._header(start))
-                        return start
-            self._checksum = 0
-            with open(self._path, "wb") as file:
-                file.write(self._header(0))
-        return 0
+            if start and self.has_rows(start):
+                os.truncate(self._path, self._offset(start))
+            else:
+                start = self._checksum = self._end = 0
+                self._path.write_bytes(b"")
+            self._write_header()
+        return start
 
-    def _header(self, n_synced: int) -> bytes:
-        return _HEADER.pack(_MAGIC, _VERSION, self._n_rows, self._n_atoms, n_synced, self._checksum)
-
-    def _has_rows(self, file: IO[bytes], stop: int) -> bool:
+    def has_rows(self, stop: int) -> bool:
         """Return whether the rows before ``stop`` are intact, and if so take over their checksum."""
-        file.seek(0)
-        header = file.read(_HEADER.size)
-        if len(header) < _HEADER.size:
-            return False
-        *kind, n_synced, expected = _HEADER.unpack(header)
-        if kind != [_MAGIC, _VERSION, self._n_rows, self._n_atoms] or not stop <= n_synced <= self._n_rows:
-            return False
-        checksum = checksum_at_stop = 0
-        for end in (stop, n_synced):
-            left = self._offset(end) - file.tell()
-            while left:
-                data = file.read(min(left, _READ_BYTES))
-                if not data:
+        try:
+            with open(self._path, "rb") as file:
+                *kind, n_synced, expected = _HEADER.unpack(file.read(_HEADER.size))
+                if kind != [_MAGIC, _VERSION, self._n_rows, self._n_atoms] or not stop <= n_synced <= self._n_rows:
                     return False
-                checksum, left = zlib.crc32(data, checksum), left - len(data)
-            checksum_at_stop = checksum if end == stop else checksum_at_stop
-        self._checksum, self._end = checksum_at_stop, stop
-        return checksum == expected
+                self._checksum, self._end = _checksum(file, self._offset(stop), 0), stop
+                return _checksum(file, self._offset(n_synced), self._checksum) == expected
+        except (OSError, EOFError, struct.error):  # missing or truncated
+            return False
 
     def write(self, start: int, codes: BitMatrix) -> None:
         """Write the codes of the rows from ``start`` on."""
@@ -354,10 +347,8 @@ class FileCodes:
     def sync(self) -> None:
         """Make sure that what was written is on disk."""
         with self._raising_file_errors():
-            file = self._open()
-            os.lseek(file, 0, os.SEEK_SET)
-            os.write(file, self._header(self._end))
-            os.fsync(file)
+            self._write_header()
+            os.fsync(self._open())
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -367,6 +358,12 @@ class FileCodes:
 
     def __del__(self) -> None:
         self.close()
+
+    def _write_header(self) -> None:
+        """Write how many rows are in the file, and their checksum."""
+        file = self._open()
+        os.lseek(file, 0, os.SEEK_SET)
+        os.write(file, _HEADER.pack(_MAGIC, _VERSION, self._n_rows, self._n_atoms, self._end, self._checksum))
 
     def _offset(self, row: int) -> int:
         """Return the offset in the file of the codes of a row."""
@@ -381,9 +378,22 @@ class FileCodes:
         return _raising_file_errors(self._path.parent, self._offset(self._n_rows), action)
 
 
+Codes = MemoryCodes | FileCodes
+
+
 def _buffer(words: NDArray[Any]) -> memoryview:
     """Return the bytes of words, without a copy."""
     return memoryview(words.reshape(-1).view(np.uint8))  # type: ignore[arg-type]  # an array is a buffer
+
+
+def _checksum(file: IO[bytes], stop: int, checksum: int) -> int:
+    """Return the checksum of a file up to an offset, given that of the part before; raise EOFError if it is shorter."""
+    while left := stop - file.tell():
+        data = file.read(min(left, _READ_BYTES))
+        if not data:
+            raise EOFError
+        checksum = zlib.crc32(data, checksum)
+    return checksum
 
 
 @contextmanager
@@ -398,69 +408,3 @@ def _raising_file_errors(folder: Path, n_bytes: int, action: str) -> Iterator[No
             Parameter("checkpoint"),
             " or the environment variable TMPDIR",
         ) from error
-
-
-Codes = MemoryCodes | FileCodes
-
-
-class CodeCache:
-    """The codes of the passes: in memory, or in a folder with one file per pass.
-
-    Parameters
-    ----------
-    folder : Path or None
-        A folder in which the files outlive the process. Without one, a temporary folder is made when it is first
-        needed, and removed with this object.
-    n_rows : int
-        Number of rows of the table.
-    """
-
-    def __init__(self, folder: Path | None, n_rows: int) -> None:
-        self._n_rows = n_rows
-        self.is_persistent = folder is not None
-        self._folder = folder
-        self._live: weakref.WeakValueDictionary[int, FileCodes] = weakref.WeakValueDictionary()
-        self._remove_folder: weakref.finalize | None = None
-
-    def create(self, number: int, n_atoms: int, start: int, in_memory: bool) -> tuple[Codes, int]:
-        """Return codes for a pass to write, and the row to continue at: ``start`` if earlier rows are intact, or 0."""
-        if in_memory and not self.is_persistent:
-            return MemoryCodes(self._n_rows, n_atoms), 0
-        self.discard({number - 1, number, *self._live})
-        codes = FileCodes(self._path(number), self._n_rows, n_atoms)
-        start = codes.prepare(start)
-        self._live[number] = codes
-        return codes, start
-
-    def load(self, number: int, n_atoms: int) -> FileCodes | None:
-        """Return the codes that a pass of an earlier process wrote, or None if they are missing or corrupt."""
-        if not self.is_persistent:
-            return None
-        codes = FileCodes.open_complete(self._path(number), self._n_rows, n_atoms)
-        if codes is not None:
-            self._live[number] = codes
-        return codes
-
-    def discard(self, keep: set[int]) -> None:
-        """Remove the files of all passes but these."""
-        if self._folder is None:
-            return
-        for name in os.listdir(self._folder):
-            match = _NAME.fullmatch(name)
-            if match and int(match[1]) not in keep:
-                (self._folder / name).unlink(missing_ok=True)
-
-    def close(self) -> None:
-        """Remove the temporary folder, if there is one."""
-        if self._remove_folder is not None:
-            for codes in list(self._live.values()):
-                codes.close()
-            self._remove_folder()
-            self._remove_folder = self._folder = None
-
-    def _path(self, number: int) -> Path:
-        if self._folder is None:
-            with _raising_file_errors(Path(tempfile.gettempdir()), 0, "written"):
-                self._folder = Path(tempfile.mkdtemp(prefix="bitatoms-"))
-            self._remove_folder = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        return self._folder / f"codes-{number}.bin"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix, stack_rows
+from ..bits import BitMatrix
 from ..engine.block import Change
 from ..engine.codelength import string_bits
 from ..engine.coding import MOST_EXACT_ATOMS
@@ -24,6 +24,7 @@ from ..engine.pass_spec import PassSpec, RowCounts
 from ..engine.update import flips_by_column, flips_together
 from ..errors import InputError, warn
 from ..kernels.gpu.device import is_out_of_memory
+from ..kernels.structs import Covers
 from ..model.complete_rows import with_members
 from ..model.model import Model
 from ..model.result import Factorization, Interrupted, ResultBase
@@ -34,7 +35,7 @@ from ..search.params import SearchParams
 from ..sparse_bits import Bits, packed, sparse, toggled
 from .budget import MemoryLimitError
 from .checkpoint import Checkpoint, PassState
-from .source import PartialPass, RowSource
+from .source import PartialPass, PassRun, RowSource
 
 _MAX_PASSES = {"fast": 6, "thorough": 12, "anytime": 12}
 
@@ -115,13 +116,12 @@ def initial_state(found: Factorization, params: SearchParams) -> PassState:
 
     Rows start from scratch and from the nearest codes of the sample.
     """
-    objective = params.objective(found.algebra)
-    rule = objective.rule_from_counts(found.n_samples, found.n_known, found.wrong, found.uses)
+    priced_by = RowCounts(found.n_samples, found.n_known, found.wrong, found.uses)
+    rule = params.objective(found.algebra).rule_from_counts(*priced_by)
     voted = voted_bits(found.atoms)
     atoms = packed(found.atoms) if voted is None else found.atoms
     coder = "exact" if codes_exactly(params, atoms) else params.scratch_coder
     bias = BitMatrix.from_dense(found.bias[np.newaxis])
-    priced_by = RowCounts(found.n_samples, found.wrong, found.uses)
     spec = PassSpec(atoms, bias, coder, rule, None, found.remembered, voted, priced_by)
     return PassState(found.algebra, found.ended, found.compared, (spec,), found.history)
 
@@ -159,14 +159,10 @@ class _Passes:
         while not self.state.finished and not (self.state.best and self._monitor.should_stop()):
             number = len(self.state.specs)
             must_complete = self._limits.must_cover_all_rows and not self.state.best
-            self._codes[number], counts = self._rows.run_pass(
-                self.state.specs[-1],
-                self._codes.get(number - 1),
-                number,
-                self.state.partial,
-                self._save_partial,
-                float("inf") if must_complete else self._limits.cut_off,
-            )
+            deadline = float("inf") if must_complete else self._limits.cut_off
+            run = PassRun(number, self.state.partial, self._save_partial, deadline)
+            before = self._codes.get(number - 1)
+            self._codes[number], counts = self._rows.run_pass(self.state.specs[-1], before, run)
             self.state = self._after_pass(number, counts)
             self._save(self.state)
             needed = {self.state.best} if self.state.finished else {self.state.best, number}
@@ -184,8 +180,8 @@ class _Passes:
             self._codes = {last: codes}
             return
         for number in range(1, last + 1):
-            codes, _ = self._rows.run_pass(self.state.specs[number - 1], self._codes.get(number - 1), number)
-            self._codes = {number: codes}
+            before = self._codes.get(number - 1)
+            self._codes = {number: self._rows.run_pass(self.state.specs[number - 1], before, PassRun(number))[0]}
 
     def _save(self, state: PassState) -> None:
         if self._checkpoint is not None:
@@ -198,23 +194,14 @@ class _Passes:
         """Return the state after a pass: record it, compare it with the best one, and specify the next."""
         spec = self.state.specs[-1]
         bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
-        atoms, n_flipped = _updated_atoms(spec, settled, self._params)
+        atoms, n_flipped = updated_atoms(spec.atoms, settled, spec.rule.covers, self._params)
         change = Change(codes=counts.codes_changed, atoms=n_flipped)
         length = settled.codelength(spec.atoms, bias, self._objective.code)
-        self._monitor.record_counts(
-            settled.n_rows,
-            spec.atoms.n_rows,
-            int(settled.wrong.sum()),
-            length,
-            change,
-            1,
-            f"pass {number} over all rows",
-        )
-        best, gains = number, True
-        best_counts: Counts | None = counts
-        is_allowed = self._is_allowed(counts)
-        if not is_allowed:  # the next pass has fewer atoms
-            best, best_counts = self.state.best, self.state.counts
+        n_rows, n_wrong, move = settled.n_rows, int(settled.wrong.sum()), f"pass {number} over all rows"
+        self._monitor.record_counts(n_rows, spec.atoms.n_rows, n_wrong, length, change, 1, move)
+        is_best = gains = True
+        if not self._is_allowed(counts):  # the next pass has fewer atoms
+            is_best = False
         elif self.state.counts is not None:
             if any((getattr(self.state.counts, name) != getattr(counts, name)).any() for name in ("ones", "known")):
                 raise InputError("the rows changed between two passes over them; fit again")
@@ -222,8 +209,8 @@ class _Passes:
             least = self._cost(self.state.specs[self.state.best - 1], self.state.counts)
             gains = cost < least - self._params.plan.least_gain * least
             n_more = spec.atoms.n_rows - self.state.specs[self.state.best - 1].atoms.n_rows
-            if (cost, n_more) >= (least, 0):
-                best, best_counts = self.state.best, self.state.counts
+            is_best = (cost, n_more) < (least, 0)
+        best, best_counts = (number, counts) if is_best else (self.state.best, self.state.counts)
         is_last = number >= min(_MAX_PASSES[self._params.search], self._params.max_iter)
         finished = not gains or (is_last and best > 0)
         following = () if finished else (self._next_spec(replace(spec, bias=bias), settled, atoms),)
@@ -255,8 +242,8 @@ class _Passes:
         kept = np.setdiff1d(np.arange(len(saved)), dropped)
         atoms = updated[kept]
         bias, wrong = self._bias_without(dropped, spec, counts)
-        rule = self._objective.rule_from_counts(counts.n_rows, counts.known, wrong, counts.uses[kept])
-        priced_by = RowCounts(counts.n_rows, wrong, counts.uses[kept])
+        priced_by = RowCounts(counts.n_rows, counts.known, wrong, counts.uses[kept])
+        rule = self._objective.rule_from_counts(*priced_by)
         coder = "exact" if codes_exactly(self._params, atoms) else "mdl"
         return PassSpec(atoms, bias, coder, rule, kept, None, voted_bits(atoms), priced_by)
 
@@ -305,20 +292,20 @@ class _Passes:
         return remembered.T[indices].T
 
 
-def _updated_atoms(spec: PassSpec, counts: Counts, params: SearchParams) -> tuple[Bits, int]:
-    """Return the atoms without the bits that differ in most of their users, and the number of these bits.
+def updated_atoms(atoms: Bits, counts: Counts, covers: Covers, params: SearchParams) -> tuple[Bits, int]:
+    """Return the atoms with the bits flipped that differ in most of their users, and the number of these bits.
 
     Fixed atoms stay as they are, and the others within their limits.
     """
     n_fixed = params.n_fixed
     if counts.voted is not None:
-        atom, column = flips_by_column(counts.free, counts.bad, counts.voted, spec.atoms, params.costs, n_fixed)
-        return params.limits.projected(spec.atoms, toggled(spec.atoms, atom, column), n_fixed), len(atom)
-    words = packed(spec.atoms).words
+        atom, column = flips_by_column(counts.free, counts.bad, counts.voted, atoms, params.costs, n_fixed)
+        return params.limits.projected(atoms, toggled(atoms, atom, column), n_fixed), len(atom)
+    words = packed(atoms).words
     votes = counts.free, counts.bad, counts.pairs
-    flips, n_flipped = flips_together(*votes, words.copy(), spec.rule.covers, params.costs, n_fixed)
-    updated = BitMatrix.from_words(words ^ flips, spec.atoms.n_cols, check=False)
-    return params.limits.projected(spec.atoms, updated, n_fixed), n_flipped
+    flips, n_flipped = flips_together(*votes, words.copy(), covers, params.costs, n_fixed)
+    updated = BitMatrix.from_words(words ^ flips, atoms.n_cols, check=False)
+    return params.limits.projected(atoms, updated, n_fixed), n_flipped
 
 
 def dropped_atoms(saved: NDArray[np.int64], uses: NDArray[np.int64], params: SearchParams) -> NDArray[np.intp]:
@@ -393,8 +380,7 @@ def _with_members(found: PassResult, rows: RowSource) -> PassResult:
 def with_codes(found: PassResult) -> Factorization:
     """Return the result of passes over rows in memory, with their codes."""
     kept = {name: getattr(found.result, name) for name in ResultBase.__dataclass_fields__}
-    codes = stack_rows(found.codes, found.spec.atoms.n_rows)
-    return Factorization(**kept, codes=codes.T[found.indices].T)
+    return Factorization(**kept, codes=found.codes.T[found.indices].T)
 
 
 def savings(atoms: Bits, counts: Counts, objective: Objective, bias: BitMatrix | None = None) -> NDArray[np.int64]:

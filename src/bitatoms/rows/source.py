@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix, stack_rows
+from ..bits import BitMatrix
 from ..engine.counts import Counts
 from ..engine.pass_spec import PassSpec
 from ..engine.row_pass import run_pass
@@ -36,7 +36,16 @@ class PartialPass(NamedTuple):
     counts: Counts
 
 
-SavePartial = Callable[[PartialPass], None]
+class PassRun(NamedTuple):
+    """The place of a pass in a fit, and when it must end."""
+
+    number: int = 1  # identifies its codes in a later process
+    partial: PartialPass | None = None  # the part of it that an earlier process completed
+    save: Callable[[PartialPass], None] | None = None  # called now and then, if the source can resume a pass
+    deadline: float = float("inf")  # a time of `time.perf_counter`, after which OutOfTime is raised
+
+
+ONLY_PASS = PassRun()
 
 
 class RowSource(ABC):
@@ -68,31 +77,8 @@ class RowSource(ABC):
         """Return the rows with these indices, which are in increasing order."""
 
     @abstractmethod
-    def run_pass(
-        self,
-        spec: PassSpec,
-        codes: Any = None,
-        number: int = 1,
-        partial: PartialPass | None = None,
-        save: SavePartial | None = None,
-        deadline: float = float("inf"),
-    ) -> tuple[Any, Counts]:
-        """Run a pass over all rows and return its codes and counts.
-
-        Parameters
-        ----------
-        spec : PassSpec
-        codes : object, optional
-            The codes that the previous pass returned.
-        number : int, default=1
-            The number of the pass, which identifies its codes in a later process.
-        partial : PartialPass, optional
-            The part of this pass that an earlier process completed.
-        save : callable, optional
-            Called from time to time with the part that is complete, if the source can resume a pass.
-        deadline : float, optional
-            A time of `time.perf_counter`, after which OutOfTime is raised.
-        """
+    def run_pass(self, spec: PassSpec, codes: Any = None, run: PassRun = ONLY_PASS) -> tuple[Any, Counts]:
+        """Run a pass over all rows, from the codes that the previous one returned; return its codes and counts."""
 
     @abstractmethod
     def count_members(self, spec: PassSpec) -> MemberCounts:
@@ -112,7 +98,7 @@ class RowSource(ABC):
 
 
 class MemoryRows(RowSource):
-    """The rows of a table in memory. The codes of a pass are a list of one matrix per chunk.
+    """The rows of a table in memory. The codes of a pass are a BitMatrix.
 
     ``max_memory`` is a limit in bytes for the table, codes and counts, or None.
     """
@@ -145,24 +131,19 @@ class MemoryRows(RowSource):
         return packed(self._data[rows])
 
     def run_pass(
-        self,
-        spec: PassSpec,
-        codes: list[BitMatrix] | None = None,
-        number: int = 1,
-        partial: PartialPass | None = None,
-        save: SavePartial | None = None,
-        deadline: float = float("inf"),
-    ) -> tuple[list[BitMatrix], Counts]:
+        self, spec: PassSpec, codes: BitMatrix | None = None, run: PassRun = ONLY_PASS
+    ) -> tuple[BitMatrix, Counts]:
         """Run a pass over all rows and return its codes and counts."""
         size = self._workers.chunk_rows or self._chunk_rows(spec, self._workers.device is not None)
-        if codes and len(codes[0]) != min(size, self.n_rows):  # the size depends on the number of atoms
-            codes = list(row_chunks(stack_rows(codes, codes[0].n_cols), size))
-        chunks = zip(row_chunks(self._data, size), repeat(None) if codes is None else codes, strict=codes is not None)
-        after, total = [], Counts.none(*spec.atoms.shape, spec.voted)
-        for chunk_codes, counts in run_pass_on_chunks(chunks, spec, replace(self._workers, deadline=deadline)):
-            after.append(chunk_codes)
+        before = repeat(None) if codes is None else row_chunks(codes, size)
+        chunks = zip(row_chunks(self._data, size), before, strict=codes is not None)
+        words, row = np.empty((self.n_rows, -(-spec.atoms.n_rows // 64)), np.uint64), 0
+        total = Counts.none(*spec.atoms.shape, spec.voted)
+        for after, counts in run_pass_on_chunks(chunks, spec, replace(self._workers, deadline=run.deadline)):
+            words[row : row + len(after)] = after.words
+            row += len(after)
             total = total.add(counts)
-        return after, total
+        return BitMatrix.from_words(words, spec.atoms.n_rows, check=False), total
 
     def _chunk_rows(self, spec: PassSpec, on_device: bool) -> int:
         """Return the number of rows per chunk of a pass."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -157,13 +156,6 @@ class Store:
         BitMatrix or SparseBits
         """
         return self.chunks(n_rows, start) if self.n_ones is None else self._packed.iter_stored(n_rows, start)
-
-    def pieces(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
-        """Return `chunks`; deprecated."""
-        warnings.warn(
-            "Store.pieces is deprecated and will be removed in 0.3; call Store.chunks", FutureWarning, stacklevel=2
-        )
-        return self.chunks(n_rows, start)
 
     def take(self, rows: ArrayLike) -> BitMatrix:
         """Return the rows with these indices.
@@ -368,26 +360,20 @@ def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
         if getattr(options, name) not in (None, False, getattr(ReadOptions(), name)):
             raise _only_for_files(name)
     parts = _parts(source)
-    if parts is None:
-        table = _as_table(source, options)
-        chunk = RowChunk(table.data, table.row_names)
-        known = table.picture, table.absent_is_zero, table.row_data, table.column_data
-        stream = TableStream(table.shape[1], iter([chunk]), table.columns, *known)
-    else:
-        stream = _stream_parts(parts, options)
+    tables = _tables([source] if parts is None else parts, options)
+    first = next(tables, None)
+    if first is None:
+        raise InputError("there are no rows to pack, and the number of columns is unknown; pass at least one table")
+    picture, row_data = first.picture, first.row_data
+    if parts is not None:
+        picture = None if picture is None or picture.whole is not None else picture
+        if row_data is not None:
+            warn("annotations of rows are not kept where tables are packed one after the other")
+            row_data = None
+    rows = (RowChunk(table.data, table.row_names) for table in itertools.chain([first], tables))
+    known = picture, first.absent_is_zero, row_data, first.column_data
+    stream = TableStream(first.shape[1], rows, first.columns, *known)
     return drop_columns(Source(Path(), "memory", "the table"), stream, options.without) if options.without else stream
-
-
-def _as_table(source: Any, options: ReadOptions) -> Table:
-    """Convert a table in memory, as the options say."""
-    return Table.from_any(
-        source,
-        binarize=options.binarize,
-        missing=options.missing,
-        layer=options.layer,
-        modality=options.modality,
-        dosage=options.dosage,
-    )
 
 
 def _parts(source: Any) -> Iterable[Any] | None:
@@ -407,26 +393,14 @@ def _parts(source: Any) -> Iterable[Any] | None:
     return None
 
 
-def _stream_parts(parts: Iterable[Any], options: ReadOptions) -> TableStream:
-    """Return the rows of tables that all have the columns of the first."""
-    tables = _tables(parts, options)
-    first = next(tables, None)
-    if first is None:
-        raise InputError("there are no rows to pack, and the number of columns is unknown; pass at least one table")
-    rows = (RowChunk(table.data, table.row_names) for table in itertools.chain([first], tables))
-    picture = None if first.picture is None or first.picture.whole is not None else first.picture
-    if first.row_data is not None:
-        warn("annotations of rows are not kept where tables are packed one after the other")
-    known = picture, first.absent_is_zero, None, first.column_data
-    return TableStream(first.shape[1], rows, first.columns, *known)
-
-
 def _tables(parts: Iterable[Any], options: ReadOptions) -> Iterator[Table]:
     """Yield parts as tables; errors give the row in the complete table."""
     n_rows, first = 0, None
+    names = ("binarize", "missing", "layer", "modality", "dosage")
+    how = {name: getattr(options, name) for name in names}
     for part in parts:
         try:
-            table = _as_table(part, options)
+            table = Table.from_any(part, **how)
         except InvalidCell as error:
             raise error.shifted(n_rows) from error
         except ValueError as error:
@@ -445,9 +419,7 @@ def _with_columns_of(first: Table, table: Table, n_rows: int) -> Table:
         raise InputError(
             f"{name} has {table.shape[1]} columns, but the first has {first.shape[1]}; give all tables the same columns"
         )
-    same_names = (table.columns is None) == (first.columns is None) and set(table.columns or ()) == set(
-        first.columns or ()
-    )
-    if not same_names:
+    names, first_names = (None if each.columns is None else set(each.columns) for each in (table, first))
+    if names != first_names:
         raise InputError(f"{name} has different column names than the first; give all tables the same columns")
     return match_columns(first.header, table.header).gather_table(table)

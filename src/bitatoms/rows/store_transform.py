@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,10 +25,101 @@ from ..model.recommendation import Recommendations, recommend
 from ..model.row_fit import ScoredRows, score_rows
 from ..parallel import Workers
 from ..sparse_bits import Bits
+from .budget import DEFAULT_LIMIT
 from .store import Store, memory_budget
 
 Result = TypeVar("Result")
 RowFunction = Callable[[Model, Bits, Workers], Result]  # of rows with the columns of the model
+
+
+@dataclass(frozen=True, eq=False)
+class StoreTransform:
+    """The rows of a store, with the columns of a model, processed in chunks of rows.
+
+    Parameters
+    ----------
+    store : Store
+    model : Model
+    workers : Workers
+    max_memory : int, optional
+        Bytes that chunks may take together; 512 MiB by default.
+    absent : str, optional
+        What columns that the store lacks are, as in `match_columns`.
+    """
+
+    store: Store
+    model: Model
+    workers: Workers
+    max_memory: int = DEFAULT_LIMIT
+    absent: str | None = None
+
+    def chunks(self) -> Iterator[Bits]:
+        """Yield all rows."""
+        match, chunks = self._matched()
+        return map(match.gather, chunks)
+
+    def map_chunks(self, function: RowFunction[Result]) -> Iterator[Result]:
+        """Yield a function of each chunk of rows; columns are matched before the first."""
+        match, chunks = self._matched()
+        return self.workers.map_stream(lambda own, data: function(self.model, match.gather(data), own), chunks)
+
+    def code_chunks(self) -> Iterator[BitMatrix]:
+        """Code all rows, and yield their codes."""
+        return self.map_chunks(Model.codes)
+
+    def recommended_chunks(self, n: int) -> Iterator[Recommendations]:
+        """Yield n recommendations for each row."""
+        return self.map_chunks(lambda model, data, workers: recommend(model, data, n, workers))
+
+    def scored_chunks(self) -> Iterator[ScoredRows]:
+        """Yield all rows with the bits that they take."""
+        start = 0
+        for chunk in self.map_chunks(score_rows):
+            yield chunk._replace(indices=chunk.indices + start)
+            start += len(chunk.bits)
+
+    def score_samples(self) -> NDArray[np.float64]:
+        """Return minus the bits of each row."""
+        return _collected(self.map_chunks(scores_of), np.empty(self.store.n_rows))
+
+    def soft_codes(self) -> NDArray[np.float64]:
+        """Return the bits that each atom saves in each row; raise if they do not fit into memory."""
+        shape = self.store.n_rows, self.model.atoms.n_rows
+        needed = 8 * math.prod(shape)
+        if needed > self.max_memory:
+            raise InputError(
+                f"the soft codes of {self.store.n_rows} samples take {needed} bytes, more than ",
+                Parameter("max_memory", self.max_memory),
+                "; code fewer rows at a time",
+            )
+        return _collected(self.map_chunks(soft_codes_of), np.empty(shape))
+
+    def _matched(self) -> tuple[ColumnMatch, Iterator[Bits]]:
+        """Return how columns are matched, and chunks of rows whose columns are not matched yet."""
+        store, model = self.store, self.model
+        match = match_columns(model.header, store.header, self.absent, store.path.name)
+        match.warn_differences(store.path.name)
+        fills_unknown = bool(match.absent) and match.fill == "unknown"
+        chunks: Callable[[int], Iterator[Bits]]
+        if store.n_ones is not None and not fills_unknown:
+            width, chunks = model.n_coded_columns, store.stored_chunks
+        else:
+            # Chunks whose columns are gathered are in memory twice.
+            width, chunks = model.atoms.n_cols + (0 if match.indices is None else store.n_features), store.chunks
+        budget = memory_budget(store, self.max_memory, self.workers, width)
+        if fills_unknown:
+            budget = replace(budget, has_unknown=True)
+        return match, chunks(self.workers.chunk_rows or budget.coding_rows(model))
+
+
+def scores_of(model: Model, data: Bits, workers: Workers) -> NDArray[np.float64]:
+    """Return minus the bits of each row."""
+    return -model.row_bits(data, model.codes(data, workers), workers)
+
+
+def soft_codes_of(model: Model, data: Bits, workers: Workers) -> NDArray[np.float64]:
+    """Return the bits that each atom saves in each row."""
+    return model.soft_codes(data, model.codes(data, workers), workers)
 
 
 def write_code_store(store: Store, chunks: Iterable[BitMatrix], model: Model, output: str | os.PathLike[str]) -> Store:
@@ -45,84 +137,11 @@ def write_code_store(store: Store, chunks: Iterable[BitMatrix], model: Model, ou
     return Store(output)
 
 
-def code_chunks(
-    store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
-) -> Iterator[BitMatrix]:
-    """Code all rows, and yield their codes in chunks of rows."""
-    return _map_chunks(Model.codes, store, model, workers, max_memory, absent)
-
-
 def collect_codes(store: Store, chunks: Iterable[BitMatrix], model: Model) -> BitMatrix:
     """Return the codes of all rows, packed, from their chunks."""
     n_atoms = model.atoms.n_rows
     words = np.empty((store.n_rows, -(-n_atoms // 64)), np.uint64)
     return BitMatrix.from_words(_collected((codes.words for codes in chunks), words), n_atoms, check=False)
-
-
-def dense_bytes(store: Store, model: Model) -> int:
-    """Return the size of the codes of all rows as an array of uint8."""
-    return store.n_rows * model.atoms.n_rows
-
-
-def score_samples(
-    store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
-) -> NDArray[np.float64]:
-    """Return minus the bits of each row."""
-    return _collected(_map_chunks(scores_of, store, model, workers, max_memory, absent), np.empty(store.n_rows))
-
-
-def soft_codes(
-    store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
-) -> NDArray[np.float64]:
-    """Return the bits that each atom saves in each row; raise if they do not fit into memory."""
-    needed = 8 * dense_bytes(store, model)
-    if max_memory is not None and needed > max_memory:
-        raise InputError(
-            f"the soft codes of {store.n_rows} samples take {needed} bytes, more than ",
-            Parameter("max_memory", max_memory),
-            "; code fewer rows at a time",
-        )
-    soft = np.empty((store.n_rows, model.atoms.n_rows))
-    return _collected(_map_chunks(soft_codes_of, store, model, workers, max_memory, absent), soft)
-
-
-def recommended_chunks(
-    store: Store, model: Model, n: int, workers: Workers, max_memory: int | None = None, absent: str | None = None
-) -> Iterator[Recommendations]:
-    """Yield the recommendations for all rows in chunks of rows."""
-
-    def recommended(model: Model, data: Bits, workers: Workers) -> Recommendations:
-        return recommend(model, data, n, workers)
-
-    return _map_chunks(recommended, store, model, workers, max_memory, absent)
-
-
-def scored_chunks(
-    store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
-) -> Iterator[ScoredRows]:
-    """Yield all rows with the bits that they take, in chunks of rows."""
-    start = 0
-    for chunk in _map_chunks(score_rows, store, model, workers, max_memory, absent):
-        yield chunk._replace(indices=chunk.indices + start)
-        start += len(chunk.bits)
-
-
-def matched_chunks(
-    store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
-) -> Iterator[Bits]:
-    """Yield all rows with the columns of the model, in chunks of rows."""
-    match, size, chunks = _matched(store, model, workers, max_memory, absent)
-    return map(match.gather, chunks(size))
-
-
-def scores_of(model: Model, data: Bits, workers: Workers) -> NDArray[np.float64]:
-    """Return minus the bits of each row."""
-    return -model.row_bits(data, model.codes(data, workers), workers)
-
-
-def soft_codes_of(model: Model, data: Bits, workers: Workers) -> NDArray[np.float64]:
-    """Return the bits that each atom saves in each row."""
-    return model.soft_codes(data, model.codes(data, workers), workers)
 
 
 def _collected(chunks: Iterable[NDArray[Any]], out: NDArray[Any]) -> NDArray[Any]:
@@ -132,38 +151,3 @@ def _collected(chunks: Iterable[NDArray[Any]], out: NDArray[Any]) -> NDArray[Any
         out[start : start + len(chunk)] = chunk
         start += len(chunk)
     return out
-
-
-def _map_chunks(
-    function: RowFunction[Result],
-    store: Store,
-    model: Model,
-    workers: Workers,
-    max_memory: int | None,
-    absent: str | None,
-) -> Iterator[Result]:
-    """Yield a function of each chunk of rows; columns are matched before the first."""
-    match, size, chunks = _matched(store, model, workers, max_memory, absent)
-    return workers.map_stream(lambda own, data: function(model, match.gather(data), own), chunks(size))
-
-
-def _matched(
-    store: Store, model: Model, workers: Workers, max_memory: int | None, absent: str | None
-) -> tuple[ColumnMatch, int, Callable[[int], Iterator[Bits]]]:
-    """Return how columns are matched, the rows of a chunk, and what yields chunks of this size."""
-    match = match_columns(model.header, store.header, absent, store.path.name)
-    match.warn_differences(store.path.name)
-    fills_unknown = bool(match.absent) and match.fill == "unknown"
-    chunks: Callable[[int], Iterator[Bits]]
-    if store.n_ones is not None and not fills_unknown:
-        width, chunks = model.n_coded_columns, store.stored_chunks
-    else:
-        # Chunks whose columns are gathered are in memory twice.
-        width, chunks = model.atoms.n_cols + (0 if match.indices is None else store.n_features), store.chunks
-    budget = memory_budget(store, max_memory, workers, width)
-    if fills_unknown:
-        budget = replace(budget, has_unknown=True)
-    size = workers.chunk_rows or budget.chunk_rows(
-        model.atoms.n_rows, counts_votes=False, largest_group=model.pass_spec.largest_group
-    )
-    return match, size, chunks

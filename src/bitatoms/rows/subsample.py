@@ -69,7 +69,7 @@ def learn(
             checkpoint.end_search(finished=result.ended in (CONVERGED, MAX_ITER))
         report_result(result, params)
         return result
-    state = None if checkpoint is None else checkpoint.load()
+    state = None if checkpoint is None else checkpoint.load(params)
     found: Factorization | None = None
     if state is None:
         reserved = min(_MAX_RESERVED, _RESERVED_PER_SAMPLE * rows.n_rows / max_rows)
