@@ -13,9 +13,8 @@ from bitatoms.datasets import planted
 from bitatoms.engine.block import Change
 from bitatoms.engine.objective import Objective
 from bitatoms.parallel import OutOfTime, Workers
-from bitatoms.search import branches
-from bitatoms.search.branches import at_once
-from bitatoms.search.monitor import StoppingRule
+from bitatoms.search import monitor as monitor_module
+from bitatoms.search.monitor import StoppingRule, at_once
 from bitatoms.search.rounds import MdlSearch
 from bitatoms.search.states import State
 from support.chaos import chaos
@@ -31,7 +30,7 @@ THREADS = (1, 2, 5)
 @pytest.fixture(autouse=True)
 def small_tables_too(monkeypatch):
     """Make several steps at once, however short they are."""
-    monkeypatch.setattr(branches, "_MIN_CELLS", 0)
+    monkeypatch.setattr(monitor_module, "_MIN_CELLS", 0)
 
 
 def factors():
@@ -157,5 +156,5 @@ def test_steps_after_one_that_ends_the_search_return_nothing(search):
 
 
 def test_steps_of_small_tables_and_those_in_series_are_made_one_after_the_other(monkeypatch):
-    monkeypatch.setattr(branches, "_MIN_CELLS", 10)
+    monkeypatch.setattr(monitor_module, "_MIN_CELLS", 10)
     assert [at_once(9), at_once(10), at_once(9, True), at_once(10, True)] == [1, None, 1, 1]

@@ -19,6 +19,7 @@ from bitatoms.search.moves.drop import AtomRemoval, drop, drop_useless, keep_bes
 from bitatoms.search.moves.grow import ORDINARY, SPARSE, Seeds, _seeds, grow
 from bitatoms.search.moves.merge import merge
 from bitatoms.search.moves.sweep import (
+    _useless_bits,
     beam_sweep,
     extend,
     fewest_errors_sweep,
@@ -29,8 +30,8 @@ from bitatoms.search.moves.sweep import (
     information_set_sweep,
     plain_sweep,
     sweep,
+    trim,
 )
-from bitatoms.search.moves.trim import _useless_bits, trim
 from support.blocks import assert_consistent, bits_of, block_of, factors, table_of, within
 from support.contexts import search_context
 from support.results import ALGEBRAS, every_algebra, planted_in

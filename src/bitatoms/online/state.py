@@ -117,14 +117,12 @@ def refine(
     share = len(searched) / n_all if params.by_codelength else 1.0
     plan, objective = replace(params.plan, anytime=None), params.objective(state.algebra, share)
     monitor = SearchMonitor(
-        by_codelength=params.by_codelength,
+        objective,
         deadline=params.deadline(),
-        algebra=state.algebra,
         min_atoms=plan.fewest,
         max_atoms=plan.most,
         by_holdout=holdout is not None,
         settles_bias=params.settles_bias,
-        objective=objective,
     )
     context = SearchContext(rows[searched], objective, plan, monitor, workers, state.random, holdout)
     errors_only = replace(

@@ -24,8 +24,7 @@ from ..sparse_bits import SparseBits
 from .context import SearchContext
 from .monitor import CONVERGED, SearchMonitor, SearchResult
 from .moves.drop import are_by_chance, drop_useless, savings
-from .moves.sweep import gain_of_sample, sweep
-from .moves.trim import trim
+from .moves.sweep import gain_of_sample, sweep, trim
 from .states import State
 
 _MIN_GAIN = 0.015  # of a sweep that is followed by another one
@@ -144,13 +143,13 @@ def result_of_state(state: State, monitor: SearchMonitor, coder: str, ended: str
         atoms=state.atoms,
         codes=state.codes,
         bias=state.bias.to_dense()[0],
-        algebra=monitor.algebra,
+        algebra=monitor.objective.algebra,
         codelength=state.codelength,
         history=tuple(monitor.history),
         wrong=state.wrong,
         ended=ended,
         coder=coder,
-        objective="codelength" if monitor.by_codelength else "errors",
+        objective="codelength" if monitor.objective.by_codelength else "errors",
         **statistics,
     )
 

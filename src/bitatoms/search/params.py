@@ -123,6 +123,15 @@ class SearchParams:
         plan = self.plan.for_atoms(wanted, most)
         return replace(self, n_components=wanted, max_components=most, plan=plan, fixed_atoms=None, limits=AtomLimits())
 
+    def is_wide(self, n_features: int) -> bool:
+        """Return whether to search windows of the columns.
+
+        Limits on the atoms of a row or of the table concern all windows together, and so do atoms to start from.
+        """
+        is_free = self.n_components == "mdl" and self.max_components is None and self.search in ("fast", "thorough")
+        is_free &= self.max_atoms_per_sample is None and self.residual_limit == 0 and _is_auto(self.init)
+        return is_free and n_features >= self.plan.windows.min_features
+
     @property
     def prefers_or(self) -> bool:
         """Whether OR, which is tried first, is kept unless XOR is better by `PREFERENCE`."""

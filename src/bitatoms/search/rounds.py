@@ -19,15 +19,12 @@ import numpy as np
 from ..engine.block import Block, Change
 from ..engine.coding import MAX_WIDE_BEAM_ATOMS
 from ..parallel import Workers
-from .branches import at_once, in_order
 from .context import SearchContext
-from .monitor import StoppingRule
-from .moves.basis import change_basis
+from .monitor import StoppingRule, at_once, in_order
+from .moves.basis import change_basis, lighten
 from .moves.drop import drop, keep_best, savings
 from .moves.grow import MAX_PAIRED_COLUMNS, ORDINARY, REGROWN, SPARSE, Seeds, grow
-from .moves.sparse_basis import lighten
-from .moves.sweep import beam_sweep, extend, flat_sweep, fresh_sweep, information_set_sweep, plain_sweep, sweep
-from .moves.trim import trim
+from .moves.sweep import beam_sweep, extend, flat_sweep, fresh_sweep, information_set_sweep, plain_sweep, sweep, trim
 from .plan import LightSumBudget
 from .states import State
 
