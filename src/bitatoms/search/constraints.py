@@ -35,7 +35,7 @@ from .context import HoldOut, SearchContext
 from .driver import Candidate, SearchRequest, as_searched, best_of_algebras, search_freely
 from .finish import result_of_block
 from .monitor import CALLBACK, CONVERGED, INTERRUPTED, MAX_ITER, SearchMonitor
-from .moves.drop import drop, drop_useless, savings
+from .moves.drop import drop, drop_useless, savings, with_settled_bias
 from .params import SearchParams
 from .states import StateStore
 
@@ -286,9 +286,7 @@ class ConstrainedSearch:
 
     def _keep(self, block: Block) -> bool:
         """Keep a block if it costs less than the best so far; return whether it does."""
-        bias, _ = self.objective.settled_bias(block)
-        if bias != block.bias:
-            block = block.with_factors(*block.factors(), bias)
+        block = with_settled_bias(block, self.objective)
         cost = self._cost(block)
         if self.best is not None and cost >= self.best_cost:
             return False

@@ -46,7 +46,6 @@ from .monitor import (
 )
 from .paper import LearningMethod, forward_selection, learn
 from .params import SearchParams
-from .plan import AnytimeTuning
 from .starts.initial import distinct_rows, start_factors
 from .states import Saver, StateStore
 from .windows.driver import WindowSearch, is_wide_and_sparse
@@ -303,18 +302,7 @@ class OneStart:
             elif params.search == "paper":
                 found = _search_paper(context, params)
             else:
-                given, first = _given_factors(context, params), None
-                if context.plan.anytime is not None and params.by_codelength:
-                    found = _search_anytime(context, params, context.plan.anytime, given)
-                elif not params.by_codelength:
-                    found = search_fixed_rank(_errors_only(context), given)
-                else:
-                    if params.n_components != "mdl" and given is None and not context.resumed:
-                        first = search_fixed_rank(_errors_only(context))
-                    if context.objective.costs and given is None and not context.resumed:
-                        first = _search_at_lower_costs(context, first)
-                    found = search_mdl(context, given, first)
-                found = finish(context, found, params.coder_after)
+                found = finish(context, _search(context, params), params.coder_after)
             remove_forbidden(self.context)
             result = best_result(self.context, found.block, params.coder_after, found.ended)
             if result is not None and monitor.stop_reason == CALLBACK:  # perhaps in its last round
@@ -365,29 +353,24 @@ def _rows_as_atoms(context: SearchContext, n_atoms: int) -> Block:
     return context.block(context.data[rows].filled(), BitMatrix.from_words(words, len(rows), check=False))
 
 
-def _given_factors(context: SearchContext, params: SearchParams) -> tuple[BitMatrix, BitMatrix | None] | None:
-    """Return the atoms, and perhaps codes, that the user passed or named; None to look for starts."""
-    if context.resumed or (isinstance(params.init, str) and params.init == "auto"):
-        return None
-    return start_factors(context.data, params, covering(context.objective.algebra), context.workers, context.random)
-
-
-def _errors_only(context: SearchContext) -> SearchContext:
-    """Return the context of a search for the fewest errors."""
-    return replace(context, objective=context.objective.errors_only())
-
-
-def _search_anytime(
-    context: SearchContext,
-    params: SearchParams,
-    tuning: AnytimeTuning,
-    given: tuple[BitMatrix, BitMatrix | None] | None,
-) -> SearchResult:
-    """Run the anytime search for the codelength; with a fixed number of atoms, each start has few errors."""
-    if params.n_components == "mdl" or given is not None:
-        return search_anytime(context, tuning, params.coder_after, given)
-    errors_only = replace(_errors_only(context), plan=replace(context.plan, anytime=None), resumed=())
-    return search_anytime(context, tuning, params.coder_after, first=lambda: search_fixed_rank(errors_only).block)
+def _search(context: SearchContext, params: SearchParams) -> SearchResult:
+    """Search for the fewest errors or the shortest codelength; with a number of atoms, this starts from few errors."""
+    is_fixed, tuning = params.n_components != "mdl", context.plan.anytime
+    given, first = None, None  # factors that the user passed or named, and a start
+    if not context.resumed and not params.looks_for_starts:
+        covers = covering(context.objective.algebra)
+        given = start_factors(context.data, params, covers, context.workers, context.random)
+    errors_only = replace(context, objective=context.objective.errors_only())
+    if not params.by_codelength:
+        return search_fixed_rank(errors_only, given)
+    if tuning is not None:
+        once = replace(errors_only, plan=replace(context.plan, anytime=None), resumed=())
+        few_errors = (lambda: search_fixed_rank(once).block) if is_fixed and given is None else None
+        return search_anytime(context, tuning, params.coder_after, given, few_errors)
+    if given is None and not context.resumed:
+        first = search_fixed_rank(errors_only) if is_fixed else None
+        first = _search_at_lower_costs(context, first) if context.objective.costs else first
+    return search_mdl(context, given, first)
 
 
 def _search_paper(context: SearchContext, params: SearchParams) -> SearchResult:

@@ -21,7 +21,7 @@ from .context import SearchContext
 from .exchange import refill
 from .monitor import CONVERGED, SearchResult
 from .moves.merge import merge
-from .moves.sweep import fewest_errors_sweep, plain_sweep, sweep
+from .moves.sweep import fewest_errors_sweep
 from .plan import FixedRankBudget
 from .rounds import MdlSearch, Step
 from .starts.initial import samples, spread
@@ -100,7 +100,7 @@ def best_start(search: MdlSearch, first: Block | None = None) -> Block:
         solved = linear
         if not ordinary or not search.should_stop():
             starts = [] if _explains(search, linear, ordinary) else _spread_starts(search, only_empty)
-            nmf_states = _no_states if linear or only_empty else _nmf_states
+            nmf_states = partial(_nmf_states, is_tried=not linear and not only_empty)
             with search.steps([*starts, nmf_states]) as steps:
                 *spread_states, nmf = map(call, steps)
             ordinary += chain(*spread_states)
@@ -138,9 +138,9 @@ def _first_look(search: MdlSearch) -> Block:
     for _ in range(2):
         if not search.should_stop():
             search.record(block, code(block, rule) + update_together(block), "first look")
-    for next_sweep in (plain_sweep, sweep, sweep):
+    for swaps in (False, True, True):
         if not search.should_stop():
-            search.record(block, next_sweep(block, search.objective), "first look")
+            search.sweep(block, "first look", swaps=swaps)
     return block
 
 
@@ -175,15 +175,11 @@ def _refined(search: MdlSearch, state: State) -> list[State]:
     return [search.state_of(search.refined(search.context.block_of(state)))]
 
 
-def _no_states(search: MdlSearch) -> list[State]:
-    """Return no states: of a start that is not tried."""
-    return []
-
-
-def _nmf_states(search: MdlSearch) -> list[State]:
+def _nmf_states(search: MdlSearch, is_tried: bool) -> list[State]:
     """Run a round from each of a few non-negative factorizations, under OR."""
     states: list[State] = []
-    if search.plan.only_starts or search.objective.algebra != "or" or not search.allows("nmf"):
+    is_tried &= not search.plan.only_starts and search.objective.algebra == "or" and search.allows("nmf")
+    if not is_tried:
         return states
     objective = search.objective.errors_only()
     for n_atoms in search.tuning.nmf_ranks:

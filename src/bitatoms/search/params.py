@@ -129,8 +129,13 @@ class SearchParams:
         Limits on the atoms of a row or of the table concern all windows together, and so do atoms to start from.
         """
         is_free = self.n_components == "mdl" and self.max_components is None and self.search in ("fast", "thorough")
-        is_free &= self.max_atoms_per_sample is None and self.residual_limit == 0 and _is_auto(self.init)
-        return is_free and n_features >= self.plan.windows.min_features
+        is_free &= self.max_atoms_per_sample is None and self.residual_limit == 0
+        return is_free and self.looks_for_starts and n_features >= self.plan.windows.min_features
+
+    @property
+    def looks_for_starts(self) -> bool:
+        """Whether the search chooses where it starts, and no factors are passed or named."""
+        return _is_auto(self.init)
 
     @property
     def prefers_or(self) -> bool:
@@ -302,6 +307,7 @@ def check_exact(coder: str, n_atoms: int) -> None:
 
 
 def _is_auto(value: Any) -> bool:
+    """Return whether a parameter is to be decided."""
     return isinstance(value, str) and value == "auto"
 
 

@@ -17,14 +17,15 @@ from typing import Any
 import numpy as np
 
 from ..engine.block import Block, Change
-from ..engine.coding import MAX_WIDE_BEAM_ATOMS
+from ..engine.coding import MAX_WIDE_BEAM_ATOMS, code, code_by_beam, code_from_scratch
+from ..kernels.structs import Rule
 from ..parallel import Workers
 from .context import SearchContext
 from .monitor import StoppingRule, at_once, in_order
 from .moves.basis import change_basis, lighten
 from .moves.drop import drop, keep_best, savings
 from .moves.grow import MAX_PAIRED_COLUMNS, ORDINARY, REGROWN, SPARSE, Seeds, grow
-from .moves.sweep import beam_sweep, extend, flat_sweep, fresh_sweep, information_set_sweep, plain_sweep, sweep, trim
+from .moves.sweep import extend, flat_sweep, information_set_sweep, sweep, trim
 from .plan import LightSumBudget
 from .states import State
 
@@ -69,6 +70,10 @@ class MdlSearch:
     def record(self, block: Block, change: Change, move: str) -> None:
         """Add a move to the history."""
         self.context.monitor.record(block, change, 1 if move in _SWEEPS else 0, move)
+
+    def sweep(self, block: Block, move: str, coder: Callable[[Block, Rule], Change] = code, swaps: bool = True) -> None:
+        """Make a sweep, and add it to the history as this move."""
+        self.record(block, sweep(block, self.objective, coder, swaps), move)
 
     # States and steps.
 
@@ -204,11 +209,11 @@ class MdlSearch:
             if self.allows("grow"):
                 n_fits = max(self.plan.n_fits, 2 if seeds is REGROWN else 1)
                 grow(block, self.objective, self.random, max_new, n_fits, seeds)
-            self.record(block, plain_sweep(block, self.objective), "grow")
+            self.sweep(block, "grow", swaps=False)
             if is_last and self.allows("fresh sweep"):
-                self.record(block, fresh_sweep(block, self.objective), "fresh sweep")
+                self.sweep(block, "fresh sweep", code_from_scratch)
             else:
-                self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "sweep")
+                self.sweep(block, "sweep", swaps=self.allows("swap"))
             self.change_basis(block, self.tuning.light_sums if is_last and self.solve(block) else None)
             self.drop(block, every=is_last)
             cost = self.context.cost(block)
@@ -224,11 +229,6 @@ class MdlSearch:
         if change:
             self.record(block, change, "solve")
         return bool(change)
-
-    def extend(self, block: Block) -> None:
-        """Extend the atoms by bits that do no harm, where that gains."""
-        if self.allows("extend") and (change := extend(block, self.objective)):
-            self.record(block, change, "extend")
 
     def change_basis(self, block: Block, light_sums: LightSumBudget | None) -> None:
         """Shorten atoms and codes without changing their product; with a budget for it, by sums of many atoms too."""
@@ -273,9 +273,9 @@ class MdlSearch:
                 break
             least = np.argsort(-savings(block, self.objective), kind="stable")[n_kept:]
             drop(block, self.objective, least, len(least), "same codes")
-            recode = beam_sweep if n_kept <= MAX_WIDE_BEAM_ATOMS and self.allows("beam sweep") else fresh_sweep
-            self.record(block, recode(block, self.objective), "thin out")
-            self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "sweep")
+            by_beam = n_kept <= MAX_WIDE_BEAM_ATOMS and self.allows("beam sweep")
+            self.sweep(block, "thin out", code_by_beam if by_beam else code_from_scratch)
+            self.sweep(block, "sweep", swaps=self.allows("swap"))
             self.solve(block)
             state = self.state_of(block)
             if state.cost < best.cost:
@@ -291,12 +291,13 @@ class MdlSearch:
             n_times += 1
             before = self.context.cost(block)
             if (by_beam or block.n_atoms <= self.tuning.always_beam_atoms) and self.allows("beam sweep"):
-                self.record(block, beam_sweep(block, self.objective), "beam sweep")
+                self.sweep(block, "beam sweep", code_by_beam)
             elif self.allows("fresh sweep"):
-                self.record(block, fresh_sweep(block, self.objective), "fresh sweep")
-            self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "sweep")
+                self.sweep(block, "fresh sweep", code_from_scratch)
+            self.sweep(block, "sweep", swaps=self.allows("swap"))
             self.change_basis(block, self.tuning.light_sums if self.solve(block) else None)
-            self.extend(block)
+            if self.allows("extend") and (change := extend(block, self.objective)):
+                self.record(block, change, "extend")
             self.drop(block, every=True)
             if not self.gains(self.context.cost(block), before):
                 break
@@ -312,9 +313,10 @@ class MdlSearch:
                 break
             n_times += 1
             self._drop_at_random(block)
-            self.record(block, fresh_sweep(block, self.objective), "regrow")
+            self.sweep(block, "regrow", code_from_scratch)
             block = self.run_rounds(block, 1, REGROWN)
-            self.trim(block)
+            if n_cleared := trim(block, self.objective):
+                self.record(block, Change(atoms=n_cleared), "trim")
             state = self.state_of(block)
             failures = 0 if state.cost < best.cost else failures + 1
             best = min(state, best, key=lambda state: state.cost)  # another one that is as good leads elsewhere
@@ -327,16 +329,11 @@ class MdlSearch:
         if dropped.any():
             block.discard(dropped)
 
-    def trim(self, block: Block) -> None:
-        """Clear bits of atoms that cost more than they save."""
-        if n_cleared := trim(block, self.objective):
-            self.record(block, Change(atoms=n_cleared), "trim")
-
     def perturb(self, state: State) -> list[State]:
         """Drop some atoms at random and run rounds from there; return the state after that."""
         block = self.context.block_of(state)
         self._drop_at_random(block)
-        self.record(block, fresh_sweep(block, self.objective), "perturb")
+        self.sweep(block, "perturb", code_from_scratch)
         block = self.run_rounds(block, self.tuning.perturb_rounds)
         self.polish(block, self.plan.by_beam, 1)
         return [self.state_of(block)]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...engine.block import Block, Change
-from ...engine.coding import code, code_by_beam, code_from_scratch
+from ...engine.coding import code, code_from_scratch
 from ...engine.information_sets import code_from_information_sets, supports
 from ...engine.objective import Objective
 from ...engine.update import update_together
@@ -37,7 +37,11 @@ _ATOMS_PER_CHUNK = 64  # that are trimmed
 def sweep(
     block: Block, objective: Objective, coder: Callable[[Block, Rule], Change] = code, swaps: bool = True
 ) -> Change:
-    """Make one sweep; undo it if it raises the cost, which can happen because prices are from the previous sweep."""
+    """Make one sweep; undo it if it raises the cost, which can happen because prices are from the previous sweep.
+
+    Without ``swaps``, rows only toggle atoms, the fastest kind of sweep. Coders that start from scratch leave local
+    optima.
+    """
     before, saved = objective.cost(block), block.save()
     change = coder(block, objective.rule(block)._replace(swaps=swaps)) + _update(block, objective)
     if objective.cost(block) > before:
@@ -49,21 +53,6 @@ def sweep(
 def _update(block: Block, objective: Objective) -> Change:
     """Update all atoms; their stretches become no longer than is worth it, where atoms are described by them."""
     return update_together(block, objective.costs, partial(objective.without_far_bits, block))
-
-
-def plain_sweep(block: Block, objective: Objective) -> Change:
-    """Sweep with toggles only, the fastest kind of sweep."""
-    return sweep(block, objective, swaps=False)
-
-
-def fresh_sweep(block: Block, objective: Objective) -> Change:
-    """Sweep with rows coded from scratch where that is better, to leave local optima."""
-    return sweep(block, objective, code_from_scratch)
-
-
-def beam_sweep(block: Block, objective: Objective) -> Change:
-    """Sweep with rows coded by beam where that is better."""
-    return sweep(block, objective, code_by_beam)
 
 
 def flat_sweep(block: Block, objective: Objective) -> Change:

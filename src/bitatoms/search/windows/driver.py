@@ -92,9 +92,8 @@ class WindowSearch:
     margins: Margins | None = None  # atoms that these explain are dropped in the end
 
     def __post_init__(self) -> None:
-        self.objective = replace(
-            self.objective, code=replace(self.objective.code, n_features=self.table.n_cols)
-        )  # of all columns
+        code = replace(self.objective.code, n_features=self.table.n_cols)  # of all columns
+        self.objective = replace(self.objective, code=code)
         self.windows: list[Window] = []
         self._joins_all = True  # whether columns and windows without atoms are joined, too
         self._sums = np.zeros(5, np.int64)  # over all windows: atoms, wrong bits, and the parts of the codelength
@@ -111,10 +110,7 @@ class WindowSearch:
             self._search()
             while not is_finished and self._join():
                 pass
-            windows = self._described()
-            searched = [window for window in windows if window.random is not None]
-            found = iter([*self._map(self._result_of, searched, 1.0)])
-            parts = [self._part_without_atoms(each) if each.random is None else next(found) for each in windows]
+            parts = [*self._map(self._result_of, self._described(), 1.0)]
             ended = self._ended()
             self._save(ended if ended in (CONVERGED, MAX_ITER) else None)
             return ended, self._assembled(parts, ended)
@@ -364,6 +360,8 @@ class WindowSearch:
 
     def _result_of(self, window: Window, deadline: float, workers: Workers) -> Part:
         """Return the result of a window, whose rows are coded as `transform` codes them."""
+        if window.random is None:
+            return self._part_without_atoms(window)
         (context, rows), coder = self._context_of(window, deadline, workers), self.params.coder_after
         found = finish(context, SearchResult(_recorded(window, context), window.ended), coder)
         result = best_result(context, found.block, coder, found.ended)
@@ -421,13 +419,7 @@ class WindowSearch:
         costs = self.objective.costs.take_columns(columns)
         objective = replace(self.objective, code=code.take_columns(columns), costs=costs)
         monitor = replace(
-            self.monitor,
-            deadline=deadline,
-            callbacks=(),
-            stop_after=None,
-            history=[],
-            saver=None,
-            objective=objective,
+            self.monitor, deadline=deadline, callbacks=(), stop_after=None, history=[], saver=None, objective=objective
         )
         random = window.random or np.random.default_rng(0)
         margins = self.margins and self.margins.take_columns(columns)
