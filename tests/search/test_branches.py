@@ -1,8 +1,6 @@
 """Steps that are made at once: the result is that of making one after the other, whatever ends the search."""
 
 import threading
-from collections import deque
-from operator import call
 
 import numpy as np
 import pytest
@@ -137,8 +135,8 @@ def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X
         raise error
 
     makes = [good, fails] if n_threads == 1 else [fails, good]
-    with pytest.raises(error), made.steps(makes) as steps:
-        deque(map(call, steps))
+    with pytest.raises(error):
+        list(made.steps(makes))
     assert made.context.monitor.best.atoms.n_rows == 4
 
 
@@ -150,8 +148,7 @@ def test_steps_after_one_that_ends_the_search_return_nothing(search):
             own.record(own.context.block(BitMatrix.zeros(0, M)), Change(), "start")
             return [state(1)]
 
-        with made.steps([one] * 4) as steps:
-            assert [len(step()) for step in steps] == [1, 1, 0, 0]
+        assert [len(states) for states in made.steps([one] * 4)] == [1, 1, 0, 0]
         assert len(made.context.monitor.history) == 2
 
 

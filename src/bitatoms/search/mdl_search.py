@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import chain, product
-from operator import call
 
 import numpy as np
 
@@ -94,28 +93,25 @@ def best_start(search: MdlSearch, first: Block | None = None) -> Block:
         only_empty = search.regrows and search.data.n_rows >= search.tuning.min_explained_rows
         is_start = (search.plan.from_look and not only_empty) or first is not None
         first_states = partial(_first_states, first=first, is_start=is_start)
-        with search.steps([first_states, _linear_states]) as steps:
-            ordinary, linear = map(call, steps)
+        ordinary, linear = search.steps([first_states, _linear_states])
         del first, first_states  # a block takes memory
         solved = linear
         if not ordinary or not search.should_stop():
             starts = [] if _explains(search, linear, ordinary) else _spread_starts(search, only_empty)
             nmf_states = partial(_nmf_states, is_tried=not linear and not only_empty)
-            with search.steps([*starts, nmf_states]) as steps:
-                *spread_states, nmf = map(call, steps)
+            *spread_states, nmf = search.steps([*starts, nmf_states])
             ordinary += chain(*spread_states)
-            with search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)]) as steps:
-                solved = [*linear, *chain(*map(call, steps))]
+            (from_nmf,) = search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)])
+            solved = linear + from_nmf
     finalists = _finalists(search, ordinary, solved)
     search.keep(finalists)
-    with search.steps([partial(MdlSearch.continued, state=state) for state in finalists]) as steps:
-        continued = [*chain.from_iterable(map(call, steps))]
+    continued = [*chain(*search.steps([partial(MdlSearch.continued, state=state) for state in finalists]))]
     if search.objective.algebra == "or":  # under XOR, a refined state can be far better
         limit = search.tuning.refined_max_cost * min(state.cost for state in continued)
         continued = [state for state in continued if state.cost <= limit]
     search.keep(continued)
-    with search.steps([partial(_refined, state=state) for state in continued]) as steps:
-        best = min(chain.from_iterable(map(call, steps)), key=lambda state: state.cost)
+    refined = chain(*search.steps([partial(_refined, state=state) for state in continued]))
+    best = min(refined, key=lambda state: state.cost)
     block = search.go_back(best)
     return search.regrow(block) if search.regrows and search.allows("regrow") else block
 

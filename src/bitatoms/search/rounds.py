@@ -6,12 +6,11 @@ result is the best state seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import chain, repeat
-from operator import call
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..engine.coding import MAX_WIDE_BEAM_ATOMS, code, code_by_beam, code_from_s
 from ..kernels.structs import Rule
 from ..parallel import Workers
 from .context import SearchContext
-from .monitor import StoppingRule, at_once, in_order
+from .monitor import CALLBACK, StoppingRule, at_once, in_order
 from .moves.basis import change_basis, lighten
 from .moves.drop import drop, keep_best, savings
 from .moves.grow import MAX_PAIRED_COLUMNS, ORDINARY, REGROWN, SPARSE, Seeds, grow
@@ -99,15 +98,16 @@ class MdlSearch:
         seeds: list[Any] = self.random.bit_generator.seed_seq.spawn(n_steps)  # type: ignore[attr-defined]
         return seeds
 
-    @contextmanager
     def steps(
         self, makes: Sequence[Step], seeds: Sequence[np.random.SeedSequence] | None = None
-    ) -> Iterator[Iterator[Callable[[], list[State]]]]:
-        """Make steps that do not depend on each other: iterate over them, and call each one for its states.
+    ) -> Generator[list[State]]:
+        """Make steps that do not depend on each other, and yield the states of each one, in order.
 
-        Several are made at once if threads are idle. Those after one that ends the search return nothing.
+        Several are made at once if threads are idle. Those after one that ends the search yield nothing.
         """
         seeds = self.seeds(len(makes)) if seeds is None else seeds
+        n_steps, n_cells = min(len(makes), len(seeds)), self.data.n_rows * self.data.n_cols
+        monitor, workers = self.context.monitor, self.context.workers
         waiting: dict[int, MdlSearch] = {}  # branches that are not live, until their moves are taken
 
         def make(workers: Workers, number: int, is_live: bool) -> Callable[[], list[State]]:
@@ -116,44 +116,32 @@ class MdlSearch:
             return partial(list, make_apart(number, workers))
 
         def make_apart(number: int, workers: Workers, stop_after: int | None = None) -> list[State]:
-            stopping = StoppingRule(self.context.monitor.branch(stop_after), self.stopping.rounds_left)
+            stopping = StoppingRule(monitor.branch(stop_after), self.stopping.rounds_left)
             waiting[number] = self._branch(seeds[number], workers, stopping)
             return makes[number](waiting[number])
 
-        n_steps, n_cells = min(len(makes), len(seeds)), self.data.n_rows * self.data.n_cols
         try:
-            with closing(in_order(self.context.workers, make, n_steps, at_once(n_cells))) as tasks:
-                yield self._taken(tasks, n_steps, waiting, make_apart)
-        except BaseException:  # the best state of a search that is cut off may be in any branch
+            with closing(in_order(workers, make, n_steps, at_once(n_cells))) as tasks:
+                for number, step in enumerate(tasks):
+                    if number in waiting:  # its moves are added to the history
+                        allowed = self.stopping.rounds_left
+                        if allowed is not None and waiting[number].stopping.n_rounds >= allowed:
+                            step = partial(list, make_apart(number, workers))
+                        n_taken = monitor.take_rounds(waiting[number].context.monitor.history)
+                        if monitor.stop_reason == CALLBACK:
+                            step = partial(list, make_apart(number, workers, n_taken))
+                            monitor.take_rounds(waiting[number].context.monitor.history[n_taken:])
+                        branch = waiting.pop(number)
+                        self.stopping.take_rounds(branch.stopping.n_rounds)
+                        monitor.take_best(branch.context.monitor)
+                    yield step()
+                    if self.should_stop():
+                        yield from ([] for _ in range(n_steps - number - 1))
+                        break
+        except (Exception, KeyboardInterrupt):  # the best state of a search that is cut off may be in any branch
             for _, branch in sorted(waiting.items()):
-                self.context.monitor.take_best(branch.context.monitor)
-            raise
-
-    def _taken(
-        self,
-        tasks: Iterable[Callable[[], list[State]]],
-        n_steps: int,
-        waiting: dict[int, MdlSearch],
-        make_apart: Callable[..., list[State]],
-    ) -> Iterator[Callable[[], list[State]]]:
-        """Yield steps in order, after adding the moves of those that are made already to the history."""
-        monitor, workers = self.context.monitor, self.context.workers
-        for number, step in enumerate(tasks):
-            if number in waiting:
-                allowed = self.stopping.rounds_left
-                if allowed is not None and waiting[number].stopping.n_rounds >= allowed:
-                    step = partial(list, make_apart(number, workers))
-                n_taken = monitor.take_rounds(waiting[number].context.monitor.history)
-                if monitor.stop_reason == "callback":
-                    step = partial(list, make_apart(number, workers, n_taken))
-                    monitor.take_rounds(waiting[number].context.monitor.history[n_taken:])
-                branch = waiting.pop(number)
-                self.stopping.take_rounds(branch.stopping.n_rounds)
                 monitor.take_best(branch.context.monitor)
-            yield step
-            if self.should_stop():
-                yield from repeat(list, n_steps - number - 1)
-                break
+            raise
 
     def _branch(self, seed: np.random.SeedSequence, workers: Workers, stopping: StoppingRule) -> MdlSearch:
         """Return the part of this search that makes a step, with these random numbers, threads and limits."""
@@ -170,8 +158,8 @@ class MdlSearch:
         left = self.seeds(n_times)
         while left and not self.should_stop():
             makes = [partial(MdlSearch.perturb, state=state)] * self.context.workers.n_threads
-            with self.steps(makes, left) as steps:
-                for found in chain.from_iterable(map(call, steps)):
+            with closing(self.steps(makes, left)) as steps:
+                for found in chain.from_iterable(steps):
                     left = left[1:]
                     if found.cost < state.cost:
                         state = found
