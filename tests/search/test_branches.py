@@ -8,7 +8,6 @@ import pytest
 import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms.datasets import planted
-from bitatoms.engine.block import Change
 from bitatoms.engine.objective import Objective
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.search import monitor as monitor_module
@@ -129,7 +128,7 @@ def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X
         return [own.state_of(block)]
 
     def fails(own):
-        own.record(own.context.block(BitMatrix.zeros(0, M)), Change(), "start")
+        own.record(own.context.block(BitMatrix.zeros(0, M)), "start")
         if n_threads > 1:
             assert is_recorded.wait(60)
         raise error
@@ -145,7 +144,7 @@ def test_steps_after_one_that_ends_the_search_return_nothing(search):
         made = search(n_threads, [lambda row: row.round == 2])
 
         def one(own):
-            own.record(own.context.block(BitMatrix.zeros(0, M)), Change(), "start")
+            own.record(own.context.block(BitMatrix.zeros(0, M)), "start")
             return [state(1)]
 
         assert [len(states) for states in made.steps([one] * 4)] == [1, 1, 0, 0]

@@ -92,7 +92,7 @@ class StreamState:
 
 
 def split_holdout(
-    rows: BitMatrix, n_all: float, params: SearchParams, random: np.random.Generator, workers: Workers
+    rows: BitMatrix, n_all: float, params: SearchParams, random: np.random.Generator
 ) -> tuple[NDArray[np.intp], HoldOut | None]:
     """Return the indices of the rows to search, and the rows to hold out.
 
@@ -101,7 +101,7 @@ def split_holdout(
     if len(rows) >= int(n_all) or params.n_components != "mdl":
         return np.arange(len(rows)), None
     searched, held_out = split_rows(random.permutation(len(rows)))
-    return searched, HoldOut(rows[held_out], int(n_all), workers)
+    return searched, HoldOut(rows[held_out], int(n_all))
 
 
 def refine(
@@ -113,7 +113,7 @@ def refine(
     starts in any case. The number of rows searched in which each column is known is returned, too.
     """
     rows, codes = state.sample.rows, state.sample.codes
-    searched, holdout = split_holdout(rows, n_all, params, state.random, workers)
+    searched, holdout = split_holdout(rows, n_all, params, state.random)
     share = len(searched) / n_all if params.by_codelength else 1.0
     plan, objective = replace(params.plan, anytime=None), params.objective(state.algebra, share)
     monitor = SearchMonitor(

@@ -169,7 +169,7 @@ def _search_sample(
     n_rows = rows.n_rows if part is None else len(part)
     drawn = random.choice(n_rows, n_drawn, replace=False)
     seen, held_out = split_rows(drawn if part is None else part[drawn])
-    holdout = HoldOut(rows.take(held_out), n_rows, workers)
+    holdout = HoldOut(rows.take(held_out), n_rows)
     params = replace(params, init=init_of_rows(params.init, rows.n_rows, lambda codes: codes[seen]))
     data = rows.take(seen)
     workers = _for_tasks(workers, rows, data, params)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..bits import BitMatrix
-from ..engine.block import Block, Change
+from ..engine.block import Block
 from ..engine.coding import code_from_scratch
 from .context import SearchContext
 from .exchange import united
@@ -74,7 +74,7 @@ def search_anytime(
     """
     resumed, context = context.resumed, replace(context, resumed=())
     search = MdlSearch(context)
-    search.record(context.block(BitMatrix.zeros(0, context.data.n_cols)), Change(), "no model")
+    search.record(context.block(BitMatrix.zeros(0, context.data.n_cols)), "no model")
     champions = Population(tuning.champions, [search.state_of(context.block_of(state)) for state in resumed])
     search.keep(champions)
 

@@ -175,7 +175,7 @@ class ConstrainedSearch:
         frozen, own_codes = atoms[:n_frozen], codes.T[:n_frozen].T
         residual, holdout = self._residual(context.data, frozen, own_codes, block.bias), context.holdout
         if holdout is not None:
-            held_out = Block(holdout.rows, frozen, None, block.covers, holdout.workers, block.bias)
+            held_out = Block(holdout.rows, frozen, None, block.covers, block.workers, block.bias)
             code_and_repair(held_out, self.objective.rule(context.block(frozen, own_codes, block.bias)))
             rows = self._residual(holdout.rows, frozen, held_out.codes(), block.bias)
             holdout = replace(holdout, rows=rows)

@@ -95,12 +95,14 @@ def search_freely(request: SearchRequest) -> Factorization:
     starts = _Starts(request)
     is_limited = request.deadline != float("inf")  # then one after the other, each with its share of the time
     most = at_once(table.n_rows * table.n_cols, is_limited)
+    # In the paper's search, ``max_iter`` only limits the steps of a round.
+    goes_on = (CONVERGED, MAX_ITER) if params.search == "paper" else (CONVERGED,)
     ended: str | None = None
     try:
         with closing(in_order(workers, starts.make, len(starts.names), most)) as runs:
             for number, run in enumerate(runs):
                 found_ended = starts.take(number, run(), workers)
-                if _ends_all_starts(found_ended, params):
+                if found_ended not in goes_on:
                     ended = found_ended
                     if ended != MAX_TIME:  # the next algebra has its own share of the time
                         break
@@ -218,9 +220,8 @@ class _Starts:
     def _run(self, number: int, workers: Workers, monitor: SearchMonitor) -> Callable[[], _Made]:
         """Return what makes a start with this monitor."""
         request, params, algebra = self.request, self.params, self.names[number][0]
-        table, objective = request.table, params.objective(algebra, request.share)
-        random, holdout = np.random.default_rng(self._seeds[number]), request.holdout
-        holdout = holdout and replace(holdout, workers=workers)
+        table, holdout, objective = request.table, request.holdout, params.objective(algebra, request.share)
+        random = np.random.default_rng(self._seeds[number])
         run: OneStart | WindowSearch
         if params.is_wide(table.n_cols):
             run = WindowSearch(table, params, objective, monitor, workers, random, holdout, self.margins)
@@ -262,11 +263,6 @@ def _margins(request: SearchRequest) -> Margins | None:
     return Margins.from_weights(table.row_weights(), weights)
 
 
-def _ends_all_starts(ended: str, params: SearchParams) -> bool:
-    """Return whether to skip further starts. In the paper's search, ``max_iter`` only limits the steps of a round."""
-    return ended != CONVERGED and not (params.search == "paper" and ended == MAX_ITER)
-
-
 def report_result(result: ResultBase, params: SearchParams) -> None:
     """Log the summary, and warn if fewer atoms are useful than were requested."""
     logger.info("%s", result.summary())
@@ -290,7 +286,7 @@ class OneStart:
         If it is cut off at the time ``end``, or memory runs out, this is the best state recorded so far.
         """
         params, monitor = self.params, self.monitor
-        context = self.context.with_workers(replace(self.context.workers, deadline=end))
+        context = replace(self.context, workers=replace(self.context.workers, deadline=end))
         try:
             saved = None if monitor.saver is None else monitor.saver.states_of(context.data.shape)
             if saved is not None:

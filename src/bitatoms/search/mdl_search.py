@@ -47,7 +47,7 @@ def search_mdl(
     plan = context.plan
     search = MdlSearch(context)
     block = context.block(BitMatrix.zeros(0, context.data.n_cols))
-    search.record(block, Change(), "no model")
+    search.record(block, "no model")
     if first is not None and first.ended != CONVERGED:
         search.stopping.stop(first.ended)
     if not search.should_stop():
@@ -65,7 +65,7 @@ def search_end(search: MdlSearch, block: Block) -> SearchResult:
     context, objective = search.context, search.objective
     rule = coding_rule("greedy", objective.algebra, objective.max_atoms)
     if context.plan.fewest and refill(context, block, rule):
-        search.record(block, Change(), "grow")
+        search.record(block, "grow", Change())
     if context.holdout is not None:
         context.cost(block)
     return SearchResult(block, search.stopping.ended)
@@ -75,9 +75,9 @@ def go_on(context: SearchContext, state: State, max_rounds: int) -> SearchResult
     """Merge atoms of a state, and run rounds from there."""
     search = MdlSearch(context)
     block = context.block_of(state)
-    search.record(block, Change(), "start")
+    search.record(block, "start")
     while merge(block, search.objective):
-        search.record(block, Change(), "merge")
+        search.record(block, "merge")
     block = search.run_rounds(block, max_rounds)
     return SearchResult(block, search.stopping.ended)
 
@@ -122,7 +122,7 @@ def from_given(search: MdlSearch, atoms: BitMatrix, codes: BitMatrix | None) -> 
     if codes is None:
         search.run_flat_sweeps(block)
     else:
-        search.record(block, Change(), "start")
+        search.record(block, "start")
     return search.run_rounds(block)
 
 
@@ -133,7 +133,7 @@ def _first_look(search: MdlSearch) -> Block:
     rule = search.objective.errors_only().rule(block)._replace(swaps=False)  # no kernels that only this would need
     for _ in range(2):
         if not search.should_stop():
-            search.record(block, code(block, rule) + update_together(block), "first look")
+            search.record(block, "first look", code(block, rule) + update_together(block))
     for swaps in (False, True, True):
         if not search.should_stop():
             search.sweep(block, "first look", swaps=swaps)
@@ -211,8 +211,8 @@ def _linear_states(search: MdlSearch) -> list[State]:
         if search.should_stop():
             break
         block = search.context.block(atoms)
-        search.record(block, Change(), "start")
-        search.record(block, fewest_errors_sweep(block, search.objective, search.extra_random), "flat sweep")
+        search.record(block, "start")
+        search.record(block, "flat sweep", fewest_errors_sweep(block, search.objective, search.extra_random))
         search.change_basis(block, search.tuning.start_sums)
         states.append(search.state_of(search.run_rounds(block, search.tuning.cycle_rounds)))
     return states

@@ -30,10 +30,6 @@ from .states import State
 
 Step = Callable[["MdlSearch"], list[State]]
 
-# Moves of the history that contain a sweep.
-_SWEEPS = {"first look", "flat sweep", "grow", "sweep", "fresh sweep", "beam sweep", "thin out"}
-_SWEEPS |= {"perturb", "regrow", "solve", "extend", "recombine"}
-
 
 class MdlSearch:
     """One search in progress: its context, its rounds and the moves in them, and when it must end."""
@@ -66,13 +62,13 @@ class MdlSearch:
         """Whether the plan includes this move."""
         return move not in self.plan.left_out
 
-    def record(self, block: Block, change: Change, move: str) -> None:
-        """Add a move to the history."""
-        self.context.monitor.record(block, change, 1 if move in _SWEEPS else 0, move)
+    def record(self, block: Block, move: str, swept: Change | None = None) -> None:
+        """Add a move to the history, with what its sweep changed, if it contains one."""
+        self.context.monitor.record(block, swept or Change(), 0 if swept is None else 1, move)
 
     def sweep(self, block: Block, move: str, coder: Callable[[Block, Rule], Change] = code, swaps: bool = True) -> None:
         """Make a sweep, and add it to the history as this move."""
-        self.record(block, sweep(block, self.objective, coder, swaps), move)
+        self.record(block, move, sweep(block, self.objective, coder, swaps))
 
     # States and steps.
 
@@ -85,7 +81,7 @@ class MdlSearch:
     def go_back(self, state: State) -> Block:
         """Return the block of an earlier state, and add that to the history."""
         block = self.context.block_of(state)
-        self.record(block, Change(), "go back")
+        self.record(block, "go back")
         return block
 
     def keep(self, states: Iterable[State]) -> None:
@@ -146,7 +142,7 @@ class MdlSearch:
     def _branch(self, seed: np.random.SeedSequence, workers: Workers, stopping: StoppingRule) -> MdlSearch:
         """Return the part of this search that makes a step, with these random numbers, threads and limits."""
         random = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key))
-        context = replace(self.context.with_workers(workers), random=random, monitor=stopping.monitor)
+        context = replace(self.context, workers=workers, random=random, monitor=stopping.monitor)
         return MdlSearch(context, stopping)
 
     def perturb_often(self, state: State, n_times: int) -> State:
@@ -170,14 +166,14 @@ class MdlSearch:
 
     def run_flat_sweeps(self, block: Block) -> None:
         """Code a start by a few sweeps at one price for all features."""
-        self.record(block, Change(), "start")
+        self.record(block, "start")
         for _ in range(self.tuning.flat_sweeps if block.n_atoms else 0):
-            self.record(block, flat_sweep(block, self.objective), "flat sweep")
+            self.record(block, "flat sweep", flat_sweep(block, self.objective))
 
     def continued(self, state: State) -> list[State]:
         """Run rounds from a state until they gain nothing."""
         block = self.context.block_of(state)
-        self.record(block, Change(), "continue")
+        self.record(block, "continue")
         return [self.state_of(self.run_rounds(block))]
 
     def run_rounds(self, block: Block, max_rounds: int | None = None, n_seeds: Seeds | None = None) -> Block:
@@ -215,7 +211,7 @@ class MdlSearch:
             return False
         change = information_set_sweep(block, self.objective, self.extra_random)
         if change:
-            self.record(block, change, "solve")
+            self.record(block, "solve", change)
         return bool(change)
 
     def change_basis(self, block: Block, light_sums: LightSumBudget | None) -> None:
@@ -225,7 +221,7 @@ class MdlSearch:
             return
         is_better = light_sums is not None and lighten(block, self.objective, self.extra_random, light_sums)
         if change_basis(block, self.objective) or is_better:
-            self.record(block, Change(), "change basis")
+            self.record(block, "change basis")
 
     def drop(self, block: Block, every: bool) -> None:
         """Drop atoms that cost more than they save (``every``: try all of them), and more if there are too many."""
@@ -239,7 +235,7 @@ class MdlSearch:
         if self.plan.most is not None:
             n_dropped += keep_best(block, objective, self.plan.most)
         if n_dropped:
-            self.record(block, Change(), "drop")
+            self.record(block, "drop")
 
     # After the rounds.
 
@@ -285,7 +281,7 @@ class MdlSearch:
             self.sweep(block, "sweep", swaps=self.allows("swap"))
             self.change_basis(block, self.tuning.light_sums if self.solve(block) else None)
             if self.allows("extend") and (change := extend(block, self.objective)):
-                self.record(block, change, "extend")
+                self.record(block, "extend", change)
             self.drop(block, every=True)
             if not self.gains(self.context.cost(block), before):
                 break
@@ -304,7 +300,7 @@ class MdlSearch:
             self.sweep(block, "regrow", code_from_scratch)
             block = self.run_rounds(block, 1, REGROWN)
             if n_cleared := trim(block, self.objective):
-                self.record(block, Change(atoms=n_cleared), "trim")
+                self.context.monitor.record(block, Change(atoms=n_cleared), 0, "trim")
             state = self.state_of(block)
             failures = 0 if state.cost < best.cost else failures + 1
             best = min(state, best, key=lambda state: state.cost)  # another one that is as good leads elsewhere

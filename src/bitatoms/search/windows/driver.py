@@ -105,13 +105,18 @@ class WindowSearch:
         """
         self.workers = replace(self.workers, deadline=end)
         try:
-            is_finished = self._divide_or_resume()
+            saver = self.monitor.saver
+            is_resumed = saver is not None and saver.load(lambda saved: True) is not None
+            # Windows that were saved consist of the same groups: these are found, however long it takes.
+            self._divide(Workers() if is_resumed else self.workers)
+            is_finished = saver is not None and bool(saver.load(self._restore))
             self._record("no model", 0)
             self._search()
             while not is_finished and self._join():
                 pass
             parts = [*self._map(self._result_of, self._described(), 1.0)]
-            ended = self._ended()
+            reasons = (window.ended for window in self.windows if window.ended != CONVERGED)
+            ended = self.monitor.stop_reason or next(reasons, CONVERGED)
             self._save(ended if ended in (CONVERGED, MAX_ITER) else None)
             return ended, self._assembled(parts, ended)
         except OutOfTime:
@@ -141,14 +146,6 @@ class WindowSearch:
         return sum(window.cost for window in self.windows)
 
     # Steps.
-
-    def _divide_or_resume(self) -> bool:
-        """Divide the columns into windows, some of which were searched if the search is resumed; return if all were."""
-        saver = self.monitor.saver
-        resumed = saver is not None and saver.load(lambda saved: True) is not None
-        # Windows that were saved consist of these groups: they are found, however long it takes.
-        self._divide(Workers() if resumed else self.workers)
-        return saver is not None and bool(saver.load(self._restore))
 
     def _restore(self, saved: SavedStates) -> bool:
         """Put windows that were saved in the place of their columns; return whether the search was finished."""
@@ -412,9 +409,7 @@ class WindowSearch:
             plan = replace(plan, left_out=plan.left_out | {"regrow"})
             if self.params.search == "fast" and not plan.only_starts:
                 plan = replace(plan, starts=plan.windows.starts, from_look=False, only_starts=True)
-        holdout = self.holdout
-        if holdout is not None:
-            holdout = replace(holdout, rows=holdout.rows.take_columns(columns), workers=workers)
+        holdout = self.holdout and replace(self.holdout, rows=self.holdout.rows.take_columns(columns))
         code = self.objective.code if by_stretches else replace(self.objective.code, ranks=None)
         costs = self.objective.costs.take_columns(columns)
         objective = replace(self.objective, code=code.take_columns(columns), costs=costs)
@@ -462,11 +457,6 @@ class WindowSearch:
         self.monitor.record_counts(self.table.n_rows, n_atoms, wrong, Codelength(*length), Change(), iterations, move)
         if self.monitor.should_stop():
             raise OutOfTime
-
-    def _ended(self) -> str:
-        """Return the reason that the search ended."""
-        reasons = [window.ended for window in self.windows if window.ended != CONVERGED]
-        return self.monitor.stop_reason or next(iter(reasons), CONVERGED)
 
     def _assembled(self, parts: list[Part], ended: str) -> Factorization:
         """Return the result for the table from those of its windows."""
