@@ -13,7 +13,7 @@ from tables import Row, Table, log_row
 
 import bitatoms as ba
 from bitatoms.parallel import Workers
-from bitatoms.search.driver import search_freely
+from bitatoms.search.driver import SearchRequest, search_freely
 from bitatoms.search.params import resolve
 from bitatoms.search.plan import Plan
 from datasets import EINSTEIN, bundled_sets, chosen, load
@@ -52,7 +52,8 @@ def ablation_rows(name: str, algebra: str, X: np.ndarray, search: str, seeds: in
         bits, seconds = [], []
         for seed in range(seeds):
             begin = time.process_time()
-            result = search_freely(data, replace(params, plan=plan), Workers(), np.random.default_rng(seed))
+            random = np.random.default_rng(seed)
+            result = search_freely(SearchRequest(data, replace(params, plan=plan), Workers(), random))
             seconds.append(time.process_time() - begin)
             bits.append(result.codelength.total)
         all_moves = all_moves or median(bits)

@@ -10,7 +10,7 @@ import pytest
 from bitatoms import Interrupted, factorize, parallel
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
-from bitatoms.search import branches
+from bitatoms.search import monitor
 
 X = planted(80, 24, 3, atom_density=0.25, code_density=0.3, noise=0.02, random_state=0).X
 X_UNKNOWN = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
@@ -39,7 +39,7 @@ def assert_same_bits(names, results):
 def pool(monkeypatch):
     """A pool without threads, as in a new process."""
     monkeypatch.setattr(parallel, "_pool", parallel._Pool())
-    monkeypatch.setattr(branches, "_MIN_CELLS", 0)  # several parts of a search at once, however small the table is
+    monkeypatch.setattr(monitor, "_MIN_CELLS", 0)  # several parts of a search at once, however small the table is
     return parallel._pool
 
 

@@ -98,7 +98,7 @@ def test_the_table_is_printed_and_converted(result):
 
 def test_other_folds_end_soon_after_one_that_fails(X, monkeypatch):
     """They use the threads, and so the cancellation, of the call."""
-    monkeypatch.setattr("bitatoms.search.branches._MIN_CELLS", 1)
+    monkeypatch.setattr("bitatoms.search.monitor._MIN_CELLS", 1)
     fit, seen = BinaryDictionaryLearning.fit, []
 
     def fail_first(estimator, *given):

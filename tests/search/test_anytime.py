@@ -8,6 +8,7 @@ import pytest
 
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Codelength, factorize
 from bitatoms.datasets import planted
+from bitatoms.engine.objective import Objective
 from bitatoms.parameters import declaration
 from bitatoms.search.anytime import run_epochs
 from bitatoms.search.monitor import SearchMonitor, StoppingRule
@@ -74,7 +75,7 @@ class FakeEpochs:
 
 
 def unlimited():
-    return StoppingRule(SearchMonitor(by_codelength=False), None)
+    return StoppingRule(SearchMonitor(Objective(False, "xor")), None)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Steps that are made at once: the result is that of making one after the other, whatever ends the search."""
 
 import threading
-from collections import deque
-from operator import call
 
 import numpy as np
 import pytest
@@ -10,12 +8,10 @@ import pytest
 import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms.datasets import planted
-from bitatoms.engine.block import Change
 from bitatoms.engine.objective import Objective
 from bitatoms.parallel import OutOfTime, Workers
-from bitatoms.search import branches
-from bitatoms.search.branches import at_once
-from bitatoms.search.monitor import StoppingRule
+from bitatoms.search import monitor as monitor_module
+from bitatoms.search.monitor import StoppingRule, at_once
 from bitatoms.search.rounds import MdlSearch
 from bitatoms.search.states import State
 from support.chaos import chaos
@@ -31,7 +27,7 @@ THREADS = (1, 2, 5)
 @pytest.fixture(autouse=True)
 def small_tables_too(monkeypatch):
     """Make several steps at once, however short they are."""
-    monkeypatch.setattr(branches, "_MIN_CELLS", 0)
+    monkeypatch.setattr(monitor_module, "_MIN_CELLS", 0)
 
 
 def factors():
@@ -132,14 +128,14 @@ def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X
         return [own.state_of(block)]
 
     def fails(own):
-        own.record(own.context.block(BitMatrix.zeros(0, M)), Change(), "start")
+        own.record(own.context.block(BitMatrix.zeros(0, M)), "start")
         if n_threads > 1:
             assert is_recorded.wait(60)
         raise error
 
     makes = [good, fails] if n_threads == 1 else [fails, good]
-    with pytest.raises(error), made.steps(makes) as steps:
-        deque(map(call, steps))
+    with pytest.raises(error):
+        list(made.steps(makes))
     assert made.context.monitor.best.atoms.n_rows == 4
 
 
@@ -148,14 +144,13 @@ def test_steps_after_one_that_ends_the_search_return_nothing(search):
         made = search(n_threads, [lambda row: row.round == 2])
 
         def one(own):
-            own.record(own.context.block(BitMatrix.zeros(0, M)), Change(), "start")
+            own.record(own.context.block(BitMatrix.zeros(0, M)), "start")
             return [state(1)]
 
-        with made.steps([one] * 4) as steps:
-            assert [len(step()) for step in steps] == [1, 1, 0, 0]
+        assert [len(states) for states in made.steps([one] * 4)] == [1, 1, 0, 0]
         assert len(made.context.monitor.history) == 2
 
 
 def test_steps_of_small_tables_and_those_in_series_are_made_one_after_the_other(monkeypatch):
-    monkeypatch.setattr(branches, "_MIN_CELLS", 10)
+    monkeypatch.setattr(monitor_module, "_MIN_CELLS", 10)
     assert [at_once(9), at_once(10), at_once(9, True), at_once(10, True)] == [1, None, 1, 1]

@@ -50,7 +50,7 @@ def search():
 
 def test_states_made_at_once_share_the_threads(search):
     """Each with what is left of the number of tasks at once."""
-    assert search._map(lambda context, item: context.workers.max_tasks, [0, 1]) == [2, 2]
+    assert search._map(lambda context, item, seed: context.workers.max_tasks, [0, 1]) == [2, 2]
 
 
 def test_one_state_has_no_children(search):

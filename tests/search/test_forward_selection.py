@@ -14,6 +14,7 @@ from bitatoms import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.engine.block import Block
 from bitatoms.engine.coding import coding_rule
+from bitatoms.engine.objective import Objective
 from bitatoms.parallel import Workers
 from bitatoms.search import paper as module
 from bitatoms.search.monitor import SearchMonitor
@@ -43,7 +44,7 @@ def select(X, n_start, how, limits, seed, max_atoms=None):
     """Return the monitor of a forward selection from some rows of X, and why it ended."""
     algebra, coder, update = how
     data = BitMatrix.from_dense(X)
-    monitor = Recorder(by_codelength=True)
+    monitor = Recorder(Objective(True, "xor"))
     method = LearningMethod(coder, update, coding_rule(coder, algebra, max_atoms), 1000)
     block = Block(data, data[:n_start], None, algebra == "or", Workers())
     ended = forward_selection(block, method, *limits, monitor, np.random.default_rng(seed))

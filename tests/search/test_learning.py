@@ -12,6 +12,7 @@ import bitatoms
 import naive
 from bitatoms.datasets import planted
 from bitatoms.engine.coding import coding_rule
+from bitatoms.engine.objective import Objective
 from bitatoms.search.monitor import SearchMonitor
 from bitatoms.search.paper import LearningMethod, learn, step
 from support.blocks import block_of, factors, within
@@ -46,7 +47,7 @@ def start(problem, algebra, coder, update, limits=(None, 0), max_iter=10_000):
 @given(factorisations(), COMBINATIONS, LIMITS)
 def test_learning_converges_to_a_state_that_no_step_changes(problem, combination, limits):
     block, method = start(problem, *combination, limits)
-    monitor = SearchMonitor(by_codelength=False)
+    monitor = SearchMonitor(Objective(False, "xor"))
     assert learn(block, method, monitor) == "converged"
     *changing, last = monitor.history
     assert (last.codes_changed, last.atoms_changed, last.errors_changed) == (0, 0, 0)
@@ -69,7 +70,7 @@ def test_learning_by_bmp_matches_the_oracle(problem, algebra, has_codes):
     X, atoms, codes = problem
     problem = X, atoms, codes * has_codes
     block, method = start(problem, algebra, "bmp", "mob")
-    learn(block, method, SearchMonitor(by_codelength=False))
+    learn(block, method, SearchMonitor(Objective(False, "xor")))
     for found, expected in zip(factors(block), naive.learn_by_bmp(*problem, algebra), strict=True):
         np.testing.assert_array_equal(found, expected)
 
@@ -77,7 +78,7 @@ def test_learning_by_bmp_matches_the_oracle(problem, algebra, has_codes):
 @settings(max_examples=25)
 @given(factorisations(), COMBINATIONS)
 def test_one_record_of_all_steps_is_the_sum_of_their_records(problem, combination):
-    each, once = SearchMonitor(by_codelength=True), SearchMonitor(by_codelength=True)
+    each, once = SearchMonitor(Objective(True, "xor")), SearchMonitor(Objective(True, "xor"))
     for monitor in (each, once):
         block, method = start(problem, *combination)
         learn(block, method, monitor, each_step=monitor is each)

@@ -1,5 +1,7 @@
 """Each move alone: it keeps the block consistent and never raises the cost."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from bitatoms import BitMatrix, codelength
 from bitatoms.datasets import planted
 from bitatoms.engine.block import Block, BlockState, Change, CountedRows
 from bitatoms.engine.codelength import AtomCode
+from bitatoms.engine.coding import code_by_beam, code_from_scratch
 from bitatoms.engine.objective import Objective
 from bitatoms.parallel import Workers
 from bitatoms.search.finish import best_result
@@ -19,18 +22,16 @@ from bitatoms.search.moves.drop import AtomRemoval, drop, drop_useless, keep_bes
 from bitatoms.search.moves.grow import ORDINARY, SPARSE, Seeds, _seeds, grow
 from bitatoms.search.moves.merge import merge
 from bitatoms.search.moves.sweep import (
-    beam_sweep,
+    _useless_bits,
     extend,
     fewest_errors_sweep,
     flat_sweep,
-    fresh_sweep,
     gain_of_sample,
     harmless_bits,
     information_set_sweep,
-    plain_sweep,
     sweep,
+    trim,
 )
-from bitatoms.search.moves.trim import _useless_bits, trim
 from support.blocks import assert_consistent, bits_of, block_of, factors, table_of, within
 from support.contexts import search_context
 from support.results import ALGEBRAS, every_algebra, planted_in
@@ -264,6 +265,8 @@ def sweep_for_the_fewest_errors(block, objective):
     assert block.errors().count() <= before
 
 
+plain_sweep, fresh_sweep = partial(sweep, swaps=False), partial(sweep, coder=code_from_scratch)
+beam_sweep = partial(sweep, coder=code_by_beam)
 MOVES = sweep, plain_sweep, fresh_sweep, beam_sweep, solving_sweep, extend, merge, trim
 OF_STARTS = flat_sweep, sweep_for_the_fewest_errors  # which may raise the cost
 

@@ -9,7 +9,6 @@ import pytest
 import naive
 from bitatoms import BitMatrix
 from bitatoms.engine.objective import Objective
-from bitatoms.parallel import Workers
 from bitatoms.search import rounds
 from bitatoms.search.context import HoldOut, SearchContext, split_rows
 from bitatoms.search.plan import PLANS
@@ -46,7 +45,7 @@ def test_atoms_that_save_nothing_on_held_out_rows_are_dropped(algebra, fewest, n
     codes = random_bits(0, 400, 3, 0.3)
     rows = BitMatrix.from_dense(random_bits(1, 100, 1, 0.3) @ atoms[1:2])  # they use the second atom only
     tuning = replace(PLANS["fast"].mdl, min_holdout_rows=1)
-    search = search_of(codes @ atoms, algebra, HoldOut(rows, 1000, Workers()), fewest=fewest, mdl=tuning)
+    search = search_of(codes @ atoms, algebra, HoldOut(rows, 1000), fewest=fewest, mdl=tuning)
     block = search.context.block(BitMatrix.from_dense(atoms), BitMatrix.from_dense(codes))
     search.drop(block, every=True)
     assert [row.move for row in search.context.monitor.history] == ["drop"] * bool(n_dropped)
@@ -107,7 +106,7 @@ def test_which_tables_are_regrown():
     assert search_of(sparse, "or").regrows
     assert not search_of(1 - sparse, "or").regrows
     assert not search_of(np.zeros((4, 600), np.uint8), "or").regrows
-    assert not search_of(sparse, "or", HoldOut(BitMatrix.from_dense(sparse), 100, Workers())).regrows
+    assert not search_of(sparse, "or", HoldOut(BitMatrix.from_dense(sparse), 100)).regrows
 
 
 @pytest.mark.parametrize(("best", "least"), [(900, 10), (200, 20), (1000, 0), (1100, 0)])
@@ -161,7 +160,7 @@ def test_the_cost_is_that_of_all_rows_at_the_frequencies_of_the_block(algebra):
     X[:30, 3] ^= 1
     rows[:2, 64] ^= 1
     block = block_of(X, atoms, codes, algebra)
-    cost = HoldOut(BitMatrix.from_dense(rows), 10_000, Workers()).cost(block, Objective(True, algebra, share=0.04))
+    cost = HoldOut(BitMatrix.from_dense(rows), 10_000).cost(block, Objective(True, algebra, share=0.04))
 
     def bits(ones, ones_of_block):
         share = (ones_of_block + 0.5) / 401
@@ -183,5 +182,5 @@ def test_held_out_rows_justify_an_atom_that_saves_more_than_their_share_of_its_c
     rows = np.zeros((200, 64), np.uint8)
     rows[0] = atoms[0]  # saves 24 bits; the atom takes 22 bits, and its use 8 to state how many there are and 8 more
     for n_all, expected in ((200, False), (100_000, True)):
-        saves = HoldOut(BitMatrix.from_dense(rows), n_all, Workers()).saves(block, objective)
+        saves = HoldOut(BitMatrix.from_dense(rows), n_all).saves(block, objective)
         assert saves.tolist() == [expected, False]

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Interrupted, factorize
 from bitatoms.engine.block import Block, Change
+from bitatoms.engine.objective import Objective
 from bitatoms.parallel import Workers
 from bitatoms.search.monitor import SearchMonitor
 from support import clock as clocks
@@ -211,7 +212,7 @@ def test_max_iter_ends_the_search_with_a_usable_model(small, how):
 def test_interrupt_while_held_out_rows_are_coded_keeps_the_best_so_far(small, monkeypatch):
     data = BitMatrix.from_dense(small)
     block = Block(data, data[:3], None, None, Workers())
-    monitor = SearchMonitor(by_codelength=True, by_holdout=True)
+    monitor = SearchMonitor(Objective(True, "xor"), by_holdout=True)
     monitor.record(block, Change(), 0)
     monkeypatch.setattr(block, "wrong", partial(ctrl_c_when(), None))
     with pytest.raises(KeyboardInterrupt):

@@ -14,7 +14,7 @@ import pytest
 from bitatoms import factorize, parallel
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
-from bitatoms.search import branches
+from bitatoms.search import monitor
 from support.plans import use_windows
 from support.strategies import random_bits
 
@@ -60,7 +60,7 @@ def chaos(seed):
 
     interval = sys.getswitchinterval()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(branches, "_MIN_CELLS", 0)  # several steps at once, however small the table is
+        patch.setattr(monitor, "_MIN_CELLS", 0)  # several steps at once, however small the table is
         patch.setattr(Workers, "_most_threads", lambda workers, cost: workers.n_threads)
         patch.setattr(Workers, "_edges", edges_of_chunks)
         patch.setattr(Workers, "_run_in_threads", run_chunks_in_any_order)

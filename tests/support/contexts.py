@@ -13,7 +13,7 @@ from support.blocks import bits_of
 
 def search_context(X, objective, plan=PLANS["fast"], workers=Workers(), seed=0, holdout=None, **monitor):  # noqa: B008
     """Return what a search of a table gets; ``monitor`` are the arguments of its monitor."""
-    watcher = SearchMonitor(objective.by_codelength, algebra=objective.algebra, **monitor)
+    watcher = SearchMonitor(objective, **monitor)
     return SearchContext(bits_of(X), objective, plan, watcher, workers, np.random.default_rng(seed), holdout)
 
 

@@ -23,7 +23,6 @@ from ..rows.store import Store, check_memory, memory_budget, pack
 from ..rows.store_transform import StoreTransform, collect_codes, write_code_store
 from ..rows.subsample import default_search_rows
 from ..search.params import resolve
-from ..search.windows.driver import is_wide
 from ..sparse_bits import Bits, is_smaller_sparse
 from ..table import Table
 from .console import Display, print_json, print_line
@@ -113,7 +112,7 @@ def n_searched_rows(shape: tuple[int, int], search: dict[str, Any]) -> int:
     if limit == "auto":
         given = {name: value for name, value in search.items() if name in declarations(SearchKwargs)}
         params = resolve(search["n_components"], **given)
-        limit = default_search_rows(n_features, is_wide(n_features, params))
+        limit = default_search_rows(n_features, params.is_wide(n_features))
     return n_rows if limit is None or search["search"] == "paper" else min(n_rows, limit)
 
 

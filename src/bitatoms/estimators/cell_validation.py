@@ -21,7 +21,7 @@ from ..io.api import read
 from ..libraries import import_library
 from ..model.unknown_cells import CellScores, first_tied, hidden_folds
 from ..parallel import Workers
-from ..search.branches import at_once
+from ..search.monitor import at_once
 from ..sparse_bits import packed
 from ..table import Header, as_bits, header_of
 from ..validation import as_generator

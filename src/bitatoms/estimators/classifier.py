@@ -34,7 +34,7 @@ from ..parameters import (
 )
 from ..rows.budget import DEFAULT_LIMIT, SEARCH_FACTOR, bytes_of
 from ..rows.weights import WeightedRows
-from ..search.branches import at_once
+from ..search.monitor import at_once
 from ..search.params import SearchParams
 from ..table import Table
 from ..validation import as_generator

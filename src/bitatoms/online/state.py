@@ -232,7 +232,7 @@ class StreamState:
 
 
 def split_holdout(
-    rows: BitMatrix, n_all: float, params: SearchParams, random: np.random.Generator, workers: Workers
+    rows: BitMatrix, n_all: float, params: SearchParams, random: np.random.Generator
 ) -> tuple[NDArray[np.intp], HoldOut | None]:
     """Return the indices of the rows to search, and the rows to hold out.
 
@@ -241,7 +241,7 @@ def split_holdout(
     if len(rows) >= int(n_all) or params.n_components != "mdl":
         return np.arange(len(rows)), None
     searched, held_out = split_rows(random.permutation(len(rows)))
-    return searched, HoldOut(rows[held_out], int(n_all), workers)
+    return searched, HoldOut(rows[held_out], int(n_all))
 
 
 def refine(
@@ -253,18 +253,16 @@ def refine(
     starts in any case. The number of rows searched in which each column is known is returned, too.
     """
     rows, codes = state.sample.rows, state.sample.codes
-    searched, holdout = split_holdout(rows, n_all, params, state.random, workers)
+    searched, holdout = split_holdout(rows, n_all, params, state.random)
     share = len(searched) / n_all if params.by_codelength else 1.0
     plan, objective = replace(params.plan, anytime=None), params.objective(state.algebra, share)
     monitor = SearchMonitor(
-        by_codelength=params.by_codelength,
+        objective,
         deadline=params.deadline(),
-        algebra=state.algebra,
         min_atoms=plan.fewest,
         max_atoms=plan.most,
         by_holdout=holdout is not None,
         settles_bias=params.settles_bias,
-        objective=objective,
     )
     context = SearchContext(rows[searched], objective, plan, monitor, workers, state.random, holdout)
     errors_only = replace(

@@ -175,7 +175,7 @@ class StreamLearner:
     ) -> StreamState:
         """Search a sample of ``n_rows`` rows from scratch."""
         rows, m = sample.rows, sample.rows.n_cols
-        searched, holdout = split_holdout(rows, n_rows, self.params, random, workers)
+        searched, holdout = split_holdout(rows, n_rows, self.params, random)
         share, deadline = len(searched) / n_rows, self.params.deadline()
         found = search(rows[searched], self.params, workers, random, deadline, holdout, share)
         if len(self.params.algebras) > 1:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..engine.block import Block
 from ..engine.coding import coding_rule
+from ..engine.objective import Objective
 from ..model.result import Round
 from ..parallel import Workers
 from ..search.monitor import SearchMonitor
@@ -56,7 +57,7 @@ def starting_atoms(start: str, data: BitMatrix, n_atoms: int, seed: int) -> BitM
 
 def run_learning(data: BitMatrix, start: BitMatrix, update: str) -> MethodRun:
     """Alternate matching pursuit and updates of the atoms until nothing changes."""
-    monitor = SearchMonitor(by_codelength=False)
+    monitor = SearchMonitor(Objective(False, "xor"))
     block = Block(data, start, None, None, Workers())
     ended = learn(block, _method(update), monitor)
     return _to_run(update, start, block, monitor, ended)
@@ -77,7 +78,7 @@ def run_selection(
     """
     random = np.random.default_rng(seed)
     start = samples(data, n_start if until is None else min(until, n_start), random)
-    monitor = SearchMonitor(by_codelength=True)
+    monitor = SearchMonitor(Objective(True, "xor"))
     block = Block(data, start, None, None, Workers())
     ended = forward_selection(block, _method(update), patience, until, monitor, random)
     if patience is not None and monitor.best is not None:

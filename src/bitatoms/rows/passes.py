@@ -149,9 +149,7 @@ class _Passes:
         self._rows, self._params, self._limits, self._checkpoint = rows, params, limits, checkpoint
         self._objective = params.objective(state.algebra)
         self._codes: dict[int, Any] = {}  # by number of the pass
-        self._monitor = SearchMonitor(
-            params.by_codelength, limits.deadline, params.callbacks, algebra=state.algebra, history=list(state.history)
-        )
+        self._monitor = SearchMonitor(self._objective, limits.deadline, params.callbacks, history=list(state.history))
 
     def run(self) -> None:
         """Run passes until they no longer gain, or a limit stops them."""

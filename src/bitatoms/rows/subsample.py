@@ -24,7 +24,7 @@ from ..search.driver import report_result
 from ..search.monitor import CONVERGED, MAX_ITER, cut_off
 from ..search.params import SearchParams
 from ..search.states import StateStore
-from ..search.windows.driver import is_wide, is_wide_and_sparse
+from ..search.windows.driver import is_wide_and_sparse
 from ..sparse_bits import Bits, SparseBits
 from .budget import DEFAULT_LIMIT, SEARCH_FACTOR, MemoryLimitError, bytes_of
 from .checkpoint import Checkpoint
@@ -123,7 +123,7 @@ def _search_rows(
 
 def _searched(rows: RowSource, params: SearchParams) -> tuple[SparseBits | None, int | None]:
     """Return all rows by their ones, if they are searched by them, or the number of rows to search; None for all."""
-    if params.search_rows == "auto" and is_wide(rows.n_features, params):
+    if params.search_rows == "auto" and params.is_wide(rows.n_features):
         ones = rows.ones()
         if ones is not None and is_wide_and_sparse(ones, params):
             return ones, None
@@ -146,7 +146,7 @@ def _max_search_rows(rows: RowSource, params: SearchParams) -> int | None:
             Parameter("search", "fast"),
             ", or load the table with bitatoms.read if it fits into memory",
         )
-    given, by_windows = None if needs_all is not None else params.search_rows, is_wide(rows.n_features, params)
+    given, by_windows = None if needs_all is not None else params.search_rows, params.is_wide(rows.n_features)
     if given != "auto":
         rows.max_search_rows(rows.n_rows if given is None else min(given, rows.n_rows), by_windows)
         return given
@@ -169,7 +169,7 @@ def _search_sample(
     n_rows = rows.n_rows if part is None else len(part)
     drawn = random.choice(n_rows, n_drawn, replace=False)
     seen, held_out = split_rows(drawn if part is None else part[drawn])
-    holdout = HoldOut(rows.take(held_out), n_rows, workers)
+    holdout = HoldOut(rows.take(held_out), n_rows)
     params = replace(params, init=init_of_rows(params.init, rows.n_rows, lambda codes: codes[seen]))
     data = rows.take(seen)
     workers = _for_tasks(workers, rows, data, params)
@@ -181,7 +181,7 @@ def _for_tasks(workers: Workers, rows: RowSource, data: Bits, params: SearchPara
 
     Windows of a wide table are small tasks.
     """
-    if is_wide(rows.n_features, params):
+    if params.is_wide(rows.n_features):
         return workers
     fitting = rows.max_search_rows(1, by_windows=False)
     if fitting is None:

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..bits import BitMatrix
-from ..engine.block import Block, Change
+from ..engine.block import Block
+from ..engine.coding import code_from_scratch
 from .context import SearchContext
 from .exchange import united
 from .finish import finish
 from .mdl_search import best_start, from_given, search_end
 from .monitor import CONVERGED, SearchResult, StoppingRule
-from .moves.sweep import fresh_sweep
 from .plan import AnytimeTuning
 from .rounds import MdlSearch
 from .states import Population, State
@@ -34,18 +34,8 @@ def run_epochs(
 ) -> State:
     """Run epochs until the search must stop, or until several of them in a row gain nothing; return the best state.
 
-    Parameters
-    ----------
-    champions : Population
-        The best states of earlier epochs; empty at first.
-    start : callable
-        Returns states from new starts.
-    evolve : callable
-        Adds states made from those of a population, until that gains nothing.
-    finished : callable
-        Returns what the last steps make of a state that is better than all before.
-    tuning : AnytimeTuning
-    stopping : StoppingRule
+    ``start`` returns states from new starts, and ``evolve`` adds states made from those of a population until that
+    gains nothing. ``finished`` returns what the last steps make of a state that is better than all before.
     """
     failures = 0
     while len(champions) == 0 or (failures < tuning.max_failed_epochs and not stopping.should_stop()):
@@ -79,20 +69,12 @@ def search_anytime(
 ) -> SearchResult:
     """Search for the shortest codelength until the time is out or several epochs gain nothing.
 
-    Parameters
-    ----------
-    context : SearchContext
-    tuning : AnytimeTuning
-    coder : str
-        The coder of `transform`, which ends the best state of an epoch.
-    given : pair (atoms, codes or None), optional
-        From which every start is made.
-    first : callable, optional
-        Returns a block that takes the place of the first look of a start.
+    The ``coder`` of `transform` ends the best state of an epoch. Every start is made from the factors ``given``, if
+    there are any. ``first`` returns a block that takes the place of the first look of a start.
     """
     resumed, context = context.resumed, replace(context, resumed=())
     search = MdlSearch(context)
-    search.record(context.block(BitMatrix.zeros(0, context.data.n_cols)), Change(), "no model")
+    search.record(context.block(BitMatrix.zeros(0, context.data.n_cols)), "no model")
     champions = Population(tuning.champions, [search.state_of(context.block_of(state)) for state in resumed])
     search.keep(champions)
 
@@ -127,7 +109,7 @@ def search_anytime(
 def recombine(search: MdlSearch, one: State, other: State) -> State:
     """Return what rounds and polish make of a state with the atoms of two others."""
     block = united(search.context, one, other)
-    search.record(block, fresh_sweep(block, search.objective), "recombine")
+    search.sweep(block, "recombine", code_from_scratch)
     search.drop(block, every=True)
     block = search.run_rounds(block, search.tuning.perturb_rounds)
     search.polish(block, search.plan.by_beam, 1)

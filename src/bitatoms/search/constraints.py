@@ -20,7 +20,6 @@ import numpy as np
 
 from ..bits import BitMatrix, either, stack_rows
 from ..engine.block import Block, Change, reconstruct
-from ..engine.codelength import string_bits
 from ..engine.coding import CODERS, MOST_EXACT_ATOMS, code, code_and_repair
 from ..engine.limits import AtomLimits
 from ..engine.objective import Objective
@@ -33,10 +32,10 @@ from ..model.result import Factorization, Interrupted, Round
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from .context import HoldOut, SearchContext
-from .driver import Candidate, as_searched, best_of_algebras, search_freely, with_evidence
+from .driver import Candidate, SearchRequest, as_searched, best_of_algebras, search_freely
 from .finish import result_of_block
-from .monitor import CALLBACK, CONVERGED, MAX_ITER, SearchMonitor
-from .moves.drop import drop, drop_useless, savings
+from .monitor import CALLBACK, CONVERGED, INTERRUPTED, MAX_ITER, SearchMonitor
+from .moves.drop import drop, drop_useless, savings, with_settled_bias
 from .params import SearchParams
 from .states import StateStore
 
@@ -57,16 +56,13 @@ def search(
 ) -> Factorization:
     """Return the best factorization over the algebras and the restarts, within the constraints of the parameters.
 
-    The arguments are those of `search_freely`, which makes the search if there are no constraints. The rows that have
-    all features of its atoms are counted at the end, unless memory runs out.
+    The arguments are those of a `SearchRequest`. The rows that have all features of the atoms are counted at the end,
+    unless memory runs out.
     """
-    arguments, interrupted = (params, workers, random, deadline, holdout, share, store), False
-    table: Bits
+    table = _packed(data) if params.is_constrained else as_searched(data, params, holdout)
+    request, interrupted = SearchRequest(table, params, workers, random, deadline, holdout, share, store), False
     try:
-        if params.is_constrained:
-            found = _search_within_constraints(table := _packed(data), *arguments)
-        else:
-            found = search_freely(table := as_searched(data, params, holdout), *arguments)
+        found = _search_within_constraints(request) if params.is_constrained else search_freely(request)
     except Interrupted as error:
         if error.result is None:
             raise
@@ -95,49 +91,34 @@ def _packed(data: Bits) -> BitMatrix:
     return packed(data)
 
 
-def _search_within_constraints(
-    table: BitMatrix,
-    params: SearchParams,
-    workers: Workers,
-    random: np.random.Generator,
-    deadline: float,
-    holdout: HoldOut | None,
-    share: float,
-    store: StateStore | None,
-) -> Factorization:
+def _search_within_constraints(request: SearchRequest) -> Factorization:
     """Search in each algebra; an interrupted search ends with the best result so far."""
-    winners, interrupted = {}, False
-    for number, algebra in enumerate(params.algebras):
+    winners, ended, algebras = {}, None, request.params.algebras
+    for number, algebra in enumerate(algebras):
         now = time.perf_counter()
-        end = now + (deadline - now) / (len(params.algebras) - number)
-        own = replace(params.in_algebra(algebra), algebras=(algebra,))
-        described = Objective(own.by_codelength, algebra, code=own.atom_code)  # of states that are compared elsewhere
-        monitor = SearchMonitor(
-            own.by_codelength, end, algebra=algebra, settles_bias=own.settles_bias, objective=described
-        )
-        objective = own.objective(algebra, share)
-        context = SearchContext(table, objective, own.plan, monitor, workers, random, holdout)
-        constrained = ConstrainedSearch(context, own, store)
+        end = now + (request.deadline - now) / (len(algebras) - number)
+        constrained = ConstrainedSearch(request, algebra, end)
         try:
             constrained.run()
         except KeyboardInterrupt:
-            interrupted = True
+            ended = INTERRUPTED
         if constrained.best is not None:
             winners[algebra] = Candidate(constrained.best_cost, constrained.result())
-        if interrupted or constrained.ended == CALLBACK:
+        if ended == INTERRUPTED or constrained.ended == CALLBACK:
             break
-    best = best_of_algebras(winners, params, holdout, share) if winners else None
-    if interrupted or best is None:
-        raise Interrupted(best and replace(best, ended="interrupted"))
-    return best if holdout is not None else with_evidence(best, table, params)
+    return best_of_algebras(winners, request, ended)
 
 
 class ConstrainedSearch:
     """A search in one algebra, and the best block within the constraints that it has found so far."""
 
-    def __init__(self, context: SearchContext, params: SearchParams, store: StateStore | None) -> None:
-        self.context, self.params, self.store = context, params, store
-        self.objective, self.limits = context.objective, params.limits.of_share(context.objective.share)
+    def __init__(self, request: SearchRequest, algebra: str, deadline: float) -> None:
+        self.params = params = replace(request.params.in_algebra(algebra), algebras=(algebra,))
+        self.request, self.objective = request, params.objective(algebra, request.share)
+        self.limits = params.limits.of_share(request.share)
+        monitor = SearchMonitor(self.objective, deadline, settles_bias=params.settles_bias)
+        table, workers, random = packed(request.table), request.workers, request.random
+        self.context = SearchContext(table, self.objective, params.plan, monitor, workers, random, request.holdout)
         self.best: Block | None = None
         self.best_cost, self.ended = 0, CONVERGED
 
@@ -165,7 +146,7 @@ class ConstrainedSearch:
             for i, (start, n) in enumerate(starts):
                 now = time.perf_counter()
                 end = now + (deadline - now) / (len(starts) - i)
-                store = self.store if number == 0 and n == self.params.n_fixed else None
+                store = self.request.store if number == 0 and n == self.params.n_fixed else None
                 beside = self._joined(start, n, self._search(start, n, free, end, store))
                 self._sweep(beside)
                 beside = self._without_useless(beside)
@@ -183,9 +164,7 @@ class ConstrainedSearch:
         block, monitor, params = self.best, self.context.monitor, self.params
         assert block is not None
         monitor.record(block, Change(), 0, "within constraints")
-        result = result_of_block(block, self.objective, monitor, params.coder_after, self.ended, params.n_fixed)
-        without = int(string_bits(self.context.data.n_known, self.context.data.column_weights()).sum())
-        return replace(result, bits_without=without, costs=params.costs or None, has_bias=params.bias)
+        return result_of_block(block, self.objective, monitor, params.coder_after, self.ended, params.n_fixed)
 
     def _search(
         self, block: Block, n_frozen: int, free: SearchParams, deadline: float, store: StateStore | None
@@ -196,7 +175,7 @@ class ConstrainedSearch:
         frozen, own_codes = atoms[:n_frozen], codes.T[:n_frozen].T
         residual, holdout = self._residual(context.data, frozen, own_codes, block.bias), context.holdout
         if holdout is not None:
-            held_out = Block(holdout.rows, frozen, None, block.covers, holdout.workers, block.bias)
+            held_out = Block(holdout.rows, frozen, None, block.covers, block.workers, block.bias)
             code_and_repair(held_out, self.objective.rule(context.block(frozen, own_codes, block.bias)))
             rows = self._residual(holdout.rows, frozen, held_out.codes(), block.bias)
             holdout = replace(holdout, rows=rows)
@@ -207,9 +186,10 @@ class ConstrainedSearch:
             return row._replace(round=n_rounds + row.round)
 
         callbacks = tuple((lambda row, call=call: call(numbered(row))) for call in free.callbacks)
-        free, limits = replace(free, callbacks=callbacks), (deadline, holdout, self.objective.share)
+        free = replace(free, callbacks=callbacks)
+        request = replace(self.request, table=residual, params=free, deadline=deadline, holdout=holdout, store=store)
         try:
-            found = search_freely(residual, free, context.workers, context.random, *limits, store)
+            found = search_freely(request)
         except Interrupted as interrupted:
             if interrupted.result is not None:
                 joined = self._joined(block, n_frozen, interrupted.result)
@@ -306,9 +286,7 @@ class ConstrainedSearch:
 
     def _keep(self, block: Block) -> bool:
         """Keep a block if it costs less than the best so far; return whether it does."""
-        bias, _ = self.objective.settled_bias(block)
-        if bias != block.bias:
-            block = block.with_factors(*block.factors(), bias)
+        block = with_settled_bias(block, self.objective)
         cost = self._cost(block)
         if self.best is not None and cost >= self.best_cost:
             return False

@@ -37,7 +37,6 @@ class HoldOut:
 
     rows: BitMatrix
     n_all: int  # rows of the whole table, of which these and the searched ones are a sample
-    workers: Workers
 
     def cost(self, block: Block, objective: Objective) -> int:
         """Return the codelength of the entire table, estimated as if all its rows were like these.
@@ -72,7 +71,7 @@ class HoldOut:
 
     def _coded(self, block: Block, objective: Objective) -> Block:
         """Return these rows, coded with the atoms of a block at its prices."""
-        held_out = Block(self.rows, block.atoms(), None, block.covers, self.workers, block.bias)
+        held_out = Block(self.rows, block.atoms(), None, block.covers, block.workers, block.bias)
         code_and_repair(held_out, objective.rule(block))
         return held_out
 
@@ -110,11 +109,6 @@ class SearchContext:
     def block_of(self, state: State) -> Block:
         """Return the block of a state."""
         return self.block(state.atoms, state.codes, state.bias)
-
-    def with_workers(self, workers: Workers) -> SearchContext:
-        """Return the context of a task that has these threads."""
-        holdout = self.holdout and replace(self.holdout, workers=workers)
-        return replace(self, workers=workers, holdout=holdout)
 
     def cost(self, block: Block) -> int:
         """Return the cost by which states are compared, of held-out rows where there are any."""

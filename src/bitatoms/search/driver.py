@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,18 +27,28 @@ from ..model.result import Factorization, Interrupted, ResultBase
 from ..parallel import OutOfTime, Workers, count_processors
 from ..sparse_bits import Bits, SparseBits, packed, sparse
 from .anytime import search_anytime
-from .branches import at_once, in_order
 from .context import HoldOut, SearchContext
 from .finish import best_result, beyond_chance, finish, remove_forbidden, stopped_result
 from .fixed_rank import search_fixed_rank
 from .mdl_search import search_mdl
-from .monitor import CALLBACK, CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, SearchMonitor, SearchResult, cut_off
+from .monitor import (
+    CALLBACK,
+    CONVERGED,
+    INTERRUPTED,
+    MAX_ITER,
+    MAX_MEMORY,
+    MAX_TIME,
+    SearchMonitor,
+    SearchResult,
+    at_once,
+    cut_off,
+    in_order,
+)
 from .paper import LearningMethod, forward_selection, learn
 from .params import SearchParams
-from .plan import AnytimeTuning
 from .starts.initial import distinct_rows, start_factors
 from .states import Saver, StateStore
-from .windows.driver import WindowSearch, is_wide, is_wide_and_sparse
+from .windows.driver import WindowSearch, is_wide_and_sparse
 
 logger = logging.getLogger(__name__)
 
@@ -57,51 +67,83 @@ class Candidate(NamedTuple):
     result: Factorization
 
 
-def search_freely(
-    table: Bits,
-    params: SearchParams,
-    workers: Workers,
-    random: np.random.Generator,
-    deadline: float = float("inf"),
-    holdout: HoldOut | None = None,
-    share: float = 1.0,
-    store: StateStore | None = None,
-) -> Factorization:
-    """Return the best factorization over the algebras and the restarts; each algebra gets its share of the time.
+@dataclass(frozen=True, eq=False)
+class SearchRequest:
+    """What to search, and with what.
 
     Where the table is a share of the rows, atoms cost less by this share, and states are compared by held-out rows.
     Searches start from the states in the ``store``, if there are any, and save theirs there.
-
-    Starts are made several at once if threads are idle and the time is not limited (see `branches.py`).
     """
+
+    table: Bits
+    params: SearchParams
+    workers: Workers
+    random: np.random.Generator
+    deadline: float = float("inf")
+    holdout: HoldOut | None = None
+    share: float = 1.0
+    store: StateStore | None = None
+
+
+def search_freely(request: SearchRequest) -> Factorization:
+    """Return the best factorization over the algebras and the restarts; each algebra gets its share of the time.
+
+    Starts are made several at once if threads are idle and the time is not limited (see `monitor.py`).
+    """
+    table, params, workers = request.table, request.params, request.workers
     expect_kernels(table, params)
-    starts = _Starts(table, params, random, deadline, holdout, share, store)
-    without = int(string_bits(table.n_known, table.column_weights()).sum())
-    always: dict[str, Any] = {"bits_without": without, "costs": params.costs or None, "has_bias": params.bias}
-    is_limited = deadline != float("inf")  # then one after the other, each with its share of the time
+    starts = _Starts(request)
+    is_limited = request.deadline != float("inf")  # then one after the other, each with its share of the time
     most = at_once(table.n_rows * table.n_cols, is_limited)
+    # In the paper's search, ``max_iter`` only limits the steps of a round.
+    goes_on = (CONVERGED, MAX_ITER) if params.search == "paper" else (CONVERGED,)
     ended: str | None = None
     try:
         with closing(in_order(workers, starts.make, len(starts.names), most)) as runs:
             for number, run in enumerate(runs):
                 found_ended = starts.take(number, run(), workers)
-                if _ends_all_starts(found_ended, params):
+                if found_ended not in goes_on:
                     ended = found_ended
                     if ended != MAX_TIME:  # the next algebra has its own share of the time
                         break
                     starts.skipped.add(starts.names[number][0])
     except KeyboardInterrupt:
-        winners = starts.interrupted(workers)
-        best = best_of_algebras(winners, params, holdout, share) if winners else None
-        raise Interrupted(best and replace(best, ended="interrupted", **always)) from None
-    best = replace(best_of_algebras(starts.winners, params, holdout, share), **always)
-    best = replace(best, ended=ended or best.ended)
-    return best if holdout is not None else with_evidence(best, table, params)
+        starts.take_interrupted(workers)
+        ended = INTERRUPTED
+    return best_of_algebras(starts.winners, request, ended)
 
 
-def with_evidence(best: Factorization, table: Bits, params: SearchParams) -> Factorization:
-    """Return the result of a search of all rows and, if it saves little, whether that is more than chance."""
-    if params.n_components != "mdl" or not params.is_mdl_search or not best.saves_little:
+def best_of_algebras(winners: dict[str, Candidate], request: SearchRequest, ended: str | None) -> Factorization:
+    """Return the result of the algebra to keep, with what the results of all algebras cost.
+
+    ``ended`` is the reason that all searches ended, unless each has its own; an interrupted one raises Interrupted. If
+    a result of all rows saves little, it tells whether that is more than chance.
+    """
+    if not winners:
+        raise Interrupted(None)
+    table, params, holdout = request.table, request.params, request.holdout
+    codelengths = {algebra: winner.result.codelength.total for algebra, winner in winners.items()}
+    costs = codelengths
+    if params.by_codelength or params.compares_errors:
+        costs = {algebra: winner.cost for algebra, winner in winners.items()}
+    algebra = list(winners)[params.best_algebra(list(costs.values()))]
+    compared = {}
+    if len(costs) > 1 and params.compares_errors:
+        compared = {algebra: round(cost / request.share) for algebra, cost in costs.items()}
+    elif len(costs) > 1 and params.by_codelength and holdout is not None:  # costs of all rows already
+        compared = costs
+    best = replace(
+        winners[algebra].result,
+        ended=ended or winners[algebra].result.ended,
+        codelengths=codelengths,
+        compared=compared,
+        bits_without=int(string_bits(table.n_known, table.column_weights()).sum()),
+        costs=params.costs or None,
+        has_bias=params.in_algebra(algebra).bias,
+    )
+    if ended == INTERRUPTED:
+        raise Interrupted(best)
+    if holdout is not None or params.n_components != "mdl" or not params.is_mdl_search or not best.saves_little:
         return best
     try:
         return replace(best, beyond_chance=beyond_chance(best, table, params.plan.mdl.sparse_share))
@@ -112,22 +154,13 @@ def with_evidence(best: Factorization, table: Bits, params: SearchParams) -> Fac
 class _Starts:
     """All starts in all algebras, and the best result in each algebra so far."""
 
-    def __init__(
-        self,
-        table: Bits,
-        params: SearchParams,
-        random: np.random.Generator,
-        deadline: float,
-        holdout: HoldOut | None,
-        share: float,
-        store: StateStore | None,
-    ) -> None:
-        self.table, self.params, self.deadline, self.holdout = table, params, deadline, holdout
-        self.share, self.store, self.margins = share, store, _margins(table, params, holdout)
+    def __init__(self, request: SearchRequest) -> None:
+        params, deadline = request.params, request.deadline
+        self.request, self.params, self.margins = request, params, _margins(request)
         self.winners: dict[str, Candidate] = {}  # by algebra
         self.names = [(algebra, start + 1) for algebra in params.algebras for start in range(params.n_init)]
         self.skipped: set[str] = set()  # algebras without any time left
-        self._seeds = random.integers(2**63, size=(len(self.names), 4))  # starts do not depend on each other
+        self._seeds = request.random.integers(2**63, size=(len(self.names), 4))  # starts do not depend on each other
         self._times: dict[str, tuple[float, float]] = {}  # begin and deadline of each algebra
         self._runs: dict[int, OneStart | WindowSearch] = {}  # not taken yet
         if deadline == float("inf"):
@@ -137,11 +170,11 @@ class _Starts:
         """Make a start, or return what makes it if it is live: the reason that it ended, and its result."""
         algebra, now = self.names[number][0], time.perf_counter()
         if algebra not in self._times:
-            if self.winners and now >= self.deadline:
+            if self.winners and now >= self.request.deadline:
                 self.skipped.add(algebra)
             else:
                 n_left = len(self.params.algebras) - len(self._times)
-                self._times[algebra] = now, now + (self.deadline - now) / n_left  # an equal share of the time left
+                self._times[algebra] = now, now + (self.request.deadline - now) / n_left  # an equal share
         if algebra in self.skipped:
             return lambda: (MAX_TIME, None)
         monitor = self._monitor(number)
@@ -164,36 +197,33 @@ class _Starts:
         self._keep_better(number, result, self._runs.pop(number))
         return ended
 
-    def interrupted(self, workers: Workers) -> dict[str, Candidate]:
-        """Return the winners so far of starts that were interrupted; their own threads are cancelled."""
+    def take_interrupted(self, workers: Workers) -> None:
+        """Keep what starts that were interrupted have found so far; their own threads are cancelled."""
         for number, run in sorted(self._runs.items()):
-            self._keep_better(number, run.stopped("interrupted", workers), run)
-        return self.winners
+            self._keep_better(number, run.stopped(INTERRUPTED, workers), run)
 
     def _monitor(self, number: int) -> SearchMonitor:
         """Return the monitor of a start."""
         params, (algebra, start) = self.params, self.names[number]
         return SearchMonitor(
-            by_codelength=params.by_codelength,
-            deadline=self._times[algebra][1],
-            callbacks=params.callbacks,
-            start=start,
-            algebra=algebra,
+            params.objective(algebra),
+            self._times[algebra][1],
+            params.callbacks,
+            start,
             min_atoms=params.plan.fewest,
             max_atoms=params.plan.most,
-            by_holdout=self.holdout is not None and params.by_codelength,
+            by_holdout=self.request.holdout is not None and params.by_codelength,
             settles_bias=params.settles_bias,
-            objective=params.objective(algebra),
-            saver=None if self.store is None else Saver(self.store, f"{algebra} {start}"),
+            saver=None if self.request.store is None else Saver(self.request.store, f"{algebra} {start}"),
         )
 
     def _run(self, number: int, workers: Workers, monitor: SearchMonitor) -> Callable[[], _Made]:
         """Return what makes a start with this monitor."""
-        table, params, algebra = self.table, self.params, self.names[number][0]
-        random, objective = np.random.default_rng(self._seeds[number]), params.objective(algebra, self.share)
-        holdout = self.holdout and replace(self.holdout, workers=workers)
+        request, params, algebra = self.request, self.params, self.names[number][0]
+        table, holdout, objective = request.table, request.holdout, params.objective(algebra, request.share)
+        random = np.random.default_rng(self._seeds[number])
         run: OneStart | WindowSearch
-        if is_wide(table.n_cols, params):
+        if params.is_wide(table.n_cols):
             run = WindowSearch(table, params, objective, monitor, workers, random, holdout, self.margins)
         else:
             assert isinstance(table, BitMatrix)
@@ -219,23 +249,18 @@ def as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bi
     return packed(data)
 
 
-def _margins(table: BitMatrix | SparseBits, params: SearchParams, holdout: HoldOut | None) -> Margins | None:
+def _margins(request: SearchRequest) -> Margins | None:
     """Return the margins of a sparse table, in which atoms can be found by chance; None for others.
 
     Not for tables with unknown cells, and for samples of rows, whose atoms are compared by other rows.
     """
-    has_unknown = isinstance(table, BitMatrix) and table.n_unknown > 0
-    if holdout is not None or has_unknown or params.n_components != "mdl" or not params.is_mdl_search:
+    table, params = request.table, request.params
+    if request.holdout is not None or table.n_unknown or params.n_components != "mdl" or not params.is_mdl_search:
         return None
     weights = table.column_weights()
     if weights.sum() >= params.plan.mdl.sparse_share * table.n_rows * table.n_cols:
         return None
     return Margins.from_weights(table.row_weights(), weights)
-
-
-def _ends_all_starts(ended: str, params: SearchParams) -> bool:
-    """Return whether to skip further starts. In the paper's search, ``max_iter`` only limits the steps of a round."""
-    return ended != CONVERGED and not (params.search == "paper" and ended == MAX_ITER)
 
 
 def report_result(result: ResultBase, params: SearchParams) -> None:
@@ -246,23 +271,6 @@ def report_result(result: ResultBase, params: SearchParams) -> None:
         useful = "found within the limits" if params.limits else "useful"
         why = f"only {n_atoms} are {useful}" if result.wrong_bits else f"{n_atoms} leave no errors"
         warn(f"{wanted} atoms were requested, but {why}; {n_atoms} are returned")
-
-
-def best_of_algebras(
-    winners: dict[str, Candidate], params: SearchParams, holdout: HoldOut | None, share: float
-) -> Factorization:
-    """Return the result of the algebra to keep, with what the results of all algebras cost."""
-    codelengths = {algebra: winner.result.codelength.total for algebra, winner in winners.items()}
-    costs = codelengths
-    if params.by_codelength or params.compares_errors:
-        costs = {algebra: winner.cost for algebra, winner in winners.items()}
-    best = list(winners)[params.best_algebra(list(costs.values()))]
-    compared = {}
-    if len(costs) > 1 and params.compares_errors:
-        compared = {algebra: round(cost / share) for algebra, cost in costs.items()}
-    elif len(costs) > 1 and params.by_codelength and holdout is not None:  # costs of all rows already
-        compared = costs
-    return replace(winners[best].result, codelengths=codelengths, compared=compared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +286,7 @@ class OneStart:
         If it is cut off at the time ``end``, or memory runs out, this is the best state recorded so far.
         """
         params, monitor = self.params, self.monitor
-        context = self.context.with_workers(replace(self.context.workers, deadline=end))
+        context = replace(self.context, workers=replace(self.context.workers, deadline=end))
         try:
             saved = None if monitor.saver is None else monitor.saver.states_of(context.data.shape)
             if saved is not None:
@@ -290,18 +298,7 @@ class OneStart:
             elif params.search == "paper":
                 found = _search_paper(context, params)
             else:
-                given, first = _given_factors(context, params), None
-                if context.plan.anytime is not None and params.by_codelength:
-                    found = _search_anytime(context, params, context.plan.anytime, given)
-                elif not params.by_codelength:
-                    found = search_fixed_rank(_errors_only(context), given)
-                else:
-                    if params.n_components != "mdl" and given is None and not context.resumed:
-                        first = search_fixed_rank(_errors_only(context))
-                    if context.objective.costs and given is None and not context.resumed:
-                        first = _search_at_lower_costs(context, first)
-                    found = search_mdl(context, given, first)
-                found = finish(context, found, params.coder_after)
+                found = finish(context, _search(context, params), params.coder_after)
             remove_forbidden(self.context)
             result = best_result(self.context, found.block, params.coder_after, found.ended)
             if result is not None and monitor.stop_reason == CALLBACK:  # perhaps in its last round
@@ -352,29 +349,24 @@ def _rows_as_atoms(context: SearchContext, n_atoms: int) -> Block:
     return context.block(context.data[rows].filled(), BitMatrix.from_words(words, len(rows), check=False))
 
 
-def _given_factors(context: SearchContext, params: SearchParams) -> tuple[BitMatrix, BitMatrix | None] | None:
-    """Return the atoms, and perhaps codes, that the user passed or named; None to look for starts."""
-    if context.resumed or (isinstance(params.init, str) and params.init == "auto"):
-        return None
-    return start_factors(context.data, params, covering(context.objective.algebra), context.workers, context.random)
-
-
-def _errors_only(context: SearchContext) -> SearchContext:
-    """Return the context of a search for the fewest errors."""
-    return replace(context, objective=context.objective.errors_only())
-
-
-def _search_anytime(
-    context: SearchContext,
-    params: SearchParams,
-    tuning: AnytimeTuning,
-    given: tuple[BitMatrix, BitMatrix | None] | None,
-) -> SearchResult:
-    """Run the anytime search for the codelength; with a fixed number of atoms, each start has few errors."""
-    if params.n_components == "mdl" or given is not None:
-        return search_anytime(context, tuning, params.coder_after, given)
-    errors_only = replace(_errors_only(context), plan=replace(context.plan, anytime=None), resumed=())
-    return search_anytime(context, tuning, params.coder_after, first=lambda: search_fixed_rank(errors_only).block)
+def _search(context: SearchContext, params: SearchParams) -> SearchResult:
+    """Search for the fewest errors or the shortest codelength; with a number of atoms, this starts from few errors."""
+    is_fixed, tuning = params.n_components != "mdl", context.plan.anytime
+    given, first = None, None  # factors that the user passed or named, and a start
+    if not context.resumed and not params.looks_for_starts:
+        covers = covering(context.objective.algebra)
+        given = start_factors(context.data, params, covers, context.workers, context.random)
+    errors_only = replace(context, objective=context.objective.errors_only())
+    if not params.by_codelength:
+        return search_fixed_rank(errors_only, given)
+    if tuning is not None:
+        once = replace(errors_only, plan=replace(context.plan, anytime=None), resumed=())
+        few_errors = (lambda: search_fixed_rank(once).block) if is_fixed and given is None else None
+        return search_anytime(context, tuning, params.coder_after, given, few_errors)
+    if given is None and not context.resumed:
+        first = search_fixed_rank(errors_only) if is_fixed else None
+        first = _search_at_lower_costs(context, first) if context.objective.costs else first
+    return search_mdl(context, given, first)
 
 
 def _search_paper(context: SearchContext, params: SearchParams) -> SearchResult:
@@ -416,7 +408,7 @@ def expect_kernels(data: Bits, params: SearchParams) -> None:
         kind = "sparse table"
     elif data.n_unknown:
         kind = "unknown cells"
-    elif is_wide(data.n_cols, params):
+    elif params.is_wide(data.n_cols):
         kind = "wide table"
     elif params.n_components != "mdl":
         kind = "a given number of atoms"

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -29,7 +30,11 @@ from .moves.drop import keep_best
 from .paper import append_rank_one
 from .states import Population, State
 
+Item = TypeVar("Item")
+
 _DROPPED_SHARE = 0.25  # of the atoms in excess, dropped before the rows are coded again
+_GROUP = 4  # children made from the same population
+_UNTIL_CONVERGED = 1000  # steps of coding and update
 
 
 def united(context: SearchContext, one: State, other: State) -> Block:
@@ -62,35 +67,6 @@ def thin_to(block: Block, objective: Objective, rule: Rule, n_atoms: int) -> Non
         code(block, rule)
 
 
-Item = TypeVar("Item")
-Parents = tuple[State, State, Words]  # and atoms from which trials may take some
-
-_GROUP = 4  # children made from the same population
-_UNTIL_CONVERGED = 1000  # steps of coding and update
-
-
-class TrialBudget(NamedTuple):
-    """How many trials there are in all, from all starts, and from each child; and how many children."""
-
-    total: int
-    from_starts: int
-    per_child: int
-    n_children: int
-
-
-def trial_budget(context: SearchContext) -> TrialBudget:
-    """Return how many trials fit into the budget of the plan, by the measured cost of a trial."""
-    budget, data, n_atoms = context.plan.fixed_rank, context.data, context.plan.fewest
-    covers, exactly = bool(context.greedy_rule.covers), n_atoms <= budget.max_exact_atoms
-    cost = trial_cost(data, n_atoms, covers, exactly)
-    affordable = max(budget.nanoseconds / cost, min(budget.min_trials, budget.max_nanoseconds / cost))
-    total = budget.effort * max(1, min(budget.max_trials, int(affordable)))
-    from_starts = int(np.ceil(budget.start_share * total))
-    for_children = total - from_starts
-    per_child = min(budget.max_child_trials, max(budget.min_child_trials, for_children // budget.children))
-    return TrialBudget(total, from_starts, per_child, for_children // per_child)
-
-
 def state_of(block: Block) -> State:
     """Return the state of a block, which costs its errors."""
     wrong = block.wrong()
@@ -100,14 +76,14 @@ def state_of(block: Block) -> State:
 def converged(context: SearchContext, atoms: BitMatrix, codes: BitMatrix | None = None) -> tuple[Block, Change]:
     """Return the state to which steps from these factors converge, and what changed on the way."""
     block = context.block(atoms, codes)
-    return block, take_steps(context, block, block.n_atoms <= context.plan.fixed_rank.max_exact_atoms)
+    return block, take_steps(context, block, context.plan.fixed_rank.max_exact_atoms)
 
 
-def take_steps(context: SearchContext, block: Block, exactly: bool) -> Change:
-    """Take steps of coding and update, exhaustive ones or not, until one changes nothing or the time is up."""
+def take_steps(context: SearchContext, block: Block, max_exact_atoms: int) -> Change:
+    """Take steps of coding and update, exhaustive ones of few atoms, until one changes nothing or the time is up."""
     total, rule = Change(), context.greedy_rule
     for _ in range(_UNTIL_CONVERGED):
-        if exactly:
+        if block.n_atoms <= max_exact_atoms:
             change = code_exactly(block, rule) + update_exactly(block)
         else:
             change = code(block, rule) + update_together(block)
@@ -131,16 +107,28 @@ class ExchangeSearch:
 
     def __init__(self, context: SearchContext, stopping: StoppingRule, records: bool) -> None:
         self.context, self.stopping, self.records = context, stopping, records
-        self.budget = trial_budget(context)
         self.best_cost = context.data.n_rows * context.data.n_cols + 1
+        budget, n_atoms = context.plan.fixed_rank, context.plan.fewest
+        covers, exactly = bool(context.greedy_rule.covers), n_atoms <= budget.max_exact_atoms
+        cost = trial_cost(context.data, n_atoms, covers, exactly)
+        affordable = max(budget.nanoseconds / cost, min(budget.min_trials, budget.max_nanoseconds / cost))
+        n_trials = budget.effort * max(1, min(budget.max_trials, int(affordable)))
+        self._from_starts = int(np.ceil(budget.start_share * n_trials))
+        left = n_trials - self._from_starts
+        self._per_child = min(budget.max_child_trials, max(budget.min_child_trials, left // budget.children))
+        self.n_children = left // self._per_child  # for which the trials suffice
 
     def improved(self, states: list[State]) -> Population:
         """Return the population of what trials make of these states, the best ones of which are used."""
         population = Population(self.context.plan.fixed_rank.population, states)
         self.best_cost = min(self.best_cost, population.best.cost)
-        n_trials = -(-self.budget.from_starts // len(population))
-        tasks = self._with_seeds([(state, n_trials) for state in population])
-        for state in self._map(self._trials_from, tasks):
+        n_trials = -(-self._from_starts // len(population))
+
+        def trials_from(context: SearchContext, state: State, seed: int) -> State:
+            block = context.block_of(state)
+            return self._tried(context, block, np.empty((0, block.rows.n_words), np.uint64), n_trials, seed)
+
+        for state in self._map(trials_from, list(population)):
             self._add(population, state, "trial")
         return population
 
@@ -153,8 +141,7 @@ class ExchangeSearch:
             n_pairs = _GROUP if max_children is None else min(_GROUP, max_children - n_children)
             pairs = population.pairs(n_pairs, self.context.random)
             pool = population.atoms().words
-            tasks: list[tuple[Parents, int]] = self._with_seeds([(*pair, pool) for pair in pairs])
-            for child in self._map(self._child_of, tasks):
+            for child in self._map(partial(self._child_of, pool=pool), pairs):
                 failures = 0 if self._add(population, child, "recombine") else failures + 1
             n_children += n_pairs
 
@@ -167,25 +154,13 @@ class ExchangeSearch:
                 self.context.monitor.record(self.context.block_of(state), Change(), 1, move)
         return is_best
 
-    def _with_seeds(self, items: list[Item]) -> list[tuple[Item, int]]:
-        """Return each item with a seed; each is a round, and there are no more of them than allowed."""
-        allowed = items[: self.stopping.take_rounds(len(items))]
-        return [(item, int(seed)) for item in allowed for seed in self.context.random.integers(2**63, size=1)]
-
-    def _trials_from(self, context: SearchContext, task: tuple[tuple[State, int], int]) -> State:
-        """Return the best state of this many trials from a state."""
-        (state, n_trials), seed = task
-        block = context.block_of(state)
-        return self._tried(context, block, np.empty((0, block.rows.n_words), np.uint64), n_trials, seed)
-
-    def _child_of(self, context: SearchContext, task: tuple[Parents, int]) -> State:
-        """Return the best state of trials from a state with atoms of two others."""
-        (one, other, pool), seed = task
-        block = united(context, one, other)
+    def _child_of(self, context: SearchContext, parents: tuple[State, State], seed: int, pool: Words) -> State:
+        """Return the best state of trials from a state with atoms of two others; trials may take atoms of the pool."""
+        block = united(context, *parents)
         code(block, context.greedy_rule)
         thin_to(block, context.objective, context.greedy_rule, context.plan.fewest)
-        take_steps(context, block, block.n_atoms <= context.plan.fixed_rank.max_exact_atoms)
-        return self._tried(context, block, pool, self.budget.per_child, seed)
+        take_steps(context, block, context.plan.fixed_rank.max_exact_atoms)
+        return self._tried(context, block, pool, self._per_child, seed)
 
     def _tried(self, context: SearchContext, block: Block, pool: Words, n_trials: int, seed: int) -> State:
         """Return the best state of trials from a block."""
@@ -199,13 +174,18 @@ class ExchangeSearch:
         stops = context.monitor.should_stop
         return state_of(run_trials(block, context.greedy_rule, plan, pool, seed, exactly, stops).block)
 
-    def _map(self, task: Callable[[SearchContext, Item], State], items: list[Item]) -> list[State]:
-        """Run a task on each item, several at once if threads are idle, and return the results in order."""
+    def _map(self, task: Callable[[SearchContext, Item, int], State], items: list[Item]) -> list[State]:
+        """Run a task on each item, with a seed, and return the results in order; several at once if threads are idle.
 
-        def run(workers: Workers, item: Item) -> State:
-            return task(replace(self.context, workers=workers), item)
+        Each is a round, and there are no more of them than allowed.
+        """
+        allowed = items[: self.stopping.take_rounds(len(items))]
+        seeds = [int(seed) for _ in allowed for seed in self.context.random.integers(2**63, size=1)]
 
-        return list(self.context.workers.map_tasks(run, items))
+        def run(workers: Workers, number: int) -> State:
+            return task(replace(self.context, workers=workers), allowed[number], seeds[number])
+
+        return list(self.context.workers.map_tasks(run, range(len(allowed))))
 
 
 def refill(context: SearchContext, block: Block, rule: Rule) -> int:

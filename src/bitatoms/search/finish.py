@@ -20,12 +20,11 @@ from ..engine.margins import Margins
 from ..engine.objective import Objective, settle_bias
 from ..kernels.structs import Rule
 from ..model.result import Factorization
-from ..sparse_bits import SparseBits
+from ..sparse_bits import Bits, SparseBits
 from .context import SearchContext
 from .monitor import CONVERGED, SearchMonitor, SearchResult
-from .moves.drop import are_by_chance, drop_useless, savings
-from .moves.sweep import gain_of_sample, sweep
-from .moves.trim import trim
+from .moves.drop import are_by_chance, drop_useless, savings, with_settled_bias
+from .moves.sweep import gain_of_sample, sweep, trim
 from .states import State
 
 _MIN_GAIN = 0.015  # of a sweep that is followed by another one
@@ -41,14 +40,15 @@ def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchRes
     Of many rows, a sample shows whether the coder gains anything; hard rows are so few that it shows nothing of them.
     """
     monitor, objective = context.monitor, context.objective
-    best, block = monitor.best, found.block
+    best = monitor.best
     is_over = found.ended != CONVERGED or best is None or not best.atoms.n_rows
     if is_over or coder != "beam" or "finish" in context.plan.left_out:
         return found
     assert best is not None
-    if block.factors() != (best.atoms, best.codes) or block.bias != best.bias:
-        block = context.block_of(best)
-    gains = block.n_rows <= _MANY_ROWS or _gain(block, objective) >= _MIN_SAMPLE_GAIN
+    block = _at_state(found.block, best)
+    gains = block.n_rows <= _MANY_ROWS or _MIN_SAMPLE_GAIN <= gain_of_sample(
+        block, objective, lambda sample: _code_as_transform(sample, objective.rule(sample))
+    )
     cost, before = objective.cost(block), float("inf")
     while gains and 0 < cost < (1 - _MIN_GAIN) * before and not monitor.should_stop():
         before = cost
@@ -62,9 +62,11 @@ def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchRes
     return SearchResult(block, monitor.stop_reason or found.ended)
 
 
-def _gain(block: Block, objective: Objective) -> float:
-    """Return the share of its cost that a sample of the rows saves with the coder of `transform`."""
-    return gain_of_sample(block, objective, lambda sample: _code_as_transform(sample, objective.rule(sample)))
+def _at_state(block: Block, state: State) -> Block:
+    """Return the block of a state: this one, which often has it, or another one."""
+    if block.factors() == (state.atoms, state.codes) and block.bias == state.bias:
+        return block
+    return block.with_factors(state.atoms, state.codes, state.bias)
 
 
 def _code_as_transform(block: Block, rule: Rule) -> Change:
@@ -86,8 +88,7 @@ def best_result(
         return None
     if block is None:
         return result_of_state(best, monitor, coder, ended)
-    if block.factors() != (best.atoms, best.codes) or block.bias != best.bias:
-        block = block.with_factors(best.atoms, best.codes, best.bias)
+    block = _at_state(block, best)
     if context.is_mdl_search and ended == CONVERGED:
         trimmed = block.with_factors(*block.factors())
         if n_cleared := trim(trimmed, objective):
@@ -98,8 +99,7 @@ def best_result(
         if monitor.best is not best:
             return best_result(context, trimmed, coder, ended)
         if context.margins and block.n_atoms and are_by_chance(block, objective, context.margins):
-            block = context.block(best.atoms[:0])
-            block = block.with_factors(*block.factors(), objective.settled_bias(block)[0])
+            block = with_settled_bias(context.block(best.atoms[:0]), objective)
             context.record(block, Change(), 0, "drop")
     is_limited = context.is_mdl_search and objective.residual_limit > 0
     if is_limited:
@@ -144,13 +144,13 @@ def result_of_state(state: State, monitor: SearchMonitor, coder: str, ended: str
         atoms=state.atoms,
         codes=state.codes,
         bias=state.bias.to_dense()[0],
-        algebra=monitor.algebra,
+        algebra=monitor.objective.algebra,
         codelength=state.codelength,
         history=tuple(monitor.history),
         wrong=state.wrong,
         ended=ended,
         coder=coder,
-        objective="codelength" if monitor.by_codelength else "errors",
+        objective="codelength" if monitor.objective.by_codelength else "errors",
         **statistics,
     )
 
@@ -192,22 +192,20 @@ def uncode_within_limit(block: Block, limit: int, settles_bias: bool = True) -> 
 
     Coding leaves such rows alone, but there may be others after the bias has taken columns.
     """
-    data, atoms = block.data(), block.atoms()
     while True:
         codes = block.codes()
-        within = (data ^ block.bias).row_weights() <= limit
+        within = (block.data() ^ block.bias).row_weights() <= limit
         if not codes.row_weights()[within].any():
             return block
         words = np.where(within[:, np.newaxis], np.uint64(0), codes.words)
-        codes = BitMatrix.from_words(words, codes.n_cols, check=False)
-        block = Block(data, atoms, codes, block.covers, block.workers, block.bias)
+        block = block.with_factors(block.atoms(), BitMatrix.from_words(words, codes.n_cols, check=False))
         bias, _ = settle_bias(block.n_known, block.wrong(), block.bias)
         if not settles_bias or bias == block.bias:
             return block
-        block = Block(data, atoms, codes, block.covers, block.workers, bias)
+        block = block.with_factors(*block.factors(), bias)
 
 
-def beyond_chance(result: Factorization, table: BitMatrix | SparseBits, sparse_share: float) -> int | None:
+def beyond_chance(result: Factorization, table: Bits, sparse_share: float) -> int | None:
     """Return how many atoms chance does not explain; without atoms, how many pairs of columns.
 
     None if this is not known: if the search was cut short, if cells are unknown, or if it would take too long. In
@@ -215,7 +213,7 @@ def beyond_chance(result: Factorization, table: BitMatrix | SparseBits, sparse_s
     1 / (2 m), so that nothing is known where this shows, with more than 4 m² rows.
     """
     n, m = table.shape
-    if not result.converged or m < 2 or (isinstance(table, BitMatrix) and table.n_unknown):
+    if not result.converged or m < 2 or table.n_unknown:
         return None
     weights = table.column_weights()
     if weights.sum() >= sparse_share * n * m and n > 4 * m * m:
@@ -228,7 +226,7 @@ def beyond_chance(result: Factorization, table: BitMatrix | SparseBits, sparse_s
     return margins.n_related_pairs(table)
 
 
-def _n_atoms_beyond_chance(result: Factorization, table: BitMatrix | SparseBits, margins: Margins) -> int | None:
+def _n_atoms_beyond_chance(result: Factorization, table: Bits, margins: Margins) -> int | None:
     """Return how many atoms have columns that occur together more often, under XOR also less often, than by chance."""
     atoms, either_way, is_copy = result.atoms.to_sparse(), result.algebra == "xor", result.uses == 1
     chosen = [margins.looked_at(columns) for columns in np.split(atoms.indices, atoms.indptr[1:-1])]

@@ -55,7 +55,7 @@ def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix 
         states.append(rows.on_sample(block))
         if plan.anytime is None:
             population = search.improved(states)
-            search.evolve(population, search.budget.n_children)
+            search.evolve(population, search.n_children)
             best = population.best
         else:
             best = _best_of_epochs(rows, search, states, plan.anytime, is_given=given is not None)
@@ -164,8 +164,7 @@ def _polish(context: SearchContext, block: Block, stopping: StoppingRule) -> Non
     """Apply the slower coders until they change nothing."""
     monitor, objective = context.monitor, context.objective
     if block.n_atoms <= MOST_EXACT_ATOMS:
-        change = take_steps(context, block, exactly=True)
-        monitor.record(block, change, 1, "exact")
+        monitor.record(block, take_steps(context, block, MOST_EXACT_ATOMS), 1, "exact")
         return
     coder = code_by_beam if context.plan.fixed_rank.effort > 1 else code_from_scratch
     before = None

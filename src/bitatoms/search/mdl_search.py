@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import chain, product
-from operator import call
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from .context import SearchContext
 from .exchange import refill
 from .monitor import CONVERGED, SearchResult
 from .moves.merge import merge
-from .moves.sweep import fewest_errors_sweep, plain_sweep, sweep
+from .moves.sweep import fewest_errors_sweep
 from .plan import FixedRankBudget
 from .rounds import MdlSearch, Step
 from .starts.initial import samples, spread
@@ -48,7 +47,7 @@ def search_mdl(
     plan = context.plan
     search = MdlSearch(context)
     block = context.block(BitMatrix.zeros(0, context.data.n_cols))
-    search.record(block, Change(), "no model")
+    search.record(block, "no model")
     if first is not None and first.ended != CONVERGED:
         search.stopping.stop(first.ended)
     if not search.should_stop():
@@ -66,7 +65,7 @@ def search_end(search: MdlSearch, block: Block) -> SearchResult:
     context, objective = search.context, search.objective
     rule = coding_rule("greedy", objective.algebra, objective.max_atoms)
     if context.plan.fewest and refill(context, block, rule):
-        search.record(block, Change(), "grow")
+        search.record(block, "grow", Change())
     if context.holdout is not None:
         context.cost(block)
     return SearchResult(block, search.stopping.ended)
@@ -76,9 +75,9 @@ def go_on(context: SearchContext, state: State, max_rounds: int) -> SearchResult
     """Merge atoms of a state, and run rounds from there."""
     search = MdlSearch(context)
     block = context.block_of(state)
-    search.record(block, Change(), "start")
+    search.record(block, "start")
     while merge(block, search.objective):
-        search.record(block, Change(), "merge")
+        search.record(block, "merge")
     block = search.run_rounds(block, max_rounds)
     return SearchResult(block, search.stopping.ended)
 
@@ -94,28 +93,25 @@ def best_start(search: MdlSearch, first: Block | None = None) -> Block:
         only_empty = search.regrows and search.data.n_rows >= search.tuning.min_explained_rows
         is_start = (search.plan.from_look and not only_empty) or first is not None
         first_states = partial(_first_states, first=first, is_start=is_start)
-        with search.steps([first_states, _linear_states]) as steps:
-            ordinary, linear = map(call, steps)
+        ordinary, linear = search.steps([first_states, _linear_states])
         del first, first_states  # a block takes memory
         solved = linear
         if not ordinary or not search.should_stop():
             starts = [] if _explains(search, linear, ordinary) else _spread_starts(search, only_empty)
-            nmf_states = _no_states if linear or only_empty else _nmf_states
-            with search.steps([*starts, nmf_states]) as steps:
-                *spread_states, nmf = map(call, steps)
+            nmf_states = partial(_nmf_states, is_tried=not linear and not only_empty)
+            *spread_states, nmf = search.steps([*starts, nmf_states])
             ordinary += chain(*spread_states)
-            with search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)]) as steps:
-                solved = [*linear, *chain(*map(call, steps))]
+            (from_nmf,) = search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)])
+            solved = linear + from_nmf
     finalists = _finalists(search, ordinary, solved)
     search.keep(finalists)
-    with search.steps([partial(MdlSearch.continued, state=state) for state in finalists]) as steps:
-        continued = [*chain.from_iterable(map(call, steps))]
+    continued = [*chain(*search.steps([partial(MdlSearch.continued, state=state) for state in finalists]))]
     if search.objective.algebra == "or":  # under XOR, a refined state can be far better
         limit = search.tuning.refined_max_cost * min(state.cost for state in continued)
         continued = [state for state in continued if state.cost <= limit]
     search.keep(continued)
-    with search.steps([partial(_refined, state=state) for state in continued]) as steps:
-        best = min(chain.from_iterable(map(call, steps)), key=lambda state: state.cost)
+    refined = chain(*search.steps([partial(_refined, state=state) for state in continued]))
+    best = min(refined, key=lambda state: state.cost)
     block = search.go_back(best)
     return search.regrow(block) if search.regrows and search.allows("regrow") else block
 
@@ -126,7 +122,7 @@ def from_given(search: MdlSearch, atoms: BitMatrix, codes: BitMatrix | None) -> 
     if codes is None:
         search.run_flat_sweeps(block)
     else:
-        search.record(block, Change(), "start")
+        search.record(block, "start")
     return search.run_rounds(block)
 
 
@@ -137,10 +133,10 @@ def _first_look(search: MdlSearch) -> Block:
     rule = search.objective.errors_only().rule(block)._replace(swaps=False)  # no kernels that only this would need
     for _ in range(2):
         if not search.should_stop():
-            search.record(block, code(block, rule) + update_together(block), "first look")
-    for next_sweep in (plain_sweep, sweep, sweep):
+            search.record(block, "first look", code(block, rule) + update_together(block))
+    for swaps in (False, True, True):
         if not search.should_stop():
-            search.record(block, next_sweep(block, search.objective), "first look")
+            search.sweep(block, "first look", swaps=swaps)
     return block
 
 
@@ -175,15 +171,11 @@ def _refined(search: MdlSearch, state: State) -> list[State]:
     return [search.state_of(search.refined(search.context.block_of(state)))]
 
 
-def _no_states(search: MdlSearch) -> list[State]:
-    """Return no states: of a start that is not tried."""
-    return []
-
-
-def _nmf_states(search: MdlSearch) -> list[State]:
+def _nmf_states(search: MdlSearch, is_tried: bool) -> list[State]:
     """Run a round from each of a few non-negative factorizations, under OR."""
     states: list[State] = []
-    if search.plan.only_starts or search.objective.algebra != "or" or not search.allows("nmf"):
+    is_tried &= not search.plan.only_starts and search.objective.algebra == "or" and search.allows("nmf")
+    if not is_tried:
         return states
     objective = search.objective.errors_only()
     for n_atoms in search.tuning.nmf_ranks:
@@ -219,8 +211,8 @@ def _linear_states(search: MdlSearch) -> list[State]:
         if search.should_stop():
             break
         block = search.context.block(atoms)
-        search.record(block, Change(), "start")
-        search.record(block, fewest_errors_sweep(block, search.objective, search.extra_random), "flat sweep")
+        search.record(block, "start")
+        search.record(block, "flat sweep", fewest_errors_sweep(block, search.objective, search.extra_random))
         search.change_basis(block, search.tuning.start_sums)
         states.append(search.state_of(search.run_rounds(block, search.tuning.cycle_rounds)))
     return states

@@ -9,27 +9,44 @@ the monitor observes the last two. Functions that search return a `SearchResult`
 Deadlines are observed between moves. A move may take long on a large table, so that work that continues after a short
 grace period is cut off: `Workers` raise OutOfTime, and the result is the best state recorded by then, as after Ctrl-C.
 The same happens if memory runs out ("max_memory").
+
+Parts of a search that do not depend on each other are made several at once if threads are idle, with the same result as
+if they were made one after the other. A part that begins when all before it are finished is *live*: it works with the
+monitor of the search, in its thread, which calls the callbacks. Another one is a *branch*, with a monitor and a limit
+of rounds of its own. When those before it are finished, its moves are added to the history as if they were made then.
+If a callback ends the search at one of these moves, or if fewer rounds were left than the part made, it is made again
+up to there.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..engine.block import Block, Change
-from ..engine.codelength import STRINGS, Codelength
+from ..engine.codelength import Codelength
 from ..engine.objective import Objective, settle_bias
 from ..model.result import Round
+from ..parallel import Workers
 from .states import Saver, State
 
 logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+CONVERGED, MAX_ITER, MAX_TIME, MAX_MEMORY, CALLBACK = "converged", "max_iter", "max_time", "max_memory", "callback"
+INTERRUPTED = "interrupted"
+_GRACE_SHARE, _GRACE_SECONDS = 0.05, 1.0  # of the time allowed; as much again is left to build the result
+_MIN_CELLS = 1 << 16  # of a table; parts of a search of smaller ones are too short for several threads
 
 _LATE_SECONDS = 0.25  # on small tables, what remains to be done takes less
 _FORBIDDEN = 1 << 30  # more than the atoms that a state may have too many
@@ -43,16 +60,14 @@ class SearchMonitor:
     Only its own methods write its fields.
     """
 
-    by_codelength: bool
+    objective: Objective  # by which states are compared
     deadline: float = float("inf")
     callbacks: Sequence[Callable[[Round], object]] = ()
     start: int = 1
-    algebra: str = "xor"
     min_atoms: int = 0  # that the best state has, all of them used
     max_atoms: int | None = None  # that the best state has
     by_holdout: bool = False  # the best state is the best of those passed to `record_holdout_cost`
     settles_bias: bool = False  # in every state that is kept, the bias takes the columns that are mostly wrong
-    objective: Objective | None = None  # of states that may cost more than their codelength
     stop_after: int | None = None  # rounds, after which a callback of another monitor has ended the search
     saver: Saver | None = None  # saves the best states, to resume the search
     history: list[Round] = field(default_factory=list)
@@ -67,7 +82,7 @@ class SearchMonitor:
     def should_stop(self) -> bool:
         """Whether a callback or the deadline ends the search."""
         if self.stop_reason is None and time.perf_counter() > self.deadline:
-            self.stop_reason = "max_time"
+            self.stop_reason = MAX_TIME
         return self.stop_reason is not None
 
     def is_late(self) -> bool:
@@ -79,7 +94,7 @@ class SearchMonitor:
         bias, wrong = self._settled(block)
         length = self.codelength(block, wrong, bias)
         if self.best is None or not self.by_holdout:
-            cost = self.cost(block, length) if self.by_codelength else int(wrong.sum())
+            cost = self.cost(block, length) if self.objective.by_codelength else int(wrong.sum())
             self._keep_if_best(block, bias, wrong, length, cost)
         self.record_counts(block.n_rows, block.n_atoms, int(wrong.sum()), length, change, iterations, move)
 
@@ -92,11 +107,11 @@ class SearchMonitor:
 
     def cost(self, block: Block, length: Codelength) -> int:
         """Return what a state with this codelength costs."""
-        return length.total + (self.objective.cost_beyond_codelength(block) if self.objective else 0)
+        return length.total + self.objective.cost_beyond_codelength(block)
 
     def codelength(self, block: Block, wrong: NDArray[np.int64], bias: BitMatrix) -> Codelength:
         """Return the codelength of a state with these errors and this bias."""
-        return block.codelength(wrong, bias, self.objective.code if self.objective else STRINGS)
+        return block.codelength(wrong, bias, self.objective.code)
 
     def _settled(self, block: Block) -> tuple[BitMatrix, NDArray[np.int64]]:
         """Return the bias of the state that a block gives, and in how many rows each of its columns is wrong."""
@@ -108,7 +123,7 @@ class SearchMonitor:
         self, block: Block, bias: BitMatrix, wrong: NDArray[np.int64], length: Codelength, cost: int
     ) -> None:
         """Keep a state if it is the best so far, by its number of atoms where that is limited, then by its cost."""
-        rank = self._n_atoms_off(block), cost, block.n_atoms if self.by_codelength else 0
+        rank = self._n_atoms_off(block), cost, block.n_atoms if self.objective.by_codelength else 0
         if self._is_best(rank):
             self.best, self.best_rank = State(cost, *block.factors(), bias, wrong, length), rank
             if self.saver is not None:
@@ -116,7 +131,8 @@ class SearchMonitor:
 
     def _is_best(self, rank: tuple[int, int, int]) -> bool:
         """Whether a state of this rank takes the place of the best one."""
-        return self.best is None or rank < self.best_rank or (rank == self.best_rank and not self.by_codelength)
+        is_tie = rank == self.best_rank and not self.objective.by_codelength
+        return self.best is None or rank < self.best_rank or is_tie
 
     # Branches: parts of a search that are made at the same time, and then taken as if they had been made in order.
 
@@ -169,7 +185,7 @@ class SearchMonitor:
             errors_changed=change.errors,
             iterations=iterations,
             start=self.start,
-            algebra=self.algebra,
+            algebra=self.objective.algebra,
             rows=n_rows,
             seconds=time.perf_counter() - self.started,
         )
@@ -179,13 +195,13 @@ class SearchMonitor:
         """Add a round to the history, log it, and call the callbacks."""
         self.history.append(row)
         if len(self.history) == self.stop_after:
-            self.stop_reason = "callback"
+            self.stop_reason = CALLBACK
         if not self.is_branch:
-            self._log(row, row.bits if self.by_codelength else row.wrong_bits)
+            self._log(row, row.bits if self.objective.by_codelength else row.wrong_bits)
         for callback in self.callbacks if self.stop_reason is None else ():
             answer = callback(row)
             if isinstance(answer, (bool, np.bool_)) and answer:
-                self.stop_reason = "callback"
+                self.stop_reason = CALLBACK
 
     def _log(self, row: Round, cost: int) -> None:
         """Log a round, at INFO if it gains enough."""
@@ -195,8 +211,8 @@ class SearchMonitor:
         logger.log(
             logging.INFO if worth_it else logging.DEBUG,
             "%s, start %d, round %d, %s: %d atoms, %d bits, %d bits wrong",
-            self.algebra,
-            self.start,
+            row.algebra,
+            row.start,
             *row[:4],
             row.wrong_bits,
         )
@@ -207,7 +223,7 @@ class SearchMonitor:
         A state that adds forbidden ones is further off than any other.
         """
         excess = 0 if self.max_atoms is None else max(0, block.n_atoms - self.max_atoms)
-        if self.objective is not None and self.objective.costs.adds_forbidden(block):
+        if self.objective.costs.adds_forbidden(block):
             excess += _FORBIDDEN
         return excess + (max(0, self.min_atoms - int(block.in_use().sum())) if self.min_atoms else 0)
 
@@ -215,10 +231,6 @@ class SearchMonitor:
     def best_cost(self) -> int:
         """The cost of the best state."""
         return self.best_rank[1]
-
-
-CONVERGED, MAX_ITER, MAX_TIME, MAX_MEMORY, CALLBACK = "converged", "max_iter", "max_time", "max_memory", "callback"
-_GRACE_SHARE, _GRACE_SECONDS = 0.05, 1.0  # of the time allowed; as much again is left to build the result
 
 
 def cut_off(start: float, deadline: float) -> float:
@@ -273,3 +285,26 @@ class StoppingRule:
     def ended(self) -> str:
         """Why the search has ended."""
         return self._ended or self.monitor.stop_reason or CONVERGED
+
+
+def at_once(n_cells: int, in_series: bool = False) -> int | None:
+    """Return how many parts of a search of this many cells are made at once at most, one ``in_series``, or None."""
+    return 1 if in_series or n_cells < _MIN_CELLS else None
+
+
+def in_order(
+    workers: Workers, task: Callable[[Workers, int, bool], Result], n_tasks: int, most: int | None
+) -> Generator[Result]:
+    """Yield the results of a task for 0, 1, 2, ... in order; its last argument is whether it is live.
+
+    A live task that takes long returns something to call, so that the caller works on it while others go on.
+    """
+    n_taken, thread = 0, threading.get_ident()
+
+    def run(own: Workers, number: int) -> Result:
+        return task(own, number, number == n_taken and threading.get_ident() == thread)
+
+    with closing(workers.map_tasks(run, range(n_tasks), most)) as results:
+        for result in results:
+            yield result
+            n_taken += 1  # now the next one may be live

@@ -123,6 +123,20 @@ class SearchParams:
         plan = self.plan.for_atoms(wanted, most)
         return replace(self, n_components=wanted, max_components=most, plan=plan, fixed_atoms=None, limits=AtomLimits())
 
+    def is_wide(self, n_features: int) -> bool:
+        """Return whether to search windows of the columns.
+
+        Limits on the atoms of a row or of the table concern all windows together, and so do atoms to start from.
+        """
+        is_free = self.n_components == "mdl" and self.max_components is None and self.search in ("fast", "thorough")
+        is_free &= self.max_atoms_per_sample is None and self.residual_limit == 0
+        return is_free and self.looks_for_starts and n_features >= self.plan.windows.min_features
+
+    @property
+    def looks_for_starts(self) -> bool:
+        """Whether the search chooses where it starts, and no factors are passed or named."""
+        return _is_auto(self.init)
+
     @property
     def prefers_or(self) -> bool:
         """Whether OR, which is tried first, is kept unless XOR is better by `PREFERENCE`."""
@@ -293,6 +307,7 @@ def check_exact(coder: str, n_atoms: int) -> None:
 
 
 def _is_auto(value: Any) -> bool:
+    """Return whether a parameter is to be decided."""
     return isinstance(value, str) and value == "auto"
 
 

@@ -51,7 +51,7 @@ class FixedRankBudget:
 
 @dataclass(frozen=True)
 class LightSumBudget:
-    """How long sums of atoms are sought, and of what (`search/moves/sparse_basis.py`)."""
+    """How long sums of atoms are sought, and of what (`search/moves/basis.py`)."""
 
     patience: int = 10  # draws in a row that give no lighter vector, after which it ends,
     max_patience: int = 10  # or up to this many, where vectors as light as those found are rarely drawn

@@ -6,36 +6,29 @@ result is the best state seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import chain, repeat
-from operator import call
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from ..engine.block import Block, Change
-from ..engine.coding import MAX_WIDE_BEAM_ATOMS
+from ..engine.coding import MAX_WIDE_BEAM_ATOMS, code, code_by_beam, code_from_scratch
+from ..kernels.structs import Rule
 from ..parallel import Workers
-from .branches import at_once, in_order
 from .context import SearchContext
-from .monitor import StoppingRule
-from .moves.basis import change_basis
+from .monitor import CALLBACK, StoppingRule, at_once, in_order
+from .moves.basis import change_basis, lighten
 from .moves.drop import drop, keep_best, savings
 from .moves.grow import MAX_PAIRED_COLUMNS, ORDINARY, REGROWN, SPARSE, Seeds, grow
-from .moves.sparse_basis import lighten
-from .moves.sweep import beam_sweep, extend, flat_sweep, fresh_sweep, information_set_sweep, plain_sweep, sweep
-from .moves.trim import trim
+from .moves.sweep import extend, flat_sweep, information_set_sweep, sweep, trim
 from .plan import LightSumBudget
 from .states import State
 
 Step = Callable[["MdlSearch"], list[State]]
-
-# Moves of the history that contain a sweep.
-_SWEEPS = {"first look", "flat sweep", "grow", "sweep", "fresh sweep", "beam sweep", "thin out"}
-_SWEEPS |= {"perturb", "regrow", "solve", "extend", "recombine"}
 
 
 class MdlSearch:
@@ -69,9 +62,13 @@ class MdlSearch:
         """Whether the plan includes this move."""
         return move not in self.plan.left_out
 
-    def record(self, block: Block, change: Change, move: str) -> None:
-        """Add a move to the history."""
-        self.context.monitor.record(block, change, 1 if move in _SWEEPS else 0, move)
+    def record(self, block: Block, move: str, swept: Change | None = None) -> None:
+        """Add a move to the history, with what its sweep changed, if it contains one."""
+        self.context.monitor.record(block, swept or Change(), 0 if swept is None else 1, move)
+
+    def sweep(self, block: Block, move: str, coder: Callable[[Block, Rule], Change] = code, swaps: bool = True) -> None:
+        """Make a sweep, and add it to the history as this move."""
+        self.record(block, move, sweep(block, self.objective, coder, swaps))
 
     # States and steps.
 
@@ -84,7 +81,7 @@ class MdlSearch:
     def go_back(self, state: State) -> Block:
         """Return the block of an earlier state, and add that to the history."""
         block = self.context.block_of(state)
-        self.record(block, Change(), "go back")
+        self.record(block, "go back")
         return block
 
     def keep(self, states: Iterable[State]) -> None:
@@ -97,15 +94,16 @@ class MdlSearch:
         seeds: list[Any] = self.random.bit_generator.seed_seq.spawn(n_steps)  # type: ignore[attr-defined]
         return seeds
 
-    @contextmanager
     def steps(
         self, makes: Sequence[Step], seeds: Sequence[np.random.SeedSequence] | None = None
-    ) -> Iterator[Iterator[Callable[[], list[State]]]]:
-        """Make steps that do not depend on each other: iterate over them, and call each one for its states.
+    ) -> Generator[list[State]]:
+        """Make steps that do not depend on each other, and yield the states of each one, in order.
 
-        Several are made at once if threads are idle. Those after one that ends the search return nothing.
+        Several are made at once if threads are idle. Those after one that ends the search yield nothing.
         """
         seeds = self.seeds(len(makes)) if seeds is None else seeds
+        n_steps, n_cells = min(len(makes), len(seeds)), self.data.n_rows * self.data.n_cols
+        monitor, workers = self.context.monitor, self.context.workers
         waiting: dict[int, MdlSearch] = {}  # branches that are not live, until their moves are taken
 
         def make(workers: Workers, number: int, is_live: bool) -> Callable[[], list[State]]:
@@ -114,49 +112,37 @@ class MdlSearch:
             return partial(list, make_apart(number, workers))
 
         def make_apart(number: int, workers: Workers, stop_after: int | None = None) -> list[State]:
-            stopping = StoppingRule(self.context.monitor.branch(stop_after), self.stopping.rounds_left)
+            stopping = StoppingRule(monitor.branch(stop_after), self.stopping.rounds_left)
             waiting[number] = self._branch(seeds[number], workers, stopping)
             return makes[number](waiting[number])
 
-        n_steps, n_cells = min(len(makes), len(seeds)), self.data.n_rows * self.data.n_cols
         try:
-            with closing(in_order(self.context.workers, make, n_steps, at_once(n_cells))) as tasks:
-                yield self._taken(tasks, n_steps, waiting, make_apart)
-        except BaseException:  # the best state of a search that is cut off may be in any branch
+            with closing(in_order(workers, make, n_steps, at_once(n_cells))) as tasks:
+                for number, step in enumerate(tasks):
+                    if number in waiting:  # its moves are added to the history
+                        allowed = self.stopping.rounds_left
+                        if allowed is not None and waiting[number].stopping.n_rounds >= allowed:
+                            step = partial(list, make_apart(number, workers))
+                        n_taken = monitor.take_rounds(waiting[number].context.monitor.history)
+                        if monitor.stop_reason == CALLBACK:
+                            step = partial(list, make_apart(number, workers, n_taken))
+                            monitor.take_rounds(waiting[number].context.monitor.history[n_taken:])
+                        branch = waiting.pop(number)
+                        self.stopping.take_rounds(branch.stopping.n_rounds)
+                        monitor.take_best(branch.context.monitor)
+                    yield step()
+                    if self.should_stop():
+                        yield from ([] for _ in range(n_steps - number - 1))
+                        break
+        except (Exception, KeyboardInterrupt):  # the best state of a search that is cut off may be in any branch
             for _, branch in sorted(waiting.items()):
-                self.context.monitor.take_best(branch.context.monitor)
-            raise
-
-    def _taken(
-        self,
-        tasks: Iterable[Callable[[], list[State]]],
-        n_steps: int,
-        waiting: dict[int, MdlSearch],
-        make_apart: Callable[..., list[State]],
-    ) -> Iterator[Callable[[], list[State]]]:
-        """Yield steps in order, after adding the moves of those that are made already to the history."""
-        monitor, workers = self.context.monitor, self.context.workers
-        for number, step in enumerate(tasks):
-            if number in waiting:
-                allowed = self.stopping.rounds_left
-                if allowed is not None and waiting[number].stopping.n_rounds >= allowed:
-                    step = partial(list, make_apart(number, workers))
-                n_taken = monitor.take_rounds(waiting[number].context.monitor.history)
-                if monitor.stop_reason == "callback":
-                    step = partial(list, make_apart(number, workers, n_taken))
-                    monitor.take_rounds(waiting[number].context.monitor.history[n_taken:])
-                branch = waiting.pop(number)
-                self.stopping.take_rounds(branch.stopping.n_rounds)
                 monitor.take_best(branch.context.monitor)
-            yield step
-            if self.should_stop():
-                yield from repeat(list, n_steps - number - 1)
-                break
+            raise
 
     def _branch(self, seed: np.random.SeedSequence, workers: Workers, stopping: StoppingRule) -> MdlSearch:
         """Return the part of this search that makes a step, with these random numbers, threads and limits."""
         random = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key))
-        context = replace(self.context.with_workers(workers), random=random, monitor=stopping.monitor)
+        context = replace(self.context, workers=workers, random=random, monitor=stopping.monitor)
         return MdlSearch(context, stopping)
 
     def perturb_often(self, state: State, n_times: int) -> State:
@@ -168,8 +154,8 @@ class MdlSearch:
         left = self.seeds(n_times)
         while left and not self.should_stop():
             makes = [partial(MdlSearch.perturb, state=state)] * self.context.workers.n_threads
-            with self.steps(makes, left) as steps:
-                for found in chain.from_iterable(map(call, steps)):
+            with closing(self.steps(makes, left)) as steps:
+                for found in chain.from_iterable(steps):
                     left = left[1:]
                     if found.cost < state.cost:
                         state = found
@@ -180,14 +166,14 @@ class MdlSearch:
 
     def run_flat_sweeps(self, block: Block) -> None:
         """Code a start by a few sweeps at one price for all features."""
-        self.record(block, Change(), "start")
+        self.record(block, "start")
         for _ in range(self.tuning.flat_sweeps if block.n_atoms else 0):
-            self.record(block, flat_sweep(block, self.objective), "flat sweep")
+            self.record(block, "flat sweep", flat_sweep(block, self.objective))
 
     def continued(self, state: State) -> list[State]:
         """Run rounds from a state until they gain nothing."""
         block = self.context.block_of(state)
-        self.record(block, Change(), "continue")
+        self.record(block, "continue")
         return [self.state_of(self.run_rounds(block))]
 
     def run_rounds(self, block: Block, max_rounds: int | None = None, n_seeds: Seeds | None = None) -> Block:
@@ -207,11 +193,11 @@ class MdlSearch:
             if self.allows("grow"):
                 n_fits = max(self.plan.n_fits, 2 if seeds is REGROWN else 1)
                 grow(block, self.objective, self.random, max_new, n_fits, seeds)
-            self.record(block, plain_sweep(block, self.objective), "grow")
+            self.sweep(block, "grow", swaps=False)
             if is_last and self.allows("fresh sweep"):
-                self.record(block, fresh_sweep(block, self.objective), "fresh sweep")
+                self.sweep(block, "fresh sweep", code_from_scratch)
             else:
-                self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "sweep")
+                self.sweep(block, "sweep", swaps=self.allows("swap"))
             self.change_basis(block, self.tuning.light_sums if is_last and self.solve(block) else None)
             self.drop(block, every=is_last)
             cost = self.context.cost(block)
@@ -225,13 +211,8 @@ class MdlSearch:
             return False
         change = information_set_sweep(block, self.objective, self.extra_random)
         if change:
-            self.record(block, change, "solve")
+            self.record(block, "solve", change)
         return bool(change)
-
-    def extend(self, block: Block) -> None:
-        """Extend the atoms by bits that do no harm, where that gains."""
-        if self.allows("extend") and (change := extend(block, self.objective)):
-            self.record(block, change, "extend")
 
     def change_basis(self, block: Block, light_sums: LightSumBudget | None) -> None:
         """Shorten atoms and codes without changing their product; with a budget for it, by sums of many atoms too."""
@@ -240,7 +221,7 @@ class MdlSearch:
             return
         is_better = light_sums is not None and lighten(block, self.objective, self.extra_random, light_sums)
         if change_basis(block, self.objective) or is_better:
-            self.record(block, Change(), "change basis")
+            self.record(block, "change basis")
 
     def drop(self, block: Block, every: bool) -> None:
         """Drop atoms that cost more than they save (``every``: try all of them), and more if there are too many."""
@@ -254,7 +235,7 @@ class MdlSearch:
         if self.plan.most is not None:
             n_dropped += keep_best(block, objective, self.plan.most)
         if n_dropped:
-            self.record(block, Change(), "drop")
+            self.record(block, "drop")
 
     # After the rounds.
 
@@ -276,9 +257,9 @@ class MdlSearch:
                 break
             least = np.argsort(-savings(block, self.objective), kind="stable")[n_kept:]
             drop(block, self.objective, least, len(least), "same codes")
-            recode = beam_sweep if n_kept <= MAX_WIDE_BEAM_ATOMS and self.allows("beam sweep") else fresh_sweep
-            self.record(block, recode(block, self.objective), "thin out")
-            self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "sweep")
+            by_beam = n_kept <= MAX_WIDE_BEAM_ATOMS and self.allows("beam sweep")
+            self.sweep(block, "thin out", code_by_beam if by_beam else code_from_scratch)
+            self.sweep(block, "sweep", swaps=self.allows("swap"))
             self.solve(block)
             state = self.state_of(block)
             if state.cost < best.cost:
@@ -294,12 +275,13 @@ class MdlSearch:
             n_times += 1
             before = self.context.cost(block)
             if (by_beam or block.n_atoms <= self.tuning.always_beam_atoms) and self.allows("beam sweep"):
-                self.record(block, beam_sweep(block, self.objective), "beam sweep")
+                self.sweep(block, "beam sweep", code_by_beam)
             elif self.allows("fresh sweep"):
-                self.record(block, fresh_sweep(block, self.objective), "fresh sweep")
-            self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "sweep")
+                self.sweep(block, "fresh sweep", code_from_scratch)
+            self.sweep(block, "sweep", swaps=self.allows("swap"))
             self.change_basis(block, self.tuning.light_sums if self.solve(block) else None)
-            self.extend(block)
+            if self.allows("extend") and (change := extend(block, self.objective)):
+                self.record(block, "extend", change)
             self.drop(block, every=True)
             if not self.gains(self.context.cost(block), before):
                 break
@@ -315,9 +297,10 @@ class MdlSearch:
                 break
             n_times += 1
             self._drop_at_random(block)
-            self.record(block, fresh_sweep(block, self.objective), "regrow")
+            self.sweep(block, "regrow", code_from_scratch)
             block = self.run_rounds(block, 1, REGROWN)
-            self.trim(block)
+            if n_cleared := trim(block, self.objective):
+                self.context.monitor.record(block, Change(atoms=n_cleared), 0, "trim")
             state = self.state_of(block)
             failures = 0 if state.cost < best.cost else failures + 1
             best = min(state, best, key=lambda state: state.cost)  # another one that is as good leads elsewhere
@@ -330,16 +313,11 @@ class MdlSearch:
         if dropped.any():
             block.discard(dropped)
 
-    def trim(self, block: Block) -> None:
-        """Clear bits of atoms that cost more than they save."""
-        if n_cleared := trim(block, self.objective):
-            self.record(block, Change(atoms=n_cleared), "trim")
-
     def perturb(self, state: State) -> list[State]:
         """Drop some atoms at random and run rounds from there; return the state after that."""
         block = self.context.block_of(state)
         self._drop_at_random(block)
-        self.record(block, fresh_sweep(block, self.objective), "perturb")
+        self.sweep(block, "perturb", code_from_scratch)
         block = self.run_rounds(block, self.tuning.perturb_rounds)
         self.polish(block, self.plan.by_beam, 1)
         return [self.state_of(block)]

@@ -17,7 +17,6 @@ from ..errors import InternalError
 from ..model.result import Factorization, ResultBase
 from .monitor import CONVERGED
 from .params import SearchParams
-from .windows.driver import is_wide
 
 AnyResult = TypeVar("AnyResult", bound=ResultBase)
 
@@ -94,7 +93,7 @@ def _bias(result: ResultBase, params: SearchParams, n_rows: int, n_features: int
             yield "a bias was learned, although there must be none"
         return
     is_wrong = mostly_wrong(result.n_known, result.wrong)
-    if is_wide(n_features, params):  # nothing is searched in windows without atoms
+    if params.is_wide(n_features):  # nothing is searched in windows without atoms
         is_wrong &= result.atoms.column_weights() > 0
     if is_wrong.any():
         yield "a feature is wrong in most samples, and the bias does not take it"

@@ -148,12 +148,14 @@ def drop_useless(block: Block, objective: Objective, min_atoms: int = 0, first: 
             break
         atoms, codes = block.factors()
         left = np.flatnonzero(np.arange(block.n_atoms) != worst)
-        block = block.with_factors(atoms[left], codes.T[left].T)
-        bias, _ = objective.settled_bias(block)
-        if bias != block.bias:
-            block = block.with_factors(*block.factors(), bias)
-        kept = block
+        kept = block = with_settled_bias(block.with_factors(atoms[left], codes.T[left].T), objective)
     return kept
+
+
+def with_settled_bias(block: Block, objective: Objective) -> Block:
+    """Return the block with a bias that takes the columns that are mostly wrong, if there are any."""
+    bias, _ = objective.settled_bias(block)
+    return block if bias == block.bias else block.with_factors(*block.factors(), bias)
 
 
 def are_by_chance(block: Block, objective: Objective, margins: Margins) -> bool:

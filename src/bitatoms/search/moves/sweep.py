@@ -6,6 +6,10 @@ Where other atoms cover a bit in every row that uses an atom, it makes no differ
 updates clear it. So an atom can be learned as two: one has most of its bits, the other has the rest and is used where
 nothing else covers them. Neither can be dropped, and no flip of a bit gains anything. `extend` gives all atoms the bits
 that do no harm. Rows coded anew then use fewer atoms, and atoms that no row needs any more are dropped.
+
+Trim atoms: clear the bits that save less than they cost. An update sets a bit if most users of the atom have it. If the
+column is common anyway, most users have it by chance, and the bit saves less than it takes to describe. Where atoms are
+described by stretches, the bits beyond a gap may together save less than a longer stretch costs.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...engine.block import Block, Change
-from ...engine.coding import code, code_by_beam, code_from_scratch
+from ...engine.coding import code, code_from_scratch
 from ...engine.information_sets import code_from_information_sets, supports
 from ...engine.objective import Objective
 from ...engine.update import update_together
@@ -27,12 +31,17 @@ from ...kernels.structs import Rule
 _SAMPLE_ROWS = 256  # by which it is decided whether to code all rows
 _SAMPLE_DRAWS = 16  # of columns for their codes
 _LEAST_GAIN = 2e-3  # of the cost of the sample
+_ATOMS_PER_CHUNK = 64  # that are trimmed
 
 
 def sweep(
     block: Block, objective: Objective, coder: Callable[[Block, Rule], Change] = code, swaps: bool = True
 ) -> Change:
-    """Make one sweep; undo it if it raises the cost, which can happen because prices are from the previous sweep."""
+    """Make one sweep; undo it if it raises the cost, which can happen because prices are from the previous sweep.
+
+    Without ``swaps``, rows only toggle atoms, the fastest kind of sweep. Coders that start from scratch leave local
+    optima.
+    """
     before, saved = objective.cost(block), block.save()
     change = coder(block, objective.rule(block)._replace(swaps=swaps)) + _update(block, objective)
     if objective.cost(block) > before:
@@ -44,21 +53,6 @@ def sweep(
 def _update(block: Block, objective: Objective) -> Change:
     """Update all atoms; their stretches become no longer than is worth it, where atoms are described by them."""
     return update_together(block, objective.costs, partial(objective.without_far_bits, block))
-
-
-def plain_sweep(block: Block, objective: Objective) -> Change:
-    """Sweep with toggles only, the fastest kind of sweep."""
-    return sweep(block, objective, swaps=False)
-
-
-def fresh_sweep(block: Block, objective: Objective) -> Change:
-    """Sweep with rows coded from scratch where that is better, to leave local optima."""
-    return sweep(block, objective, code_from_scratch)
-
-
-def beam_sweep(block: Block, objective: Objective) -> Change:
-    """Sweep with rows coded by beam where that is better."""
-    return sweep(block, objective, code_by_beam)
 
 
 def flat_sweep(block: Block, objective: Objective) -> Change:
@@ -115,3 +109,50 @@ def harmless_bits(block: Block) -> NDArray[np.bool_]:
 def _extend_and_code(block: Block, rule: Rule) -> Change:
     """Give the atoms all harmless bits, and code the rows."""
     return block.flip(BitMatrix.from_dense(harmless_bits(block)).words) + code_from_scratch(block, rule)
+
+
+def trim(block: Block, objective: Objective) -> int:
+    """Clear bits of atoms, each of which costs more than it saves, the codes left as they are; return how many."""
+    n_cleared = 0
+    while True:
+        before, cost = block.save(), objective.cost(block)
+        useless = _useless_bits(block, objective)
+        if not useless.count():
+            return n_cleared
+        block.flip(useless.words.copy())
+        if objective.cost(block) >= cost:
+            block.restore(before)
+            return n_cleared
+        n_cleared += useless.count()
+
+
+def _useless_bits(block: Block, objective: Objective) -> BitMatrix:
+    """Return bits of atoms that cost more than they save, at most one of each column: they depend on each other."""
+    m, atoms = block.n_features, block.atoms()
+    useless, is_taken = np.zeros((block.n_atoms, m), bool), np.zeros(m, bool)
+    for first in range(0, block.n_atoms, _ATOMS_PER_CHUNK):
+        last = min(first + _ATOMS_PER_CHUNK, block.n_atoms)
+        ones, ends = atoms[first:last].to_dense(bool), objective.code.ends(atoms[first:last])
+        of_bit, columns, saved = objective.of_each_flip(block, ones, True, *block.votes(first, last))
+        weights = ones.sum(axis=1)
+        is_far = objective.far_bits(m, of_bit, columns, saved)
+        fewer = np.maximum(0, weights - 1)
+        limits = objective.of_ones(m, weights, ends) - objective.of_ones(m, fewer, ends)
+        for k in np.unique(of_bit[is_far | (saved < limits[of_bit])]):
+            far = columns[is_far & (of_bit == k)]
+            if len(far):  # all of them or none: later, if others are cleared in one of these columns
+                cleared = far[: 0 if is_taken[far].any() else None]
+            else:
+                bits = np.flatnonzero((of_bit == k) & ~is_taken[columns])
+                bits = bits[np.argsort(saved[bits], kind="stable")]
+                costs = _costs_of_bits(objective, m, weights[k], ends[:, k : k + 1])
+                is_worth_it = saved[bits] >= costs[weights[k] - np.arange(len(bits))]
+                cleared = columns[bits[: int(is_worth_it.argmax()) if is_worth_it.any() else None]]
+            useless[first + k, cleared] = is_taken[cleared] = True
+    return BitMatrix.from_dense(useless)
+
+
+def _costs_of_bits(objective: Objective, n_features: int, most: int, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the cost of one of the bits of an atom, by their number; its ends remain."""
+    costs = objective.of_ones(n_features, np.arange(most + 1), np.repeat(ends, most + 1, axis=1))
+    return np.diff(costs, prepend=costs[0])

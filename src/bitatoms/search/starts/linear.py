@@ -3,7 +3,7 @@
 Without noise, the rows of a table with k atoms span a space of dimension k, and elimination finds a basis of it. With
 noise, the basis comes from rows that parity checks free of noise (`parity_checks.py`), and is completed by peeling
 (below). Any basis will do: others have the same products, and the moves of a search find the best one
-(`search/moves/sparse_basis.py`).
+(`search/moves/basis.py`).
 
 The same is done with columns in place of rows, which is better where rows are many and atoms have few ones. A basis of
 the space that the columns span consists of columns of the codes, and the atoms follow by coding the columns with them.
@@ -36,7 +36,7 @@ from ...engine.objective import Objective
 from ...engine.update import update_together
 from ...kernels.cpu import gf2
 from ..context import SearchContext
-from ..moves.sparse_basis import lighten
+from ..moves.basis import lighten
 from ..plan import LinearStartBudget, PeelingBudget
 from .parity_checks import rows_without_noise
 

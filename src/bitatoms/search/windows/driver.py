@@ -16,10 +16,12 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import block_diag
 
 from ...bits import BitMatrix, stack_rows
 from ...engine.block import Block, Change, CountedRows
@@ -37,7 +39,6 @@ from ..monitor import CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, SearchMonitor, 
 from ..params import SearchParams
 from ..states import SavedStates, State
 from .column_groups import can_count_pairs, column_groups, related_columns, related_windows, runs_of_regions
-from .window import Window, joined, without
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -47,23 +48,34 @@ _LEAST_SECONDS = 0.5  # for a window
 _MIN_ONES = 2  # of a row in a window of a sparse table: an atom of two columns makes other rows worse
 
 
-def is_wide(n_features: int, params: SearchParams) -> bool:
-    """Return whether to search windows of the columns.
-
-    Limits on the atoms of a row or of the table concern all windows together, and so do atoms to start from.
-    """
-    is_free = params.n_components == "mdl" and params.max_components is None and params.search in ("fast", "thorough")
-    is_free &= params.max_atoms_per_sample is None and params.residual_limit == 0
-    starts_free = isinstance(params.init, str) and params.init == "auto"
-    return is_free and starts_free and n_features >= params.plan.windows.min_features
-
-
 def is_wide_and_sparse(data: Bits, params: SearchParams) -> bool:
     """Return whether to search windows of columns that occur together, each with the rows that have ones there."""
-    if not is_wide(data.n_cols, params) or data.n_unknown:
+    if not params.is_wide(data.n_cols) or data.n_unknown:
         return False
     is_sparse = data.count() <= params.plan.windows.max_sparse_share * data.n_rows * data.n_cols
     return is_sparse and can_count_pairs(data.row_weights())
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Some columns of the table, and the best state that was found of them."""
+
+    columns: NDArray[np.intp]
+    best: State
+    random: np.random.Generator | None  # None for columns that are not searched
+    is_searched: bool = False
+    ended: str = CONVERGED
+    iterations: int = 0  # of what was done last
+
+    @property
+    def cost(self) -> int:
+        """The cost of the best state."""
+        return self.best.cost
+
+    @cached_property
+    def described(self) -> NDArray[np.bool_]:
+        """Which of the columns the state describes, by an atom or by the bias."""
+        return (self.best.atoms.column_weights() > 0) | (self.best.bias.to_dense()[0] == 1)
 
 
 @dataclass(eq=False)
@@ -80,9 +92,8 @@ class WindowSearch:
     margins: Margins | None = None  # atoms that these explain are dropped in the end
 
     def __post_init__(self) -> None:
-        self.objective = replace(
-            self.objective, code=replace(self.objective.code, n_features=self.table.n_cols)
-        )  # of all columns
+        code = replace(self.objective.code, n_features=self.table.n_cols)  # of all columns
+        self.objective = replace(self.objective, code=code)
         self.windows: list[Window] = []
         self._joins_all = True  # whether columns and windows without atoms are joined, too
         self._sums = np.zeros(5, np.int64)  # over all windows: atoms, wrong bits, and the parts of the codelength
@@ -94,16 +105,18 @@ class WindowSearch:
         """
         self.workers = replace(self.workers, deadline=end)
         try:
-            is_finished = self._divide_or_resume()
+            saver = self.monitor.saver
+            is_resumed = saver is not None and saver.load(lambda saved: True) is not None
+            # Windows that were saved consist of the same groups: these are found, however long it takes.
+            self._divide(Workers() if is_resumed else self.workers)
+            is_finished = saver is not None and bool(saver.load(self._restore))
             self._record("no model", 0)
             self._search()
             while not is_finished and self._join():
                 pass
-            windows = self._described()
-            searched = [window for window in windows if window.random is not None]
-            found = iter([*self._map(self._result_of, searched, 1.0)])
-            parts = [self._part_without_atoms(each) if each.random is None else next(found) for each in windows]
-            ended = self._ended()
+            parts = [*self._map(self._result_of, self._described(), 1.0)]
+            reasons = (window.ended for window in self.windows if window.ended != CONVERGED)
+            ended = self.monitor.stop_reason or next(reasons, CONVERGED)
             self._save(ended if ended in (CONVERGED, MAX_ITER) else None)
             return ended, self._assembled(parts, ended)
         except OutOfTime:
@@ -133,14 +146,6 @@ class WindowSearch:
         return sum(window.cost for window in self.windows)
 
     # Steps.
-
-    def _divide_or_resume(self) -> bool:
-        """Divide the columns into windows, some of which were searched if the search is resumed; return if all were."""
-        saver = self.monitor.saver
-        resumed = saver is not None and saver.load(lambda saved: True) is not None
-        # Windows that were saved consist of these groups: they are found, however long it takes.
-        self._divide(Workers() if resumed else self.workers)
-        return saver is not None and bool(saver.load(self._restore))
 
     def _restore(self, saved: SavedStates) -> bool:
         """Put windows that were saved in the place of their columns; return whether the search was finished."""
@@ -352,6 +357,8 @@ class WindowSearch:
 
     def _result_of(self, window: Window, deadline: float, workers: Workers) -> Part:
         """Return the result of a window, whose rows are coded as `transform` codes them."""
+        if window.random is None:
+            return self._part_without_atoms(window)
         (context, rows), coder = self._context_of(window, deadline, workers), self.params.coder_after
         found = finish(context, SearchResult(_recorded(window, context), window.ended), coder)
         result = best_result(context, found.block, coder, found.ended)
@@ -402,20 +409,12 @@ class WindowSearch:
             plan = replace(plan, left_out=plan.left_out | {"regrow"})
             if self.params.search == "fast" and not plan.only_starts:
                 plan = replace(plan, starts=plan.windows.starts, from_look=False, only_starts=True)
-        holdout = self.holdout
-        if holdout is not None:
-            holdout = replace(holdout, rows=holdout.rows.take_columns(columns), workers=workers)
+        holdout = self.holdout and replace(self.holdout, rows=self.holdout.rows.take_columns(columns))
         code = self.objective.code if by_stretches else replace(self.objective.code, ranks=None)
         costs = self.objective.costs.take_columns(columns)
         objective = replace(self.objective, code=code.take_columns(columns), costs=costs)
         monitor = replace(
-            self.monitor,
-            deadline=deadline,
-            callbacks=(),
-            stop_after=None,
-            history=[],
-            saver=None,
-            objective=objective,
+            self.monitor, deadline=deadline, callbacks=(), stop_after=None, history=[], saver=None, objective=objective
         )
         random = window.random or np.random.default_rng(0)
         margins = self.margins and self.margins.take_columns(columns)
@@ -459,11 +458,6 @@ class WindowSearch:
         if self.monitor.should_stop():
             raise OutOfTime
 
-    def _ended(self) -> str:
-        """Return the reason that the search ended."""
-        reasons = [window.ended for window in self.windows if window.ended != CONVERGED]
-        return self.monitor.stop_reason or next(iter(reasons), CONVERGED)
-
     def _assembled(self, parts: list[Part], ended: str) -> Factorization:
         """Return the result for the table from those of its windows."""
         monitor, table = self.monitor, self.table
@@ -484,3 +478,42 @@ def _recorded(window: Window, context: SearchContext) -> Block:
     block = _block_of(window, context)
     context.monitor.record(block, Change(), 0, "start")
     return block
+
+
+def joined(windows: Sequence[Window]) -> Window:
+    """Return a window with the columns, atoms and codes of several; its random numbers are those of the first.
+
+    Its columns are in increasing order, in whatever order windows were joined.
+    """
+    states = [window.best for window in windows]
+    columns = np.concatenate([window.columns for window in windows])
+    order, lengths = np.argsort(columns), [state.codelength for state in states]
+    best = State(
+        sum(window.cost for window in windows),
+        BitMatrix.from_sparse(block_diag([state.atoms.to_sparse() for state in states], "csr")).take_columns(order),
+        stack_rows([state.codes.T for state in states], states[0].codes.n_rows).T,
+        stack_rows([state.bias.T for state in states], 1).T.take_columns(order),
+        np.concatenate([state.wrong for state in states])[order],
+        Codelength(*(sum(getattr(length, part) for length in lengths) for part in ("errors", "codes", "atoms"))),
+    )
+    return Window(
+        columns=columns[order],
+        best=best,
+        random=windows[0].random,
+        is_searched=True,
+        ended=next((window.ended for window in windows if window.ended != CONVERGED), CONVERGED),
+    )
+
+
+def without(window: Window, rest: Window) -> Window:
+    """Return a window without the columns that its state does not describe, which are those of another window."""
+    best, length, kept = window.best, window.best.codelength, np.flatnonzero(window.described)
+    state = State(
+        window.cost - rest.cost,
+        best.atoms.take_columns(kept),
+        best.codes,
+        best.bias.take_columns(kept),
+        best.wrong[kept],
+        replace(length, errors=length.errors - rest.best.codelength.errors),
+    )
+    return replace(window, columns=window.columns[kept], best=state)
