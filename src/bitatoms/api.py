@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from numbers import Integral
 from typing import Any, Unpack
@@ -107,7 +108,9 @@ def factorize(
     if weighted is not None:
         data, params = weighted.repeated(limit), replace(params, init=weighted.repeated_init(params.init))
     try:
-        learned = learn_from(MemoryRows(data, workers, limit), params, workers, **run)
+        rows = MemoryRows(data, workers, limit)
+        with fitting(rows, params, **run) as (random, checkpoint):
+            learned = learn(rows, params, workers, random, checkpoint)
     except Interrupted as interrupted:
         found = interrupted.result
         if weighted is None or not isinstance(found, Factorization) or found.n_samples != len(data):
@@ -192,37 +195,33 @@ def _atom_code(X: Any, n_cols: int) -> AtomCode:
     return AtomCode(ranks_in(regions(header_of(X, n_cols).data)))
 
 
-def learn_from(
+@contextmanager
+def fitting(
     rows: RowSource,
     params: SearchParams,
-    workers: Workers,
     random_state: Any = None,
     verbose: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
-    must_cover_all_rows: bool = True,
-    keeps_codes: bool = False,
-) -> Factorization | PassResult:
-    """Factorize the rows of any source; the result covers all rows, or is that of a sample if a limit is reached.
+) -> Iterator[tuple[np.random.Generator, Checkpoint | None]]:
+    """Return the random numbers and the open checkpoint of a fit, to be passed to `learn`.
 
-    Whatever is found, also by an interrupted search, is verified.
+    Rounds are logged, and what an interrupted fit has found is verified.
     """
-    random, covers = as_generator(random_state), (must_cover_all_rows, keeps_codes)
+    if resume and checkpoint is None:
+        raise no_checkpoint()
+    random = as_generator(random_state)
     try:
         with log_to_stderr(verbose):
             if checkpoint is None:
-                if resume:
-                    raise no_checkpoint()
-                learned = learn(rows, params, workers, random, None, *covers)
+                yield random, None
             else:
                 with Checkpoint(checkpoint, _call(rows, params, random_state), resume) as journal:
-                    learned = learn(rows, params, workers, journal.random(random), journal, *covers)
+                    yield journal.random(random), journal
     except Interrupted as interrupted:
         if interrupted.result is not None:
             verified(interrupted.result, params, rows.n_rows, rows.n_features)
         raise
-    verified(learned.result if isinstance(learned, PassResult) else learned, params, rows.n_rows, rows.n_features)
-    return learned
 
 
 def no_checkpoint() -> InputError:

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import dataframes, validation
-from .api import learn_from
+from .api import fitting
 from .bits import BitMatrix
 from .device_choice import workers_for
 from .encoding import matched_rows, raw_encoding
@@ -26,6 +26,7 @@ from .parameters import DeviceChoice, Missing, NComponents, SearchKwargs, check,
 from .rows import out_of_core
 from .rows.passes import PassResult
 from .rows.source import MemoryRows
+from .rows.subsample import learn
 from .search.params import SearchParams, resolve
 from .sparse_bits import Bits, SparseBits
 from .table import Header, Picture, Table, as_bits
@@ -179,7 +180,8 @@ class SearchEstimator(TableEstimator):
     ) -> Model:
         """Return the model that a search of rows in memory finds."""
         rows = MemoryRows(data, workers)
-        learned = learn_from(rows, params, workers, random_state, self.verbose, must_cover_all_rows=False)
+        with fitting(rows, params, random_state, self.verbose) as (random, checkpoint):
+            learned = learn(rows, params, workers, random, checkpoint, must_cover_all_rows=False)
         return self._model_of(learned, picture)
 
 

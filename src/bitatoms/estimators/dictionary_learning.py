@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Unpack
 
 from sklearn.utils.metaestimators import available_if
 
-from ..api import learn_from, with_columns_of
+from ..api import fitting, with_columns_of
 from ..base import SearchLimitWarning, check_not_empty, tile_of
 from ..bits import BitMatrix
 from ..errors import InputError, Parameter
@@ -28,6 +28,7 @@ from ..rows.budget import given_memory_limit
 from ..rows.out_of_core import StoreRows
 from ..rows.passes import PassResult, with_codes
 from ..rows.source import MemoryRows, RowSource
+from ..rows.subsample import learn
 from ..rows.weights import WeightedRows
 from ..search.params import SearchParams
 from ..sparse_bits import Bits, packed
@@ -244,10 +245,10 @@ class BinaryDictionaryLearning(StatementsEstimator):
     def _learn(self, opened: TrainingRows, keeps_codes: bool = False) -> Factorization | PassResult:
         """Search, and store the model that is found."""
         rows, workers, picture, weighted = opened
-        own = workers, self.random_state, self.verbose, self.checkpoint, self.resume
-        params = self._params_of(weighted)
+        run, params = (self.random_state, self.verbose, self.checkpoint, self.resume), self._params_of(weighted)
         try:
-            learned = learn_from(rows, params, *own, must_cover_all_rows=False, keeps_codes=keeps_codes)
+            with fitting(rows, params, *run) as (random, checkpoint):
+                learned = learn(rows, params, workers, random, checkpoint, False, keeps_codes)
         except Interrupted as interrupted:
             if interrupted.result is not None:
                 self._set_model(self._model_of(interrupted.result, picture))

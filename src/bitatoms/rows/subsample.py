@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import time
-from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -18,12 +17,13 @@ from ..errors import InputError, Parameter
 from ..kernels.gpu.device import is_out_of_memory
 from ..model.result import Factorization, Interrupted
 from ..parallel import OutOfTime, Workers
-from ..search.constraints import search
+from ..search.constraints import request_for, search_for
 from ..search.context import HoldOut, split_rows
 from ..search.driver import report_result
 from ..search.monitor import CONVERGED, MAX_ITER, cut_off
 from ..search.params import SearchParams
 from ..search.states import StateStore
+from ..search.verification import verified
 from ..search.windows.driver import is_wide_and_sparse
 from ..sparse_bits import Bits, SparseBits
 from .budget import DEFAULT_LIMIT, SEARCH_FACTOR, MemoryLimitError, bytes_of
@@ -57,17 +57,19 @@ def learn(
 
     If the first pass is not complete in time, or memory runs out, the result is that of the sample, unless it
     ``must_cover_all_rows``. ``keeps_codes``: a `PassResult` holds the codes of rows that are not in memory, too.
+    Results are verified before they are returned.
     """
-    start, deadline = time.perf_counter(), params.deadline()
+    start, deadline, shape = time.perf_counter(), params.deadline(), (rows.n_rows, rows.n_features)
     store = None if checkpoint is None else checkpoint.states
     ones, max_rows = _searched(rows, params)
     if max_rows is None or rows.n_rows <= max_rows:
         data = rows.in_memory if ones is None else ones
         data = rows.take(np.arange(rows.n_rows)) if data is None else data
-        result = _search_rows(data, params, _for_tasks(workers, rows, data, params), random, deadline, store=store)
+        own = _for_tasks(workers, rows, data, params)
+        result = search_for(params)(request_for(data, params, own, random, deadline, store=store))
         if checkpoint is not None:
             checkpoint.end_search(finished=result.ended in (CONVERGED, MAX_ITER))
-        report_result(result, params)
+        report_result(verified(result, params, *shape), params)
         return result
     state = None if checkpoint is None else checkpoint.load(params)
     found: Factorization | None = None
@@ -93,32 +95,10 @@ def learn(
         if found is None or must_cover_all_rows or is_out_of_memory(error):
             raise
         found = replace(found, ended=ended_by(error))
-        report_result(found, params)
+        report_result(verified(found, params, *shape), params)
         return found
-    report_result(passes.result, params)
+    report_result(verified(passes.result, params, *shape), params)
     return passes
-
-
-def _search_rows(
-    data: Bits,
-    params: SearchParams,
-    workers: Workers,
-    random: np.random.Generator,
-    deadline: float,
-    holdout: HoldOut | None = None,
-    share: float = 1.0,
-    store: StateStore | None = None,
-) -> Factorization:
-    """Search rows; again, on the CPU, if the memory of a device turns out to be too small: the result is the same."""
-    before = deepcopy(random)
-    try:
-        return search(data, params, workers, random, deadline, holdout, share, store)
-    except MemoryError as error:
-        if workers.device is None or not is_out_of_memory(error):
-            raise
-        logger.warning("searching on the CPU, because the memory of %s is too small", workers.device.name)
-    workers.device.release()
-    return search(data, params, workers.without_device, before, deadline, holdout, share, store)
 
 
 def _searched(rows: RowSource, params: SearchParams) -> tuple[SparseBits | None, int | None]:
@@ -173,7 +153,8 @@ def _search_sample(
     params = replace(params, init=init_of_rows(params.init, rows.n_rows, lambda codes: codes[seen]))
     data = rows.take(seen)
     workers = _for_tasks(workers, rows, data, params)
-    return _search_rows(data, params, workers, random, deadline, holdout, len(seen) / n_rows, store)
+    share = len(seen) / n_rows
+    return search_for(params)(request_for(data, params, workers, random, deadline, holdout, share, store))
 
 
 def _for_tasks(workers: Workers, rows: RowSource, data: Bits, params: SearchParams) -> Workers:
@@ -203,4 +184,5 @@ def search_part(
         return _search_sample(rows, max_rows, params, workers, random, deadline, part)
     params = replace(params, init=init_of_rows(params.init, rows.n_rows, lambda codes: codes[part]))
     data = rows.take(part) if ones is None else ones[part]
-    return _search_rows(data, params, _for_tasks(workers, rows, data, params), random, deadline)
+    workers = _for_tasks(workers, rows, data, params)
+    return search_for(params)(request_for(data, params, workers, random, deadline))

@@ -19,6 +19,7 @@ from .exchange import united
 from .finish import finish
 from .mdl_search import best_start, from_given, search_end
 from .monitor import CONVERGED, SearchResult, StoppingRule
+from .moves.sweep import sweep
 from .plan import AnytimeTuning
 from .rounds import MdlSearch
 from .states import Population, State
@@ -109,7 +110,7 @@ def search_anytime(
 def recombine(search: MdlSearch, one: State, other: State) -> State:
     """Return what rounds and polish make of a state with the atoms of two others."""
     block = united(search.context, one, other)
-    search.sweep(block, "recombine", code_from_scratch)
+    search.record(block, "recombine", sweep(block, search.objective, code_from_scratch))
     search.drop(block, every=True)
     block = search.run_rounds(block, search.tuning.perturb_rounds)
     search.polish(block, search.plan.by_beam, 1)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -27,12 +28,11 @@ from ..engine.update import flips_together
 from ..errors import InputError
 from ..kernels.structs import Rule
 from ..memory import memory_limit
-from ..model.complete_rows import describe_rows, with_members
 from ..model.result import Factorization, Interrupted, Round
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from .context import HoldOut, SearchContext
-from .driver import Candidate, SearchRequest, as_searched, best_of_algebras, search_freely
+from .driver import Candidate, SearchRequest, as_searched, best_of_algebras, on_cpu, search_freely
 from .finish import result_of_block
 from .monitor import CALLBACK, CONVERGED, INTERRUPTED, MAX_ITER, SearchMonitor
 from .moves.drop import drop, drop_useless, savings, with_settled_bias
@@ -44,7 +44,7 @@ _BYTES_PER_BYTE = 6  # of memory that a search of a packed table takes
 _MAX_SWEEPS = 8  # of coding and update, after each of them
 
 
-def search(
+def request_for(
     data: Bits,
     params: SearchParams,
     workers: Workers,
@@ -53,31 +53,15 @@ def search(
     holdout: HoldOut | None = None,
     share: float = 1.0,
     store: StateStore | None = None,
-) -> Factorization:
-    """Return the best factorization over the algebras and the restarts, within the constraints of the parameters.
-
-    The arguments are those of a `SearchRequest`. The rows that have all features of the atoms are counted at the end,
-    unless memory runs out.
-    """
+) -> SearchRequest:
+    """Return the request to search a table, in the form in which it is searched."""
     table = _packed(data) if params.is_constrained else as_searched(data, params, holdout)
-    request, interrupted = SearchRequest(table, params, workers, random, deadline, holdout, share, store), False
-    try:
-        found = _search_within_constraints(request) if params.is_constrained else search_freely(request)
-    except Interrupted as error:
-        if error.result is None:
-            raise
-        found, interrupted = error.result, True
-    try:
-        if found.ones is not None:  # unless interrupted twice
-            members = describe_rows(table, found.atoms, workers, BitMatrix.from_dense(found.bias[np.newaxis]))
-            found = with_members(found, members)
-    except KeyboardInterrupt:
-        interrupted = True
-    except MemoryError:
-        pass
-    if interrupted:
-        raise Interrupted(found)
-    return found
+    return SearchRequest(table, params, workers, random, deadline, holdout, share, store)
+
+
+def search_for(params: SearchParams) -> Callable[[SearchRequest], Factorization]:
+    """Return the function that searches with these parameters: within constraints, or freely."""
+    return search_within_constraints if params.is_constrained else search_freely
 
 
 def _packed(data: Bits) -> BitMatrix:
@@ -91,9 +75,9 @@ def _packed(data: Bits) -> BitMatrix:
     return packed(data)
 
 
-def _search_within_constraints(request: SearchRequest) -> Factorization:
+def search_within_constraints(request: SearchRequest) -> Factorization:
     """Search in each algebra; an interrupted search ends with the best result so far."""
-    winners, ended, algebras = {}, None, request.params.algebras
+    winners, ended, algebras, before = {}, None, request.params.algebras, deepcopy(request.random)
     for number, algebra in enumerate(algebras):
         now = time.perf_counter()
         end = now + (request.deadline - now) / (len(algebras) - number)
@@ -102,6 +86,8 @@ def _search_within_constraints(request: SearchRequest) -> Factorization:
             constrained.run()
         except KeyboardInterrupt:
             ended = INTERRUPTED
+        except MemoryError as error:
+            return search_within_constraints(on_cpu(request, before, error))
         if constrained.best is not None:
             winners[algebra] = Candidate(constrained.best_cost, constrained.result())
         if ended == INTERRUPTED or constrained.ended == CALLBACK:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from ..kernels.ahead import ahead
 from ..kernels.gpu.device import is_out_of_memory
 from ..kernels.structs import covering
 from ..memory import memory_limit
+from ..model.complete_rows import describe_rows, with_members
 from ..model.result import Factorization, Interrupted, ResultBase
 from ..parallel import OutOfTime, Workers, count_processors
 from ..sparse_bits import Bits, SparseBits, packed, sparse
@@ -92,7 +94,7 @@ def search_freely(request: SearchRequest) -> Factorization:
     """
     table, params, workers = request.table, request.params, request.workers
     expect_kernels(table, params)
-    starts = _Starts(request)
+    before, starts = deepcopy(request.random), _Starts(request)
     is_limited = request.deadline != float("inf")  # then one after the other, each with its share of the time
     most = at_once(table.n_rows * table.n_cols, is_limited)
     # In the paper's search, ``max_iter`` only limits the steps of a round.
@@ -110,14 +112,27 @@ def search_freely(request: SearchRequest) -> Factorization:
     except KeyboardInterrupt:
         starts.take_interrupted(workers)
         ended = INTERRUPTED
+    except MemoryError as error:
+        return search_freely(on_cpu(request, before, error))
     return best_of_algebras(starts.winners, request, ended)
+
+
+def on_cpu(request: SearchRequest, random: np.random.Generator, error: MemoryError) -> SearchRequest:
+    """Return the request to search again on the CPU, if the memory of a device was too small, with the same result."""
+    device = request.workers.device
+    if device is None or not is_out_of_memory(error):
+        raise error
+    logger.warning("searching on the CPU, because the memory of %s is too small", device.name)
+    device.release()
+    return replace(request, workers=request.workers.without_device, random=random)
 
 
 def best_of_algebras(winners: dict[str, Candidate], request: SearchRequest, ended: str | None) -> Factorization:
     """Return the result of the algebra to keep, with what the results of all algebras cost.
 
     ``ended`` is the reason that all searches ended, unless each has its own; an interrupted one raises Interrupted. If
-    a result of all rows saves little, it tells whether that is more than chance.
+    a result of all rows saves little, it tells whether that is more than chance. The rows that have all features of the
+    atoms are counted, unless memory runs out.
     """
     if not winners:
         raise Interrupted(None)
@@ -141,14 +156,20 @@ def best_of_algebras(winners: dict[str, Candidate], request: SearchRequest, ende
         costs=params.costs or None,
         has_bias=params.in_algebra(algebra).bias,
     )
+    may_be_chance = holdout is None and params.n_components == "mdl" and params.is_mdl_search and best.saves_little
+    try:
+        if best.ones is not None:  # unless interrupted twice
+            bias = BitMatrix.from_dense(best.bias[np.newaxis])
+            best = with_members(best, describe_rows(table, best.atoms, request.workers, bias))
+        if may_be_chance and ended != INTERRUPTED:
+            best = replace(best, beyond_chance=beyond_chance(best, table, params.plan.mdl.sparse_share))
+    except KeyboardInterrupt:
+        ended = INTERRUPTED
+    except MemoryError:  # without these statistics
+        pass
     if ended == INTERRUPTED:
         raise Interrupted(best)
-    if holdout is not None or params.n_components != "mdl" or not params.is_mdl_search or not best.saves_little:
-        return best
-    try:
-        return replace(best, beyond_chance=beyond_chance(best, table, params.plan.mdl.sparse_share))
-    except KeyboardInterrupt:
-        raise Interrupted(best) from None
+    return best
 
 
 class _Starts:
@@ -298,7 +319,7 @@ class OneStart:
             elif params.search == "paper":
                 found = _search_paper(context, params)
             else:
-                found = finish(context, _search(context, params), params.coder_after)
+                found = finish(context, _prepared(context, params)(), params.coder_after)
             remove_forbidden(self.context)
             result = best_result(self.context, found.block, params.coder_after, found.ended)
             if result is not None and monitor.stop_reason == CALLBACK:  # perhaps in its last round
@@ -349,8 +370,8 @@ def _rows_as_atoms(context: SearchContext, n_atoms: int) -> Block:
     return context.block(context.data[rows].filled(), BitMatrix.from_words(words, len(rows), check=False))
 
 
-def _search(context: SearchContext, params: SearchParams) -> SearchResult:
-    """Search for the fewest errors or the shortest codelength; with a number of atoms, this starts from few errors."""
+def _prepared(context: SearchContext, params: SearchParams) -> Callable[[], SearchResult]:
+    """Return the search for the fewest errors, or for the shortest codelength: with a number of atoms, from few errors."""
     is_fixed, tuning = params.n_components != "mdl", context.plan.anytime
     given, first = None, None  # factors that the user passed or named, and a start
     if not context.resumed and not params.looks_for_starts:
@@ -358,15 +379,15 @@ def _search(context: SearchContext, params: SearchParams) -> SearchResult:
         given = start_factors(context.data, params, covers, context.workers, context.random)
     errors_only = replace(context, objective=context.objective.errors_only())
     if not params.by_codelength:
-        return search_fixed_rank(errors_only, given)
+        return partial(search_fixed_rank, errors_only, given)
     if tuning is not None:
         once = replace(errors_only, plan=replace(context.plan, anytime=None), resumed=())
         few_errors = (lambda: search_fixed_rank(once).block) if is_fixed and given is None else None
-        return search_anytime(context, tuning, params.coder_after, given, few_errors)
+        return partial(search_anytime, context, tuning, params.coder_after, given, few_errors)
     if given is None and not context.resumed:
         first = search_fixed_rank(errors_only) if is_fixed else None
         first = _search_at_lower_costs(context, first) if context.objective.costs else first
-    return search_mdl(context, given, first)
+    return partial(search_mdl, context, given, first)
 
 
 def _search_paper(context: SearchContext, params: SearchParams) -> SearchResult:

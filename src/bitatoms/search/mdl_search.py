@@ -20,7 +20,7 @@ from .context import SearchContext
 from .exchange import refill
 from .monitor import CONVERGED, SearchResult
 from .moves.merge import merge
-from .moves.sweep import fewest_errors_sweep
+from .moves.sweep import fewest_errors_sweep, sweep
 from .plan import FixedRankBudget
 from .rounds import MdlSearch, Step
 from .starts.initial import samples, spread
@@ -136,7 +136,7 @@ def _first_look(search: MdlSearch) -> Block:
             search.record(block, "first look", code(block, rule) + update_together(block))
     for swaps in (False, True, True):
         if not search.should_stop():
-            search.sweep(block, "first look", swaps=swaps)
+            search.record(block, "first look", sweep(block, search.objective, swaps=swaps))
     return block
 
 

@@ -66,10 +66,6 @@ class MdlSearch:
         """Add a move to the history, with what its sweep changed, if it contains one."""
         self.context.monitor.record(block, swept or Change(), 0 if swept is None else 1, move)
 
-    def sweep(self, block: Block, move: str, coder: Callable[[Block, Rule], Change] = code, swaps: bool = True) -> None:
-        """Make a sweep, and add it to the history as this move."""
-        self.record(block, move, sweep(block, self.objective, coder, swaps))
-
     # States and steps.
 
     def state_of(self, block: Block) -> State:
@@ -193,11 +189,11 @@ class MdlSearch:
             if self.allows("grow"):
                 n_fits = max(self.plan.n_fits, 2 if seeds is REGROWN else 1)
                 grow(block, self.objective, self.random, max_new, n_fits, seeds)
-            self.sweep(block, "grow", swaps=False)
+            self.record(block, "grow", sweep(block, self.objective, swaps=False))
             if is_last and self.allows("fresh sweep"):
-                self.sweep(block, "fresh sweep", code_from_scratch)
+                self.record(block, "fresh sweep", sweep(block, self.objective, code_from_scratch))
             else:
-                self.sweep(block, "sweep", swaps=self.allows("swap"))
+                self.record(block, "sweep", sweep(block, self.objective, swaps=self.allows("swap")))
             self.change_basis(block, self.tuning.light_sums if is_last and self.solve(block) else None)
             self.drop(block, every=is_last)
             cost = self.context.cost(block)
@@ -258,8 +254,8 @@ class MdlSearch:
             least = np.argsort(-savings(block, self.objective), kind="stable")[n_kept:]
             drop(block, self.objective, least, len(least), "same codes")
             by_beam = n_kept <= MAX_WIDE_BEAM_ATOMS and self.allows("beam sweep")
-            self.sweep(block, "thin out", code_by_beam if by_beam else code_from_scratch)
-            self.sweep(block, "sweep", swaps=self.allows("swap"))
+            self.record(block, "thin out", sweep(block, self.objective, code_by_beam if by_beam else code_from_scratch))
+            self.record(block, "sweep", sweep(block, self.objective, swaps=self.allows("swap")))
             self.solve(block)
             state = self.state_of(block)
             if state.cost < best.cost:
@@ -275,10 +271,10 @@ class MdlSearch:
             n_times += 1
             before = self.context.cost(block)
             if (by_beam or block.n_atoms <= self.tuning.always_beam_atoms) and self.allows("beam sweep"):
-                self.sweep(block, "beam sweep", code_by_beam)
+                self.record(block, "beam sweep", sweep(block, self.objective, code_by_beam))
             elif self.allows("fresh sweep"):
-                self.sweep(block, "fresh sweep", code_from_scratch)
-            self.sweep(block, "sweep", swaps=self.allows("swap"))
+                self.record(block, "fresh sweep", sweep(block, self.objective, code_from_scratch))
+            self.record(block, "sweep", sweep(block, self.objective, swaps=self.allows("swap")))
             self.change_basis(block, self.tuning.light_sums if self.solve(block) else None)
             if self.allows("extend") and (change := extend(block, self.objective)):
                 self.record(block, "extend", change)
@@ -297,7 +293,7 @@ class MdlSearch:
                 break
             n_times += 1
             self._drop_at_random(block)
-            self.sweep(block, "regrow", code_from_scratch)
+            self.record(block, "regrow", sweep(block, self.objective, code_from_scratch))
             block = self.run_rounds(block, 1, REGROWN)
             if n_cleared := trim(block, self.objective):
                 self.context.monitor.record(block, Change(atoms=n_cleared), 0, "trim")
@@ -317,7 +313,7 @@ class MdlSearch:
         """Drop some atoms at random and run rounds from there; return the state after that."""
         block = self.context.block_of(state)
         self._drop_at_random(block)
-        self.sweep(block, "perturb", code_from_scratch)
+        self.record(block, "perturb", sweep(block, self.objective, code_from_scratch))
         block = self.run_rounds(block, self.tuning.perturb_rounds)
         self.polish(block, self.plan.by_beam, 1)
         return [self.state_of(block)]
