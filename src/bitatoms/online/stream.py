@@ -126,38 +126,33 @@ class StreamLearner:
         """Learn from the first batch: by one step from the atoms passed by the user, or by a search."""
         n, m = batch.shape
         draw = np.random.default_rng([*deepcopy(random).integers(2**63, size=4), 1])  # without advancing ``random``
+        recent, max_rows = _last_rows(batch, self.tuning.recent_rows), self.tuning.sample_rows(m)
+        empty, no_counts = BitMatrix.zeros(0, m), DecayedCounts.of(Counts.none(0, m))
+        state = StreamState(random, draw, "", empty, BitMatrix.zeros(1, m), no_counts, Reservoir.empty(m, 0), recent)
         if not isinstance(self.params.init, str) and not self.params.is_constrained:
-            state, codes = self._step_from_given(batch, random, draw, workers)
-            sample = state.sample.with_batch(batch, codes, self.forget, self.tuning.sample_rows(m), draw)
-            return replace(state, sample=sample, recent=_last_rows(batch, self.tuning.recent_rows))
-        sample = Reservoir.empty(m, 0).with_batch(
-            batch, BitMatrix.zeros(n, 0), self.forget, self.tuning.sample_rows(m), draw
-        )
-        state = replace(
-            self._search_sample(sample, n, random, draw, workers), recent=_last_rows(batch, self.tuning.recent_rows)
-        )
+            state, codes = self._step_from_given(state, batch, workers)
+            return replace(state, sample=state.sample.with_batch(batch, codes, self.forget, max_rows, draw))
+        sample = state.sample.with_batch(batch, BitMatrix.zeros(n, 0), self.forget, max_rows, draw)
+        state = self._search_sample(replace(state, sample=sample), n, workers)
         if len(sample.rows) == n:
             return state
         counts = _run_pass(batch, None, self._pass_spec(state), workers)[1]
         return self._updated(replace(state, counts=DecayedCounts.of(counts)))
 
-    def _step_from_given(
-        self, batch: BitMatrix, random: np.random.Generator, draw: np.random.Generator, workers: Workers
-    ) -> tuple[StreamState, BitMatrix]:
+    def _step_from_given(self, empty: StreamState, batch: BitMatrix, workers: Workers) -> tuple[StreamState, BitMatrix]:
         """Take one step from the atoms passed by the user, in the better algebra; return the state and the codes."""
         n, m = batch.shape
         candidates = []
         for algebra in self.params.algebras:
-            atoms, codes = start_factors(batch, self.params, covering(algebra), workers, random)
+            atoms, codes = start_factors(batch, self.params, covering(algebra), workers, empty.random)
             objective, no_uses = self.params.objective(algebra), np.zeros(atoms.n_rows, np.int64)
             wrong = batch.column_weights()
             rule = objective.rule_from_counts(n, batch.n_known, wrong, no_uses, flat=True)._replace(swaps=False)
             coder = "exact" if codes_exactly(self.params, atoms) else "mdl"
-            bias = BitMatrix.zeros(1, m)
             kept = None if codes is None else np.arange(atoms.n_rows)
-            codes, counts = _run_pass(batch, codes, PassSpec(atoms, bias, coder, rule, kept), workers)
-            sample = Reservoir.empty(m, atoms.n_rows)
-            state = StreamState(random, draw, algebra, atoms, bias, DecayedCounts.of(counts), sample, batch[:0])
+            codes, counts = _run_pass(batch, codes, PassSpec(atoms, empty.bias, coder, rule, kept), workers)
+            sample, decayed = Reservoir.empty(m, atoms.n_rows), DecayedCounts.of(counts)
+            state = replace(empty, algebra=algebra, atoms=atoms, counts=decayed, sample=sample)
             candidates.append((self._updated(replace(state, n_at_search=n, n_at_scratch=n)), codes))
         lengths = {state.algebra: self._length(state).total for state, _ in candidates}
         errors = {state.algebra: int(state.counts.rounded().wrong.sum()) for state, _ in candidates}
@@ -165,31 +160,30 @@ class StreamLearner:
         state, codes = candidates[self.params.best_algebra(list((compared or lengths).values()))]
         return replace(state, codelengths=lengths, compared=compared), codes
 
-    def _search_sample(
-        self,
-        sample: Reservoir,
-        n_rows: float,
-        random: np.random.Generator,
-        draw: np.random.Generator,
-        workers: Workers,
-    ) -> StreamState:
-        """Search a sample of ``n_rows`` rows from scratch."""
-        rows, m = sample.rows, sample.rows.n_cols
-        searched, holdout = split_holdout(rows, n_rows, self.params, random)
+    def _search_sample(self, state: StreamState, n_rows: float, workers: Workers) -> StreamState:
+        """Search the sample, which stands for ``n_rows`` rows, from scratch."""
+        rows = state.sample.rows
+        searched, holdout = split_holdout(rows, n_rows, self.params, state.random)
         share, deadline = len(searched) / n_rows, self.params.deadline()
-        request = request_for(rows[searched], self.params, workers, random, deadline, holdout, share)
+        request = request_for(rows[searched], self.params, workers, state.random, deadline, holdout, share)
         found = search_for(self.params)(request)
         if len(self.params.algebras) > 1:
             lengths_text = ", ".join(f"{algebra} {bits} bits" for algebra, bits in found.codelengths.items())
             logger.info("%s is kept after %d rows (%s)", found.algebra, n_rows, lengths_text)
-        no_counts = DecayedCounts.of(Counts.none(found.atoms.n_rows, m))
-        bias = BitMatrix.from_dense(found.bias[np.newaxis])
-        lengths = found.codelengths if len(searched) >= int(n_rows) else {}  # else not those of all rows
-        atoms = packed(found.atoms)
-        state = StreamState(random, draw, found.algebra, atoms, bias, no_counts, sample, rows[:0])
-        state = replace(state, n_at_search=n_rows, n_at_scratch=n_rows, codelengths=lengths, compared=found.compared)
+        state = replace(
+            state,
+            algebra=found.algebra,
+            bias=BitMatrix.from_dense(found.bias[np.newaxis]),
+            n_since_replacement=0,
+            n_since_search=0,
+            n_at_search=n_rows,
+            n_since_scratch=0,
+            n_at_scratch=n_rows,
+            codelengths=found.codelengths if len(searched) >= int(n_rows) else {},  # else not those of all rows
+            compared=found.compared,
+        )
         counts = RowCounts(found.n_samples, found.n_known, found.wrong, found.uses)
-        return self._with_factors(state, atoms, found.codes, counts, n_rows, workers)
+        return self._with_factors(state, packed(found.atoms), found.codes, counts, n_rows, workers)
 
     def _with_factors(
         self,
@@ -336,8 +330,7 @@ class StreamLearner:
         rows, n_rows = state.sample.rows, state.counts.n_rows
         is_small = n_rows <= self.tuning.scratch_rows and isinstance(self.params.init, str)
         if is_small or self.params.is_constrained:
-            found_state = self._search_sample(state.sample, n_rows, state.random, state.draw, workers)
-            return replace(found_state, recent=state.recent, history=state.history, n_batches=state.n_batches)
+            return self._search_sample(state, n_rows, workers)
         state = replace(state, n_since_search=0, n_since_replacement=0, n_at_search=n_rows)
         from_scratch = len(rows) >= int(n_rows) or state.n_since_scratch >= state.n_at_scratch
         if from_scratch:

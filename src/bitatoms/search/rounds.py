@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.block import Block, Change
-from ..engine.coding import MAX_WIDE_BEAM_ATOMS, code, code_by_beam, code_from_scratch
-from ..kernels.structs import Rule
+from ..engine.coding import MAX_WIDE_BEAM_ATOMS, code_by_beam, code_from_scratch
 from ..parallel import Workers
 from .context import SearchContext
 from .monitor import CALLBACK, StoppingRule, at_once, in_order
