@@ -81,6 +81,7 @@ class Rule(NamedTuple):
     prices: Prices | None = None  # None: an error costs 1, the use of an atom 0
     swaps: bool = False  # swap one atom for another where no toggle gains
     typical: float = 0.0  # average cost of a row; 0 if unknown
+    pursues: Flag = None  # matching pursuit: atoms are added by the gains at first, and not dropped; without prices
 
 
 class CodingScratch(NamedTuple):

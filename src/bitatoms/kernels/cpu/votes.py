@@ -22,6 +22,7 @@ from .words import (
     clear,
     copy_row,
     distance,
+    fill,
     first_one,
     flip_errors,
     list_ones,
@@ -106,7 +107,7 @@ def tally_atoms(rows, atoms, first, covers, start, stop, free, wrong, scratch):
         n_users = _vote(rows, atoms, first + i, covers, start, stop, scratch)
         read(scratch.wrong, n_planes, wrong[i])
         if all_free(rows, covers):
-            free[i, :] = n_users
+            fill(free[i], n_users)
         else:
             read(scratch.free, n_planes, free[i])
 
@@ -138,8 +139,7 @@ def flip_users(rows, atoms, k, covers, start, stop, flips, scratch):
     Return the number of changed error bits. The rows become stale, and so do the other atoms that they use.
     """
     touched, users = scratch.touched, scratch.users
-    for c in range(touched.shape[0]):
-        touched[c] = NONE
+    fill(touched, NONE)
     changed = 0
     last = (stop + 63) >> 6
     for first in range(start >> 6, last, USER_WORDS):
@@ -193,11 +193,9 @@ def refit_users(rows, atoms, k, rule, settled, start, stop, scratch):
     """
     k_word, bit = k >> 6, ONE << np.uint64(k & 63)
     touched = scratch.touched
-    for c in range(touched.shape[0]):
-        touched[c] = NONE
+    fill(touched, NONE)
     size = weight(atoms.words, k)
-    codes_changed = 0
-    errors_changed = 0
+    codes_changed, errors_changed = 0, 0
     for j in range(start, stop):
         if settled and rows.stale[j] == 0 and rows.codes[j, k_word] & bit == NONE:
             continue
@@ -238,9 +236,7 @@ def sweep_atoms(rows, atoms, rule, action, first, last, scratch):
     Return the numbers of changed bits of codes, atoms and errors. MOB skips atoms that are not stale. K-PROX updates
     the bits and the users of an atom alternately until neither changes; an atom without users is not changed.
     """
-    codes_changed = 0
-    atoms_changed = 0
-    errors_changed = 0
+    codes_changed, atoms_changed, errors_changed = 0, 0, 0
     for k in range(first, last):
         if action == VOTE and atoms.stale[k] == 0:
             continue
