@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import inline, kernel
+from ..structs import REFUSED
 from .gains import (
     USED,
     adds_forbidden,
@@ -378,12 +379,12 @@ def code_at_prices(rows, atoms, rule, indices, from_scratch, scratch):
 
 
 @kernel
-def code_without(rows, atoms, rule, refused, tested, tests, indices, start, stop, own, wrong, added, uses, scratch):
+def code_without(rows, atoms, rule, tested, tests, indices, start, stop, own, wrong, added, uses, scratch):
     """Count what changes if rows are coded without an atom; the rows are left as they are.
 
-    Entry i of start..stop is row indices[i], without atom tested[tests[i]], whose price is ``refused``. The changes
-    in errors per column and uses per atom are added to rows tests[i] of ``wrong`` and ``uses``, and those in added ones
-    to ``added``, if it has rows. ``own`` has one row, which is coded.
+    Entry i of start..stop is row indices[i], without atom tested[tests[i]], whose price is REFUSED. The changes in
+    errors per column and uses per atom are added to rows tests[i] of ``wrong`` and ``uses``, and those in added ones to
+    ``added``, if it has rows. ``own`` has one row, which is coded.
     """
     for i in range(start, stop):
         j = indices[i]
@@ -396,7 +397,7 @@ def code_without(rows, atoms, rule, refused, tested, tests, indices, start, stop
             copy_row(rows.unknown, j, own.unknown[0])
         k = tested[tests[i]]
         price = rule.prices.uses[k]
-        rule.prices.uses[k] = refused
+        rule.prices.uses[k] = REFUSED
         _code_row(own, 0, atoms, rule, weight(own.errors, 0), scratch)
         rule.prices.uses[k] = price
         _count_changes(own.codes, 0, rows.codes[j], uses[tests[i]])

@@ -206,14 +206,14 @@ def _draw_atom(rows, atoms, k, rule, pool, random, candidates):
     kind = _below(random, 4 if pool.shape[0] > 0 else 3)
     best, most = -1, 0
     for i in range(n_candidates):
-        if not _draw_candidate(rows, rule, pool, kind, random, candidates.words, i):
+        if not _draw_candidate(rows, rule, pool, kind, random, candidates, i):
             break
-        fixed = errors_fixed(rows, candidates.words, i, rule.covers, 0, rows.errors.shape[0])
+        fixed = errors_fixed(rows, candidates, i, rule.covers, 0, rows.errors.shape[0])
         if fixed > most:
             best, most = i, fixed
     if best < 0:
         return False
-    copy_row(candidates.words, best, atoms.words[k])
+    copy_row(candidates, best, atoms.words[k])
     atoms.changed[k] = 1
     return True
 

@@ -43,14 +43,6 @@ _AHEAD = 32  # number of users whose rows are prefetched
 
 
 @inline
-def _add_users(words, users, i, planes):
-    """Add eight users, from index i of the list on, to the counters."""
-    a, b, c, d = users[i], users[i + 1], users[i + 2], users[i + 3]
-    e, f, g, h = users[i + 4], users[i + 5], users[i + 6], users[i + 7]
-    add_eight(words, a, b, c, d, e, f, g, h, planes)
-
-
-@inline
 def _vote_listed(rows, atoms, k, n_users, covers, scratch):
     """Add the votes of the listed users to the counters."""
     users, group, free_group = scratch.users, scratch.group, scratch.free_group
@@ -59,7 +51,9 @@ def _vote_listed(rows, atoms, k, n_users, covers, scratch):
         for first in range(0, in_groups, 8):
             for i in range(first + _AHEAD, min(first + _AHEAD + 8, n_users)):
                 prefetch(rows.errors, users[i])
-            _add_users(rows.errors, users, first, scratch.wrong)
+            a, b, c, d = users[first], users[first + 1], users[first + 2], users[first + 3]
+            e, f, g, h = users[first + 4], users[first + 5], users[first + 6], users[first + 7]
+            add_eight(rows.errors, a, b, c, d, e, f, g, h, scratch.wrong)
         for i in range(in_groups, n_users):
             add_one(rows.errors, users[i], scratch.wrong)
         return
@@ -75,8 +69,8 @@ def _vote_listed(rows, atoms, k, n_users, covers, scratch):
                     free = (atom & alone) | ~(atom | rows.covered[j, w])
                 free_group[i, w] = mask & free
                 group[i, w] = rows.errors[j, w] & free_group[i, w]
-        _add_users(group, scratch.group_rows, 0, scratch.wrong)
-        _add_users(free_group, scratch.group_rows, 0, scratch.free)
+        add_eight(group, 0, 1, 2, 3, 4, 5, 6, 7, scratch.wrong)
+        add_eight(free_group, 0, 1, 2, 3, 4, 5, 6, 7, scratch.free)
 
 
 @inline

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..structs import ColumnDraw, Prices, RowArrays, Rule
+from ..structs import REFUSED, ColumnDraw, Prices, RowArrays, Rule
 from .device import WARP, Device, warps_per_block
 from .rows import MAX_FACTOR, MAX_SUM, masks, or_none, rows_at_a_time, unpacked
 
-REFUSED = 1 << 27  # a price at which no row uses an atom
 MAX_EXACT_ATOMS = 16  # for which all codes are tried
 _MAX_WARPS = 1 << 14  # of beams at a time: as many as the largest devices run
 _WORK_BYTES = 1 << 30  # for the partial codes of all warps, at most
