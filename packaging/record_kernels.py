@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from importlib import import_module
@@ -13,7 +14,7 @@ from kernel_jobs import JOBS
 from bitatoms.kernels import cpu
 from bitatoms.kernels.ahead import ahead
 from bitatoms.kernels.jit import KernelCache
-from bitatoms.kernels.signatures import FILE, Variant, all_variants, encoded, write_list
+from bitatoms.kernels.signatures import FILE, Variant, all_variants, encoded
 from bitatoms.parameters import Algebra
 
 ALGEBRAS: tuple[Algebra, ...] = ("xor", "or")
@@ -72,7 +73,11 @@ def main() -> None:
     """Write the list; kernels that are in the cache keep the time that was measured before."""
     before = {variant[:2]: variant.seconds for variant in all_variants()}
     variants = [found._replace(seconds=found.seconds or before.get(found[:2], 0.1)) for found in recorded()]
-    write_list(variants)
+    lines = (
+        json.dumps({"kernel": kernel, "jobs": jobs, "seconds": seconds, "types": json.loads(signature)})
+        for kernel, signature, seconds, jobs in variants
+    )
+    FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n", "utf-8")
     seconds = sum(variant.seconds for variant in variants)
     print(f"{len(variants)} kernels, {seconds:.0f} s of CPU time to compile, in {FILE}")
 

@@ -73,7 +73,7 @@ class FakeHelper:
     """Stands for a process that compiles until it is told that it is done."""
 
     def __init__(self, variants, done, ended):
-        self.keys, self.is_busy, self.ended = {variant[:2] for variant in variants}, True, ended
+        self.keys, self.is_busy, self.ended = {variant.key for variant in variants}, True, ended
         self.has = self.keys.__contains__
 
     def end(self):
@@ -102,21 +102,21 @@ def test_processes_are_started_once_for_each_job_by_one_process_at_a_time(starte
     folder, (first, second, third) = str(tmp_path), (Ahead() for _ in range(3))
     for ahead in (first, second, third):
         ahead.expect(["job"], 2)
-    assert first.missing("module.a", (), folder, print) == 3
-    assert [helper.keys for helper in started] == [{("module.c", "[]")}]
-    assert first.missing("module.b", (), folder, print) is None
+    assert first.missing("module.a []", folder, print) == 3
+    assert [helper.keys for helper in started] == [{"module.c []"}]
+    assert first.missing("module.b []", folder, print) is None
     with pytest.raises(CompiledElsewhere) as elsewhere:
-        first.missing("module.c", (), folder, print)
+        first.missing("module.c []", folder, print)
     assert elsewhere.value.helper is started[0]
-    assert second.missing("module.a", (), folder, print) is None  # another process has them compiled
+    assert second.missing("module.a []", folder, print) is None  # another process has them compiled
     started[0].end()
-    assert first.missing("module.c", (), folder, print) is None  # it was not stored: compile it here
+    assert first.missing("module.c []", folder, print) is None  # it was not stored: compile it here
     first.expect(["job"], 2)
-    first.missing("module.c", (), folder, print)
+    first.missing("module.c []", folder, print)
     assert len(started) == 1  # once for each job
-    assert third.missing("module.a", (), folder, print) == 3
+    assert third.missing("module.a []", folder, print) == 3
     third.forget()  # a forked child does not wait for processes of its parent
-    assert third.missing("module.c", (), folder, print) is None
+    assert third.missing("module.c []", folder, print) is None
     started[1].end()
 
 
@@ -125,23 +125,23 @@ def test_no_process_is_started_without_need_or_if_it_cannot_be(started, tmp_path
     with mock.patch.object(ahead_module, "Helper", side_effect=OSError("Resource temporarily unavailable")):
         ahead = Ahead()
         ahead.expect(["job"], 2)
-        assert ahead.missing("module.c", (), str(tmp_path), print) is None
+        assert ahead.missing("module.c []", str(tmp_path), print) is None
     assert caplog.messages == ["kernels are compiled by one process: Resource temporarily unavailable"]
     ahead = Ahead()
-    assert ahead.missing("module.a", (), str(tmp_path), print) is None  # nothing is expected
+    assert ahead.missing("module.a []", str(tmp_path), print) is None  # nothing is expected
     ahead.expect(["job"], 1)
-    assert ahead.missing("module.a", (), str(tmp_path), print) is None  # one processor
+    assert ahead.missing("module.a []", str(tmp_path), print) is None  # one processor
     ahead.expect(["other job"], 2)
-    assert ahead.missing("module.a", (), str(tmp_path), print) is None  # a kernel of another job
-    assert ahead.missing("module.other", (), str(tmp_path), print) == 1  # which still begins later
+    assert ahead.missing("module.a []", str(tmp_path), print) is None  # a kernel of another job
+    assert ahead.missing("module.other []", str(tmp_path), print) == 1  # which still begins later
     ahead = Ahead()
     monkeypatch.setattr(ahead_module.multiprocessing, "parent_process", lambda: "a process of joblib or Dask")
     ahead.expect(["job"], 2)
-    assert ahead.missing("module.a", (), str(tmp_path), print) is None
+    assert ahead.missing("module.a []", str(tmp_path), print) is None
     assert started == []
 
 
-@pytest.mark.parametrize("start", [None, "print('not JSON')", "input()"])
+@pytest.mark.parametrize("start", [None, "print('not a kernel')", "input()"])
 def test_a_process_stores_kernels_or_is_not_waited_for(tmp_path, monkeypatch, start):
     """Whatever it does instead: write something else, end, or never end."""
     monkeypatch.setattr(ahead_module.numba.config, "CACHE_DIR", str(tmp_path))
@@ -150,7 +150,7 @@ def test_a_process_stores_kernels_or_is_not_waited_for(tmp_path, monkeypatch, st
         change = lambda command, **how: popen([*command[:2], start], **how)  # noqa: E731
         monkeypatch.setattr(ahead_module.subprocess, "Popen", change)
         monkeypatch.setattr(ahead_module, "_MAX_WAIT", 60.0 if start != "input()" else 0.0)
-    ended, compiled, key = threading.Event(), [], SMALL[0][:2]
+    ended, compiled, key = threading.Event(), [], SMALL[0].key
     helper = Helper(SMALL[:1], compiled.append, ended.set)
     helper.wait(key)
     assert ended.wait(60)

@@ -27,11 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu import coding
-from ..kernels.structs import Prices, Rule, coding_scratch, covering
+from ..kernels.structs import Prices, Rule, covering
 from .block import Block, Change, coded, reconstruct
 from .device_rows import DeviceRows
-from .host_rows import HostRows, summed
+from .host_rows import HostRows
 from .information_sets import code_from_information_sets
 from .row_state import Words, lanes_of
 
@@ -84,16 +83,8 @@ def code_exactly(block: Block, rule: Rule) -> Change:
 
 def pursue(block: Block, rule: Rule) -> Change:
     """Add atoms to the rows in the order of their gains at the beginning, until one does not lower the errors."""
-    if block.n_atoms == 0:
-        return Change()
-    rows = block.move_to_host()
-    tables = rows.tables(block._atoms)
-
-    def code(start: int, stop: int) -> tuple[int, int]:
-        scratch = coding_scratch(rows.arrays, tables)
-        return coding.pursue_rows(rows.arrays, tables, rule, start, stop, scratch)
-
-    return coded(summed(rows.map(code, rows.code_cost())))
+    block.move_to_host()
+    return code(block, rule._replace(pursues=True))
 
 
 def code_from_scratch(block: Block, rule: Rule) -> Change:

@@ -12,7 +12,7 @@ from ..bits import BitMatrix
 from ..kernels.gpu import coding, rows
 from ..kernels.gpu.device import Device, DeviceMemoryError
 from ..kernels.gpu.rows import joint_counts, rows_at_a_time, unpacked
-from ..kernels.structs import AtomArrays, ColumnDraw, Prices, Rule
+from ..kernels.structs import REFUSED, AtomArrays, ColumnDraw, Prices, Rule
 from ..parallel import Workers
 from .host_rows import fingerprints
 from .row_state import Changes, RowState, Tables, Votes, Words
@@ -269,5 +269,5 @@ class DeviceRemoval:
 
     def code_without(self, k: int, indices: NDArray[np.intp]) -> None:
         """Code these rows without atom k, which cannot be used from now on."""
-        self._tables.prices.uses[k] = coding.REFUSED
+        self._tables.prices.uses[k] = REFUSED
         self._rows._code(self._tables, self._rule, indices=self._rows.asarray(indices.astype(np.int64)))

@@ -71,7 +71,7 @@ def run_trials(
     )
     best, counts = (block._atoms.words.copy(), now[0].codes.copy()), np.array([wrong, wrong], np.int64)
     random = np.array([seed], np.uint64)
-    candidates = rows.atom_tables(np.zeros((exchange.MAX_CANDIDATES + 1, rows.n_words), np.uint64))
+    candidates = np.empty((exchange.MAX_CANDIDATES + 1, rows.n_words), np.uint64)
     scratches = coding_scratch(*now), vote_scratch(now[0]), _exact_scratch(rows, block._atoms.words, exactly)
     n_per_call = 1 + int(MAX_CHUNK_NS / 2 / trial_cost(block.data(), block.n_atoms, bool(block.covers), exactly))
     pool = pool.copy()  # writable like the empty pool: kernels are compiled separately for arrays that are not

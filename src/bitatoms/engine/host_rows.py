@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import beam, coding, dictionary, exact, gf2, packing, votes, words
-from ..kernels.gpu.coding import REFUSED
 from ..kernels.structs import (
     PLANES,
+    REFUSED,
     AtomArrays,
     CodingScratch,
     ColumnDraw,
@@ -363,7 +363,7 @@ class HostRemoval:
             prices, one_row, scratch = self._scratch()
             rule = self._rule._replace(prices=prices)
             coding.code_without(
-                rows._read, self._tables, rule, REFUSED, tested, tests, indices, start, stop, one_row, *counts, scratch
+                rows._read, self._tables, rule, tested, tests, indices, start, stop, one_row, *counts, scratch
             )
             with adding:
                 totals[:] = [own + more for own, more in zip(counts, totals, strict=True)] if totals else counts

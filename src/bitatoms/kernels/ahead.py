@@ -5,7 +5,6 @@ numba compiles in one thread of a process at a time. What a process compiles, ot
 
 from __future__ import annotations
 
-import json
 import logging
 import multiprocessing
 import os
@@ -17,12 +16,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from heapq import heappop, heappush
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numba
 
 from ..locks import FileLocked, lock
-from .signatures import Variant, all_variants, encoded
+from .signatures import Variant, all_variants
 
 _START_SECONDS = 1.0  # of CPU time until a process compiles
 _MIN_SECONDS = 3.0  # of work for a process
@@ -30,13 +29,11 @@ _MAX_WAIT = 120.0  # seconds; a share of the kernels takes less than a minute, u
 _MAX_DELAY = 0.1  # seconds until Ctrl-C takes effect
 _logger = logging.getLogger(__name__)
 
-Key = tuple[str, str]  # a kernel, and the types of its arguments
-
 
 class CompiledElsewhere(Exception):
     """Another process is compiling the kernel: wait for it, then load the kernel."""
 
-    def __init__(self, helper: Helper, key: Key) -> None:
+    def __init__(self, helper: Helper, key: str) -> None:
         super().__init__()
         self.helper, self.key = helper, key
 
@@ -52,44 +49,38 @@ class Helper:
     ) -> None:
         if getattr(sys, "frozen", False) or not Path(sys.executable or "").stem.lower().startswith(("python", "pypy")):
             raise OSError(f"{sys.executable!r} is not Python")  # but an application that contains it
-        start = f"import sys; sys.path[:] = {sys.path!r}; from {__package__} import jit; jit.compile_requested()"
+        numbers = [all_variants().index(variant) for variant in variants]
+        start = f"import sys; sys.path[:] = {sys.path!r}; from {__package__} import jit"
+        start += f"; jit.compile_for_another({numba.config.CACHE_DIR!r}, {numbers})"
         self._process = subprocess.Popen(
             [sys.executable, "-c", start],
-            stdin=subprocess.PIPE,
+            stdin=subprocess.PIPE,  # its end tells the process that this one has ended
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
-        self._left = {variant[:2]: variant for variant in variants}
+        self._left = {variant.key: variant for variant in variants}
         self._changed, self._done, self._ended = threading.Condition(), done, ended
-        threading.Thread(target=self._communicate, name="bitatoms-compiled", daemon=True).start()
+        threading.Thread(target=self._listen, name="bitatoms-compiled", daemon=True).start()
 
-    def _communicate(self) -> None:
-        """Send the list of kernels, and take note of those that are compiled, until the process ends."""
-        request = {"cache": numba.config.CACHE_DIR, "variants": [[*key] for key in self._left]}
+    def _listen(self) -> None:
+        """Take note of the kernels that are compiled, until the process ends."""
         try:
             with suppress(OSError), self._process as process:  # it may end at any time
-                assert process.stdin is not None
                 assert process.stdout is not None
-                process.stdin.write(json.dumps(request) + "\n")
-                process.stdin.flush()  # it stays open: its end tells the process that this one has ended
                 for line in process.stdout:
-                    self._take(line)
+                    self._take(line.rstrip("\n"))
         finally:
             with self._changed:
                 self._left.clear()
                 self._changed.notify_all()
             self._ended()
 
-    def _take(self, line: str) -> None:
-        """Take note of a kernel that is compiled."""
-        try:
-            kernel, signature = json.loads(line)
-        except (TypeError, ValueError):  # something else that the start of Python prints
-            return
+    def _take(self, key: str) -> None:
+        """Take note of a kernel that is compiled, unless this is something else that the start of Python prints."""
         with self._changed:
-            variant = self._left.pop((kernel, signature), None)
+            variant = self._left.pop(key, None)
             self._changed.notify_all()
         if variant is not None:
             self._done(variant)
@@ -99,11 +90,11 @@ class Helper:
         """Whether the process still compiles."""
         return self._process.poll() is None
 
-    def has(self, key: Key) -> bool:
+    def has(self, key: str) -> bool:
         """Whether the process is about to compile a kernel."""
         return key in self._left
 
-    def wait(self, key: Key) -> None:
+    def wait(self, key: str) -> None:
         """Wait until a kernel is compiled, or the process ends; end one that takes far too long."""
         deadline = time.monotonic() + _MAX_WAIT
         with self._changed:
@@ -134,7 +125,7 @@ class Ahead:
         if n_processes > 1 and multiprocessing.parent_process() is None:  # not in each process of joblib or Dask
             self._jobs |= dict.fromkeys(set(jobs) - self._known, n_processes)
 
-    def missing(self, kernel: str, types: Iterable[Any], folder: str, done: Callable[[Variant], object]) -> int | None:
+    def missing(self, key: str, folder: str, done: Callable[[Variant], object]) -> int | None:
         """Prepare for a kernel that is not in the cache.
 
         Returns the number of kernels that are to be compiled if it became known, otherwise None. The caller holds the
@@ -145,7 +136,7 @@ class Ahead:
         CompiledElsewhere
             Another process compiles it.
         """
-        key, n_all = (kernel, encoded(types)), None
+        n_all = None
         if self._jobs and not any(helper.is_busy for helper in self._helpers):
             try:
                 n_all = self._start(key, folder, done)
@@ -156,11 +147,11 @@ class Ahead:
                 raise CompiledElsewhere(helper, key)
         return n_all
 
-    def _start(self, key: Key, folder: str, done: Callable[[Variant], object]) -> int | None:
+    def _start(self, key: str, folder: str, done: Callable[[Variant], object]) -> int | None:
         """Start processes for the kernels of all expected jobs that are not in the cache."""
         jobs, n_processes = set(self._jobs), max(self._jobs.values())
         variants = [variant for variant in all_variants() if jobs & set(variant.jobs)]
-        if key not in {variant[:2] for variant in variants}:
+        if key not in {variant.key for variant in variants}:
             return None
         self._known |= jobs
         self._jobs.clear()

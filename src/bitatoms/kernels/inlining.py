@@ -7,32 +7,19 @@ half of the time that compilation takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-from numba.core import ir, typed_passes, untyped_passes
+from numba.core import ir, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import build_definitions
 from numba.core.runtime.nrt import rtsys
 from numba.core.types.containers import BaseNamedTuple
-from numba.core.types.functions import BaseFunction
 from numba.core.types.misc import NoneType
 
 _SMALL = 400  # instructions, including those of called functions, up to which a function is optimized by itself
-# Passes for what kernels do not use: context managers, closures, exceptions, literals, array expressions.
-_UNUSED_PASSES = {
-    untyped_passes.WithLifting,
-    untyped_passes.InlineClosureLikes,
-    untyped_passes.RewriteDynamicRaises,
-    untyped_passes.MakeFunctionToJitFunction,
-    untyped_passes.InlineInlinables,
-    untyped_passes.FindLiterallyCalls,
-    untyped_passes.LiteralUnroll,
-    typed_passes.NopythonRewrites,
-}
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -77,13 +64,12 @@ def _type_of(value: Any, args: tuple[Any, ...], kinds: dict[str, Any]) -> Any:
 
 
 class KernelCompiler(Compiler):
-    """numba's compiler, without the passes that kernels do not need."""
+    """numba's compiler, with `ConstantNone`."""
 
     def define_pipelines(self) -> list[Any]:
-        """Return numba's pipeline with fewer passes."""
+        """Return numba's pipeline with one more pass."""
         pipelines: list[Any] = super().define_pipelines()
         for pipeline in pipelines:
-            pipeline.passes = [step for step in pipeline.passes if step[0] not in _UNUSED_PASSES]
             pipeline.add_pass_after(ConstantNone, untyped_passes.IRProcessing)
             pipeline.finalize()
         return pipelines
@@ -158,31 +144,6 @@ class PartLibrary(KernelLibrary):
 
     def set_env(self, env_name: str, env: Any) -> None:
         """Ignore the environment, which machine code would need to raise exceptions."""
-
-
-_signatures: dict[Any, Any] = {}  # of calls of numba's functions and operators, by function and types of arguments
-
-
-@contextmanager
-def remembered_signatures() -> Iterator[None]:
-    """Remember which of numba's implementations a call or an operator has, instead of trying all of them each time.
-
-    For kernels only, and while the caller holds the lock of the compiler: other functions that a program compiles may
-    have other flags.
-    """
-    find = BaseFunction.get_call_type
-
-    def get_call_type(function: Any, context: Any, args: Any, keywords: Any) -> Any:
-        key = function, tuple(args), tuple(keywords.items())
-        if key not in _signatures:
-            _signatures[key] = find(function, context, args, keywords)
-        return _signatures[key]
-
-    BaseFunction.get_call_type = get_call_type  # type: ignore[method-assign, assignment]
-    try:
-        yield
-    finally:
-        BaseFunction.get_call_type = find  # type: ignore[method-assign]
 
 
 def _with_needed(libraries: list[Any]) -> list[Any]:

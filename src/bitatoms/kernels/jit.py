@@ -5,9 +5,7 @@ The cache saves time only. Where its files cannot be read or written, kernels ar
 
 from __future__ import annotations
 
-import gc
 import hashlib
-import json
 import logging
 import math
 import os
@@ -16,7 +14,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -32,8 +30,8 @@ from numba.extending import intrinsic
 
 from ..interrupts import deferred_interrupts
 from .ahead import CompiledElsewhere, ahead
-from .inlining import KernelCompiler, PartCompiler, remembered_signatures
-from .signatures import Variant
+from .inlining import KernelCompiler, PartCompiler
+from .signatures import all_variants, encoded
 
 logger = logging.getLogger(__name__)
 
@@ -64,22 +62,20 @@ def kernel(function: Callable[..., Any]) -> Any:
     return compiled
 
 
-def compile_requested() -> None:
-    """Be a process that compiles for another one: compile the kernels that a line of the input names, print each.
+def compile_for_another(cache_folder: str, numbers: Sequence[int]) -> None:
+    """Be a process that compiles for another one: compile kernels, by their numbers in the list, and print their keys.
 
     If the input ends, stop after the current kernel.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other process
-    request = json.loads(sys.stdin.readline())
-    numba.config.CACHE_DIR = request["cache"]
+    numba.config.CACHE_DIR = cache_folder
     waits_for_end = threading.Thread(target=sys.stdin.read, daemon=True)
     waits_for_end.start()
-    for name, signature in request["variants"]:
-        variant = Variant(name, signature, 0.0, ())
+    for variant in (all_variants()[number] for number in numbers):
         with _uninterrupted():
             variant.dispatcher._compilation_chain_init_hook()
             variant.dispatcher.compile(variant.types)
-        print(json.dumps([name, signature]), flush=True)
+        print(variant.key, flush=True)
         if not waits_for_end.is_alive():
             break
     os._exit(0)  # not waiting for the thread
@@ -88,23 +84,8 @@ def compile_requested() -> None:
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Compile in one thread at a time: an interrupt would leave llvmlite's lock locked, for which others wait."""
-    with deferred_interrupts(), global_compiler_lock, _without_collection(), remembered_signatures():
+    with deferred_interrupts(), global_compiler_lock:
         yield
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Suspend the garbage collector: it would search the many objects of the compiler again and again.
-
-    It stays enabled, because modules that another thread imports may ask whether it is (Dask does). The caller holds
-    the lock of the compiler: otherwise, another thread might see the collector suspended, and leave it so.
-    """
-    thresholds = gc.get_threshold()
-    gc.set_threshold(0)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
 
 
 class KernelFiles(IndexDataCacheFile):
@@ -155,7 +136,8 @@ class KernelCache(FunctionCache):
             _warn_once(f"a file of the cache of compiled kernels in {self.cache_path} is corrupt", error)
         if loaded is None:
             name = f"{self._py_func.__module__.rpartition('.')[2]}.{self._py_func.__name__}"
-            n_all = ahead.missing(name, normalize_signature(sig)[0], self.cache_path, _progress.compiled_elsewhere)
+            key = f"{name} {encoded(normalize_signature(sig)[0])}"
+            n_all = ahead.missing(key, self.cache_path, _progress.compiled_elsewhere)
             _progress.log("first run only", n_all)
         return loaded
 

@@ -28,6 +28,11 @@ class Variant(NamedTuple):
     jobs: tuple[str, ...]  # the kinds of fits that call it, such as "search, xor"
 
     @property
+    def key(self) -> str:
+        """The kernel and the types of its arguments, in a line of text."""
+        return f"{self.kernel} {self.signature}"
+
+    @property
     def dispatcher(self) -> Any:
         """The kernel."""
         module, function = self.kernel.split(".")
@@ -46,15 +51,6 @@ def all_variants() -> tuple[Variant, ...]:
         Variant(entry["kernel"], json.dumps(entry["types"]), entry["seconds"], tuple(entry["jobs"]))
         for entry in json.loads(FILE.read_text("utf-8"))
     )
-
-
-def write_list(variants: Iterable[Variant]) -> None:
-    """Write the list, a line for each variant."""
-    lines = (
-        json.dumps({"kernel": kernel, "jobs": jobs, "seconds": seconds, "types": json.loads(signature)})
-        for kernel, signature, seconds, jobs in variants
-    )
-    FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n", "utf-8")
 
 
 def encoded(arguments: Iterable[Any]) -> str:

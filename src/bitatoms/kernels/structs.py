@@ -15,6 +15,7 @@ PLANES = 48  # bits of a bit-sliced counter: enough for any number of rows
 MAX_PRICE = 255  # of an error
 USER_WORDS = 64  # words of ``users`` whose rows are listed at a time
 _GROUP = 8  # rows that are counted at a time
+REFUSED = 1 << 27  # a price at which no row uses an atom
 
 
 def covering(algebra: str) -> Covers:
@@ -81,6 +82,7 @@ class Rule(NamedTuple):
     prices: Prices | None = None  # None: an error costs 1, the use of an atom 0
     swaps: bool = False  # swap one atom for another where no toggle gains
     typical: float = 0.0  # average cost of a row; 0 if unknown
+    pursues: Flag = None  # matching pursuit: atoms are added by the gains at first, and not dropped; without prices
 
 
 class CodingScratch(NamedTuple):
@@ -135,7 +137,6 @@ class VoteScratch(NamedTuple):
     users: Any  # (64 * USER_WORDS,): indices of some users
     group: Any  # (8, words): the errors of eight users
     free_group: Any  # (8, words): the free bits of eight users
-    group_rows: Any  # (8,): the row indices of a group, 0 to 7
     before: Any  # (words,): the previous bits of a row
     touched: Any  # (code words,): the atoms used by rows that changed
 
@@ -203,7 +204,6 @@ def vote_scratch(rows: RowArrays) -> VoteScratch:
         users=np.empty(64 * USER_WORDS, np.int64),
         group=np.empty((_GROUP, words), np.uint64),
         free_group=np.empty((_GROUP, words), np.uint64),
-        group_rows=np.arange(_GROUP),
         before=np.empty(words, np.uint64),
         touched=np.empty(code_words, np.uint64),
     )

@@ -371,7 +371,7 @@ def _rows_as_atoms(context: SearchContext, n_atoms: int) -> Block:
 
 
 def _prepared(context: SearchContext, params: SearchParams) -> Callable[[], SearchResult]:
-    """Return the search for the fewest errors, or for the shortest codelength: with a number of atoms, from few errors."""
+    """Return the search for the fewest errors, or the shortest codelength: with a number of atoms, from few errors."""
     is_fixed, tuning = params.n_components != "mdl", context.plan.anytime
     given, first = None, None  # factors that the user passed or named, and a start
     if not context.resumed and not params.looks_for_starts:

@@ -12,7 +12,7 @@ import numpy as np
 from ..jit import inline, kernel
 from .coding import drop_all, set_row
 from .gains import start_gains, update_gains
-from .words import NONE, ONE, copy_row, distance, has_unknown, row_price, unknown_word, weight
+from .words import NONE, ONE, copy_row, distance, fill, has_unknown, row_price, unknown_word, weight
 
 _ROTATION = 23  # a fingerprint is the XOR of the words of a row, word w rotated by this many bits times w
 
@@ -93,8 +93,7 @@ def _apply(rows, j, beam, side, i, atoms, prices, scratch):
     """Compute partial code i of row j at the next level from its parent, which is on the other side."""
     other = 1 - side
     s, k = beam.parent[i], beam.atom[i]
-    for c in range(beam.codes.shape[2]):
-        beam.codes[side, i, c] = beam.codes[other, s, c]
+    copy_row(beam.codes[other], s, beam.codes[side, i])
     beam.codes[side, i, k >> 6] |= ONE << np.uint64(k & 63)
     for w in range(beam.errors.shape[2]):
         scratch.bits[0, w] = atoms.words[k, w] & ~unknown_word(rows, j, w)
@@ -112,10 +111,8 @@ def _search(rows, j, atoms, rule, prints, patience, beam, scratch):
     start_gains(rows, j, atoms, rule, scratch)
     for a in range(scratch.gains.shape[0]):
         beam.gains[0, 0, a] = scratch.gains[a]
-    for c in range(rows.codes.shape[1]):
-        beam.codes[0, 0, c] = NONE
-    for w in range(rows.errors.shape[1]):
-        beam.errors[0, 0, w] = rows.errors[j, w]
+    fill(beam.codes[0, 0], NONE)
+    copy_row(rows.errors, j, beam.errors[0, 0])
     copy_row(rows.codes, j, scratch.codes[0])
     copy_row(rows.errors, j, scratch.errors[0])
     beam.value[0, 0] = 0
@@ -145,8 +142,7 @@ def beam_rows(rows, atoms, rule, prints, patience, start, stop, beam, scratch):
     the numbers of changed code and error bits.
     """
     codes, errors = scratch.codes, scratch.errors  # row 0 is the code found, row 1 the one before
-    codes_changed = 0
-    errors_changed = 0
+    codes_changed, errors_changed = 0, 0
     for j in range(start, stop):
         if rows.stale[j] == 0 or weight(rows.errors, j) <= rule.residual_limit:
             continue

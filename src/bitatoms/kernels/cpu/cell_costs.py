@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..jit import inline, kernel
-from .words import next_state, random_bits
+from .words import fill, next_state, random_bits
 
 _IMPOSSIBLE = 1000.0  # bits; the exponential of more may overflow
 _NEGLIGIBLE = 40.0  # bits above the best code; codes that take more have no influence on a float
@@ -58,8 +58,7 @@ def _product(depth, covers):
 def _start_row(cells, codes, j, atoms, bias, covers, costs, scratch):
     """Fill the work arrays for row j; return its cost and the number of atoms that it uses."""
     depth, flips = scratch
-    for i in range(depth.shape[0]):
-        depth[i] = 0
+    fill(depth, 0)
     cost, n_used = 0, 0
     for k in range(codes.shape[1]):
         cost += costs.uses[codes[j, k], k]
@@ -157,8 +156,7 @@ def average_all_codes(cells, codes, atoms, bias, covers, max_atoms, costs, unit,
         out[j] = 0.0
         lowest, total = np.int64(0), 0.0
         for is_second in range(2):  # the first round finds the lowest cost
-            for k in range(codes.shape[1]):
-                codes[j, k] = 0
+            fill(codes[j], 0)
             cost, n_used = _start_row(cells, codes, j, atoms, bias, covers, costs, scratch)
             lowest = lowest if is_second else cost
             for index in range(1, n_codes + 1):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import inline, kernel
+from ..structs import REFUSED
 from .gains import (
     USED,
     adds_forbidden,
@@ -212,7 +213,10 @@ def _next_atom(rows, j, gains, weights):
 
 @inline
 def _pursue_row(rows, j, atoms, rule, wrong, scratch):
-    """Add atoms to row j in the order of their gain per bit at first, until one gains nothing; as `_code_row`."""
+    """Add atoms to row j in the order of their gain per bit at first, until one gains nothing; as `_code_row`.
+
+    This matching pursuit is in effect what the paper's program does.
+    """
     used = weight(rows.codes, j)
     if used < rule.max_atoms:
         start_gains(rows, j, atoms, rule, scratch)
@@ -233,55 +237,32 @@ def _pursue_row(rows, j, atoms, rule, wrong, scratch):
     return toggled
 
 
-@inline
-def _count_changed(rows, j, scratch):
-    """Return how many bits of the code and of the errors of row j changed; add its atoms to those touched."""
-    for c in range(scratch.touched.shape[0]):
-        scratch.touched[c] |= scratch.codes[0, c] | rows.codes[j, c]
-    return distance(rows.codes, j, scratch.codes[0]), distance(rows.errors, j, scratch.errors[0])
-
-
 @kernel
 def code_rows(rows, atoms, rule, start, stop, scratch):
     """Code the stale rows of start..stop from their current codes; return the numbers of changed code and error bits.
 
     Atoms of rows that changed become stale. ``start`` is a multiple of 64, so that no two chunks share a word of
-    ``users``.
+    ``users``. A row that changed by matching pursuit stays stale, because its gains are no longer those it was coded
+    by.
     """
-    codes_changed = 0
-    errors_changed = 0
+    codes_changed, errors_changed = 0, 0
     for j in range(start, stop):
         if rows.stale[j] == 0:
             continue
         rows.stale[j] = 0
         wrong = weight(rows.errors, j)
-        if wrong > rule.residual_limit and _code_row(rows, j, atoms, rule, wrong, scratch):
-            codes, errors = _count_changed(rows, j, scratch)
-            codes_changed += codes
-            errors_changed += errors
-    mark(scratch.touched, atoms.stale)
-    return codes_changed, errors_changed
-
-
-@kernel
-def pursue_rows(rows, atoms, rule, start, stop, scratch):
-    """Code the rows as `code_rows`, but by matching pursuit, which is in effect what the paper's program does.
-
-    A row takes atoms by its gains at the beginning, and drops none. A row that changed stays stale, because its gains
-    are no longer those that it was coded by.
-    """
-    codes_changed = 0
-    errors_changed = 0
-    for j in range(start, stop):
-        if rows.stale[j] == 0:
+        if wrong <= rule.residual_limit:
             continue
-        rows.stale[j] = 0
-        wrong = weight(rows.errors, j)
-        if wrong > rule.residual_limit and _pursue_row(rows, j, atoms, rule, wrong, scratch):
-            rows.stale[j] = 1
-            codes, errors = _count_changed(rows, j, scratch)
-            codes_changed += codes
-            errors_changed += errors
+        if rule.pursues:
+            changed = _pursue_row(rows, j, atoms, rule, wrong, scratch)
+            rows.stale[j] = changed
+        else:
+            changed = _code_row(rows, j, atoms, rule, wrong, scratch)
+        if changed:
+            for c in range(scratch.touched.shape[0]):
+                scratch.touched[c] |= scratch.codes[0, c] | rows.codes[j, c]
+            codes_changed += distance(rows.codes, j, scratch.codes[0])
+            errors_changed += distance(rows.errors, j, scratch.errors[0])
     mark(scratch.touched, atoms.stale)
     return codes_changed, errors_changed
 
@@ -376,8 +357,7 @@ def code_at_prices(rows, atoms, rule, indices, from_scratch, scratch):
     Rows are coded from their current codes or, with ``from_scratch``, from no atoms, which is kept where it is cheaper.
     """
     code, errors = scratch.codes[1], scratch.errors[1]  # those of a row before
-    codes_changed = 0
-    errors_changed = 0
+    codes_changed, errors_changed = 0, 0
     for i in range(indices.shape[0]):
         j = indices[i]
         codes_changed += _drop_forbidden(rows, j, atoms.words, rule, scratch.bits)
@@ -399,12 +379,12 @@ def code_at_prices(rows, atoms, rule, indices, from_scratch, scratch):
 
 
 @kernel
-def code_without(rows, atoms, rule, refused, tested, tests, indices, start, stop, own, wrong, added, uses, scratch):
+def code_without(rows, atoms, rule, tested, tests, indices, start, stop, own, wrong, added, uses, scratch):
     """Count what changes if rows are coded without an atom; the rows are left as they are.
 
-    Entry i of start..stop is row indices[i], without atom tested[tests[i]], whose price is ``refused``. The changes
-    in errors per column and uses per atom are added to rows tests[i] of ``wrong`` and ``uses``, and those in added ones
-    to ``added``, if it has rows. ``own`` has one row, which is coded.
+    Entry i of start..stop is row indices[i], without atom tested[tests[i]], whose price is REFUSED. The changes in
+    errors per column and uses per atom are added to rows tests[i] of ``wrong`` and ``uses``, and those in added ones to
+    ``added``, if it has rows. ``own`` has one row, which is coded.
     """
     for i in range(start, stop):
         j = indices[i]
@@ -417,7 +397,7 @@ def code_without(rows, atoms, rule, refused, tested, tests, indices, start, stop
             copy_row(rows.unknown, j, own.unknown[0])
         k = tested[tests[i]]
         price = rule.prices.uses[k]
-        rule.prices.uses[k] = refused
+        rule.prices.uses[k] = REFUSED
         _code_row(own, 0, atoms, rule, weight(own.errors, 0), scratch)
         rule.prices.uses[k] = price
         _count_changes(own.codes, 0, rows.codes[j], uses[tests[i]])

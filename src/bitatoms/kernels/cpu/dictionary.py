@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 from ..jit import inline, kernel, popcount
 from ..structs import MAX_PRICE
-from .words import NONE, first_one, weight
+from .words import NONE, fill, first_one, weight
 
 _BYTE, _INDEX = ir.IntType(8), ir.IntType(64)
 _LOW_BYTE = 0 if sys.byteorder == "little" else 7
@@ -231,7 +231,6 @@ def price_atoms(atoms, bits, factor, listed, priced):
             priced.slices[i, k] = price * ((atoms.slices[i >> 3, k] >> shift) & np.uint8(1))
     for k in range(atoms.words.shape[0]):
         overlaps = priced.overlaps[k]
-        for i in range(overlaps.shape[0]):
-            overlaps[i] = 0
+        fill(overlaps, 0)
         add_prices(atoms.words, k, factor, priced, bits, listed, overlaps)
         priced.weights[k] = overlaps[k] // factor

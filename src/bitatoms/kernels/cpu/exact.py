@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import inline, kernel, lowest_bit, popcount
-from .words import NONE, ONE, cover, mark, toggle_users, unknown_word, weight
+from .words import NONE, ONE, cover, fill, mark, toggle_users, unknown_word, weight
 
 
 @inline
@@ -21,8 +21,7 @@ def _combine(one, other, covers):
 @kernel
 def list_products(atoms, covers, products):
     """products[c] = the product of code c and the atoms."""
-    for w in range(products.shape[1]):
-        products[0, w] = NONE
+    fill(products[0], NONE)
     for code in range(1, products.shape[0]):
         atom = atoms[lowest_bit(np.uint64(code))]
         rest = products[code & (code - 1)]
@@ -33,7 +32,7 @@ def list_products(atoms, covers, products):
 @inline
 def _distances(row, known, high, low, covers, out):
     """out[c] = errors of a row coded by ``high`` combined with code c of the low atoms (low: words x codes)."""
-    out[:] = 0
+    fill(out, 0)
     for w in range(row.shape[0]):
         base = row[w]
         fixed = high[w]
@@ -103,8 +102,7 @@ def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, scra
         for c in range(low.shape[1]):
             within[w] |= low[w, c]
     low_bits = lowest_bit(np.uint64(low.shape[1]))
-    codes_changed = 0
-    errors_changed = 0
+    codes_changed, errors_changed = 0, 0
     scratch.touched[0] = NONE
     for j in range(start, stop):
         if rows.stale[j] == 0:
@@ -165,7 +163,7 @@ def best_columns(columns, unknown, codes, atoms, covers, start, stop, scores):
     full = (1 << n_atoms) - 1
     changed = 0
     for i in range(start, stop):
-        scores[:] = 0
+        fill(scores, 0)
         for j in range(codes.shape[0]):
             one = (columns[i, j >> 6] >> np.uint64(j & 63)) & ONE
             if unknown.shape[0] > 0 and (unknown[i, j >> 6] >> np.uint64(j & 63)) & ONE != NONE:

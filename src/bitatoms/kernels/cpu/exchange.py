@@ -17,7 +17,9 @@ from .words import (
     NONE,
     ONE,
     add_product,
+    copy_row,
     cover,
+    fill,
     first_one,
     flip_errors,
     next_state,
@@ -31,17 +33,11 @@ _MAX_DOUBLINGS = 5  # a new atom is the best of up to 2**5 candidates
 MAX_CANDIDATES = 1 << _MAX_DOUBLINGS
 _MAX_DRAWS = 64  # rows drawn at most, until one has an error that a new atom could fix
 
-_add_product, _best_columns, _list_products = (
-    subroutine(add_product),
-    subroutine(best_columns),
-    subroutine(list_products),
-)
-_code_rows, _code_rows_exactly, _sweep_atoms = (
-    subroutine(code_rows),
-    subroutine(code_rows_exactly),
-    subroutine(sweep_atoms),
-)
+_add_product = subroutine(add_product)
+_best_columns, _list_products = subroutine(best_columns), subroutine(list_products)
+_code_rows, _code_rows_exactly = subroutine(code_rows), subroutine(code_rows_exactly)
 _overlap_atoms, _slice_atoms = subroutine(overlap_atoms), subroutine(slice_atoms)
+_sweep_atoms = subroutine(sweep_atoms)
 
 
 @inline
@@ -95,10 +91,8 @@ def _clear_atom(rows, atoms, k, covers, row):
             refresh_row(rows, j, atoms.words, row)
         else:
             flip_errors(rows, j, atoms.words, k)
-    for c in range(rows.users.shape[1]):
-        rows.users[k, c] = NONE
-    for w in range(atoms.words.shape[1]):
-        atoms.words[k, w] = NONE
+    fill(rows.users[k], NONE)
+    fill(atoms.words[k], NONE)
     atoms.changed[k] = 1
     atoms.stale[k] = 1
 
@@ -189,8 +183,7 @@ def _draw_candidate(rows, rule, pool, kind, random, out, i):
     """Write a candidate for a new atom to out[i], and return whether there is one. Row i + 1 is a work array."""
     if kind == _POOL:
         k = _below(random, pool.shape[0])
-        for w in range(out.shape[1]):
-            out[i, w] = pool[k, w]
+        copy_row(pool, k, out[i])
         return True
     if not _draw_fixable(rows, rule, random, out, i):
         return False
@@ -213,15 +206,14 @@ def _draw_atom(rows, atoms, k, rule, pool, random, candidates):
     kind = _below(random, 4 if pool.shape[0] > 0 else 3)
     best, most = -1, 0
     for i in range(n_candidates):
-        if not _draw_candidate(rows, rule, pool, kind, random, candidates.words, i):
+        if not _draw_candidate(rows, rule, pool, kind, random, candidates, i):
             break
-        fixed = errors_fixed(rows, candidates.words, i, rule.covers, 0, rows.errors.shape[0])
+        fixed = errors_fixed(rows, candidates, i, rule.covers, 0, rows.errors.shape[0])
         if fixed > most:
             best, most = i, fixed
     if best < 0:
         return False
-    for w in range(atoms.words.shape[1]):
-        atoms.words[k, w] = candidates.words[best, w]
+    copy_row(candidates, best, atoms.words[k])
     atoms.changed[k] = 1
     return True
 
@@ -246,8 +238,7 @@ def _replace_atoms(rows, atoms, rule, pool, plan, random, candidates, coding, vo
             k += 1
         elif exact.scores.shape[0] == 0:
             _refresh(rows, atoms, rule.covers)
-            for c in range(coding.touched.shape[0]):
-                coding.touched[c] = NONE
+            fill(coding.touched, NONE)
             codes, _ = _code_rows(rows, atoms, rule, 0, rows.errors.shape[0], coding)
             end = n_atoms if step > 0 else 0
         else:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..jit import inline, kernel, lowest_bit, popcount
 from .coding import set_row
-from .words import NONE, ONE, copy_row, distance, first_one, row_price, unknown_word, weight
+from .words import NONE, ONE, copy_row, distance, fill, first_one, row_price, unknown_word, weight
 
 FIRST_WORDS = 4  # of a sum, by which most heavy ones are recognized
 _DEVIATIONS = 2.0  # standard deviations by which a light sum may have more ones in these words than its share
@@ -75,46 +75,6 @@ def reduce_rows(rows, sums, columns, pivots):
 
 
 @inline
-def _top_bit(row):
-    """Return the index of the highest one of a row, or -1."""
-    for w in range(row.shape[0] - 1, -1, -1):
-        word = row[w]
-        if word != NONE:
-            top = 0
-            while word != ONE:
-                word >>= ONE
-                top += 1
-            return 64 * w + top
-    return -1
-
-
-@kernel
-def first_independent(rows, reduced, by_top, chosen):
-    """List the indices of the rows that are not sums of earlier ones; return their number.
-
-    ``reduced`` and ``by_top`` are work arrays: as many rows as ``chosen``, and -1 for each column.
-    """
-    count = 0
-    for j in range(rows.shape[0]):
-        if count == chosen.shape[0]:
-            break
-        row = reduced[count]
-        for w in range(rows.shape[1]):
-            row[w] = rows[j, w]
-        top = _top_bit(row)
-        while top >= 0 and by_top[top] >= 0:
-            earlier = reduced[by_top[top]]
-            for w in range(rows.shape[1]):
-                row[w] ^= earlier[w]
-            top = _top_bit(row)
-        if top >= 0:
-            by_top[top] = count
-            chosen[count] = j
-            count += 1
-    return count
-
-
-@inline
 def _ones_in_first_words(one, two):
     """Return the number of ones of the sum of two rows in its first words."""
     ones = np.intp(popcount(one[0] ^ two[0])) + np.intp(popcount(one[1] ^ two[1]))
@@ -164,7 +124,7 @@ def list_light_sums(rows, work, weights, n_rows, n_words, limit, depth, found):
     spread = np.sqrt(share * (1 - share) * max(0, limit))
     limits = int(np.ceil(share * limit + _DEVIATIONS * spread)), limit
     zero, pair = work[0], work[1]
-    zero[:] = NONE
+    fill(zero, NONE)
     count = 0
     for i in range(n_rows):
         count = _keep_if_light(rows[i], zero, weights, limits, n_words, found, count)
@@ -183,8 +143,7 @@ def list_light_sums(rows, work, weights, n_rows, n_words, limit, depth, found):
 def tabulate_sums(rows, n_rows, table):
     """table[g, v] = the sum of the rows 8 g + b, for each bit b of the byte v."""
     for g in range(table.shape[0]):
-        for w in range(rows.shape[1]):
-            table[g, 0, w] = NONE
+        fill(table[g, 0], NONE)
         for value in range(1, 256):
             i = 8 * g + lowest_bit(np.uint64(value))
             rest = table[g, value & (value - 1)]
@@ -195,10 +154,8 @@ def tabulate_sums(rows, n_rows, table):
 @inline
 def _code_exactly(targets, j, draw, errors, code):
     """Code row j from the columns of a draw as if it had no errors in them: its code, and the errors that are left."""
-    for w in range(errors.shape[0]):
-        errors[w] = targets[j, w]
-    for c in range(code.shape[0]):
-        code[c] = NONE
+    copy_row(targets, j, errors)
+    fill(code, NONE)
     rank = draw.pivots.shape[0]
     for g in range(draw.products.shape[0]):
         value = _bits_at(targets, j, draw.pivots, 8 * g, min(8 * g + 8, rank))
@@ -270,7 +227,7 @@ def code_from_columns(rows, atoms, targets, rule, draw, slack, start, stop, scra
 @kernel
 def count_distances(rows, counts):
     """counts[d] = number of pairs of rows that differ in d columns."""
-    counts[:] = 0
+    fill(counts, 0)
     for i in range(rows.shape[0]):
         for j in range(i):
             counts[distance(rows, j, rows[i])] += 1
@@ -283,28 +240,6 @@ def mark_near(rows, limit, near):
         near[i, i] = 0
         for j in range(i):
             near[i, j] = near[j, i] = distance(rows, j, rows[i]) <= limit
-
-
-@kernel
-def hash_rows_by_columns(rows, columns, out):
-    """out[i] = the bits of row i in these columns, as an integer."""
-    for i in range(rows.shape[0]):
-        out[i] = _bits_at(rows, i, columns, 0, columns.shape[0])
-
-
-@kernel
-def group_rows(hashes, shift, ends, grouped):
-    """Sort the rows by their hashes without the lowest ``shift`` bits: group g is listed up to ends[g]."""
-    ends[:] = 0
-    for i in range(hashes.shape[0]):
-        ends[hashes[i] >> shift] += 1
-    total = 0
-    for g in range(ends.shape[0]):
-        total, ends[g] = total + ends[g], total
-    for i in range(hashes.shape[0]):
-        g = hashes[i] >> shift
-        grouped[ends[g]] = i
-        ends[g] += 1
 
 
 @inline
@@ -329,8 +264,9 @@ def _pairs_before(ends, limit):
 def bucket_pairs(hashes, shift, group_ends, grouped, start, stop, ends, first, second):
     """Sort pairs of rows by the XOR of their hashes: bucket v is listed up to ends[v], from ends[v - 1] on.
 
-    Only the buckets v with start <= v >> shift < stop are filled. The groups of rows are those of `group_rows`. The
-    buckets of two groups are few, so that they stay in the cache.
+    Only the buckets v with start <= v >> shift < stop are filled. ``grouped`` lists the rows, sorted by their hashes
+    without the lowest ``shift`` bits: group g up to group_ends[g]. The buckets of two groups are few, so that they stay
+    in the cache.
     """
     total = _pairs_before(group_ends, start)
     for high in range(start, stop):
@@ -394,15 +330,6 @@ def list_light_fours(rows, ends, first, second, limit, max_compared, max_per_buc
         if compared >= max_compared:
             break
     return count
-
-
-@kernel
-def add_fours(rows, fours, sums):
-    """sums[c] = sum of the four rows fours[c]."""
-    for c in range(fours.shape[0]):
-        one, two, three, four = fours[c, 0], fours[c, 1], fours[c, 2], fours[c, 3]
-        for w in range(rows.shape[1]):
-            sums[c, w] = rows[one, w] ^ rows[two, w] ^ rows[three, w] ^ rows[four, w]
 
 
 @kernel

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import kernel
-from .words import NONE, first_one
+from .words import NONE, fill, first_one
 
 _ZERO = np.float32(0)
 _SWEEPS = 2  # over the numbers of a row: a second sweep is cheap once the sums over the bits are known
@@ -20,8 +20,7 @@ _SWEEPS = 2  # over the numbers of a row: a second sweep is cheap once the sums 
 def products(factor, out):
     """out[k, q] = the sum over i of factor[i, k] * factor[i, q]."""
     for k in range(out.shape[0]):
-        for q in range(out.shape[1]):
-            out[k, q] = _ZERO
+        fill(out[k], _ZERO)
     for i in range(factor.shape[0]):
         for k in range(out.shape[0]):
             number = factor[i, k]
@@ -40,8 +39,7 @@ def fit_rows(words, unknown, columns, pairs, start, stop, residual, rows):
     """
     n_atoms = pairs.shape[0]
     for i in range(start, stop):
-        for k in range(n_atoms):
-            residual[k] = _ZERO
+        fill(residual, _ZERO)
         for w in range(words.shape[1]):
             word = words[i, w]
             while word != NONE:

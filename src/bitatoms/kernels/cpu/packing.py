@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..jit import inline, kernel
-from .words import add_eight, add_one, clear, list_ones, read, weight
+from .words import add_eight, add_one, clear, fill, list_ones, read, weight
 
 
 @kernel
@@ -53,8 +53,7 @@ def transpose(
                 width = min(64, n_rows - 64 * b)
                 for k in range(width):
                     block[k] = words[64 * b + k, w]
-                for k in range(width, 64):
-                    block[k] = np.uint64(0)
+                fill(block[width:], np.uint64(0))
                 _swap(block, 32, np.uint64(0x00000000FFFFFFFF))
                 _swap(block, 16, np.uint64(0x0000FFFF0000FFFF))
                 _swap(block, 8, np.uint64(0x00FF00FF00FF00FF))

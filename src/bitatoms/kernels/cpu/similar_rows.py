@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..jit import inline, kernel, lowest_bit, popcount
-from .words import ONE
+from .words import ONE, fill
 
 _FARTHEST = np.int32(np.iinfo(np.int32).max)
 _LARGEST = np.float32(1 << 30)  # of distances as integers
@@ -63,7 +63,7 @@ def count_votes(bits, known, shares_known, wanted, voters, radius, table, scratc
     n_words = bits.shape[1]
     cell = 0
     for j in range(bits.shape[0]):
-        scratch.n_different[:] = 0
+        fill(scratch.n_different, 0)
         for w in range(min(radius, n_words)):
             _compare(bits[j, w], known[j, w], voters, w, np.int32(1), scratch)
         for w in range(n_words):

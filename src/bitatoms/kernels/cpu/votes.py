@@ -22,6 +22,7 @@ from .words import (
     clear,
     copy_row,
     distance,
+    fill,
     first_one,
     flip_errors,
     list_ones,
@@ -42,14 +43,6 @@ _AHEAD = 32  # number of users whose rows are prefetched
 
 
 @inline
-def _add_users(words, users, i, planes):
-    """Add eight users, from index i of the list on, to the counters."""
-    a, b, c, d = users[i], users[i + 1], users[i + 2], users[i + 3]
-    e, f, g, h = users[i + 4], users[i + 5], users[i + 6], users[i + 7]
-    add_eight(words, a, b, c, d, e, f, g, h, planes)
-
-
-@inline
 def _vote_listed(rows, atoms, k, n_users, covers, scratch):
     """Add the votes of the listed users to the counters."""
     users, group, free_group = scratch.users, scratch.group, scratch.free_group
@@ -58,7 +51,9 @@ def _vote_listed(rows, atoms, k, n_users, covers, scratch):
         for first in range(0, in_groups, 8):
             for i in range(first + _AHEAD, min(first + _AHEAD + 8, n_users)):
                 prefetch(rows.errors, users[i])
-            _add_users(rows.errors, users, first, scratch.wrong)
+            a, b, c, d = users[first], users[first + 1], users[first + 2], users[first + 3]
+            e, f, g, h = users[first + 4], users[first + 5], users[first + 6], users[first + 7]
+            add_eight(rows.errors, a, b, c, d, e, f, g, h, scratch.wrong)
         for i in range(in_groups, n_users):
             add_one(rows.errors, users[i], scratch.wrong)
         return
@@ -74,8 +69,8 @@ def _vote_listed(rows, atoms, k, n_users, covers, scratch):
                     free = (atom & alone) | ~(atom | rows.covered[j, w])
                 free_group[i, w] = mask & free
                 group[i, w] = rows.errors[j, w] & free_group[i, w]
-        _add_users(group, scratch.group_rows, 0, scratch.wrong)
-        _add_users(free_group, scratch.group_rows, 0, scratch.free)
+        add_eight(group, 0, 1, 2, 3, 4, 5, 6, 7, scratch.wrong)
+        add_eight(free_group, 0, 1, 2, 3, 4, 5, 6, 7, scratch.free)
 
 
 @inline
@@ -106,7 +101,7 @@ def tally_atoms(rows, atoms, first, covers, start, stop, free, wrong, scratch):
         n_users = _vote(rows, atoms, first + i, covers, start, stop, scratch)
         read(scratch.wrong, n_planes, wrong[i])
         if all_free(rows, covers):
-            free[i, :] = n_users
+            fill(free[i], n_users)
         else:
             read(scratch.free, n_planes, free[i])
 
@@ -138,8 +133,7 @@ def flip_users(rows, atoms, k, covers, start, stop, flips, scratch):
     Return the number of changed error bits. The rows become stale, and so do the other atoms that they use.
     """
     touched, users = scratch.touched, scratch.users
-    for c in range(touched.shape[0]):
-        touched[c] = NONE
+    fill(touched, NONE)
     changed = 0
     last = (stop + 63) >> 6
     for first in range(start >> 6, last, USER_WORDS):
@@ -193,11 +187,9 @@ def refit_users(rows, atoms, k, rule, settled, start, stop, scratch):
     """
     k_word, bit = k >> 6, ONE << np.uint64(k & 63)
     touched = scratch.touched
-    for c in range(touched.shape[0]):
-        touched[c] = NONE
+    fill(touched, NONE)
     size = weight(atoms.words, k)
-    codes_changed = 0
-    errors_changed = 0
+    codes_changed, errors_changed = 0, 0
     for j in range(start, stop):
         if settled and rows.stale[j] == 0 and rows.codes[j, k_word] & bit == NONE:
             continue
@@ -238,9 +230,7 @@ def sweep_atoms(rows, atoms, rule, action, first, last, scratch):
     Return the numbers of changed bits of codes, atoms and errors. MOB skips atoms that are not stale. K-PROX updates
     the bits and the users of an atom alternately until neither changes; an atom without users is not changed.
     """
-    codes_changed = 0
-    atoms_changed = 0
-    errors_changed = 0
+    codes_changed, atoms_changed, errors_changed = 0, 0, 0
     for k in range(first, last):
         if action == VOTE and atoms.stale[k] == 0:
             continue

@@ -39,6 +39,13 @@ def list_ones(words, j, first, last, indices):
 
 
 @inline
+def fill(row, value):
+    """Set all items of a row to a value."""
+    for i in range(row.shape[0]):
+        row[i] = value
+
+
+@inline
 def copy_row(words, j, out):
     """out = row j."""
     for w in range(words.shape[1]):
@@ -289,8 +296,7 @@ def clear(planes, count):
     while count >> (n_planes - 1):
         n_planes += 1
     for b in range(n_planes):
-        for w in range(planes.shape[1]):
-            planes[b, w] = NONE
+        fill(planes[b], NONE)
     return n_planes
 
 
@@ -326,8 +332,7 @@ def add_product(codes, atoms, covers, unknown, start, stop, product, out):
     Unknown cells do not change. ``product`` is a work array for one row.
     """
     for i in range(start, stop):
-        for w in range(out.shape[1]):
-            product[w] = NONE
+        fill(product, NONE)
         for c in range(codes.shape[1]):
             word = codes[i, c]
             while word != NONE:

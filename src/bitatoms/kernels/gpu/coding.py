@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..structs import ColumnDraw, Prices, RowArrays, Rule
+from ..structs import REFUSED, ColumnDraw, Prices, RowArrays, Rule
 from .device import WARP, Device, warps_per_block
-from .rows import MAX_FACTOR, MAX_SUM, or_none, rows_at_a_time, unpacked
+from .rows import MAX_FACTOR, MAX_SUM, masks, or_none, rows_at_a_time, unpacked
 
-REFUSED = 1 << 27  # a price at which no row uses an atom
 MAX_EXACT_ATOMS = 16  # for which all codes are tried
 _MAX_WARPS = 1 << 14  # of beams at a time: as many as the largest devices run
 _WORK_BYTES = 1 << 30  # for the partial codes of all warps, at most
@@ -41,6 +40,11 @@ class AtomTables(NamedTuple):
     def gains(self) -> int:
         """The number of atoms per thread."""
         return int(self.columns.shape[1])
+
+    @property
+    def has_own_costs(self) -> bool:
+        """Whether missed and added ones have prices of their own."""
+        return self.prices is not None and self.prices.own_costs()
 
 
 def atom_tables(
@@ -80,29 +84,39 @@ def code_rows(
     """
     changes = device.xp.zeros(2, np.uint64)
     if indices is not None:
-        _launch(device, "code_rows", len(indices), rows, atoms, rule, indices, None, np.int64(len(indices)), changes)
+        n = len(indices)
+        _launch(device, "code_rows", n, rows, atoms, rule, indices, None, np.int64(n), changes)
     else:
-        for part, shares in _with_shares(device, rows, atoms, rule):
-            n, stale = len(part.errors), part.stale if stale_only else None
+        for _, n, part, shares in _with_shares(device, rows, atoms, rule):
+            stale = part.stale if stale_only else None
             _launch(device, "code_rows", n, part, atoms, rule, None, stale, np.int64(n), changes, shares=shares)
+    return _changed_bits(device, changes)
+
+
+def _changed_bits(device: Device, changes: Any) -> tuple[int, int]:
+    """Return the numbers of code and error bits that a kernel counted."""
     codes, errors = device.to_host(changes).tolist()
     return codes, errors
 
 
-def _with_shares(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule) -> Iterator[tuple[RowArrays, Any]]:
-    """Yield chunks of rows, with what each atom shares with each row of them: the part of gains that is a product.
+def _with_shares(
+    device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule
+) -> Iterator[tuple[int, int, RowArrays, Any]]:
+    """Yield chunks of rows: the first row, their number, the rows, and what each atom shares with each of them.
 
-    It is None where it may not be exact, or where different errors have different prices.
+    The last, the part of gains that is a product, is None where it may not be exact, or where different errors have
+    different prices.
     """
-    if atoms.shared is None:
-        yield rows, None
-        return
     n, n_features = rows.errors.shape[0], len(atoms.columns)
+    if atoms.shared is None:
+        yield 0, n, rows, None
+        return
     size = rows_at_a_time(device, n_features + 2 * WARP * atoms.gains)
     for start in range(0, n, size):
         part = RowArrays(*(array if array is None else array[start : start + size] for array in rows))
         fixed = part.covered if rule.covers else or_none(part.unknown)
-        yield part, device.matmul(unpacked(device, part.errors, n_features, fixed, doubled=True), atoms.shared)
+        shares = device.matmul(unpacked(device, part.errors, n_features, fixed, doubled=True), atoms.shared)
+        yield start, len(part.errors), part, shares
 
 
 def code_without(
@@ -117,7 +131,7 @@ def code_without(
     """Return by how much errors, added ones and uses change if rows are coded without an atom; see the processor's."""
     xp, n_features = device.xp, len(atoms.columns)
     wrong, uses = xp.zeros((len(tested), n_features), np.int64), xp.zeros((len(tested), atoms.n_atoms), np.int64)
-    added = xp.zeros_like(wrong) if _has_own_costs(atoms) else None
+    added = xp.zeros_like(wrong) if atoms.has_own_costs else None
     lists = (device.asarray(array.astype(np.int64)) for array in (indices, tests, tested))
     n = len(indices)
     _launch(device, "code_without", n, rows, atoms, rule, *lists, np.int64(n), np.int32(n_features), wrong, added, uses)
@@ -127,32 +141,27 @@ def code_without(
 
 def offer_atoms(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule) -> Any:
     """Return the atoms each of which would gain, added to a row alone: packed, one row for each row."""
-    offers, start = device.xp.zeros((len(rows.errors), 2 * -(-atoms.gains // 2)), np.uint32), 0
-    for part, shares in _with_shares(device, rows, atoms, rule):
-        n = len(part.errors)
+    offers = device.xp.zeros((len(rows.errors), 2 * -(-atoms.gains // 2)), np.uint32)
+    for start, n, part, shares in _with_shares(device, rows, atoms, rule):
         found = device.xp.empty((n, atoms.gains), np.uint32)
         _launch(device, "offer_atoms", n, part, atoms, rule, np.int64(n), found, shares=shares)
         offers[start : start + n, : atoms.gains] = found
-        start += n
     return device.xp.ascontiguousarray(offers.view(np.uint64)[:, : -(-atoms.n_atoms // 64)])
 
 
 def rate_atoms(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule) -> NDArray[np.int64]:
     """Return how many errors each atom, used where it gains, would remove."""
     totals = device.xp.zeros(atoms.n_atoms, np.int64)
-    for part, shares in _with_shares(device, rows, atoms, rule):
-        n = len(part.errors)
+    for _, n, part, shares in _with_shares(device, rows, atoms, rule):
         _launch(device, "rate_atoms", n, part, atoms, rule, np.int64(n), totals, shares=shares)
     return device.to_host(totals)
 
 
 def find_nearest(device: Device, rows: RowArrays, patterns: AtomTables, rule: Rule) -> Any:
     """Return the lowest pattern that, alone, lowers the cost of each row most, or -1; on the device."""
-    nearest, start = device.xp.empty(len(rows.errors), np.int64), 0
-    for part, shares in _with_shares(device, rows, patterns, rule):
-        n = len(part.errors)
+    nearest = device.xp.empty(len(rows.errors), np.int64)
+    for start, n, part, shares in _with_shares(device, rows, patterns, rule):
         _launch(device, "find_nearest", n, part, patterns, rule, np.int64(n), nearest[start:], shares=shares)
-        start += n
     return nearest
 
 
@@ -180,7 +189,7 @@ def macros(
 
 def _macros_of(rows: RowArrays, atoms: AtomTables, rule: Rule) -> dict[str, int]:
     """Return the macros of the variant of a kernel."""
-    priced, own_costs = atoms.prices is not None, _has_own_costs(atoms)
+    priced, own_costs = atoms.prices is not None, atoms.has_own_costs
     return macros(bool(rule.covers), len(rows.unknown) > 0, priced, atoms.gains, own_costs, bool(rule.by_ratio))
 
 
@@ -189,12 +198,11 @@ def _state_arguments(rows: RowArrays, atoms: AtomTables, rule: Rule, shares: Any
     bits = uses = added = mean = forbidden = None
     if atoms.prices is not None:
         bits, uses = atoms.prices.bits, atoms.prices.uses
-        if _has_own_costs(atoms):
+        if atoms.has_own_costs:
             added, mean = atoms.prices.added, atoms.prices.mean
             forbidden = or_none(atoms.prices.forbidden)
-    masks = (rows.covered, rows.twice) if rule.covers else (None, None)
     return (
-        rows.errors, rows.codes, *masks, or_none(rows.unknown), np.int32(rows.errors.shape[1]),
+        rows.errors, rows.codes, *masks(rows), or_none(rows.unknown), np.int32(rows.errors.shape[1]),
         np.int32(rows.codes.shape[1]), atoms.words, atoms.weights, atoms.overlaps, atoms.columns,
         np.int32(atoms.n_atoms), shares, bits, uses, added, mean, forbidden, np.int64(rule.max_atoms),
         np.int64(rule.residual_limit), np.int32(rule.swaps),
@@ -214,10 +222,6 @@ def _launch(
     shared = 8 * words_per_row(rows.errors.shape[1], rows.codes.shape[1])
     given = *_state_arguments(rows, atoms, rule, shares), *arguments
     device.launch("coding.cu", kernel, n_warps, *given, shared=shared, **_macros_of(rows, atoms, rule))
-
-
-def _has_own_costs(atoms: AtomTables) -> bool:
-    return atoms.prices is not None and len(atoms.prices.added) > 0
 
 
 def _on_device(device: Device, prices: Prices) -> Prices:
@@ -253,8 +257,7 @@ def beam_rows(
         variant |= {"ENTRIES": _entries(width), "WIDE_SCORES": int(_largest_score(rule) > _MAX_NARROW)}
         device.launch("beam.cu", "beam_rows", n_warps, *arguments, *given, shared=shared, **variant)
         device.to_host(changes)  # wait: Ctrl-C takes effect between launches
-    codes, errors = device.to_host(changes).tolist()
-    return codes, errors
+    return _changed_bits(device, changes)
 
 
 def _n_warps(n_rows: int, bytes_per_warp: int, free_bytes: int, per_block: int) -> int:
@@ -288,16 +291,14 @@ def code_rows_exactly(device: Device, rows: RowArrays, atom_words: Any, rule: Ru
     low, high = _products(xp, atom_words[:half], covers), _products(xp, atom_words[half:], covers)
     within = _products(xp, atom_words[:half], True)[:, -1].copy()
     changes = xp.zeros(2, np.uint64)
-    masks = (rows.covered, rows.twice) if covers else (None, None)
     device.launch(
-        "exact.cu", "code_rows_exactly", n, rows.errors, rows.codes, *masks,
+        "exact.cu", "code_rows_exactly", n, rows.errors, rows.codes, *masks(rows),
         or_none(rows.unknown), np.int32(n_words), atom_words, np.int32(n_atoms), low, high,
         within, np.int32(low.shape[1]), np.int32(high.shape[1]), np.int64(rule.max_atoms),
         np.int64(rule.residual_limit), rows.stale, np.int64(n), changes, shared=8 * (6 * n_words + 1),
         **macros(covers, len(rows.unknown) > 0, priced=False),
     )  # fmt: skip
-    codes, errors = device.to_host(changes).tolist()
-    return codes, errors
+    return _changed_bits(device, changes)
 
 
 def _products(xp: Any, atom_words: Any, covers: bool) -> Any:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,13 +124,6 @@ class _Transfers:
             pass
 
 
-class _Resident(NamedTuple):
-    """A table that is kept on the device, for as long as the array that it was copied from exists."""
-
-    owner: weakref.ref[NDArray[Any]]
-    array: Any
-
-
 class Device:
     """A CUDA device: its arrays, and how kernels are run on it."""
 
@@ -147,7 +140,8 @@ class Device:
         self.work_bytes = min(_MAX_WORK_BYTES, self._n_bytes // 16)  # for intermediate results of an operation
         self._transfers = _Transfers(cupy)
         self._kernels: dict[tuple[Any, ...], Any] = {}
-        self._resident: dict[tuple[Any, ...], _Resident] = {}
+        # Tables that are kept on the device, each for as long as the array exists that it was copied from.
+        self._resident: dict[tuple[Any, ...], tuple[weakref.ref[NDArray[Any]], Any]] = {}
         self._lock = threading.RLock()
         self._sessions = threading.BoundedSemaphore(_N_SESSIONS)
         self._own = threading.local()  # of a thread: its stream, and how many sessions it is in
@@ -199,14 +193,14 @@ class Device:
             return self.asarray(words)
         key = words.ctypes.data, words.shape, words.strides
         with self._lock:
-            kept = self._resident.get(key)
-            if kept is not None and kept.owner() is owner:
-                return kept.array
+            kept_owner, kept = self._resident.get(key, (None, None))
+            if kept_owner is not None and kept_owner() is owner:
+                return kept
         array = self.asarray(words)
         self.xp.cuda.get_current_stream().synchronize()  # other threads use it in other streams
         with self._lock:
-            if sum(each.array.nbytes for each in list(self._resident.values())) + array.nbytes <= self._n_bytes // 4:
-                self._resident[key] = _Resident(weakref.ref(owner, lambda _: self._resident.pop(key, None)), array)
+            if sum(kept.nbytes for _, kept in list(self._resident.values())) + array.nbytes <= self._n_bytes // 4:
+                self._resident[key] = weakref.ref(owner, lambda _: self._resident.pop(key, None)), array
         return array
 
     def release(self) -> None:
@@ -234,14 +228,11 @@ class Device:
         per_block = warps_per_block(shared)
         n_blocks = -(-min(n_warps, _WARPS_PER_PROCESSOR * self._n_processors) // per_block)
         given = tuple(np.uint64(0) if argument is None else argument for argument in arguments)
-        function = self._kernel(file, kernel, macros)
+        function = self.prepare(file, kernel, **macros)
         function((n_blocks,), (WARP * per_block,), given, shared_mem=shared * per_block)
 
-    def prepare(self, file: str, kernel: str, **macros: int) -> None:
-        """Compile a kernel of a source file with these macros, unless CuPy has it in its cache on disk."""
-        self._kernel(file, kernel, macros)
-
-    def _kernel(self, file: str, kernel: str, macros: dict[str, int]) -> Any:
+    def prepare(self, file: str, kernel: str, **macros: int) -> Any:
+        """Return a kernel of a source file, compiled with these macros, unless CuPy has it in its cache on disk."""
         key = file, kernel, *sorted(macros.items())
         with self._lock:
             if key not in self._kernels:

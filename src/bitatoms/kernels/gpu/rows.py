@@ -39,11 +39,10 @@ def follow_flips(device: Device, rows: RowArrays, atoms: Any, flips: Any, flippi
     """Update rows after bits of atoms were flipped; return the number of changed error bits."""
     n, n_words = rows.errors.shape
     total = device.xp.zeros(1, np.uint64)
-    masks = (rows.covered, rows.twice) if covers else (None, None)
     shape = np.int64(n), np.int32(n_words), np.int32(rows.codes.shape[1])
     device.launch(
         "rows.cu", "follow_flips", -(-n * n_words // WARP), rows.codes, atoms, flips, flipping, or_none(rows.unknown),
-        *shape, rows.errors, *masks, rows.stale, total, **_macros(rows.unknown, covers),
+        *shape, rows.errors, *masks(rows), rows.stale, total, **_macros(rows.unknown, covers),
     )  # fmt: skip
     return int(total[0])
 
@@ -93,7 +92,7 @@ def improvable(device: Device, rows: RowArrays, rule: Rule) -> Any:
     """Return 1 for each row that has an error that one more atom could fix, and may use one more atom."""
     n, n_words = rows.errors.shape
     out = device.xp.empty(n, np.uint8)
-    covered = rows.covered if rule.covers else None
+    covered, _ = masks(rows)
     shape = np.int64(n), np.int32(n_words), np.int32(rows.codes.shape[1])
     limits = np.int64(rule.max_atoms), np.int64(rule.residual_limit)
     device.launch(
@@ -139,6 +138,11 @@ def rows_at_a_time(device: Device, n_cols: int) -> int:
 
 def _macros(unknown: Any, covers: bool) -> dict[str, int]:
     return {"COVERS": int(covers), "UNKNOWN": int(len(unknown) > 0)}
+
+
+def masks(rows: RowArrays) -> tuple[Any, Any]:
+    """Return which bits are covered once and twice, as kernels expect it: None under XOR."""
+    return or_none(rows.covered), or_none(rows.twice)
 
 
 def or_none(array: Any) -> Any:

@@ -20,6 +20,7 @@ from scipy.special import bdtr, bdtrik
 
 from ...bits import BitMatrix, count_ones
 from ...engine.block import Block, Words
+from ...engine.host_rows import transposed
 from ...engine.information_sets import identity
 from ...engine.objective import Objective
 from ...kernels.cpu import dictionary, gf2, words
@@ -212,12 +213,10 @@ def _enough_draws(shares: NDArray[np.floating], highest: float, depth: int) -> f
 
 
 def _first_independent(rows: Words, rank: int) -> NDArray[np.int64]:
-    """Return the indices of the first rows that are not sums of earlier ones; together they have this rank."""
-    rows = np.ascontiguousarray(rows)
-    chosen = np.empty(rank, np.int64)
-    by_top = np.full(64 * rows.shape[1], -1, np.int64)
-    count = gf2.first_independent(rows, np.empty((rank, rows.shape[1]), np.uint64), by_top, chosen)
-    return chosen[:count]
+    """Return the indices of the rows, of ``rank`` columns, that are not sums of earlier ones; they have this rank."""
+    pivots = np.empty(rank, np.int64)
+    gf2.reduce_rows(transposed(rows, rank), np.empty((rank, 0), np.uint64), np.arange(len(rows)), pivots)
+    return pivots
 
 
 def _times(sums: Words, rows: Words) -> Words:

@@ -82,9 +82,11 @@ def _fill_buckets(
     """Sort all pairs of rows by the bits of their sums in these columns: the end of each bucket, and the two rows."""
     n, n_bits = len(words), len(columns)
     group_bits = min(n_bits, _GROUP_BITS)
-    hashes, grouped, group_ends = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(1 << group_bits, np.int64)
-    gf2.hash_rows_by_columns(words, columns, hashes)
-    gf2.group_rows(hashes, n_bits - group_bits, group_ends, grouped)
+    packed = np.empty((n, 1), np.uint64)
+    packing.take_columns(words, columns, packed)
+    hashes = packed[:, 0].astype(np.int64)
+    groups = hashes >> (n_bits - group_bits)
+    grouped, group_ends = np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups, minlength=1 << group_bits))
 
     def fill(start: int, stop: int) -> None:
         gf2.bucket_pairs(hashes, n_bits - group_bits, group_ends, grouped, start, stop, *buckets)
@@ -161,8 +163,9 @@ def _voted(
 
 def sums_of_four(data: BitMatrix, fours: NDArray[np.int64]) -> Words:
     """Return the sum of the rows of each set of four."""
-    sums = np.empty((len(fours), data.words.shape[1]), np.uint64)
-    gf2.add_fours(data.words, fours, sums)
+    sums = data.words[fours[:, 0]]
+    for member in (1, 2, 3):
+        sums ^= data.words[fours[:, member]]
     return sums
 
 
