@@ -183,14 +183,14 @@ def test_a_limit_warns_once(split):
 
 
 def test_the_time_is_divided_among_the_classes(monkeypatch, split):
-    searches, clock, learn_from = [], [100.0], base.learn_from
+    searches, clock, learn_rows = [], [100.0], base.learn
 
     def learn(source, params, *how, **more):
         searches.append((source.n_rows, params.max_time))
         clock[0] += params.max_time
-        return learn_from(source, replace(params, max_time=None), *how, **more)
+        return learn_rows(source, replace(params, max_time=None), *how, **more)
 
-    monkeypatch.setattr(base, "learn_from", learn)
+    monkeypatch.setattr(base, "learn", learn)
     monkeypatch.setattr(classifier.time, "perf_counter", lambda: clock[0])
     quick(max_time=24.0).fit(*split[:2])
     rows, limits = np.transpose(searches)

@@ -38,7 +38,7 @@ class MemoryJournal:
     def __init__(self):
         self.states, self.state, self.finished = MemoryStates(), None, None
 
-    def load(self):
+    def load(self, params):
         return self.state
 
     def save(self, state):
