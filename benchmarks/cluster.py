@@ -21,7 +21,7 @@ import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms.bits import stack_rows
 from bitatoms.engine.coding import coding_rule
-from bitatoms.engine.pass_spec import PassSpec
+from bitatoms.engine.passes import PassSpec
 from bitatoms.parallel import Workers
 from bitatoms.rows.dask import DaskRows
 from bitatoms.rows.passes import PassResult

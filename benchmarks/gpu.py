@@ -27,7 +27,7 @@ import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms.engine.block import Block
 from bitatoms.engine.coding import code, coding_rule
-from bitatoms.engine.pass_spec import PassSpec
+from bitatoms.engine.passes import PassSpec
 from bitatoms.engine.prices import codelength_prices
 from bitatoms.kernels.gpu import device as device_module
 from bitatoms.kernels.gpu.device import NoDeviceError, find_device, import_cupy

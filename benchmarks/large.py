@@ -23,7 +23,7 @@ from tables import Row, Table, as_text, log_row, show
 
 import bitatoms as ba
 from bitatoms.engine.block import reconstruct
-from bitatoms.engine.pass_spec import PassSpec
+from bitatoms.engine.passes import PassSpec
 from bitatoms.parallel import Workers, count_threads
 from bitatoms.rows.out_of_core import StoreRows
 from bitatoms.rows.source import MemoryRows, RowSource

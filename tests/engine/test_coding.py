@@ -22,7 +22,7 @@ from bitatoms.engine.information_sets import (
     supports,
 )
 from bitatoms.engine.objective import Objective
-from bitatoms.engine.pass_spec import PassSpec, coded_block
+from bitatoms.engine.passes import PassSpec, coded_block
 from bitatoms.engine.prices import codelength_prices, unit_prices
 from bitatoms.engine.update import update_exactly
 from bitatoms.kernels.structs import coding_scratch, covering

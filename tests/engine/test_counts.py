@@ -15,8 +15,7 @@ from bitatoms.engine import counts as module
 from bitatoms.engine.block import Block
 from bitatoms.engine.counts import Counts, voted_bits
 from bitatoms.engine.objective import Objective, flip_bias, flip_counts, mostly_wrong, settle_bias, settle_counts
-from bitatoms.engine.pass_spec import PassSpec, RowCounts
-from bitatoms.engine.row_pass import count, run_pass
+from bitatoms.engine.passes import PassSpec, RowCounts, count, run_pass
 from bitatoms.engine.update import flips_by_column
 from bitatoms.online.state import DecayedCounts
 from bitatoms.parallel import Workers
@@ -70,7 +69,7 @@ def test_a_pass_by_groups_of_atoms_codes_and_counts_as_the_oracle_does(from_code
         voted = voted_bits(spec.atoms)
     counted = RowCounts(10, np.full(130, 10), np.zeros(130, np.int64), np.zeros(len(atoms), np.int64))
     spec = replace(spec, atoms=SparseBits.from_bits(spec.atoms), voted=voted, priced_by=counted)
-    with mock.patch.multiple("bitatoms.engine.pass_spec", _MIN_SPLIT=1, _GROUP_COLUMNS=seed + 1):
+    with mock.patch.multiple("bitatoms.engine.passes", _MIN_SPLIT=1, _GROUP_COLUMNS=seed + 1):
         assert spec.is_split
         after, counts = run_pass(bits_of(X), BitMatrix.from_dense(before), spec, Workers(seed % 3 + 1))
     np.testing.assert_array_equal(after.to_dense(), expected)
@@ -216,7 +215,7 @@ def listed(X, atoms, codes, algebra, seed):
 @given(factorisations(n_atoms=st.integers(1, 6)), ALGEBRAS, SEEDS, st.sampled_from((1, 200, 10**6)))
 def test_votes_are_those_on_all_bits(problem, algebra, seed, n_votes_at_a_time):
     X, atoms, codes = problem
-    with patch("bitatoms.engine.row_pass._VOTES_AT_A_TIME", n_votes_at_a_time):
+    with patch("bitatoms.engine.passes._VOTES_AT_A_TIME", n_votes_at_a_time):
         block, voted, counts = listed(X, atoms, codes, algebra, seed)
     every, has_vote = count(block, bits_of(X)), dense(voted)
     assert counts.pairs.size == 0

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.engine import distinct_rows, pass_spec
-from bitatoms.engine.pass_spec import PassSpec, coded_block, row_codes
-from bitatoms.engine.row_pass import run_pass
+from bitatoms.engine import distinct_rows
+from bitatoms.engine import passes as pass_spec
+from bitatoms.engine.passes import PassSpec, coded_block, row_codes, run_pass
 from bitatoms.parallel import Workers
 from support.blocks import ALGEBRAS, bits_of, priced_rule
 from support.strategies import SEEDS, priced_factorisations, random_bits

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from bitatoms.bits import BitMatrix
 from bitatoms.engine.block import Block, CountedRows
 from bitatoms.engine.coding import code, code_by_beam, code_from_scratch, code_from_subsets, coding_rule
-from bitatoms.engine.pass_spec import PassSpec
-from bitatoms.engine.row_pass import run_pass
+from bitatoms.engine.passes import PassSpec, run_pass
 from bitatoms.engine.update import fit_each, update_each, update_together
 from bitatoms.parallel import Workers
 from support.blocks import ALGEBRAS, bits_of, factors, priced_rule

@@ -12,7 +12,7 @@ from bitatoms.bits import BitMatrix
 from bitatoms.engine.codelength import AtomCode
 from bitatoms.engine.counts import are_ones
 from bitatoms.engine.objective import Objective
-from bitatoms.engine.pass_spec import PassSpec, RowCounts
+from bitatoms.engine.passes import PassSpec, RowCounts
 from bitatoms.engine.prices import EQUAL_COSTS, ERROR_BITS, ErrorCosts, codelength_prices
 from bitatoms.engine.update import flips_by_column, update_together
 from bitatoms.kernels.structs import MAX_PRICE
@@ -72,8 +72,8 @@ def test_one_price_for_all_features_is_that_of_their_mean_up_to_a_density_of_0_3
 @pytest.mark.parametrize("min_split", [1, 1000])
 def test_prices_and_typical_costs_are_those_of_the_atoms_and_columns_of_a_group(min_split, monkeypatch):
     """Also if there is one group only, of which some columns are left out because no atom has them."""
-    monkeypatch.setattr("bitatoms.engine.pass_spec._MIN_SPLIT", min_split)
-    monkeypatch.setattr("bitatoms.engine.pass_spec._GROUP_COLUMNS", 1)
+    monkeypatch.setattr("bitatoms.engine.passes._MIN_SPLIT", min_split)
+    monkeypatch.setattr("bitatoms.engine.passes._GROUP_COLUMNS", 1)
     random = np.random.default_rng(0)
     atoms = random_bits(0, 6, 90, 0.4) * (np.arange(6)[:, np.newaxis] % 2 == random.integers(3, size=90))
     bits, uses = random_prices(1, 90, 6, (255, 300))

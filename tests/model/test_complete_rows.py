@@ -14,7 +14,7 @@ import bitatoms as ba
 import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.engine.distinct_rows import hash_rows
-from bitatoms.engine.pass_spec import atom_groups
+from bitatoms.engine.passes import atom_groups
 from bitatoms.model.complete_rows import MemberCounts, count_members, describe_rows
 from bitatoms.model.patterns import Recurrence, feature_shares, lifts_of, match_atoms, overlaps
 from bitatoms.parallel import Workers

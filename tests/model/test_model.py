@@ -12,7 +12,7 @@ import bitatoms as ba
 import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize
 from bitatoms.datasets import planted
-from bitatoms.engine.pass_spec import row_codes
+from bitatoms.engine.passes import row_codes
 from bitatoms.model.complete_rows import describe_rows, with_members
 from bitatoms.model.join_columns import Part, join_columns
 from bitatoms.model.model import Model
@@ -62,7 +62,7 @@ def test_codes_and_bits_of_rows_by_groups_of_atoms(algebra, n_cols, unknown, n_g
     bits -= np.log2(np.where(expected, used, 1 - used)).sum(axis=1)
     data = bits_of(cells)
     for rows in (data, *([SparseBits.from_bits(data)] if data.unknown is None else [])):
-        with mock.patch.multiple("bitatoms.engine.pass_spec", _MIN_SPLIT=1, _GROUP_COLUMNS=seed % 30 + 1):
+        with mock.patch.multiple("bitatoms.engine.passes", _MIN_SPLIT=1, _GROUP_COLUMNS=seed % 30 + 1):
             codes = model.codes(rows, SINGLE)
             np.testing.assert_array_equal(codes.to_dense(), expected)
             np.testing.assert_array_equal(model.errors(rows, codes, SINGLE).filled().to_dense(), wrong_cells)
@@ -82,7 +82,7 @@ def test_rows_without_ones_in_the_columns_of_atoms_are_coded_once_at_most(bias, 
         coded.append(len(data))
         return row_codes(data, *others)
 
-    monkeypatch.setattr("bitatoms.engine.pass_spec.row_codes", recorded)
+    monkeypatch.setattr("bitatoms.engine.passes.row_codes", recorded)
     assert model.codes(SparseBits.from_bits(BitMatrix.from_dense(rows)), SINGLE) == expected
     assert sum(coded) == 100 + bias  # without a bias, such a row uses no atom
     coded.clear()
@@ -145,7 +145,7 @@ def test_soft_codes_are_differences_of_bits_with_and_without_an_atom(factors, al
     expected = naive.soft_codes(X, atoms, codes, algebra, bias, *counts)
     sizes = {"_MIN_SPLIT": 1, "_GROUP_COLUMNS": seed % 30 + 1} if n_groups else {"_MIN_SPLIT": 1 << 11}
     with (
-        mock.patch.multiple("bitatoms.engine.pass_spec", **sizes),
+        mock.patch.multiple("bitatoms.engine.passes", **sizes),
         mock.patch("bitatoms.model.model._CHUNK_CELLS", 700),
     ):
         model, data = model_of(atoms, algebra, bias, counts), bits_of(X)
@@ -160,7 +160,7 @@ def test_an_atom_without_ones_costs_its_use(has_ones):
     atoms = np.zeros((2, 65), np.uint8)
     atoms[1, :9] = has_ones
     counts = random_counts(0, 65, 2)
-    with mock.patch("bitatoms.engine.pass_spec._MIN_SPLIT", 1 - has_ones):
+    with mock.patch("bitatoms.engine.passes._MIN_SPLIT", 1 - has_ones):
         model = model_of(atoms, "or", np.zeros(65, np.uint8), counts)
         found = model.soft_codes(BitMatrix.zeros(3, 65), BitMatrix.zeros(3, 2), SINGLE)
     unused, used = counts[1][:, 0] + 0.5

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.engine import pass_spec
+from bitatoms.engine import passes as pass_spec
 from bitatoms.errors import InputError, Parameter
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers

@@ -17,7 +17,7 @@ from bitatoms import BitMatrix
 from bitatoms import dask as dask_api
 from bitatoms.engine.coding import coding_rule
 from bitatoms.engine.counts import Counts
-from bitatoms.engine.pass_spec import PassSpec
+from bitatoms.engine.passes import PassSpec
 from bitatoms.errors import InputWarning
 from bitatoms.model.model import Model
 from bitatoms.parallel import OutOfTime, Workers

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from bitatoms.bits import BitMatrix
-from bitatoms.engine import pass_spec
+from bitatoms.engine import passes as pass_spec
 from bitatoms.engine.block import Block
 from bitatoms.engine.counts import voted_bits
 from bitatoms.engine.device_rows import DeviceRows
 from bitatoms.engine.host_rows import HostRows
-from bitatoms.engine.pass_spec import PassSpec, RowCounts
-from bitatoms.engine.row_pass import run_pass
+from bitatoms.engine.passes import PassSpec, RowCounts, run_pass
 from bitatoms.kernels.gpu.device import DeviceMemoryError
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers

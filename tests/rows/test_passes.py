@@ -39,8 +39,8 @@ def few_votes(monkeypatch):
 @pytest.fixture
 def small_groups(few_votes, monkeypatch):
     """Code rows by groups of atoms that share columns, as in wide tables with many atoms."""
-    monkeypatch.setattr("bitatoms.engine.pass_spec._MIN_SPLIT", 1)
-    monkeypatch.setattr("bitatoms.engine.pass_spec._GROUP_COLUMNS", 1)
+    monkeypatch.setattr("bitatoms.engine.passes._MIN_SPLIT", 1)
+    monkeypatch.setattr("bitatoms.engine.passes._GROUP_COLUMNS", 1)
 
 
 @pytest.mark.usefixtures("small_groups")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bitatoms.bits import BitMatrix
 from bitatoms.engine.coding import CODERS
 from bitatoms.engine.counts import Counts
-from bitatoms.engine.pass_spec import PassSpec, RowCounts
+from bitatoms.engine.passes import PassSpec, RowCounts
 from bitatoms.io.errors import FileError
 from bitatoms.model.result import Round
 from bitatoms.rows.checkpoint import Checkpoint, PassState

@@ -15,7 +15,7 @@ from ..bits import BitMatrix
 from ..checks import check_int
 from ..engine.block import reconstruct
 from ..engine.coding import coding_rule
-from ..engine.pass_spec import PassSpec, row_codes
+from ..engine.passes import PassSpec, row_codes
 from ..parallel import Workers
 from ..validation import as_generator
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..engine.pass_spec import PassSpec, coded_block
+from ..engine.passes import PassSpec, coded_block
 from ..model.model import Model
 from ..parallel import Workers
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..engine.codelength import STRINGS, AtomCode
-from ..engine.pass_spec import joined_codes
+from ..engine.passes import joined_codes
 from ..sparse_bits import SparseBits, index_type, smaller_bits
 from .result import Factorization
 

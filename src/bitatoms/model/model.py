@@ -17,7 +17,7 @@ from ..engine.block import Block, reconstruct
 from ..engine.codelength import AtomCode
 from ..engine.coding import NO_LIMIT, PRICED_CODERS, code, coding_rule, typical_cost
 from ..engine.device_rows import run_in_chunks
-from ..engine.pass_spec import AtomGroup, PassSpec, RowCounts, joined_codes
+from ..engine.passes import AtomGroup, PassSpec, RowCounts, joined_codes
 from ..engine.prices import EQUAL_COSTS, codelength_prices, unit_prices
 from ..kernels.cpu.cell_costs import (
     AtomOnes,

@@ -24,8 +24,7 @@ from ..engine.codelength import Codelength
 from ..engine.coding import coding_rule, frequent_codes, hard_codes
 from ..engine.counts import Counts
 from ..engine.objective import Objective, settle_counts
-from ..engine.pass_spec import PassSpec, RowCounts
-from ..engine.row_pass import run_pass
+from ..engine.passes import PassSpec, RowCounts, run_pass
 from ..errors import InputError, Parameter
 from ..kernels.structs import covering
 from ..model.model import Model

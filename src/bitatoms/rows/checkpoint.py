@@ -28,7 +28,7 @@ from .._version import __version__
 from ..engine.coding import CODERS
 from ..engine.counts import Counts, voted_bits
 from ..engine.objective import Objective
-from ..engine.pass_spec import PassSpec, RowCounts
+from ..engine.passes import PassSpec, RowCounts
 from ..errors import InputError, Parameter
 from ..io.atomic import is_zarr_store, write_error
 from ..io.errors import FileError

@@ -20,7 +20,7 @@ from .. import checks
 from ..bits import BitMatrix, stack_rows
 from ..device_choice import workers_for
 from ..engine.counts import Counts
-from ..engine.pass_spec import PassSpec
+from ..engine.passes import PassSpec
 from ..libraries import missing_library
 from ..model.complete_rows import MemberCounts
 from ..parallel import OutOfTime, Workers

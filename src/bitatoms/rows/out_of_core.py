@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..bits import BitMatrix
 from ..engine.counts import Counts
-from ..engine.pass_spec import PassSpec
+from ..engine.passes import PassSpec
 from ..errors import InputError, Parameter
 from ..io.atomic import is_zarr_store
 from ..io.errors import FileError

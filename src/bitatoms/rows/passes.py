@@ -20,7 +20,7 @@ from ..engine.codelength import string_bits
 from ..engine.coding import MOST_EXACT_ATOMS
 from ..engine.counts import Counts, voted_bits
 from ..engine.objective import Objective, flip_bias, mostly_wrong, settle_counts
-from ..engine.pass_spec import PassSpec, RowCounts
+from ..engine.passes import PassSpec, RowCounts
 from ..engine.update import flips_by_column, flips_together
 from ..errors import InputError, warn
 from ..kernels.gpu.device import is_out_of_memory

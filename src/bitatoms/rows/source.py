@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..engine.counts import Counts
-from ..engine.pass_spec import PassSpec
-from ..engine.row_pass import run_pass
+from ..engine.passes import PassSpec, run_pass
 from ..errors import InputError, Parameter
 from ..model.complete_rows import MemberCounts, describe_rows
 from ..parallel import Workers
