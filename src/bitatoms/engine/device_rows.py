@@ -36,9 +36,11 @@ class DeviceRows(RowState):
 
     @property
     def xp(self) -> Any:
+        """The array library of the device."""
         return self.device.xp
 
     def asarray(self, words: Any) -> Any:
+        """Return an array on the device, to read it."""
         return self.device.asarray(words)
 
     def _table(self, words: Words) -> Any:
@@ -49,11 +51,13 @@ class DeviceRows(RowState):
         return words & ~unknown if len(unknown) else words
 
     def to_host(self, array: Any) -> NDArray[Any]:
+        """Return an array on the host."""
         return self.device.to_host(array)
 
     copy_to_host = to_host
 
     def transposed(self, words: Any, n_cols: int) -> Any:
+        """Return the transpose of packed rows of ``n_cols`` bits."""
         return rows.transposed(self.device, words, n_cols)
 
     def _row_weights(self, words: Any) -> Any:
@@ -71,6 +75,7 @@ class DeviceRows(RowState):
         rows.multiply(self.device, codes, self.asarray(atoms), unknown, bool(self.covers), out)
 
     def cover(self, atoms: Words) -> None:
+        """Set which bits are covered once and twice, from codes and atoms."""
         if self.covers:
             state, words = self.arrays, self.asarray(atoms)
             rows.multiply(self.device, state.codes, words, state.unknown, True, None, state.covered, state.twice)
@@ -117,6 +122,7 @@ class DeviceRows(RowState):
         return np.tril(self.to_host(joint_counts(self.device, codes, p, codes, p)).astype(np.int32))
 
     def row_costs(self, prices: Prices) -> Any:
+        """Return the cost of each row at these prices, as an array."""
         return coding.price_rows(self.device, self._read, prices, bool(self.covers))
 
     def improvable(self, rule: Rule) -> NDArray[np.bool_]:

@@ -45,6 +45,7 @@ class HostRows(RowState):
         return {}
 
     def transposed(self, words: Any, n_cols: int) -> Any:
+        """Return the transpose of packed rows of ``n_cols`` bits."""
         return transposed(words, n_cols)
 
     def _row_weights(self, words: Any) -> Any:
@@ -74,6 +75,7 @@ class HostRows(RowState):
         self.workers.map_rows(add, len(out), ROW_COST)
 
     def cover(self, atoms: Words) -> None:
+        """Set which bits are covered once and twice, from codes and atoms."""
         if self.covers:
             self.map(lambda start, stop: words.cover_rows(self.arrays, atoms, start, stop), ROW_COST)
 
@@ -145,6 +147,7 @@ class HostRows(RowState):
         return reduce(np.add, self.map(count, ROW_COST))
 
     def row_costs(self, prices: Prices) -> Any:
+        """Return the cost of each row at these prices, as an array."""
         costs = np.empty(self.n_rows, np.int64)
         coding.price_rows(self._read, prices, costs)
         return costs

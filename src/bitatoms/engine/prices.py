@@ -136,31 +136,40 @@ class _EqualCosts(ErrorCosts):
         return False
 
     def take_columns(self, columns: NDArray[np.intp]) -> ErrorCosts:
+        """Return the costs of some columns: the same."""
         return self
 
     def adds_forbidden(self, block: Block) -> bool:
+        """Return whether a block adds forbidden ones: none are forbidden."""
         return False
 
     def of_counts(self, wrong: Counted, added: Counted) -> Any:
+        """Return what errors cost beyond their code: nothing."""
         return 0
 
     def of_block(self, block: Block) -> int:
+        """Return what the errors of a block cost beyond their code: nothing."""
         return 0
 
     def of_flips(self, columns: Any, are_ones: Any, free: Any, bad: Any) -> int:
+        """Return by how much errors cost more, beyond their code, after flips: nothing."""
         return 0
 
     def weighted_votes(self, are_ones: Any, free: Any, bad: Any, columns: Any = slice(None)) -> Votes:
+        """Return votes in which errors count as much as they cost: the votes themselves."""
         return free, bad
 
     def weighted_votes_on(self, atoms: Words, free: Ints, bad: Ints) -> Votes:
+        """Return the same of votes on some bits."""
         return free, bad
 
     @property
     def largest_weight(self) -> int:
+        """The largest weight of a vote."""
         return 1
 
     def prices(self, bits: NDArray[np.float64], bits_per_use: NDArray[np.float64]) -> Prices:
+        """Return prices in bits as integers of one unit."""
         unit = MAX_PRICE / bits.max(initial=_MIN_ERROR_BITS)
         return Prices(np.maximum(1, np.rint(bits * unit)).astype(np.int32), _use_prices(bits_per_use, unit))
 

@@ -82,10 +82,12 @@ class RowState(ABC):
 
     @property
     def n_rows(self) -> int:
+        """Number of rows."""
         return len(self._read.errors)
 
     @property
     def n_atoms(self) -> int:
+        """Number of atoms."""
         return len(self._read.users)
 
     @property
