@@ -1,85 +1,110 @@
-"""Record which kernels fits of each kind call, for `bitatoms.kernels.signatures`: ``make kernels``."""
+"""Record which kernels fits of each kind call, for `bitatoms.kernels.compilation`: ``make kernels``."""
 
 from __future__ import annotations
 
 import json
+import sys
+import threading
 import time
-from collections.abc import Iterator
-from importlib import import_module
-from pkgutil import iter_modules
+from types import FrameType
 from typing import Any
 
+import numpy as np
 from kernel_jobs import JOBS
+from numba.core import event
 
-from bitatoms.kernels import cpu
-from bitatoms.kernels.ahead import ahead
-from bitatoms.kernels.jit import KernelCache
-from bitatoms.kernels.signatures import FILE, Variant, all_variants, encoded
+from bitatoms.kernels import compilation, jit
+from bitatoms.kernels.compilation import FILE, listed_kernels
 from bitatoms.parameters import Algebra
 
 ALGEBRAS: tuple[Algebra, ...] = ("xor", "or")
 
 
-def all_kernels() -> Iterator[Any]:
-    """Yield all kernels."""
-    for module in iter_modules(cpu.__path__, f"{cpu.__name__}."):
-        for value in vars(import_module(module.name)).values():
-            if hasattr(value, "overloads") and getattr(value, "__module__", "") == module.name:
-                yield value
+def described(argument: Any) -> Any:
+    """Return what an argument is, as `bitatoms.kernels.compilation.example` reads it."""
+    if isinstance(argument, np.ndarray):
+        assert argument.flags.c_contiguous
+        return f"{argument.dtype} {argument.ndim}" + ("" if argument.flags.writeable else " const")
+    if isinstance(argument, tuple):
+        fields = [described(field) for field in argument]
+        kind = type(argument)
+        module = kind.__module__.removeprefix("bitatoms.kernels.")
+        return {f"{module}.{kind.__name__}": fields} if hasattr(kind, "_fields") else fields
+    if argument is None:
+        return "none"
+    return str(np.asarray(argument).dtype)
 
 
-def recorded() -> list[Variant]:
-    """Run all jobs; return the kernels that they call, in this order, with the time to compile those not cached."""
-    found: dict[tuple[str, str], tuple[float, list[str]]] = {}
-    loaded: dict[tuple[str, str], Any] = {}
-    load, save = KernelCache.load_overload, KernelCache.save_overload
-    job, begin = "", 0.0
+class Recorder(event.Listener):
+    """Which kernels are called, by which jobs and with what, and the CPU time to compile those not cached."""
 
-    def name(cache: Any, sig: Any) -> tuple[str, str]:
-        return f"{cache._py_func.__module__.rpartition('.')[2]}.{cache._py_func.__name__}", encoded(sig)
+    def __init__(self) -> None:
+        self.job = ""
+        self.jobs: dict[str, list[str]] = {}
+        self.arguments: dict[str, list[Any]] = {}  # different ones, by their first calls
+        self.seconds: dict[str, float] = {}
+        self._begun: list[float] = []  # a kernel compiles the functions that it calls first
 
-    def load_and_record(cache: Any, sig: Any, context: Any) -> Any:
-        nonlocal begin
-        key = name(cache, sig)
-        _, jobs = found.setdefault(key, (0.0, []))
-        jobs.append(job)
-        if loaded.get(key) is None:
-            loaded[key] = load(cache, sig, context)
-        begin = time.process_time()
-        return loaded[key]
+    def profile(self, frame: FrameType, kind: str, _: Any) -> None:
+        """Take note of a call of a kernel."""
+        if kind == "call" and frame.f_code.co_name == "call" and frame.f_code.co_filename == jit.__file__:
+            name = _name(frame.f_locals["run"])
+            jobs = self.jobs.setdefault(name, [])
+            if self.job not in jobs:
+                jobs.append(self.job)
+            found = [described(argument) for argument in frame.f_locals["arguments"]]
+            if found not in self.arguments.setdefault(name, []):
+                self.arguments[name].append(found)
 
-    def save_and_record(cache: Any, sig: Any, data: Any) -> None:
-        key = name(cache, sig)
-        found[key] = (round(time.process_time() - begin, 1), found[key][1])
-        save(cache, sig, data)
+    def on_start(self, event: Any) -> None:
+        """Take note of the time at which the compilation of a function begins."""
+        self._begun.append(time.process_time())
 
-    expect = ahead.expect
-    KernelCache.load_overload, KernelCache.save_overload = load_and_record, save_and_record
-    ahead.expect = lambda *_: None  # compile here
-    try:
-        kernels = list(all_kernels())
-        for algebra in ALGEBRAS:
-            for kind, run in JOBS.items():
-                for kernel in kernels:
-                    kernel._reset_overloads()
-                job = f"{kind}, {algebra}"
-                run(algebra)
-    finally:
-        KernelCache.load_overload, KernelCache.save_overload, ahead.expect = load, save, expect
-    return [Variant(*key, seconds, tuple(dict.fromkeys(jobs))) for key, (seconds, jobs) in found.items()]
+    def on_end(self, event: Any) -> None:
+        """Take note of how long it took."""
+        self.seconds[_name(event.data["dispatcher"])] = round(time.process_time() - self._begun.pop(), 1)
+
+    def run(self) -> None:
+        """Run all jobs; all kernels are compiled in this process."""
+        compilation.can_start_processes = lambda: False
+        threading.setprofile(self.profile)
+        sys.setprofile(self.profile)
+        try:
+            with event.install_listener("numba:compile", self):
+                for kind, run in JOBS.items():
+                    self.job = kind
+                    for algebra in ALGEBRAS:
+                        run(algebra)
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+
+
+def _name(dispatcher: Any) -> str:
+    return f"{dispatcher.py_func.__module__.rpartition('.')[2]}.{dispatcher.py_func.__name__}"
 
 
 def main() -> None:
     """Write the list; kernels that are in the cache keep the time that was measured before."""
-    before = {variant[:2]: variant.seconds for variant in all_variants()}
-    variants = [found._replace(seconds=found.seconds or before.get(found[:2], 0.1)) for found in recorded()]
-    lines = (
-        json.dumps({"kernel": kernel, "jobs": jobs, "seconds": seconds, "types": json.loads(signature)})
-        for kernel, signature, seconds, jobs in variants
-    )
+    before = {kernel.name: kernel.seconds for kernel in listed_kernels()} if FILE.exists() else {}
+    recorder = Recorder()
+    recorder.run()
+    for name, found in recorder.arguments.items():
+        if len(found) > 1:
+            print(f"{name} is called with {len(found)} kinds of arguments: {found}")
+    lines = [
+        json.dumps(
+            {
+                "kernel": name,
+                "jobs": jobs,
+                "seconds": recorder.seconds.get(name) or before.get(name, 0.1),
+                "arguments": recorder.arguments[name][0],
+            }
+        )
+        for name, jobs in recorder.jobs.items()
+    ]
     FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n", "utf-8")
-    seconds = sum(variant.seconds for variant in variants)
-    print(f"{len(variants)} kernels, {seconds:.0f} s of CPU time to compile, in {FILE}")
+    print(f"{len(lines)} kernels in {FILE}")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ from .device_choice import workers_for
 from .engine.block import Block
 from .engine.codelength import AtomCode, Codelength
 from .errors import InputError, Parameter
-from .kernels.structs import covering
 from .matching import matched_table
 from .model.model import Model
 from .model.result import Factorization, Interrupted
@@ -388,7 +387,7 @@ def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, a
     )
     if shift.shape != (1, data.n_cols):
         raise ValueError(f"bias must have {data.n_cols} values, one per feature")
-    block = Block(data, patterns, uses, covering(algebra), Workers(), shift)
+    block = Block(data, patterns, uses, algebra == "or", Workers(), shift)
     return block.codelength(block.wrong(), code=_atom_code(X, data.n_cols))
 
 
@@ -430,7 +429,7 @@ def proximus(
     owned = np.flatnonzero(owner >= 0)
     words[owned, owner[owned] >> 6] = np.uint64(1) << (owner[owned] & 63).astype(np.uint64)
     codes = BitMatrix.from_words(words, atoms.n_rows, check=False)
-    block = Block(data, atoms, codes, None, workers)
+    block = Block(data, atoms, codes, False, workers)
     wrong = block.wrong()
     return Factorization(
         atoms=atoms,

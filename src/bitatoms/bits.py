@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _CHUNK_VALUES = 1 << 18  # values converted at a time, so that intermediate arrays stay in the cache
+_ROWS_AT_ONCE = 1 << 16  # whose sparse indices are converted at a time
 
 
 class Matrix:
@@ -281,7 +282,7 @@ class BitMatrix(Matrix):
         the calling code has checked or computed.
         """
         words = _filled(len(indptr) - 1, n_cols, one=background)
-        packing.flip_sparse(indptr, indices, words)
+        flip_sparse(indptr, indices, words)
         return cls.from_words(words, n_cols, check=False)
 
     @classmethod
@@ -685,6 +686,14 @@ def _thresholded(bits: BitMatrix, threshold: float | None, name: str, missing: s
         return bits
     filled = BitMatrix.from_words(_filled(*bits.shape, one=threshold < 0), bits.n_cols, check=False)
     return filled.with_unknown(bits.unknown)
+
+
+def flip_sparse(indptr: NDArray[np.integer], indices: NDArray[np.integer], words: NDArray[np.uint64]) -> None:
+    """Flip bits indices[indptr[i]:indptr[i + 1]] of row i of these words; indices of a row are unique."""
+    for first in range(0, len(words), _ROWS_AT_ONCE):  # not all at once: indices are copied if they have 32 bits
+        starts = indptr[first : first + _ROWS_AT_ONCE + 1].astype(np.int64)
+        some = np.ascontiguousarray(indices[starts[0] : starts[-1]], np.int64)
+        packing.flip_sparse(starts - starts[0], some, words[first : first + _ROWS_AT_ONCE])
 
 
 def _filled(n_rows: int, n_cols: int, one: bool) -> NDArray[np.uint64]:

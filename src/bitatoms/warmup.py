@@ -6,20 +6,23 @@ CUDA devices, and caches them for this kind of device.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from queue import SimpleQueue
-
-import numba
 
 from .device_choice import workers_for
 from .errors import InputError, Parameter
 from .io.errors import FileError
-from .kernels.ahead import Helper, divided, is_stored
-from .kernels.cpu.packing import column_weights
+from .kernels.compilation import (
+    ListedKernel,
+    can_start_processes,
+    compile_in_processes,
+    kernels_of,
+    listed_kernels,
+)
 from .kernels.gpu.device import Device
 from .kernels.gpu.variants import KernelVariant, common_variants
-from .kernels.signatures import Variant, all_variants
+from .kernels.jit import CACHE_FOLDER
 from .parallel import count_threads
 from .parameters import DeviceChoice
 
@@ -39,8 +42,8 @@ def warm_up(
     callback : callable, optional
         Called after each kernel with its name, the number of kernels compiled, and the number of all to compile.
     kinds : sequence of str, optional
-        Kinds of fits, such as "search", the default call, or "thorough search, or" for one algebra. None is all. On a
-        GPU, all kinds are compiled.
+        Kinds of fits, such as "search", the default call, or "thorough search". None is all. On a GPU, all kinds are
+        compiled.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         With "cuda", also compile the kernels of the GPU, and with "auto" if there is one: for both algebras, with and
         without unknown cells, and up to 256 atoms.
@@ -65,36 +68,27 @@ def warm_up(
     >>> folder = ba.warm_up()  # doctest: +SKIP
     """
     folder, found = _cache_folder(), workers_for(n_jobs, device).device
-    variants = [variant for variant in _of_kinds(kinds) if not is_stored(variant)]
+    kernels = [kernel for kernel in _of_kinds(kinds) if not kernel.is_compiled]
     on_device = [] if found is None else common_variants()
-    n_all = len(variants) + len(on_device)
-    compiled: SimpleQueue[Variant | None] = SimpleQueue()  # None: a process ended
-    helpers: list[Helper] = []
-    n_done, n_ended = 0, 0
+    n_all = len(kernels) + len(on_device)
+
+    def report(name: str, n_done: int, _: int = 0) -> None:
+        if callback is not None and n_done > 0:
+            callback(name, n_done, n_all)
+
+    if kernels and not can_start_processes():
+        raise InputError(f"processes that compile kernels cannot be started: {sys.executable!r} is not Python")
     try:
-        for share in divided(variants, count_threads(n_jobs)):
-            try:
-                helpers.append(Helper(share, compiled.put, lambda: compiled.put(None)))
-            except OSError as error:
-                raise InputError(f"processes that compile kernels cannot be started ({error})") from error
-        while n_ended < len(helpers):
-            variant = compiled.get()
-            if variant is None:
-                n_ended += 1
-                continue
-            n_done += 1
-            if callback is not None:
-                callback(variant.kernel, n_done, n_all)
-    finally:
-        for helper in helpers:
-            helper.stop()
-    if n_done < len(variants):
-        cause = "a process that compiled kernels ended early, perhaps because memory ran out; pass "
+        compile_in_processes(kernels, count_threads(n_jobs), report)
+    except OSError as error:
+        raise InputError(f"processes that compile kernels cannot be started ({error})") from error
+    if not all(kernel.is_compiled for kernel in kernels):
+        cause = (
+            f"a process that compiled kernels ended early; is the disk of {folder} full, or did memory run out? Pass "
+        )
         raise InputError(cause, Parameter("n_jobs", 1), " for one at a time")
-    if not all(map(is_stored, variants)):
-        raise FileError(f"compiled kernels cannot be stored in {folder}; is its disk full?")
     if found is not None:
-        _prepare(found, on_device, lambda name, n: callback and callback(name, n_done + n, n_all))
+        _prepare(found, on_device, lambda name, n: report(name, len(kernels) + n))
     return folder
 
 
@@ -114,30 +108,24 @@ def count_stored() -> tuple[int, int, Path]:
     FileError
         No folder is writable, so that kernels are compiled in each process.
     """
-    folder, variants = _cache_folder(), all_variants()
-    return sum(map(is_stored, variants)), len(variants), folder
+    folder, kernels = _cache_folder(), listed_kernels()
+    return sum(kernel.is_compiled for kernel in kernels), len(kernels), folder
 
 
-def _of_kinds(kinds: Sequence[str] | None) -> list[Variant]:
+def _of_kinds(kinds: Sequence[str] | None) -> list[ListedKernel]:
     """Return the kernels of some kinds of fits."""
-    if kinds is None:
-        return list(all_variants())
-    jobs = {job for variant in all_variants() for job in variant.jobs}
-    wanted = set[str]()
-    for kind in kinds:
-        found = {job for job in jobs if f"{job},".startswith(f"{kind},")}
-        if not found:
-            known = ", ".join(sorted({repr(job.rpartition(", ")[0]) for job in jobs}))
-            raise InputError(Parameter("kinds"), f" has {kind!r}, which is not a kind of fit; there are {known}")
-        wanted |= found
-    return [variant for variant in all_variants() if wanted & set(variant.jobs)]
+    known = sorted({job for kernel in listed_kernels() for job in kernel.jobs})
+    for kind in kinds or ():
+        if kind not in known:
+            names = ", ".join(map(repr, known))
+            raise InputError(Parameter("kinds"), f" has {kind!r}, which is not a kind of fit; there are {names}")
+    return kernels_of(known if kinds is None else kinds)
 
 
 def _cache_folder() -> Path:
     """Return the folder of the cache; raise FileError if no folder is writable."""
-    folder = getattr(column_weights._cache, "cache_path", None)
-    if folder is None:
+    if CACHE_FOLDER is None:
         raise FileError(
             "no folder for compiled kernels is writable; set the environment variable NUMBA_CACHE_DIR to one that is"
         )
-    return Path(numba.config.CACHE_DIR or folder)
+    return CACHE_FOLDER

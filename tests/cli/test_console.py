@@ -120,7 +120,7 @@ def compiling(monkeypatch, is_terminal, inside=True, n_commands=1):
     stderr, line = StringIO(), None
     for module in (console, progress):
         monkeypatch.setattr(module, "err", Console(file=stderr, force_terminal=is_terminal, width=200))
-    log = logging.getLogger("bitatoms.kernels.jit").info
+    log = logging.getLogger("bitatoms.kernels.compilation").info
     for _ in range(n_commands):
         with printing_notes():
             with show_status("Predicting", quiet=False) as status:

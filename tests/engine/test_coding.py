@@ -25,7 +25,7 @@ from bitatoms.engine.objective import Objective
 from bitatoms.engine.passes import PassSpec, coded_block
 from bitatoms.engine.prices import codelength_prices, unit_prices
 from bitatoms.engine.update import update_exactly
-from bitatoms.kernels.structs import coding_scratch, covering
+from bitatoms.kernels.structs import coding_scratch
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from support.blocks import (
@@ -167,7 +167,7 @@ def test_changes_add_up():
 def prepared(data, atoms, algebra):
     """Return a block without codes, the rule of coding at its prices, and the tables for it."""
     prices = codelength_prices(len(data), data.n_known, np.arange(data.n_cols) % 9, np.arange(len(atoms)) % 7)
-    block = Block(data, BitMatrix.from_dense(atoms), None, covering(algebra), Workers())
+    block = Block(data, BitMatrix.from_dense(atoms), None, algebra == "or", Workers())
     tables = block.rows.priced(block.atoms().words, prices)
     return block, coding.coding_rule("mdl", algebra, None, 0, prices), tables
 

@@ -9,6 +9,7 @@ import pytest
 from bitatoms.kernels import jit
 from bitatoms.kernels.cpu.dictionary import add_overlaps, add_prices
 from bitatoms.kernels.structs import MAX_PRICE
+from bitatoms.kernels.views import view
 from support.blocks import bits_of
 from support.strategies import random_bits
 
@@ -26,16 +27,18 @@ class Prices(NamedTuple):
 @pytest.fixture(scope="module")
 def kernels():
     """Return kernels that only add to gains, for all rows."""
-    with mock.patch.object(jit, "KernelCache", side_effect=OSError):  # compile them, instead of loading them
+    with mock.patch.object(jit, "CACHE_FOLDER", None):  # compile them, instead of loading them
 
         @jit.kernel
         def overlaps(words, factor, slices, listed, gains):
-            for j in range(len(words)):
+            words, slices, listed, gains = view((words, slices, listed, gains))
+            for j in range(words.shape[0]):
                 add_overlaps(words, j, factor, slices, listed, gains[j])
 
         @jit.kernel
         def priced_overlaps(words, factor, atoms, prices, listed, gains):
-            for j in range(len(words)):
+            words, atoms, prices, listed, gains = view((words, atoms, prices, listed, gains))
+            for j in range(words.shape[0]):
                 add_prices(words, j, factor, atoms, prices, listed, gains[j])
 
     return overlaps, priced_overlaps

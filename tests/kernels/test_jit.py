@@ -1,13 +1,10 @@
-"""Kernels: how functions are compiled as parts of them, and the cache, which saves time and never does harm."""
+"""Kernels: their views of arrays, and the cache, which saves time and never does harm."""
 
 import errno
 import multiprocessing
 import os
-import pickle
 import threading
 import warnings
-from contextlib import contextmanager, nullcontext
-from types import SimpleNamespace
 from typing import NamedTuple
 from unittest import mock
 
@@ -17,129 +14,43 @@ import pytest
 
 from bitatoms import BinaryDictionaryLearning
 from bitatoms.kernels import jit
-from bitatoms.kernels.ahead import CompiledElsewhere
-from bitatoms.kernels.jit import KernelCache, inline, kernel, subroutine
+from bitatoms.kernels.jit import inline, kernel, subroutine
+from bitatoms.kernels.views import flat, view
 
 
 def twice(x):
     return 2 * x
 
 
-def thrice(x):
-    return 3 * x
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Cache kernels in an empty folder."""
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(jit, "CACHE_FOLDER", tmp_path / "kernels")
     monkeypatch.setattr(jit, "_warned", set())
-    return tmp_path
+    return tmp_path / "kernels"
 
 
-def n_loaded(function, expected=42):
-    """Call a kernel for the first time; return how often it was loaded from the cache."""
-    assert function(21) == expected
-    return sum(function.stats.cache_hits.values())
+def is_compiled(function, caplog):
+    """Call a kernel for the first time; return whether it was compiled, and not loaded from the cache."""
+    caplog.set_level("INFO", "bitatoms")
+    caplog.clear()
+    with mock.patch.object(jit, "__package__", __name__):  # whose functions are kernels
+        assert function(21) == 42
+    return caplog.messages == ["compiling kernel twice"]
 
 
 def files(folder, ending):
     return sorted(path for path in folder.rglob("*") if path.name.endswith(ending))
 
 
-def test_kernels_are_loaded_from_the_cache(folder):
-    assert n_loaded(kernel(twice)) == 0
+def test_kernels_are_loaded_from_the_cache(folder, caplog):
+    given = numba.config.CACHE_DIR
+    assert is_compiled(kernel(twice), caplog)
     assert [len(files(folder, ending)) for ending in (".nbi", ".nbc")] == [1, 1]
-    assert n_loaded(kernel(twice)) == 1
-
-
-@pytest.mark.parametrize("is_stored", [False, True])
-def test_a_kernel_that_another_process_compiles_is_awaited_and_loaded(folder, monkeypatch, is_stored):
-    """It is compiled here if that process does not store it."""
-    compile_there = mock.Mock(side_effect=lambda key: is_stored and kernel(twice)(21))
-    elsewhere = CompiledElsewhere(SimpleNamespace(wait=compile_there), "key")
-    monkeypatch.setattr(jit.ahead, "missing", mock.Mock(side_effect=[elsewhere, None]))
-    assert n_loaded(kernel(twice)) == is_stored
-    compile_there.assert_called_once_with("key")
-
-
-def test_the_number_of_compiled_kernels_is_logged_now_and_then(folder, caplog, monkeypatch):
-    caplog.set_level("INFO", "bitatoms")
-    monkeypatch.setattr(jit, "_progress", jit._Progress())
-    now = [0.0]
-    monkeypatch.setattr(jit, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    first = kernel(twice)
-    for seconds, x in ((0, 1), (1, 1.5), (2, True)):  # three variants
-        now[0] = seconds
-        first(x)
-    first(1)
-    kernel(twice)(1)  # loaded from the cache
-    assert caplog.messages == [
-        "compiling kernels (first run only): 1 so far; a first fit takes 5 to 30 seconds longer",
-        "compiling kernels (first run only): 3 so far",
-    ]
-
-
-class Killed(BaseException):
-    """The end of a process, of which only the files are left."""
-
-
-def raise_killed():
-    raise Killed
-
-
-@contextmanager
-def before_rename(number, action):
-    """Do something before a kernel that is stored renames its first or second file."""
-    replace, n_calls = os.replace, []
-
-    def rename(source, target):
-        n_calls.append(1)
-        if len(n_calls) == number:
-            action()
-        replace(source, target)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "replace", rename)
-        yield
-
-
-part = inline(twice)
-
-
-def calls_part(x):
-    return part(x)
-
-
-def use_version(monkeypatch, name, function):
-    """Install a version of the package, whose kernel calls this function."""
-    monkeypatch.setattr(jit, "_sources", lambda: name)
-    monkeypatch.setitem(globals(), "part", inline(function))
-
-
-@pytest.mark.parametrize("rename", [1, 2])
-@pytest.mark.parametrize("is_killed", [False, True])
-def test_a_kernel_that_is_being_stored_does_not_bring_back_an_earlier_version(folder, monkeypatch, rename, is_killed):
-    """Another process reads it, or the one that stores it is killed."""
-    use_version(monkeypatch, "0.1", twice)
-    assert kernel(calls_part)(21) == 42
-    use_version(monkeypatch, "0.2", thrice)
-    results = []
-    action = raise_killed if is_killed else lambda: results.append(kernel(calls_part)(21))
-    with before_rename(rename, action), pytest.raises(Killed) if is_killed else nullcontext():
-        results.append(kernel(calls_part)(21))
-    assert results == ([] if is_killed else [63, 63])
-    for n_hits in (0, 1) if is_killed else (1, 1):
-        assert n_loaded(kernel(calls_part), 63) == n_hits
-    assert not is_killed or len(files(folder, ".nbc")) == 1  # nothing is left of the earlier version
-
-
-@pytest.mark.parametrize("rename", [1, 2])
-def test_processes_that_store_variants_at_the_same_time_do_not_mix_them(folder, rename):
-    with before_rename(rename, lambda: kernel(twice)(1.5)):
-        assert kernel(twice)(21) == 42
-    assert kernel(twice)(1.5) == 3.0
-    assert isinstance(kernel(twice)(21), int)
+    function = kernel(twice)
+    assert not is_compiled(function, caplog)
+    assert function(4) == 8
+    assert given == numba.config.CACHE_DIR
 
 
 def test_the_cache_depends_on_the_contents_of_the_sources_only(tmp_path, monkeypatch):
@@ -147,48 +58,81 @@ def test_the_cache_depends_on_the_contents_of_the_sources_only(tmp_path, monkeyp
     monkeypatch.setattr(jit, "__file__", str(tmp_path / "jit.py"))
     (tmp_path / "cpu").mkdir()
     source = tmp_path / "cpu" / "words.py"
-    source.write_text("one")
-    first = jit._sources.__wrapped__()
+    for file in (source, *(tmp_path / name for name in ("jit.py", "structs.py", "views.py"))):
+        file.write_text("one")
+    first = jit._sources()
     os.utime(source, (1, 1))
-    assert jit._sources.__wrapped__() == first
+    assert jit._sources() == first
     source.write_text("two")
-    assert jit._sources.__wrapped__() != first
+    second = jit._sources()
+    monkeypatch.setattr(numba, "__version__", "0.0")
+    assert len({first, second, jit._sources()}) == 3
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_the_cache_is_in_the_first_folder_that_is_writable(tmp_path, monkeypatch, is_given):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "given") if is_given else "")
+    monkeypatch.setattr(jit.sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    real = jit.tempfile.TemporaryFile
+
+    def denied(dir):
+        if dir.parent.name == "__pycache__":
+            raise PermissionError
+        return real(dir=dir)
+
+    monkeypatch.setattr(jit.tempfile, "TemporaryFile", denied)
+    name = f"bitatoms-{jit._sources()}"
+    assert jit._cache_folder() == tmp_path / ("given" if is_given else "user") / name
+    monkeypatch.setattr(jit.tempfile, "TemporaryFile", mock.Mock(side_effect=PermissionError))
+    assert jit._cache_folder() is None
 
 
 @pytest.mark.parametrize("ending", [".nbi", ".nbc"])
-@pytest.mark.parametrize("content", ["empty", "truncated", "garbage", "another pickle"])
-def test_corrupt_files_are_replaced_with_one_warning(folder, ending, content):
-    function = kernel(twice)
-    assert n_loaded(function) == 0
+@pytest.mark.parametrize("content", ["empty", "truncated", "garbage"])
+def test_corrupt_files_are_replaced_with_one_warning(folder, caplog, ending, content):
+    assert is_compiled(kernel(twice), caplog)
     (path,) = files(folder, ending)
     data = path.read_bytes()
-    # an index begins with a pickle of the version
-    other = (pickle.dumps(function._cache._cache_file._version) if ending == ".nbi" else b"") + pickle.dumps(1)
-    changed = {"empty": b"", "truncated": data[: len(data) // 2], "garbage": b"\xff" * 50, "another pickle": other}
-    path.write_bytes(changed[content])
+    path.write_bytes({"empty": b"", "truncated": data[: len(data) // 2], "garbage": b"\xff" * 50}[content])
     with pytest.warns(RuntimeWarning, match=r"cache of compiled kernels in .* is corrupt .*compiled again") as caught:
-        n_hits = n_loaded(kernel(twice))
-    assert n_hits == 0
+        assert is_compiled(kernel(twice), caplog)
     assert len(caught) == 1
-    assert n_loaded(kernel(twice)) == 1  # without a warning: the files were written again
+    assert not folder.exists()
+    assert is_compiled(kernel(twice), caplog)
+    assert not is_compiled(kernel(twice), caplog)  # without a warning: the files were written again
 
 
-@pytest.mark.parametrize(("failing", "code"), [("_save_index", errno.ENOSPC), ("_save_data", errno.EROFS)])
-def test_a_cache_that_cannot_be_written_warns_once(folder, failing, code):
-    with mock.patch(f"numba.core.caching.IndexDataCacheFile.{failing}", side_effect=OSError(code, os.strerror(code))):
-        with pytest.warns(RuntimeWarning, match=f"kernels cannot be stored in .*{os.strerror(code)}"):
-            n_hits = n_loaded(kernel(twice))
-        assert n_hits == n_loaded(kernel(twice)) == 0  # without a second warning
-    assert not files(folder, ".nbi")  # an index without its data would name files of an earlier version
-    assert n_loaded(kernel(twice)) == 0
-    assert n_loaded(kernel(twice)) == 1
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+def test_a_kernel_of_which_a_killed_process_left_one_file_is_compiled(folder, caplog, ending):
+    kernel(twice)(21)
+    files(folder, ending)[0].unlink()
+    assert is_compiled(kernel(twice), caplog)
 
 
-def test_without_any_cache_folder_kernels_are_compiled_in_each_process(folder, monkeypatch):
-    error = RuntimeError("cannot cache function: no locator available")
-    monkeypatch.setattr(KernelCache, "__init__", mock.Mock(side_effect=error))
-    assert n_loaded(kernel(twice)) == 0
-    assert not files(folder, "")
+def test_a_cache_that_cannot_be_written_warns_once(folder, caplog):
+    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with mock.patch("numba.core.caching.IndexDataCacheFile.save", side_effect=error):
+        with pytest.warns(RuntimeWarning, match=f"kernels cannot be stored in .*{os.strerror(errno.ENOSPC)}"):
+            kernel(twice)(21)
+        assert kernel(twice)(21) == 42  # without a second warning
+    assert is_compiled(kernel(twice), caplog)
+
+
+def test_without_any_cache_folder_kernels_are_compiled_in_each_process(folder, caplog, monkeypatch):
+    monkeypatch.setattr(jit, "CACHE_FOLDER", None)
+    assert is_compiled(kernel(twice), caplog)
+    assert not folder.exists()
+
+
+def test_an_error_of_the_compiler_is_raised(folder):
+    @kernel
+    def wrong(x):
+        return view(x)[1:2]
+
+    with pytest.raises(numba.errors.TypingError):
+        wrong(np.zeros(3))
+    assert not jit._warned
 
 
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="fork is not available")
@@ -200,7 +144,7 @@ def test_a_child_forked_while_another_thread_compiles_can_compile(folder):
     os.register_at_fork(before=forking.set)  # before the fork waits until nothing is compiled
 
     def compile_something():
-        with numba.core.compiler_lock.global_compiler_lock:
+        with jit._compiling:
             compiling.set()
             assert forking.wait(60)
 
@@ -223,34 +167,46 @@ def test_a_child_forked_while_another_thread_compiles_can_compile(folder):
     assert kernel(twice)(4) == 8  # the lock is free in the parent, too
 
 
-# --- functions that only kernels call are compiled as part of them
+# --- views
 
 
-@pytest.fixture
-def no_cache(monkeypatch):
-    """Compile kernels, instead of loading them from a cache."""
-    monkeypatch.setattr(jit, "KernelCache", mock.Mock(side_effect=OSError))
+class Table(NamedTuple):
+    numbers: np.ndarray
+    flags: np.ndarray
+    factor: int
 
 
-class Options(NamedTuple):
-    size: int
-    extra: int | None
+@inline
+def row_sum(row):
+    total = 0
+    for i in range(row.shape[0]):
+        total += row[i]
+    return total
 
 
-@pytest.mark.usefixtures("no_cache")
-def test_branches_for_what_is_none_are_not_compiled():
-    @subroutine
-    def only_with_extra(extra):
-        return 10 * extra
+@subroutine
+def scaled(table, i, j):
+    return table.factor * table.numbers[i, j]
 
+
+def test_views_read_and_write_the_arrays(folder):
     @kernel
-    def of_argument(covers, size):
-        return only_with_extra(size) if covers else size
+    def run(table, cube, out):
+        table, cube, out = view((table, cube, out))
+        for i in range(table.numbers.shape[0]):
+            out[i] = row_sum(table.numbers[i]) + scaled(table, i, np.uint64(1)) + row_sum(cube[i, 0]) + cube[i, 1, 2]
+            table.flags[i] = not table.flags[i]
+            table.numbers[i, 0] += 0.5
+        return row_sum(flat(cube))
 
-    @kernel
-    def of_field(options):
-        return options.size if options.extra is None else only_with_extra(options.extra)
-
-    assert (of_argument(None, 3), of_field(Options(4, None))) == (3, 4)
-    assert only_with_extra.signatures == []
-    assert (of_argument(True, 3), of_field(Options(4, 1))) == (30, 10)
+    random = np.random.default_rng(0)
+    table = Table(random.integers(9, size=(3, 4)).astype(np.float32), np.array([True, False, True]), 10)
+    cube, out = random.integers(9, size=(3, 2, 5), dtype=np.int32), np.zeros(3, np.int64)
+    cube.flags.writeable = False
+    before = table.numbers.copy()
+    assert run(table, cube, out) == cube.sum()
+    expected = before.sum(axis=1) + 10 * before[:, 1] + cube[:, 0].sum(axis=1) + cube[:, 1, 2]
+    assert out.tolist() == expected.tolist()
+    assert table.flags.tolist() == [False, True, False]
+    assert table.numbers[:, 0].tolist() == (before[:, 0] + 0.5).tolist()
+    assert (table.numbers[:, 1:] == before[:, 1:]).all()

@@ -13,7 +13,7 @@ from ..bits import BitMatrix
 from ..kernels.cpu import words
 from ..kernels.gpu.coding import words_per_row
 from ..kernels.gpu.device import max_shared_words
-from ..kernels.structs import AtomArrays, Covers, Prices, Rule, covering
+from ..kernels.structs import AtomArrays, Prices, Rule
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from .codelength import STRINGS, AtomCode, Codelength
@@ -73,7 +73,7 @@ class Block:
     atoms : BitMatrix of shape (p, m)
     codes : BitMatrix of shape (n, p), optional
         The codes to start from; without them no atom is used.
-    covers : bool or None
+    covers : bool
         True for the OR algebra.
     workers : Workers
     bias : BitMatrix of shape (1, m), optional
@@ -88,13 +88,13 @@ class Block:
         data: BitMatrix,
         atoms: BitMatrix,
         codes: BitMatrix | None,
-        covers: bool | None,
+        covers: bool,
         workers: Workers,
         bias: BitMatrix | None = None,
         counted: CountedRows | None = None,
     ) -> None:
         self.n_features = data.n_cols
-        self.covers: Covers = True if covers else None
+        self.covers = covers
         self.workers = workers
         self.bias = BitMatrix.zeros(1, data.n_cols) if bias is None else bias
         self.counted = counted or CountedRows()
@@ -308,10 +308,9 @@ def reconstruct(codes: BitMatrix, atoms: Bits, bias: NDArray[np.uint8], algebra:
         used = np.flatnonzero(codes.column_weights())
         codes, atoms = codes.take_columns(used), atoms[used]
     product = np.repeat(BitMatrix.from_dense(bias[np.newaxis]).words, codes.n_rows, axis=0)
-    # Copies: numba would compile the kernel again for read-only arrays.
     row = np.empty(product.shape[1], np.uint64)
-    factors = codes.words.copy(), packed(atoms).words.copy()
-    words.add_product(*factors, covering(algebra), product[:0], 0, codes.n_rows, row, product)
+    factors = codes.words, packed(atoms).words
+    words.add_product(*factors, algebra == "or", product[:0], 0, codes.n_rows, row, product)
     return BitMatrix.from_words(product, atoms.n_cols, check=False)
 
 

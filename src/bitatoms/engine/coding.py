@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.structs import Prices, Rule, covering
+from ..kernels.structs import Prices, Rule
 from .block import Block, Change, coded, reconstruct
 from .device_rows import DeviceRows
 from .host_rows import HostRows
@@ -55,8 +55,8 @@ def coding_rule(
 ) -> Rule:
     """Return the rule by which the coder of this name toggles atoms, with the limits of Algorithm 3."""
     return Rule(
-        covers=covering(algebra),
-        by_ratio=True if coder == "bmp" else None,
+        covers=algebra == "or",
+        by_ratio=coder == "bmp",
         max_atoms=NO_LIMIT if max_atoms is None else max_atoms,
         # With prices, a row without errors may still be coded for less.
         residual_limit=-1 if prices is not None and residual_limit == 0 else residual_limit,

@@ -131,7 +131,7 @@ class DeviceRows(RowState):
 
     def errors_fixed_by(self, atoms: Words) -> NDArray[np.int64]:
         """Return how many errors each candidate would fix as an additional atom, used where it helps."""
-        return coding.rate_atoms(self.device, self._read, self._tables(atoms), Rule(self.covers, None, 0, 0))
+        return coding.rate_atoms(self.device, self._read, self._tables(atoms), Rule(self.covers, False, 0, 0))
 
     # Coding.
 
@@ -200,7 +200,7 @@ class DeviceRows(RowState):
         assert rule.prices is not None
         prices = Prices(rule.prices.bits, uses)
         tables = coding.atom_tables(self.device, patterns.words.copy(), patterns.n_cols, False, prices)
-        return coding.find_nearest(self.device, self._read, tables, rule._replace(covers=None))
+        return coding.find_nearest(self.device, self._read, tables, rule._replace(covers=False))
 
     def subset_codes(self, atoms: Words, max_atoms: int) -> Any:
         """Return codes, as an array, of all atoms that are subsets of each row, or of none if these are too many."""

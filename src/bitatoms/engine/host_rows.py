@@ -18,7 +18,6 @@ from ..kernels.structs import (
     AtomArrays,
     CodingScratch,
     ColumnDraw,
-    Covers,
     Prices,
     RowArrays,
     Rule,
@@ -33,7 +32,6 @@ from .row_state import Changes, RowState, Tables, Votes, Words, lanes_of
 ROW_COST = 50.0  # nanoseconds per row of a light pass
 _ATOM_COST = 2000.0  # nanoseconds per atom and word of a vote
 _LANES_PER_LISTED = 64  # atoms that are added to at once take about as long as one that is listed
-_MAX_INT16_FEATURES = 32767  # gains of rows up to this wide fit in 16 bits
 
 
 class HostRows(RowState):
@@ -68,6 +66,8 @@ class HostRows(RowState):
     # Products of codes and atoms.
 
     def _multiply(self, codes: Any, atoms: Words, unknown: Any, out: Any) -> None:
+        codes, atoms = read_only(codes), read_only(atoms)
+
         def add(start: int, stop: int) -> None:
             row = np.empty(out.shape[1], np.uint64)
             words.add_product(codes, atoms, self.covers, unknown, start, stop, row, out)
@@ -84,6 +84,8 @@ class HostRows(RowState):
 
         ``flipping`` are the atoms with such bits, packed.
         """
+
+        flips = read_only(flips)
 
         def follow(start: int, stop: int) -> int:
             before = np.empty(flips.shape[1], np.uint64)
@@ -272,8 +274,8 @@ class HostRows(RowState):
         half = (self.n_atoms + 1) // 2
         low = np.empty((1 << half, self.n_words), np.uint64)
         high = np.empty((1 << (self.n_atoms - half), self.n_words), np.uint64)
-        exact.list_products(atoms.words[:half], self.covers, low)
-        exact.list_products(atoms.words[half:], self.covers, high)
+        exact.list_products(atoms.words, 0, self.covers, low)
+        exact.list_products(atoms.words, half, self.covers, high)
         low = np.ascontiguousarray(low.T)
 
         def code(start: int, stop: int) -> Changes:
@@ -306,7 +308,7 @@ class HostRows(RowState):
             changed=np.empty(0, np.uint8),
         )
         # Which pattern is nearest is a matter of XOR in both algebras.
-        of_patterns = rule._replace(covers=None, prices=Prices(rule.prices.bits, uses))
+        of_patterns = rule._replace(covers=False, prices=Prices(rule.prices.bits, uses))
         found = np.empty(self.n_rows, np.int64)
 
         def find(start: int, stop: int) -> None:
@@ -397,16 +399,15 @@ class HostRemoval:
             coding.code_at_prices(rows.arrays, self._tables, self._rule, few, False, scratch)
 
 
-def atom_tables(atoms: Words, n_features: int, covers: Covers, has_overlaps: bool = True) -> AtomArrays:
+def atom_tables(atoms: Words, n_features: int, covers: bool, has_overlaps: bool = True) -> AtomArrays:
     """Return tables for these atoms, not filled in yet."""
     p = len(atoms)
     lanes = lanes_of(p)
-    gains = np.int16 if not covers and n_features <= _MAX_INT16_FEATURES else np.int32
     return AtomArrays(
         words=atoms,
         weights=np.zeros(lanes, np.int32),
         slices=np.zeros((-(-n_features // 8), lanes), np.uint8),
-        overlaps=np.zeros((p if has_overlaps else 0, lanes), gains),
+        overlaps=np.zeros((p if has_overlaps else 0, lanes), np.int32),
         stale=np.ones(p, np.uint8),
         changed=np.ones(p, np.uint8),
     )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.structs import Covers, Prices, RowArrays, Rule
+from ..kernels.structs import Prices, RowArrays, Rule
 from ..parallel import Workers
 
 Words = NDArray[np.uint64]
@@ -39,7 +39,7 @@ class RowState(ABC):
     bias : BitMatrix of shape (1, m)
     atoms : words of p atoms
     codes : BitMatrix of shape (n, p)
-    covers : True or None
+    covers : bool
         True for the OR algebra.
     workers : Workers
     """
@@ -47,7 +47,7 @@ class RowState(ABC):
     min_chunk_rows = 0  # that are coded again at a time, while the codes that they have are kept
 
     def __init__(
-        self, data: BitMatrix, bias: BitMatrix, atoms: Words, codes: BitMatrix, covers: Covers, workers: Workers
+        self, data: BitMatrix, bias: BitMatrix, atoms: Words, codes: BitMatrix, covers: bool, workers: Workers
     ) -> None:
         n, n_words = data.words.shape
         self.n_features, self.covers, self.workers = data.n_cols, covers, workers

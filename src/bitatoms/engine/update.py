@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.cpu import exact, votes
-from ..kernels.structs import Covers, Rule
+from ..kernels.structs import Rule
 from ..parallel import MAX_CHUNK_NS
 from ..sparse_bits import Bits, SparseBits
 from .block import Block, Change, coded
@@ -31,7 +31,7 @@ Ints = NDArray[np.integer]
 def update_each(block: Block) -> Change:
     """Update stale atoms by a vote of their users, one at a time in index order (MOB)."""
     if _small_votes(block):
-        return _sweep(block, votes.VOTE, Rule(block.covers, None, 0, 0))
+        return _sweep(block, votes.VOTE, Rule(block.covers, False, 0, 0))
     total = Change()
     for k in range(block.n_atoms):
         if block._atoms.stale[k]:
@@ -153,7 +153,7 @@ def flips_together(
     wrong: Ints,
     pairs: Ints,
     atoms: Words,
-    covers: Covers,
+    covers: bool,
     costs: ErrorCosts = EQUAL_COSTS,
     n_fixed: int = 0,
 ) -> tuple[Words, int]:
@@ -171,7 +171,7 @@ def flips_together(
     order = order[flipped_atoms[order] >= n_fixed]
     flips, admitted = np.zeros_like(atoms), np.empty(len(atoms), np.int64)
     candidates = columns[order], flipped_atoms[order], gains[order]
-    flipped = votes.admit_flips(*candidates, pairs, factor, atoms, admitted, flips)
+    flipped = votes.admit_flips(*candidates, pairs.astype(np.int64, copy=False), factor, atoms, admitted, flips)
     return flips, flipped
 
 
@@ -196,6 +196,7 @@ def _helpful_flips(
     free: Ints, wrong: Ints, atoms: Words
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return column, atom and errors fixed of each flip that helps alone, or does no harm and clears a bit."""
+    free, wrong = free.astype(np.int64, copy=False), wrong.astype(np.int64, copy=False)
     capacity = 4 * len(atoms) + 1024
     while True:
         lists = np.empty((3, capacity), np.int64)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
-from ..kernels.cpu import packing
+from ..bits import BitMatrix, flip_sparse
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse
 from .cells import CellPosition, Cells, array_position
 from .sorted_entries import FLIPPED, UNKNOWN, Entries, SortedEntries
@@ -288,7 +287,7 @@ class EntryBits:
 
 def _flip(words: NDArray[np.uint64], indices: NDArray[np.int64]) -> None:
     """Flip the bits at these flat indices, each given once."""
-    packing.flip_sparse(np.array([0, len(indices)]), indices, words.reshape(1, -1))
+    flip_sparse(np.array([0, len(indices)]), indices, words.reshape(1, -1))
 
 
 def column_indices_by_row(bits: Bits) -> Iterator[NDArray[np.integer]]:

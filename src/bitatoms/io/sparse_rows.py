@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
-from ..kernels.cpu import packing
+from ..bits import BitMatrix, flip_sparse
 from ..sparse_bits import Bits, SparseBits, index_type, sparse
 from .checksums import rows_per_chunk
 from .store_arrays import ArrayAppender, ArrayReader, BufferedArray, adjacent_runs
@@ -78,7 +77,7 @@ class SparseRowsReader:
             stop = min(first + size, self.n_rows)
             words = np.zeros((stop - first, -(-self._n_cols // 64)), np.uint64)
             for row, part in self._read(indices, ends, first, stop):
-                packing.flip_sparse(part.indptr, part.indices, words[row - first : row - first + len(part)])
+                flip_sparse(part.indptr, part.indices, words[row - first : row - first + len(part)])
             yield BitMatrix.from_words(words, self._n_cols, check=False)
 
     def iter_stored(self, size: int | None = None, start: int = 0) -> Iterator[SparseBits]:

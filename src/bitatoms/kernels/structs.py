@@ -5,22 +5,15 @@ The caller allocates them. A scratch tuple holds the work arrays of a kernel; co
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-Flag = Literal[True] | None  # a choice at compile time: numba removes the branches for None
-Covers = Flag  # True for OR, None for XOR
 PLANES = 48  # bits of a bit-sliced counter: enough for any number of rows
 MAX_PRICE = 255  # of an error
 USER_WORDS = 64  # words of ``users`` whose rows are listed at a time
 _GROUP = 8  # rows that are counted at a time
 REFUSED = 1 << 27  # a price at which no row uses an atom
-
-
-def covering(algebra: str) -> Covers:
-    """Return the algebra as kernels expect it."""
-    return True if algebra == "or" else None
 
 
 class RowArrays(NamedTuple):
@@ -75,14 +68,14 @@ class Prices(NamedTuple):
 class Rule(NamedTuple):
     """How a row is coded."""
 
-    covers: Covers  # the algebra is OR
-    by_ratio: Flag  # BMP's association accuracy instead of the plain gain
+    covers: bool  # the algebra is OR
+    by_ratio: bool  # BMP's association accuracy instead of the plain gain
     max_atoms: int  # a row that uses this many atoms can only drop atoms
     residual_limit: int  # a row with at most this many errors is not coded
     prices: Prices | None = None  # None: an error costs 1, the use of an atom 0
     swaps: bool = False  # swap one atom for another where no toggle gains
     typical: float = 0.0  # average cost of a row; 0 if unknown
-    pursues: Flag = None  # matching pursuit: atoms are added by the gains at first, and not dropped; without prices
+    pursues: bool = False  # matching pursuit: atoms are added by the gains at first, and not dropped; without prices
 
 
 class CodingScratch(NamedTuple):

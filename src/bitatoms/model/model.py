@@ -28,7 +28,7 @@ from ..kernels.cpu.cell_costs import (
     average_sampled_codes,
     shorten_codes,
 )
-from ..kernels.structs import Prices, Rule, covering
+from ..kernels.structs import Prices, Rule
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from ..table import Header, Names, Picture, feature_names
@@ -179,7 +179,7 @@ class Model(ResultBase):
     def _block(self, data: Bits, codes: BitMatrix | None, workers: Workers) -> Block:
         """Return samples as a block with these codes; None for codes without atoms."""
         bias = BitMatrix.from_dense(self.bias[np.newaxis])
-        return Block(packed(data), packed(self.atoms), codes, covering(self.algebra), workers, bias)
+        return Block(packed(data), packed(self.atoms), codes, self.algebra == "or", workers, bias)
 
     def errors(self, data: Bits, codes: BitMatrix, workers: Workers) -> Bits:
         """Return the known cells in which samples differ from what their codes describe."""
@@ -475,7 +475,7 @@ class RowCoder:
         """Return the atoms, the bias and the algebra as the kernels take them."""
         ones = self.model.atoms.to_sparse()
         atoms = AtomOnes(ones.indptr.astype(np.int64), ones.indices.astype(np.int64))
-        return atoms, self.model.bias.astype(np.int64), covering(self.model.algebra)
+        return atoms, self.model.bias.astype(np.int64), self.model.algebra == "or"
 
 
 def _scratch(n_cols: int) -> CellScratch:

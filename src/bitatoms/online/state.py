@@ -14,7 +14,6 @@ from ..bits import BitMatrix, stack_rows
 from ..engine.block import Block
 from ..engine.coding import code_from_nearest, frequent_codes
 from ..engine.counts import Counts
-from ..kernels.structs import Covers
 from ..model.result import Round
 from ..parallel import Workers
 from ..search.context import HoldOut, SearchContext, split_rows
@@ -82,7 +81,7 @@ class DecayedCounts:
         pairs = self.pairs[np.ix_(kept, kept)]
         return replace(self, uses=self.uses[kept], free=self.free[kept], bad=self.bad[kept], pairs=pairs)
 
-    def flipped(self, atoms: BitMatrix, flips: NDArray[np.uint64], covers: Covers, bias: BitMatrix) -> DecayedCounts:
+    def flipped(self, atoms: BitMatrix, flips: NDArray[np.uint64], covers: bool, bias: BitMatrix) -> DecayedCounts:
         """Return the counts after these bits of the atoms are flipped, while rows keep their codes."""
         where = np.argwhere(BitMatrix.from_words(flips.copy(), atoms.n_cols, check=False).to_dense(bool).T)
         if len(where) == 0:

@@ -26,7 +26,6 @@ from ..engine.counts import Counts
 from ..engine.objective import Objective, settle_counts
 from ..engine.passes import PassSpec, RowCounts, run_pass
 from ..errors import InputError, Parameter
-from ..kernels.structs import covering
 from ..model.model import Model
 from ..model.result import Round
 from ..parallel import Workers
@@ -143,7 +142,7 @@ class StreamLearner:
         n, m = batch.shape
         candidates = []
         for algebra in self.params.algebras:
-            atoms, codes = start_factors(batch, self.params, covering(algebra), workers, empty.random)
+            atoms, codes = start_factors(batch, self.params, algebra == "or", workers, empty.random)
             objective, no_uses = self.params.objective(algebra), np.zeros(atoms.n_rows, np.int64)
             wrong = batch.column_weights()
             rule = objective.rule_from_counts(n, batch.n_known, wrong, no_uses, flat=True)._replace(swaps=False)
@@ -245,13 +244,13 @@ class StreamLearner:
         remembered = None
         if kept is None and coder != "exact":
             sample = state.sample
-            block = Block(sample.rows, state.atoms, sample.codes, covering(state.algebra), Workers(), state.bias)
+            block = Block(sample.rows, state.atoms, sample.codes, state.algebra == "or", Workers(), state.bias)
             remembered = hard_codes(block, rule)
         return PassSpec(state.atoms, state.bias, coder, rule, kept, remembered)
 
     def _updated(self, state: StreamState) -> StreamState:
         """Update all atoms together from the counts, and correct the counts."""
-        covers = covering(state.algebra)
+        covers = state.algebra == "or"
         updated, n_flipped = updated_atoms(state.atoms, state.counts.rounded(), covers, self.params)
         if not n_flipped:
             return state
@@ -269,7 +268,7 @@ class StreamLearner:
         if wanted != "mdl" and p >= wanted:
             return state
         codes, before = _run_pass(state.recent, None, self._pass_spec(state), workers)
-        block = Block(state.recent, state.atoms, codes, covering(state.algebra), workers, state.bias)
+        block = Block(state.recent, state.atoms, codes, state.algebra == "or", workers, state.bias)
         if wanted == "mdl":
             max_new = max(self.tuning.min_new_atoms, int(self.tuning.new_atoms_share * p))
             if self.params.max_components is not None:
@@ -309,7 +308,7 @@ class StreamLearner:
             return state
         flips = np.where(dropped[:, np.newaxis], words, np.uint64(0))
         kept = np.flatnonzero(~dropped)
-        counts_without = state.counts.flipped(state.atoms, flips, covering(state.algebra), state.bias)
+        counts_without = state.counts.flipped(state.atoms, flips, state.algebra == "or", state.bias)
         return replace(
             state,
             atoms=state.atoms[kept],

@@ -58,7 +58,7 @@ def starting_atoms(start: str, data: BitMatrix, n_atoms: int, seed: int) -> BitM
 def run_learning(data: BitMatrix, start: BitMatrix, update: str) -> MethodRun:
     """Alternate matching pursuit and updates of the atoms until nothing changes."""
     monitor = SearchMonitor(Objective(False, "xor"))
-    block = Block(data, start, None, None, Workers())
+    block = Block(data, start, None, False, Workers())
     ended = learn(block, _method(update), monitor)
     return _to_run(update, start, block, monitor, ended)
 
@@ -79,10 +79,10 @@ def run_selection(
     random = np.random.default_rng(seed)
     start = samples(data, n_start if until is None else min(until, n_start), random)
     monitor = SearchMonitor(Objective(True, "xor"))
-    block = Block(data, start, None, None, Workers())
+    block = Block(data, start, None, False, Workers())
     ended = forward_selection(block, _method(update), patience, until, monitor, random)
     if patience is not None and monitor.best is not None:
-        block = Block(data, monitor.best.atoms, monitor.best.codes, None, Workers())
+        block = Block(data, monitor.best.atoms, monitor.best.codes, False, Workers())
     return _to_run(update, start, block, monitor, ended)
 
 

@@ -24,7 +24,6 @@ from ..engine.passes import PassSpec, RowCounts
 from ..engine.update import flips_by_column, flips_together
 from ..errors import InputError, warn
 from ..kernels.gpu.device import is_out_of_memory
-from ..kernels.structs import Covers
 from ..model.complete_rows import with_members
 from ..model.model import Model
 from ..model.result import Factorization, Interrupted, ResultBase
@@ -290,7 +289,7 @@ class _Passes:
         return remembered.T[indices].T
 
 
-def updated_atoms(atoms: Bits, counts: Counts, covers: Covers, params: SearchParams) -> tuple[Bits, int]:
+def updated_atoms(atoms: Bits, counts: Counts, covers: bool, params: SearchParams) -> tuple[Bits, int]:
     """Return the atoms with the bits flipped that differ in most of their users, and the number of these bits.
 
     Fixed atoms stay as they are, and the others within their limits.

@@ -15,7 +15,7 @@ from ..engine.coding import code_and_repair, coding_rule
 from ..engine.margins import Margins
 from ..engine.objective import Objective
 from ..engine.prices import EQUAL_COSTS
-from ..kernels.structs import Rule, covering
+from ..kernels.structs import Rule
 from ..parallel import Workers
 from .monitor import SearchMonitor
 from .moves.drop import savings
@@ -104,7 +104,7 @@ class SearchContext:
 
     def block(self, atoms: BitMatrix, codes: BitMatrix | None = None, bias: BitMatrix | None = None) -> Block:
         """Return the data as a block with these factors, in the algebra of the objective."""
-        return Block(self.data, atoms, codes, covering(self.objective.algebra), self.workers, bias, self.counted)
+        return Block(self.data, atoms, codes, self.objective.algebra == "or", self.workers, bias, self.counted)
 
     def block_of(self, state: State) -> Block:
         """Return the block of a state."""

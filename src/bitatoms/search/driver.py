@@ -20,9 +20,8 @@ from ..engine.coding import code_from_scratch, coding_rule
 from ..engine.margins import Margins
 from ..engine.prices import EQUAL_COSTS
 from ..errors import warn
-from ..kernels.ahead import ahead
+from ..kernels.compilation import prepare
 from ..kernels.gpu.device import is_out_of_memory
-from ..kernels.structs import covering
 from ..memory import memory_limit
 from ..model.complete_rows import describe_rows, with_members
 from ..model.result import Factorization, Interrupted, ResultBase
@@ -56,7 +55,7 @@ logger = logging.getLogger(__name__)
 
 
 _MODERATE_COST = 3.0  # of an error
-_MAX_PROCESSES = 4  # that compile kernels: the largest kernel takes a quarter of the time that all take
+_MAX_PROCESSES = 4  # that compile kernels: the kernels of a module share functions, so one process compiles them
 _MEMORY = 1 << 30  # bytes for each of them; it takes a quarter of that
 
 _Made = tuple[str, Factorization | None]  # the reason that a start ended, and its result
@@ -93,7 +92,7 @@ def search_freely(request: SearchRequest) -> Factorization:
     Starts are made several at once if threads are idle and the time is not limited (see `monitor.py`).
     """
     table, params, workers = request.table, request.params, request.workers
-    expect_kernels(table, params)
+    prepare_kernels(table, params)
     before, starts = deepcopy(request.random), _Starts(request)
     is_limited = request.deadline != float("inf")  # then one after the other, each with its share of the time
     most = at_once(table.n_rows * table.n_cols, is_limited)
@@ -375,7 +374,7 @@ def _prepared(context: SearchContext, params: SearchParams) -> Callable[[], Sear
     is_fixed, tuning = params.n_components != "mdl", context.plan.anytime
     given, first = None, None  # factors that the user passed or named, and a start
     if not context.resumed and not params.looks_for_starts:
-        covers = covering(context.objective.algebra)
+        covers = context.objective.algebra == "or"
         given = start_factors(context.data, params, covers, context.workers, context.random)
     errors_only = replace(context, objective=context.objective.errors_only())
     if not params.by_codelength:
@@ -420,8 +419,8 @@ def _search_at_lower_costs(context: SearchContext, first: SearchResult | None) -
     return found
 
 
-def expect_kernels(data: Bits, params: SearchParams) -> None:
-    """Expect the kernels of a search, in each of its algebras."""
+def prepare_kernels(data: Bits, params: SearchParams) -> None:
+    """Compile the kernels of a search that are not in the cache."""
     kind = "search"
     if params.search == "paper":
         kind = "k-prox" if params.update == "k-prox" else f"paper, {params.coder}"
@@ -435,5 +434,4 @@ def expect_kernels(data: Bits, params: SearchParams) -> None:
         kind = "a given number of atoms"
     elif params.search == "thorough":
         kind = "thorough search"
-    n_processes = min(_MAX_PROCESSES, count_processors(), memory_limit() // _MEMORY)
-    ahead.expect([f"{kind}, {algebra}" for algebra in params.algebras], n_processes)
+    prepare([kind], max(1, min(_MAX_PROCESSES, count_processors(), memory_limit() // _MEMORY)))

@@ -111,7 +111,7 @@ def rank_one(data: BitMatrix, workers: Workers, random: np.random.Generator) -> 
 
     The pattern is a BitMatrix of one row, or of none where the data is all zeros; the rows are a mask.
     """
-    block = Block(data, BitMatrix.zeros(0, data.n_cols), None, None, workers)
+    block = Block(data, BitMatrix.zeros(0, data.n_cols), None, False, workers)
     append_rank_one(block, coding_rule("greedy", "xor"), random)
     atoms, codes = block.factors()
     rows = codes.words[:, 0].astype(bool) if atoms.n_rows else np.zeros(data.n_rows, bool)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import inline, kernel
+from ..views import view
 from .coding import drop_all, set_row
 from .gains import start_gains, update_gains
 from .words import NONE, ONE, copy_row, distance, fill, has_unknown, row_price, unknown_word, weight
@@ -31,6 +32,7 @@ def _fingerprint(words, j):
 @kernel
 def fingerprint_atoms(words, out):
     """out[k] = the fingerprint of atom k."""
+    words, out = view((words, out))
     for k in range(words.shape[0]):
         out[k] = _fingerprint(words, k)
 
@@ -100,7 +102,7 @@ def _apply(rows, j, beam, side, i, atoms, prices, scratch):
         beam.errors[side, i, w] = beam.errors[other, s, w] ^ scratch.bits[0, w]
     gains = beam.gains[side, i]
     copy_row(beam.gains[other], s, gains)
-    update_gains(gains, 1, beam.errors[side], i, atoms, k, not has_unknown(rows), True, None, prices, scratch)
+    update_gains(gains, 1, beam.errors[side], i, atoms, k, not has_unknown(rows), True, False, prices, scratch)
     beam.value[side, i] = beam.score[i]
     beam.prints[side, i] = beam.mark[i]
 
@@ -141,6 +143,7 @@ def beam_rows(rows, atoms, rule, prints, patience, start, stop, beam, scratch):
     ``prints`` are the fingerprints of the atoms. A row is done after ``patience`` levels without a better code. Return
     the numbers of changed code and error bits.
     """
+    rows, atoms, rule, prints, beam, scratch = view((rows, atoms, rule, prints, beam, scratch))
     codes, errors = scratch.codes, scratch.errors  # row 0 is the code found, row 1 the one before
     codes_changed, errors_changed = 0, 0
     for j in range(start, stop):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..jit import inline, kernel
+from ..views import view
 from .words import fill, next_state, random_bits
 
 _IMPOSSIBLE = 1000.0  # bits; the exponential of more may overflow
@@ -51,7 +52,7 @@ class Sampling(NamedTuple):
 @inline
 def _product(depth, covers):
     """Return the product in a column in which this many used atoms have a one."""
-    return depth & 1 if covers is None else min(depth, 1)
+    return depth & 1 if not covers else min(depth, 1)
 
 
 @inline
@@ -79,7 +80,7 @@ def _toggle_cost(used, k, atoms, covers, costs, scratch):
     rise = costs.uses[1 - used, k] - costs.uses[used, k]
     for at in range(atoms.starts[k], atoms.starts[k + 1]):
         i = atoms.columns[at]
-        if covers is None or scratch.depth[i] == used:  # under OR, no other used atom has the column
+        if not covers or scratch.depth[i] == used:  # under OR, no other used atom has the column
             rise += scratch.flips[i]
     return rise
 
@@ -89,7 +90,7 @@ def _toggle(used, k, atoms, covers, scratch):
     """Toggle atom k in the work arrays."""
     for at in range(atoms.starts[k], atoms.starts[k + 1]):
         i = atoms.columns[at]
-        if covers is None or scratch.depth[i] == used:
+        if not covers or scratch.depth[i] == used:
             scratch.flips[i] = -scratch.flips[i]
         scratch.depth[i] += 1 - 2 * used
 
@@ -101,6 +102,7 @@ def shorten_codes(cells, codes, atoms, bias, covers, max_atoms, costs, scratch, 
     ``cells`` (n, m) are 0, 1 or 2 (unknown), ``codes`` (n, p) are changed in place. A row that uses ``max_atoms`` atoms
     can only drop atoms. With ``max_atoms`` = -1 no code changes.
     """
+    cells, codes, atoms, bias, costs, scratch, out = view((cells, codes, atoms, bias, costs, scratch, out))
     for j in range(cells.shape[0]):
         cost, n_used = _start_row(cells, codes, j, atoms, bias, covers, costs, scratch)
         while max_atoms >= 0:
@@ -151,9 +153,10 @@ def average_all_codes(cells, codes, atoms, bias, covers, max_atoms, costs, unit,
     ``cells`` (n, m) are 0, 1 or 2 (unknown). ``codes`` (n, p) are zeros, and are changed. A code has the weight
     2^(-cost / unit).
     """
+    cells, codes, atoms, bias, costs, unit, scratch, out = view((cells, codes, atoms, bias, costs, unit, scratch, out))
     n_codes = np.int64(1) << np.int64(codes.shape[1])
     for j in range(cells.shape[0]):
-        out[j] = 0.0
+        fill(out[j], 0.0)
         lowest, total = np.int64(0), 0.0
         for is_second in range(2):  # the first round finds the lowest cost
             fill(codes[j], 0)
@@ -188,9 +191,12 @@ def average_sampled_codes(cells, codes, atoms, bias, covers, max_atoms, costs, u
     As `average_all_codes`, but ``codes`` are those to start from. In each sweep, every atom is drawn given the others,
     and toggling it together with a random atom is tried, which swaps one atom for another.
     """
+    cells, codes, atoms, bias, costs, unit, sampling, scratch, out = view(
+        (cells, codes, atoms, bias, costs, unit, sampling, scratch, out)
+    )
     n_atoms = codes.shape[1]
     for j in range(cells.shape[0]):
-        out[j] = 0.0
+        fill(out[j], 0.0)
         state = _seed(cells, j)
         _, n_used = _start_row(cells, codes, j, atoms, bias, covers, costs, scratch)
         for sweep in range(sampling.skipped + sampling.kept):

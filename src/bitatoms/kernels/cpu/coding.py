@@ -6,6 +6,7 @@ import numpy as np
 
 from ..jit import inline, kernel
 from ..structs import REFUSED
+from ..views import view
 from .gains import (
     USED,
     adds_forbidden,
@@ -40,7 +41,7 @@ _FEW_ATOMS = 8  # up to this many atoms, gains are computed one by one instead o
 @inline
 def _largest(gains):
     """Return the largest positive gain, or zero."""
-    best = gains.dtype.type(0)
+    best = np.int32(0)
     for k in range(gains.shape[0]):
         if gains[k] > best:
             best = gains[k]
@@ -135,7 +136,7 @@ def _may_replace(gains, overlaps, k, gain):
     """
     own = gains[k]
     gains[k] = -USED
-    best = gains.dtype.type(0)
+    best = np.int32(0)
     for i in range(gains.shape[0]):
         best = max(best, gains[i] + overlaps[k, i])
     gains[k] = own
@@ -245,6 +246,7 @@ def code_rows(rows, atoms, rule, start, stop, scratch):
     ``users``. A row that changed by matching pursuit stays stale, because its gains are no longer those it was coded
     by.
     """
+    rows, atoms, rule, scratch = view((rows, atoms, rule, scratch))
     codes_changed, errors_changed = 0, 0
     for j in range(start, stop):
         if rows.stale[j] == 0:
@@ -309,6 +311,7 @@ def errors_fixed(rows, atom_words, k, covers, start, stop):
 @kernel
 def rate_atoms(rows, atoms, covers, start, stop, out):
     """out[k] = number of errors that atom k, used where it gains, would remove from rows start..stop."""
+    rows, atoms, out = view((rows, atoms, out))
     for k in range(out.shape[0]):
         out[k] = errors_fixed(rows, atoms.words, k, covers, start, stop)
 
@@ -329,6 +332,7 @@ def recheck_rows(rows, changed, covers, start, stop, scratch):
     A row that is not stale uses none of them (its errors would have changed), and no other atom gains in it. If none of
     the changed atoms gains, coding the row again would change nothing.
     """
+    rows, changed, scratch = view((rows, changed, scratch))
     n_changed = changed.words.shape[0]
     if n_changed <= _FEW_ATOMS:
         for k in range(n_changed):
@@ -356,6 +360,7 @@ def code_at_prices(rows, atoms, rule, indices, from_scratch, scratch):
 
     Rows are coded from their current codes or, with ``from_scratch``, from no atoms, which is kept where it is cheaper.
     """
+    rows, atoms, rule, indices, scratch = view((rows, atoms, rule, indices, scratch))
     code, errors = scratch.codes[1], scratch.errors[1]  # those of a row before
     codes_changed, errors_changed = 0, 0
     for i in range(indices.shape[0]):
@@ -386,6 +391,9 @@ def code_without(rows, atoms, rule, tested, tests, indices, start, stop, own, wr
     errors per column and uses per atom are added to rows tests[i] of ``wrong`` and ``uses``, and those in added ones to
     ``added``, if it has rows. ``own`` has one row, which is coded.
     """
+    rows, atoms, rule, tested, tests, indices, own, wrong, added, uses, scratch = view(
+        (rows, atoms, rule, tested, tests, indices, own, wrong, added, uses, scratch)
+    )
     for i in range(start, stop):
         j = indices[i]
         copy_row(rows.codes, j, own.codes[0])
@@ -412,6 +420,7 @@ def code_without(rows, atoms, rule, tested, tests, indices, start, stop, own, wr
 @kernel
 def restore_rows(rows, atom_words, indices, codes, errors, covers):
     """Restore the codes and errors of the rows with these indices."""
+    rows, atom_words, indices, codes, errors = view((rows, atom_words, indices, codes, errors))
     for i in range(indices.shape[0]):
         set_row(rows, indices[i], atom_words, codes[i], errors[i], covers)
 
@@ -419,6 +428,7 @@ def restore_rows(rows, atom_words, indices, codes, errors, covers):
 @kernel
 def offer_atoms(rows, atoms, rule, start, stop, scratch, users):
     """users[k] = the rows of start..stop in which adding atom k alone gains."""
+    rows, atoms, rule, scratch, users = view((rows, atoms, rule, scratch, users))
     gains = scratch.gains
     for j in range(start, stop):
         first_gains(rows, j, atoms, rule.covers, rule.prices, scratch)
@@ -435,15 +445,17 @@ def find_nearest(rows, patterns, rule, start, stop, scratch, nearest):
 
     The rows use no atom. It is -1 where no pattern lowers the cost, and for rows that are not coded.
     """
+    rows, patterns, rule, scratch, nearest = view((rows, patterns, rule, scratch, nearest))
     for j in range(start, stop):
         nearest[j] = -1
         if weight(rows.errors, j) > rule.residual_limit:
             start_gains(rows, j, patterns, rule, scratch)
-            nearest[j], _ = _best_addition(scratch.gains, patterns.weights, None)
+            nearest[j], _ = _best_addition(scratch.gains, patterns.weights, False)
 
 
 @kernel
 def price_rows(rows, prices, out):
     """out[j] = cost of the errors of row j and of the atoms it uses."""
+    rows, prices, out = view((rows, prices, out))
     for j in range(out.shape[0]):
         out[j] = priced_row(rows, j, prices)

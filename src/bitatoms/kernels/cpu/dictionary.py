@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba import types
 from numba.extending import intrinsic
 
 from ..jit import inline, kernel, popcount
 from ..structs import MAX_PRICE
+from ..views import view
 from .words import NONE, fill, first_one, weight
 
 _BYTE, _INDEX = ir.IntType(8), ir.IntType(64)
@@ -43,11 +44,11 @@ def _byte_of(typing: Any, words: Any, j: Any, b: Any) -> Any:
     """Return byte b of row j, loaded directly: shifting it out of its word is slower."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        table = context.make_array(signature.args[0])(context, builder, arguments[0])
-        stride = builder.extract_value(table.strides, 0)
+        data, n_words = builder.extract_value(arguments[0], 0), builder.extract_value(arguments[0], [1, 1])
+        stride = builder.mul(n_words, ir.Constant(_INDEX, 8))
         column = builder.xor(arguments[2], ir.Constant(_INDEX, _LOW_BYTE))
         offset = builder.add(builder.mul(arguments[1], stride), column)
-        byte = builder.load(builder.gep(builder.bitcast(table.data, _BYTE.as_pointer()), [offset]))
+        byte = builder.load(builder.gep(builder.bitcast(data, _BYTE.as_pointer()), [offset]))
         return builder.zext(byte, _INDEX)
 
     return types.int64(words, types.intp, types.intp), codegen
@@ -66,21 +67,19 @@ def _lane_adder(width: int, counts: bool) -> Any:
         typing: Any, slices: Any, lane: Any, listed: Any, start: Any, stop: Any, factor: Any, gains: Any
     ) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            table, entries, totals = (
-                context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (0, 2, 6)
-            )
+            table, entries, totals = (builder.extract_value(arguments[i], 0) for i in (0, 2, 6))
             lane, start, stop, factor = (arguments[i] for i in (1, 3, 4, 5))
             numbers = ir.VectorType(_BYTE, width)
             counters = ir.VectorType(ir.IntType(number_of), width)
             zeros = ir.Constant(counters, [0] * width)
-            first = builder.gep(table.data, [lane])
+            first = builder.gep(table, [lane])
             entry = builder.basic_block
             loop, done = builder.append_basic_block("bytes"), builder.append_basic_block("added")
             builder.cbranch(builder.icmp_signed("<", start, stop), loop, done)
 
             builder.position_at_end(loop)
             i, so_far = builder.phi(_INDEX), builder.phi(counters)
-            listed_at = builder.gep(entries.data, [i])
+            listed_at = builder.gep(entries, [i])
             offset = builder.lshr(builder.load(listed_at), ir.Constant(_INDEX, 8))
             row = builder.load(builder.bitcast(builder.gep(first, [offset]), numbers.as_pointer()), align=1)
             if counts:
@@ -104,7 +103,7 @@ def _lane_adder(width: int, counts: bool) -> Any:
             count.add_incoming(counted, loop)
             number = context.get_value_type(signature.args[6].dtype)
             wide = ir.VectorType(number, width)
-            target = builder.bitcast(builder.gep(totals.data, [lane]), wide.as_pointer())
+            target = builder.bitcast(builder.gep(totals, [lane]), wide.as_pointer())
             scale = builder.trunc(factor, number) if number.width < factor.type.width else factor
             added = builder.mul(builder.zext(count, wide), _splat(builder, scale, width))
             builder.store(builder.add(builder.load(target, align=1), added), target, align=1)
@@ -198,6 +197,7 @@ def _add_rows(words, j, factor, prices, listed, gains):
 @kernel
 def slice_atoms(atoms, weights, slices):
     """weights[l] = number of ones in atom l; slices[b, l] = byte b of atom l."""
+    atoms, weights, slices = view((atoms, weights, slices))
     for k in range(atoms.shape[0]):
         weights[k] = weight(atoms, k)
         for b in range(slices.shape[0]):
@@ -207,6 +207,7 @@ def slice_atoms(atoms, weights, slices):
 @kernel
 def overlap_atoms(atoms, changed, factor, overlaps):
     """overlaps[k, l] = factor * (number of ones that atoms k and l share), where k or l has changed."""
+    atoms, changed, overlaps = view((atoms, changed, overlaps))
     for k in range(atoms.shape[0]):
         for i in range(k + 1):
             if changed[k] or changed[i]:
@@ -225,6 +226,7 @@ def price_atoms(atoms, bits, factor, listed, priced):
     weights[l] = sum of these for atom l;
     overlaps[k, l] = factor * (sum of the prices of the ones that atoms k and l share).
     """
+    atoms, bits, listed, priced = view((atoms, bits, listed, priced))
     for i in range(priced.slices.shape[0]):
         price, shift = np.uint8(bits[i]), np.uint8(i & 7)
         for k in range(priced.slices.shape[1]):

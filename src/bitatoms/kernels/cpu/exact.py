@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import inline, kernel, lowest_bit, popcount
+from ..views import view
 from .words import NONE, ONE, cover, fill, mark, toggle_users, unknown_word, weight
 
 
@@ -19,11 +20,12 @@ def _combine(one, other, covers):
 
 
 @kernel
-def list_products(atoms, covers, products):
-    """products[c] = the product of code c and the atoms."""
+def list_products(atoms, first, covers, products):
+    """products[c] = the product of code c and the atoms from ``first`` on."""
+    atoms, products = view((atoms, products))
     fill(products[0], NONE)
     for code in range(1, products.shape[0]):
-        atom = atoms[lowest_bit(np.uint64(code))]
+        atom = atoms[first + lowest_bit(np.uint64(code))]
         rest = products[code & (code - 1)]
         for w in range(products.shape[1]):
             products[code, w] = _combine(rest[w], atom[w], covers)
@@ -94,6 +96,7 @@ def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, scra
     ``low`` (words, codes) and ``high`` (codes, words) are the products of the low and the high atoms; ``distances`` is
     a work array with one entry per low code. Atoms of rows that changed become stale.
     """
+    rows, atoms, low, high, rule, distances, scratch = view((rows, atoms, low, high, rule, distances, scratch))
     words = rows.errors.shape[1]
     row, within = scratch.bits[0], scratch.bits[1]
     before, known = scratch.errors[0], scratch.errors[1]
@@ -159,6 +162,7 @@ def best_columns(columns, unknown, codes, atoms, covers, start, stop, scores):
     for each column, agreements minus disagreements (XOR), or the same over the codes that the column does not cover,
     indexed by its complement (OR).
     """
+    columns, unknown, codes, atoms, scores = view((columns, unknown, codes, atoms, scores))
     n_atoms = atoms.shape[0]
     full = (1 << n_atoms) - 1
     changed = 0

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import copy_array, inline, kernel, lowest_bit, subroutine
+from ..jit import inline, kernel, lowest_bit, subroutine
+from ..views import view
 from .coding import code_rows, errors_fixed, recheck
 from .dictionary import overlap_atoms, slice_atoms
 from .exact import best_columns, code_rows_exactly, list_products
@@ -17,6 +18,7 @@ from .words import (
     NONE,
     ONE,
     add_product,
+    copy_array,
     copy_row,
     cover,
     fill,
@@ -119,8 +121,8 @@ def _refresh(rows, atoms, covers):
 def _code_exactly(rows, atoms, rule, coding, exact):
     """Give every row the best of all codes; return the number of changed code bits."""
     n_low = lowest_bit(np.uint64(exact.low.shape[1]))
-    _list_products(atoms.words[:n_low], rule.covers, exact.low_rows)
-    _list_products(atoms.words[n_low:], rule.covers, exact.high)
+    _list_products(atoms.words, 0, rule.covers, exact.low_rows)
+    _list_products(atoms.words, n_low, rule.covers, exact.high)
     for c in range(exact.low.shape[1]):
         for w in range(exact.low.shape[0]):
             exact.low[w, c] = exact.low_rows[c, w]
@@ -263,6 +265,9 @@ def run_trials(now, after, best, rule, pool, plan, first, last, random, counts, 
     ``now`` and ``after`` are pairs (rows, atoms), ``best`` the factors (atoms, codes) of the best state so far, and
     ``counts`` the errors of the current and the best state. ``pool`` holds atoms that may become candidates.
     """
+    now, after, best, rule, pool, plan, random, counts, candidates, coding, votes, exact = view(
+        (now, after, best, rule, pool, plan, random, counts, candidates, coding, votes, exact)
+    )
     rows, atoms = after
     for trial in range(first, last):
         if counts[1] == 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import inline, kernel, lowest_bit, popcount
+from ..views import view
 from .coding import set_row
 from .words import NONE, ONE, copy_row, distance, fill, first_one, row_price, unknown_word, weight
 
@@ -53,8 +54,10 @@ def reduce_rows(rows, sums, columns, pivots):
     Afterwards row i, below the rank, is the only one with a one in column pivots[i]. The same steps are applied to
     ``sums``: if it is the identity at first, row i of it names the old rows whose sum the new row i is.
     """
+    rows, sums, columns, pivots = view((rows, sums, columns, pivots))
     rank = 0
-    for column in columns:
+    for i in range(columns.shape[0]):
+        column = columns[i]
         if rank == rows.shape[0]:
             break
         found = rank
@@ -120,6 +123,7 @@ def list_light_sums(rows, work, weights, n_rows, n_words, limit, depth, found):
     and than one of the original rows it is made of; in the first few words, it has no more ones than are likely with
     this limit. ``work`` has two rows. Return how many sums are listed, at most the length of ``found``.
     """
+    rows, work, weights, depth, found = view((rows, work, weights, depth, found))
     share = FIRST_WORDS / n_words
     spread = np.sqrt(share * (1 - share) * max(0, limit))
     limits = int(np.ceil(share * limit + _DEVIATIONS * spread)), limit
@@ -142,6 +146,7 @@ def list_light_sums(rows, work, weights, n_rows, n_words, limit, depth, found):
 @kernel
 def tabulate_sums(rows, n_rows, table):
     """table[g, v] = the sum of the rows 8 g + b, for each bit b of the byte v."""
+    rows, table = view((rows, table))
     for g in range(table.shape[0]):
         fill(table[g, 0], NONE)
         for value in range(1, 256):
@@ -168,6 +173,7 @@ def _code_exactly(targets, j, draw, errors, code):
 @kernel
 def clear_pivots(targets, draw, out):
     """out[j] = row j plus the reduced atoms that make its bits in the pivot columns zero."""
+    targets, draw = view((targets, draw))
     for j in range(targets.shape[0]):
         _code_exactly(targets, j, draw, out[j], out[j, :0])  # without the code
 
@@ -210,6 +216,7 @@ def code_from_columns(rows, atoms, targets, rule, draw, slack, start, stop, scra
     A code follows from the bits of a row in these columns, if there are no errors in them, or one. Codes with over
     ``slack`` more errors than the current one are passed over. ``targets`` are the rows less the bias.
     """
+    rows, atoms, targets, rule, draw, scratch = view((rows, atoms, targets, rule, draw, scratch))
     for j in range(start, stop):
         before = row_price(rows.codes, rows.errors, j, rule.prices)
         if before == 0:
@@ -221,12 +228,13 @@ def code_from_columns(rows, atoms, targets, rule, draw, slack, start, stop, scra
             if _has_few_errors(rows, j, draw, i, most_errors, scratch.errors[_BASE]):
                 cost = _try_candidate(rows, j, draw, i, cost, rule, scratch)
         if cost < before:
-            set_row(rows, j, atoms.words, scratch.codes[_BEST], scratch.errors[_BEST], None)
+            set_row(rows, j, atoms.words, scratch.codes[_BEST], scratch.errors[_BEST], False)
 
 
 @kernel
 def count_distances(rows, counts):
     """counts[d] = number of pairs of rows that differ in d columns."""
+    rows, counts = view((rows, counts))
     fill(counts, 0)
     for i in range(rows.shape[0]):
         for j in range(i):
@@ -236,6 +244,7 @@ def count_distances(rows, counts):
 @kernel
 def mark_near(rows, limit, near):
     """near[i, j] = 1 if rows i and j differ in at most ``limit`` columns; 0 for i = j."""
+    rows, near = view((rows, near))
     for i in range(rows.shape[0]):
         near[i, i] = 0
         for j in range(i):
@@ -268,10 +277,12 @@ def bucket_pairs(hashes, shift, group_ends, grouped, start, stop, ends, first, s
     without the lowest ``shift`` bits: group g up to group_ends[g]. The buckets of two groups are few, so that they stay
     in the cache.
     """
+    hashes, shift, group_ends, grouped, ends, second = view((hashes, shift, group_ends, grouped, ends, second))
     total = _pairs_before(group_ends, start)
     for high in range(start, stop):
         begin, end = high << shift, (high + 1) << shift
-        ends[begin:end] = 0
+        for i in range(begin, end):
+            ends[i] = 0
         for i in range(hashes.shape[0]):
             g = (hashes[i] >> shift) ^ high
             for p in range(_group_start(group_ends, g), group_ends[g]):
@@ -310,6 +321,9 @@ def list_light_fours(rows, ends, first, second, limit, max_compared, max_per_buc
     Buckets are visited in turn from bucket ``start`` on, until ``max_compared`` pairs of pairs are compared or
     ``found`` is full. In a bucket, only the first ``max_per_bucket`` pairs are compared.
     """
+    rows, ends, second, max_compared, max_per_bucket, found = view(
+        (rows, ends, second, max_compared, max_per_bucket, found)
+    )
     count = 0
     compared = 0
     for step in range(ends.shape[0]):
@@ -339,6 +353,7 @@ def vote_on_bits(fours, sums, ignored, weights, start, stop, signed, votes):
     Columns are those of the words start..stop. In columns that are ``ignored``, a four has no vote. ``signed`` is a
     work array for one word.
     """
+    fours, sums, ignored, weights, signed = view((fours, sums, ignored, weights, signed))
     votes[:, 64 * start : 64 * stop] = 0
     for c in range(fours.shape[0]):
         weight = weights[c]
@@ -359,6 +374,7 @@ def take_votes(rows, votes, original, weight, start, stop, out):
 
     A positive vote is one for the bit that a row has. The bit that it had originally has a vote of this ``weight``.
     """
+    rows, original, out = view((rows, original, out))
     for i in range(rows.shape[0]):
         for w in range(start, stop):
             word, first, after = rows[i, w], original[i, w], NONE

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..jit import inline, kernel
+from ..views import view
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _INFINITE = np.float32(np.inf)
@@ -90,6 +91,7 @@ def exchange(graph, start, stop, codes, atoms, step, atoms_after, scratch):
 
     The new messages to the atoms are added to ``atoms_after``, of shape (p, m).
     """
+    graph, codes, atoms, step, atoms_after, scratch = view((graph, codes, atoms, step, atoms_after, scratch))
     each, total, largest, second = scratch.each, scratch.total, scratch.largest, scratch.second
     n_atoms, n_features = each.shape
     for i in range(start, stop):

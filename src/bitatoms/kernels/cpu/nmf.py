@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import kernel
+from ..views import view
 from .words import NONE, fill, first_one
 
 _ZERO = np.float32(0)
@@ -19,6 +20,7 @@ _SWEEPS = 2  # over the numbers of a row: a second sweep is cheap once the sums 
 @kernel
 def products(factor, out):
     """out[k, q] = the sum over i of factor[i, k] * factor[i, q]."""
+    factor, out = view((factor, out))
     for k in range(out.shape[0]):
         fill(out[k], _ZERO)
     for i in range(factor.shape[0]):
@@ -37,6 +39,7 @@ def fit_rows(words, unknown, columns, pairs, start, stop, residual, rows):
     approximation so far; ``unknown`` has no rows if all bits are known. ``pairs`` is the result of `products` for the
     columns; ``residual`` is a work array with one number per atom.
     """
+    words, unknown, columns, pairs, residual, rows = view((words, unknown, columns, pairs, residual, rows))
     n_atoms = pairs.shape[0]
     for i in range(start, stop):
         fill(residual, _ZERO)

@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..jit import inline, kernel
-from .words import add_eight, add_one, clear, fill, list_ones, read, weight
+from ..views import view
+from .words import add_eight, add_one, clear, list_ones, read, weight
 
 
 @kernel
 def row_weights(words: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
     """out[i] = number of ones in row i."""
+    words, out = view((words, out))
     for i in range(words.shape[0]):
         out[i] = weight(words, i)
 
@@ -19,6 +21,7 @@ def row_weights(words: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
 @kernel
 def column_weights(words: NDArray[np.uint64], planes: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
     """out[i] = number of rows in which bit i is one; ``planes`` is a work array for counters."""
+    words, planes, out = view((words, planes, out))
     n_rows = words.shape[0]
     n_planes = clear(planes, n_rows)
     in_groups = n_rows - n_rows % 8
@@ -45,6 +48,7 @@ def transpose(
     words: NDArray[np.uint64], n_rows: int, n_cols: int, block: NDArray[np.uint64], out: NDArray[np.uint64]
 ) -> None:
     """Bit j of row i of out = bit i of row j of words, by 64 x 64 blocks; ``block`` is a work array for one."""
+    words, block, out = view((words, block, out))
     n_row_blocks = (n_rows + 63) >> 6
     for first in range(0, n_row_blocks, 8):  # eight blocks fill one cache line of every row of out
         for w in range(words.shape[1]):
@@ -53,7 +57,8 @@ def transpose(
                 width = min(64, n_rows - 64 * b)
                 for k in range(width):
                     block[k] = words[64 * b + k, w]
-                fill(block[width:], np.uint64(0))
+                for k in range(width, 64):
+                    block[k] = np.uint64(0)
                 _swap(block, 32, np.uint64(0x00000000FFFFFFFF))
                 _swap(block, 16, np.uint64(0x0000FFFF0000FFFF))
                 _swap(block, 8, np.uint64(0x00FF00FF00FF00FF))
@@ -67,6 +72,7 @@ def transpose(
 @kernel
 def flip_sparse(indptr: NDArray[np.integer], indices: NDArray[np.integer], out: NDArray[np.uint64]) -> None:
     """Flip bits indices[indptr[i]:indptr[i + 1]] of row i of out; indices of a row are unique."""
+    indptr, indices, out = view((indptr, indices, out))
     for i in range(out.shape[0]):
         for entry in range(indptr[i], indptr[i + 1]):
             column = np.int64(indices[entry])
@@ -76,9 +82,10 @@ def flip_sparse(indptr: NDArray[np.integer], indices: NDArray[np.integer], out: 
 @kernel
 def list_columns(words: NDArray[np.uint64], indices: NDArray[np.integer]) -> None:
     """indices = the columns of the ones, row by row, in increasing order."""
+    words, indices = view((words, indices))
     count = 0
     for i in range(words.shape[0]):
-        count += list_ones(words, i, 0, words.shape[1], indices[count:])
+        count += list_ones(words, i, 0, words.shape[1], indices, count)
 
 
 @inline
@@ -101,8 +108,9 @@ def list_columns_apart(words, starts, listed, out):
 
     Those of row i begin at starts[i] of out. ``listed`` is a work array for those of one row.
     """
+    words, starts, listed, out = view((words, starts, listed, out))
     for i in range(words.shape[0]):
-        count = list_ones(words, i, 0, words.shape[1], listed)
+        count = list_ones(words, i, 0, words.shape[1], listed, 0)
         step, position = _step_apart(count), 0
         for nth in range(starts[i], starts[i] + count):
             out[nth] = listed[position]
@@ -114,6 +122,7 @@ def list_columns_apart(words, starts, listed, out):
 @kernel
 def take_columns(words: NDArray[np.uint64], columns: NDArray[np.int64], out: NDArray[np.uint64]) -> None:
     """Bit j of row i of out = bit columns[j] of row i of words, or zero where columns[j] is negative."""
+    words, columns, out = view((words, columns, out))
     for i in range(words.shape[0]):
         for w in range(out.shape[1]):
             word = np.uint64(0)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..jit import inline, kernel, lowest_bit, popcount
+from ..views import view
 from .words import ONE, fill
 
 _FARTHEST = np.int32(np.iinfo(np.int32).max)
@@ -60,6 +61,9 @@ def count_votes(bits, known, shares_known, wanted, voters, radius, table, scratc
     ``wanted`` (n, n_words) marks the cells, which are numbered in order. The words up to ``radius`` from that of a cell
     are compared, of which a row knows ``shares_known`` (n, n_words). ``table`` has the weight at each distance.
     """
+    bits, known, shares_known, wanted, voters, radius, table, scratch, ones, total = view(
+        (bits, known, shares_known, wanted, voters, radius, table, scratch, ones, total)
+    )
     n_words = bits.shape[1]
     cell = 0
     for j in range(bits.shape[0]):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..jit import inline, kernel, popcount, prefetch
 from ..structs import USER_WORDS
+from ..views import view
 from .words import (
     ALL,
     NONE,
@@ -83,7 +84,7 @@ def _vote(rows, atoms, k, covers, start, stop, scratch):
     n_users = 0
     last = (stop + 63) >> 6
     for first in range(start >> 6, last, USER_WORDS):
-        listed = list_ones(rows.users, k, first, min(first + USER_WORDS, last), scratch.users)
+        listed = list_ones(rows.users, k, first, min(first + USER_WORDS, last), scratch.users, 0)
         _vote_listed(rows, atoms, k, listed, covers, scratch)
         n_users += listed
     return n_users
@@ -92,6 +93,7 @@ def _vote(rows, atoms, k, covers, start, stop, scratch):
 @kernel
 def tally_atoms(rows, atoms, first, covers, start, stop, free, wrong, scratch):
     """free[i, b], wrong[i, b] = votes on bit b of atom first + i by its users in start..stop; see `_vote`."""
+    rows, atoms, free, wrong, scratch = view((rows, atoms, free, wrong, scratch))
     for i in range(free.shape[0]):
         n_users = 0
         for w in range(start >> 6, (stop + 63) >> 6):
@@ -132,12 +134,13 @@ def flip_users(rows, atoms, k, covers, start, stop, flips, scratch):
 
     Return the number of changed error bits. The rows become stale, and so do the other atoms that they use.
     """
+    rows, atoms, flips, scratch = view((rows, atoms, flips, scratch))
     touched, users = scratch.touched, scratch.users
     fill(touched, NONE)
     changed = 0
     last = (stop + 63) >> 6
     for first in range(start >> 6, last, USER_WORDS):
-        n_users = list_ones(rows.users, k, first, min(first + USER_WORDS, last), users)
+        n_users = list_ones(rows.users, k, first, min(first + USER_WORDS, last), users, 0)
         for i in range(n_users):
             if i + _AHEAD < n_users:
                 prefetch(rows.errors, users[i + _AHEAD])
@@ -185,6 +188,7 @@ def refit_users(rows, atoms, k, rule, settled, start, stop, scratch):
     use. ``settled``: the atom has not changed since the rows were coded, so a row that is not stale does not gain by
     it.
     """
+    rows, atoms, rule, scratch = view((rows, atoms, rule, scratch))
     k_word, bit = k >> 6, ONE << np.uint64(k & 63)
     touched = scratch.touched
     fill(touched, NONE)
@@ -230,6 +234,7 @@ def sweep_atoms(rows, atoms, rule, action, first, last, scratch):
     Return the numbers of changed bits of codes, atoms and errors. MOB skips atoms that are not stale. K-PROX updates
     the bits and the users of an atom alternately until neither changes; an atom without users is not changed.
     """
+    rows, atoms, rule, scratch = view((rows, atoms, rule, scratch))
     codes_changed, atoms_changed, errors_changed = 0, 0, 0
     for k in range(first, last):
         if action == VOTE and atoms.stale[k] == 0:
@@ -260,8 +265,9 @@ def sweep_atoms(rows, atoms, rule, action, first, last, scratch):
 @kernel
 def count_pairs(codes, start, stop, listed, pairs):
     """pairs[k, l] += number of rows of start..stop that use both atoms, for k >= l."""
+    codes, listed, pairs = view((codes, listed, pairs))
     for j in range(start, stop):
-        used = list_ones(codes, j, 0, codes.shape[1], listed)
+        used = list_ones(codes, j, 0, codes.shape[1], listed, 0)
         for a in range(used):
             for b in range(a + 1):
                 pairs[listed[a], listed[b]] += 1
@@ -273,6 +279,7 @@ def list_candidates(free, wrong, atoms, columns, flipped_atoms, gains):
 
     Return their number, even if it exceeds the size of the arrays.
     """
+    free, wrong, atoms, columns, flipped_atoms, gains = view((free, wrong, atoms, columns, flipped_atoms, gains))
     count = 0
     for k in range(free.shape[0]):
         for i in range(free.shape[1]):
@@ -295,6 +302,9 @@ def admit_flips(columns, flipped_atoms, gains, pairs, factor, atoms, admitted, f
 
     ``admitted`` is a work array with one entry per atom.
     """
+    columns, flipped_atoms, gains, pairs, atoms, admitted, flips = view(
+        (columns, flipped_atoms, gains, pairs, atoms, admitted, flips)
+    )
     flipped = 0
     in_column = 0
     for c in range(columns.shape[0]):
@@ -320,6 +330,7 @@ def follow_flips(rows, atoms, flips, flipping, covers, start, stop, before):
     ``flipping`` has a one for each atom with a flip; ``before`` is a work array for a row. Rows that use such an atom
     become stale.
     """
+    rows, atoms, flips, flipping, before = view((rows, atoms, flips, flipping, before))
     changed = 0
     for j in range(start, stop):
         touched = NONE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import inline, kernel, lowest_bit, popcount
+from ..views import flat, view
 
 ONE = np.uint64(1)
 NONE = np.uint64(0)
@@ -27,15 +28,15 @@ def weight(words, j):
 
 
 @inline
-def list_ones(words, j, first, last, indices):
-    """Write the indices of the ones in words first..last of row j; return their number."""
-    count = 0
+def list_ones(words, j, first, last, indices, start):
+    """Write the indices of the ones in words first..last of row j, from indices[start] on; return their number."""
+    count = start
     for w in range(first, last):
         word = words[j, w]
         while word != NONE:
             indices[count], word = first_one(word, w)
             count += 1
-    return count
+    return count - start
 
 
 @inline
@@ -50,6 +51,14 @@ def copy_row(words, j, out):
     """out = row j."""
     for w in range(words.shape[1]):
         out[w] = words[j, w]
+
+
+@inline
+def copy_array(source, target):
+    """Copy an array to another of the same shape and type."""
+    items, copies = flat(source), flat(target)
+    for i in range(items.shape[0]):
+        copies[i] = items[i]
 
 
 @inline
@@ -312,7 +321,7 @@ def read(planes, n_planes, out):
             plane = planes[b, w]
             if plane != NONE:
                 for i in range(first, last):
-                    out[i] += out.dtype.type(((plane >> np.uint64(i - first)) & ONE) << np.uint64(b))
+                    out[i] += np.int64(((plane >> np.uint64(i - first)) & ONE) << np.uint64(b))
 
 
 # Kernels on all rows.
@@ -321,6 +330,7 @@ def read(planes, n_planes, out):
 @kernel
 def cover_rows(rows, atoms, start, stop):
     """Set ``covered`` and ``twice`` of rows start..stop from their codes."""
+    rows, atoms = view((rows, atoms))
     for j in range(start, stop):
         cover(rows, j, atoms)
 
@@ -331,6 +341,7 @@ def add_product(codes, atoms, covers, unknown, start, stop, product, out):
 
     Unknown cells do not change. ``product`` is a work array for one row.
     """
+    codes, atoms, unknown, product, out = view((codes, atoms, unknown, product, out))
     for i in range(start, stop):
         fill(product, NONE)
         for c in range(codes.shape[1]):
@@ -350,6 +361,7 @@ def add_product(codes, atoms, covers, unknown, start, stop, product, out):
 @kernel
 def improvable(rows, covers, max_atoms, residual_limit, out):
     """out[j] = row j has an error that one more atom could remove, and may use one more atom."""
+    rows, out = view((rows, out))
     for j in range(rows.errors.shape[0]):
         wrong = NONE
         for w in range(rows.errors.shape[1]):
@@ -365,6 +377,9 @@ def count_members(columns, unknown, ones, starts, n_rows, complete, lacking, kno
     rows that lack ``ones[entry]`` only to ``lacking[entry]``. If there are unknown cells, rows in which all ones of
     atom k are known are added to ``known[k]``, and others do not count.
     """
+    columns, unknown, ones, starts, complete, lacking, known = view(
+        (columns, unknown, ones, starts, complete, lacking, known)
+    )
     for k in range(starts.shape[0] - 1):
         for w in range(columns.shape[1]):
             has_all = ~NONE if n_rows - 64 * w >= 64 else (ONE << np.uint64(n_rows - 64 * w)) - ONE
@@ -402,6 +417,7 @@ def _distance_of_known(rows, unknown, i, others, unknown_of_others, j):
 @kernel
 def hamming(rows, unknown, other, unknown_of_other, out):
     """out[i] = Hamming distance between row i and the only row of another table, over the cells that both know."""
+    rows, unknown, other, unknown_of_other, out = view((rows, unknown, other, unknown_of_other, out))
     for i in range(rows.shape[0]):
         out[i] = _distance_of_known(rows, unknown, i, other, unknown_of_other, 0)
 
@@ -412,6 +428,7 @@ def find_nearest_rows(rows, unknown, others, unknown_of_others, start, stop, out
 
     Only cells that both know count.
     """
+    rows, unknown, others, unknown_of_others, out = view((rows, unknown, others, unknown_of_others, out))
     for i in range(start, stop):
         least = 64 * rows.shape[1] + 1
         for j in range(rows.shape[0]):

@@ -170,7 +170,7 @@ def price_rows(device: Device, rows: RowArrays, prices: Prices, covers: bool) ->
     n, m = len(rows.errors), len(prices.bits)
     tables = AtomTables(None, None, None, device.xp.empty((m, 1), np.uint32), 0, _on_device(device, prices))
     costs = device.xp.empty(n, np.int64)
-    _launch(device, "price_rows", n, rows, tables, Rule(covers or None, None, 0, 0, prices), np.int64(n), costs)
+    _launch(device, "price_rows", n, rows, tables, Rule(covers, False, 0, 0, prices), np.int64(n), costs)
     return costs
 
 
@@ -190,7 +190,7 @@ def macros(
 def _macros_of(rows: RowArrays, atoms: AtomTables, rule: Rule) -> dict[str, int]:
     """Return the macros of the variant of a kernel."""
     priced, own_costs = atoms.prices is not None, atoms.has_own_costs
-    return macros(bool(rule.covers), len(rows.unknown) > 0, priced, atoms.gains, own_costs, bool(rule.by_ratio))
+    return macros(rule.covers, len(rows.unknown) > 0, priced, atoms.gains, own_costs, rule.by_ratio)
 
 
 def _state_arguments(rows: RowArrays, atoms: AtomTables, rule: Rule, shares: Any = None) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ from scipy.special import bdtr, bdtrik
 
 from ...bits import BitMatrix, count_ones
 from ...engine.block import Block, Words
-from ...engine.host_rows import transposed
+from ...engine.host_rows import read_only, transposed
 from ...engine.information_sets import identity
 from ...engine.objective import Objective
 from ...kernels.cpu import dictionary, gf2, words
@@ -222,7 +222,8 @@ def _first_independent(rows: Words, rank: int) -> NDArray[np.int64]:
 def _times(sums: Words, rows: Words) -> Words:
     """Return the sums of rows, each given by the rows to add."""
     product = np.zeros((len(sums), rows.shape[1]), np.uint64)
-    words.add_product(sums, rows, None, np.empty((0, 0), np.uint64), 0, len(sums), product[0].copy(), product)
+    factors = read_only(sums), read_only(rows)
+    words.add_product(*factors, False, np.empty((0, 0), np.uint64), 0, len(sums), product[0].copy(), product)
     return product
 
 

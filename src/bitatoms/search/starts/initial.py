@@ -25,7 +25,7 @@ _MAX_DRAWN = 1 << 16  # atoms; tables of pairs of atoms take 8 GiB then
 
 
 def start_factors(
-    data: BitMatrix, params: SearchParams, covers: bool | None, workers: Workers, random: np.random.Generator
+    data: BitMatrix, params: SearchParams, covers: bool, workers: Workers, random: np.random.Generator
 ) -> tuple[BitMatrix, BitMatrix | None]:
     """Return the atoms, and codes if there are any, from which a search in this algebra starts."""
     by_mdl = params.n_components == "mdl"
@@ -99,7 +99,7 @@ def _with_more_atoms(
     atoms: BitMatrix,
     codes: BitMatrix | None,
     wanted: int,
-    covers: bool | None,
+    covers: bool,
     workers: Workers,
     random: np.random.Generator,
 ) -> tuple[BitMatrix, BitMatrix | None]:
@@ -148,9 +148,7 @@ def first_distinct(data: BitMatrix, rows: NDArray[np.intp], most: int) -> NDArra
     return np.array([*distinct.values()], np.intp)
 
 
-def spread(
-    data: BitMatrix, n_atoms: int, covers: bool | None, random: np.random.Generator, workers: Workers
-) -> BitMatrix:
+def spread(data: BitMatrix, n_atoms: int, covers: bool, random: np.random.Generator, workers: Workers) -> BitMatrix:
     """Return rows far from each other by Hamming distance, moved to the centre of the rows nearest to them.
 
     As in k-means++, a row is drawn with its distance to the nearest atom so far as weight, at first its distance to the
@@ -184,7 +182,7 @@ def spread(
 def greedy(
     data: BitMatrix,
     n_atoms: int,
-    covers: bool | None,
+    covers: bool,
     random: np.random.Generator,
     workers: Workers,
     should_stop: Callable[[], bool] = lambda: False,

@@ -87,7 +87,7 @@ def _basis(data: BitMatrix) -> BitMatrix:
 
 def _coded(context: SearchContext, data: BitMatrix, atoms: BitMatrix, n_draws: int = N_DRAWS) -> Block:
     """Return rows coded from information sets with the fewest errors."""
-    block = Block(data, atoms, None, None, context.workers)
+    block = Block(data, atoms, None, False, context.workers)
     code_from_information_sets(block, _FEWEST_ERRORS.rule(block), context.random, n_draws)
     return block
 
@@ -138,7 +138,7 @@ def _fitted(context: SearchContext, data: BitMatrix, known: _Known, budget: Peel
     codes = np.vstack([known.codes, block.codes()[np.flatnonzero(is_coded)].to_dense()])
     if len(rows) < 2:
         return known
-    fit = Block(data[rows], known.basis, BitMatrix.from_dense(codes), None, context.workers)
+    fit = Block(data[rows], known.basis, BitMatrix.from_dense(codes), False, context.workers)
     while update_together(fit):
         pass
     lighten(fit, _CODELENGTH, context.random, budget.light_sums)
@@ -152,7 +152,7 @@ def _fitted(context: SearchContext, data: BitMatrix, known: _Known, budget: Peel
 
 def _new_vectors(context: SearchContext, data: BitMatrix, basis: BitMatrix, budget: PeelingBudget) -> Words:
     """Return the majorities of the largest groups of rows that are equal, apart from noise and known vectors."""
-    block, random = Block(data, basis, None, None, context.workers), context.random
+    block, random = Block(data, basis, None, False, context.workers), context.random
     for _ in range(budget.n_draws if basis.n_rows else 1):
         rows = data.words
         if data.n_rows > budget.max_rows:

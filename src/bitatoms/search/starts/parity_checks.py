@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix, count_ones
+from ...bits import BitMatrix, count_ones, flip_sparse
 from ...engine.block import Words
 from ...kernels.cpu import gf2, packing
 from ...parallel import Workers
@@ -172,7 +172,7 @@ def sums_of_four(data: BitMatrix, fours: NDArray[np.int64]) -> Words:
 def _marked(columns: NDArray[np.int64], n_words: int) -> Words:
     """Return rows of bits that have ones in these columns, some for each row."""
     (n, n_ones), marked = columns.shape, np.zeros((len(columns), n_words), np.uint64)
-    packing.flip_sparse(n_ones * np.arange(n + 1), columns.ravel(), marked)
+    flip_sparse(n_ones * np.arange(n + 1), columns.ravel(), marked)
     return marked
 
 
