@@ -1,4 +1,4 @@
-"""Table: packed bits with row and column names; `match_columns`: the columns of a model in the table of new rows."""
+"""Table: packed bits with row and column names."""
 
 from __future__ import annotations
 

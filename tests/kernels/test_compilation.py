@@ -89,9 +89,11 @@ def test_missing_kernels_are_compiled_in_processes_and_used(folder, caplog):
     assert caplog.messages[0].startswith("compiling kernels (first run only): 0 of 2; a first fit takes")
     with mock.patch.object(compilation, "_start", side_effect=AssertionError):
         prepare(["search"], 2)
-    code = "import logging; logging.basicConfig(level='INFO'); from bitatoms.kernels.cpu.packing import row_weights; "
-    code += (
-        "import numpy as np; out = np.empty(2, np.int64); row_weights(np.full((2, 1), 7, np.uint64), out); print(out)"
+    code = (
+        "import logging; logging.basicConfig(level='INFO'); import numpy as np;"
+        "from bitatoms.kernels.cpu.packing import row_weights;"
+        "words, out = np.full((2, 1), 7, np.uint64), np.empty(2, np.int64); words.flags.writeable = False;"
+        "row_weights(words, out); print(out)"
     )
     found = subprocess.run(
         [sys.executable, "-c", code],
