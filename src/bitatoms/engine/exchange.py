@@ -26,14 +26,18 @@ class Tried(NamedTuple):
     n_trials: int
 
 
-def trial_cost(data: BitMatrix, n_atoms: int, covers: bool, exactly: bool) -> float:
-    """Return about how many nanoseconds a trial takes: it codes rows, atom by atom and one by one."""
+def trial_operations(data: BitMatrix, n_atoms: int, covers: bool, exactly: bool) -> int:
+    """Return about how many operations a trial takes: it codes rows, atom by atom and one by one.
+
+    An operation takes about half a nanosecond. A row costs as many as a hundred atoms; under OR, a one costs more,
+    because what other atoms cover is counted as well.
+    """
     n, m = data.shape
-    ones = data.count() / max(1, n)
-    cost = 1e4 + n * (150 + 4 * n_atoms + 30 * ones if covers else 150 + 1.5 * n_atoms + 4 * ones)
+    of_atom, of_one = (8, 60) if covers else (3, 8)
+    operations = 20_000 + n * (300 + of_atom * n_atoms) + of_one * data.count()
     if exactly:
-        cost += 2.0 * (n * data.words.shape[1] * 2**n_atoms + m * (n + n_atoms * 2**n_atoms))
-    return cost
+        operations += 4 * (n * data.words.shape[1] * 2**n_atoms + m * (n + n_atoms * 2**n_atoms))
+    return operations
 
 
 def run_trials(
@@ -73,7 +77,7 @@ def run_trials(
     random = np.array([seed], np.uint64)
     candidates = np.empty((exchange.MAX_CANDIDATES + 1, rows.n_words), np.uint64)
     scratches = coding_scratch(*now), vote_scratch(now[0]), _exact_scratch(rows, block._atoms.words, exactly)
-    n_per_call = 1 + int(MAX_CHUNK_NS / 2 / trial_cost(block.data(), block.n_atoms, bool(block.covers), exactly))
+    n_per_call = 1 + int(MAX_CHUNK_NS / trial_operations(block.data(), block.n_atoms, block.covers, exactly))
     pool = pool.copy()  # writable like the empty pool: kernels are compiled separately for arrays that are not
     n_trials = 0
     while n_trials < plan.n_trials and counts[1] > 0 and not should_stop():

@@ -19,7 +19,7 @@ import numpy as np
 from ..bits import BitMatrix
 from ..engine.block import Block, Change, Words
 from ..engine.coding import code, code_exactly
-from ..engine.exchange import run_trials, trial_cost
+from ..engine.exchange import run_trials, trial_operations
 from ..engine.objective import Objective
 from ..engine.update import update_exactly, update_together
 from ..kernels.structs import Rule, TrialPlan
@@ -109,10 +109,10 @@ class ExchangeSearch:
         self.context, self.stopping, self.records = context, stopping, records
         self.best_cost = context.data.n_rows * context.data.n_cols + 1
         budget, n_atoms = context.plan.fixed_rank, context.plan.fewest
-        covers, exactly = bool(context.greedy_rule.covers), n_atoms <= budget.max_exact_atoms
-        cost = trial_cost(context.data, n_atoms, covers, exactly)
-        affordable = max(budget.nanoseconds / cost, min(budget.min_trials, budget.max_nanoseconds / cost))
-        n_trials = budget.effort * max(1, min(budget.max_trials, int(affordable)))
+        covers, exactly = context.greedy_rule.covers, n_atoms <= budget.max_exact_atoms
+        per_trial = trial_operations(context.data, n_atoms, covers, exactly)
+        affordable = max(budget.operations // per_trial, min(budget.min_trials, budget.max_operations // per_trial))
+        n_trials = budget.effort * max(1, min(budget.max_trials, affordable))
         self._from_starts = int(np.ceil(budget.start_share * n_trials))
         left = n_trials - self._from_starts
         self._per_child = min(budget.max_child_trials, max(budget.min_child_trials, left // budget.children))

@@ -14,8 +14,8 @@ class NmfBudget:
     """The work that goes into starting atoms from a non-negative factorization (`search/starts/nmf.py`)."""
 
     max_starts: int = 8
-    nanoseconds: float = 0.7e9  # for all starts together, estimated from rates measured on one core
-    nanoseconds_per_start: float = 1e9  # for the first start, if it is the only one
+    operations: int = 14 * 10**9  # for all starts together (`nmf_extent`)
+    operations_per_start: int = 20 * 10**9  # for the first start, if it is the only one
     max_rows: int = 1000
     min_rows: int = 500  # where ``max_rows`` would take too long
     max_iterations: int = 100
@@ -29,9 +29,9 @@ class FixedRankBudget:
 
     effort: int = 1  # multiplies the numbers of trials and starts; the last coder is a beam above 1
     max_trials: int = 12_000
-    nanoseconds: float = 1.6e9  # for all trials together, estimated from rates measured on one core
+    operations: int = 3_200_000_000  # for all trials together (`trial_operations`)
     min_trials: int = 200  # on large tables, unless they take
-    max_nanoseconds: float = 4e9  # or more
+    max_operations: int = 8 * 10**9  # or more
     start_share: float = 0.3  # of the trials, from the starts; the others are from children
     population: int = 8  # states that are kept
     children: int = 48  # wanted, with at least ``min_child_trials`` each
@@ -135,7 +135,7 @@ class MdlTuning:
     linear_start: LinearStartBudget = LinearStartBudget()
     nmf_ranks: tuple[int, ...] = (6, 16, 40)  # numbers of atoms to start from by non-negative factorization, under OR
     nmf: NmfBudget = NmfBudget(
-        max_starts=1, nanoseconds=0.05e9, nanoseconds_per_start=0.1e9, max_rows=500, max_iterations=50
+        max_starts=1, operations=10**9, operations_per_start=2 * 10**9, max_rows=500, max_iterations=50
     )
     min_explained_rows: int = 4000  # of fewer rows, all starts are tried
     start_sums: LightSumBudget = LightSumBudget(100, 4000, of_atoms=True)  # of starts from linear algebra

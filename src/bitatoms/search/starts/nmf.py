@@ -4,7 +4,7 @@ Atoms that are grown one after the other each fit what the earlier ones leave, a
 move in small steps, all atoms together. The factorization minimizes the squared error by hierarchical alternating least
 squares, which sets each number in turn to its best value (Cichocki, Zdunek, Amari, "Hierarchical ALS algorithms for
 nonnegative matrix and 3D tensor factorization", 2007). A bit of an atom is one where the number exceeds a share of the
-atom's largest number. On larger tables, fewer rows, iterations and starts keep the work to about a second.
+atom's largest number. On larger tables, fewer rows, iterations and starts keep the number of operations within a budget.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ..context import SearchContext
 from ..plan import NmfBudget
 
 Floats = NDArray[np.float32]
+_OPERATIONS_PER_NS = 20  # about, to divide rows into chunks
 
 
 class NmfExtent(NamedTuple):
@@ -33,7 +34,7 @@ class NmfExtent(NamedTuple):
     n_starts: int
     n_rows: int
     n_iterations: int
-    row_cost: float  # nanoseconds per row and iteration
+    row_operations: float  # per row and iteration
 
 
 def nmf_starts(context: SearchContext) -> Iterator[BitMatrix]:
@@ -55,21 +56,25 @@ def nmf_starts(context: SearchContext) -> Iterator[BitMatrix]:
 
 
 def nmf_extent(data: BitMatrix, n_atoms: int, budget: NmfBudget, effort: int) -> NmfExtent:
-    """Return how many starts, rows and iterations fit into the budget, by the measured cost of an iteration."""
-    nanoseconds = effort * budget.nanoseconds_per_start
-    fixed = n_atoms * (30 + 0.15 * n_atoms)  # of a row or a column; each of its ones costs more on top
+    """Return how many starts, rows and iterations fit into the budget of operations.
+
+    To fit a row or a column takes about ``n_atoms`` squared multiplications, three operations each, and as many as
+    ``n_atoms`` for each of its ones. Loops take the rest.
+    """
+    operations = effort * budget.operations_per_start
+    fixed = n_atoms * (600 + 3 * n_atoms)  # of a row or a column
     share = (data.count() + 2 * data.n_unknown) / max(1, data.n_rows * data.n_cols)  # an unknown cell costs twice
-    row_cost = fixed + 2 * share * data.n_cols * (5 + 0.2 * n_atoms)
+    per_row = fixed + 2 * share * data.n_cols * (100 + 4 * n_atoms)
     n_rows = min(data.n_rows, budget.max_rows)
-    if n_rows * row_cost:
-        affordable = int((nanoseconds / budget.max_iterations - data.n_cols * fixed) / row_cost)
+    if n_rows * per_row:
+        affordable = int((operations / budget.max_iterations - data.n_cols * fixed) / per_row)
         n_rows = min(n_rows, max(budget.min_rows, affordable))
-    cost = data.n_cols * fixed + n_rows * row_cost
-    if n_rows * row_cost == 0 or nanoseconds < budget.min_iterations * cost:
+    per_iteration = data.n_cols * fixed + n_rows * per_row
+    if n_rows * per_row == 0 or operations < budget.min_iterations * per_iteration:
         return NmfExtent(0, 0, 0, 0.0)
-    n_iterations = min(budget.max_iterations, int(nanoseconds / cost))
-    n_starts = int(effort * budget.nanoseconds / (n_iterations * cost))
-    return NmfExtent(max(1, min(effort * budget.max_starts, n_starts)), n_rows, n_iterations, row_cost)
+    n_iterations = min(budget.max_iterations, int(operations / per_iteration))
+    n_starts = int(effort * budget.operations / (n_iterations * per_iteration))
+    return NmfExtent(max(1, min(effort * budget.max_starts, n_starts)), n_rows, n_iterations, per_row)
 
 
 def _factorize(context: SearchContext, data: BitMatrix, extent: NmfExtent) -> Floats:
@@ -79,12 +84,13 @@ def _factorize(context: SearchContext, data: BitMatrix, extent: NmfExtent) -> Fl
     shares = (data.column_weights() / np.maximum(1, data.n_known)).astype(np.float32)
     columns = context.random.random((data.n_cols, n_atoms), dtype=np.float32) * shares[:, np.newaxis]
     rows = np.zeros((data.n_rows, n_atoms), np.float32)
-    column_cost = extent.row_cost * data.n_rows / max(1, data.n_cols)
+    row_cost = extent.row_operations / _OPERATIONS_PER_NS / 2  # half of it for the columns
+    column_cost = row_cost * data.n_rows / max(1, data.n_cols)
     for _ in range(extent.n_iterations):
         if context.monitor.should_stop():
             break
-        _fit_rows(data, rows, columns, extent.row_cost / 2, workers)
-        _fit_rows(transposed, columns, rows, column_cost / 2, workers)
+        _fit_rows(data, rows, columns, row_cost, workers)
+        _fit_rows(transposed, columns, rows, column_cost, workers)
     return columns
 
 
