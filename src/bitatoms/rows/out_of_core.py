@@ -123,7 +123,6 @@ class StoreRows(ChunkedRows):
             self._budget.chunk_rows(n_atoms=1)  # raise now, not after a search
         self._is_persistent = code_folder is not None
         self._folder = None if code_folder is None else Path(code_folder)  # of the files of codes, one per pass
-        self._files: weakref.WeakValueDictionary[int, CodeFile] = weakref.WeakValueDictionary()
         self._remove_folder: weakref.finalize | None = None  # if the folder is temporary
 
     def ones(self) -> SparseBits | None:
@@ -166,10 +165,7 @@ class StoreRows(ChunkedRows):
         if not self._is_persistent:
             return None
         codes = CodeFile(self._path(number), self.n_rows, n_atoms)
-        if not codes.has_rows(self.n_rows):
-            return None
-        self._files[number] = codes
-        return codes
+        return codes if codes.has_rows(self.n_rows) else None
 
     def discard_codes(self, keep: set[int]) -> None:
         """Remove the files with the codes of all passes but these."""
@@ -190,9 +186,7 @@ class StoreRows(ChunkedRows):
         """Return a file for the codes of a pass; None if they are kept in memory."""
         if not self._is_persistent and self._budget.holds_codes(self.n_rows, n_atoms):
             return None
-        self.discard_codes({number - 1, number, *self._files})
-        file = self._files[number] = CodeFile(self._path(number), self.n_rows, n_atoms)
-        return file
+        return CodeFile(self._path(number), self.n_rows, n_atoms)
 
     def _path(self, number: int) -> Path:
         """Return the file for the codes of a pass; a temporary folder is made when it is first needed."""
