@@ -14,7 +14,8 @@ from bitatoms.errors import InputError, Parameter
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.rows.budget import MemoryBudget, chunk_rows, coding_rows
-from bitatoms.rows.out_of_core import FileCodes, MemoryCodes, StoreRows
+from bitatoms.rows.code_file import CodeFile
+from bitatoms.rows.out_of_core import StoreRows
 from bitatoms.rows.passes import PassResult
 from bitatoms.rows.source import MemoryRows
 from bitatoms.rows.store import check_memory
@@ -51,13 +52,13 @@ def test_the_limit_changes_only_where_codes_are_kept(bits, stores):
     expected = learn(MemoryRows(bits, Workers()), params, Workers(), as_generator(0))
     assert isinstance(expected, PassResult)
     least = least_memory(stores[0], Workers(), 200, 20)
-    for limit, kind in ((None, MemoryCodes), (4 * least, MemoryCodes), (least, FileCodes)):
+    for limit, kind in ((None, ba.BitMatrix), (4 * least, ba.BitMatrix), (least, CodeFile)):
         rows = StoreRows(stores[0], Workers(), max_memory=limit)
         found = learn(rows, params, Workers(), as_generator(0))
         assert_same(found.result, expected.result)
         assert isinstance(found.codes, kind)
-        if kind is MemoryCodes:  # files are removed after the last pass
-            assert found.codes.read(0, 3001) == expected.codes
+        if kind is ba.BitMatrix:  # files are removed after the last pass
+            assert found.codes[:3001] == expected.codes
         rows.close()
 
 

@@ -104,7 +104,7 @@ class Fit:
             found = learn(rows, params, WORKERS, random, self.checkpoint, keeps_codes=True)
         if not isinstance(found, PassResult):
             return found
-        codes = found.codes.read(0, N) if "store" in self.source else found.codes
+        codes = found.codes[:] if self.source != "dask" else found.codes
         if self.source == "dask":
             codes = stack_rows(dask.compute(*found.codes), found.spec.atoms.n_rows)
         return with_codes(replace(found, codes=codes))

@@ -122,8 +122,7 @@ def test_rows_of_any_source_give_the_same_bits_however_work_is_divided(expected,
     else:
         rows = coded = partitioned(number)
     with chaos(number) as n_jobs, pytest.MonkeyPatch.context() as patch:
-        for module in ("source", "budget"):
-            patch.setattr(f"bitatoms.rows.{module}.chunk_rows", lambda *_: 64 * (1 + number))
+        patch.setattr("bitatoms.rows.budget.chunk_rows", lambda *_: 64 * (1 + number))
         assert_same(expected, number, estimator(call, n_jobs=n_jobs).fit(rows), coded)
 
 

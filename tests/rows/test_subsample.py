@@ -87,7 +87,6 @@ def test_time_limits_are_kept_by_passes(monkeypatch, tmp_path, n_components, in_
     X = SETS["xor"].X
     rows = pack(X, tmp_path / "rows.zarr") if in_store else X
     monkeypatch.setattr("bitatoms.rows.budget.chunk_rows", lambda *_: 64)
-    monkeypatch.setattr("bitatoms.rows.source.chunk_rows", lambda *_: 64)
     clock = WorkClock(monkeypatch)
     model = BinaryDictionaryLearning(n_components, search_rows=300, max_time=max_time, random_state=0)
     with warnings.catch_warnings(record=True) as caught:
@@ -101,7 +100,7 @@ def test_time_limits_are_kept_by_passes(monkeypatch, tmp_path, n_components, in_
 
 
 def test_a_share_of_the_time_is_left_to_passes(monkeypatch):
-    monkeypatch.setattr("bitatoms.rows.source.chunk_rows", lambda *_: 256)
+    monkeypatch.setattr("bitatoms.rows.budget.chunk_rows", lambda *_: 256)
     WorkClock(monkeypatch)
     found = BinaryDictionaryLearning(search="anytime", search_rows=300, max_time=60, random_state=0).fit(SETS["xor"].X)
     assert (found.as_model().ended, found.as_model().n_samples) == ("max_time", 2000)

@@ -24,7 +24,7 @@ from ..engine.codelength import Codelength
 from ..engine.coding import coding_rule, frequent_codes, hard_codes
 from ..engine.counts import Counts
 from ..engine.objective import Objective, settle_counts
-from ..engine.passes import PassSpec, RowCounts, run_pass
+from ..engine.passes import PassSpec, RowCounts
 from ..errors import InputError, Parameter
 from ..model.model import Model
 from ..model.result import Round
@@ -404,7 +404,5 @@ def _last_rows(rows: BitMatrix, n: int) -> BitMatrix:
 
 
 def _run_pass(rows: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
-    """Run a pass on rows from their codes, or from scratch in chunks."""
-    if codes is not None:
-        return run_pass(rows, codes, spec, workers)
-    return MemoryRows(rows, workers).run_pass(spec)
+    """Run a pass on rows from their codes, or from scratch."""
+    return MemoryRows(rows, workers).run_pass(spec, codes)

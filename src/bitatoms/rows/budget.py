@@ -10,12 +10,13 @@ from typing import Any
 
 from ..bits import BitMatrix
 from ..engine.counts import MAX_VOTES, lists_votes
+from ..engine.passes import PassSpec
 from ..engine.row_state import lanes_of
 from ..errors import InputError, Parameter
 from ..model.model import Model
 from ..sparse_bits import Bits
 
-DEFAULT_LIMIT = 512 << 20  # bytes
+DEFAULT_LIMIT, NO_LIMIT = 512 << 20, 1 << 62  # bytes
 
 _CHUNK_BYTES = 1 << 22  # packed rows of a chunk
 _MIN_CHUNK_ROWS = 1 << 10  # the counts of a chunk take memory too, whatever its size
@@ -81,6 +82,10 @@ class MemoryBudget:
             task = f"{n_atoms} atom{'s' * (n_atoms != 1)} and {self.n_threads} thread{'s' * (self.n_threads != 1)}"
             raise self._too_small(fixed + 64 * per_row, task)
         return min(chunk_rows(self.n_features, self.on_device), int(fitting))
+
+    def pass_rows(self, spec: PassSpec) -> int:
+        """Return the number of rows per chunk of a pass."""
+        return self.chunk_rows(spec.atoms.n_rows, True, spec.n_listed, spec.largest_group if spec.is_split else None)
 
     def coding_rows(self, model: Model) -> int:
         """Return the number of rows per chunk that a model codes, without votes."""

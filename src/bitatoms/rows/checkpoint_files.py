@@ -11,7 +11,6 @@ import re
 import sys
 import threading
 import time
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from operator import index
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from .._version import __version__
@@ -28,7 +26,7 @@ from ..engine.codelength import Codelength
 from ..errors import Parameter
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
-from ..io.npz import METADATA_KEY, NpzReader, check_metadata_int, encode_metadata, open_npz
+from ..io.npz import METADATA_KEY, NpzReader, check_metadata_int, encode_metadata, open_npz, write_npz
 from ..io.stream import Source
 from ..search.states import SavedStates, State
 
@@ -84,7 +82,9 @@ class CheckpointFile:
         content = encode_metadata({**head, **entries})
         try:
             with atomic_write(self.path) as path:
-                _write_arrays(path, {METADATA_KEY: content, **arrays})
+                write_npz(path, {METADATA_KEY: content, **arrays}, compressed=False)  # compressing takes longer
+                with open(path, "rb+") as file:
+                    os.fsync(file.fileno())
         except FileError as error:
             if not has_previous:
                 raise
@@ -94,17 +94,6 @@ class CheckpointFile:
                 Parameter("resume", True),
             ) from error
         _sync_folder(self.path.parent)
-
-
-def _write_arrays(path: Path, arrays: Arrays) -> None:
-    """Write arrays to an .npz file and sync it; uncompressed, because compressing takes longer than writing."""
-    with open(path, "wb") as out:
-        with zipfile.ZipFile(out, "w") as file:
-            for name, values in arrays.items():
-                with file.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    npy.write_array(member, values, allow_pickle=False)
-        out.flush()
-        os.fsync(out.fileno())
 
 
 def _sync_folder(folder: Path) -> None:

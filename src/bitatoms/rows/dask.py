@@ -25,7 +25,7 @@ from ..libraries import missing_library
 from ..model.complete_rows import MemberCounts
 from ..parallel import OutOfTime, Workers
 from ..parameters import DeviceChoice
-from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
+from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, sparse, stack_bits
 from .budget import bytes_of
 from .dask_transform import check_partitions, hash_positions, pack_partition, partitions, sent, shape_or_error
 from .source import ONLY_PASS, MemoryRows, PassRun, RowSource
@@ -92,7 +92,7 @@ class DaskRows(RowSource):
         n_ones, n_unknown = np.sum([(0, 0), *counts], axis=0)
         if n_unknown or not is_smaller_sparse(shape, n_ones):
             return None
-        return stack_bits(self._tasks.results(list(map(delayed(_ones_of), self._packed))), self.n_features)
+        return stack_bits(self._tasks.results(list(map(delayed(sparse), self._packed))), self.n_features)
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices, from the workers that hold them."""
@@ -224,11 +224,6 @@ def _tree_sum(counts: list[Any]) -> Any:
 def _take(partition: Bits, rows: NDArray[np.int64]) -> BitMatrix:
     """Return rows of a partition by their indices in it."""
     return packed(partition[rows])
-
-
-def _ones_of(partition: Bits) -> SparseBits:
-    """Return the rows of a partition by their ones."""
-    return partition if isinstance(partition, SparseBits) else SparseBits.from_bits(partition)
 
 
 def _run_pass_on_partition(

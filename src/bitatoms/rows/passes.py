@@ -34,7 +34,7 @@ from ..search.params import SearchParams
 from ..sparse_bits import Bits, packed, sparse, toggled
 from .budget import MemoryLimitError
 from .checkpoint import Checkpoint, PassState
-from .source import PartialPass, PassRun, RowSource
+from .source import PassRun, RowSource
 
 _MAX_PASSES = {"fast": 6, "thorough": 12, "anytime": 12}
 
@@ -130,72 +130,69 @@ def codes_exactly(params: SearchParams, atoms: Bits) -> bool:
     return not params.by_codelength and atoms.n_rows <= MOST_EXACT_ATOMS
 
 
+@dataclass(eq=False)
 class _Passes:
     """The loop over passes, with its current state and the codes of the passes that are still needed."""
 
-    def __init__(
-        self,
-        rows: RowSource,
-        state: PassState,
-        params: SearchParams,
-        limits: PassLimits,
-        checkpoint: Checkpoint | None,
-        keeps_codes: bool,
-    ) -> None:
-        self.state = state
-        self._keeps_codes = keeps_codes
-        params = params.in_algebra(state.algebra)
-        self._rows, self._params, self._limits, self._checkpoint = rows, params, limits, checkpoint
-        self._objective = params.objective(state.algebra)
-        self._codes: dict[int, Any] = {}  # by number of the pass
-        self._monitor = SearchMonitor(self._objective, limits.deadline, params.callbacks, history=list(state.history))
+    rows: RowSource
+    state: PassState
+    params: SearchParams
+    limits: PassLimits
+    checkpoint: Checkpoint | None
+    keeps_codes: bool
+
+    def __post_init__(self) -> None:
+        self.params = self.params.in_algebra(self.state.algebra)
+        self.objective = self.params.objective(self.state.algebra)
+        self.codes: dict[int, Any] = {}  # by number of the pass
+        history = list(self.state.history)
+        self.monitor = SearchMonitor(self.objective, self.limits.deadline, self.params.callbacks, history=history)
 
     def run(self) -> None:
         """Run passes until they no longer gain, or a limit stops them."""
         self._restore_codes()
-        while not self.state.finished and not (self.state.best and self._monitor.should_stop()):
+        while not self.state.finished and not (self.state.best and self.monitor.should_stop()):
             number = len(self.state.specs)
-            must_complete = self._limits.must_cover_all_rows and not self.state.best
-            deadline = float("inf") if must_complete else self._limits.cut_off
-            run = PassRun(number, self.state.partial, self._save_partial, deadline)
-            before = self._codes.get(number - 1)
-            self._codes[number], counts = self._rows.run_pass(self.state.specs[-1], before, run)
+            must_complete = self.limits.must_cover_all_rows and not self.state.best
+            deadline = float("inf") if must_complete else self.limits.cut_off
+            run = PassRun(number, self.state.partial, lambda partial: self._save(partial=partial), deadline)
+            before = self.codes.get(number - 1)
+            self.codes[number], counts = self.rows.run_pass(self.state.specs[-1], before, run)
             self.state = self._after_pass(number, counts)
-            self._save(self.state)
+            self._save()
             needed = {self.state.best} if self.state.finished else {self.state.best, number}
-            self._codes = {n: codes for n, codes in self._codes.items() if n in needed}
-            self._rows.discard_codes(needed)
+            self.codes = {n: codes for n, codes in self.codes.items() if n in needed}
+            self.rows.discard_codes(needed)
         if self.state.finished:
-            self._rows.discard_codes({self.state.best} if self._keeps_codes else set())
+            self.rows.discard_codes({self.state.best} if self.keeps_codes else set())
 
     def _restore_codes(self) -> None:
         """Load or recompute the codes of an earlier process: of the previous pass, or of the best one if finished."""
-        if self.state.finished and not self._keeps_codes:
+        if self.state.finished and not self.keeps_codes:
             return
         last = self.state.best if self.state.finished else len(self.state.specs) - 1
-        if last and (codes := self._rows.load_codes(last, self.state.specs[last - 1].atoms.n_rows)) is not None:
-            self._codes = {last: codes}
+        if last and (codes := self.rows.load_codes(last, self.state.specs[last - 1].atoms.n_rows)) is not None:
+            self.codes = {last: codes}
             return
         for number in range(1, last + 1):
-            before = self._codes.get(number - 1)
-            self._codes = {number: self._rows.run_pass(self.state.specs[number - 1], before, PassRun(number))[0]}
+            before = self.codes.get(number - 1)
+            self.codes = {number: self.rows.run_pass(self.state.specs[number - 1], before, PassRun(number))[0]}
+            self.rows.discard_codes({number})
 
-    def _save(self, state: PassState) -> None:
-        if self._checkpoint is not None:
-            self._checkpoint.save(state)
-
-    def _save_partial(self, partial: PartialPass) -> None:
-        self._save(replace(self.state, partial=partial))
+    def _save(self, **changes: Any) -> None:
+        """Save the state, with these changes."""
+        if self.checkpoint is not None:
+            self.checkpoint.save(replace(self.state, **changes))
 
     def _after_pass(self, number: int, counts: Counts) -> PassState:
         """Return the state after a pass: record it, compare it with the best one, and specify the next."""
         spec = self.state.specs[-1]
-        bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
-        atoms, n_flipped = updated_atoms(spec.atoms, settled, spec.rule.covers, self._params)
+        bias, settled = settle_counts(spec.bias, counts, self.params.settles_bias)
+        atoms, n_flipped = updated_atoms(spec.atoms, settled, spec.rule.covers, self.params)
         change = Change(codes=counts.codes_changed, atoms=n_flipped)
-        length = settled.codelength(spec.atoms, bias, self._objective.code)
+        length = settled.codelength(spec.atoms, bias, self.objective.code)
         n_rows, n_wrong, move = settled.n_rows, int(settled.wrong.sum()), f"pass {number} over all rows"
-        self._monitor.record_counts(n_rows, spec.atoms.n_rows, n_wrong, length, change, 1, move)
+        self.monitor.record_counts(n_rows, spec.atoms.n_rows, n_wrong, length, change, 1, move)
         is_best = gains = True
         if not self._is_allowed(counts):  # the next pass has fewer atoms
             is_best = False
@@ -204,18 +201,18 @@ class _Passes:
                 raise InputError("the rows changed between two passes over them; fit again")
             cost = self._cost(spec, counts)
             least = self._cost(self.state.specs[self.state.best - 1], self.state.counts)
-            gains = cost < least - self._params.plan.least_gain * least
+            gains = cost < least - self.params.plan.least_gain * least
             n_more = spec.atoms.n_rows - self.state.specs[self.state.best - 1].atoms.n_rows
             is_best = (cost, n_more) < (least, 0)
         best, best_counts = (number, counts) if is_best else (self.state.best, self.state.counts)
-        is_last = number >= min(_MAX_PASSES[self._params.search], self._params.max_iter)
+        is_last = number >= min(_MAX_PASSES[self.params.search], self.params.max_iter)
         finished = not gains or (is_last and best > 0)
         following = () if finished else (self._next_spec(replace(spec, bias=bias), settled, atoms),)
         return replace(
             self.state,
             specs=(*self.state.specs, *following),
             partial=None,
-            history=tuple(self._monitor.history),
+            history=tuple(self.monitor.history),
             best=best,
             counts=best_counts,
             finished=finished,
@@ -223,25 +220,25 @@ class _Passes:
 
     def _cost(self, spec: PassSpec, counts: Counts) -> int:
         """Return the objective: bits, or wrong cells."""
-        bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
-        return self._objective.cost_of_counts(settled, spec.atoms, bias)
+        bias, settled = settle_counts(spec.bias, counts, self.params.settles_bias)
+        return self.objective.cost_of_counts(settled, spec.atoms, bias)
 
     def _is_allowed(self, counts: Counts) -> bool:
         """Return whether the atoms of a pass are few enough, and those that are learned have enough users."""
-        n_fixed, most = self._params.n_fixed, self._params.plan.most
-        has_enough = self._params.limits.has_enough_users(counts.uses[n_fixed:])
+        n_fixed, most = self.params.n_fixed, self.params.plan.most
+        has_enough = self.params.limits.has_enough_users(counts.uses[n_fixed:])
         return bool(has_enough.all()) and (most is None or len(counts.uses) <= most)
 
     def _next_spec(self, spec: PassSpec, counts: Counts, updated: Bits) -> PassSpec:
         """Return a pass with updated atoms, without those that cost more than they save."""
-        saved = savings(spec.atoms, counts, self._objective)
-        dropped = dropped_atoms(saved, counts.uses, self._params)
+        saved = savings(spec.atoms, counts, self.objective)
+        dropped = dropped_atoms(saved, counts.uses, self.params)
         kept = np.setdiff1d(np.arange(len(saved)), dropped)
         atoms = updated[kept]
         bias, wrong = self._bias_without(dropped, spec, counts)
         priced_by = RowCounts(counts.n_rows, counts.known, wrong, counts.uses[kept])
-        rule = self._objective.rule_from_counts(*priced_by)
-        coder = "exact" if codes_exactly(self._params, atoms) else "mdl"
+        rule = self.objective.rule_from_counts(*priced_by)
+        coder = "exact" if codes_exactly(self.params, atoms) else "mdl"
         return PassSpec(atoms, bias, coder, rule, kept, None, voted_bits(atoms), priced_by)
 
     def _bias_without(
@@ -253,7 +250,7 @@ class _Passes:
         would code the rows without the atom, and with errors in all its columns. The changes of several atoms are added
         as if no row used two of them.
         """
-        if not self._params.settles_bias:
+        if not self.params.settles_bias:
             return spec.bias, counts.wrong
         change = np.zeros(len(counts.wrong), np.int64)
         ones, (free, bad) = sparse(spec.atoms), counts.votes_on_ones(spec.atoms)
@@ -267,8 +264,8 @@ class _Passes:
         """Return the best pass as a result."""
         spec, counts = self.state.specs[self.state.best - 1], self.state.counts
         assert counts is not None
-        result, indices = result_from_counts(spec.atoms, spec.bias, counts, self.state.algebra, self._params)
-        ended = ended or self._monitor.stop_reason or self.state.ended
+        result, indices = result_from_counts(spec.atoms, spec.bias, counts, self.state.algebra, self.params)
+        ended = ended or self.monitor.stop_reason or self.state.ended
         result = replace(
             result,
             history=self.state.history,
@@ -276,7 +273,7 @@ class _Passes:
             compared=self.state.compared,
             remembered=self._remembered(indices),
         )
-        return PassResult(result, spec, indices, self._codes.get(self.state.best))
+        return PassResult(result, spec, indices, self.codes.get(self.state.best))
 
     def _remembered(self, indices: NDArray[np.intp]) -> BitMatrix | None:
         """Return the codes of the sample, for the atoms of the best pass with these indices."""

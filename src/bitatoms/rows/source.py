@@ -7,11 +7,12 @@ over chunks, so an algorithm is written once and gives the same bits for rows in
 from __future__ import annotations
 
 import hashlib
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import replace
 from functools import reduce
-from itertools import repeat
 from operator import add
 from typing import Any, NamedTuple
 
@@ -24,8 +25,9 @@ from ..engine.passes import PassSpec, run_pass
 from ..errors import InputError, Parameter
 from ..model.complete_rows import MemberCounts, describe_rows
 from ..parallel import Workers
-from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed
-from .budget import MemoryBudget, bytes_of, chunk_rows
+from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, sparse
+from .budget import NO_LIMIT, MemoryBudget, bytes_of
+from .code_file import CodeFile
 
 
 class PartialPass(NamedTuple):
@@ -45,6 +47,7 @@ class PassRun(NamedTuple):
 
 
 ONLY_PASS = PassRun()
+Codes = BitMatrix | CodeFile
 
 
 class RowSource(ABC):
@@ -96,61 +99,117 @@ class RowSource(ABC):
         return None
 
 
-class MemoryRows(RowSource):
-    """The rows of a table in memory. The codes of a pass are a BitMatrix.
+class ChunkedRows(RowSource):
+    """Rows that this process reads in order, in chunks, while threads process earlier chunks.
+
+    The codes of a pass are a BitMatrix, or in a file if they are large or must survive the process.
+    """
+
+    save_interval = 30.0  # seconds between two calls of ``save`` during a pass
+
+    def __init__(self, shape: tuple[int, int], workers: Workers, budget: MemoryBudget, is_limited: bool) -> None:
+        self.n_rows, self.n_features = shape
+        self._workers, self._budget = workers, budget
+        self._is_limited = is_limited  # by the user
+        self._is_persistent = False  # whether another process can resume from the files of codes
+
+    @abstractmethod
+    def _chunks(self, n_rows: int, start: int = 0) -> Iterator[BitMatrix]:
+        """Yield the rows from ``start`` on, in chunks of this size; the last one may be smaller."""
+
+    def _code_file(self, number: int, n_atoms: int) -> CodeFile | None:
+        """Return a file for the codes of a pass; None if they are kept in memory."""
+        return None
+
+    def max_search_rows(self, least: int, by_windows: bool) -> int | None:
+        """Return how many rows can be searched within the memory limit, or None if the user has set none."""
+        return self._budget.search_rows(least, by_windows) if self._is_limited else None
+
+    def run_pass(self, spec: PassSpec, codes: Codes | None = None, run: PassRun = ONLY_PASS) -> tuple[Any, Counts]:
+        """Run a pass over all rows and return its codes and counts."""
+        size = self._workers.chunk_rows or self._budget.pass_rows(spec)
+        workers = replace(self._workers, deadline=run.deadline)
+        partial, n_atoms = run.partial, spec.atoms.n_rows
+        file = self._code_file(run.number, n_atoms)
+        row = 0 if file is None else file.begin(partial.next_row if partial else 0)
+        words = np.empty((self.n_rows if file is None else 0, -(-n_atoms // 64)), np.uint64)
+        total = partial.counts.copy() if partial and row else Counts.none(*spec.atoms.shape, spec.voted)
+        chunks = _with_codes(self._chunks(size, row), row, None if spec.kept is None else codes)
+        saved_at = time.monotonic()
+        with closing(_run_pass_on_chunks(chunks, spec, workers)) as results:
+            for after, counts in results:
+                if file is None:
+                    words[row : row + len(after)] = after.words
+                else:
+                    file.write(row, after)
+                total = total.add(counts)
+                row += len(after)
+                is_due = time.monotonic() - saved_at >= self.save_interval
+                if file is not None and run.save is not None and self._is_persistent and row < self.n_rows and is_due:
+                    file.sync()
+                    run.save(PartialPass(row, total.copy()))
+                    saved_at = time.monotonic()
+        if file is None:
+            return BitMatrix.from_words(words, n_atoms, check=False), total
+        if self._is_persistent:
+            file.sync()
+        return file, total
+
+    def count_members(self, spec: PassSpec) -> MemberCounts:
+        """Count the rows that have all features of the atoms of a pass, or all but one, and hash all rows."""
+        size = self._workers.chunk_rows or replace(self._budget, on_device=False).pass_rows(spec)
+        own, chunks = self._workers.without_device, self._chunks(size)
+        return reduce(add, own.map_stream(lambda own, rows: describe_rows(rows, spec.atoms, own, spec.bias), chunks))
+
+
+def _with_codes(
+    chunks: Iterator[BitMatrix], start: int, codes: Codes | None
+) -> Iterator[tuple[BitMatrix, BitMatrix | None]]:
+    """Yield chunks of the rows from ``start`` on with their previous codes."""
+    for data in chunks:
+        yield data, None if codes is None else codes[start : start + len(data)]
+        start += len(data)
+
+
+def _run_pass_on_chunks(
+    chunks: Iterator[tuple[BitMatrix, BitMatrix | None]], spec: PassSpec, workers: Workers
+) -> Generator[tuple[BitMatrix, Counts]]:
+    """Run a pass on chunks of rows with their previous codes; yield codes and counts in order.
+
+    Each thread has a chunk, or a group of the atoms of the same chunk.
+    """
+    if spec.is_split:
+        return (run_pass(*chunk, spec, workers) for chunk in chunks)
+    return workers.map_stream(lambda own, chunk: run_pass(*chunk, spec, own), chunks)
+
+
+class MemoryRows(ChunkedRows):
+    """The rows of a table in memory.
 
     ``max_memory`` is a limit in bytes for the table, codes and counts, or None.
     """
 
     def __init__(self, data: Bits, workers: Workers, max_memory: int | None = None) -> None:
-        self.n_rows, self.n_features = data.shape
-        self.in_memory = data
-        self._data, self._workers = data, workers
-        self._budget: MemoryBudget | None = None
-        if max_memory is not None:
-            has_unknown, held = data.n_unknown > 0, bytes_of(data)
-            on_device = workers.device is not None
-            self._budget = MemoryBudget(max_memory, data.n_cols, workers.n_at_once, 0, has_unknown, held, on_device)
+        has_unknown, held, on_device = data.n_unknown > 0, bytes_of(data), workers.device is not None
+        limit = NO_LIMIT if max_memory is None else max_memory
+        budget = MemoryBudget(limit, data.n_cols, workers.n_at_once, 0, has_unknown, held, on_device)
+        super().__init__(data.shape, workers, budget, max_memory is not None)
+        self.in_memory = self._data = data
 
     def ones(self) -> SparseBits | None:
         """Return all rows by their ones, or None if these are many, some cells are unknown, or the table is narrow."""
         data = self._data
         if data.n_unknown or not is_smaller_sparse(data.shape, n_ones := data.count()):
             return None
-        if self._budget is not None:
-            self._budget.check_ones(self.n_rows, n_ones)
-        return SparseBits.from_bits(data) if isinstance(data, BitMatrix) else data
-
-    def max_search_rows(self, least: int, by_windows: bool) -> int | None:
-        """Return how many rows can be searched within the memory limit, or None if there is none."""
-        return None if self._budget is None else self._budget.search_rows(least, by_windows)
+        self._budget.check_ones(self.n_rows, n_ones)
+        return sparse(data)
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices."""
         return packed(self._data[rows])
 
-    def run_pass(
-        self, spec: PassSpec, codes: BitMatrix | None = None, run: PassRun = ONLY_PASS
-    ) -> tuple[BitMatrix, Counts]:
-        """Run a pass over all rows and return its codes and counts."""
-        size = self._workers.chunk_rows or self._chunk_rows(spec, self._workers.device is not None)
-        before = repeat(None) if codes is None else row_chunks(codes, size)
-        chunks = zip(row_chunks(self._data, size), before, strict=codes is not None)
-        words, row = np.empty((self.n_rows, -(-spec.atoms.n_rows // 64)), np.uint64), 0
-        total = Counts.none(*spec.atoms.shape, spec.voted)
-        for after, counts in run_pass_on_chunks(chunks, spec, replace(self._workers, deadline=run.deadline)):
-            words[row : row + len(after)] = after.words
-            row += len(after)
-            total = total.add(counts)
-        return BitMatrix.from_words(words, spec.atoms.n_rows, check=False), total
-
-    def _chunk_rows(self, spec: PassSpec, on_device: bool) -> int:
-        """Return the number of rows per chunk of a pass."""
-        return chunk_rows(self.n_features, on_device) if self._budget is None else pass_rows(self._budget, spec)
-
-    def count_members(self, spec: PassSpec) -> MemberCounts:
-        """Count the rows that have all features of the atoms of a pass, or all but one, and hash all rows."""
-        return describe_chunks(row_chunks(self._data, self._chunk_rows(spec, False)), spec, self._workers)
+    def _chunks(self, n_rows: int, start: int = 0) -> Iterator[BitMatrix]:
+        return row_chunks(self._data, n_rows)
 
     def fingerprint(self) -> str:
         """Return a hash that identifies the rows."""
@@ -163,29 +222,6 @@ class MemoryRows(RowSource):
 def row_chunks(data: Bits, n_rows: int) -> Iterator[BitMatrix]:
     """Yield the rows in chunks of this size; the last one may be smaller."""
     return (packed(data[start : start + n_rows]) for start in range(0, len(data), n_rows))
-
-
-def run_pass_on_chunks(
-    chunks: Iterable[tuple[BitMatrix, BitMatrix | None]], spec: PassSpec, workers: Workers
-) -> Generator[tuple[BitMatrix, Counts]]:
-    """Run a pass on chunks of rows with their previous codes; yield codes and counts in order.
-
-    Each thread has a chunk, or a group of the atoms of the same chunk.
-    """
-    if spec.is_split:
-        return (run_pass(*chunk, spec, workers) for chunk in chunks)
-    return workers.map_stream(lambda own, chunk: run_pass(*chunk, spec, own), chunks)
-
-
-def describe_chunks(chunks: Iterable[BitMatrix], spec: PassSpec, workers: Workers) -> MemberCounts:
-    """Return the counts of `describe_rows` with the atoms of a pass, on the host."""
-    own = workers.without_device
-    return reduce(add, own.map_stream(lambda own, chunk: describe_rows(chunk, spec.atoms, own, spec.bias), chunks))
-
-
-def pass_rows(budget: MemoryBudget, spec: PassSpec) -> int:
-    """Return the number of rows per chunk of a pass."""
-    return budget.chunk_rows(spec.atoms.n_rows, True, spec.n_listed, spec.largest_group if spec.is_split else None)
 
 
 def init_of_rows(init: Any, n_rows: int, take: Callable[[BitMatrix], BitMatrix]) -> Any:

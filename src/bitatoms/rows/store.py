@@ -289,7 +289,12 @@ def pack(
     (3000, 50)
     """
     read_options = ReadOptions.from_kwargs(options)
-    limit = _check_limit(max_memory)
+    limit = parse_memory_limit(max_memory)
+    if limit < LEAST_LIMIT:
+        raise MemoryLimitError(
+            Parameter("max_memory", limit),
+            f" is too small to pack a table; pass at least {LEAST_LIMIT} bytes ({LEAST_LIMIT >> 20} MiB)",
+        )
     load_reader("zarr", os.fspath(path))  # raises an error that names the extra to install
     if isinstance(source, Store):
         source = source.path
@@ -309,17 +314,6 @@ def pack(
         with atomic_write(Path(path)) as made:
             _write(stream, made, about, callback)
     return Store(path)
-
-
-def _check_limit(max_memory: int | str | None) -> int:
-    """Return a memory limit in bytes; raise InputError if nothing can be packed within it."""
-    limit = parse_memory_limit(max_memory)
-    if limit < LEAST_LIMIT:
-        raise MemoryLimitError(
-            Parameter("max_memory", limit),
-            f" is too small to pack a table; pass at least {LEAST_LIMIT} bytes ({LEAST_LIMIT >> 20} MiB)",
-        )
-    return limit
 
 
 def _write(

@@ -19,7 +19,7 @@ from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.packed_store import PackedStoreWriter
 from ..io.stream import RowChunk
-from ..matching import ColumnMatch, match_columns
+from ..matching import match_columns
 from ..model.model import Model
 from ..model.recommendation import Recommendations, recommend
 from ..model.row_fit import ScoredRows, score_rows
@@ -55,13 +55,25 @@ class StoreTransform:
 
     def chunks(self) -> Iterator[Bits]:
         """Yield all rows."""
-        match, chunks = self._matched()
-        return map(match.gather, chunks)
+        return self.map_chunks(lambda model, data, workers: data)
 
     def map_chunks(self, function: RowFunction[Result]) -> Iterator[Result]:
         """Yield a function of each chunk of rows; columns are matched before the first."""
-        match, chunks = self._matched()
-        return self.workers.map_stream(lambda own, data: function(self.model, match.gather(data), own), chunks)
+        store, model = self.store, self.model
+        match = match_columns(model.header, store.header, self.absent, store.path.name)
+        match.warn_differences(store.path.name)
+        fills_unknown = bool(match.absent) and match.fill == "unknown"
+        read: Callable[[int], Iterator[Bits]]
+        if store.n_ones is not None and not fills_unknown:
+            width, read = model.n_coded_columns, store.stored_chunks
+        else:
+            # Chunks whose columns are gathered are in memory twice.
+            width, read = model.atoms.n_cols + (0 if match.indices is None else store.n_features), store.chunks
+        budget = memory_budget(store, self.max_memory, self.workers, width)
+        if fills_unknown:
+            budget = replace(budget, has_unknown=True)
+        chunks = read(self.workers.chunk_rows or budget.coding_rows(model))
+        return self.workers.map_stream(lambda own, data: function(model, match.gather(data), own), chunks)
 
     def code_chunks(self) -> Iterator[BitMatrix]:
         """Code all rows, and yield their codes."""
@@ -93,23 +105,6 @@ class StoreTransform:
                 "; code fewer rows at a time",
             )
         return _collected(self.map_chunks(soft_codes_of), np.empty(shape))
-
-    def _matched(self) -> tuple[ColumnMatch, Iterator[Bits]]:
-        """Return how columns are matched, and chunks of rows whose columns are not matched yet."""
-        store, model = self.store, self.model
-        match = match_columns(model.header, store.header, self.absent, store.path.name)
-        match.warn_differences(store.path.name)
-        fills_unknown = bool(match.absent) and match.fill == "unknown"
-        chunks: Callable[[int], Iterator[Bits]]
-        if store.n_ones is not None and not fills_unknown:
-            width, chunks = model.n_coded_columns, store.stored_chunks
-        else:
-            # Chunks whose columns are gathered are in memory twice.
-            width, chunks = model.atoms.n_cols + (0 if match.indices is None else store.n_features), store.chunks
-        budget = memory_budget(store, self.max_memory, self.workers, width)
-        if fills_unknown:
-            budget = replace(budget, has_unknown=True)
-        return match, chunks(self.workers.chunk_rows or budget.coding_rows(model))
 
 
 def scores_of(model: Model, data: Bits, workers: Workers) -> NDArray[np.float64]:
