@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from .api import fitting
 from .bits import BitMatrix
 from .device_choice import workers_for
 from .encoding import matched_rows, raw_encoding
-from .errors import InputWarning, named_columns, warn
+from .errors import InputWarning, Parameter, named_columns, warn
 from .io.api import read, read_matching
 from .matching import are_copies, check_not_copies
 from .model.model import Model
@@ -34,6 +35,12 @@ from .table import Header, Picture, Table, as_bits
 
 class SearchLimitWarning(InputWarning, ConvergenceWarning):
     """A limit on rounds or seconds ended a search before it converged."""
+
+
+def warn_of_limit(limit: str, what: str, better: str, *advice: str | Parameter, stacklevel: int = 2) -> None:
+    """Warn the caller of a caller, or one further up, that a limit ended something before it converged."""
+    text = f" ended {what} before it converged; raise it for {better}"
+    warnings.warn(SearchLimitWarning(Parameter(limit), text, *advice), stacklevel=stacklevel + 1)
 
 
 class TableEstimator(BaseEstimator):

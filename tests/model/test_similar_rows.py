@@ -27,7 +27,7 @@ def test_votes_are_those_of_the_definition(n_cols, radius):
     cells, others = random_cells(4, n_cols, 0.3), random_cells(9, n_cols, 0.2, seed=1)
     cells[0, 0] = 2
     settings = Settings(radius, 0.3, 0.5)
-    predicted = SimilarRows(bits_of(others), settings, None).unknown_probabilities(bits_of(cells), WORKERS)
+    predicted = SimilarRows(bits_of(others), settings, None).cell_probabilities(bits_of(cells), WORKERS)[cells > 1]
     n_known = (others < 2).sum(axis=0)
     shares = ((others == 1).sum(axis=0) + 0.5) / (n_known + 1)
     expected = []
@@ -40,7 +40,7 @@ def test_votes_are_those_of_the_definition(n_cols, radius):
 def test_a_row_does_not_vote_on_its_own_unknown_cells():
     cells = np.array([[0, 1, 1, 2], [0, 1, 1, 1], [1, 0, 0, 0]], np.uint8)
     rows = SimilarRows(bits_of(cells), Settings(0, 2.0, 0.01), None)
-    assert rows.unknown_probabilities(bits_of(cells), WORKERS) == pytest.approx([0.99], abs=0.01)
+    assert rows.cell_probabilities(bits_of(cells), WORKERS)[0, 3] == pytest.approx(0.99, abs=0.01)
 
 
 def test_known_cells_stay_and_hidden_values_have_no_influence():
@@ -123,7 +123,7 @@ def incomplete(X, mask):
 def test_hidden_cells_are_predicted_by_the_group(grouped, most_rows, least):
     X, clean, mask = grouped
     data, plan = incomplete(X, mask), ProfilePlan(most_rows=most_rows)
-    predicted = fit_profiles(data, 6, np.random.default_rng(0), plan).cell_probabilities(data)
+    predicted = fit_profiles(data, 6, np.random.default_rng(0), plan).cell_probabilities(data, WORKERS)
     assert ((predicted > 0.5) == clean)[mask].mean() > least
     assert -np.log2(np.where(X, predicted, 1 - predicted)[mask]).mean() < 0.4  # the noise alone takes 0.29 bits
 
@@ -140,13 +140,13 @@ def test_probabilities_are_those_of_the_definition():
         members = mixture.weights * np.where(mask[:, np.newaxis], 1, of_cells).prod(axis=2)
         wanted += members / members.sum(axis=1, keepdims=True) @ mixture.shares / 2
     assert np.ptp(profiles.mixtures[0].weights) > 0.1
-    np.testing.assert_allclose(profiles.cell_probabilities(data), wanted, atol=1e-6)
+    np.testing.assert_allclose(profiles.cell_probabilities(data, WORKERS), wanted, atol=1e-6)
 
 
 def test_one_profile_predicts_the_shares_of_the_columns(grouped):
     X, _, mask = grouped
     data = incomplete(X, mask)
-    predicted = fit_profiles(data, 1, np.random.default_rng(0)).cell_probabilities(data)
+    predicted = fit_profiles(data, 1, np.random.default_rng(0)).cell_probabilities(data, WORKERS)
     shares = np.array([X[~mask[:, i], i].mean() for i in range(X.shape[1])])
     np.testing.assert_allclose(predicted, np.broadcast_to(shares, X.shape), atol=0.01)
 
@@ -165,7 +165,7 @@ def test_bits_do_not_depend_on_the_threads_of_blas(n_profiles):
     for n_threads in (1, 2, 3):
         with threadpool_limits(n_threads):
             profiles = fit_profiles(data, n_profiles, np.random.default_rng(0), ProfilePlan(n_starts=2, n_steps=3))
-            found.append((profiles.mixtures[-1].shares, profiles.cell_probabilities(data)))
+            found.append((profiles.mixtures[-1].shares, profiles.cell_probabilities(data, WORKERS)))
     for shares, probabilities in found[1:]:
         np.testing.assert_array_equal(shares, found[0][0])
         np.testing.assert_array_equal(probabilities, found[0][1])
@@ -173,6 +173,6 @@ def test_bits_do_not_depend_on_the_threads_of_blas(n_profiles):
 
 def test_no_cell_is_certain():
     data = BitMatrix.from_dense(np.tile([True, False], (10_000, 1)))
-    predicted = fit_profiles(data, 1, np.random.default_rng(0)).cell_probabilities(data)
+    predicted = fit_profiles(data, 1, np.random.default_rng(0)).cell_probabilities(data, WORKERS)
     assert 0 < predicted.min() < 1e-7
     assert 0 < 1 - predicted.max() < 1e-7

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, Unpack
@@ -18,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..api import with_columns_of
-from ..base import SearchEstimator, SearchLimitWarning, tile_of
+from ..base import SearchEstimator, tile_of, warn_of_limit
 from ..bits import BitMatrix
 from ..errors import InputError, Parameter
 from ..model.likelihood import Frequencies
@@ -106,9 +105,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
     _checked = ("absent", "device", "n_models")
 
     def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[ClassifierKwargs]) -> None:
-        self.n_components = n_components
-        for name, value in with_defaults(ClassifierKwargs, parameters).items():
-            setattr(self, name, value)
+        self.__dict__.update(n_components=n_components, **with_defaults(ClassifierKwargs, parameters))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BinaryDictionaryClassifier:
         """Learn the atoms of each class.
@@ -198,8 +195,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
         ended = {coder.model.ended for each in coders for coder in each}
         for limit in ("max_iter", "max_time"):
             if limit in ended and not params.ends_at_limit:
-                text = " ended the search of a class before it converged; raise it for a better model"
-                warnings.warn(SearchLimitWarning(Parameter(limit), text), stacklevel=3)
+                warn_of_limit(limit, "the search of a class", "a better model", stacklevel=3)
         return coders
 
     def _fitted_temperature(

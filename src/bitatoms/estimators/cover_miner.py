@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Unpack
 
 import numpy as np
@@ -10,14 +9,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..api import checked_cover, run_cover
-from ..base import SearchLimitWarning, TableTransformer
+from ..base import TableTransformer, warn_of_limit
 from ..bits import BitMatrix
 from ..covers.coding import code_from_below
 from ..covers.limits import has_limits
 from ..covers.patterns import role_patterns
 from ..covers.result import Cover
 from ..engine.block import reconstruct
-from ..errors import Parameter
 from ..model.patterns import pattern_frame
 from ..model.result import Interrupted
 from ..parameters import CoverKwargs, documented, select, with_defaults
@@ -63,8 +61,7 @@ class CoverMiner(TableTransformer):
     """
 
     def __init__(self, **parameters: Unpack[CoverKwargs]) -> None:
-        for name, value in with_defaults(CoverKwargs, parameters).items():
-            setattr(self, name, value)
+        self.__dict__.update(with_defaults(CoverKwargs, parameters))
 
     def fit(self, X: Any, y: Any = None) -> CoverMiner:
         """Find the roles of a table.
@@ -98,10 +95,7 @@ class CoverMiner(TableTransformer):
             raise
         self._set_cover(found)
         if found.ended == "max_time" and not found.is_optimal:
-            message = SearchLimitWarning(
-                Parameter("max_time"), " ended the search before it converged; raise it for a better cover"
-            )
-            warnings.warn(message, stacklevel=2)
+            warn_of_limit("max_time", "the search", "a better cover")
         return self
 
     def _set_cover(self, found: Cover) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Unpack
 from sklearn.utils.metaestimators import available_if
 
 from ..api import fitting, with_columns_of
-from ..base import SearchLimitWarning, check_not_empty, tile_of
+from ..base import SearchLimitWarning, check_not_empty, tile_of, warn_of_limit
 from ..bits import BitMatrix
 from ..errors import InputError, Parameter
 from ..io import model_file
@@ -118,9 +118,7 @@ class BinaryDictionaryLearning(StatementsEstimator):
     _shared_workers: Workers | None = None  # of a caller that fits several models at the same time
 
     def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[EstimatorKwargs]) -> None:
-        self.n_components = n_components
-        for name, value in with_defaults(EstimatorKwargs, parameters).items():
-            setattr(self, name, value)
+        self.__dict__.update(n_components=n_components, **with_defaults(EstimatorKwargs, parameters))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a pickle, without the codes of the training data."""
@@ -258,10 +256,9 @@ class BinaryDictionaryLearning(StatementsEstimator):
         if isinstance(learned, Factorization) and weighted is None and learned.codes.words.nbytes <= _MAX_KEPT_BYTES:
             self._fit_codes = learned.codes
         if result.ended in ("max_iter", "max_time") and not params.ends_at_limit:
-            text = " ended the search before it converged; raise it for a better model"
             goes_on = result.ended == "max_time" and self.checkpoint is not None and result is learned
             resume = (", or pass ", Parameter("resume", True), " to go on from the checkpoint") if goes_on else ()
-            warnings.warn(SearchLimitWarning(Parameter(result.ended), text, *resume), stacklevel=4)
+            warn_of_limit(result.ended, "the search", "a better model", *resume, stacklevel=4)
         elif result.ended == "max_memory":
             text = "memory ran out before the search converged; this is the best model so far"
             warnings.warn(SearchLimitWarning(text), stacklevel=4)

@@ -60,9 +60,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
     """
 
     def __init__(self, *, without: str | Sequence[str] = (), **parameters: Unpack[EncodeKwargs]) -> None:
-        self.without = without
-        for name, value in with_defaults(EncodeKwargs, parameters).items():
-            setattr(self, name, value)
+        self.__dict__.update(without=without, **with_defaults(EncodeKwargs, parameters))
 
     def fit(self, X: Any, y: Any = None) -> CategoryEncoder:
         """Learn the values and bins of the columns.

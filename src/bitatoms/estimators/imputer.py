@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 from ..api import with_columns_of
 from ..base import SearchEstimator
@@ -98,9 +97,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
     _checked = ("absent", "device", "method", "n_profiles")
 
     def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[ImputerKwargs]) -> None:
-        self.n_components = n_components
-        for name, value in with_defaults(ImputerKwargs, parameters).items():
-            setattr(self, name, value)
+        self.__dict__.update(n_components=n_components, **with_defaults(ImputerKwargs, parameters))
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BinaryImputer:
         """Learn from the known cells of a table.
@@ -136,7 +133,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
         else:
             self.method_, self.scores_ = self.method, {}
             self._predictor = self._learn(data, self.method, params, random)
-        self.n_iter_ = 1 if isinstance(self._predictor, SimilarRows) else self._predictor.n_iter
+        self.n_iter_ = self._predictor.n_iter
         self.model_ = self._predictor if isinstance(self._predictor, Model) else None
         self.profiles_ = self._predictor.mixtures[0].shares if isinstance(self._predictor, Profiles) else None
         return self
@@ -173,7 +170,8 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
         seed = int(random.integers(2**63))
 
         def predict(method: str, visible: BitMatrix) -> NDArray[np.float64]:
-            return self._predicted(self._learn(visible, method, params, seed), visible)
+            predictor = self._learn(visible, method, params, seed)
+            return predictor.cell_probabilities(visible, self._workers(visible))
 
         return {method: CellScores.of_hidden(data, hidden, partial(predict, method)) for method in methods}
 
@@ -181,19 +179,11 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
         """Learn what predicts cells."""
         if method == "profiles":
             n_profiles = None if self.n_profiles == "auto" else self.n_profiles
-            with threadpool_limits(1):  # more threads of BLAS are slower if others are busy
-                return fit_profiles(data, n_profiles, as_generator(random))
+            return fit_profiles(data, n_profiles, as_generator(random))
         workers = self._workers(data)
         if method == "neighbours":
             return fit_similar_rows(data, as_generator(random), workers)
         return self._search(data, params, workers, random)
-
-    def _predicted(self, predictor: Predictor, data: BitMatrix) -> NDArray[np.float64]:
-        """Return the probability of a one in every cell."""
-        if isinstance(predictor, Profiles):
-            with threadpool_limits(1):
-                return predictor.cell_probabilities(data)
-        return predictor.cell_probabilities(data, self._workers(data))
 
     def predict_cell_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of a one in every cell, known or not, given the known cells of its row.
@@ -213,7 +203,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
 
     def _probabilities(self, data: BitMatrix) -> NDArray[np.float64]:
         """Return the probability of a one in every cell of rows with the columns of the model."""
-        probabilities = self._predicted(self._predictor, data)
+        probabilities = self._predictor.cell_probabilities(data, self._workers(data))
         probabilities[:, self._never_known] = 0.5
         return probabilities
 

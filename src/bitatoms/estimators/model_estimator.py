@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..matching import are_copies
 from ..model.model import Model
 from ..rows import out_of_core
 from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
-from ..rows.store_transform import StoreTransform, collect_codes, write_code_store
+from ..rows.store_transform import StoreTransform, collect_codes, scores_of, soft_codes_of, write_code_store
 from ..rows.weights import check_total, checked_weights
 from ..sparse_bits import Bits
 from ..table import Table
@@ -175,13 +175,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
                [  6.3, -19. ],
                [ 19. ,   6.3]])
         """
-        if out_of_core.is_dask(X):
-            return self._lazily("decision_function", X)
-        if out_of_core.is_out_of_core(X):
-            return self._stored(X).soft_codes()
-        model, data, max_rows = self._to_code(X)
-        workers = self._workers(data)
-        return model.soft_codes(data, model.codes(data, workers, max_rows), workers, max_rows)
+        return self._by_rows("decision_function", X, soft_codes_of, StoreTransform.soft_codes)
 
     def score_samples(self, X: Any) -> Any:
         """Return minus the number of bits that each sample takes, its log-likelihood to base 2; higher is better.
@@ -212,13 +206,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         >>> model.score_samples([[1, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 0]]).round(1)
         array([ -2.1, -14.8])
         """
-        if out_of_core.is_dask(X):
-            return self._lazily("score_samples", X)
-        if out_of_core.is_out_of_core(X):
-            return self._stored(X).score_samples()
-        model, data, max_rows = self._to_code(X)
-        workers = self._workers(data)
-        return -model.row_bits(data, model.codes(data, workers, max_rows), workers, max_rows)
+        return self._by_rows("score_samples", X, scores_of, StoreTransform.score_samples)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the mean number of bits per sample; higher is better.
@@ -314,6 +302,15 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         """Return the model, samples in memory, and how many of them to code at a time."""
         model, data = self.as_model(), self._validate_table(X, reset=False).data
         return model, data, coding_rows(data, model, given_memory_limit(self.max_memory))
+
+    def _by_rows(self, name: str, X: Any, function: Callable[..., Any], of_store: Callable[..., Any]) -> Any:
+        """Return a function of samples; for a Dask collection, the one of this name of `rows.dask_transform`."""
+        if out_of_core.is_dask(X):
+            return self._lazily(name, X)
+        if out_of_core.is_out_of_core(X):
+            return of_store(self._stored(X))
+        model, data, max_rows = self._to_code(X)
+        return function(model, data, self._workers(data), max_rows)
 
     def _stored(self, X: Any) -> StoreTransform:
         """Return the rows of a packed store, to be processed with the model."""

@@ -90,14 +90,6 @@ def _scattered(parts: Sequence[Part], n_features: int, field: str) -> NDArray | 
 
 def _joined_remembered(results: Sequence[Factorization], order: NDArray[np.intp]) -> BitMatrix | None:
     """Return remembered codes of all atoms: the first ones of all parts in one row, and so on."""
-    n_codes = max((len(result.remembered) for result in results if result.remembered is not None), default=0)
-    if not n_codes:
-        return None
-    joined = np.zeros((len(order), n_codes), np.uint8)
-    start = 0
-    for result in results:
-        stop = start + result.atoms.n_rows
-        if result.remembered is not None:
-            joined[start:stop, : len(result.remembered)] = result.remembered.to_dense().T
-        start = stop
-    return BitMatrix.from_dense(joined[order]).T
+    codes = [result.remembered or BitMatrix.zeros(0, result.atoms.n_rows) for result in results]
+    n_codes = max(map(len, codes))
+    return joined_codes([(np.arange(len(own)), own) for own in codes], n_codes, order) if n_codes else None

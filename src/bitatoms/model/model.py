@@ -159,7 +159,7 @@ class Model(ResultBase):
             """Code a chunk; in smaller ones, if the memory of a device is too small for it."""
             return run_in_chunks(lambda rows: self._codes_at_once(chunk[rows], workers), len(chunk), workers)
 
-        chunks = map(codes_of, _chunks(data, self.n_coded_columns, max_rows))
+        chunks = (codes_of(chunk) for _, chunk in _chunks(data, self.n_coded_columns, max_rows))
         return stack_rows(chain.from_iterable(chunks), self.atoms.n_rows)
 
     def _codes_at_once(self, chunk: Bits, workers: Workers) -> BitMatrix:
@@ -224,18 +224,15 @@ class Model(ResultBase):
         for group in self._groups:
             is_coded[group.features] = True
         others = np.flatnonzero(~is_coded)
-        bits, start = [np.empty(0)], 0
-        for chunk in _chunks(data, max(self.n_coded_columns, len(others)), max_rows):
-            codes_of_chunk = codes[start : start + len(chunk)]
-            start += len(chunk)
-            total = sum_bits(chunk.take_columns(others), zero[others], one[others]) + sum_bits(
-                codes_of_chunk, unused, used
-            )
+        bits = np.empty(len(data))
+        for rows, chunk in _chunks(data, max(self.n_coded_columns, len(others)), max_rows):
+            bits[rows] = sum_bits(chunk.take_columns(others), zero[others], one[others])
+            own_codes = codes[rows]
+            bits[rows] += sum_bits(own_codes, unused, used)
             for group in self._groups:
-                errors = group.block(chunk, codes_of_chunk, workers).errors()
-                total += sum_bits(errors, right[group.features], wrong[group.features])
-            bits.append(total)
-        return np.concatenate(bits)
+                errors = group.block(chunk, own_codes, workers).errors()
+                bits[rows] += sum_bits(errors, right[group.features], wrong[group.features])
+        return bits
 
     @property
     def bits_if_right(self) -> NDArray[np.float64]:
@@ -256,10 +253,9 @@ class Model(ResultBase):
         """
         right, wrong = bits_of_values(self.wrong, self.n_known)
         unused, used = bits_of_values(self.uses, self.n_samples)
-        soft, start = np.tile(unused - used, (len(data), 1)), 0
+        soft = np.tile(unused - used, (len(data), 1))
         size = max(1, _CHUNK_CELLS // max(1, self.n_coded_columns, self.atoms.n_rows))
-        for chunk in _chunks(data, 0, min(size, max_rows or size)):
-            rows = slice(start, start := start + len(chunk))
+        for rows, chunk in _chunks(data, 0, min(size, max_rows or size)):
             for group in self._groups:
                 block = group.block(chunk, codes[rows], workers)
                 soft[rows, group.atoms] += bits_of_cells_saved(block, (wrong - right)[group.features])
@@ -369,11 +365,12 @@ class Model(ResultBase):
         return tuple(f"not {name}" if self.bias[feature] else name for feature, name in names)
 
 
-def _chunks(data: Bits, width: int, max_rows: int | None) -> Iterator[Bits]:
-    """Yield samples in chunks, of which this many columns are packed together."""
+def _chunks(data: Bits, width: int, max_rows: int | None) -> Iterator[tuple[slice, Bits]]:
+    """Yield samples in chunks, of which this many columns are packed together, each with its rows."""
     size = max_rows or max(_MIN_CHUNK_ROWS, _CHUNK_BITS // max(1, width))
     for start in range(0, len(data), size):
-        yield data if size >= len(data) and isinstance(data, BitMatrix) else data[start : start + size]
+        rows = slice(start, start + size)
+        yield rows, data if size >= len(data) and isinstance(data, BitMatrix) else data[rows]
 
 
 class Averaging(NamedTuple):

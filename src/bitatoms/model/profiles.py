@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 from ..bits import BitMatrix
+from ..parallel import Workers
 
 _CHUNK_ROWS = 8192
 _UNIT = 2.0**-26  # of probabilities: a product of two of them has 52 bits
@@ -67,16 +69,17 @@ class Profiles:
     mixtures: tuple[Mixture, ...]
     n_iter: int = PLAN.n_steps
 
-    def cell_probabilities(self, data: BitMatrix) -> NDArray[np.float64]:
+    def cell_probabilities(self, data: BitMatrix, _: Workers) -> NDArray[np.float64]:
         """Return the probability of a one in every cell, given the known cells of its row."""
         probabilities = np.zeros(data.shape)
-        for start in range(0, data.n_rows, _CHUNK_ROWS):
-            chunk = data[start : start + _CHUNK_ROWS]
-            ones, zeros = _known_values(chunk)
-            for mixture in self.mixtures:
-                members = np.floor(mixture.memberships(ones, zeros) / _UNIT) * _UNIT  # whose sum is at most 1
-                shares = np.rint(mixture.shares / _UNIT).clip(1, 1 / _UNIT - 1) * _UNIT
-                probabilities[start : start + len(chunk)] += members @ shares
+        with threadpool_limits(1):  # more threads of BLAS are slower if others are busy
+            for start in range(0, data.n_rows, _CHUNK_ROWS):
+                chunk = data[start : start + _CHUNK_ROWS]
+                ones, zeros = _known_values(chunk)
+                for mixture in self.mixtures:
+                    members = np.floor(mixture.memberships(ones, zeros) / _UNIT) * _UNIT  # whose sum is at most 1
+                    shares = np.rint(mixture.shares / _UNIT).clip(1, 1 / _UNIT - 1) * _UNIT
+                    probabilities[start : start + len(chunk)] += members @ shares
         return probabilities / len(self.mixtures)
 
 
@@ -90,7 +93,8 @@ def fit_profiles(
         n_profiles = min(plan.most_profiles, max(1, data.n_rows // plan.rows_per_profile))
     values = _known_values(data)
     n_profiles = min(n_profiles, data.n_rows)
-    mixtures = tuple(_fit_mixture(*values, n_profiles, random, plan) for _ in range(plan.n_starts))
+    with threadpool_limits(1):
+        mixtures = tuple(_fit_mixture(*values, n_profiles, random, plan) for _ in range(plan.n_starts))
     return Profiles(mixtures, plan.n_steps)
 
 

@@ -131,11 +131,6 @@ class _Counted(NamedTuple):
         """The share of the rows with the antecedent that have the consequent; 0 if there are none."""
         return self.rows / self.antecedent_rows if self.antecedent_rows else 0.0
 
-    @property
-    def rank(self) -> tuple[float, int]:
-        """What the best antecedent has most of: the confidence and, if that is equal, rows."""
-        return self.confidence, self.rows
-
 
 def find_rules(model: Model, limits: RuleLimits, chunks: Chunks | None = None) -> list[Rule]:
     """Return the rules of a model, those that explain most rows first, without redundant ones.
@@ -237,7 +232,7 @@ def _counts_of_rows(model: Model, rows: _Rows) -> tuple[NDArray[np.float64], _Fo
     candidates = list(_candidates(model))
     targets = dict(zip(candidates, rows.count([(each.consequent, each.rest) for each in candidates]), strict=True))
     shares = feature_shares(model.bias, rows.ones, rows.n_known)
-    found: _Found = {}
+    found: _Found = {candidate: (candidate.rest, counts) for candidate, counts in targets.items()}
     growing: dict[_Candidate, Columns] = {candidate: () for candidate, counts in targets.items() if counts.rows}
     while growing:
         tried = []
@@ -248,9 +243,9 @@ def _counts_of_rows(model: Model, rows: _Rows) -> tuple[NDArray[np.float64], _Fo
         counted = rows.count([(candidate.consequent, antecedent) for candidate, antecedent in tried])
         best: _Found = {}
         for (candidate, antecedent), counts in zip(tried, counted, strict=True):
-            if candidate not in best or counts.rank > best[candidate][1].rank:
+            _, kept = best.get(candidate, (None, None))
+            if kept is None or (counts.confidence, counts.rows) > (kept.confidence, kept.rows):
                 best[candidate] = antecedent, counts
-        found |= {candidate: (candidate.rest, targets[candidate]) for candidate in growing if candidate not in best}
         growing = {}
         for candidate, (antecedent, counts) in best.items():
             if counts.confidence >= _ABOUT * targets[candidate].confidence:

@@ -55,19 +55,15 @@ class SimilarRows:
     rows: BitMatrix
     settings: Settings
     scores: CellScores  # of the settings, on the cells by which they were chosen
-
-    def unknown_probabilities(self, data: BitMatrix, workers: Workers) -> NDArray[np.float64]:
-        """Return the probability of a one in each unknown cell, row by row."""
-        if data.unknown is None:
-            return np.empty(0)
-        radius, decay, prior = self.settings
-        return _Voters.of(self.rows).votes(data, data.unknown, radius, decay, workers).probabilities(prior)
+    n_iter: int = 1
 
     def cell_probabilities(self, data: BitMatrix, workers: Workers) -> NDArray[np.float64]:
         """Return the probability of a one in every cell; that of a known cell is its value."""
         probabilities = data.filled().to_dense(np.float64)
         if data.unknown is not None:
-            probabilities[data.unknown.to_dense(bool)] = self.unknown_probabilities(data, workers)
+            radius, decay, prior = self.settings
+            votes = _Voters.of(self.rows).votes(data, data.unknown, radius, decay, workers)
+            probabilities[data.unknown.to_dense(bool)] = votes.probabilities(prior)
         return probabilities
 
     def completed(self, data: BitMatrix, workers: Workers, tied: TiedColumns | None = None) -> BitMatrix:

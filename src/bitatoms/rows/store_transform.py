@@ -107,14 +107,14 @@ class StoreTransform:
         return _collected(self.map_chunks(soft_codes_of), np.empty(shape))
 
 
-def scores_of(model: Model, data: Bits, workers: Workers) -> NDArray[np.float64]:
+def scores_of(model: Model, data: Bits, workers: Workers, max_rows: int | None = None) -> NDArray[np.float64]:
     """Return minus the bits of each row."""
-    return -model.row_bits(data, model.codes(data, workers), workers)
+    return -model.row_bits(data, model.codes(data, workers, max_rows), workers, max_rows)
 
 
-def soft_codes_of(model: Model, data: Bits, workers: Workers) -> NDArray[np.float64]:
+def soft_codes_of(model: Model, data: Bits, workers: Workers, max_rows: int | None = None) -> NDArray[np.float64]:
     """Return the bits that each atom saves in each row."""
-    return model.soft_codes(data, model.codes(data, workers), workers)
+    return model.soft_codes(data, model.codes(data, workers, max_rows), workers, max_rows)
 
 
 def write_code_store(store: Store, chunks: Iterable[BitMatrix], model: Model, output: str | os.PathLike[str]) -> Store:
