@@ -13,7 +13,8 @@ from tables import Row, Table, log_row
 
 import bitatoms as ba
 from bitatoms.parallel import Workers
-from bitatoms.search.driver import SearchRequest, search_freely
+from bitatoms.search.constraints import search as find
+from bitatoms.search.driver import SearchRequest
 from bitatoms.search.params import resolve
 from bitatoms.search.plan import Plan
 from datasets import EINSTEIN, bundled_sets, chosen, load
@@ -53,7 +54,7 @@ def ablation_rows(name: str, algebra: str, X: np.ndarray, search: str, seeds: in
         for seed in range(seeds):
             begin = time.process_time()
             random = np.random.default_rng(seed)
-            result = search_freely(SearchRequest(data, replace(params, plan=plan), Workers(), random))
+            result = find(SearchRequest(data, replace(params, plan=plan), Workers(), random))
             seconds.append(time.process_time() - begin)
             bits.append(result.codelength.total)
         all_moves = all_moves or median(bits)

@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from .bits import BitMatrix, either
+from .bits import BitMatrix, bits_at, either
 from .checks import check_choice
 from .covers.driver import search_cover
 from .covers.limits import fixed_bits, has_limits, role_limits
@@ -425,10 +425,8 @@ def proximus(
     data = BitMatrix.from_any(X, binarize, missing="unknown")
     workers = Workers(count_threads(n_jobs))
     atoms, owner = partition(data, int(radius), workers, as_generator(random_state))
-    words = np.zeros((data.n_rows, -(-atoms.n_rows // 64)), np.uint64)
     owned = np.flatnonzero(owner >= 0)
-    words[owned, owner[owned] >> 6] = np.uint64(1) << (owner[owned] & 63).astype(np.uint64)
-    codes = BitMatrix.from_words(words, atoms.n_rows, check=False)
+    codes = bits_at(owned, owner[owned], (data.n_rows, atoms.n_rows))
     block = Block(data, atoms, codes, False, workers)
     wrong = block.wrong()
     return Factorization(

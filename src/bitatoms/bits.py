@@ -572,6 +572,13 @@ def stack_rows(matrices: Iterable[BitMatrix], n_cols: int) -> BitMatrix:
     return BitMatrix.from_words(words, n_cols, False, unknown)
 
 
+def bits_at(rows: NDArray[np.integer], columns: NDArray[np.integer], shape: tuple[int, int]) -> BitMatrix:
+    """Return a matrix of this shape with ones in these cells, each given once."""
+    words = _filled(*shape, one=False)
+    np.bitwise_xor.at(words, (rows, columns >> 6), np.uint64(1) << (columns & 63).astype(np.uint64))
+    return BitMatrix.from_words(words, shape[1], check=False)
+
+
 def count_ones(words: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Return the number of ones in each row of words."""
     return np.bitwise_count(words).sum(axis=1, dtype=np.int64)

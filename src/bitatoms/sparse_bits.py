@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .bits import BitMatrix, Matrix, row_index
+from .bits import BitMatrix, Matrix, bits_at, row_index
 from .errors import InputError
 from .memory import memory_limit
 
@@ -227,9 +227,7 @@ def smaller_bits(bits: SparseBits) -> Bits:
 def toggled(bits: Bits, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Bits:
     """Return bits of which these cells, each given once, are flipped, in the same form."""
     if isinstance(bits, BitMatrix):
-        words = bits.words.copy()
-        np.bitwise_xor.at(words, (rows, columns >> 6), np.uint64(1) << (columns & 63).astype(np.uint64))
-        return BitMatrix.from_words(words, bits.n_cols, check=False)
+        return bits ^ bits_at(rows, columns, bits.shape)
     row, column = bits.cells()
     flipped = np.asarray(rows, np.int64) * bits.n_cols + columns
     cells = np.setxor1d(row * np.int64(bits.n_cols) + column, flipped, assume_unique=True)

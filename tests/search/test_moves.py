@@ -79,9 +79,15 @@ def cost_of(X, atoms, codes, objective):
     return int(naive.errors(X, atoms, codes, objective.algebra).sum())
 
 
+def cost_of_bias(block, objective):
+    """Return the cost of the settled bias of a block."""
+    bias, _ = objective.settled_bias(block)
+    return objective.of_bias_ones(block.n_samples, block.n_features, np.array(bias.count()))
+
+
 def cost_less_bias(block, objective):
     """Return the cost of a block without the bits of its bias, which dropping atoms leaves out of account."""
-    return objective.cost(block) - objective.of_bias(block.n_rows, block.n_known, block.wrong(), block.bias)
+    return objective.cost(block) - cost_of_bias(block, objective)
 
 
 def assert_within(block, objective):
@@ -430,8 +436,7 @@ def test_moves_of_atoms_that_are_described_by_stretches(problem, algebra, worker
 
     def cost():
         errors, codes, atoms = naive.codelength(X, *factors(block), algebra, order=order)
-        of_bias = objective.of_bias(block.n_samples, block.n_known, block.wrong(), block.bias)
-        assert objective.cost(block) == errors + codes + atoms + of_bias
+        assert objective.cost(block) == errors + codes + atoms + cost_of_bias(block, objective)
         return objective.cost(block)
 
     for _ in range(2):

@@ -13,7 +13,7 @@ from ..bits import BitMatrix
 from ..kernels.cpu import words
 from ..kernels.gpu.coding import words_per_row
 from ..kernels.gpu.device import max_shared_words
-from ..kernels.structs import AtomArrays, Prices, Rule
+from ..kernels.structs import Prices, Rule
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from .codelength import STRINGS, AtomCode, Codelength
@@ -109,13 +109,9 @@ class Block:
         if codes is None:
             codes = BitMatrix.zeros(data.n_rows, atoms.n_rows)
         assert codes.shape == (data.n_rows, atoms.n_rows)  # kernels do not check
-        self._atoms = self._tables(atoms.words.copy())
+        self._atoms = atom_tables(atoms.words.copy(), self.n_features, covers)
         kind = DeviceRows if _fits_on_device(data, codes, workers) else HostRows
         self.rows = kind(data, self.bias, self._atoms.words, codes, self.covers, workers)
-
-    def _tables(self, atoms: Words) -> AtomArrays:
-        """Return tables for these atoms, not filled in yet."""
-        return atom_tables(atoms, self.n_features, self.covers)
 
     @property
     def n_rows(self) -> int:
@@ -234,7 +230,7 @@ class Block:
         """Append atoms, used by no row."""
         old = self._atoms
         self.rows.append_atoms(len(atoms))
-        self._atoms = self._tables(np.vstack([old.words, atoms]))
+        self._atoms = atom_tables(np.vstack([old.words, atoms]), self.n_features, self.covers)
         self._atoms.overlaps[: len(old.words), : old.overlaps.shape[1]] = old.overlaps
         self._atoms.stale[: len(old.words)] = old.stale
         self._atoms.changed[: len(old.words)] = old.changed
@@ -257,7 +253,7 @@ class Block:
         """Remove these atoms, also from the codes."""
         self.flip(np.where(dropped[:, np.newaxis], self._atoms.words, np.uint64(0)))
         self.rows.keep_atoms(np.flatnonzero(~dropped))
-        self._atoms = self._tables(self._atoms.words[~dropped])
+        self._atoms = atom_tables(self._atoms.words[~dropped], self.n_features, self.covers)
 
     def save(self) -> BlockState:
         """Return the state, to restore it later."""

@@ -193,8 +193,6 @@ class AtomCode:
 
     def bits_of(self, atoms: Bits) -> NDArray[np.int64]:
         """Return the bits of these atoms."""
-        if self.ranks is None:
-            return string_bits(self.n_features or atoms.n_cols, atoms.row_weights())
         return self.bits(atoms.n_cols, atoms.row_weights(), self.ends(atoms))
 
     def spans(self, atoms: Bits) -> NDArray[np.int64] | None:

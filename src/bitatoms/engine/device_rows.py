@@ -234,29 +234,25 @@ class DeviceRows(RowState):
         self.arrays.users[:] = self.transposed(self._read.codes, self.n_atoms)
 
 
-def run_in_chunks(run: Callable[[slice], Result], n_rows: int, workers: Workers) -> list[Result]:
-    """Return the results of a function of some rows: of all of them, or of chunks if the memory of the device is small.
+def run_in_chunks(run: Callable[[slice], Result], n_rows: int, workers: Workers, start: int = 0) -> list[Result]:
+    """Return the results of a function of rows from ``start`` on: of all, or of chunks if a device has little memory.
 
     Raises
     ------
     DeviceMemoryError
         It is too small for a few rows.
     """
-    return _run_in_chunks(run, slice(0, n_rows), workers)
-
-
-def _run_in_chunks(run: Callable[[slice], Result], rows: slice, workers: Workers) -> list[Result]:
     try:
         with workers.on_device():
-            return [run(rows)]
+            return [run(slice(start, start + n_rows))]
     except DeviceMemoryError:
-        if rows.stop - rows.start <= _LEAST_ROWS:
+        if n_rows <= _LEAST_ROWS:
             raise
     assert workers.device is not None
     workers.device.release()
-    middle = rows.start + -(-(rows.stop - rows.start) // 128) * 64  # a multiple of 64
-    halves = slice(rows.start, middle), slice(middle, rows.stop)
-    return [result for half in halves for result in _run_in_chunks(run, half, workers)]
+    half = -(-n_rows // 128) * 64  # a multiple of 64
+    first = run_in_chunks(run, half, workers, start)
+    return first + run_in_chunks(run, n_rows - half, workers, start + half)
 
 
 class DeviceRemoval:

@@ -101,7 +101,7 @@ class HostRows(RowState):
 
     def votes_of(self, users: Words) -> Votes:
         """Return the votes on new atoms without ones, each with these rows as its users."""
-        zeros = self.atom_tables(np.zeros((len(users), self.n_words), np.uint64))
+        zeros = atom_tables(np.zeros((len(users), self.n_words), np.uint64), self.n_features, self.covers)
         return self._tally(self._read._replace(users=users), zeros, 0, len(users))
 
     def _tally(self, rows: RowArrays, atoms: AtomArrays, first: int, last: int) -> Votes:
@@ -162,7 +162,7 @@ class HostRows(RowState):
 
     def errors_fixed_by(self, atoms: Words) -> NDArray[np.int64]:
         """Return how many errors each candidate would fix as an additional atom, used where it helps."""
-        tables = self.atom_tables(atoms)
+        tables = atom_tables(atoms, self.n_features, self.covers)
 
         def rate(start: int, stop: int) -> NDArray[np.int64]:
             totals = np.empty(len(atoms), np.int64)
@@ -172,10 +172,6 @@ class HostRows(RowState):
         return reduce(np.add, self.map(rate, 5.0 * atoms.size))
 
     # Coding.
-
-    def atom_tables(self, atoms: Words) -> AtomArrays:
-        """Return tables for these atoms, not filled in yet."""
-        return atom_tables(atoms, self.n_features, self.covers)
 
     def tables(self, atoms: AtomArrays) -> Tables:
         """Return the tables of the atoms for coding by numbers of errors; mark rows that could use changed atoms."""
@@ -188,7 +184,7 @@ class HostRows(RowState):
         if len(changed) == self.n_atoms:
             self.arrays.stale[:] = 1
             return atoms
-        tables = self.atom_tables(atoms.words[changed])
+        tables = atom_tables(atoms.words[changed], self.n_features, self.covers)
         dictionary.slice_atoms(tables.words, tables.weights, tables.slices)
 
         def recheck(start: int, stop: int) -> None:

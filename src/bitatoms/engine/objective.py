@@ -74,10 +74,7 @@ def flip_bias(bias: BitMatrix, flips: NDArray[np.bool_]) -> BitMatrix:
 
 
 def flip_counts(counts: AnyCounts, flips: NDArray[np.bool_]) -> AnyCounts:
-    """Return the counts of the same codes and atoms after these bits of the bias are flipped.
-
-    The numbers of complete rows are not changed: of atoms with these bits, they are those with the earlier bias.
-    """
+    """Return the counts of the same codes and atoms after these bits of the bias are flipped."""
     flips_vote = flips if counts.free.ndim == 2 else flips[counts.voted.indices]
     return replace(
         counts,
@@ -111,21 +108,21 @@ class Objective:
 
     def cost(self, block: Block) -> int:
         """Return the cost of a block."""
-        n, wrong = block.n_samples, block.wrong()
-        of_bias = int(self.of_bias(n, block.n_known, wrong, block.bias))
-        cost = of_bias + self._of_factors(n, block.n_known, wrong, block.uses(), block.atoms())
-        return cost + self.costs.of_block(block)
+        bias, _ = self.settled_bias(block)
+        of_factors = self._of_factors(block.n_samples, block.n_known, block.wrong(), block.uses(), block.atoms(), bias)
+        return of_factors + self.costs.of_block(block)
 
     def cost_of_counts(self, counts: Counts, atoms: Bits, bias: BitMatrix) -> int:
         """Return the cost of coded rows from their counts; the bias is settled."""
-        n, wrong = counts.n_rows, counts.wrong
-        of_bias = int(self.of_bias_ones(n, len(wrong), np.array(bias.count())))
-        cost = of_bias + self._of_factors(n, counts.known, wrong, counts.uses, atoms)
-        return cost + int(self.costs.of_counts(wrong, wrong - counts.missed))
+        of_factors = self._of_factors(counts.n_rows, counts.known, counts.wrong, counts.uses, atoms, bias)
+        return of_factors + int(self.costs.of_counts(counts.wrong, counts.wrong - counts.missed))
 
-    def _of_factors(self, n_rows: int, n_known: Counted, wrong: Counted, uses: Counted, atoms: Bits) -> int:
-        """Return the cost of errors, uses and atoms."""
-        parts = self.of_errors(n_known, wrong), self.of_uses(n_rows, uses), self.of_atoms(atoms)
+    def _of_factors(
+        self, n_rows: int, n_known: Counted, wrong: Counted, uses: Counted, atoms: Bits, bias: BitMatrix
+    ) -> int:
+        """Return the cost of errors, uses, atoms and the bias."""
+        of_bias = self.of_bias_ones(n_rows, len(wrong), np.array(bias.count()))
+        parts = self.of_errors(n_known, wrong), self.of_uses(n_rows, uses), self.of_atoms(atoms), of_bias
         return sum(int(part.sum()) for part in parts)
 
     def cost_beyond_codelength(self, block: Block) -> int:
@@ -263,15 +260,6 @@ class Objective:
         cleared = np.zeros((len(atoms), m), bool)
         cleared[of_bit[far], columns[far]] = True
         return flips ^ BitMatrix.from_dense(cleared).words
-
-    def of_bias(self, n_rows: int, n_known: Counted, wrong: Counted, bias: BitMatrix) -> Counted:
-        """Return the cost of the bias after it takes the columns that are wrong in most rows.
-
-        ``wrong`` has the features along its last axis; one cost is returned for each index of the others.
-        """
-        flips = mostly_wrong(n_known, wrong) if self.has_bias else np.zeros(wrong.shape, bool)
-        ones = np.count_nonzero(bias.to_dense(bool)[0] ^ flips, axis=-1)
-        return self.of_bias_ones(n_rows, wrong.shape[-1], np.asarray(ones))
 
     def of_bias_ones(self, n_rows: int, n_features: int, ones: NDArray) -> Counted:
         """Return the cost of a bias with this many ones."""

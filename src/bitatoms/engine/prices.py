@@ -40,10 +40,17 @@ _MAX_FLAT_DENSITY = 0.3  # with more errors, each would cost next to nothing, an
 
 @dataclass(frozen=True, eq=False)
 class ErrorCosts:
-    """The cost of a missed and of an added one in each column, 1 or more. `EQUAL_COSTS` if all are 1: false."""
+    """The cost of a missed and of an added one in each column, 1 or more. `EQUAL_COSTS` if all are 1.
+
+    These have no columns, and are false: errors cost what their code takes, and votes count as they are.
+    """
 
     missed: NDArray[np.float64]  # (m,)
     added: NDArray[np.float64]  # (m,)
+
+    def __bool__(self) -> bool:
+        """Whether any error costs more than its code."""
+        return len(self.missed) > 0
 
     @classmethod
     def of_columns(cls, missed: float | NDArray, added: float | NDArray, n_features: int) -> ErrorCosts:
@@ -53,7 +60,7 @@ class ErrorCosts:
 
     def take_columns(self, columns: NDArray[np.intp]) -> ErrorCosts:
         """Return the costs of some columns."""
-        return ErrorCosts(self.missed[columns], self.added[columns])
+        return ErrorCosts(self.missed[columns], self.added[columns]) if self else self
 
     def limited(self, most: float) -> ErrorCosts:
         """Return the costs, none higher than this."""
@@ -85,11 +92,11 @@ class ErrorCosts:
 
         Columns are along the last axis; one cost is returned for each index of the other.
         """
-        return (wrong - added) @ self.missed_bits + added @ self.added_bits
+        return (wrong - added) @ self.missed_bits + added @ self.added_bits if self else 0
 
     def of_block(self, block: Block) -> int:
         """Return what the errors of a block cost beyond their code."""
-        return int(self.of_counts(block.wrong(), block.added()))
+        return int(self.of_counts(block.wrong(), block.added())) if self else 0
 
     def of_flips(self, columns: Ints, are_ones: bool | NDArray[np.bool_], free: Ints, bad: Ints) -> Counted | int:
         """Return by how much errors cost more, beyond their code, after flips of bits in these columns, each alone.
@@ -97,6 +104,8 @@ class ErrorCosts:
         ``are_ones``: the bits are ones now. ``free`` and ``bad`` are the votes on them (see `Block.votes`): a bit that
         becomes one fixes missed ones in the rows of bad votes, and makes added ones in those of the others.
         """
+        if not self:
+            return 0
         missed, added, right = self.missed_bits[columns], self.added_bits[columns], free.astype(np.int64) - bad
         return np.where(are_ones, missed * right - added * bad, added * right - missed * bad)
 
@@ -104,22 +113,29 @@ class ErrorCosts:
         self, are_ones: bool | NDArray[np.bool_], free: Ints, bad: Ints, columns: slice | Ints = slice(None)
     ) -> Votes:
         """Return votes in which errors count as much as they cost: a flip helps if most of the votes are bad."""
+        if not self:
+            return free, bad
         missed, added = _weights(self.missed[columns]), _weights(self.added[columns])
         fixed = np.where(are_ones, added, missed) * bad
         return fixed + np.where(are_ones, missed, added) * (free.astype(np.int64) - bad), fixed
 
     def weighted_votes_on(self, atoms: Words, free: Ints, bad: Ints) -> Votes:
         """Return such votes on all bits of these atoms."""
+        if not self:
+            return free, bad
         are_ones = BitMatrix.from_words(atoms.copy(), free.shape[1], check=False).to_dense(bool)
         return self.weighted_votes(are_ones, free, bad)
 
     @property
     def largest_weight(self) -> int:
         """The largest weight of a vote."""
-        return int(max(_weights(self.missed).max(initial=0), _weights(self.added).max(initial=0)))
+        return int(max(_weights(costs).max() for costs in (self.missed, self.added))) if self else 1
 
     def prices(self, bits: NDArray[np.float64], bits_per_use: NDArray[np.float64]) -> Prices:
         """Return prices in bits as integers of one unit; errors also cost what they cost beyond their code."""
+        if not self:
+            unit = MAX_PRICE / bits.max(initial=_MIN_ERROR_BITS)
+            return Prices(np.maximum(1, np.rint(bits * unit)).astype(np.int32), _use_prices(bits_per_use, unit))
         # A missed one that is forbidden is worth any use, and an added one any missed ones; these are excluded, too.
         most = 2 * (bits.max(initial=0.0) + bits_per_use.max(initial=0.0))
         missed, added = (bits + np.minimum(beyond, most) for beyond in (self.missed_bits, self.added_bits))
@@ -129,52 +145,7 @@ class ErrorCosts:
         return Prices(2 * missed, _use_prices(bits_per_use, unit), 2 * added, missed + added, self.forbidden)
 
 
-class _EqualCosts(ErrorCosts):
-    """Costs of 1 in any number of columns: errors cost what their code takes, and votes count as they are."""
-
-    def __bool__(self) -> bool:
-        return False
-
-    def take_columns(self, columns: NDArray[np.intp]) -> ErrorCosts:
-        """Return the costs of some columns: the same."""
-        return self
-
-    def adds_forbidden(self, block: Block) -> bool:
-        """Return whether a block adds forbidden ones: none are forbidden."""
-        return False
-
-    def of_counts(self, wrong: Counted, added: Counted) -> Any:
-        """Return what errors cost beyond their code: nothing."""
-        return 0
-
-    def of_block(self, block: Block) -> int:
-        """Return what the errors of a block cost beyond their code: nothing."""
-        return 0
-
-    def of_flips(self, columns: Any, are_ones: Any, free: Any, bad: Any) -> int:
-        """Return by how much errors cost more, beyond their code, after flips: nothing."""
-        return 0
-
-    def weighted_votes(self, are_ones: Any, free: Any, bad: Any, columns: Any = slice(None)) -> Votes:
-        """Return votes in which errors count as much as they cost: the votes themselves."""
-        return free, bad
-
-    def weighted_votes_on(self, atoms: Words, free: Ints, bad: Ints) -> Votes:
-        """Return the same of votes on some bits."""
-        return free, bad
-
-    @property
-    def largest_weight(self) -> int:
-        """The largest weight of a vote."""
-        return 1
-
-    def prices(self, bits: NDArray[np.float64], bits_per_use: NDArray[np.float64]) -> Prices:
-        """Return prices in bits as integers of one unit."""
-        unit = MAX_PRICE / bits.max(initial=_MIN_ERROR_BITS)
-        return Prices(np.maximum(1, np.rint(bits * unit)).astype(np.int32), _use_prices(bits_per_use, unit))
-
-
-EQUAL_COSTS = _EqualCosts(np.ones(0), np.ones(0))
+EQUAL_COSTS = ErrorCosts(np.ones(0), np.ones(0))
 
 
 def _bits(costs: NDArray[np.float64]) -> Counted:

@@ -31,7 +31,8 @@ from ..model.result import Round
 from ..parallel import Workers
 from ..rows.passes import codes_exactly, result_from_counts, savings, updated_atoms
 from ..rows.source import MemoryRows
-from ..search.constraints import request_for, search_for
+from ..search.constraints import search
+from ..search.driver import SearchRequest
 from ..search.moves.grow import grow
 from ..search.paper import append_rank_one
 from ..search.params import SearchParams
@@ -163,8 +164,8 @@ class StreamLearner:
         rows = state.sample.rows
         searched, holdout = split_holdout(rows, n_rows, self.params, state.random)
         share, deadline = len(searched) / n_rows, self.params.deadline()
-        request = request_for(rows[searched], self.params, workers, state.random, deadline, holdout, share)
-        found = search_for(self.params)(request)
+        request = SearchRequest(rows[searched], self.params, workers, state.random, deadline, holdout, share)
+        found = search(request)
         if len(self.params.algebras) > 1:
             lengths_text = ", ".join(f"{algebra} {bits} bits" for algebra, bits in found.codelengths.items())
             logger.info("%s is kept after %d rows (%s)", found.algebra, n_rows, lengths_text)

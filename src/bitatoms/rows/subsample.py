@@ -17,9 +17,9 @@ from ..errors import InputError, Parameter
 from ..kernels.gpu.device import is_out_of_memory
 from ..model.result import Factorization, Interrupted
 from ..parallel import OutOfTime, Workers
-from ..search.constraints import request_for, search_for
+from ..search.constraints import search
 from ..search.context import HoldOut, split_rows
-from ..search.driver import report_result
+from ..search.driver import SearchRequest, report_result
 from ..search.monitor import CONVERGED, MAX_ITER, cut_off
 from ..search.params import SearchParams
 from ..search.states import StateStore
@@ -66,7 +66,7 @@ def learn(
         data = rows.in_memory if ones is None else ones
         data = rows.take(np.arange(rows.n_rows)) if data is None else data
         own = _for_tasks(workers, rows, data, params)
-        result = search_for(params)(request_for(data, params, own, random, deadline, store=store))
+        result = search(SearchRequest(data, params, own, random, deadline, store=store))
         if checkpoint is not None:
             checkpoint.end_search(finished=result.ended in (CONVERGED, MAX_ITER))
         report_result(verified(result, params, *shape), params)
@@ -154,7 +154,7 @@ def _search_sample(
     data = rows.take(seen)
     workers = _for_tasks(workers, rows, data, params)
     share = len(seen) / n_rows
-    return search_for(params)(request_for(data, params, workers, random, deadline, holdout, share, store))
+    return search(SearchRequest(data, params, workers, random, deadline, holdout, share, store))
 
 
 def _for_tasks(workers: Workers, rows: RowSource, data: Bits, params: SearchParams) -> Workers:
@@ -185,4 +185,4 @@ def search_part(
     params = replace(params, init=init_of_rows(params.init, rows.n_rows, lambda codes: codes[part]))
     data = rows.take(part) if ones is None else ones[part]
     workers = _for_tasks(workers, rows, data, params)
-    return search_for(params)(request_for(data, params, workers, random, deadline))
+    return search(SearchRequest(data, params, workers, random, deadline))

@@ -28,40 +28,40 @@ from ..engine.update import flips_together
 from ..errors import InputError
 from ..kernels.structs import Rule
 from ..memory import memory_limit
-from ..model.result import Factorization, Interrupted, Round
-from ..parallel import Workers
-from ..sparse_bits import Bits, SparseBits, packed
-from .context import HoldOut, SearchContext
-from .driver import Candidate, SearchRequest, as_searched, best_of_algebras, on_cpu, search_freely
+from ..model.result import Factorization, Round
+from ..sparse_bits import Bits, SparseBits, packed, sparse
+from .context import SearchContext
+from .driver import Found, SearchRequest, best_of_algebras, on_cpu, search_freely
 from .finish import result_of_block
 from .monitor import CALLBACK, CONVERGED, INTERRUPTED, MAX_ITER, SearchMonitor
 from .moves.drop import drop, drop_useless, savings, with_settled_bias
 from .params import SearchParams
 from .states import StateStore
+from .windows.driver import is_wide_and_sparse
 
 _MAX_ROUNDS = 4  # searches of a residual table
 _BYTES_PER_BYTE = 6  # of memory that a search of a packed table takes
 _MAX_SWEEPS = 8  # of coding and update, after each of them
 
 
-def request_for(
-    data: Bits,
-    params: SearchParams,
-    workers: Workers,
-    random: np.random.Generator,
-    deadline: float = float("inf"),
-    holdout: HoldOut | None = None,
-    share: float = 1.0,
-    store: StateStore | None = None,
-) -> SearchRequest:
-    """Return the request to search a table, in the form in which it is searched."""
-    table = _packed(data) if params.is_constrained else as_searched(data, params, holdout)
-    return SearchRequest(table, params, workers, random, deadline, holdout, share, store)
+def search(request: SearchRequest) -> Factorization:
+    """Return the best factorization of a table: within constraints, if there are any.
 
-
-def search_for(params: SearchParams) -> Callable[[SearchRequest], Factorization]:
-    """Return the function that searches with these parameters: within constraints, or freely."""
-    return search_within_constraints if params.is_constrained else search_freely
+    The result does not depend on the form of the table, or on whether the memory of a device is large enough.
+    """
+    table, params, before = request.table, request.params, deepcopy(request.random)
+    if params.is_constrained:
+        find, table = search_within_constraints, _packed(table)
+    else:
+        by_ones = request.holdout is None and is_wide_and_sparse(table, params)
+        find, table = search_freely, sparse(table) if by_ones else packed(table)
+    request = replace(request, table=table)
+    try:
+        winners, ended = find(request)
+    except MemoryError as error:
+        request = on_cpu(request, before, error)
+        winners, ended = find(request)
+    return best_of_algebras(winners, request, ended)
 
 
 def _packed(data: Bits) -> BitMatrix:
@@ -75,9 +75,9 @@ def _packed(data: Bits) -> BitMatrix:
     return packed(data)
 
 
-def search_within_constraints(request: SearchRequest) -> Factorization:
+def search_within_constraints(request: SearchRequest) -> Found:
     """Search in each algebra; an interrupted search ends with the best result so far."""
-    winners, ended, algebras, before = {}, None, request.params.algebras, deepcopy(request.random)
+    winners, ended, algebras = {}, None, request.params.algebras
     for number, algebra in enumerate(algebras):
         now = time.perf_counter()
         end = now + (request.deadline - now) / (len(algebras) - number)
@@ -86,13 +86,11 @@ def search_within_constraints(request: SearchRequest) -> Factorization:
             constrained.run()
         except KeyboardInterrupt:
             ended = INTERRUPTED
-        except MemoryError as error:
-            return search_within_constraints(on_cpu(request, before, error))
         if constrained.best is not None:
-            winners[algebra] = Candidate(constrained.best_cost, constrained.result())
+            winners[algebra] = constrained.best_cost, constrained.result()
         if ended == INTERRUPTED or constrained.ended == CALLBACK:
             break
-    return best_of_algebras(winners, request, ended)
+    return winners, ended
 
 
 class ConstrainedSearch:
@@ -174,15 +172,15 @@ class ConstrainedSearch:
         callbacks = tuple((lambda row, call=call: call(numbered(row))) for call in free.callbacks)
         free = replace(free, callbacks=callbacks)
         request = replace(self.request, table=residual, params=free, deadline=deadline, holdout=holdout, store=store)
-        try:
-            found = search_freely(request)
-        except Interrupted as interrupted:
-            if interrupted.result is not None:
-                joined = self._joined(block, n_frozen, interrupted.result)
+        winners, ended = search_freely(request)
+        if ended == INTERRUPTED or not winners:
+            for _, found in winners.values():
+                joined = self._joined(block, n_frozen, found)
                 code(joined, self.objective.rule(joined))
                 self._keep(self._without_useless(joined))
-            raise
-        self.ended = found.ended
+            raise KeyboardInterrupt
+        ((_, found),) = winners.values()
+        self.ended = ended or found.ended
         history += map(numbered, found.history)
         return found
 

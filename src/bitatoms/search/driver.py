@@ -6,14 +6,12 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import closing
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from ..bits import BitMatrix
+from ..bits import BitMatrix, bits_at
 from ..engine.block import Block, Change
 from ..engine.codelength import string_bits
 from ..engine.coding import code_from_scratch, coding_rule
@@ -26,7 +24,7 @@ from ..memory import memory_limit
 from ..model.complete_rows import describe_rows, with_members
 from ..model.result import Factorization, Interrupted, ResultBase
 from ..parallel import OutOfTime, Workers, count_processors
-from ..sparse_bits import Bits, SparseBits, packed, sparse
+from ..sparse_bits import Bits, SparseBits
 from .anytime import search_anytime
 from .context import HoldOut, SearchContext
 from .finish import best_result, beyond_chance, finish, remove_forbidden, stopped_result
@@ -49,7 +47,7 @@ from .paper import LearningMethod, forward_selection, learn
 from .params import SearchParams
 from .starts.initial import distinct_rows, start_factors
 from .states import Saver, StateStore
-from .windows.driver import WindowSearch, is_wide_and_sparse
+from .windows.driver import WindowSearch
 
 logger = logging.getLogger(__name__)
 
@@ -59,13 +57,8 @@ _MAX_PROCESSES = 4  # that compile kernels: the kernels of a module share functi
 _MEMORY = 1 << 30  # bytes for each of them; it takes a quarter of that
 
 _Made = tuple[str, Factorization | None]  # the reason that a start ended, and its result
-
-
-class Candidate(NamedTuple):
-    """The result of a start, and the cost by which it is compared."""
-
-    cost: int
-    result: Factorization
+Winners = dict[str, tuple[int, Factorization]]  # by algebra: the cost by which results are compared, and the best one
+Found = tuple[Winners, str | None]  # also the reason that all searches ended, unless each has its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +79,14 @@ class SearchRequest:
     store: StateStore | None = None
 
 
-def search_freely(request: SearchRequest) -> Factorization:
-    """Return the best factorization over the algebras and the restarts; each algebra gets its share of the time.
+def search_freely(request: SearchRequest) -> Found:
+    """Return the best of the restarts in each algebra; each algebra gets its share of the time.
 
     Starts are made several at once if threads are idle and the time is not limited (see `monitor.py`).
     """
     table, params, workers = request.table, request.params, request.workers
     prepare_kernels(table, params)
-    before, starts = deepcopy(request.random), _Starts(request)
+    starts = _Starts(request)
     is_limited = request.deadline != float("inf")  # then one after the other, each with its share of the time
     most = at_once(table.n_rows * table.n_cols, is_limited)
     # In the paper's search, ``max_iter`` only limits the steps of a round.
@@ -111,9 +104,7 @@ def search_freely(request: SearchRequest) -> Factorization:
     except KeyboardInterrupt:
         starts.take_interrupted(workers)
         ended = INTERRUPTED
-    except MemoryError as error:
-        return search_freely(on_cpu(request, before, error))
-    return best_of_algebras(starts.winners, request, ended)
+    return starts.winners, ended
 
 
 def on_cpu(request: SearchRequest, random: np.random.Generator, error: MemoryError) -> SearchRequest:
@@ -126,7 +117,7 @@ def on_cpu(request: SearchRequest, random: np.random.Generator, error: MemoryErr
     return replace(request, workers=request.workers.without_device, random=random)
 
 
-def best_of_algebras(winners: dict[str, Candidate], request: SearchRequest, ended: str | None) -> Factorization:
+def best_of_algebras(winners: Winners, request: SearchRequest, ended: str | None) -> Factorization:
     """Return the result of the algebra to keep, with what the results of all algebras cost.
 
     ``ended`` is the reason that all searches ended, unless each has its own; an interrupted one raises Interrupted. If
@@ -136,19 +127,20 @@ def best_of_algebras(winners: dict[str, Candidate], request: SearchRequest, ende
     if not winners:
         raise Interrupted(None)
     table, params, holdout = request.table, request.params, request.holdout
-    codelengths = {algebra: winner.result.codelength.total for algebra, winner in winners.items()}
+    codelengths = {algebra: result.codelength.total for algebra, (_, result) in winners.items()}
     costs = codelengths
     if params.by_codelength or params.compares_errors:
-        costs = {algebra: winner.cost for algebra, winner in winners.items()}
+        costs = {algebra: cost for algebra, (cost, _) in winners.items()}
     algebra = list(winners)[params.best_algebra(list(costs.values()))]
     compared = {}
     if len(costs) > 1 and params.compares_errors:
         compared = {algebra: round(cost / request.share) for algebra, cost in costs.items()}
     elif len(costs) > 1 and params.by_codelength and holdout is not None:  # costs of all rows already
         compared = costs
+    _, best = winners[algebra]
     best = replace(
-        winners[algebra].result,
-        ended=ended or winners[algebra].result.ended,
+        best,
+        ended=ended or best.ended,
         codelengths=codelengths,
         compared=compared,
         bits_without=int(string_bits(table.n_known, table.column_weights()).sum()),
@@ -177,7 +169,7 @@ class _Starts:
     def __init__(self, request: SearchRequest) -> None:
         params, deadline = request.params, request.deadline
         self.request, self.params, self.margins = request, params, _margins(request)
-        self.winners: dict[str, Candidate] = {}  # by algebra
+        self.winners: Winners = {}
         self.names = [(algebra, start + 1) for algebra in params.algebras for start in range(params.n_init)]
         self.skipped: set[str] = set()  # algebras without any time left
         self._seeds = request.random.integers(2**63, size=(len(self.names), 4))  # starts do not depend on each other
@@ -258,15 +250,8 @@ class _Starts:
         """Keep the result of a start if it costs less than those of earlier starts in the same algebra."""
         algebra = self.names[number][0]
         before = self.winners.get(algebra)
-        if result is not None and (before is None or run.best_cost < before.cost):
-            self.winners[algebra] = Candidate(run.best_cost, result)
-
-
-def as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bits:
-    """Return a table in the form in which it is searched, which does not depend on the form it has."""
-    if holdout is None and is_wide_and_sparse(data, params):
-        return sparse(data)
-    return packed(data)
+        if result is not None and (before is None or run.best_cost < before[0]):
+            self.winners[algebra] = run.best_cost, result
 
 
 def _margins(request: SearchRequest) -> Margins | None:
@@ -363,10 +348,8 @@ class OneStart:
 def _rows_as_atoms(context: SearchContext, n_atoms: int) -> Block:
     """Return a state that is found at once: random rows as atoms, each used by its own row only."""
     rows = distinct_rows(context.data, n_atoms, context.random)
-    words = np.zeros((context.data.n_rows, -(-len(rows) // 64)), np.uint64)
-    number = np.arange(len(rows))
-    words[rows, number // 64] = np.uint64(1) << (number % 64).astype(np.uint64)
-    return context.block(context.data[rows].filled(), BitMatrix.from_words(words, len(rows), check=False))
+    codes = bits_at(rows, np.arange(len(rows)), (context.data.n_rows, len(rows)))
+    return context.block(context.data[rows].filled(), codes)
 
 
 def _prepared(context: SearchContext, params: SearchParams) -> Callable[[], SearchResult]:

@@ -333,7 +333,7 @@ def check_costs(given: dict[str, Any], by_codelength: bool) -> None:
 
 
 def costs_of_columns(missed: Any, added: Any, header: Header) -> ErrorCosts:
-    """Return the costs of errors in the columns of a table, None if all are 1; raise an error if they do not fit."""
+    """Return the costs of errors in the columns of a table; raise an error if they do not fit."""
     costs = _of_columns(_MISSED, missed, header), _of_columns(_ADDED, added, header)
     return ErrorCosts.of_columns(*costs, header.n_cols)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix
+from ...bits import BitMatrix, bits_at
 from ...engine.block import Block, Words
 from ...engine.coding import coding_rule, would_use
 from ...engine.objective import Objective
@@ -107,9 +107,8 @@ def _pairs_of_columns(block: Block, objective: Objective, n_pairs: int) -> tuple
     for columns in (one, other):
         saved -= objective.of_votes(block.n_known, wrong, columns, False, uses, uses)
     best = np.argsort(-saved, kind="stable")[:n_pairs]
-    pairs = np.zeros((len(best), m), bool)
-    pairs[np.arange(len(best)), one[best]] = pairs[np.arange(len(best)), other[best]] = True
-    return _pack(pairs), uses[best]
+    pairs = bits_at(np.tile(np.arange(len(best)), 2), np.append(one[best], other[best]), (len(best), m))
+    return pairs.words.copy(), uses[best]
 
 
 def _fitted(

@@ -128,7 +128,7 @@ def remove_noise(
         sum_of_check = m - n_hashed - 2 * count_ones(sums & ~ignored)
         mean_of_check = np.clip(sum_of_check.astype(np.float32) / max(1, m - n_hashed), 0.0, 1.0)
         noise = np.clip((1 - np.median(mean_of_check) ** (1 / 4)) / 2, *_PRIOR_NOISE)
-        votes = _Votes(checks.rows, sums, ignored, _log_odds((1 - mean_of_check ** (3 / 4)) / 2))
+        votes = checks.rows, sums, ignored, _log_odds((1 - mean_of_check ** (3 / 4)) / 2)
         after = _voted(data, votes, original, np.float32(_log_odds(noise)), workers)
         if after == data:
             break
@@ -137,19 +137,17 @@ def remove_noise(
     return data, np.bincount(checks.rows[is_satisfied].ravel(), minlength=n)
 
 
-class _Votes(NamedTuple):
-    """The votes of sets of four rows: satisfied where the sum of the rows is zero, in all columns but some."""
-
-    fours: NDArray[np.int64]  # (checks, 4): indices of rows
-    sums: Words  # (checks, words)
-    ignored: Words  # (checks, words): columns without a vote
-    weights: NDArray[np.float32]  # (checks,)
-
-
 def _voted(
-    data: BitMatrix, votes: _Votes, original: BitMatrix, weight_of_original: np.float32, workers: Workers
+    data: BitMatrix,
+    votes: tuple[NDArray[np.int64], Words, Words, NDArray[np.float32]],
+    original: BitMatrix,
+    weight_of_original: np.float32,
+    workers: Workers,
 ) -> BitMatrix:
-    """Return the rows without the bits that are wrong by these votes and that of the original bit."""
+    """Return the rows without the bits that are wrong by the votes of checks and of the original bit.
+
+    ``votes`` are the four rows of each check, their sum, the columns without a vote, and the weights of the checks.
+    """
     n, n_words = data.words.shape
     counted, after = np.empty((n, 64 * n_words), np.float32), np.empty((n, n_words), np.uint64)
 
@@ -157,7 +155,7 @@ def _voted(
         gf2.vote_on_bits(*votes, start, stop, np.empty(64, np.float32), counted)
         gf2.take_votes(data.words, counted, original.words, weight_of_original, start, stop, after)
 
-    workers.map_rows(vote, n_words, _VOTE_COST * len(votes.fours), 1)
+    workers.map_rows(vote, n_words, _VOTE_COST * len(votes[0]), 1)
     return BitMatrix.from_words(after, data.n_cols, check=False)
 
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix, count_ones
+from ...bits import BitMatrix, bits_at, count_ones
 from ..context import SearchContext
 from .initial import first_distinct, greedy, samples, spread
 from .nmf import nmf_starts
@@ -37,7 +37,9 @@ def start_atoms(context: SearchContext) -> Iterator[BitMatrix]:
     if rule.max_atoms < n_atoms:  # grown atoms soon fill the codes of the rows
         yield samples(data, n_atoms, context.random)
     if rule.covers and data.n_rows * data.n_cols**2 * n_atoms <= context.plan.fixed_rank.max_concept_work:
-        yield _concept_atoms(data, n_atoms)
+        found = [concept.columns for concept in islice(concepts(data), n_atoms)]
+        words = np.array(found, np.uint64).reshape(-1, data.words.shape[1])
+        yield BitMatrix.from_words(words, data.n_cols, check=False)
     if n_atoms < data.n_cols:  # otherwise they are the table itself
         yield _columns_as_atoms(data, n_atoms)
     is_wide = True
@@ -76,19 +78,11 @@ def _distinct_rows(bits: BitMatrix, most: int) -> BitMatrix | None:
     return None if len(rows) > most else bits[rows]
 
 
-def _concept_atoms(data: BitMatrix, n_atoms: int) -> BitMatrix:
-    """Return the columns of the first concepts."""
-    words = [concept.columns for concept in islice(concepts(data), n_atoms)]
-    return BitMatrix.from_words(np.array(words, np.uint64).reshape(-1, data.words.shape[1]), data.n_cols, check=False)
-
-
 def _columns_as_atoms(data: BitMatrix, n_atoms: int) -> BitMatrix:
     """Return an atom with a single one for each of the columns with the most ones."""
     weights = data.column_weights()
     chosen = np.argsort(-weights, kind="stable")[: min(n_atoms, int((weights > 0).sum()))]
-    atoms = np.zeros((len(chosen), data.n_cols), np.uint8)
-    atoms[np.arange(len(chosen)), chosen] = 1
-    return BitMatrix.from_dense(atoms)
+    return bits_at(np.arange(len(chosen)), chosen, (len(chosen), data.n_cols))
 
 
 _CHUNK_PAIRS = 1 << 20  # pairs of columns, or their words, processed together
