@@ -31,7 +31,7 @@ from bitatoms.engine.passes import PassSpec
 from bitatoms.engine.prices import codelength_prices
 from bitatoms.kernels.gpu import device as device_module
 from bitatoms.kernels.gpu.device import NoDeviceError, find_device, import_cupy
-from bitatoms.kernels.structs import Rule
+from bitatoms.kernels.structs import CodingRule
 from bitatoms.parallel import Workers, count_processors
 from bitatoms.rows.source import MemoryRows
 from datasets import load
@@ -89,7 +89,9 @@ def show(name: str, cpu: float, gpu: float, same: bool, unit: str = "s") -> None
     )
 
 
-def code_rows(data: BitMatrix, atoms: BitMatrix, rule: Rule, workers: Workers, with_copies: bool) -> tuple[float, Any]:
+def code_rows(
+    data: BitMatrix, atoms: BitMatrix, rule: CodingRule, workers: Workers, with_copies: bool
+) -> tuple[float, Any]:
     """Return the least time of coding from no atoms, with the copies between host and device or without, and codes."""
     best, device = float("inf"), workers.device
     for _ in range(4):

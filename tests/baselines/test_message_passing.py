@@ -8,13 +8,13 @@ import pytest
 import naive
 from bitatoms.baselines.message_passing import Beliefs, MessagePassing
 from bitatoms.datasets import planted
-from bitatoms.kernels.cpu.messages import Graph, Scratch, exchange
+from bitatoms.kernels.cpu.messages import MessageGraph, MessageScratch, exchange
 
 
 def graph_of(X, n_atoms, seed, spread=1.0):
     random = np.random.default_rng(seed)
     shape = len(X), n_atoms, X.shape[1]
-    return Graph(X, *(spread * random.standard_normal(shape, np.float32) for _ in range(2)))
+    return MessageGraph(X, *(spread * random.standard_normal(shape, np.float32) for _ in range(2)))
 
 
 def best_with(variable, value, score, n_variables):
@@ -90,7 +90,7 @@ def test_chunks_of_rows_give_the_same_messages():
     beliefs = Beliefs(together, 0.0, 0.0)
     codes, atoms, sums = beliefs.codes.copy(), beliefs.atoms, np.zeros((3, 13), np.float32)
     beliefs.update(0.5)
-    scratch = Scratch(np.empty((3, 13), np.float32), *np.empty((3, 13), np.float32))
+    scratch = MessageScratch(np.empty((3, 13), np.float32), *np.empty((3, 13), np.float32))
     for start, stop in ((0, 4), (4, 5), (5, 5), (5, 9)):
         exchange(chunked, start, stop, codes, atoms, np.float32(0.5), sums, scratch)
     assert (chunked.to_codes == together.to_codes).all()

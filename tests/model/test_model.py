@@ -14,7 +14,7 @@ from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize
 from bitatoms.datasets import planted
 from bitatoms.engine.passes import row_codes
 from bitatoms.model.complete_rows import describe_rows, with_members
-from bitatoms.model.join_columns import Part, join_columns
+from bitatoms.model.join_columns import ColumnFactors, join_columns
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
@@ -186,7 +186,7 @@ def test_the_parts_make_the_whole(algebra, with_unknown):
         columns = np.split(np.arange(X.shape[1])[::-1], [30, 95, 96])  # all unknown cells are in the last part
     columns = [np.sort(part) if number % 2 else part for number, part in enumerate(columns)]
     results = [ba.factorize(bits_of(X[:, part]), algebra=algebra, random_state=0) for part in columns]
-    whole = join_columns([Part(*part) for part in zip(columns, results, strict=True)], *X.shape)
+    whole = join_columns([ColumnFactors(*part) for part in zip(columns, results, strict=True)], *X.shape)
     bias = BitMatrix.from_dense(whole.bias[np.newaxis])
     whole = with_members(whole, describe_rows(bits_of(X), whole.atoms, SINGLE, bias))
     assert whole.atoms.n_rows == sum(result.atoms.n_rows for result in results)
@@ -219,11 +219,12 @@ def test_remembered_codes_of_each_part_are_kept():
     sizes = [result.atoms.n_rows for result in results]
     remembered = random_bits(0, 3, sizes[0], 0.5), random_bits(1, 5, sizes[1], 0.5)
     results = [replace(result, remembered=bits_of(codes)) for result, codes in zip(results, remembered, strict=True)]
-    whole = join_columns([Part(*part) for part in zip(halves, results, strict=True)], *X.shape)
+    whole = join_columns([ColumnFactors(*part) for part in zip(halves, results, strict=True)], *X.shape)
     order = np.argsort(-np.concatenate([result.saved for result in results]), kind="stable")
     expected = np.hstack([np.pad(remembered[0], ((0, 2), (0, 0))), remembered[1]])[:, order]
     np.testing.assert_array_equal(whole.remembered.to_dense(), expected)
     none = join_columns(
-        [Part(part, replace(result, remembered=None)) for part, result in zip(halves, results, strict=True)], *X.shape
+        [ColumnFactors(part, replace(result, remembered=None)) for part, result in zip(halves, results, strict=True)],
+        *X.shape,
     )
     assert none.remembered is None

@@ -10,7 +10,7 @@ import pytest
 import bitatoms as ba
 import naive
 from bitatoms.bits import BitMatrix
-from bitatoms.model.join_columns import Part, join_columns
+from bitatoms.model.join_columns import ColumnFactors, join_columns
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.dask import DaskRows
@@ -55,7 +55,7 @@ def test_passes_by_groups_of_atoms_improve_the_model_of_a_sample_wherever_the_ro
     side = [ba.factorize(part[:60], 4, algebra=algebra, max_iter=1, random_state=0) for part in parts]
     columns = np.split(np.arange(93), 3)
     rest = ba.factorize(X[:60, 93:], algebra=algebra, random_state=0)
-    sample = join_columns([*map(Part, columns, side), Part(np.arange(93, 98), rest)], 60, 98)
+    sample = join_columns([*map(ColumnFactors, columns, side), ColumnFactors(np.arange(93, 98), rest)], 60, 98)
     start = initial_state(replace(sample, atoms=SparseBits.from_bits(packed(sample.atoms))), params)
     assert len(start.specs[0].groups) >= 3
     bits, store = BitMatrix.from_dense(X), ba.pack(X, tmp_path / "rows.zarr")

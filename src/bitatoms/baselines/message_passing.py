@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..checks import check_fraction, check_int
 from ..engine.block import reconstruct
-from ..kernels.cpu.messages import Graph, Scratch, exchange
+from ..kernels.cpu.messages import MessageGraph, MessageScratch, exchange
 from ..parallel import Workers
 from ..rows.budget import parse_memory_limit
 from .baseline import Baseline, Factors
@@ -142,13 +142,13 @@ class MessagePassing(Baseline):
 class Beliefs:
     """The log odds of codes and atoms: the prior plus all messages; positive where a one is more likely."""
 
-    def __init__(self, graph: Graph, code_prior: float, atom_prior: float) -> None:
+    def __init__(self, graph: MessageGraph, code_prior: float, atom_prior: float) -> None:
         n_features = graph.cells.shape[1]
         self.graph = graph
         self.code_prior, self.atom_prior = np.float32(code_prior), np.float32(atom_prior)
         self.codes: NDArray[np.float32] = graph.to_codes.sum(axis=2) + self.code_prior  # (n_samples, n_atoms)
         self.atoms: NDArray[np.float32] = graph.to_atoms.sum(axis=0) + self.atom_prior  # (n_atoms, n_features)
-        self._scratch = Scratch(np.empty_like(self.atoms), *(np.empty(n_features, np.float32) for _ in range(3)))
+        self._scratch = MessageScratch(np.empty_like(self.atoms), *(np.empty(n_features, np.float32) for _ in range(3)))
 
     def update(self, step: float) -> float:
         """Move all messages in place, by the fraction ``step``, and return the largest change of a belief."""
@@ -167,7 +167,7 @@ class Beliefs:
         return max(*changes, float(np.abs(after - before).max()))
 
 
-def _allocate_graph(cells: NDArray[np.uint8], n_atoms: int, max_bytes: int) -> Graph:
+def _allocate_graph(cells: NDArray[np.uint8], n_atoms: int, max_bytes: int) -> MessageGraph:
     """Allocate the messages, within a memory limit."""
     n_rows, n_features = cells.shape
     needed = 8 * n_rows * n_features * n_atoms
@@ -178,7 +178,7 @@ def _allocate_graph(cells: NDArray[np.uint8], n_atoms: int, max_bytes: int) -> G
             "use fewer samples or atoms, or a larger max_memory"
         )
     shape = n_rows, n_atoms, n_features
-    return Graph(cells, np.empty(shape, np.float32), np.empty(shape, np.float32))
+    return MessageGraph(cells, np.empty(shape, np.float32), np.empty(shape, np.float32))
 
 
 def _count_wrong(data: BitMatrix, codes: NDArray[np.bool_], atoms: NDArray[np.bool_]) -> int:

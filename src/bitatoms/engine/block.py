@@ -13,7 +13,7 @@ from ..bits import BitMatrix
 from ..kernels.cpu import words
 from ..kernels.gpu.coding import words_per_row
 from ..kernels.gpu.device import max_shared_words
-from ..kernels.structs import Prices, Rule
+from ..kernels.structs import CodingRule, Prices
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from .codelength import STRINGS, AtomCode, Codelength
@@ -205,7 +205,7 @@ class Block:
         known and decided by no other atom in their row, and in how many of these it is wrong."""
         return self.rows.votes(self._atoms, first, last)
 
-    def removal(self, rule: Rule) -> HostRemoval | DeviceRemoval:
+    def removal(self, rule: CodingRule) -> HostRemoval | DeviceRemoval:
         """Return what codes rows without some of the atoms; the prices of their uses are changed."""
         return self.rows.removal(self._atoms.words, rule)
 

@@ -13,7 +13,7 @@ The codes of some rows that are learned from are remembered, because they are ha
 them. Under XOR, toggling one atom at a time from scratch often gets stuck, and so does a beam. Learning leads rows to
 better codes step by step. A new row is likely to need a code that is, or is close to, that of a similar row.
 
-A new coder needs a function of a `Block` and a `Rule` in `CODERS`, and its name among the choices of ``coder`` in
+A new coder needs a function of a `Block` and a `CodingRule` in `CODERS`, and its name among the choices of ``coder`` in
 `bitatoms.parameters` and among the coders of the searches in `bitatoms.search.params`. The moves of the fast and the
 thorough search (`bitatoms.search.moves.sweep`) call their coders directly.
 """
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.structs import Prices, Rule
+from ..kernels.structs import CodingRule, Prices
 from .block import Block, Change, coded, reconstruct
 from .device_rows import DeviceRows
 from .host_rows import HostRows
@@ -52,9 +52,9 @@ _MAX_COST = 1 << 30  # of the atoms of a code, if the prices are absurd
 
 def coding_rule(
     coder: str, algebra: str, max_atoms: int | None = None, residual_limit: int = 0, prices: Prices | None = None
-) -> Rule:
+) -> CodingRule:
     """Return the rule by which the coder of this name toggles atoms, with the limits of Algorithm 3."""
-    return Rule(
+    return CodingRule(
         covers=algebra == "or",
         by_ratio=coder == "bmp",
         max_atoms=NO_LIMIT if max_atoms is None else max_atoms,
@@ -65,7 +65,7 @@ def coding_rule(
     )
 
 
-def code(block: Block, rule: Rule) -> Change:
+def code(block: Block, rule: CodingRule) -> Change:
     """Code the rows greedily from their current codes; without prices, rows that cannot change are skipped."""
     if block.n_atoms == 0:
         return Change()
@@ -74,27 +74,27 @@ def code(block: Block, rule: Rule) -> Change:
     return coded(block.rows.code_stale(block.rows.tables(block._atoms), rule))
 
 
-def code_exactly(block: Block, rule: Rule) -> Change:
+def code_exactly(block: Block, rule: CodingRule) -> Change:
     """Give every row the best of all codes; for few atoms."""
     if block.n_atoms == 0:
         return Change()
     return _finished(block, block.rows.code_exactly(block._atoms, rule))
 
 
-def pursue(block: Block, rule: Rule) -> Change:
+def pursue(block: Block, rule: CodingRule) -> Change:
     """Add atoms to the rows in the order of their gains at the beginning, until one does not lower the errors."""
     block.move_to_host()
     return code(block, rule._replace(pursues=True))
 
 
-def code_from_scratch(block: Block, rule: Rule) -> Change:
+def code_from_scratch(block: Block, rule: CodingRule) -> Change:
     """Code the rows greedily from scratch, and keep a new code where it costs less."""
     if block.n_atoms == 0:
         return Change()
     return _finished(block, block.rows.code_at_prices(_tables(block, rule), rule, from_scratch=True))
 
 
-def code_by_beam(block: Block, rule: Rule) -> Change:
+def code_by_beam(block: Block, rule: CodingRule) -> Change:
     """Code the rows by beam from scratch, and keep a new code where it costs less.
 
     With few atoms, rows that still cost far more than the average are coded by a wider beam. Under OR, where greedy
@@ -121,13 +121,13 @@ def _finished(block: Block, changes: tuple[int, int]) -> Change:
     return coded(changes)
 
 
-def _tables(block: Block, rule: Rule) -> Any:
+def _tables(block: Block, rule: CodingRule) -> Any:
     """Return the tables of the atoms of a block for coding at the prices of a rule."""
     assert rule.prices is not None
     return block.rows.priced(block._atoms.words, rule.prices)
 
 
-def would_use(block: Block, atoms: Words, rule: Rule) -> Words:
+def would_use(block: Block, atoms: Words, rule: CodingRule) -> Words:
     """Return the rows that would gain from each candidate as an additional atom: bits of shape (atoms, rows)."""
     assert rule.prices is not None
     return block.rows.offer(block.rows.priced(atoms, rule.prices), rule)
@@ -139,7 +139,7 @@ def typical_cost(prices: Prices, n_rows: int, wrong: NDArray[np.int64], uses: ND
     return max(_LEAST_TYPICAL, cost / max(1, n_rows))
 
 
-def code_and_repair(block: Block, rule: Rule) -> Change:
+def code_and_repair(block: Block, rule: CodingRule) -> Change:
     """Code the rows greedily, then code by beam those that cost far more than a typical row.
 
     The other rows are seldom stuck. File formats call this coder "mend".
@@ -147,7 +147,7 @@ def code_and_repair(block: Block, rule: Rule) -> Change:
     return _code_and_beam(block, rule, every=False)
 
 
-def _code_and_beam(block: Block, rule: Rule, every: bool = True) -> Change:
+def _code_and_beam(block: Block, rule: CodingRule, every: bool = True) -> Change:
     """Code the rows greedily, then by a narrow beam, and by a wide one where that found a better code or rows are
     expensive. If the rule holds the typical cost, the code of a row does not depend on the other rows."""
     if block.n_atoms == 0 or (rule.covers and not every):
@@ -173,7 +173,7 @@ def _code_and_beam(block: Block, rule: Rule, every: bool = True) -> Change:
     return _finished(block, rows.changes_since(before))
 
 
-def code_from_subsets(block: Block, rule: Rule, chunk_rows: int = _CHUNK_ROWS) -> Change:
+def code_from_subsets(block: Block, rule: CodingRule, chunk_rows: int = _CHUNK_ROWS) -> Change:
     """Under OR, code the rows from all atoms that are subsets of them, and keep a new code where it costs less.
 
     From scratch, the atoms chosen first may exclude others that fit better together.
@@ -186,7 +186,9 @@ def code_from_subsets(block: Block, rule: Rule, chunk_rows: int = _CHUNK_ROWS) -
     )
 
 
-def _keep_cheaper(block: Block, rule: Rule, start: Callable[[Any], None], chunk_rows: int = _CHUNK_ROWS) -> Change:
+def _keep_cheaper(
+    block: Block, rule: CodingRule, start: Callable[[Any], None], chunk_rows: int = _CHUNK_ROWS
+) -> Change:
     """Code rows again, greedily from the codes that this function gives to rows without any, and keep a new code where
     it costs less."""
     if block.n_atoms == 0:
@@ -211,7 +213,7 @@ def max_remembered(n_features: int) -> int:
     return max(_MIN_REMEMBERED, min(_MAX_REMEMBERED, _MAX_BITS // max(1, n_features)))
 
 
-def hard_codes(block: Block, rule: Rule) -> BitMatrix | None:
+def hard_codes(block: Block, rule: CodingRule) -> BitMatrix | None:
     """Return `frequent_codes` of the rows of a block in which coding from scratch ends at a higher cost.
 
     None if there is no such row. Where missed and added ones have prices of their own, under OR, none are needed.
@@ -244,7 +246,7 @@ def frequent_codes(codes: BitMatrix, n_features: int) -> BitMatrix:
     return BitMatrix.from_words(distinct[order], codes.n_cols, check=False)
 
 
-def code_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> Change:
+def code_from_nearest(block: Block, rule: CodingRule, remembered: BitMatrix) -> Change:
     """Code each row from the nearest of the remembered codes, and keep the new code where it costs less.
 
     The nearest is the code that costs least, of its atoms and the errors that it leaves in known cells, and less than
@@ -266,7 +268,7 @@ def code_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> Change
     return _keep_cheaper(block, rule, start)
 
 
-CODERS: dict[str, Callable[[Block, Rule], Change]] = {
+CODERS: dict[str, Callable[[Block, CodingRule], Change]] = {
     "bmp": code,
     "greedy": code,
     "exact": code_exactly,

@@ -12,7 +12,7 @@ from ..bits import BitMatrix
 from ..kernels.gpu import coding, rows
 from ..kernels.gpu.device import Device, DeviceMemoryError
 from ..kernels.gpu.rows import joint_counts, rows_at_a_time, unpacked
-from ..kernels.structs import REFUSED, AtomArrays, ColumnDraw, Prices, Rule
+from ..kernels.structs import REFUSED, AtomArrays, CodingRule, ColumnDraw, Prices
 from ..parallel import Workers
 from .host_rows import fingerprints
 from .row_state import Changes, RowState, Tables, Votes, Words
@@ -125,13 +125,13 @@ class DeviceRows(RowState):
         """Return the cost of each row at these prices, as an array."""
         return coding.price_rows(self.device, self._read, prices, bool(self.covers))
 
-    def improvable(self, rule: Rule) -> NDArray[np.bool_]:
+    def improvable(self, rule: CodingRule) -> NDArray[np.bool_]:
         """Return which rows have a fixable error and may use one more atom."""
         return self.to_host(rows.improvable(self.device, self._read, rule)).astype(np.bool_)
 
     def errors_fixed_by(self, atoms: Words) -> NDArray[np.int64]:
         """Return how many errors each candidate would fix as an additional atom, used where it helps."""
-        return coding.rate_atoms(self.device, self._read, self._tables(atoms), Rule(self.covers, False, 0, 0))
+        return coding.rate_atoms(self.device, self._read, self._tables(atoms), CodingRule(self.covers, False, 0, 0))
 
     # Coding.
 
@@ -149,11 +149,11 @@ class DeviceRows(RowState):
         """Return the tables of these atoms for coding at these prices."""
         return self._tables(atoms, prices)
 
-    def code_stale(self, tables: Tables, rule: Rule) -> Changes:
+    def code_stale(self, tables: Tables, rule: CodingRule) -> Changes:
         """Code the stale rows greedily from their codes, by numbers of errors."""
         return self._code(tables, rule, stale_only=True)
 
-    def code_at_prices(self, tables: Tables, rule: Rule, from_scratch: bool = False) -> Changes:
+    def code_at_prices(self, tables: Tables, rule: CodingRule, from_scratch: bool = False) -> Changes:
         """Code all rows greedily at prices: from their codes, or from no atoms, which is kept where it costs less."""
         if not from_scratch:
             return self._code(tables, rule)
@@ -169,7 +169,7 @@ class DeviceRows(RowState):
         codes, errors = self.keep_cheaper(tables.words, prices, code, 0, rule.residual_limit)
         return n_dropped + codes, errors
 
-    def code_by_beam(self, tables: Tables, rule: Rule, width: int, patience: int) -> Changes:
+    def code_by_beam(self, tables: Tables, rule: CodingRule, width: int, patience: int) -> Changes:
         """Code the stale rows by a beam of this width, up to ``patience`` levels without a better code."""
         self.workers.check_deadline()
         marks = self.asarray(fingerprints(self.to_host(tables.words)))
@@ -177,13 +177,15 @@ class DeviceRows(RowState):
         self._refresh_users()
         return changes
 
-    def code_from_draws(self, atoms: AtomArrays, draws: list[ColumnDraw], targets: Any, rule: Rule, slack: int) -> None:
+    def code_from_draws(
+        self, atoms: AtomArrays, draws: list[ColumnDraw], targets: Any, rule: CodingRule, slack: int
+    ) -> None:
         """Code rows from draws of columns, one after the other, and keep a code that costs less."""
         self.workers.check_deadline()
         coding.code_from_columns(self.device, self.arrays, targets, rule, draws, slack)
         self._refresh_users()
 
-    def code_exactly(self, atoms: AtomArrays, rule: Rule) -> Changes:
+    def code_exactly(self, atoms: AtomArrays, rule: CodingRule) -> Changes:
         """Give every row the best of all codes; for few atoms."""
         self.workers.check_deadline()
         self.arrays.stale[:] = 1
@@ -191,12 +193,12 @@ class DeviceRows(RowState):
         self._refresh_users()
         return changes
 
-    def offer(self, tables: Tables, rule: Rule) -> Words:
+    def offer(self, tables: Tables, rule: CodingRule) -> Words:
         """Return the rows that would gain from each of these atoms, added alone: bits of shape (atoms, rows)."""
         offers = coding.offer_atoms(self.device, self._read, tables, rule)
         return self.to_host(self.transposed(offers, tables.n_atoms))
 
-    def _nearest(self, patterns: BitMatrix, rule: Rule, uses: NDArray[np.int32]) -> Any:
+    def _nearest(self, patterns: BitMatrix, rule: CodingRule, uses: NDArray[np.int32]) -> Any:
         assert rule.prices is not None
         prices = Prices(rule.prices.bits, uses)
         tables = coding.atom_tables(self.device, patterns.words.copy(), patterns.n_cols, False, prices)
@@ -216,11 +218,11 @@ class DeviceRows(RowState):
             codes[own] = rows.packed(self.device, within)
         return codes
 
-    def removal(self, atoms: Words, rule: Rule) -> DeviceRemoval:
+    def removal(self, atoms: Words, rule: CodingRule) -> DeviceRemoval:
         """Return what codes rows without some of the atoms."""
         return DeviceRemoval(self, atoms, rule)
 
-    def _code(self, tables: Tables, rule: Rule, stale_only: bool = False, indices: Any = None) -> Changes:
+    def _code(self, tables: Tables, rule: CodingRule, stale_only: bool = False, indices: Any = None) -> Changes:
         """Code rows from their codes: all, those with these indices, or the stale ones."""
         self.workers.check_deadline()
         changes = coding.code_rows(self.device, self.arrays, tables, rule, stale_only, indices)
@@ -258,7 +260,7 @@ def run_in_chunks(run: Callable[[slice], Result], n_rows: int, workers: Workers,
 class DeviceRemoval:
     """Codes rows at prices without atoms, on a device: see `HostRemoval`."""
 
-    def __init__(self, rows: DeviceRows, atoms: Words, rule: Rule) -> None:
+    def __init__(self, rows: DeviceRows, atoms: Words, rule: CodingRule) -> None:
         assert rule.prices is not None
         self._rows, self._rule, self._tables = rows, rule, rows.priced(atoms, rule.prices)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..bits import BitMatrix
 from ..kernels.cpu import exchange
-from ..kernels.structs import AtomArrays, ExactScratch, Rule, TrialPlan, coding_scratch, vote_scratch
+from ..kernels.structs import AtomArrays, CodingRule, ExactScratch, TrialPlan, coding_scratch, vote_scratch
 from ..parallel import MAX_CHUNK_NS
 from .block import Block
 from .host_rows import HostRows, transposed
@@ -42,7 +42,7 @@ def trial_operations(data: BitMatrix, n_atoms: int, covers: bool, exactly: bool)
 
 def run_trials(
     block: Block,
-    rule: Rule,
+    rule: CodingRule,
     plan: TrialPlan,
     pool: Words,
     seed: int,
@@ -54,7 +54,7 @@ def run_trials(
     Parameters
     ----------
     block : Block
-    rule : Rule
+    rule : CodingRule
         How rows are coded, without prices.
     plan : TrialPlan
     pool : ndarray of shape (any number, words)

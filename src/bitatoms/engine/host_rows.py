@@ -16,11 +16,11 @@ from ..kernels.structs import (
     PLANES,
     REFUSED,
     AtomArrays,
+    CodingRule,
     CodingScratch,
     ColumnDraw,
     Prices,
     RowArrays,
-    Rule,
     VoteScratch,
     beam_scratch,
     coding_scratch,
@@ -154,7 +154,7 @@ class HostRows(RowState):
         coding.price_rows(self._read, prices, costs)
         return costs
 
-    def improvable(self, rule: Rule) -> NDArray[np.bool_]:
+    def improvable(self, rule: CodingRule) -> NDArray[np.bool_]:
         """Return which rows have a fixable error and may use one more atom."""
         fixable = np.empty(self.n_rows, np.bool_)
         words.improvable(self._read, rule.covers, rule.max_atoms, rule.residual_limit, fixable)
@@ -226,7 +226,7 @@ class HostRows(RowState):
         """Return about how many nanoseconds it takes to code a row."""
         return ROW_COST + 0.1 * -(-self.n_features // 8) * lanes_of(self.n_atoms)
 
-    def code_stale(self, tables: Tables, rule: Rule) -> Changes:
+    def code_stale(self, tables: Tables, rule: CodingRule) -> Changes:
         """Code the stale rows greedily from their codes, by numbers of errors."""
 
         def code(start: int, stop: int) -> Changes:
@@ -234,7 +234,7 @@ class HostRows(RowState):
 
         return summed(self.map(code, self.code_cost()))
 
-    def code_at_prices(self, tables: Tables, rule: Rule, from_scratch: bool = False) -> Changes:
+    def code_at_prices(self, tables: Tables, rule: CodingRule, from_scratch: bool = False) -> Changes:
         """Code all rows greedily at prices: from their codes, or from no atoms, which is kept where it costs less."""
 
         def code(start: int, stop: int) -> Changes:
@@ -243,7 +243,7 @@ class HostRows(RowState):
 
         return summed(self.map(code, (4 if from_scratch else 1) * self.code_cost()))
 
-    def code_by_beam(self, tables: Tables, rule: Rule, width: int, patience: int) -> Changes:
+    def code_by_beam(self, tables: Tables, rule: CodingRule, width: int, patience: int) -> Changes:
         """Code the stale rows by a beam of this width, up to ``patience`` levels without a better code."""
         marks = fingerprints(tables.words)
 
@@ -254,7 +254,9 @@ class HostRows(RowState):
         share = float(self._read.stale.mean()) if self.n_rows else 0.0
         return summed(self.map(code, 10 * width * share * self.code_cost()))
 
-    def code_from_draws(self, atoms: AtomArrays, draws: list[ColumnDraw], targets: Any, rule: Rule, slack: int) -> None:
+    def code_from_draws(
+        self, atoms: AtomArrays, draws: list[ColumnDraw], targets: Any, rule: CodingRule, slack: int
+    ) -> None:
         """Code rows from draws of columns, one after the other, and keep a code that costs less."""
 
         def code(start: int, stop: int) -> None:
@@ -264,7 +266,7 @@ class HostRows(RowState):
 
         self.map(code, len(draws) * (ROW_COST + atoms.words.size))
 
-    def code_exactly(self, atoms: AtomArrays, rule: Rule) -> Changes:
+    def code_exactly(self, atoms: AtomArrays, rule: CodingRule) -> Changes:
         """Give every row the best of all codes; for few atoms."""
         self.arrays.stale[:] = 1
         half = (self.n_atoms + 1) // 2
@@ -280,7 +282,7 @@ class HostRows(RowState):
 
         return summed(self.map(code, ROW_COST + low.size * len(high)))
 
-    def offer(self, tables: Tables, rule: Rule) -> Words:
+    def offer(self, tables: Tables, rule: CodingRule) -> Words:
         """Return the rows that would gain from each of these atoms, added alone: bits of shape (atoms, rows)."""
         users = np.zeros((len(tables.words), self._read.users.shape[1]), np.uint64)
 
@@ -290,7 +292,7 @@ class HostRows(RowState):
         self.map(offer, ROW_COST + 0.1 * self.n_features * len(tables.weights))
         return users
 
-    def _nearest(self, patterns: BitMatrix, rule: Rule, uses: NDArray[np.int32]) -> Any:
+    def _nearest(self, patterns: BitMatrix, rule: CodingRule, uses: NDArray[np.int32]) -> Any:
         assert rule.prices is not None
         slices = np.zeros((self.n_features, len(uses)), np.uint8)
         bit_prices = rule.prices.bits.astype(np.uint8)[:, np.newaxis]
@@ -331,7 +333,7 @@ class HostRows(RowState):
     def _put_rows(self, atoms: Words, indices: Any, codes: Any, errors: Any) -> None:
         coding.restore_rows(self.arrays, atoms, indices, codes, errors, self.covers)
 
-    def removal(self, atoms: Words, rule: Rule) -> HostRemoval:
+    def removal(self, atoms: Words, rule: CodingRule) -> HostRemoval:
         """Return what codes rows without some of the atoms; the prices of their uses are changed."""
         return HostRemoval(self, atoms, rule)
 
@@ -339,7 +341,7 @@ class HostRows(RowState):
 class HostRemoval:
     """Codes rows at prices without atoms: as if an atom had a price at which no row uses it, ``REFUSED``."""
 
-    def __init__(self, rows: HostRows, atoms: Words, rule: Rule) -> None:
+    def __init__(self, rows: HostRows, atoms: Words, rule: CodingRule) -> None:
         assert rule.prices is not None
         self._rows, self._rule, self._row_cost, self._prices = rows, rule, rows.code_cost(), rule.prices
         self._tables = rows.priced(atoms, rule.prices)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.cpu import gf2
-from ..kernels.structs import ColumnDraw, Rule
+from ..kernels.structs import CodingRule, ColumnDraw
 from .block import Block, Change, coded
 from .row_state import Words
 
@@ -34,14 +34,16 @@ _HARD = 2.5  # standard deviations by which they have more errors than other row
 _SLACK = 2  # more errors than now that a code may have, if it costs less
 
 
-def supports(block: Block, rule: Rule) -> bool:
+def supports(block: Block, rule: CodingRule) -> bool:
     """Whether rows can be coded from information sets: under XOR, by prices, with few atoms."""
     if rule.covers or rule.prices is None or rule.residual_limit > 0:
         return False
     return block.n_rows > 0 and 0 < block.n_atoms <= MAX_ATOMS
 
 
-def code_from_information_sets(block: Block, rule: Rule, random: np.random.Generator, n_draws: int = N_DRAWS) -> Change:
+def code_from_information_sets(
+    block: Block, rule: CodingRule, random: np.random.Generator, n_draws: int = N_DRAWS
+) -> Change:
     """Code rows from columns drawn at random, and keep a new code where it costs less.
 
     Dependent atoms are not used together: each draw selects a maximal independent subset at random.
@@ -64,7 +66,7 @@ class HardRows(NamedTuple):
     n_draws: int
 
 
-def find_hard_rows(block: Block, rule: Rule) -> HardRows | None:
+def find_hard_rows(block: Block, rule: CodingRule) -> HardRows | None:
     """Return the rows that have far more errors than others; None if more draws than usual do not help or take long.
 
     If most rows are coded well, rows with far more errors have a wrong code, and the number of draws that finds the
@@ -79,7 +81,7 @@ def find_hard_rows(block: Block, rule: Rule) -> HardRows | None:
     return HardRows(rows, limit, int(n_draws)) if len(rows) and N_DRAWS < n_draws <= _MAX_DRAWS else None
 
 
-def code_hard_rows(block: Block, rule: Rule, hard: HardRows, random: np.random.Generator) -> Change:
+def code_hard_rows(block: Block, rule: CodingRule, hard: HardRows, random: np.random.Generator) -> Change:
     """Code hard rows from as many draws as they may need, and keep a new code where it costs less.
 
     A row is not coded any further once it has as few errors as others. It ends soon if rows seem to be hard for another

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.structs import Rule
+from ..kernels.structs import CodingRule
 from ..sparse_bits import Bits
 from .block import Block, CountedRows
 from .codelength import STRINGS, AtomCode, string_bits
@@ -272,13 +272,13 @@ class Objective:
         """Return the part of these bits that rows outside the data pay: all rows share the cost of an atom."""
         return np.rint((1 - self.share) * bits).astype(np.int64)
 
-    def rule(self, block: Block, flat: bool = False) -> Rule:
+    def rule(self, block: Block, flat: bool = False) -> CodingRule:
         """Return the rule of coding at the current prices; ``flat``: one price for all features."""
         return self.rule_from_counts(block.n_samples, block.n_known, block.wrong(), block.uses(), flat)
 
     def rule_from_counts(
         self, n_rows: int, n_known: Counted, wrong: Counted, uses: Counted, flat: bool = False
-    ) -> Rule:
+    ) -> CodingRule:
         """Return the same from counts: in how many rows each bit is known and wrong, and how many use each atom."""
         if self.by_codelength:
             prices = codelength_prices(n_rows, n_known, wrong, uses, flat, self.costs, self.has_bias)

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from ..bits import BitMatrix, stack_rows
-from ..kernels.structs import Prices, Rule
+from ..kernels.structs import CodingRule, Prices
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from .block import Block
@@ -58,7 +58,7 @@ class PassSpec:
     atoms: Bits
     bias: BitMatrix
     coder: str
-    rule: Rule
+    rule: CodingRule
     kept: NDArray[np.intp] | None = None
     remembered: BitMatrix | None = None
     voted: SparseBits | None = None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.structs import Prices, RowArrays, Rule
+from ..kernels.structs import CodingRule, Prices, RowArrays
 from ..parallel import Workers
 
 Words = NDArray[np.uint64]
@@ -154,7 +154,7 @@ class RowState(ABC):
         """Return the cost of each row at these prices, as an array."""
 
     @abstractmethod
-    def _nearest(self, patterns: BitMatrix, rule: Rule, uses: NDArray[np.int32]) -> Any:
+    def _nearest(self, patterns: BitMatrix, rule: CodingRule, uses: NDArray[np.int32]) -> Any:
         """Return, as an array, which pattern alone lowers the cost of each row most, or -1; the rows use no atom."""
 
     @abstractmethod
@@ -286,7 +286,7 @@ class RowState(ABC):
         return self._count_differences(self.asarray(before.words), self._read.codes)
 
     def start_from_nearest(
-        self, atoms: Words, rule: Rule, codes: BitMatrix, products: BitMatrix, uses: NDArray[np.int32]
+        self, atoms: Words, rule: CodingRule, codes: BitMatrix, products: BitMatrix, uses: NDArray[np.int32]
     ) -> None:
         """Give each row, none of which uses an atom, the code that lowers its cost most, if one does.
 

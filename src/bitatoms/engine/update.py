@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.cpu import exact, votes
-from ..kernels.structs import Rule
+from ..kernels.structs import CodingRule
 from ..parallel import MAX_CHUNK_NS
 from ..sparse_bits import Bits, SparseBits
 from .block import Block, Change, coded
@@ -31,7 +31,7 @@ Ints = NDArray[np.integer]
 def update_each(block: Block) -> Change:
     """Update stale atoms by a vote of their users, one at a time in index order (MOB)."""
     if _small_votes(block):
-        return _sweep(block, votes.VOTE, Rule(block.covers, False, 0, 0))
+        return _sweep(block, votes.VOTE, CodingRule(block.covers, False, 0, 0))
     total = Change()
     for k in range(block.n_atoms):
         if block._atoms.stale[k]:
@@ -39,7 +39,7 @@ def update_each(block: Block) -> Change:
     return total
 
 
-def fit_each(block: Block, rule: Rule) -> Change:
+def fit_each(block: Block, rule: CodingRule) -> Change:
     """Fit each atom together with its users, among all rows, in index order (K-PROX)."""
     if _small_votes(block):
         return _sweep(block, votes.FIT, rule)
@@ -49,7 +49,7 @@ def fit_each(block: Block, rule: Rule) -> Change:
     return total
 
 
-def grow(block: Block, atom: Words, rule: Rule) -> Change:
+def grow(block: Block, atom: Words, rule: CodingRule) -> Change:
     """Append an atom, and fit it together with its users (Proximus)."""
     block.move_to_host()
     block.append(atom[np.newaxis])
@@ -58,7 +58,7 @@ def grow(block: Block, atom: Words, rule: Rule) -> Change:
     return _refit(block, block.n_atoms - 1, rule) + _fit_atom(block, block.n_atoms - 1, rule)
 
 
-def _sweep(block: Block, task: int, rule: Rule, first: int = 0) -> Change:
+def _sweep(block: Block, task: int, rule: CodingRule, first: int = 0) -> Change:
     """Update the atoms from ``first`` on, in calls short enough for Ctrl-C to take effect."""
     rows = block.move_to_host()
     scratch, cost = rows.vote_scratch(0), rows.n_rows * (rows.vote_cost(rows.n_rows) + 10.0 * rows.n_words)
@@ -71,7 +71,7 @@ def _sweep(block: Block, task: int, rule: Rule, first: int = 0) -> Change:
     return total
 
 
-def _fit_atom(block: Block, k: int, rule: Rule) -> Change:
+def _fit_atom(block: Block, k: int, rule: CodingRule) -> Change:
     """Fit an atom and its users alternately until neither changes, chunk by chunk."""
     total = _update_atom(block, k)
     while block.move_to_host().arrays.users[k].any():
@@ -87,7 +87,7 @@ def _fit_atom(block: Block, k: int, rule: Rule) -> Change:
     return total
 
 
-def _refit(block: Block, k: int, rule: Rule) -> Change:
+def _refit(block: Block, k: int, rule: CodingRule) -> Change:
     """Choose the users of atom k: the rows in which more than half of its free bits are wrong without it."""
     rows, settled = block.move_to_host(), rule.residual_limit == 0 and bool(block._atoms.changed[k] == 0)
 
@@ -227,7 +227,7 @@ def update_exactly(block: Block) -> Change:
     return Change(atoms=sum(flipped), errors=rows.changes_since(before)[1])
 
 
-UPDATES: dict[str, Callable[[Block, Rule], Change]] = {
+UPDATES: dict[str, Callable[[Block, CodingRule], Change]] = {
     "mob": lambda block, rule: update_each(block),
     "k-prox": fit_each,
     "exact": lambda block, rule: update_exactly(block),

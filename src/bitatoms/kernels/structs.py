@@ -65,7 +65,7 @@ class Prices(NamedTuple):
         return len(self.added) > 0
 
 
-class Rule(NamedTuple):
+class CodingRule(NamedTuple):
     """How a row is coded."""
 
     covers: bool  # the algebra is OR

@@ -16,7 +16,7 @@ from ..sparse_bits import SparseBits, index_type, smaller_bits
 from .result import Factorization
 
 
-class Part(NamedTuple):
+class ColumnFactors(NamedTuple):
     """The factorization of some columns of a table."""
 
     columns: NDArray[np.intp]
@@ -24,7 +24,9 @@ class Part(NamedTuple):
     rows: NDArray[np.intp] | None = None  # of the table that have codes; None for all
 
 
-def join_columns(parts: Sequence[Part], n_rows: int, n_features: int, code: AtomCode = STRINGS) -> Factorization:
+def join_columns(
+    parts: Sequence[ColumnFactors], n_rows: int, n_features: int, code: AtomCode = STRINGS
+) -> Factorization:
     """Return the factorization of a table with the atoms of all parts, each of which has other columns.
 
     The atom that saves most bits comes first. What the parts do not have in common is that of the first one:
@@ -63,7 +65,7 @@ def join_columns(parts: Sequence[Part], n_rows: int, n_features: int, code: Atom
     )
 
 
-def _joined_atoms(parts: Sequence[Part], n_features: int) -> SparseBits:
+def _joined_atoms(parts: Sequence[ColumnFactors], n_features: int) -> SparseBits:
     """Return the atoms of all parts, in the columns of the table."""
     sparse = [part.result.atoms.to_sparse() for part in parts]
     indices = np.concatenate([part.columns[atoms.indices] for part, atoms in zip(parts, sparse, strict=True)])
@@ -75,7 +77,7 @@ def _joined_atoms(parts: Sequence[Part], n_features: int) -> SparseBits:
     )
 
 
-def _scattered(parts: Sequence[Part], n_features: int, field: str) -> NDArray | None:
+def _scattered(parts: Sequence[ColumnFactors], n_features: int, field: str) -> NDArray | None:
     """Return an array of the results with one value per column, for all columns of the table."""
     out = None
     for columns, result, _ in parts:

@@ -28,7 +28,7 @@ from ..kernels.cpu.cell_costs import (
     average_sampled_codes,
     shorten_codes,
 )
-from ..kernels.structs import Prices, Rule
+from ..kernels.structs import CodingRule, Prices
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from ..table import Header, Names, Picture, feature_names
@@ -126,7 +126,7 @@ class Model(ResultBase):
         return codelength_prices(*counts, costs=self.costs or EQUAL_COSTS, has_bias=self.has_bias)
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> CodingRule:
         """The rule of coding: the prices at the end of the search, and its limits."""
         prices, typical = None, 0.0
         if self.coder in PRICED_CODERS:
@@ -135,11 +135,11 @@ class Model(ResultBase):
         return self._rule_of(self.coder, prices)._replace(typical=typical)
 
     @property
-    def greedy_rule(self) -> Rule:
+    def greedy_rule(self) -> CodingRule:
         """The rule of `greedy_codes`."""
         return self._rule_of("mdl", self.prices)
 
-    def _rule_of(self, coder: str, prices: Prices | None) -> Rule:
+    def _rule_of(self, coder: str, prices: Prices | None) -> CodingRule:
         """Return the rule of a coder within the limits of the model."""
         return coding_rule(coder, self.algebra, self.max_atoms_per_sample, self.residual_limit, prices)
 

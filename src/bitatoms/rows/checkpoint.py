@@ -1,7 +1,7 @@
 """Checkpoints: a folder in which a fit saves its progress, so that the same call can resume it.
 
-One file, ``state.npz``, holds the call and the state of the passes over all rows. While a search runs, its finished
-steps are in files next to it (`StepFiles`). All are written atomically: if the process or the machine fails, the folder
+One file, ``state.npz``, holds the call and the state of the passes over all rows. While a search runs, its states are
+in files next to it (`StateFiles`). All are written atomically: if the process or the machine fails, the folder
 contains the previous state or the new one, complete. With rows in a store, the codes of the passes are in the same
 folder. All sizes and values are checked on reading, because kernels check none.
 """

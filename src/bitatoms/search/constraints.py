@@ -26,7 +26,7 @@ from ..engine.limits import AtomLimits
 from ..engine.objective import Objective
 from ..engine.update import flips_together
 from ..errors import InputError
-from ..kernels.structs import Rule
+from ..kernels.structs import CodingRule
 from ..memory import memory_limit
 from ..model.result import Factorization, Round
 from ..sparse_bits import Bits, SparseBits, packed, sparse
@@ -222,7 +222,7 @@ class ConstrainedSearch:
         self._sweep_once(block, CODERS["beam"])
         self._code_exactly(block)
 
-    def _sweep_once(self, block: Block, coder: Callable[[Block, Rule], Change]) -> bool:
+    def _sweep_once(self, block: Block, coder: Callable[[Block, CodingRule], Change]) -> bool:
         """Code all rows and update the learned atoms; undo it unless it lowers the cost, and return whether it does."""
         before, cost = block.save(), self.objective.cost(block)
         coder(block, self.objective.rule(block))

@@ -15,7 +15,7 @@ from ..engine.coding import code_and_repair, coding_rule
 from ..engine.margins import Margins
 from ..engine.objective import Objective
 from ..engine.prices import EQUAL_COSTS
-from ..kernels.structs import Rule
+from ..kernels.structs import CodingRule
 from ..parallel import Workers
 from .monitor import SearchMonitor
 from .moves.drop import savings
@@ -130,7 +130,7 @@ class SearchContext:
         return self.monitor.settles_bias or not self.objective.has_bias
 
     @property
-    def greedy_rule(self) -> Rule:
+    def greedy_rule(self) -> CodingRule:
         """The rule of greedy coding for the fewest errors, within the limits of the objective."""
         objective = self.objective
         return coding_rule("greedy", objective.algebra, objective.max_atoms, objective.residual_limit)

@@ -22,7 +22,7 @@ from ..engine.coding import code, code_exactly
 from ..engine.exchange import run_trials, trial_operations
 from ..engine.objective import Objective
 from ..engine.update import update_exactly, update_together
-from ..kernels.structs import Rule, TrialPlan
+from ..kernels.structs import CodingRule, TrialPlan
 from ..parallel import Workers
 from .context import SearchContext
 from .monitor import StoppingRule
@@ -59,7 +59,7 @@ def united(context: SearchContext, one: State, other: State) -> Block:
     )
 
 
-def thin_to(block: Block, objective: Objective, rule: Rule, n_atoms: int) -> None:
+def thin_to(block: Block, objective: Objective, rule: CodingRule, n_atoms: int) -> None:
     """Drop the atoms that save least, some at a time, until ``n_atoms`` are left; code the rows after each step."""
     while block.n_atoms > n_atoms:
         n_dropped = max(1, int(_DROPPED_SHARE * (block.n_atoms - n_atoms)))
@@ -188,7 +188,7 @@ class ExchangeSearch:
         return list(self.context.workers.map_tasks(run, range(len(allowed))))
 
 
-def refill(context: SearchContext, block: Block, rule: Rule) -> int:
+def refill(context: SearchContext, block: Block, rule: CodingRule) -> int:
     """Replace unused atoms by atoms grown from the errors, up to ``plan.fewest``, and return how many were grown.
 
     Fewer than required are grown if no errors are left.

@@ -18,7 +18,7 @@ from ..engine.coding import CODERS, PRICED_CODERS, code_from_nearest, frequent_c
 from ..engine.information_sets import code_hard_rows, find_hard_rows
 from ..engine.margins import Margins
 from ..engine.objective import Objective, settle_bias
-from ..kernels.structs import Rule
+from ..kernels.structs import CodingRule
 from ..model.result import Factorization
 from ..sparse_bits import Bits, SparseBits
 from .context import SearchContext
@@ -69,7 +69,7 @@ def _at_state(block: Block, state: State) -> Block:
     return block.with_factors(state.atoms, state.codes, state.bias)
 
 
-def _code_as_transform(block: Block, rule: Rule) -> Change:
+def _code_as_transform(block: Block, rule: CodingRule) -> Change:
     """Code rows from the nearest codes of other rows, and by beam, as a model that remembers codes does."""
     others = frequent_codes(block.codes(), block.n_features)
     return code_from_nearest(block, rule, others) + CODERS["beam"](block, rule)

@@ -15,7 +15,7 @@ from ..bits import BitMatrix
 from ..engine.block import Block, Change
 from ..engine.coding import CODERS, coding_rule, pursue
 from ..engine.update import UPDATES, grow
-from ..kernels.structs import Rule
+from ..kernels.structs import CodingRule
 from ..parallel import Workers
 from .monitor import CONVERGED, MAX_ITER, SearchMonitor
 
@@ -26,7 +26,7 @@ class LearningMethod:
 
     coder: str
     update: str
-    rule: Rule
+    rule: CodingRule
     max_iter: int
 
 
@@ -90,7 +90,7 @@ def forward_selection(
     return monitor.stop_reason or (MAX_ITER if MAX_ITER in ends else CONVERGED)
 
 
-def append_rank_one(block: Block, rule: Rule, random: np.random.Generator, n_seeds: int = 1) -> bool:
+def append_rank_one(block: Block, rule: CodingRule, random: np.random.Generator, n_seeds: int = 1) -> bool:
     """Append an atom and its users, fitted to the errors by Proximus from a random row, or the best of several.
 
     Users and bits of the atom are chosen in turn, each by majority given the other, until neither changes: then no

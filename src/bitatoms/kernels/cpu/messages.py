@@ -18,7 +18,7 @@ _ZERO, _ONE = np.float32(0), np.float32(1)
 _INFINITE = np.float32(np.inf)
 
 
-class Graph(NamedTuple):
+class MessageGraph(NamedTuple):
     """The table and the messages: log odds of a one, in units of the log odds of a cell."""
 
     cells: NDArray[np.uint8]  # (n_samples, n_features)
@@ -26,7 +26,7 @@ class Graph(NamedTuple):
     to_atoms: NDArray[np.float32]  # the same shape
 
 
-class Scratch(NamedTuple):
+class MessageScratch(NamedTuple):
     """Work arrays for a row."""
 
     each: NDArray[np.float32]  # (n_atoms, n_features): messages to the cells, then from the cells

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..structs import REFUSED, ColumnDraw, Prices, RowArrays, Rule
+from ..structs import REFUSED, CodingRule, ColumnDraw, Prices, RowArrays
 from .device import WARP, Device, warps_per_block
 from .rows import MAX_FACTOR, MAX_SUM, masks, or_none, rows_at_a_time, unpacked
 
@@ -76,7 +76,7 @@ def atom_tables(
 
 
 def code_rows(
-    device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule, stale_only: bool = False, indices: Any = None
+    device: Device, rows: RowArrays, atoms: AtomTables, rule: CodingRule, stale_only: bool = False, indices: Any = None
 ) -> tuple[int, int]:
     """Code rows from their codes: all, those with these indices, or the stale ones.
 
@@ -100,7 +100,7 @@ def _changed_bits(device: Device, changes: Any) -> tuple[int, int]:
 
 
 def _with_shares(
-    device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule
+    device: Device, rows: RowArrays, atoms: AtomTables, rule: CodingRule
 ) -> Iterator[tuple[int, int, RowArrays, Any]]:
     """Yield chunks of rows: the first row, their number, the rows, and what each atom shares with each of them.
 
@@ -123,7 +123,7 @@ def code_without(
     device: Device,
     rows: RowArrays,
     atoms: AtomTables,
-    rule: Rule,
+    rule: CodingRule,
     tested: NDArray[np.intp],
     tests: NDArray[np.intp],
     indices: NDArray[np.intp],
@@ -139,7 +139,7 @@ def code_without(
     return device.to_host(wrong), none if added is None else device.to_host(added), device.to_host(uses)
 
 
-def offer_atoms(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule) -> Any:
+def offer_atoms(device: Device, rows: RowArrays, atoms: AtomTables, rule: CodingRule) -> Any:
     """Return the atoms each of which would gain, added to a row alone: packed, one row for each row."""
     offers = device.xp.zeros((len(rows.errors), 2 * -(-atoms.gains // 2)), np.uint32)
     for start, n, part, shares in _with_shares(device, rows, atoms, rule):
@@ -149,7 +149,7 @@ def offer_atoms(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule) 
     return device.xp.ascontiguousarray(offers.view(np.uint64)[:, : -(-atoms.n_atoms // 64)])
 
 
-def rate_atoms(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule) -> NDArray[np.int64]:
+def rate_atoms(device: Device, rows: RowArrays, atoms: AtomTables, rule: CodingRule) -> NDArray[np.int64]:
     """Return how many errors each atom, used where it gains, would remove."""
     totals = device.xp.zeros(atoms.n_atoms, np.int64)
     for _, n, part, shares in _with_shares(device, rows, atoms, rule):
@@ -157,7 +157,7 @@ def rate_atoms(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule) -
     return device.to_host(totals)
 
 
-def find_nearest(device: Device, rows: RowArrays, patterns: AtomTables, rule: Rule) -> Any:
+def find_nearest(device: Device, rows: RowArrays, patterns: AtomTables, rule: CodingRule) -> Any:
     """Return the lowest pattern that, alone, lowers the cost of each row most, or -1; on the device."""
     nearest = device.xp.empty(len(rows.errors), np.int64)
     for start, n, part, shares in _with_shares(device, rows, patterns, rule):
@@ -170,7 +170,7 @@ def price_rows(device: Device, rows: RowArrays, prices: Prices, covers: bool) ->
     n, m = len(rows.errors), len(prices.bits)
     tables = AtomTables(None, None, None, device.xp.empty((m, 1), np.uint32), 0, _on_device(device, prices))
     costs = device.xp.empty(n, np.int64)
-    _launch(device, "price_rows", n, rows, tables, Rule(covers, False, 0, 0, prices), np.int64(n), costs)
+    _launch(device, "price_rows", n, rows, tables, CodingRule(covers, False, 0, 0, prices), np.int64(n), costs)
     return costs
 
 
@@ -187,13 +187,13 @@ def macros(
     return {"GAINS": gains, "REFUSED": REFUSED} | {name: int(flag) for name, flag in flags.items()}
 
 
-def _macros_of(rows: RowArrays, atoms: AtomTables, rule: Rule) -> dict[str, int]:
+def _macros_of(rows: RowArrays, atoms: AtomTables, rule: CodingRule) -> dict[str, int]:
     """Return the macros of the variant of a kernel."""
     priced, own_costs = atoms.prices is not None, atoms.has_own_costs
     return macros(rule.covers, len(rows.unknown) > 0, priced, atoms.gains, own_costs, rule.by_ratio)
 
 
-def _state_arguments(rows: RowArrays, atoms: AtomTables, rule: Rule, shares: Any = None) -> tuple[Any, ...]:
+def _state_arguments(rows: RowArrays, atoms: AtomTables, rule: CodingRule, shares: Any = None) -> tuple[Any, ...]:
     """Return the arguments by which kernels get rows, atoms and the rule."""
     bits = uses = added = mean = forbidden = None
     if atoms.prices is not None:
@@ -215,7 +215,7 @@ def _launch(
     n_warps: int,
     rows: RowArrays,
     atoms: AtomTables,
-    rule: Rule,
+    rule: CodingRule,
     *arguments: Any,
     shares: Any = None,
 ) -> None:
@@ -235,7 +235,7 @@ def _gains(n_atoms: int) -> int:
 
 
 def beam_rows(
-    device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule, fingerprints: Any, width: int, patience: int
+    device: Device, rows: RowArrays, atoms: AtomTables, rule: CodingRule, fingerprints: Any, width: int, patience: int
 ) -> tuple[int, int]:
     """Beam-code the stale rows under XOR, and keep a new code where it costs less than the current one.
 
@@ -267,7 +267,7 @@ def _n_warps(n_rows: int, bytes_per_warp: int, free_bytes: int, per_block: int) 
     return per_block * (max(1, n_blocks) if n_rows else 0)
 
 
-def _largest_score(rule: Rule) -> int:
+def _largest_score(rule: CodingRule) -> int:
     """Return the most that codes of a row can differ in cost."""
     assert rule.prices is not None
     return int(rule.prices.bits.sum(dtype=np.int64)) + int(rule.prices.uses.sum(dtype=np.int64))
@@ -279,7 +279,7 @@ def _entries(width: int) -> int:
     return next((variant for variant in _ENTRIES if variant >= needed), -(-needed // 8) * 8)
 
 
-def code_rows_exactly(device: Device, rows: RowArrays, atom_words: Any, rule: Rule) -> tuple[int, int]:
+def code_rows_exactly(device: Device, rows: RowArrays, atom_words: Any, rule: CodingRule) -> tuple[int, int]:
     """Set each stale row to the best of all codes; return the numbers of changed code and error bits.
 
     There are at most `MAX_EXACT_ATOMS` atoms. Rows are not stale afterwards.
@@ -311,7 +311,7 @@ def _products(xp: Any, atom_words: Any, covers: bool) -> Any:
 
 
 def code_from_columns(
-    device: Device, rows: RowArrays, targets: Any, rule: Rule, draws: list[ColumnDraw], slack: int
+    device: Device, rows: RowArrays, targets: Any, rule: CodingRule, draws: list[ColumnDraw], slack: int
 ) -> None:
     """Code all rows from the columns of each draw, in order, and keep a code that costs less than the current one.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..structs import RowArrays, Rule
+from ..structs import CodingRule, RowArrays
 from .device import WARP, Device
 
 MAX_FACTOR, MAX_SUM = 1 << 11, 1 << 24  # up to which integers are exact in float16, and in float32
@@ -88,7 +88,7 @@ def count_differences(device: Device, words: Any, others: Any) -> int:
     return int(total[0])
 
 
-def improvable(device: Device, rows: RowArrays, rule: Rule) -> Any:
+def improvable(device: Device, rows: RowArrays, rule: CodingRule) -> Any:
     """Return 1 for each row that has an error that one more atom could fix, and may use one more atom."""
     n, n_words = rows.errors.shape
     out = device.xp.empty(n, np.uint8)

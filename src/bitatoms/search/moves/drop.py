@@ -22,7 +22,7 @@ from ...engine.block import Block
 from ...engine.margins import Margins
 from ...engine.objective import Objective, mostly_wrong
 from ...kernels.cpu import packing
-from ...kernels.structs import Rule
+from ...kernels.structs import CodingRule
 from ...sparse_bits import Bits, SparseBits, sparse
 
 _ATOMS_PER_CHUNK, _CELLS_PER_CHUNK = 64, 1 << 20
@@ -46,11 +46,11 @@ class AtomRemoval:
     ----------
     block : Block
         Call its `mark_stale` after the last removal.
-    rule : Rule
+    rule : CodingRule
         How rows are coded, with prices. The prices of uses are changed here: rows cannot use a removed atom again.
     """
 
-    def __init__(self, block: Block, rule: Rule) -> None:
+    def __init__(self, block: Block, rule: CodingRule) -> None:
         self.block = block
         # Every row must do without the atom.
         self._kernels = block.removal(rule._replace(residual_limit=-1))

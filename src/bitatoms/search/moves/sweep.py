@@ -26,7 +26,7 @@ from ...engine.coding import code, code_from_scratch
 from ...engine.information_sets import code_from_information_sets, supports
 from ...engine.objective import Objective
 from ...engine.update import update_together
-from ...kernels.structs import Rule
+from ...kernels.structs import CodingRule
 
 _SAMPLE_ROWS = 256  # by which it is decided whether to code all rows
 _SAMPLE_DRAWS = 16  # of columns for their codes
@@ -35,7 +35,7 @@ _ATOMS_PER_CHUNK = 64  # that are trimmed
 
 
 def sweep(
-    block: Block, objective: Objective, coder: Callable[[Block, Rule], Change] = code, swaps: bool = True
+    block: Block, objective: Objective, coder: Callable[[Block, CodingRule], Change] = code, swaps: bool = True
 ) -> Change:
     """Make one sweep; undo it if it raises the cost, which can happen because prices are from the previous sweep.
 
@@ -106,7 +106,7 @@ def harmless_bits(block: Block) -> NDArray[np.bool_]:
     return (free == wrong) & (block.atoms().to_dense() == 0) & block.in_use()[:, np.newaxis]
 
 
-def _extend_and_code(block: Block, rule: Rule) -> Change:
+def _extend_and_code(block: Block, rule: CodingRule) -> Change:
     """Give the atoms all harmless bits, and code the rows."""
     return block.flip(BitMatrix.from_dense(harmless_bits(block)).words) + code_from_scratch(block, rule)
 

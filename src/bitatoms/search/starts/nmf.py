@@ -4,7 +4,7 @@ Atoms that are grown one after the other each fit what the earlier ones leave, a
 move in small steps, all atoms together. The factorization minimizes the squared error by hierarchical alternating least
 squares, which sets each number in turn to its best value (Cichocki, Zdunek, Amari, "Hierarchical ALS algorithms for
 nonnegative matrix and 3D tensor factorization", 2007). A bit of an atom is one where the number exceeds a share of the
-atom's largest number. On larger tables, fewer rows, iterations and starts keep the number of operations within a budget.
+atom's largest number. On larger tables, fewer rows, iterations and starts keep the work within a budget.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...bits import BitMatrix
 from ...engine.block import Block
 from ...engine.coding import code
 from ...kernels.cpu import nmf as kernels
-from ...kernels.structs import Rule
+from ...kernels.structs import CodingRule
 from ...parallel import Workers
 from ..context import SearchContext
 from ..plan import NmfBudget
@@ -107,7 +107,7 @@ def _fit_rows(bits: BitMatrix, rows: Floats, columns: Floats, row_cost: float, w
 
 
 def _thresholded(
-    data: BitMatrix, columns: Floats, thresholds: tuple[float, ...], rule: Rule, workers: Workers
+    data: BitMatrix, columns: Floats, thresholds: tuple[float, ...], rule: CodingRule, workers: Workers
 ) -> BitMatrix:
     """Return the atoms as bits, by the threshold with which coding the rows leaves the fewest errors."""
     largest = columns.max(axis=0, initial=0)
@@ -116,7 +116,7 @@ def _thresholded(
     return min(candidates, key=lambda atoms: _wrong_bits(data, atoms, rule, workers))
 
 
-def _wrong_bits(data: BitMatrix, atoms: BitMatrix, rule: Rule, workers: Workers) -> int:
+def _wrong_bits(data: BitMatrix, atoms: BitMatrix, rule: CodingRule, workers: Workers) -> int:
     """Return the number of errors when the rows are coded with these atoms."""
     block = Block(data, atoms, None, rule.covers, workers)
     code(block, rule)

@@ -28,7 +28,7 @@ from ...engine.block import Block, Change, CountedRows
 from ...engine.codelength import Codelength, string_bits
 from ...engine.margins import Margins
 from ...engine.objective import Objective
-from ...model.join_columns import Part, join_columns
+from ...model.join_columns import ColumnFactors, join_columns
 from ...model.result import THOROUGH_WINDOW, Factorization
 from ...parallel import OutOfTime, Workers
 from ...sparse_bits import Bits, SparseBits
@@ -355,7 +355,7 @@ class WindowSearch:
             return found
         return search_mdl(replace(context, plan=plan), first=found)
 
-    def _result_of(self, window: Window, deadline: float, workers: Workers) -> Part:
+    def _result_of(self, window: Window, deadline: float, workers: Workers) -> ColumnFactors:
         """Return the result of a window, whose rows are coded as `transform` codes them."""
         if window.random is None:
             return self._part_without_atoms(window)
@@ -363,9 +363,9 @@ class WindowSearch:
         found = finish(context, SearchResult(_recorded(window, context), window.ended), coder)
         result = best_result(context, found.block, coder, found.ended)
         assert result is not None
-        return Part(window.columns, result, rows)
+        return ColumnFactors(window.columns, result, rows)
 
-    def _stopped_part(self, window: Window, ended: str, is_sorted: bool = True) -> Part:
+    def _stopped_part(self, window: Window, ended: str, is_sorted: bool = True) -> ColumnFactors:
         """Return the result of a window, if the search was cut off."""
         if window.random is None or not window.best.atoms.n_rows:
             return self._part_without_atoms(window)
@@ -374,9 +374,9 @@ class WindowSearch:
         # The time is up, and to code all rows again, in order to remember hard codes, would take about a second each.
         result = stopped_result(context, self.params.coder_after, ended, is_sorted, remembers=False)
         assert result is not None
-        return Part(window.columns, result, rows)
+        return ColumnFactors(window.columns, result, rows)
 
-    def _part_without_atoms(self, window: Window) -> Part:
+    def _part_without_atoms(self, window: Window) -> ColumnFactors:
         """Return the result of a window of which nothing was found."""
         best = window.best._replace(codes=BitMatrix.zeros(self.table.n_rows, 0))
         result = result_of_state(
@@ -389,7 +389,7 @@ class WindowSearch:
             missed=np.where(best.bias.to_dense()[0], 0, best.wrong),
             known=None if self.table.unknown is None else self._known[window.columns],
         )
-        return Part(window.columns, result)
+        return ColumnFactors(window.columns, result)
 
     def _context_of(
         self, window: Window, deadline: float = float("inf"), workers: Workers | None = None, by_stretches: bool = True
@@ -458,7 +458,7 @@ class WindowSearch:
         if self.monitor.should_stop():
             raise OutOfTime
 
-    def _assembled(self, parts: list[Part], ended: str) -> Factorization:
+    def _assembled(self, parts: list[ColumnFactors], ended: str) -> Factorization:
         """Return the result for the table from those of its windows."""
         monitor, table = self.monitor, self.table
         result = join_columns(parts, *table.shape, self.objective.code)
