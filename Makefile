@@ -11,7 +11,7 @@ INSTALL = $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --disa
 # One thread in each library: the examples of the gallery use few rows, and times on pages compare methods.
 SPHINX = OMP_NUM_THREADS=1 .venv-docs/bin/python -m sphinx
 # Tests of blocks of rows, which compute on a device if TEST_DEVICE is set.
-BLOCK_TESTS := $(patsubst %,tests/engine/test_%.py,beam block_machine coding counts device_kernels removal)
+BLOCK_TESTS := $(patsubst %,tests/engine/test_%.py,beam block_machine coding counts device_rows removal)
 # The development environment contains everything that the demo needs.
 DEMO := $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.demo)
 

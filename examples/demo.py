@@ -88,7 +88,7 @@ def main() -> None:
     path = parser.parse_args().picture
     print("Compiling kernels (only the first time; 10 to 30 seconds) ...", end=" ", flush=True)
     begin = perf_counter()
-    ba.warm_up(kinds=["search", "paper, greedy", "paper, bmp", "k-prox"])
+    ba.warm_up(kinds=["search, xor", "paper, greedy, xor", "paper, bmp, xor", "k-prox, xor"])
     runs(datasets.planted(64, 65, 4, random_state=0).X, 4, 4)
     print(f"{perf_counter() - begin:.1f} s")
     picture = datasets.halftone()

@@ -72,8 +72,8 @@ class Recorder(event.Listener):
         try:
             with event.install_listener("numba:compile", self):
                 for kind, run in JOBS.items():
-                    self.job = kind
                     for algebra in ALGEBRAS:
+                        self.job = f"{kind}, {algebra}"
                         run(algebra)
         finally:
             sys.setprofile(None)

@@ -75,7 +75,7 @@ def folder(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "CACHE_FOLDER", path)
     monkeypatch.setattr(compilation.numba.config, "CACHE_DIR", str(tmp_path))
     for module in (compilation, warmup):
-        monkeypatch.setattr(module, "kernels_of", lambda jobs: list(SMALL) if "search" in jobs else [])
+        monkeypatch.setattr(module, "kernels_of", lambda jobs: list(SMALL) if "search, xor" in jobs else [])
     return path
 
 
@@ -83,12 +83,12 @@ def test_missing_kernels_are_compiled_in_processes_and_used(folder, caplog):
     caplog.set_level("INFO", "bitatoms")
     prepare(["another"], 2)
     assert not list(folder.iterdir())
-    prepare(["search"], 2)
+    prepare(["search, xor"], 2)
     assert {path.name for path in folder.glob("*.compiled")} == {f"{name}.compiled" for name in NAMES}
     assert {path.name.rpartition("-")[0] for path in folder.rglob("*.nbc")} == set(NAMES)
     assert caplog.messages[0].startswith("compiling kernels (first run only): 0 of 2; a first fit takes")
     with mock.patch.object(compilation, "_start", side_effect=AssertionError):
-        prepare(["search"], 2)
+        prepare(["search, xor"], 2)
     code = (
         "import logging; logging.basicConfig(level='INFO'); import numpy as np;"
         "from bitatoms.kernels.cpu.packing import row_weights;"
@@ -125,10 +125,10 @@ def ending(code):
 @pytest.mark.parametrize("code", ["", "raise SystemExit(1)", "import os; os.abort()"])
 def test_a_process_that_ends_early_is_not_waited_for(folder, monkeypatch, code):
     monkeypatch.setattr(compilation, "_start", ending(code))
-    prepare(["search"], 2)
+    prepare(["search, xor"], 2)
     assert not list(folder.glob("*.compiled"))
     with pytest.raises(InputError, match=r"ended early.*[Pp]ass n_jobs=1"):
-        warm_up(1, kinds=["search"])
+        warm_up(1, kinds=["search, xor"])
 
 
 def test_processes_are_killed_on_an_interrupt(folder, monkeypatch):
@@ -141,7 +141,7 @@ def test_processes_are_killed_on_an_interrupt(folder, monkeypatch):
     monkeypatch.setattr(compilation, "_start", start)
     monkeypatch.setattr(compilation.time, "sleep", mock.Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        prepare(["search"], 2)
+        prepare(["search, xor"], 2)
     assert processes
     assert all(process.returncode is not None for process in processes)
 
@@ -157,11 +157,11 @@ def test_where_no_process_can_be_started_kernels_are_compiled_when_called(folder
             monkeypatch.setattr(module, "CACHE_FOLDER", None)
     elif how != "no processes":
         monkeypatch.setattr(sys, "executable", how)
-    prepare(["search"], 2)
+    prepare(["search, xor"], 2)
     assert start.called == (how == "no processes")
     error = FileError if how == "no cache" else InputError
     with pytest.raises(error, match="is writable; set .*NUMBA_CACHE_DIR" if how == "no cache" else "cannot be started"):
-        warm_up(1, kinds=["search"])
+        warm_up(1, kinds=["search, xor"])
 
 
 # --- warm_up
@@ -169,11 +169,11 @@ def test_where_no_process_can_be_started_kernels_are_compiled_when_called(folder
 
 def test_the_kernels_of_some_kinds_are_compiled(folder, monkeypatch):
     told = []
-    assert warm_up(2, lambda *progress: told.append(progress), ["search"]) == folder
+    assert warm_up(2, lambda *progress: told.append(progress), ["search, xor"]) == folder
     assert sorted(name for name, _, _ in told) == NAMES
     assert [progress[1:] for progress in told] == [(1, 2), (2, 2)]
     assert warmup.count_stored() == (2, len(listed_kernels()), folder)
-    with pytest.raises(InputError, match=r"kinds has 'serch', which is not a kind of fit; there are .*'search'"):
+    with pytest.raises(InputError, match=r"kinds has 'serch', which is not a kind of fit; there are .*'search, xor'"):
         warm_up(1, kinds=["serch"])
 
 
@@ -190,12 +190,12 @@ def test_kernels_of_a_device_are_compiled_after_those_of_the_processor(folder, m
     with monkeypatch.context() as patched:
         patched.setattr(compilation, "_start", ending(""))
         with installed_cupy(cupy), pytest.raises(InputError, match="ended early"):
-            warm_up(1, kinds=["search"], device="cuda")
+            warm_up(1, kinds=["search, xor"], device="cuda")
     assert not modules
     for kernel in SMALL:
         (folder / f"{kernel.name}.compiled").touch()
     with installed_cupy(cupy):
-        warm_up(1, lambda *progress: told.append(progress), ["search"], device="auto")
+        warm_up(1, lambda *progress: told.append(progress), ["search, xor"], device="auto")
         assert find_device().name == "NVIDIA H200"
     assert [(n, n_all) for _, n, n_all in told] == [(n, len(modules)) for n in range(1, len(modules) + 1)]
     assert len(set(modules)) == len(modules) == len(common_variants()) > 100

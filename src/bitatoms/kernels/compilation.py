@@ -29,7 +29,7 @@ from .jit import CACHE_FOLDER, compiled
 FILE = Path(__file__).with_name("kernels.json")
 _INTERVAL = 0.05  # seconds until Ctrl-C takes effect
 _LOG_INTERVAL = 2.0  # seconds
-_OPTIMIZATION = "2"  # of LLVM: kernels are as fast as with 3, numba's default, and compile in two thirds of the time
+_OPTIMIZATION = "1"  # of LLVM: kernels are as fast as with 3, the default of numba, and take two thirds of the time
 logger = logging.getLogger(__name__)
 
 
@@ -37,7 +37,7 @@ class ListedKernel(NamedTuple):
     """A kernel of the list."""
 
     name: str  # module and function, such as "coding.code_rows"
-    jobs: tuple[str, ...]  # the kinds of fits that call it, such as "thorough search"
+    jobs: tuple[str, ...]  # the kinds of fits that call it, such as "thorough search, or"
     seconds: float  # of CPU time to compile it after those before it, measured on one machine
     arguments: tuple[Any, ...]  # what they are: see `example`
 

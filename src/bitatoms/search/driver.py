@@ -403,7 +403,7 @@ def _search_at_lower_costs(context: SearchContext, first: SearchResult | None) -
 
 
 def prepare_kernels(data: Bits, params: SearchParams) -> None:
-    """Compile the kernels of a search that are not in the cache."""
+    """Compile the kernels of a search, in each of its algebras, that are not in the cache."""
     kind = "search"
     if params.search == "paper":
         kind = "k-prox" if params.update == "k-prox" else f"paper, {params.coder}"
@@ -417,4 +417,5 @@ def prepare_kernels(data: Bits, params: SearchParams) -> None:
         kind = "a given number of atoms"
     elif params.search == "thorough":
         kind = "thorough search"
-    prepare([kind], max(1, min(_MAX_PROCESSES, count_processors(), memory_limit() // _MEMORY)))
+    kinds = [f"{kind}, {algebra}" for algebra in params.algebras]
+    prepare(kinds, max(1, min(_MAX_PROCESSES, count_processors(), memory_limit() // _MEMORY)))
