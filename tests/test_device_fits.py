@@ -7,6 +7,7 @@ import bitatoms as ba
 from bitatoms.kernels.gpu import device as gpu
 from bitatoms.kernels.gpu.variants import common_variants
 from support.emulated_device import COMPILER, EmulatedDevice
+from support.plans import use_windows
 
 pytestmark = [
     pytest.mark.slow,
@@ -78,12 +79,18 @@ def test_a_search_finds_what_it_finds_on_the_cpu(device, algebra, data, how):
 
 
 @pytest.mark.parametrize("n_launches", [0, 100])
-def test_a_search_for_which_a_device_has_no_memory_is_made_on_the_cpu(device, caplog, n_launches):
-    X = table("xor")
-    expected = ba.factorize(X, random_state=0, n_components=4, algebra="xor")
+@pytest.mark.parametrize("how", ["a number of atoms", "windows"])
+def test_a_search_for_which_a_device_has_no_memory_is_made_on_the_cpu(device, caplog, monkeypatch, how, n_launches):
+    X, fit = table("xor"), {"random_state": 0, "algebra": "xor"}
+    if how == "windows":
+        use_windows(monkeypatch, min_features=30, width=20)
+        X = np.hstack([X, X[::-1]])
+    else:
+        fit["n_components"] = 4
+    expected = ba.factorize(X, **fit)
     device.n_launches_in_memory = n_launches
     with caplog.at_level("WARNING", "bitatoms"):
-        found = ba.factorize(X, random_state=0, n_components=4, algebra="xor", device="cuda")
+        found = ba.factorize(X, device="cuda", **fit)
     assert_same_result(found, expected)
     assert "searching on the CPU, because the memory of emulated device is too small" in caplog.text
 

@@ -153,6 +153,20 @@ class States(list):
     save = list.append
 
 
+def test_the_best_pass_of_an_earlier_process_has_its_codes(monkeypatch):
+    """Also if it is not the last one: later ones had too few users for an atom."""
+    monkeypatch.setattr("bitatoms.rows.passes._Passes._is_allowed", lambda passes, counts: not passes.state.best)
+    X = BitMatrix.from_dense(ba.datasets.planted(N_ROWS, 65, 20, code_density=0.3, noise=0.1, random_state=1).X)
+    params = params_for(n_components=20, objective="codelength")
+    start, saved = initial_state(ba.factorize(X[:150], 20, max_iter=1, random_state=0), params), States()
+    expected = run_passes(MemoryRows(X, Workers()), start, params, checkpoint=saved)
+    assert saved[2].best == 1
+    for state in saved:
+        resumed = run_passes(MemoryRows(X, Workers()), state, params)
+        assert_same(resumed.result, expected.result)
+        assert resumed.codes == expected.codes
+
+
 @pytest.mark.parametrize(("n_features", "kept"), [(24, 0), (8, 1)])
 def test_the_next_pass_has_only_atoms_that_save_more_bits_than_they_cost(n_features, kept):
     """In the wider table, the only atom saves as many bits as it costs."""

@@ -167,17 +167,22 @@ class _Passes:
             self.rows.discard_codes({self.state.best} if self.keeps_codes else set())
 
     def _restore_codes(self) -> None:
-        """Load or recompute the codes of an earlier process: of the previous pass, or of the best one if finished."""
+        """Load or recompute the codes of an earlier process: of the best pass and, unless finished, of the last one."""
         if self.state.finished and not self.keeps_codes:
             return
         last = self.state.best if self.state.finished else len(self.state.specs) - 1
-        if last and (codes := self.rows.load_codes(last, self.state.specs[last - 1].atoms.n_rows)) is not None:
-            self.codes = {last: codes}
+        needed = {self.state.best, last} - {0}
+        for number in needed:
+            codes = self.rows.load_codes(number, self.state.specs[number - 1].atoms.n_rows)
+            if codes is not None:
+                self.codes[number] = codes
+        if self.codes.keys() >= needed:
             return
         for number in range(1, last + 1):
             before = self.codes.get(number - 1)
-            self.codes = {number: self.rows.run_pass(self.state.specs[number - 1], before, PassRun(number))[0]}
-            self.rows.discard_codes({number})
+            self.codes[number], _ = self.rows.run_pass(self.state.specs[number - 1], before, PassRun(number))
+            self.codes = {n: codes for n, codes in self.codes.items() if n in {*needed, number}}
+            self.rows.discard_codes(set(self.codes))
 
     def _save(self, **changes: Any) -> None:
         """Save the state, with these changes."""

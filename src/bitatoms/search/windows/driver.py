@@ -28,6 +28,7 @@ from ...engine.block import Block, Change, CountedRows
 from ...engine.codelength import Codelength, string_bits
 from ...engine.margins import Margins
 from ...engine.objective import Objective
+from ...kernels.gpu.device import is_out_of_memory
 from ...model.join_columns import ColumnFactors, join_columns
 from ...model.result import THOROUGH_WINDOW, Factorization
 from ...parallel import OutOfTime, Workers
@@ -121,9 +122,9 @@ class WindowSearch:
             return ended, self._assembled(parts, ended)
         except OutOfTime:
             ended = self.monitor.stop_reason or MAX_TIME
-        except MemoryError:
+        except MemoryError as error:
             ended = MAX_MEMORY
-            if not self.windows:
+            if not self.windows or is_out_of_memory(error):  # of a device: the search starts again without it
                 raise
         return ended, self.stopped(ended)
 
