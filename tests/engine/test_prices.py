@@ -1,6 +1,7 @@
 """The prices by which rows are coded, those of groups of atoms, and costs of missed and added ones, by the oracles."""
 
 from math import log2
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.bits import BitMatrix
+from bitatoms.engine import update
 from bitatoms.engine.codelength import AtomCode
 from bitatoms.engine.counts import are_ones
 from bitatoms.engine.objective import Objective
@@ -99,7 +101,8 @@ def test_updates_weigh_votes_by_the_costs_of_errors(problem, seed):
     costs = random_costs(seed, X.shape[1])
     weights = [np.rint(16 * np.minimum(each, 1 << 20)).astype(np.int64) for each in (costs.missed, costs.added)]
     block = block_of(X, atoms, codes, "or")
-    update_together(block, costs)
+    with mock.patch.object(update, "_MAX_CONVERTED", seed % 2 << 16):  # votes of one atom at a time, or of all
+        update_together(block, costs)
     updated = naive.update_together(X, atoms, codes, "or", weights)
     np.testing.assert_array_equal(factors(block)[0], updated)
 

@@ -26,6 +26,7 @@ from .prices import EQUAL_COSTS, ErrorCosts
 from .row_state import Words
 
 Ints = NDArray[np.integer]
+_MAX_CONVERTED = 1 << 16  # votes converted at a time
 
 
 def update_each(block: Block) -> Change:
@@ -192,18 +193,21 @@ def flips_by_column(
     return atom[best], column[best]
 
 
-def _helpful_flips(
-    free: Ints, wrong: Ints, atoms: Words
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return column, atom and errors fixed of each flip that helps alone, or does no harm and clears a bit."""
-    free, wrong = free.astype(np.int64, copy=False), wrong.astype(np.int64, copy=False)
-    capacity = 4 * len(atoms) + 1024
-    while True:
-        lists = np.empty((3, capacity), np.int64)
-        count = votes.list_candidates(free, wrong, atoms, *lists)
-        if count <= capacity:
-            return lists[0, :count], lists[1, :count], lists[2, :count]
-        capacity = count
+def _helpful_flips(free: Ints, wrong: Ints, atoms: Words) -> list[NDArray[np.int64]]:
+    """Return column, atom and errors fixed of each flip that helps alone, or does no harm and clears a bit.
+
+    The kernel takes numbers of 64 bits; those of few atoms at a time are converted, because they take memory.
+    """
+    n_at_once, parts = 1 + _MAX_CONVERTED // max(1, free.shape[1]), []
+    for first in range(0, max(1, len(atoms)), n_at_once):
+        some = slice(first, first + n_at_once)
+        counts = free[some].astype(np.int64, copy=False), wrong[some].astype(np.int64, copy=False)
+        lists = np.empty((3, 4 * len(atoms) + 1024), np.int64)
+        while (count := votes.list_candidates(*counts, atoms[some], *lists)) > lists.shape[1]:
+            lists = np.empty((3, count), np.int64)
+        lists[1] += first
+        parts.append(lists[:, :count])
+    return list(np.concatenate(parts, axis=1)) if len(parts) > 1 else list(parts[0])
 
 
 def update_exactly(block: Block) -> Change:
