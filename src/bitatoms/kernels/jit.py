@@ -82,13 +82,15 @@ def compiled(function: Callable[..., Any], signature: Any = None, in_cache: bool
 
 
 class _Compilation(event.Listener):
-    """Logs which kernel this process compiles: a fit seems to hang until it has."""
+    """Logs that this process compiles a kernel: a fit seems to hang until it has."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function  # and not those that it calls
 
     def on_start(self, event: Any) -> None:
         """Log that compilation begins."""
-        function = event.data["dispatcher"].py_func
-        if function.__module__.startswith(__package__):
-            logger.info("compiling kernel %s", function.__name__)
+        if event.data["dispatcher"].py_func is self._function:
+            logger.info("compiling kernel %s", self._function.__name__)
 
     def on_end(self, event: Any) -> None:
         """Do nothing."""
@@ -112,7 +114,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     def first_call(*arguments: Any) -> Any:
         nonlocal run, is_ready
         # An interrupt within numba would leave a lock of it locked, for which other threads wait.
-        with deferred_interrupts(), _compiling, event.install_listener("numba:compile", _Compilation()):
+        with deferred_interrupts(), _compiling, event.install_listener("numba:compile", _Compilation(function)):
             try:
                 result = run(*arguments)
             except numba.errors.NumbaError:
