@@ -16,7 +16,7 @@ from bitatoms.engine.counts import are_ones
 from bitatoms.engine.objective import Objective
 from bitatoms.engine.passes import PassSpec, RowCounts
 from bitatoms.engine.prices import EQUAL_COSTS, ERROR_BITS, ErrorCosts, codelength_prices
-from bitatoms.engine.update import flips_by_column, update_together
+from bitatoms.engine.update import flips_by_column, flips_together, update_together
 from bitatoms.kernels.structs import MAX_PRICE
 from bitatoms.sparse_bits import SparseBits
 from support.blocks import bits_of, block_of, factors, priced_rule
@@ -92,6 +92,17 @@ def test_prices_and_typical_costs_are_those_of_the_atoms_and_columns_of_a_group(
         assert group.spec.rule.typical == pytest.approx(cost / 50)
 
 
+def test_flips_do_not_depend_on_how_many_votes_are_converted_at_a_time():
+    random, atoms = np.random.default_rng(0), bits_of(random_bits(0, 5, 70, 0.5)).words
+    free, wrong = random.integers(0, 50, (2, 5, 70), np.int32)
+    pairs = np.full((5, 5), 50)
+    expected, n_expected = flips_together(free, wrong, pairs, atoms, False)
+    with mock.patch.object(update, "_MAX_CONVERTED", 0):  # those of one atom
+        flips, n_flips = flips_together(free, wrong, pairs, atoms, False)
+    assert n_flips == n_expected > 10
+    np.testing.assert_array_equal(flips, expected)
+
+
 # --- costs of missed and added ones
 
 
@@ -101,8 +112,7 @@ def test_updates_weigh_votes_by_the_costs_of_errors(problem, seed):
     costs = random_costs(seed, X.shape[1])
     weights = [np.rint(16 * np.minimum(each, 1 << 20)).astype(np.int64) for each in (costs.missed, costs.added)]
     block = block_of(X, atoms, codes, "or")
-    with mock.patch.object(update, "_MAX_CONVERTED", seed % 2 << 16):  # votes of one atom at a time, or of all
-        update_together(block, costs)
+    update_together(block, costs)
     updated = naive.update_together(X, atoms, codes, "or", weights)
     np.testing.assert_array_equal(factors(block)[0], updated)
 
