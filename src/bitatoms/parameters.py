@@ -11,10 +11,26 @@ import inspect
 import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypedDict,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from .checks import (
     check_choice,
@@ -66,6 +82,8 @@ class Param:
     is_run_setting : bool
         Whether it states how a fit runs, not what it finds. Run settings are neither stored in model files nor read
         from them, because a file may be untrusted.
+    formats : tuple of str
+        The file formats that it applies to; empty for all, and for parameters that are not about files.
     """
 
     default: Any
@@ -76,6 +94,43 @@ class Param:
     type: str | None = None
     option: str | None = None
     is_run_setting: bool = False
+    formats: tuple[str, ...] = ()
+
+
+class Options:
+    """Parameters of one feature: a frozen dataclass whose fields are declared by `option`, checked when it is created.
+
+    A subclass, decorated with ``@dataclass(frozen=True, kw_only=True)``, is both the declaration, from which
+    signatures, documentation and command-line options follow, and the value that the code uses.
+    """
+
+    def __post_init__(self) -> None:
+        for name, declared in declarations(type(self)).items():
+            object.__setattr__(self, name, check(name, getattr(self, name), declared))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the fields by name, as scikit-learn's estimators do, so that grids can vary them."""
+        return {name: getattr(self, name) for name in declarations(type(self))}
+
+    def __sklearn_clone__(self) -> Self:
+        return self  # it cannot change
+
+
+def option(
+    default: Any,
+    help: str,
+    details: str = "",
+    *,
+    minimum: int = 0,
+    check: Callable[[str, Any], Any] | None = None,
+    type: str | None = None,
+    option: str | None = None,
+    is_run_setting: bool = False,
+    formats: tuple[str, ...] = (),
+) -> Any:
+    """Declare a parameter as a field of `Options`; see `Param` for the arguments."""
+    param = Param(default, help, details, minimum, check, type, option, is_run_setting, formats)
+    return field(default=default, metadata={"param": param})
 
 
 def _check_init(name: str, value: Any) -> Any:
@@ -1096,10 +1151,16 @@ class PeerKwargs(TypedDict, total=False):
     ]
 
 
+def declarations(kind: Any) -> dict[str, tuple[Any, Param]]:
+    """Return the type and the declaration of each field of `Options` (or of a TypedDict), by name."""
+    return _declared(kind)
+
+
 @functools.cache
-def declarations(kind: type) -> dict[str, tuple[Any, Param]]:
-    """Return the type and the declaration of each parameter of a TypedDict, by name."""
+def _declared(kind: Any) -> dict[str, tuple[Any, Param]]:
     hints = get_type_hints(kind, include_extras=True)
+    if issubclass(kind, Options):
+        return {each.name: (hints[each.name], each.metadata["param"]) for each in fields(kind)}
     return {name: get_args(hint) for name, hint in hints.items()}
 
 
@@ -1153,6 +1214,98 @@ def check(name: str, value: Any, declared: tuple[Any, Param]) -> Any:
 def checked(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a TypedDict, each checked against its declaration."""
     return {name: check(name, values[name], declared) for name, declared in declarations(kind).items()}
+
+
+_Fields = ParamSpec("_Fields")
+_Kind = TypeVar("_Kind", bound=Options)
+_First = TypeVar("_First")
+_Second = TypeVar("_Second")
+_Result = TypeVar("_Result")
+
+
+class with_options(Generic[_Fields, _Kind]):
+    """Let a function whose last argument is ``options`` take the fields of these `Options` as its own parameters.
+
+    Type checkers see the real fields, which follow the other parameters of the function. In its docstring, their
+    documentation takes the place of ``{parameters}``.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from bitatoms.parameters import Options, option, with_options
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class RepeatOptions(Options):
+    ...     times: int = option(2, "How often.", minimum=1)
+    >>> @with_options(RepeatOptions)
+    ... def repeat(text: str, options: RepeatOptions) -> str:
+    ...     return text * options.times
+    >>> repeat("ab", times=3)
+    'ababab'
+    """
+
+    def __init__(self, kind: Callable[_Fields, _Kind]) -> None:
+        self._kind: Any = kind
+
+    @overload
+    def __call__(
+        self, function: Callable[[_First, _Kind], _Result]
+    ) -> Callable[Concatenate[_First, _Fields], _Result]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[[_First, _Second, _Kind], _Result]
+    ) -> Callable[Concatenate[_First, _Second, _Fields], _Result]: ...
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return _taking_fields(function, self._kind, self._kind)
+
+
+class with_values(Generic[_Fields]):
+    """Let the constructor of an estimator take the fields of `Options`, and pass it their values, unchecked, as a dict.
+
+    scikit-learn requires that a constructor stores parameters as they are; `fit` checks them.
+    """
+
+    def __init__(self, kind: Callable[_Fields, Options]) -> None:
+        self._kind: Any = kind
+
+    def __call__(
+        self, function: Callable[[_First, dict[str, Any]], None]
+    ) -> Callable[Concatenate[_First, _Fields], None]:
+        defaults = {name: param.default for name, (_, param) in declarations(self._kind).items()}
+        return _taking_fields(function, self._kind, lambda **given: defaults | given)
+
+
+def _taking_fields(function: Callable[..., Any], kind: type[Options], collect: Callable[..., Any]) -> Any:
+    """Return a function with the fields of `Options` as parameters, which it collects as its last argument."""
+    *own, _ = inspect.signature(function).parameters.values()
+    by_name = {each.name: each for each in fields(cast(Any, kind))}
+    listed = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY if by_name[name].kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=param.default,
+            annotation=annotation,
+        )
+        for name, (annotation, param) in declarations(kind).items()
+    ]
+    signature = inspect.Signature([*own, *listed])
+
+    @functools.wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        try:
+            values = signature.bind(*args, **given).arguments
+        except TypeError as error:
+            raise TypeError(f"{function.__name__}() {error}") from None
+        first = [values.pop(parameter.name, parameter.default) for parameter in own]
+        return function(*first, collect(**values))
+
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
+    if function.__doc__:
+        described = "\n".join(_described(name, *each) for name, each in declarations(kind).items())
+        call.__doc__ = inspect.cleandoc(function.__doc__).replace("{parameters}", described)
+    return call
 
 
 def documented(kind: type) -> Callable[[_Documented], _Documented]:
