@@ -7,9 +7,9 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-from bitatoms.checks import check_int
 from bitatoms.html.tables import DataTable
 from bitatoms.io.atomic import write_files
+from bitatoms.validation import check_int
 
 from .convergence import convergence
 from .datasets import PaperDataset, load_digits, load_halftone

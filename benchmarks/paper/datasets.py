@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from bitatoms import datasets
 from bitatoms.bits import BitMatrix
+from bitatoms.columns.table import Table
 from bitatoms.datasets.mnist_digits import SIDE as MNIST_SIDE
 from bitatoms.datasets.mnist_digits import downsample, is_idx_file
 from bitatoms.io.api import read
 from bitatoms.io.errors import FileError
 from bitatoms.io.formats import infer_format
-from bitatoms.table import Table
 
 OPENML = "openml"
 BLOCK = (16, 16)

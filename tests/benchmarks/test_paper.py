@@ -14,8 +14,8 @@ from benchmarks.paper.selection_curve import count_minima, running_median
 
 import bitatoms as ba
 from bitatoms import BitMatrix, datasets
+from bitatoms.columns.table import Picture, Table
 from bitatoms.model.result import Round
-from bitatoms.table import Picture, Table
 from support.mnist import idx
 from support.strategies import random_bits
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from ..columns.table import listed_names
 from ..errors import warn
-from ..table import listed_names
 from .records import read_records
 from .stream import ReadOptions, Source, TableStream
 from .text_numbers import parse_number
