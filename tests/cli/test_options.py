@@ -16,7 +16,7 @@ from bitatoms.cli import options
 from bitatoms.cli.app import app
 from bitatoms.cli.spelling import as_arguments, as_option, describe
 from bitatoms.errors import Parameter
-from bitatoms.parameters import ReadKwargs, with_defaults
+from bitatoms.io.options import ReadOptions
 
 LIBRARY = {  # what is recorded, for each command
     "fit": "bitatoms.estimators.BinaryDictionaryLearning.fit",
@@ -33,7 +33,7 @@ LIBRARY = {  # what is recorded, for each command
     "compare": "bitatoms.cli.compare.run_comparison",
     "reproduce": "bitatoms.cli.reproduce.run_experiments",
 }
-READING = with_defaults(ReadKwargs, {})
+READING = {name: value for name, value in ReadOptions().get_params().items() if name != "format"}
 DEVICE = {"n_jobs": -1, "device": "cpu"}
 SEARCH = {"algebra": "prefer-or", "search": "fast", "max_time": None}
 PICTURES = {"block_sizes": (6, 8), "stride": 2, "algebra": "xor", "search": "fast", "max_time": None, "random_state": 0}

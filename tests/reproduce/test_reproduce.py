@@ -9,12 +9,12 @@ import pytest
 
 import bitatoms as ba
 from bitatoms import BitMatrix, datasets
+from bitatoms.columns.table import Picture, Table
 from bitatoms.model.result import Round
 from bitatoms.reproduce import Verdict, reproduce
 from bitatoms.reproduce.datasets import load_digits, load_halftone
 from bitatoms.reproduce.runs import stopping_round
 from bitatoms.reproduce.selection_curve import count_minima, running_median
-from bitatoms.table import Picture, Table
 from support.mnist import idx
 from support.strategies import random_bits
 

@@ -10,10 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..columns.table import (
+    Header,
+    Names,
+    Table,
+    as_bits,
+    axis_names,
+    listed_names,
+)
 from ..engine.limits import AtomLimits, FeatureSets
 from ..errors import InputError, Parameter
 from ..sparse_bits import packed
-from ..table import Header, Names, Table, as_bits, axis_names, listed_names
 
 _NAMES = ("fixed_atoms", "max_features_per_atom", "apart", "together")
 

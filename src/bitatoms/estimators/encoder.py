@@ -10,12 +10,12 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..encode_options import EncodeOptions
-from ..encoding import Encoding, encode, encoded_rows
+from ..columns.encode_options import EncodeOptions
+from ..columns.encoding import Encoding, encode, encoded_rows
+from ..columns.frame_columns import names_of_columns
+from ..columns.table import Table
 from ..errors import InputError, Parameter
-from ..frame_columns import names_of_columns
 from ..parameters import documented, with_values
-from ..table import Table
 
 _OUTPUTS = ("default", "pandas", "polars")
 

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..table import Names
+from ..columns.table import Names
 from .stream import Source
 from .text_lines import read_lines
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
 from .._version import __version__
 from ..bits import BitMatrix
+from ..columns.table import check_picture
 from ..engine.codelength import Codelength
 from ..engine.coding import CODERS, max_remembered
 from ..engine.prices import ErrorCosts
@@ -23,7 +23,7 @@ from ..model.patterns import Recurrence
 from ..model.result import Round
 from ..parameters import check, result_parameters
 from ..sparse_bits import Bits, SparseBits, packed
-from ..table import check_picture
+from ..validation import check_fraction
 from .annotations import decode_annotations, encode_annotations
 from .atomic import atomic_write
 from .errors import FileError
@@ -270,7 +270,7 @@ def _read_recurrence(file: NpzReader, metadata: dict[str, Any], n_atoms: int) ->
         return None
     settings = metadata["recurrence"]
     n_resamples = check_metadata_int(settings, "n_resamples", 1)
-    shares = (checks.check_fraction(f"recurrence {name}", settings[name]) for name in ("share", "threshold"))
+    shares = (check_fraction(f"recurrence {name}", settings[name]) for name in ("share", "threshold"))
     return Recurrence(_read_counts(file, "recurs", n_atoms, n_resamples), n_resamples, *shares)
 
 

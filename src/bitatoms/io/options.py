@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..checks import check_pair, check_threshold
-from ..encode_options import EncodeOptions as EncodeOptions
+from ..columns.encode_options import EncodeOptions as EncodeOptions
 from ..errors import InputError, Parameter
 from ..parameters import Duplicates, Missing, check, declarations, option
+from ..validation import check_pair, check_threshold
 
 if TYPE_CHECKING:
     from .stream import Source

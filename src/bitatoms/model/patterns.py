@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..columns.table import Names
 from ..libraries import import_library
 from ..sparse_bits import Bits
-from ..table import Names
 from .complete_rows import MemberCounts
 from .result import ResultBase
 

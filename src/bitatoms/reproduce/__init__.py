@@ -7,9 +7,9 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-from ..checks import check_int
 from ..html.tables import DataTable
 from ..io.atomic import write_files
+from ..validation import check_int
 from .datasets import PaperDataset, load_digits, load_halftone
 from .experiment import Claim, Experiment, Panel, Verdict
 from .experiments.convergence import convergence

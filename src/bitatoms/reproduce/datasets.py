@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from .. import datasets
 from ..bits import BitMatrix
+from ..columns.table import Table
 from ..datasets.mnist_digits import SIDE as MNIST_SIDE
 from ..datasets.mnist_digits import downsample, is_idx_file
 from ..io.api import read
 from ..io.errors import FileError
 from ..io.formats import infer_format
-from ..table import Table
 
 OPENML = "openml"
 BLOCK = (16, 16)

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import validation
 from .._version import __version__
-from ..annotations import Annotations
 from ..bits import BitMatrix
+from ..cell_values import package_name
+from ..columns.annotations import Annotations
+from ..columns.matching import match_columns
+from ..columns.table import Header, Names, Picture, Table
 from ..errors import InputError, InvalidCell, Parameter, warn
 from ..io.api import StreamingSource, drop_columns, open_table
 from ..io.atomic import atomic_write
@@ -25,25 +27,14 @@ from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, Pac
 from ..io.safe_zarr import ZarrReader
 from ..io.scratch import LEAST_LIMIT, Scratch
 from ..io.stream import CHUNK_BITS, RowChunk, Source, TableStream
-from ..matching import match_columns
 from ..parallel import Workers
 from ..parameters import with_options
 from ..sparse_bits import Bits, packed
-from ..table import Header, Names, Picture, Table
 from .budget import MemoryBudget, MemoryLimitError, chunk_rows, parse_memory_limit
 
-_OPTIONS_OF_PACK = ("format", "max_memory", "callback")  # besides those of `read`, and recorded elsewhere
+_HOW_TO_PACK = ("max_memory", "callback")
 # Options for a table that is not a file; the others are about files.
-_OPTIONS_IN_MEMORY = (
-    "binarize",
-    "missing",
-    "duplicates",
-    "layer",
-    "modality",
-    "without",
-    "dosage",
-    *_OPTIONS_OF_PACK[1:],
-)
+_OPTIONS_IN_MEMORY = (*_HOW_TO_PACK, "binarize", "missing", "duplicates", "layer", "modality", "without", "dosage")
 
 
 class Store:
@@ -326,7 +317,7 @@ def _write(
 
 def _non_default(options: ReadOptions) -> dict[str, Any]:
     """Return the options that differ from their defaults, as JSON values."""
-    given = {name: value for name, value in options.given().items() if name not in _OPTIONS_OF_PACK}
+    given = {name: value for name, value in options.given().items() if name not in ("format", *_HOW_TO_PACK)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 
 
@@ -359,11 +350,11 @@ def _parts(source: Any) -> Iterable[Any] | None:
     if isinstance(source, (list, tuple)):
         are_tables = len(source) > 0 and all(len(getattr(part, "shape", ())) == 2 for part in source)
         return source if are_tables else None
-    if validation.package_name(source) == "dask":
+    if package_name(source) == "dask":
         partitions = source.blocks if hasattr(source, "blocks") else source.partitions
         n_partitions = source.numblocks[0] if hasattr(source, "numblocks") else source.npartitions
         return (partitions[index].compute() for index in range(n_partitions))
-    if validation.package_name(source) in ("numpy", "h5py", "zarr") and len(getattr(source, "shape", ())) == 2:
+    if package_name(source) in ("numpy", "h5py", "zarr") and len(getattr(source, "shape", ())) == 2:
         size = max(1, CHUNK_BITS // max(1, source.shape[1]))
         return (source[start : start + size] for start in range(0, max(1, source.shape[0]), size))
     return None

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
+from ..cell_values import missing_cells, on_host
 from ..errors import InputError, Parameter
 from ..memory import memory_limit
 from ..model.model import Model
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits
-from ..validation import MAX_WEIGHT, missing_cells, on_host, weight_advice
+from ..validation import MAX_WEIGHT, weight_advice
 from .budget import MemoryLimitError, bytes_of
 from .source import init_of_rows
 

@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from . import checks, dataframes, variants
-from .annotations import Annotations
-from .bits import BitMatrix, pack_values, row_index
-from .errors import InputError, Parameter, named_columns
-from .libraries import import_library
-from .sparse_bits import Bits, SparseBits, is_smaller_sparse, packed
-from .validation import is_sparse, sparse_ones
+from .. import frames
+from ..bits import BitMatrix, pack_values, row_index
+from ..cell_values import is_sparse, sparse_ones
+from ..errors import InputError, Parameter, named_columns
+from ..libraries import import_library
+from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed
+from ..validation import check_choice, check_threshold
+from . import variants
+from .annotations import Annotations, axis_data
 from .variants import pack_dosages
 
 Names = tuple[str, ...]
@@ -180,11 +182,11 @@ class Table:
         array([[0, 0, 1, 0],
                [1, 1, 1, 0]], dtype=uint8)
         """
-        checks.check_choice("missing", missing, ("unknown", "zero", "refuse"))
-        X = dataframes.select_modality(X, modality)
-        if layer is not None and not (dataframes.is_anndata(X) and hasattr(X, "layers")):
+        check_choice("missing", missing, ("unknown", "zero", "refuse"))
+        X = frames.select_modality(X, modality)
+        if layer is not None and not (frames.is_anndata(X) and hasattr(X, "layers")):
             raise ValueError(f"layer={layer!r} requires an AnnData, got {type(X).__name__}")
-        X, layer = dataframes.select_raw(X, layer)
+        X, layer = frames.select_raw(X, layer)
         if isinstance(X, cls) and dosage:
             raise ValueError("dosage=True requires numbers of copies, but X is a Table of bits; omit it")
         if isinstance(X, cls):
@@ -192,8 +194,8 @@ class Table:
         if dosage and binarize is not None:
             raise InputError("numbers of copies cannot be thresholded; omit ", Parameter("binarize"))
         bits = as_bits(X, binarize, missing=missing, layer=layer, dosage=dosage)
-        row_names, columns = dataframes.axis_names(X, layer)
-        row_data, column_data = dataframes.axis_data(X, layer)
+        row_names, columns = frames.axis_names(X, layer)
+        row_data, column_data = axis_data(X, layer)
         if dosage:
             names = feature_names(columns, range(bits.n_cols // 2))
             columns, column_data = variants.dosage_columns(names, column_data)
@@ -360,9 +362,9 @@ def as_bits(
             return pack_dosages(X, missing)
         is_same = isinstance(X, SparseBits) and (binarize is None or 0 <= binarize < 1)
         return X if is_same else BitMatrix.from_any(X, binarize, name, missing)
-    threshold, values = checks.check_threshold(binarize), dataframes.values_of(X, name, layer)
-    dataframes.check_scaled(X, layer, values, binarize)
-    with named_columns(dataframes.column_names(X, layer)):
+    threshold, values = check_threshold(binarize), frames.values_of(X, name, layer)
+    frames.check_scaled(X, layer, values, binarize)
+    with named_columns(frames.column_names(X, layer)):
         if dosage:
             return pack_dosages(values, missing)
         if is_sparse(values) and is_smaller_sparse(values.shape, values.nnz):
@@ -376,12 +378,12 @@ def header_of(X: Any, n_cols: int) -> Header:
     """Return the columns of a table of any supported type."""
     if isinstance(X, Table):
         return X.header
-    return Header(n_cols, dataframes.column_names(X), data=dataframes.axis_data(X)[1])
+    return Header(n_cols, frames.column_names(X), data=axis_data(X)[1])
 
 
 def axis_names(X: Any) -> tuple[Names | None, Names | None]:
     """Return the names of the rows and of the columns of a table of any supported type."""
-    return (X.row_names, X.columns) if isinstance(X, Table) else dataframes.axis_names(X)
+    return (X.row_names, X.columns) if isinstance(X, Table) else frames.axis_names(X)
 
 
 def _checked_names(names: Sequence[str] | None, n: int, axis: str) -> Names | None:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cell_values import is_missing, package_name
+from ..errors import InputError, Parameter
+from ..frames import column_names
 from .annotations import Annotations, Labels, Values
-from .dataframes import column_names
-from .errors import InputError, Parameter
-from .validation import is_missing, package_name
 
 _TEXTS = {str, float, type(None)}  # a float among text is usually NaN
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import bitatoms as ba
+from bitatoms.columns.matching import match_columns, matched_table
+from bitatoms.columns.table import Header
 from bitatoms.errors import InputWarning
-from bitatoms.matching import match_columns, matched_table
-from bitatoms.table import Header
 
 BITS = np.array([[1, 0, 1], [0, 1, 1]], np.uint8)
 ROWS, COLUMNS = ("ann", "bob"), ("milk", "bread", "tea")

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bits import BitMatrix
+from ..errors import Cell, InputError, InvalidCell
 from .annotations import Annotations, Labels
-from .bits import BitMatrix
-from .errors import Cell, InputError, InvalidCell
 
 # The allele is the one whose copies are counted (ALT of a VCF file, the first one of a .bim file); missing: unknown.
 FIELDS = ("chromosome", "position", "id", "allele", "other", "copies")

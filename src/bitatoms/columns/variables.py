@@ -16,9 +16,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..errors import InputError, Parameter, warn
+from ..verbosity import quote_name
 from .annotations import Annotations, Labels, Values
-from .errors import InputError, Parameter, warn
-from .verbosity import quote_name
 
 Kind = Literal["category", "value", "bin", "boolean"]  # a value is a category that is a number
 FIELDS = ("variable", "kind", "value", "lower", "upper")

@@ -10,10 +10,9 @@ from scipy.sparse import csr_array
 import bitatoms as ba
 import naive
 from bitatoms import BitMatrix, Table
-from bitatoms.annotations import Annotations
-from bitatoms.errors import InputWarning
-from bitatoms.matching import match_columns
-from bitatoms.variants import (
+from bitatoms.columns.annotations import Annotations
+from bitatoms.columns.matching import match_columns
+from bitatoms.columns.variants import (
     are_variants,
     column_data,
     column_names,
@@ -24,6 +23,7 @@ from bitatoms.variants import (
     regions,
     variants_of,
 )
+from bitatoms.errors import InputWarning
 from support.strategies import SEEDS
 
 pytestmark = pytest.mark.usefixtures("few_trials")

@@ -8,12 +8,21 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checks, dataframes, variants
+from .. import frames
+from ..bits import BitMatrix
+from ..errors import InputError, Parameter, warn
+from ..sparse_bits import Bits, SparseBits, packed
+from ..validation import check_choice
+from . import variants
 from .annotations import Annotations
-from .bits import BitMatrix
-from .errors import InputError, Parameter, warn
-from .sparse_bits import Bits, SparseBits, packed
-from .table import Header, Names, Table, feature_names, first_duplicate, listed_names
+from .table import (
+    Header,
+    Names,
+    Table,
+    feature_names,
+    first_duplicate,
+    listed_names,
+)
 from .variants import are_variants, have_equal_alleles, match_variants
 
 
@@ -129,14 +138,14 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
 
     Examples
     --------
-    >>> from bitatoms.matching import match_columns
-    >>> from bitatoms.table import Header
+    >>> from bitatoms.columns.matching import match_columns
+    >>> from bitatoms.columns.table import Header
     >>> match = match_columns(Header(3, ("milk", "bread", "tea")), Header(3, ("gin", "tea", "milk")), "zero")
     >>> match.indices, match.unknown, match.absent
     (array([ 2, -1,  1]), ('gin',), ('bread',))
     """
     if absent is not None:
-        checks.check_choice("absent", absent, ("auto", "refuse", "zero", "unknown"))
+        check_choice("absent", absent, ("auto", "refuse", "zero", "unknown"))
     if absent == "auto":
         absent = "refuse" if learned.data is None and given.data is None else "unknown"
     names = learned.names
@@ -218,7 +227,7 @@ def matched_table(X: Any, learned: Header, absent: str | None = None, table: str
     Columns of a data frame that the model does not know are left out first, and may hold anything. Numbers of copies of
     the variants of a model (see `are_copies`) become its columns.
     """
-    names = None if dataframes.is_anndata(X) else dataframes.column_names(X)
+    names = None if frames.is_anndata(X) else frames.column_names(X)
     warned = names is not None and learned.names is not None
     of_model = learned
     if are_copies(X, learned):
@@ -255,7 +264,7 @@ def are_copies(X: Any, learned: Header) -> bool:
     """Return whether new rows for a model are numbers of copies, as `Table.from_any` takes with ``dosage=True``."""
     if isinstance(X, (Table, BitMatrix, SparseBits)) or len(getattr(X, "shape", ())) != 2:
         return False
-    return have_copies(dataframes.column_names(X), X.shape[1], learned)
+    return have_copies(frames.column_names(X), X.shape[1], learned)
 
 
 def check_not_copies(X: Any, learned: Header, model: str) -> None:
@@ -285,4 +294,4 @@ def without_unknown_columns(
         return frame, names
     unknown = set(match.unknown)
     names = tuple(name for name in names if name not in unknown)
-    return dataframes.select_columns(frame, names), names
+    return frames.select_columns(frame, names), names

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .annotations import Annotations
+from .cell_values import binarize_advice, dense_table, is_sparse, on_host, package_name
 from .errors import InputError, Parameter, warn
-from .validation import binarize_advice, dense_table, is_sparse, on_host, package_name
 
 RAW = "raw"  # what a layer is called that means the ``raw`` of an AnnData
 OBSM = "obsm/"  # how a layer begins that means an array of the ``obsm`` of an AnnData
@@ -63,7 +62,7 @@ def _in_memory(X: Any, name: str, layer: str | None) -> Any:
     """Return the values of an AnnData, a pyarrow table or a sparse pandas frame; of others, what is no table raises."""
     if is_anndata(X):
         X, layer = select_raw(select_modality(X, None), layer)
-        values = X.X if layer is None else _layer(X, layer)
+        values = X.X if layer is None else layer_values(X, layer)
         if values is None:
             raise ValueError("the AnnData has no X; pass the name of a layer")
         values = on_host(values, "the AnnData")
@@ -94,7 +93,7 @@ def _in_memory(X: Any, name: str, layer: str | None) -> Any:
     return X
 
 
-def _layer(X: Any, layer: str) -> Any:
+def layer_values(X: Any, layer: str) -> Any:
     """Return a layer of an AnnData, or an array of its ``obsm``."""
     if layer in X.layers:
         return X.layers[layer]
@@ -107,7 +106,7 @@ def _layer(X: Any, layer: str) -> Any:
     return X.obsm[key]
 
 
-def _is_obsm(X: Any, layer: str | None) -> bool:
+def is_obsm(X: Any, layer: str | None) -> bool:
     """Return whether a layer of an AnnData is an array of its ``obsm``."""
     return is_anndata(X) and obsm_key(layer) is not None and layer not in X.layers
 
@@ -134,7 +133,7 @@ def check_scaled(X: Any, layer: str | None, values: Any, binarize: float | None)
     if not (isinstance(numbers, np.ndarray) and numbers.dtype.kind in "if" and (numbers < 0).any()):
         return
     layers: tuple[str, ...] = ()
-    if _is_obsm(X, layer):
+    if is_obsm(X, layer):
         layers = tuple(f"{OBSM}{key}" for key in X.obsm)
     elif hasattr(X, "layers"):
         layers = (*filter(None, X.layers), *((RAW,) if X.raw is not None else ()))
@@ -177,9 +176,9 @@ def column_names(X: Any, layer: str | None = None) -> tuple[str, ...] | None:
     if isinstance(X, np.ndarray):
         return None
     if is_anndata(X):
-        if layer is None or not _is_obsm(X, layer):
+        if layer is None or not is_obsm(X, layer):
             return tuple(map(str, X.var_names))
-        values = _layer(X, layer)
+        values = layer_values(X, layer)
         return tuple(map(str, getattr(values, "columns", numbered_columns(layer, values.shape[1]))))
     package = package_name(X)
     if package in ("pandas", "polars") and hasattr(X, "columns"):
@@ -200,16 +199,6 @@ def axis_names(X: Any, layer: str | None = None) -> tuple[tuple[str, ...] | None
     elif package == "pyarrow" and hasattr(X, "column_names") and len(index := _arrow_index(_arrow_table(X))) == 1:
         rows = tuple(map(str, _arrow_table(X).column(index[0]).to_pylist()))
     return rows, column_names(X, layer)
-
-
-def axis_data(X: Any, layer: str | None = None) -> tuple[Annotations | None, Annotations | None]:
-    """Return what an AnnData knows about its rows and columns (``obs`` and ``var``); None for other tables."""
-    if not is_anndata(X):
-        return None, None
-    obs = X.obs if hasattr(X, "obs") else X._adata.obs  # the ``raw`` of an AnnData has its observations
-    if layer is not None and _is_obsm(X, layer):
-        return Annotations.from_pandas(obs), Annotations({}, _layer(X, layer).shape[1])
-    return Annotations.from_pandas(obs), Annotations.from_pandas(X.var)
 
 
 def select_modality(X: Any, modality: str | None) -> Any:

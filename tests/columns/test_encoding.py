@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 import naive
-from bitatoms.annotations import Annotations
+from bitatoms.columns.annotations import Annotations
 from bitatoms.errors import InputWarning
 from bitatoms.estimators import BinaryDictionaryLearning, BinaryImputer
 

@@ -1,6 +1,7 @@
 """`encode`: tables of categories and numbers as tables of 0 and 1; `Encoding`: how, for new rows and back.
 
-The encoding is stored in the annotations of the columns (see `bitatoms.variables`), hence in tables, stores, models.
+The encoding is stored in the annotations of the columns (see `bitatoms.columns.variables`), hence in tables, stores and
+models.
 """
 
 from __future__ import annotations
@@ -11,16 +12,24 @@ from typing import Any
 
 import numpy as np
 
+from ..bits import BitMatrix, stack_rows
+from ..cell_values import package_name
+from ..errors import InputError, Parameter, warn
+from ..parameters import with_options
+from ..validation import check_choice
+from ..verbosity import quote_name
 from .annotations import Annotations, Labels, Values
-from .bits import BitMatrix, stack_rows
-from .checks import check_choice
 from .encode_options import EncodeOptions, check_names
-from .errors import InputError, Parameter, warn
 from .frame_columns import DateColumn, column_values, has_columns, names_of_columns, typed_columns
 from .matching import match_columns, matched_table
-from .parameters import with_options
-from .table import Header, Names, Table, axis_names, first_duplicate, listed_names
-from .validation import package_name
+from .table import (
+    Header,
+    Names,
+    Table,
+    axis_names,
+    first_duplicate,
+    listed_names,
+)
 from .variables import (
     MISSING,
     UNSEEN,
@@ -31,7 +40,6 @@ from .variables import (
     summarized,
     variables_of,
 )
-from .verbosity import quote_name
 
 _CHUNK_CELLS = 1 << 23  # that are not packed at a time
 _LISTED = 5  # variables in a message

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .parameters import Options, option
+from ..parameters import Options, option
 
 
 def check_names(name: str, value: Any) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ import pytest
 from scipy.sparse import csr_array
 
 import bitatoms as ba
+from bitatoms.columns.table import Picture
 from bitatoms.errors import InputError
 from bitatoms.sparse_bits import SparseBits
-from bitatoms.table import Picture
 
 BITS = np.array([[1, 0, 1], [0, 1, 1]], np.uint8)
 ROWS, COLUMNS = ("ann", "bob"), ("milk", "bread", "tea")

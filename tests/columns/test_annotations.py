@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import bitatoms as ba
-from bitatoms.annotations import Annotations, Labels
+from bitatoms.columns.annotations import Annotations, Labels
 from support.annotations import FRAME
 
 FIELDS = {  # values, the kind of their dtype, and the values that are kept

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .libraries import import_library
-from .validation import is_missing, package_name
+from ..cell_values import is_missing, package_name
+from ..frames import is_anndata, is_obsm, layer_values
+from ..libraries import import_library
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,8 +108,8 @@ Values: TypeAlias = Labels | NDArray[Any]  # numbers may be a masked array, in w
 class Annotations(Mapping[str, NDArray[Any]]):
     """What is known about the rows or the columns of a table, by field: one value for each of them.
 
-    Values are text, integers, floats or booleans. They are not used to learn; the fields that `bitatoms.variants` lists
-    identify the columns of genotypes.
+    Values are text, integers, floats or booleans. They are not used to learn; the fields that
+    `bitatoms.columns.variants` lists identify the columns of genotypes.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ class Annotations(Mapping[str, NDArray[Any]]):
 
     Examples
     --------
-    >>> from bitatoms.annotations import Annotations
+    >>> from bitatoms.columns.annotations import Annotations
     >>> about = Annotations({"chromosome": ["1", "X"], "position": [12345, 678]}, 2)
     >>> about["position"]
     array([12345,   678])
@@ -187,6 +188,16 @@ class Annotations(Mapping[str, NDArray[Any]]):
     def from_pandas(cls, frame: Any) -> Annotations:
         """Return the columns of a pandas DataFrame; other types than those of numbers and booleans become text."""
         return cls({str(name): _from_pandas(frame.iloc[:, k]) for k, name in enumerate(frame.columns)}, len(frame))
+
+
+def axis_data(X: Any, layer: str | None = None) -> tuple[Annotations | None, Annotations | None]:
+    """Return what an AnnData knows about its rows and columns (``obs`` and ``var``); None for other tables."""
+    if not is_anndata(X):
+        return None, None
+    obs = X.obs if hasattr(X, "obs") else X._adata.obs  # the ``raw`` of an AnnData has its observations
+    if layer is not None and is_obsm(X, layer):
+        return Annotations.from_pandas(obs), Annotations({}, layer_values(X, layer).shape[1])
+    return Annotations.from_pandas(obs), Annotations.from_pandas(X.var)
 
 
 def _as_values(name: str, values: ArrayLike | Labels, n: int) -> Values:

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.annotations import Annotations, Labels
-from bitatoms.errors import InputError, InputWarning
-from bitatoms.variables import (
+from bitatoms.columns.annotations import Annotations, Labels
+from bitatoms.columns.variables import (
     MISSING,
     UNSEEN,
     Variable,
@@ -22,6 +21,7 @@ from bitatoms.variables import (
     summarized,
     variables_of,
 )
+from bitatoms.errors import InputError, InputWarning
 
 NUMBERS = st.integers(-30, 30) | st.floats(-1e6, 1e6).map(lambda number: round(number, 3))
 INF = math.inf
