@@ -32,7 +32,8 @@ from typing import (
     overload,
 )
 
-from .checks import (
+from .errors import InputError, Parameter
+from .validation import (
     check_choice,
     check_fraction,
     check_int,
@@ -40,7 +41,6 @@ from .checks import (
     check_not_negative,
     check_threshold,
 )
-from .errors import InputError, Parameter
 
 Algebra = Literal["xor", "or", "auto", "prefer-or"]
 Search = Literal["fast", "thorough", "anytime", "paper"]

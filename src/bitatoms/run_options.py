@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .checks import check_seed, check_threshold
 from .parameters import Options, option
+from .validation import check_seed, check_threshold
 
 Absent = Literal["auto", "refuse", "zero", "unknown"]
 DeviceChoice = Literal["cpu", "cuda", "auto"]

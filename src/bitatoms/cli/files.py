@@ -13,7 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..encoding import Encoding
+from ..columns.encoding import Encoding
+from ..columns.table import Header, Picture, Table, check_picture
+from ..columns.variables import parse_number
+from ..columns.variants import pairs as genotype_pairs
+from ..columns.variants import unpack_dosages
 from ..errors import Parameter
 from ..io import model_file
 from ..io.api import StreamingSource, open_table, read, read_known_values, read_matching, read_row_label, write
@@ -27,10 +31,6 @@ from ..io.values import check_values_format, write_values
 from ..io.weight_column import read_weight_column
 from ..model.model import Model
 from ..rows.store import Store
-from ..table import Header, Picture, Table, check_picture
-from ..variables import parse_number
-from ..variants import pairs as genotype_pairs
-from ..variants import unpack_dosages
 from .console import print_note
 from .options import PLAIN, Input, NewRows, Reading, default_of
 from .progress import show_status

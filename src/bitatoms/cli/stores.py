@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..bits import BitMatrix
+from ..columns.table import Table
 from ..device_choice import workers_for
 from ..errors import Parameter
 from ..formatting import percent
@@ -24,7 +25,6 @@ from ..rows.store_transform import StoreTransform, collect_codes, write_code_sto
 from ..rows.subsample import default_search_rows
 from ..search.params import resolve
 from ..sparse_bits import Bits, is_smaller_sparse
-from ..table import Table
 from .console import Display, print_json, print_line
 from .files import check_not_stream, check_writable, named_in_errors, table_format, write_code_table
 from .options import Input

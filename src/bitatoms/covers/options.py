@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..checks import check_callbacks, check_feature_sets, check_not_negative, check_seconds
 from ..errors import InputError, Parameter
 from ..parameters import Options, declared_in, option
 from ..run_options import RunOptions
+from ..validation import check_callbacks, check_feature_sets, check_not_negative, check_seconds
 
 CoverObjective = Literal["roles", "assignments", "codelength"]
 

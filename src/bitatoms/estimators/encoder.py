@@ -11,11 +11,11 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..encoding import Encoding, encode, encoded_rows
+from ..columns.encoding import Encoding, encode, encoded_rows
+from ..columns.frame_columns import names_of_columns
+from ..columns.table import Table
 from ..errors import InputError, Parameter
-from ..frame_columns import names_of_columns
 from ..parameters import EncodeKwargs, documented, select, with_defaults
-from ..table import Table
 
 _OUTPUTS = ("default", "pandas", "polars")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..checks import check_fraction
 from ..parameters import option
 from ..run_options import NewRowOptions, RunOptions
 from ..search.options import FitOptions, SearchOptions
+from ..validation import check_fraction
 
 ImputationMethod = Literal["auto", "atoms", "neighbours", "profiles"]
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..checks import check_int, check_noise
 from ..errors import InputError, Parameter
 from ..parameters import Options, declared_in, option
 from ..run_options import DeviceChoice, RunOptions
 from ..search.options import Algebra, Search, SearchOptions
+from ..validation import check_int, check_noise
 
 
 def _check_sizes(name: str, value: Any) -> tuple[int, ...]:

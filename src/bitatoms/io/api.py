@@ -11,14 +11,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ..checks import check_choice
-from ..encoding import Encoding
+from ..columns.encoding import Encoding
+from ..columns.matching import ColumnMatch, NoKnownColumn, copied_header, have_copies, match_columns
+from ..columns.table import Header, Names, Table, feature_names
 from ..errors import InputError, Parameter
-from ..matching import ColumnMatch, NoKnownColumn, copied_header, have_copies, match_columns
 from ..memory import memory_limit
 from ..parameters import Missing, ReadKwargs, choices, documented
 from ..sparse_bits import Bits, SparseBits
-from ..table import Header, Names, Table, feature_names
+from ..validation import check_choice
 from .atomic import atomic_write
 from .column_names import named_columns
 from .dosages import PairedRows, with_paired_columns

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..errors import warn
-from ..table import listed_names
+from ..formatting import listed_names
 from .records import read_records
 from .stream import ReadOptions, Source, TableStream
 from .text_numbers import parse_number

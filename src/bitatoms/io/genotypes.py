@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..annotations import Annotations, Labels
 from ..bits import BitMatrix
-from ..errors import Parameter, warn
-from ..table import Names, Table, first_duplicate
-from ..variants import (
+from ..columns.annotations import Annotations, Labels
+from ..columns.table import Names, Table, first_duplicate
+from ..columns.variants import (
     FIELDS,
     are_variants,
     chromosomes_of,
@@ -30,6 +29,7 @@ from ..variants import (
     plain_chromosomes,
     variants_of,
 )
+from ..errors import Parameter, warn
 from .cells import MISSING, Cells
 from .errors import FileError
 from .stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, named_chunks, unique_columns
@@ -66,7 +66,7 @@ class GenotypeFile:
     sample_data : Annotations or None
         What else is known about them.
     variants : Annotations
-        One value per variant of the fields of `bitatoms.variants.FIELDS` but ``copies``, and of others.
+        One value per variant of the fields of `bitatoms.columns.variants.FIELDS` but ``copies``, and of others.
     names : sequence of str
         The names of the variants: their ids, or chromosome and position.
     read : callable

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
 from .._version import __version__
 from ..bits import BitMatrix
+from ..columns.table import check_picture
 from ..engine.codelength import Codelength
 from ..engine.coding import CODERS, max_remembered
 from ..engine.prices import ErrorCosts
@@ -23,7 +23,7 @@ from ..model.patterns import Recurrence
 from ..model.result import Round
 from ..parameters import check, result_parameters
 from ..sparse_bits import Bits, SparseBits, packed
-from ..table import check_picture
+from ..validation import check_choice, check_fraction, check_pair, check_threshold
 from .annotations import decode_annotations, encode_annotations
 from .atomic import atomic_write
 from .errors import FileError
@@ -279,7 +279,7 @@ def _read_recurrence(file: NpzReader, metadata: dict[str, Any], n_atoms: int) ->
         return None
     settings = metadata["recurrence"]
     n_resamples = check_metadata_int(settings, "n_resamples", 1)
-    shares = (checks.check_fraction(f"recurrence {name}", settings[name]) for name in ("share", "threshold"))
+    shares = (check_fraction(f"recurrence {name}", settings[name]) for name in ("share", "threshold"))
     return Recurrence(_read_counts(file, "recurs", n_atoms, n_resamples), n_resamples, *shares)
 
 
@@ -317,12 +317,12 @@ def _read_options(reading: Any) -> dict[str, Any]:
     """Return the options of `bitatoms.read`, after checking their values; unknown options are ignored."""
     options = {name: reading[name] for name in CELL_OPTIONS if name in reading}
     if "blocks" in options:
-        options["blocks"] = checks.check_pair("blocks", options["blocks"], 1)
-    if "binarize" in options and checks.check_threshold(options["binarize"]) is None:
+        options["blocks"] = check_pair("blocks", options["blocks"], 1)
+    if "binarize" in options and check_threshold(options["binarize"]) is None:
         raise ValueError("its binarize is not a number")
     for name, choices in _OPTION_CHOICES.items():
         if name in options:
-            checks.check_choice(name, options[name], choices)
+            check_choice(name, options[name], choices)
     for name in ("layer", "modality"):
         if not isinstance(options.get(name, ""), str):
             raise ValueError(f"its {name} is not a name")

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from ..bits import BitMatrix
+from ..columns.table import Table
 from ..model.model import Model
 from ..model.patterns import Pattern
-from ..table import Table
 from ..verbosity import escape_name
 from .atomic import atomic_write, is_stream
 from .errors import FileError

@@ -14,13 +14,13 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..annotations import Annotations
 from ..bits import BitMatrix
+from ..columns.annotations import Annotations
+from ..columns.table import Header, Names, Picture, Table, first_duplicate
 from ..errors import InputError, Parameter
 from ..memory import memory_limit
 from ..parameters import ReadKwargs, with_defaults
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
-from ..table import Header, Names, Picture, Table, first_duplicate
 from ..verbosity import CONTROLS_OF_NAMES, escape_name
 from .errors import FileError, MissingLibrary
 from .scratch import Scratch

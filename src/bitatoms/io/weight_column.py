@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..columns.variables import parse_number
 from ..errors import Parameter
 from ..validation import weight_advice
-from ..variables import parse_number
 from .formats import infer_format
 from .records import read_records, unit_of
 from .stream import ReadOptions, Source, find_columns

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..checks import check_fraction
 from ..parameters import Options, option
+from ..validation import check_fraction
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,10 +12,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import validation
 from .._version import __version__
-from ..annotations import Annotations
 from ..bits import BitMatrix
+from ..cell_values import package_name
+from ..columns.annotations import Annotations
+from ..columns.matching import match_columns
+from ..columns.table import Header, Names, Picture, Table
 from ..errors import InputError, InvalidCell, Parameter, warn
 from ..io.api import StreamingSource, drop_columns, open_table
 from ..io.atomic import atomic_write
@@ -25,11 +27,9 @@ from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, Pac
 from ..io.safe_zarr import ZarrReader
 from ..io.scratch import LEAST_LIMIT, Scratch
 from ..io.stream import CHUNK_BITS, GENOTYPE_OPTIONS, ReadOptions, RowChunk, Source, TableStream
-from ..matching import match_columns
 from ..parallel import Workers
 from ..parameters import ReadKwargs, documented
 from ..sparse_bits import Bits, packed
-from ..table import Header, Names, Picture, Table
 from .budget import MemoryBudget, MemoryLimitError, chunk_rows, parse_memory_limit
 
 _FILE_OPTIONS = (
@@ -377,11 +377,11 @@ def _parts(source: Any) -> Iterable[Any] | None:
     if isinstance(source, (list, tuple)):
         are_tables = len(source) > 0 and all(len(getattr(part, "shape", ())) == 2 for part in source)
         return source if are_tables else None
-    if validation.package_name(source) == "dask":
+    if package_name(source) == "dask":
         partitions = source.blocks if hasattr(source, "blocks") else source.partitions
         n_partitions = source.numblocks[0] if hasattr(source, "numblocks") else source.npartitions
         return (partitions[index].compute() for index in range(n_partitions))
-    if validation.package_name(source) in ("numpy", "h5py", "zarr") and len(getattr(source, "shape", ())) == 2:
+    if package_name(source) in ("numpy", "h5py", "zarr") and len(getattr(source, "shape", ())) == 2:
         size = max(1, CHUNK_BITS // max(1, source.shape[1]))
         return (source[start : start + size] for start in range(0, max(1, source.shape[0]), size))
     return None

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
-from ..checks import (
+from ..errors import InputError, Parameter
+from ..parameters import Options, option
+from ..run_options import RunOptions
+from ..validation import (
     check_bool,
     check_callbacks,
     check_choice,
@@ -16,9 +19,6 @@ from ..checks import (
     check_fraction,
     check_seconds,
 )
-from ..errors import InputError, Parameter
-from ..parameters import Options, option
-from ..run_options import RunOptions
 
 Algebra = Literal["auto", "or", "xor"]
 Search = Literal["fast", "thorough", "anytime", "paper"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.annotations import Annotations
+from bitatoms.columns.annotations import Annotations
 from bitatoms.io.readers import haps
 from support.files import assert_read_error
 from support.genotypes import assert_same_genotypes, copies_table, haplotype_table, random_alleles

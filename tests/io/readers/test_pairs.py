@@ -7,8 +7,8 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
+from bitatoms.columns.table import Table
 from bitatoms.io.readers import pairs
-from bitatoms.table import Table
 from support.files import assert_read_error
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
+from ...columns.table import Picture, Table, check_picture, feature_names
 from ...errors import Parameter, warn
-from ...table import Picture, Table, check_picture, feature_names
 from ..cells import BLANK, MISSING, CellPosition, Cells, TextCells, note_blanks
 from ..chunked import BitsBuilder, ChunkCells, MissingCells
 from ..errors import FileError

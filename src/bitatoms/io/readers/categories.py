@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...annotations import Labels
 from ...bits import BitMatrix
-from ...encoding import Encoding, UnseenValues
+from ...columns.annotations import Labels
+from ...columns.encoding import Encoding, UnseenValues
+from ...columns.variables import Summary, parse_number
 from ...errors import InputError, Parameter, warn
-from ...variables import Summary, parse_number
 from ..cells import MISSING_WORDS, CellPosition, Cells, state_of
 from ..errors import FileError
 from ..records import Record, is_blank, read_records, unit_of

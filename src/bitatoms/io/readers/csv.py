@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...columns.table import Table, first_duplicate
 from ...errors import Parameter, warn
-from ...table import Table, first_duplicate
 from ..cells import CellPosition, Cells, TextCells, state_of
 from ..errors import FileError
 from ..formats import sniff_format

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import dataframes
+from ... import frames
 from ..._version import __version__
-from ...annotations import Annotations, Labels
 from ...bits import BitMatrix
+from ...columns.annotations import Annotations, Labels
+from ...columns.matching import match_columns
+from ...columns.table import Header, Names, Picture, Table, check_picture
 from ...errors import warn
-from ...matching import match_columns
 from ...model.model import Model
-from ...table import Header, Names, Picture, Table, check_picture
 from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..safe_hdf5 import check_heaps, open_hdf5
@@ -73,7 +73,7 @@ def _read_columns(source: Source, file: HierarchicalFile, matrix: MatrixElement)
         return names, read_annotations(source, file, matrix.variables, n_cols)
     if matrix.kind == "frame":
         return tuple(field_names(source, file, matrix.path)), Annotations({}, n_cols)
-    return dataframes.numbered_columns(matrix.path, n_cols), Annotations({}, n_cols)
+    return frames.numbered_columns(matrix.path, n_cols), Annotations({}, n_cols)
 
 
 def _unless_none_written(metadata: dict[str, Any], key: str, annotations: Annotations) -> Annotations | None:

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...annotations import Annotations, Labels
+from ...columns.annotations import Annotations, Labels
+from ...columns.table import Names, Table
 from ...errors import Parameter
-from ...table import Names, Table
 from ..errors import FileError
 from ..genotypes import (
     ABSENT,

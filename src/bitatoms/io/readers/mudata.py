@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ...columns.table import Table
 from ...errors import Parameter
-from ...table import Table
 from ..errors import FileError
 from ..safe_hdf5 import check_heaps, open_hdf5
 from ..stream import ReadOptions, Source, TableStream

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ..._version import __version__
 from ...bits import BitMatrix
+from ...columns.table import Names, Table, check_picture
 from ...errors import Parameter
-from ...table import Names, Table, check_picture
 from ..annotations import decode_annotations, encode_annotations
 from ..cells import Cells, PositionOf, array_position
 from ..chunked import BitsBuilder

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...columns.table import Table, first_duplicate
 from ...errors import Parameter, warn
-from ...table import Table, first_duplicate
 from ..cells import CellPosition, Cells
 from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError

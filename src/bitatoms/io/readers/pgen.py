@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...annotations import Annotations
+from ...columns.annotations import Annotations
+from ...columns.table import Names, Table
 from ...errors import warn
-from ...table import Names, Table
 from ..errors import FileError
 from ..genotypes import (
     FIELD,

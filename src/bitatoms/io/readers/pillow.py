@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ...bits import BitMatrix
-from ...checks import check_pair
+from ...columns.table import Picture, Table
 from ...datasets import cut_blocks
 from ...errors import Parameter
-from ...table import Picture, Table
+from ...validation import check_pair
 from ..stream import ReadOptions, RowChunk, Source, TableStream
 from .pbm import picture_lines, picture_shape
 

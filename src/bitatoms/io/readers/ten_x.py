@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ...annotations import Annotations, Labels, Values
+from ...columns.annotations import Annotations, Labels, Values
+from ...columns.table import Table
 from ...errors import Parameter, warn
 from ...libraries import missing_library
-from ...table import Table
 from ..errors import FileError
 from ..formats import feature_matrices
 from ..safe_hdf5 import Hdf5Reader, check_heaps, open_hdf5

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...columns.table import Table
 from ...errors import Parameter
-from ...table import Table
 from ...verbosity import quote_name
 from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError

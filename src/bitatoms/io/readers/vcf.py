@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...annotations import Labels
+from ...columns.annotations import Labels
+from ...columns.table import Names, Table, first_duplicate
 from ...errors import warn
-from ...table import Names, Table, first_duplicate
 from ..bcf import read_bcf
 from ..bgzf import END, is_bgzf, open_bgzf_writer
 from ..errors import FileError

@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ...columns.table import Table
 from ...errors import Parameter
 from ...libraries import missing_library
-from ...table import Table
 from ..cells import CellPosition
 from ..chunked import ChunkCells, read_row_chunks
 from ..packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
