@@ -11,7 +11,7 @@ import inspect
 import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import (
@@ -111,6 +111,16 @@ class Options:
         for name, declared in declarations(type(self)).items():
             object.__setattr__(self, name, check(name, getattr(self, name), declared))
 
+    @classmethod
+    def from_flat(cls, values: Mapping[str, Any]) -> Self:
+        """Return options from fields by name, those of nested options among them, as on the command line."""
+        flat, own = dict(values), {}
+        for name, declared in declarations(cls).items():
+            inner = _nested(declared)
+            if inner is not None:
+                own[name] = inner(**{each: flat.pop(each) for each in declarations(inner) if each in flat})
+        return cls(**flat, **own)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the fields by name, as scikit-learn's estimators do, so that grids can vary them."""
         return {name: getattr(self, name) for name in declarations(type(self))}
@@ -135,6 +145,12 @@ def option(
     """Declare a parameter as a field of `Options`; see `Param` for the arguments."""
     param = Param(default, help, details, minimum, check, type, option, is_run_setting, formats, is_remembered)
     return field(default=default, metadata={"param": param})
+
+
+def declared_in(kind: type[Options], name: str, **changes: Any) -> Any:
+    """Declare a parameter as it is declared in other `Options`, apart from these changes."""
+    param = replace(declarations(kind)[name][1], **changes)
+    return field(default=param.default, metadata={"param": param})
 
 
 def _check_init(name: str, value: Any) -> Any:
@@ -939,6 +955,27 @@ def declarations(kind: Any) -> dict[str, tuple[Any, Param]]:
     return _declared(kind)
 
 
+def flat_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
+    """Return the declarations of `Options`; the fields of nested options take the place of the field that has them."""
+    flat: dict[str, tuple[Any, Param]] = {}
+    for name, declared in declarations(kind).items():
+        inner = _nested(declared)
+        flat |= {name: declared} if inner is None else declarations(inner)
+    return flat
+
+
+def options_kind(annotation: Any) -> type[Options] | None:
+    """Return the `Options` that a type allows, if any."""
+    kinds = (part for part in _alternatives(annotation) if isinstance(part, type) and issubclass(part, Options))
+    return next(kinds, None)
+
+
+def _nested(declared: tuple[Any, Param]) -> type[Options] | None:
+    """Return the `Options` that a parameter holds if it is given at all."""
+    annotation, param = declared
+    return options_kind(annotation) if param.default is None else None
+
+
 @functools.cache
 def _declared(kind: Any) -> dict[str, tuple[Any, Param]]:
     hints = get_type_hints(kind, include_extras=True)
@@ -985,9 +1022,11 @@ def check(name: str, value: Any, declared: tuple[Any, Param]) -> Any:
     annotation, param = declared
     if param.check is not None:
         return param.check(name, value)
-    types, words = _alternatives(annotation), choices(annotation)
-    if value is None and NoneType in types:
-        return None
+    types, words, kind = _alternatives(annotation), choices(annotation), options_kind(annotation)
+    if (value is None and NoneType in types) or (kind is not None and isinstance(value, kind)):
+        return value
+    if kind is not None and not words:
+        raise InputError(Parameter(name), f" must be {kind.__name__}(...) or None, not {value!r}")
     if words and (int not in types or isinstance(value, str)):
         check_choice(name, value, words, "an integer" if int in types else None)
         return value

@@ -31,7 +31,6 @@ LIBRARY = {  # what is recorded, for each command
     "denoise": "bitatoms.cli.images.denoise",
     "inpaint": "bitatoms.cli.images.inpaint",
     "compare": "bitatoms.cli.compare.run_comparison",
-    "reproduce": "bitatoms.cli.reproduce.run_experiments",
 }
 READING = {name: value for name, value in ReadOptions().get_params().items() if name != "format"}
 DEVICE = {"n_jobs": -1, "device": "cpu"}
@@ -154,11 +153,6 @@ CALLS = [
             "max_time": 5.0, "n_jobs": 2,
         },
     ),
-    ("reproduce", {"einstein": None, "mnist": None, "random_state": 0}),
-    (
-        "reproduce --einstein picture.pbm --mnist openml --seed 7",
-        {"einstein": Path("picture.pbm"), "mnist": "openml", "random_state": 7},
-    ),
 ]  # fmt: skip
 
 
@@ -167,7 +161,7 @@ def test_options_arrive_with_their_values(bitatoms, put, monkeypatch, command, e
     put("or")
     ba.write(np.eye(8, dtype=np.uint8), "picture.pbm")
     name, *arguments = shlex.split(command)
-    if name in ("compare", "reproduce"):
+    if name == "compare":
         pytest.importorskip("matplotlib")
     found = []
 

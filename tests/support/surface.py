@@ -20,7 +20,7 @@ from typing import get_args
 from unittest import mock
 
 RECORD = Path(__file__).parents[1] / "data" / "public_surface.txt"
-MODULES = ["", "baselines", "compare", "dask", "datasets", "estimators", "images", "plots", "report", "reproduce"]
+MODULES = ["", "baselines", "compare", "dask", "datasets", "estimators", "images", "plots", "report"]
 OLD_NAMES = {  # names that are imported with a warning
     "compare": ["Contender", "Tried", "contenders"],
     "report": ["Findings", "findings", "page"],
@@ -214,7 +214,6 @@ SECTIONS = {
 NEEDS = {
     "bitatoms.plots": "matplotlib",
     "bitatoms.dask": "dask",
-    "bitatoms.reproduce": "matplotlib",
     "old names": "dask",
     "command line": "typer",
     "exit codes": "typer",

@@ -15,6 +15,7 @@ import numpy as np
 from ..bits import BitMatrix, stack_rows
 from ..cell_values import package_name
 from ..errors import InputError, Parameter, warn
+from ..formatting import counted, listed_names, quoted
 from ..parameters import with_options
 from ..validation import check_choice
 from ..verbosity import quote_name
@@ -28,7 +29,6 @@ from .table import (
     Table,
     axis_names,
     first_duplicate,
-    listed_names,
 )
 from .variables import (
     MISSING,
@@ -86,7 +86,7 @@ def encode(frame: Any, options: EncodeOptions) -> Table:
     excluded = options.without
     given = names_of_columns(frame)
     if (duplicate := first_duplicate(given)) is not None:
-        raise InputError(f"two columns have the name {duplicate[:40]!r}; rename one of them")
+        raise InputError(f"two columns have the name {quoted(duplicate)}; rename one of them")
     check_named(excluded, given, "without")
     names = tuple(name for name in given if name not in excluded)
     columns = typed_columns(frame, names)
@@ -141,13 +141,13 @@ class UnseenValues:
         if not n:
             return
         shown = [
-            f"{quote_name(name)} ({count}, such as {self._examples[name][:40]!r})"
+            f"{quote_name(name)} ({count}, such as {quoted(self._examples[name])})"
             for name, count in self._counts.items()
         ]
         more = f" and {len(shown) - _LISTED} more columns" if len(shown) > _LISTED else ""
-        values = "1 value was" if n == 1 else f"{n} values were"
         warn(
-            f"{table}: {values} not there when the table was encoded; all columns of the variable are 0 in such a row: "
+            f"{table}: {counted(n, 'value')} did not occur in the training table; all columns of the variable are 0 in "
+            "such a row: "
             f"{', '.join(shown[:_LISTED])}{more}"
         )
 
@@ -208,12 +208,12 @@ class Encoding:
             check_named(given, tuple(summaries), name)
         if both := [name for name in as_category if name in as_number]:
             raise InputError(
-                f"the column {both[0][:40]!r} cannot be both categories and numbers; omit ",
+                f"the column {quoted(both[0])} cannot be both categories and numbers; omit ",
                 Parameter("as_category", both[0]), " or ", Parameter("as_number", both[0]),
             )  # fmt: skip
         empty = tuple(name for name, summary in summaries.items() if not summary.n)
         if empty:
-            warn(f"left out {len(empty)} column{'s' * (len(empty) > 1)} without values: {listed_names(empty)}")
+            warn(f"left out {counted(len(empty), 'column')} without values: {listed_names(empty)}")
         encoding = cls(
             [
                 learned_variable(
@@ -229,8 +229,8 @@ class Encoding:
         if (duplicate := first_duplicate(encoding.columns)) is not None:
             first, second, *_ = [each.name for each in encoding.variables for name in each.columns if name == duplicate]
             raise InputError(
-                f"the columns {first[:40]!r} and {second[:40]!r} would both be encoded as {duplicate[:40]!r}; rename "
-                "one of them"
+                f"the columns {quoted(first)} and {quoted(second)} would both be encoded as {quoted(duplicate)}; "
+                "rename one of them"
             )
         return encoding
 
@@ -300,7 +300,7 @@ class Encoding:
         Returns
         -------
         Table
-            All columns of 0 and 1, in their order. Values that were not there when the table was encoded are 0 in all
+            All columns of 0 and 1, in their order. Values that did not occur in the training table are 0 in all
             of them; a warning counts these values.
         """
         _check_frame(frame)
@@ -320,7 +320,7 @@ class Encoding:
         unseen.warn(table)
         if missing == "refuse" and bits.n_unknown:
             name = next(name for name, values in columns.items() if (summarized(values).n < len(values)))
-            raise InputError(f"{table}: values of the column {name[:40]!r} are missing; fill them in")
+            raise InputError(f"{table}: values of the column {quoted(name)} are missing; fill them in")
         own = {name: index for index, name in enumerate(present.columns)}
         gathered = (bits if missing == "unknown" else bits.filled()).take_columns(
             np.array([own.get(name, -1) for name in self.columns], np.int64), fill
@@ -414,8 +414,8 @@ class Encoding:
         for name, values in columns.items():
             if len(values) != n_rows:
                 raise InputError(
-                    f"the column {name[:40]!r} of ", Parameter("original"), f" has {len(values)} values, but the table "
-                    f"has {n_rows} rows; pass the same rows",
+                    f"the column {quoted(name)} of ", Parameter("original"), f" has {len(values)} values, but the "
+                    f"table has {n_rows} rows; pass the same rows",
                 )  # fmt: skip
         return {
             variable.name: (

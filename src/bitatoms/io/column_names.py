@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ..columns.table import listed_names
 from ..errors import warn
+from ..formatting import listed_names
 from .options import ReadOptions
 from .records import read_records
 from .stream import Source, TableStream

@@ -176,7 +176,7 @@ def test_a_model_notes_unseen_and_absent_values(file, model):
         model.transform(path)
     with (
         pytest.warns(InputWarning, match="1 absent column is unknown: 'kids'"),
-        pytest.warns(InputWarning, match=r"1 value was not there .* colour \(1, such as 'pink'\)"),
+        pytest.warns(InputWarning, match=r"1 value did not occur .* colour \(1, such as 'pink'\)"),
         pytest.warns(InputWarning, match="1 missing value is read as an unknown cell"),
     ):
         model.transform(file("colour,age,member\nred,20,yes\npink,,no\n"))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..html.figures import Figure
-from ..html.tables import DataTable
+from bitatoms.html.figures import Figure
+from bitatoms.html.tables import DataTable
 
 BITS_PER_SAMPLE = "bits a sample"  # the name of this column in all CSV files
 
@@ -32,24 +30,8 @@ _SUMMARIES = {
 }
 
 
-class _RenamedAttributes:
-    """Mixin that returns renamed attributes under their old names, with a FutureWarning."""
-
-    _RENAMED: ClassVar[dict[str, str]] = {}
-
-    if not TYPE_CHECKING:  # with it, type checkers would accept any attribute
-
-        def __getattr__(self, name: str) -> Any:
-            new = self._RENAMED.get(name)
-            if new is None:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            message = f"{type(self).__name__}.{name} was renamed to {new}; the old name will be removed in 0.3"
-            warnings.warn(message, FutureWarning, stacklevel=2)
-            return getattr(self, new)
-
-
 @dataclass(frozen=True)
-class Claim(_RenamedAttributes):
+class Claim:
     """A claim of the paper, or a related expectation, and what was found here.
 
     Attributes
@@ -66,8 +48,6 @@ class Claim(_RenamedAttributes):
         Whether the paper makes the claim.
     """
 
-    _RENAMED: ClassVar = {"says": "statement", "found": "finding", "why": "explanation", "of_paper": "in_paper"}
-
     statement: str
     finding: str
     verdict: Verdict
@@ -76,7 +56,7 @@ class Claim(_RenamedAttributes):
 
 
 @dataclass(frozen=True, eq=False)
-class Panel(_RenamedAttributes):
+class Panel:
     """Figures of one data set, or of one model of it, and the claims about them.
 
     Attributes
@@ -93,8 +73,6 @@ class Panel(_RenamedAttributes):
         All runs behind the figures.
     """
 
-    _RENAMED: ClassVar = {"about": "description", "numbers": "runs"}
-
     title: str
     description: str
     figures: tuple[Figure, ...]
@@ -104,7 +82,7 @@ class Panel(_RenamedAttributes):
 
 
 @dataclass(frozen=True, eq=False)
-class Experiment(_RenamedAttributes):
+class Experiment:
     """An experiment of Section V of the paper.
 
     Attributes
@@ -118,8 +96,6 @@ class Experiment(_RenamedAttributes):
     panels : tuple of Panel
         Its parts.
     """
-
-    _RENAMED: ClassVar = {"place": "anchor", "about": "description"}
 
     anchor: str
     name: str

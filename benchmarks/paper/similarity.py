@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from bitatoms.bits import BitMatrix
 
 MARGIN = 0.15  # above the similarity of shuffled atoms: clearly similar
 

@@ -1,4 +1,4 @@
-"""The reproduction of the paper on small data. The package is to move to the benchmarks: this shows that it works."""
+"""The reproduction of the paper on small data (benchmarks/paper)."""
 
 import csv
 import gzip
@@ -6,15 +6,16 @@ import re
 
 import numpy as np
 import pytest
+from benchmarks.paper import Verdict, reproduce
+from benchmarks.paper.__main__ import print_claims
+from benchmarks.paper.datasets import load_digits, load_halftone
+from benchmarks.paper.runs import stopping_round
+from benchmarks.paper.selection_curve import count_minima, running_median
 
 import bitatoms as ba
 from bitatoms import BitMatrix, datasets
 from bitatoms.columns.table import Picture, Table
 from bitatoms.model.result import Round
-from bitatoms.reproduce import Verdict, reproduce
-from bitatoms.reproduce.datasets import load_digits, load_halftone
-from bitatoms.reproduce.runs import stopping_round
-from bitatoms.reproduce.selection_curve import count_minima, running_median
 from support.mnist import idx
 from support.strategies import random_bits
 
@@ -51,7 +52,7 @@ def test_all_experiments_are_run(reproduced):
     assert all(len(row[-1]) == 64 and row[-1].count("1") == row[1] for row in rows)
 
 
-def test_figures_tables_and_claims_are_in_files_and_in_the_page(reproduced):
+def test_figures_tables_and_claims_are_in_files_and_in_the_page(reproduced, capsys):
     folder, experiments, _ = reproduced
     page = (folder / "index.html").read_text(encoding="utf-8")
     for figure in (figure for each in experiments for panel in each.panels for figure in panel.figures):
@@ -62,6 +63,10 @@ def test_figures_tables_and_claims_are_in_files_and_in_the_page(reproduced):
     rows = list(csv.reader((folder / "claims.csv").read_text(encoding="utf-8").splitlines()))
     assert [(row[2] == "yes", row[3]) for row in rows[1:]] == [(each.in_paper, each.statement) for each in claims]
     assert not re.findall(r"(?:src|href)=\"(?!#|data:)|<script", page)
+    print_claims(experiments)
+    printed = capsys.readouterr().out
+    assert all(each.statement in printed for each in claims)
+    assert f"{sum(each.in_paper for each in claims)} claims of the paper were checked" in printed
 
 
 def test_the_data_of_the_paper_are_read_and_others_refused(tmp_path):

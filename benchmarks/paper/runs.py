@@ -9,15 +9,15 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
-from ..engine.block import Block
-from ..engine.coding import coding_rule
-from ..engine.objective import Objective
-from ..model.result import Round
-from ..parallel import Workers
-from ..search.monitor import SearchMonitor
-from ..search.paper import LearningMethod, forward_selection, learn
-from ..search.starts.initial import bernoulli, samples
+from bitatoms.bits import BitMatrix
+from bitatoms.engine.block import Block
+from bitatoms.engine.coding import coding_rule
+from bitatoms.engine.objective import Objective
+from bitatoms.model.result import Round
+from bitatoms.parallel import Workers
+from bitatoms.search.monitor import SearchMonitor
+from bitatoms.search.paper import LearningMethod, forward_selection, learn
+from bitatoms.search.starts.initial import bernoulli, samples
 
 UPDATES = {"mob": "MOB", "k-prox": "K-PROX"}
 STARTS = {"bernoulli": "Bernoulli(½)", "samples": "random samples"}

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import datasets
-from ..bits import BitMatrix
-from ..columns.table import Table
-from ..datasets.mnist_digits import SIDE as MNIST_SIDE
-from ..datasets.mnist_digits import downsample, is_idx_file
-from ..io.api import read
-from ..io.errors import FileError
-from ..io.formats import infer_format
+from bitatoms import datasets
+from bitatoms.bits import BitMatrix
+from bitatoms.columns.table import Table
+from bitatoms.datasets.mnist_digits import SIDE as MNIST_SIDE
+from bitatoms.datasets.mnist_digits import downsample, is_idx_file
+from bitatoms.io.api import read
+from bitatoms.io.errors import FileError
+from bitatoms.io.formats import infer_format
 
 OPENML = "openml"
 BLOCK = (16, 16)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bits import BitMatrix
-from ...html.figures import Figure, pixel_figure
-from ...html.tables import DataTable
-from ..datasets import PaperDataset
-from ..experiment import Experiment, Panel
-from ..mosaics import BLUE, GREEN, PALETTE, RED, coded_samples, mosaic_figure
-from ..runs import PATIENCE, UPDATES, MethodRun, best_round, run_selection
+from bitatoms.bits import BitMatrix
+from bitatoms.html.figures import Figure, pixel_figure
+from bitatoms.html.tables import DataTable
+
+from .datasets import PaperDataset
+from .experiment import Experiment, Panel
 from .input_data import sample_indices
 from .model_claims import model_claims
+from .mosaics import BLUE, GREEN, PALETTE, RED, coded_samples, mosaic_figure
+from .runs import PATIENCE, UPDATES, MethodRun, best_round, run_selection
 
 _ATOMS_ACROSS = 16
 _SAMPLES_ACROSS = 20

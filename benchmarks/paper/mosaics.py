@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
-from ..html.figures import Figure, pixel_figure
-from ..html.tables import DataTable
-from ..report.pictures import INK, PAPER
+from bitatoms.bits import BitMatrix
+from bitatoms.html.figures import Figure, pixel_figure
+from bitatoms.html.tables import DataTable
+from bitatoms.report.pictures import INK, PAPER
 
 Pixels = NDArray[np.uint8]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..datasets import PaperDataset
-from ..experiment import Claim, Verdict, verdict_if
-from ..runs import run_learning, starting_atoms
-from ..selection_curve import SelectionCurve, count_minima, fit_decay, growth_factor
+from .datasets import PaperDataset
+from .experiment import Claim, Verdict, verdict_if
+from .runs import run_learning, starting_atoms
+from .selection_curve import SelectionCurve, count_minima, fit_decay, growth_factor
 
 _MAX_DIFFERENCE = 0.02  # between minima that are close
 _MIN_R2 = 0.9  # of a good fit

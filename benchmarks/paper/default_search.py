@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 
-from ...api import factorize
-from ...html.tables import DataTable
-from ...sparse_bits import packed
-from ..datasets import PaperDataset
-from ..experiment import BITS_PER_SAMPLE, Experiment, Panel
-from ..mosaics import mosaic_figure
-from ..runs import PATIENCE, UPDATES, best_round, run_selection
+from bitatoms.api import factorize
+from bitatoms.html.tables import DataTable
+from bitatoms.sparse_bits import packed
+
+from .datasets import PaperDataset
+from .experiment import BITS_PER_SAMPLE, Experiment, Panel
+from .mosaics import mosaic_figure
+from .runs import PATIENCE, UPDATES, best_round, run_selection
 
 _N_ACROSS = 16
 

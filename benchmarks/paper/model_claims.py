@@ -7,11 +7,12 @@ from math import lgamma, log
 import numpy as np
 from numpy.typing import NDArray
 
-from ...model.result import Round
-from ..datasets import PaperDataset
-from ..experiment import Claim, Verdict, verdict_if
-from ..runs import PATIENCE, UPDATES, MethodRun, best_round, run_selection, stopping_round
-from ..similarity import sample_similarity
+from bitatoms.model.result import Round
+
+from .datasets import PaperDataset
+from .experiment import Claim, Verdict, verdict_if
+from .runs import PATIENCE, UPDATES, MethodRun, best_round, run_selection, stopping_round
+from .similarity import sample_similarity
 
 _PAPER_ATOMS = 79  # of the paper's model of MNIST
 _MAX_ATOMS = 240  # well past the end of selection by either codelength

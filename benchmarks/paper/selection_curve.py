@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.result import Round
+from bitatoms.model.result import Round
+
 from .runs import MethodRun, best_round
 
 _MIN_RISE = 0.005  # of the minimum: two minima are distinct if the curve rises by this much between them

@@ -7,19 +7,20 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-from ..html.tables import DataTable
-from ..io.atomic import write_files
-from ..validation import check_int
+from bitatoms.html.tables import DataTable
+from bitatoms.io.atomic import write_files
+from bitatoms.validation import check_int
+
+from .convergence import convergence
 from .datasets import PaperDataset, load_digits, load_halftone
+from .default_search import default_search
 from .experiment import Claim, Experiment, Panel, Verdict
-from .experiments.convergence import convergence
-from .experiments.default_search import default_search
-from .experiments.initialisation import initialisation
-from .experiments.input_data import input_data
-from .experiments.models import models
-from .experiments.selection import selection
+from .initialisation import initialisation
+from .input_data import input_data
+from .models import models
 from .page import render
 from .runs import UPDATES, run_learning, starting_atoms
+from .selection import selection
 
 __all__ = ["Claim", "Experiment", "Panel", "Verdict", "reproduce"]
 
@@ -67,7 +68,7 @@ def reproduce(
 
     Examples
     --------
-    >>> from bitatoms.reproduce import reproduce
+    >>> from benchmarks.paper import reproduce
     >>> experiments = reproduce("paper")  # doctest: +SKIP
     >>> [claim.statement for experiment in experiments for claim in experiment.claims]  # doctest: +SKIP
     ['The model of MNIST has 79 atoms.', ...]

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix
-from ...engine.codelength import codelength_from_counts
-from ...html.figures import Figure
-from ...html.tables import DataTable
-from ..datasets import PaperDataset
-from ..experiment import BITS_PER_SAMPLE, Claim, Experiment, Panel, Verdict, verdict_if
-from ..mosaics import mosaic_figure
-from ..runs import STARTS, UPDATES, MethodRun, run_learning, starting_atoms
-from ..similarity import max_jaccard
+from bitatoms.bits import BitMatrix
+from bitatoms.engine.codelength import codelength_from_counts
+from bitatoms.html.figures import Figure
+from bitatoms.html.tables import DataTable
+
+from .datasets import PaperDataset
+from .experiment import BITS_PER_SAMPLE, Claim, Experiment, Panel, Verdict, verdict_if
+from .mosaics import mosaic_figure
+from .runs import STARTS, UPDATES, MethodRun, run_learning, starting_atoms
+from .similarity import max_jaccard
 
 N_ATOMS = 36
 _N_ACROSS = 6

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...html.figures import Figure, pixel_figure
-from ...html.tables import DataTable
-from ..datasets import PaperDataset
-from ..experiment import Experiment, Panel
-from ..mosaics import PALETTE, mosaic, with_blocks, with_stripe
+from bitatoms.html.figures import Figure, pixel_figure
+from bitatoms.html.tables import DataTable
+
+from .datasets import PaperDataset
+from .experiment import Experiment, Panel
+from .mosaics import PALETTE, mosaic, with_blocks, with_stripe
 
 N_SAMPLES = 40  # samples that are shown with their codes
 _STRIPE = 0.411  # fraction of the height: the left eye of the paper's picture

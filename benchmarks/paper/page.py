@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from .._version import __version__
-from ..html.document import PageHeader, Section, html_document, read_asset
-from ..html.text import escape
+from bitatoms._version import __version__
+from bitatoms.html.document import PageHeader, Section, html_document
+from bitatoms.html.text import escape
+
 from .experiment import Claim, Experiment, Panel, summarize_verdicts
 
+_STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 _TITLE = "Binary Matrix Factorization via Dictionary Learning: experiments reproduced"
 _PAPER = (
     "I. Ramírez, “Binary Matrix Factorization via Dictionary Learning”, IEEE Journal of Selected Topics in Signal "
@@ -21,7 +24,7 @@ def render(experiments: Sequence[Experiment], provenance: str) -> str:
     header = PageHeader(_TITLE, "The experiments of a paper", _TITLE, ("summary", "the results"))
     sections = [_summary(experiments), *map(_section, experiments)]
     footer = f"<footer><p>Made by bitatoms {__version__}. {escape(provenance)}</p></footer>"
-    return html_document(header, sections, footer, read_asset("reproduce", "page.css"))
+    return html_document(header, sections, footer, _STYLE)
 
 
 def _summary(experiments: Sequence[Experiment]) -> Section:
