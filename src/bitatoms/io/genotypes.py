@@ -34,9 +34,9 @@ from ..errors import Parameter, warn
 from .cells import MISSING, Cells
 from .errors import FileError
 from .options import ReadOptions
+from .out_of_core.transposing import rows_of_columns
 from .stream import CHUNK_BITS, RowChunk, Source, TableStream, named_chunks, unique_columns
 from .text_lines import read_lines
-from .transposing import rows_of_columns
 
 MISSING_ALLELES = ("", "0", ".")  # how files write an allele that is not known
 NO_GENOTYPES = (
