@@ -76,8 +76,8 @@ def read(path: str | os.PathLike[str], format: str | None = None, **options: Unp
         The file; its extension selects the format. A folder with the files of 10x Genomics is also allowed.
     format : str, optional
         The format, if the extension does not select it: "csv", "tsv", "xlsx", "npy", "npz", "parquet", "feather",
-        "mtx", "fimi", "baskets", "pairs", "pbm", "png", "tiff", "h5ad", "h5mu", "10x", "bed", "pgen", "vcf", "bcf",
-        "haps" or "zarr".
+        "mtx", "fimi", "baskets", "pairs", "pbm", "png", "tiff", "h5ad", "h5mu", "10x", "bed", "pgen", "vcf", "bcf"
+        or "zarr".
     {parameters}
 
     Returns

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import bitatoms as ba
-from bitatoms.io.readers.h5ad import annotate, write_annotated
+from bitatoms.io.readers.single_cell.h5ad import annotate, write_annotated
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.table import Header

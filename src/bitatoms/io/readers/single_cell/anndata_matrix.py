@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import dataframes, validation
-from ...bits import BitMatrix, stack_rows
-from ...errors import Parameter, warn
-from ...sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
-from ..chunked import ChunkCells, Indices, Locate, read_row_chunks
-from ..coo import CHUNK_ENTRIES
-from ..stream import CHUNK_BITS, ReadOptions, Source
-from ..transposing import rows_of_columns
+from .... import dataframes, validation
+from ....bits import BitMatrix, stack_rows
+from ....errors import Parameter, warn
+from ....sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
+from ...chunked import ChunkCells, Indices, Locate, read_row_chunks
+from ...coo import CHUNK_ENTRIES
+from ...stream import CHUNK_BITS, ReadOptions, Source
+from ...transposing import rows_of_columns
 from .anndata_elements import HierarchicalFile, encoding, find_element, is_array, text_attribute
 from .anndata_frame import field_names, frame_length, read_numbers
 

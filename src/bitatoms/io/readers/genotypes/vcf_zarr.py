@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..genotypes import ABSENT, AlleleChunk, GenotypeFile, Indices, Records, count_copies, open_genotypes, split_records
-from ..safe_zarr import ZarrReader
-from ..stream import CHUNK_BITS, ReadOptions, Source, TableStream
-from .anndata_elements import is_array
+from ...safe_zarr import ZarrReader
+from ...stream import CHUNK_BITS, ReadOptions, Source, TableStream
+from ..single_cell.anndata_elements import is_array
+from .genotype_file import ABSENT, AlleleChunk, GenotypeFile, Indices, Records, open_genotypes, split_records
 
 _GENOTYPES, _PHASED = "call_genotype", "call_genotype_phased"
 _CONTIGS, _POSITIONS, _ALLELES, _SAMPLES = "variant_contig", "variant_position", "variant_allele", "sample_id"
@@ -36,11 +36,9 @@ def read_vcf_zarr(source: Source, options: ReadOptions, store: ZarrReader) -> Ta
     if phase is not None and (phase.shape != genotypes.shape[:2] or phase.dtype != np.bool_):
         raise source.error(f"its array {_PHASED!r} must contain one boolean per genotype")
 
-    def read(kept: Indices, selected: Indices) -> Iterator[NDArray[np.int8]]:
-        labels = [samples[index] for index in kept.tolist()], [records.names[index] for index in selected.tolist()]
+    def read(kept: Indices, selected: Indices) -> Iterator[AlleleChunk]:
         with source.catch_library_errors():
-            chunks = _chunks(source, store, (genotypes, phase), records, (kept, selected))
-            yield from count_copies(source, options.phased, labels, chunks)
+            yield from _chunks(source, store, (genotypes, phase), records, (kept, selected))
 
     return open_genotypes(source, options, GenotypeFile(samples, None, records.variants, records.names, read))
 
@@ -114,7 +112,8 @@ def _chunks(
     """Yield the alleles of the selected variants."""
     (genotypes, phase), (kept, selected) = arrays, selection
     if not len(kept):
-        yield AlleleChunk(np.empty((len(selected), 0, 2), np.int16), records.numbers[selected])
+        nothing = np.empty((len(selected), 0, 2), np.int16)
+        yield AlleleChunk(nothing, records.numbers[selected], np.empty(nothing.shape[:2], bool))
         return
     first, end = int(kept[0]), int(kept[-1]) + 1
     step = min(max(1, _CHUNK_GENOTYPES // (end - first)), max(1, (genotypes.shards or genotypes.chunks)[0]))

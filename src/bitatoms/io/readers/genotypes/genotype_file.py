@@ -8,7 +8,7 @@ phased, two rows per sample and one column per variant.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,43 +16,49 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..annotations import Annotations, Labels
-from ..bits import BitMatrix
-from ..errors import Parameter, warn
-from ..table import Names, Table, first_duplicate
-from ..variants import (
-    FIELDS,
-    are_variants,
+from ....annotations import Annotations, Labels
+from ....bits import BitMatrix
+from ....errors import Parameter, warn
+from ....table import Names, first_duplicate
+from ....variants import (
     chromosomes_of,
     column_data,
     column_names,
-    from_names,
     plain_chromosomes,
-    variants_of,
 )
-from .cells import MISSING, Cells
-from .errors import FileError
-from .stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, named_chunks, unique_columns
-from .text_lines import read_lines
-from .transposing import rows_of_columns
+from ...cells import MISSING, Cells
+from ...stream import ReadOptions, RowChunk, Source, TableStream, named_chunks, unique_columns
+from ...text_lines import read_lines
+from ...transposing import rows_of_columns
 
-MISSING_ALLELES = ("", "0", ".")  # how files write an allele that is not known
-NO_GENOTYPES = (
-    "it is not a table of genotypes; such a table has two columns per variant, such as 'rs1:A' (carries the allele A) "
-    "and 'rs1:AA' (carries two copies); write .npz or .csv"
-)
+_MISSING_ALLELES = ("", "0", ".")  # how files write an allele that is not known
 UNKNOWN_REFERENCE, UNKNOWN_ALTERNATIVE = "N", "<*>"  # how VCF writes them
-_UNKNOWN_REFERENCES = (*MISSING_ALLELES, UNKNOWN_REFERENCE)
-_UNKNOWN_ALTERNATIVES = (*MISSING_ALLELES, UNKNOWN_ALTERNATIVE, "<NON_REF>")
+_UNKNOWN_REFERENCES = (*_MISSING_ALLELES, UNKNOWN_REFERENCE)
+_UNKNOWN_ALTERNATIVES = (*_MISSING_ALLELES, UNKNOWN_ALTERNATIVE, "<NON_REF>")
 UNKNOWN, ABSENT = -1, -2  # alleles of a genotype: one that is missing, and the second one of a haploid genotype
-PEDIGREE = ("father", "mother", "sex", "phenotype")  # the last four columns of a .fam file
-FIELD = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff\ufeff]+")  # no blanks and no invisible characters
-_NO_INFORMATION = (None, "", "0", "-9", "NA", "nan", ".", "PASS")  # values that need not be stored
 _BYTES_PER_COLUMN = 350  # of its names and annotations, also while they are written
-_HAPLOTYPE = "haplotype"  # the field of `Table.row_data` that numbers the haplotypes of a sample, 1 and 2
+HAPLOTYPE = "haplotype"  # the field of `Table.row_data` that numbers the haplotypes of a sample, 1 and 2
 _REGION = re.compile(r"([^:]+)(?::([0-9,]+)(-)?([0-9,]*))?")
 
 Indices = NDArray[np.intp]
+
+
+class AlleleChunk(NamedTuple):
+    """The genotypes of some variants as numbers of alleles.
+
+    Attributes
+    ----------
+    alleles : ndarray of shape (variants, samples, 2)
+        The two alleles, by number; `UNKNOWN` if one is missing, `ABSENT` for the second one of a haploid genotype.
+    counted : ndarray of shape (variants,)
+        The number of the allele whose copies are counted.
+    is_phased : ndarray of bool of shape (variants, samples)
+        Whether the order of the alleles is that of the haplotypes.
+    """
+
+    alleles: NDArray[np.signedinteger]
+    counted: NDArray[np.signedinteger]
+    is_phased: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -71,21 +77,25 @@ class GenotypeFile:
         The names of the variants: their ids, or chromosome and position.
     read : callable
         Called with the indices of samples and of variants, both ascending, it yields the genotypes of these variants in
-        chunks: int8 arrays of shape (variants, samples) with the number of copies of the allele, -1 if it is
-        missing; if haplotypes are phased, of shape (variants, 2 * samples), the haplotypes of a sample side by side.
-        It reads at most ``CHUNK_BITS`` genotypes together.
+        chunks: int8 arrays of shape (variants, samples) with the number of copies of the allele, -1 if it is missing,
+        or an `AlleleChunk`. It reads at most ``CHUNK_BITS`` genotypes together.
     """
 
     samples: Names
     sample_data: Annotations | None
     variants: Annotations
     names: Sequence[str]
-    read: Callable[[Indices, Indices], Iterator[NDArray[np.int8]]]
+    read: Callable[[Indices, Indices], Iterator[NDArray[np.int8] | AlleleChunk]]
 
 
 def open_genotypes(source: Source, options: ReadOptions, file: GenotypeFile) -> TableStream:
     """Open the selected samples and variants of a file as a table."""
-    check_not_binarized(source, options)
+    if options.binarize is not None:
+        raise source.error(
+            "genotypes cannot be thresholded: each variant becomes two columns (carries the allele, carries two "
+            "copies); omit ",
+            Parameter("binarize"),
+        )
     kept = _kept_samples(source, options, file)
     selected = _selected_variants(source, options, file, kept)
     n_copies = 1 if options.phased else 2
@@ -157,45 +167,29 @@ def split_records(fields: Mapping[str, Any], alternatives: Sequence[Sequence[str
     repeated = given.take(indices).updated(allele=alleles)
     variants = Annotations({name: repeated.values_of(name) for name in (*order, *others)}, len(indices))
     places = zip(variants["id"], variants["chromosome"], variants["position"].tolist(), strict=True)
-    names = [variant_name(name or "", chromosome, position) for name, chromosome, position in places]
+    names = [name or f"{chromosome}:{position}" for name, chromosome, position in places]
     return Records(names, variants, indices, numbers.astype(np.int16), n_alternatives[indices])
 
 
-class AlleleChunk(NamedTuple):
-    """The genotypes of some variants as numbers of alleles.
-
-    Attributes
-    ----------
-    alleles : ndarray of shape (variants, samples, 2)
-        The two alleles, by number; `UNKNOWN` if one is missing, `ABSENT` for the second one of a haploid genotype.
-    counted : ndarray of shape (variants,)
-        The number of the allele whose copies are counted.
-    is_phased : ndarray of bool of shape (variants, samples), or None
-        Whether the order of the alleles is that of the haplotypes; None if it always is.
-    """
-
-    alleles: NDArray[np.signedinteger]
-    counted: NDArray[np.signedinteger]
-    is_phased: NDArray[np.bool_] | None = None
-
-
-def count_copies(
-    source: Source, phased: bool, names: tuple[Sequence[str], Sequence[str]], chunks: Iterable[AlleleChunk]
+def _genotypes(
+    source: Source, file: GenotypeFile, phased: bool, kept: Indices, selected: Indices
 ) -> Iterator[NDArray[np.int8]]:
-    """Yield the genotypes of chunks of alleles as `GenotypeFile.read` does.
+    """Yield numbers of copies of the allele, or the haplotypes of each sample side by side; -1 is missing.
 
-    A haploid genotype counts as two copies, as in PLINK; of haplotypes, the second one is missing. ``names`` are those
-    of the samples and of the variants. Raises FileError after the last chunk if haplotypes are read and genotypes that
-    carry the allele once have no phase.
+    A haploid genotype counts as two copies, as in PLINK; of haplotypes, the second one is missing. Raises FileError
+    after the last chunk if haplotypes are read and genotypes that carry the allele once have no phase.
     """
-    if not phased:
-        yield from map(_copies, chunks)
-        return
     start = n_unphased = 0
     first = ""
-    for chunk in chunks:
+    for chunk in file.read(kept, selected):
+        if not isinstance(chunk, AlleleChunk):
+            yield chunk
+            continue
+        if not phased:
+            yield _copies(chunk)
+            continue
         haplotypes = np.where(chunk.alleles < 0, np.int8(-1), chunk.alleles == chunk.counted[:, None, None])
-        if chunk.is_phased is not None and not chunk.is_phased.all():
+        if not chunk.is_phased.all():
             differ = (haplotypes[:, :, 0] != haplotypes[:, :, 1]) & ~chunk.is_phased
             half_known = differ & (haplotypes.min(axis=2) < 0)
             # Nobody knows which of the two haplotypes has the known allele, unless there is only one.
@@ -203,7 +197,7 @@ def count_copies(
             ambiguous = differ & ~half_known
             if ambiguous.any() and not n_unphased:
                 variant, sample = np.argwhere(ambiguous)[0].tolist()
-                first = f"variant {names[1][start + variant][:40]!r} of {names[0][sample][:40]!r}"
+                first = f"variant {file.names[selected[start + variant]][:40]!r} of {file.samples[kept[sample]][:40]!r}"
             n_unphased += int(ambiguous.sum())
         yield haplotypes.reshape(len(haplotypes), -1)
         start += len(haplotypes)
@@ -227,26 +221,6 @@ def _copies(chunk: AlleleChunk) -> NDArray[np.int8]:
     return copies
 
 
-def check_not_binarized(source: Source, options: ReadOptions) -> None:
-    """Raise FileError if the user passed a threshold."""
-    if options.binarize is not None:
-        raise source.error(
-            "genotypes cannot be thresholded: each variant becomes two columns (carries the allele, carries two "
-            "copies); omit ",
-            Parameter("binarize"),
-        )
-
-
-def alleles_of(texts: Sequence[str]) -> Labels:
-    """Return alleles as files write them; those that are not known are missing."""
-    return Labels.of([None if text in MISSING_ALLELES else text for text in texts])
-
-
-def variant_name(identifier: str, chromosome: str, position: int) -> str:
-    """Return the name of a variant: its id, or chromosome and position if it has none."""
-    return identifier if identifier not in ("", ".") else f"{chromosome}:{position}"
-
-
 def sample_name(family: str, individual: str) -> str:
     """Return the name of the individual, preceded by that of the family if it has its own."""
     return individual if family in ("", "0", individual) else f"{family} {individual}"
@@ -263,11 +237,6 @@ def as_numbers(
         raise source.error(f"{file + ': ' if file else ''}a {what} is not a number: {reason}") from error
 
 
-def quality_text(value: float) -> str:
-    """Return a quality as the shortest text of a number of 32 bits, "." if it is missing."""
-    return "." if value != value else np.format_float_positional(np.float32(value), trim="-")
-
-
 def _rows(file: GenotypeFile, kept: Indices, phased: bool) -> tuple[list[str], Annotations | None]:
     """Return the names and the annotations of the rows: samples, or their haplotypes."""
     names = [file.samples[index] for index in kept.tolist()]
@@ -275,7 +244,7 @@ def _rows(file: GenotypeFile, kept: Indices, phased: bool) -> tuple[list[str], A
         return names, file.sample_data and file.sample_data.take(kept)
     data = (file.sample_data or Annotations({}, len(file.samples))).take(np.repeat(kept, 2))
     number = np.tile(np.array([1, 2], np.int8), len(kept))
-    return [f"{name}/{haplotype}" for name in names for haplotype in (1, 2)], data.updated(**{_HAPLOTYPE: number})
+    return [f"{name}/{haplotype}" for name in names for haplotype in (1, 2)], data.updated(**{HAPLOTYPE: number})
 
 
 def _distinct_names(source: Source, options: ReadOptions, names: Sequence[str], variants: Annotations) -> Sequence[str]:
@@ -307,7 +276,7 @@ def _chunks(
 
     def columns() -> Iterator[BitMatrix]:
         start = 0
-        for genotypes in file.read(*selection):
+        for genotypes in _genotypes(source, file, options.phased, *selection):
             is_missing = genotypes < 0
             if is_missing.any():
                 variant, row = np.argwhere(is_missing)[0].tolist()
@@ -379,7 +348,9 @@ def _selected_variants(source: Source, options: ReadOptions, file: GenotypeFile,
         is_selected &= is_listed
     selected = np.flatnonzero(is_selected)
     return (
-        selected if options.maf is None else selected[_minor_frequencies(options, file, kept, selected) >= options.maf]
+        selected
+        if options.maf is None
+        else selected[_minor_frequencies(source, options, file, kept, selected) >= options.maf]
     )
 
 
@@ -406,187 +377,12 @@ def in_regions(source: Source, regions: str, variants: Annotations) -> NDArray[n
 
 
 def _minor_frequencies(
-    options: ReadOptions, file: GenotypeFile, kept: Indices, selected: Indices
+    source: Source, options: ReadOptions, file: GenotypeFile, kept: Indices, selected: Indices
 ) -> NDArray[np.float64]:
     """Return the frequency of the rarer allele of each selected variant among the known alleles; 0 if none is."""
     ploidy, frequencies = 1 if options.phased else 2, [np.zeros(0)]
-    for genotypes in file.read(kept, selected):
+    for genotypes in _genotypes(source, file, options.phased, kept, selected):
         n_known = ploidy * (genotypes >= 0).sum(axis=1)
         frequency = np.maximum(genotypes, 0).sum(axis=1, dtype=np.int64) / np.maximum(n_known, 1)
         frequencies.append(np.minimum(frequency, 1 - frequency) * (n_known > 0))
     return np.concatenate(frequencies)
-
-
-@dataclass(frozen=True)
-class GenotypeTable:
-    """A table as a file of genotypes holds it.
-
-    Attributes
-    ----------
-    samples : tuple of str
-        The names of the samples; they are numbered from 1 if rows have none.
-    sample_data : Annotations or None
-        What else is known about them.
-    variants : Annotations
-        One value per variant.
-    phased : bool
-        Whether two rows of the table are the haplotypes of a sample.
-    """
-
-    samples: Names
-    sample_data: Annotations | None
-    variants: Annotations
-    phased: bool
-    _table: Table
-    _columns: Indices
-
-    @classmethod
-    def of(cls, table: Table, path: Path) -> GenotypeTable:
-        """Return the samples and variants of a table; raise FileError if it is not one of genotypes."""
-        if table.columns is None and not are_variants(table.column_data):
-            raise FileError(f"{path.name}: the table has no column names, so {NO_GENOTYPES}")
-        data = table.column_data if are_variants(table.column_data) else from_names(table.columns or ())
-        if data is None and table.shape[1]:
-            raise FileError(f"{path.name}: {_problem(table.columns or ())}, so {NO_GENOTYPES}")
-        variants, columns = variants_of(data or column_data(_no_variants(), 2))
-        names = table.row_names or tuple(str(row + 1) for row in range(len(table)))
-        numbers = None if table.row_data is None else table.row_data.get(_HAPLOTYPE)
-        phased = numbers is not None and len(names) % 2 == 0 and (numbers == np.tile([1, 2], len(names) // 2)).all()
-        absent = columns[:, :1] < 0 if phased else columns < 0
-        if absent.any():
-            variant, which = np.argwhere(absent)[0].tolist()
-            name = table.names_of([int(columns[variant].max())])[0]
-            raise FileError(
-                f"{path.name}: the column {name!r} has no {('first', 'second')[which]} one, so {NO_GENOTYPES}"
-            )
-        row_data = table.row_data
-        if phased:
-            names = tuple(name.removesuffix("/1") for name in names[0::2])
-            others = (
-                {name: row_data.values_of(name) for name in row_data or () if name != _HAPLOTYPE} if row_data else {}
-            )
-            row_data = Annotations(others, len(table)).take(np.arange(0, len(table), 2))
-        return cls(names, row_data, variants, phased, table, columns)
-
-    def genotypes(self, path: Path) -> Iterator[NDArray[np.int8]]:
-        """Yield the genotypes as `GenotypeFile.read` does; raise FileError for one that is impossible.
-
-        A genotype of which a bit is unknown is missing; a warning counts those of which the other bit is known.
-        """
-        table, n_half_known = self._table, 0
-        by_column = table.bits.transpose()
-        chunk_variants = max(1, CHUNK_BITS // max(1, 2 * len(table)))
-        for start in range(0, len(self._columns), chunk_variants):
-            first, second = self._columns[start : start + chunk_variants].T
-            carries, unknown = _dense(by_column[first])
-            if self.phased:
-                yield np.where(unknown, -1, carries).astype(np.int8)
-                continue
-            carries_two, unknown_two = _dense(by_column[second])
-            missing = unknown | unknown_two
-            n_half_known += int((unknown != unknown_two).sum())
-            impossible = carries_two & ~carries & ~missing
-            if impossible.any():
-                variant, row = np.argwhere(impossible)[0].tolist()
-                name = table.names_of([int(first[variant])])[0]
-                raise FileError(
-                    f"{path.name}: {table.row_name(row)!r} carries two copies of the allele {name!r} but not one, so "
-                    f"{NO_GENOTYPES}"
-                )
-            yield np.where(missing, -1, carries.astype(np.int8) + carries_two).astype(np.int8)
-        if n_half_known:
-            genotypes = "1 genotype is" if n_half_known == 1 else f"{n_half_known} genotypes are"
-            warn(f"{path.name}: {genotypes} written as missing because one of the two cells is unknown")
-
-    def individuals(self, path: Path, kind: str) -> list[tuple[str, str]]:
-        """Return the family and the name of each sample, as PLINK stores them; raise FileError if it cannot.
-
-        ``kind`` is the extension of the file that lists them.
-        """
-        individuals = []
-        for name, given in zip(self.samples, self.sample_field("family", ""), strict=True):
-            family, _, individual = name.rpartition(" ")
-            # The name of a row does not tell an individual without a family from one whose family has its name.
-            family = given if given and sample_name(given, individual) == name else family or "0"
-            is_valid = FIELD.fullmatch(family) and FIELD.fullmatch(individual) and individual != "0"
-            if not is_valid or sample_name(family, individual) != name:
-                raise FileError(
-                    f"{path.name}: a {kind} file cannot store the row name {name!r}: it must be an individual, or a "
-                    "family and an individual separated by a blank, and the individual must not be 0; rename it"
-                )
-            individuals.append((family, individual))
-        if (duplicate := first_duplicate(self.samples)) is not None:
-            raise FileError(
-                f"{path.name}: two rows have the name {duplicate!r}, which PLINK forbids; rename one of them"
-            )
-        return individuals
-
-    def warn_not_stored(self, path: Path, of_variants: Sequence[str], of_samples: Sequence[str]) -> None:
-        """Warn which fields of variants and samples are not among those that a format stores."""
-        known = (*(FIELDS), *of_variants), ("family", *of_samples)
-        lost = [
-            f"{name} of {what}"
-            for data, stored, what in ((self.variants, known[0], "variants"), (self.sample_data, known[1], "samples"))
-            for name in data or ()
-            if name not in stored and _is_informative(data[name])  # type: ignore[index]
-        ]
-        if lost:
-            warn(f"{path.name}: this format does not store {', '.join(lost)}")
-
-    def field(self, name: str, default: Any) -> list[Any]:
-        """Return the values of a field of the variants, with the default where they are missing."""
-        return _values(self.variants, name, default)
-
-    def sample_field(self, name: str, default: Any) -> list[Any]:
-        """Return the values of a field of the samples, with the default where they are missing."""
-        if self.sample_data is None:
-            return [default] * len(self.samples)
-        return _values(self.sample_data, name, default)
-
-
-def _is_informative(values: NDArray[Any]) -> bool:
-    """Return whether a field has values other than those that stand for no value."""
-    if values.dtype.kind in "biuf":
-        known = np.ma.compressed(values)
-        return bool((known[known == known] != 0).any())
-    return any(value not in _NO_INFORMATION for value in set(values.tolist()))
-
-
-def text_fields(columns: Sequence[Iterable[str]], path: Path, kind: str) -> list[tuple[str, ...]]:
-    """Return the fields of each line that lists a variant, the second of which is its id; blanks in them are errors."""
-    lines = list(zip(*columns, strict=True))
-    for fields in lines:
-        if not all(map(FIELD.fullmatch, fields)):
-            raise FileError(
-                f"{path.name}: a {kind} file cannot store the name {fields[1]!r}, which contains blanks; rename it"
-            )
-    return lines
-
-
-def _values(data: Annotations, name: str, default: Any) -> list[Any]:
-    """Return the values of a field, with the default where they are missing."""
-    values = data[name].tolist() if name in data else [None] * data.n
-    return [default if value is None or value != value else value for value in values]
-
-
-def _dense(columns: BitMatrix) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the bits of columns, and which of them are unknown."""
-    bits = columns.filled().to_dense(bool)
-    return bits, np.zeros_like(bits) if columns.unknown is None else columns.unknown.to_dense(bool)
-
-
-def _no_variants() -> Annotations:
-    nothing = Labels.of([])
-    numbers = np.zeros(0, np.int64)
-    return Annotations(
-        {"chromosome": nothing, "position": numbers, "id": nothing, "allele": nothing, "other": nothing}, 0
-    )
-
-
-def _problem(columns: Sequence[str]) -> str:
-    """Return why columns are not those of genotypes."""
-    if len(columns) % 2:
-        return "the table has an odd number of columns"
-    pairs = zip(columns[0::2], columns[1::2], strict=True)
-    first, second = next(pair for pair in pairs if from_names(pair) is None)
-    return f"the columns {first!r} and {second!r} are not those of a variant"

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import Parameter
-from ...table import Table
-from ..errors import FileError
-from ..safe_hdf5 import check_heaps, open_hdf5
-from ..stream import ReadOptions, Source, TableStream
+from ....errors import Parameter
+from ....table import Table
+from ...errors import FileError
+from ...safe_hdf5 import check_heaps, open_hdf5
+from ...stream import ReadOptions, Source, TableStream
 from .anndata_elements import HierarchicalFile, OpenFile, check_kind, find_element, is_array
 from .h5ad import read_anndata
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import validation
-from ...annotations import Annotations, Labels, Values
-from ...errors import warn
-from ...table import Names
-from ..stream import Source
+from .... import validation
+from ....annotations import Annotations, Labels, Values
+from ....errors import warn
+from ....table import Names
+from ...stream import Source
 from .anndata_elements import HierarchicalFile, encoding, find_element, is_array, read_element, text_attribute
 
 _OLD_CATEGORIES = "__categories"  # where AnnData 0.7 stores the categories of all columns

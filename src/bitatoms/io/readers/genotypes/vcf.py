@@ -2,94 +2,114 @@
 
 A record with several alternative alleles becomes one variant for each of them. The file is read twice: first the
 records without genotypes, then the genotypes in chunks. INFO and FORMAT fields other than GT are ignored.
+
+A BCF file is first converted to VCF by htslib, in another process, because htslib ends the process, or crashes, on some
+malformed ones.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
-from functools import partial
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...annotations import Labels
-from ...errors import warn
-from ...table import Names, Table, first_duplicate
-from ..bcf import read_bcf
-from ..bgzf import END, is_bgzf, open_bgzf_writer
-from ..errors import FileError
-from ..genotypes import (
+from ....annotations import Labels
+from ....errors import warn
+from ....table import Names, Table, first_duplicate
+from ...errors import FileError
+from ...stream import CHUNK_BITS, ReadOptions, Source, TableStream
+from ...text_lines import open_decompressed, read_lines
+from .genotype_file import (
     ABSENT,
-    FIELD,
     UNKNOWN,
     UNKNOWN_ALTERNATIVE,
     UNKNOWN_REFERENCE,
     AlleleChunk,
     GenotypeFile,
-    GenotypeTable,
     Indices,
     Records,
     as_numbers,
-    check_not_binarized,
-    count_copies,
     open_genotypes,
-    quality_text,
     split_records,
 )
-from ..stream import CHUNK_BITS, ReadOptions, Source, TableStream
-from ..text_lines import open_decompressed, read_lines
+from .genotype_table import FIELD, GenotypeTable, quality_text
 
 _CHUNK_GENOTYPES = CHUNK_BITS // 8  # read together; each takes about ten bytes until it is two bits
+_BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")  # the last block, empty
 _SAMPLE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff\ufeff]+")
 _CONTIG = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff\ufeff<>,\"]+")
 _ALLELE = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff\ufeff,]+")
 _COLUMNS = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO"]
 _COPIES = np.frombuffer(b"\t./.\t0/0\t0/1\t1/1", "V4")
 _HAPLOTYPES = np.frombuffer(b"".join(b"\t%c|%c" % (a, b) for a in b".01" for b in b".01"), "V4")
+_CONVERT = """
+import sys
+from cyvcf2 import VCF, Writer
+from cyvcf2.cyvcf2 import set_htslib_log_level
+set_htslib_log_level(0)
+given = VCF(sys.argv[1])
+converted = Writer(sys.argv[2], given, "wz1")
+converted.write_header()
+for record in given:
+    converted.write_record(record)
+converted.close()
+"""
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a VCF or BCF file: one row per sample and two columns per variant, or two rows and one column."""
-    check_not_binarized(source, options)
     _check_file(source)
-    with source.catch_library_errors():
-        is_text = _is_text(source)
-        samples, records = _read_text(source) if is_text else _read_binary(source)
-
-    def genotypes(kept: Indices, selected: Indices) -> Iterator[NDArray[np.int8]]:
-        labels = [samples[index] for index in kept.tolist()], [records.names[index] for index in selected.tolist()]
+    with open_decompressed(source) as file:
+        is_bcf = file.read(3) == b"BCF"
+    with ExitStack() as stack:
+        text = source
+        if is_bcf:
+            folder = TemporaryDirectory(dir=None if source.scratch is None else source.scratch.folder)
+            text = _converted(source, Path(stack.enter_context(folder)))
         with source.catch_library_errors():
-            chunks = _read_alleles(source, records, kept, selected, len(samples), is_text)
-            yield from count_copies(source, options.phased, labels, chunks)
+            samples, records = _read_records(text)
 
-    file = GenotypeFile(samples, None, records.variants, records.names, genotypes)
-    return open_genotypes(source, options, file)
+        def genotypes(kept: Indices, selected: Indices) -> Iterator[AlleleChunk]:
+            yield from _read_alleles(text, records, kept, selected, len(samples))
+
+        contents = GenotypeFile(samples, None, records.variants, records.names, genotypes)
+        stream = open_genotypes(source, options, contents)
+        finalize(genotypes, stack.pop_all().close)  # removes the folder once nothing can read from it
+    return stream
 
 
 def _check_file(source: Source) -> None:
-    """Raise FileError if a file is empty, or is compressed in blocks of which the last one is missing."""
+    """Raise FileError if a file is empty, or is compressed in blocks (BGZF) of which the last one is missing."""
     with open(source.path, "rb") as file:
         beginning = file.read(18)
         if not beginning:
             raise source.error("the file is empty")
-        if is_bgzf(beginning):
-            file.seek(-min(len(END), source.path.stat().st_size), os.SEEK_END)
-            if file.read() != END:
+        if beginning[:4] == _BGZF_END[:4] and beginning[12:14] == b"BC":
+            file.seek(-min(len(_BGZF_END), source.path.stat().st_size), os.SEEK_END)
+            if file.read() != _BGZF_END:
                 raise source.error("truncated: the block that ends a compressed file is missing; copy it again")
 
 
-def _is_text(source: Source) -> bool:
-    """Return whether a file is VCF, compressed or not, and not BCF."""
-    with open_decompressed(source) as file:
-        return file.read(3) != b"BCF"
+def _converted(source: Source, folder: Path) -> Source:
+    """Return a VCF file in a folder with the records of a BCF file."""
+    path = folder / "converted.vcf.gz"
+    command = [sys.executable, "-c", _CONVERT, os.path.abspath(source.path), str(path)]
+    if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode:
+        raise source.error("corrupt or truncated; check the file with 'bcftools view'")
+    return source._replace(path=path)
 
 
-def _read_text(source: Source) -> tuple[Names, Records]:
+def _read_records(source: Source) -> tuple[Names, Records]:
     """Return the names of the samples and the variants of a VCF file.
 
     cyvcf2 crashes on malformed lines of chromosomes that the header does not list, so that all are checked here.
@@ -111,112 +131,74 @@ def _read_text(source: Source) -> tuple[Names, Records]:
                 f"line {number}: '{' '.join(fields[:4])[:40]}' is not a chromosome, a position, an id and an allele"
             )
         rows.append(fields[:7])
-    columns: list[Any] = [[fields[column] for fields in rows] for column in range(7)]
-    columns[5] = as_numbers(source, ["nan" if text == "." else text for text in columns[5]], np.float32, what="quality")
-    return tuple(header[9:]), _records(columns)
-
-
-def _read_binary(source: Source) -> tuple[Names, Records]:
-    """Return the names of the samples and the variants of a BCF file."""
-    columns: list[Any] = [[] for _ in range(7)]
-    with _open(source) as vcf:
-        samples = tuple(vcf.samples)
-        vcf.set_samples([])  # genotypes are not parsed now
-        for record in _iterate(source, vcf):
-            place = record.CHROM, record.POS, record.ID or ".", record.REF
-            about = *place, ",".join(record.ALT) or ".", record.QUAL, ";".join(record.FILTERS) or "."
-            for values, value in zip(columns, about, strict=True):
-                values.append(value)
-    columns[5] = np.array(columns[5], np.float32)  # None becomes NaN
-    return samples, _records(columns)
-
-
-def _records(columns: list[Any]) -> Records:
-    """Return the variants of the first seven columns of a file, in which a missing text is a dot."""
-    chromosomes, positions, ids, references, alternatives, qualities, filters = columns
-    fields = {
+    chromosomes, positions, ids, references, alternatives, qualities, filters = (
+        [fields[column] for fields in rows] for column in range(7)
+    )
+    qualities = ["nan" if text == "." else text for text in qualities]
+    fields_of = {
         "chromosome": chromosomes,
-        "position": np.array(positions, np.int64),
+        "position": as_numbers(source, positions, np.int64),
         "id": [None if name == "." else name for name in ids],
         "other": references,
-        "quality": qualities,
+        "quality": as_numbers(source, qualities, np.float32, what="quality"),
         "filter": [None if name == "." else name for name in filters],
     }
-    return split_records(fields, [[] if text == "." else text.split(",") for text in alternatives])
-
-
-@contextmanager
-def _open(source: Source, chromosomes: Iterable[str] = ()) -> Iterator[Any]:
-    """Open a file with cyvcf2; chromosomes that its header does not list are added to it."""
-    from cyvcf2 import VCF
-    from cyvcf2.cyvcf2 import set_htslib_log_level
-
-    set_htslib_log_level(0)  # it would print to the standard error; what is wrong with a file is raised
-    vcf = VCF(os.path.abspath(source.path))  # a name such as - has no other meaning then
-    try:
-        for name in set(chromosomes).difference(vcf.seqnames if chromosomes else ()):
-            vcf.add_to_header(f"##contig=<ID={name}>")
-        yield vcf
-    finally:
-        vcf.close()
-
-
-def _iterate(source: Source, vcf: Any) -> Iterator[Any]:
-    """Yield the records of a file."""
-    last, number = "", 0
-    while True:
-        try:
-            record = next(vcf, None)
-        except Exception as error:  # cyvcf2 raises Exception
-            raise source.error(
-                f"record {number + 1}{last} is corrupt or truncated; check the file with 'bcftools view'"
-            ) from error
-        if record is None:
-            return
-        yield record
-        last, number = f" (after {record.CHROM}:{record.POS})", number + 1
+    return tuple(header[9:]), split_records(
+        fields_of, [[] if text == "." else text.split(",") for text in alternatives]
+    )
 
 
 def _read_alleles(
-    source: Source, records: Records, kept: Indices, selected: Indices, n_samples: int, is_text: bool
+    source: Source, records: Records, kept: Indices, selected: Indices, n_samples: int
 ) -> Iterator[AlleleChunk]:
     """Yield the alleles of the selected variants."""
     step = max(1, _CHUNK_GENOTYPES // max(1, n_samples))
     chosen = np.s_[:] if len(kept) == n_samples else kept
     index = -1
     current = np.empty((n_samples, 3), np.int16)
-    with closing(_genotypes(source, records, n_samples, is_text)) as iterator:
+    with source.catch_library_errors(), closing(_iterate(source, records, n_samples)) as iterator:
         for start in range(0, len(selected), step):
             chunk = selected[start : start + step]
             alleles = np.empty((len(chunk), len(kept), 2), np.int16)
             is_phased = np.empty((len(chunk), len(kept)), bool)
             for number, wanted in enumerate(records.indices[chunk].tolist()):
                 while index < wanted:
-                    decode, index = next(iterator, None), index + 1
-                    if decode is None:
+                    record, index = next(iterator, None), index + 1
+                    if record is None:
                         raise source.error("the file was replaced while it was read; read it again")
                     if index == wanted:
-                        current = decode()
+                        current = _alleles_of(source, record, n_samples)
                 alleles[number], is_phased[number] = current[chosen, :2], current[chosen, 2]
             records.check_alleles(source, chunk, alleles)
             yield AlleleChunk(alleles, records.numbers[chunk], is_phased)
 
 
-def _genotypes(
-    source: Source, records: Records, n_samples: int, is_text: bool
-) -> Generator[Callable[[], NDArray[np.int16]], None, None]:
-    """Yield for each record a function that returns its genotypes: two alleles, and whether it is phased."""
-    if not is_text:
-        for binary in read_bcf(source, n_samples):
-            yield binary.alleles
-        return
+def _iterate(source: Source, records: Records, n_samples: int) -> Generator[Any, None, None]:
+    """Yield the records of a file from cyvcf2; chromosomes that its header does not list are added to it."""
+    from cyvcf2 import VCF
+    from cyvcf2.cyvcf2 import set_htslib_log_level
+
     labels = records.variants.values_of("chromosome")
     assert isinstance(labels, Labels)
-    with _open(source, labels.categories) as vcf:
+    set_htslib_log_level(0)  # it would print to the standard error; what is wrong with a file is raised
+    vcf = VCF(os.path.abspath(source.path))  # a name such as - has no other meaning then
+    last, number = "", 0
+    with closing(vcf):
         if len(vcf.samples) != n_samples:
             raise source.error("the file was replaced while it was read; read it again")
-        for record in _iterate(source, vcf):
-            yield partial(_alleles_of, source, record, n_samples)
+        for name in set(labels.categories).difference(vcf.seqnames if labels.categories else ()):
+            vcf.add_to_header(f"##contig=<ID={name}>")
+        while True:
+            try:
+                record = next(vcf, None)
+            except Exception as error:  # cyvcf2 raises Exception
+                raise source.error(
+                    f"record {number + 1}{last} is corrupt or truncated; check the file with 'bcftools view'"
+                ) from error
+            if record is None:
+                return
+            yield record
+            last, number = f" (after {record.CHROM}:{record.POS})", number + 1
 
 
 def _alleles_of(source: Source, record: Any, n_samples: int) -> NDArray[np.int16]:
@@ -248,27 +230,19 @@ def write(table: Table, path: Path, format: str) -> None:
     genotypes.warn_not_stored(path, ("quality", "filter"), ())
     if (blank := next((name for name in genotypes.samples if " " in name), None)) is not None:
         warn(f"{path.name}: a row name contains a blank ({blank[:40]!r}); PLINK would read only what precedes it")
-    if format == "bcf":
-        _write_bcf(path, header, lines)
+    if format == "vcf" and not path.name.lower().endswith(".gz"):
+        with open(path, "wb") as file:
+            file.write(header.encode())
+            file.writelines(lines)
         return
-    with open_bgzf_writer(path) if path.name.lower().endswith(".gz") else open(path, "wb") as file:
-        file.write(header.encode())
-        file.writelines(lines)
-
-
-def _write_bcf(path: Path, header: str, lines: Iterator[bytes]) -> None:
-    """Write records as BCF."""
     from cyvcf2 import Writer
     from cyvcf2.cyvcf2 import set_htslib_log_level
 
     set_htslib_log_level(0)
-    writer = Writer.from_string(os.path.abspath(path), header, mode="wb")
-    try:
+    with closing(Writer.from_string(os.path.abspath(path), header, "wb" if format == "bcf" else "wz")) as writer:
         writer.write_header()
         for line in lines:
             writer.write_record(writer.variant_from_string(line.decode().rstrip("\n")))
-    finally:
-        writer.close()
 
 
 def _header(genotypes: GenotypeTable, path: Path) -> str:

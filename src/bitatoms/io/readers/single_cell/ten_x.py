@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from ...annotations import Annotations, Labels, Values
-from ...errors import Parameter, warn
-from ...libraries import missing_library
-from ...table import Table
-from ..errors import FileError
-from ..formats import feature_matrices
-from ..safe_hdf5 import Hdf5Reader, check_heaps, open_hdf5
-from ..stream import ReadOptions, RowChunk, Source, TableStream, named_chunks
+from ....annotations import Annotations, Labels, Values
+from ....errors import Parameter, warn
+from ....libraries import missing_library
+from ....table import Table
+from ...errors import FileError
+from ...formats import feature_matrices
+from ...safe_hdf5 import Hdf5Reader, check_heaps, open_hdf5
+from ...stream import ReadOptions, RowChunk, Source, TableStream, named_chunks
+from ..cell_ranger import feature_data, feature_names
+from ..matrix_market import read_cells
 from .anndata_elements import check_kind, is_array
 from .anndata_matrix import AnnDataCells, MatrixElement, read_matrix
-from .cell_ranger import feature_data, feature_names
-from .matrix_market import read_cells
 
 _MATRIX = "matrix"  # the group of version 3; in version 2 there is one group per genome
 _FEATURES = {"id": "gene_ids", "name": "gene_symbols", "feature_type": "feature_types", "genome": "genome"}

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from ...errors import Parameter
-from ..stream import Source
+from ....errors import Parameter
+from ...stream import Source
 
 
 class HierarchicalFile(Protocol):

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import dataframes
-from ..._version import __version__
-from ...annotations import Annotations, Labels
-from ...bits import BitMatrix
-from ...errors import warn
-from ...matching import match_columns
-from ...model.model import Model
-from ...table import Header, Names, Picture, Table, check_picture
-from ..errors import FileError
-from ..npz import METADATA_KEY, TABLE_FORMAT
-from ..safe_hdf5 import check_heaps, open_hdf5
-from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
+from .... import dataframes
+from ...._version import __version__
+from ....annotations import Annotations, Labels
+from ....bits import BitMatrix
+from ....errors import warn
+from ....matching import match_columns
+from ....model.model import Model
+from ....table import Header, Names, Picture, Table, check_picture
+from ...errors import FileError
+from ...npz import METADATA_KEY, TABLE_FORMAT
+from ...safe_hdf5 import check_heaps, open_hdf5
+from ...stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
 from .anndata_elements import HierarchicalFile, OpenFile, check_kind, find_element, is_array, read_element
 from .anndata_frame import field_names, read_annotations, read_names
 from .anndata_matrix import AnnDataCells, MatrixElement, find_matrix, layer_names, read_matrix
@@ -217,7 +217,7 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model, soft_codes: NDArray
     >>> import anndata
     >>> import numpy as np
     >>> import bitatoms as ba
-    >>> from bitatoms.io.readers.h5ad import annotate
+    >>> from bitatoms.io.readers.single_cell.h5ad import annotate
     >>> from bitatoms.model.model import Model
     >>> adata = anndata.AnnData(np.tile(np.float32([[1, 1, 0, 0]]), (9, 1)))
     >>> result = ba.factorize(adata, 1)
