@@ -1,6 +1,7 @@
 # Every target installs what it needs into .venv, and again when pyproject.toml has changed.
 PYTHON ?= python3
 BENCH ?=
+PAPER ?=
 DATA ?=
 
 # The tests start many processes, each of which would compile all modules again without bytecode files.
@@ -18,7 +19,7 @@ DEMO := $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.demo)
 # Tests are distributed by module: tests of a module share fits.
 PYTEST = $(BIN)/python -m pytest --ignore tests/browser -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-all test-browser test-formats test-gpu test-emulated check kernels bench docs linkcheck dist clean
+.PHONY: help demo test test-all test-browser test-formats test-gpu test-emulated check kernels bench paper docs linkcheck dist clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -61,6 +62,9 @@ kernels: .venv/.dev  ## record which kernels the common calls need, after a chan
 
 bench: .venv/.dev  ## measure time, memory and codelength; DATA=folder for the tables of the paper, BENCH=... for options
 	$(BIN)/python benchmarks/bench.py $(BENCH) $(if $(DATA),"$(DATA)")
+
+paper: .venv/.dev  ## repeat the experiments of the paper, into build/paper; PAPER=... for options
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.paper $(PAPER)
 
 docs: .venv-docs/.installed  ## build the documentation site into build/docs, warnings are errors; run the tutorials in full
 	$(SPHINX) -j auto -b html -d build/doctrees -W --keep-going docs build/docs

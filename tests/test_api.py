@@ -12,10 +12,10 @@ from scipy.sparse import csr_array
 
 import naive
 from bitatoms import BitMatrix, Interrupted, codelength, factorize, proximus
+from bitatoms.columns.table import Table
 from bitatoms.datasets import planted
 from bitatoms.search.starts import initial
 from bitatoms.search.starts import rank as rank_starts
-from bitatoms.table import Table
 from support.results import ALGEBRAS, assert_matches_oracle, assert_same_search
 from support.strategies import ALL_KNOWN, SEEDS, factorisations, matrices, random_bits
 

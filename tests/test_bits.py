@@ -17,10 +17,10 @@ from scipy.sparse import coo_array, csr_array
 import naive
 from bitatoms import BitMatrix, Table
 from bitatoms.bits import stack_rows
+from bitatoms.columns.table import as_bits
 from bitatoms.engine.distinct_rows import hash_rows
 from bitatoms.errors import MissingCell
 from bitatoms.sparse_bits import SparseBits, packed, stack_bits
-from bitatoms.table import as_bits
 from support.blocks import bits_of, table_of
 from support.strategies import COLUMNS, SEEDS, SHARES, matrices, random_bits
 

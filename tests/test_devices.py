@@ -13,6 +13,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import bitatoms as ba
+from bitatoms.cell_values import on_host
+from bitatoms.columns.table import as_bits
 from bitatoms.device_choice import MIN_CELLS, workers_for
 from bitatoms.errors import InputError
 from bitatoms.kernels.gpu.device import Device, DeviceMemoryError, NoDeviceError, find_device, import_cupy
@@ -20,8 +22,6 @@ from bitatoms.parallel import Workers
 from bitatoms.parameters import EstimatorKwargs, declarations
 from bitatoms.report import report_data
 from bitatoms.sparse_bits import SparseBits
-from bitatoms.table import as_bits
-from bitatoms.validation import on_host
 from support.devices import FOUND, CupyArray, DeviceTensor, Tensor, fake_cupy, found_device, installed_cupy
 
 pytestmark = pytest.mark.usefixtures("few_trials")

@@ -1,6 +1,6 @@
 """The experiments of the paper in a few lines each, with public functions only.
 
-``bitatoms reproduce`` runs them in full, with figures and the claims of the paper.
+``make paper`` runs them in full, with figures and the claims of the paper.
 """
 
 from __future__ import annotations

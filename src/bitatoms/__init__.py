@@ -23,7 +23,7 @@ _MODULE_OF = {
     "CoverMiner": "estimators",
     "CoverRound": "covers.monitor",
     "Denoised": "images",
-    "Encoding": "encoding",
+    "Encoding": "columns.encoding",
     "Factorization": "model.result",
     "FileError": "io.errors",
     "Inpainted": "images",
@@ -31,7 +31,7 @@ _MODULE_OF = {
     "Interrupted": "model.result",
     "Model": "model.model",
     "Pattern": "model.patterns",
-    "Picture": "table",
+    "Picture": "columns.table",
     "Recommendations": "estimators",
     "RoleDiff": "roles.diff",
     "RoleReport": "roles.audit",
@@ -40,13 +40,13 @@ _MODULE_OF = {
     "Rule": "model.rules",
     "Stability": "estimators",
     "Store": "rows.store",
-    "Table": "table",
+    "Table": "columns.table",
     "annotate": "estimators",
     "codelength": "api",
     "cover": "api",
     "cross_validate_cells": "estimators",
     "denoise": "images",
-    "encode": "encoding",
+    "encode": "columns.encoding",
     "factorize": "api",
     "inpaint": "images",
     "load": "estimators",
@@ -125,9 +125,10 @@ if TYPE_CHECKING:
     from . import plots as plots
     from .api import codelength, cover, factorize, proximus
     from .bits import BitMatrix
+    from .columns.encoding import Encoding, encode
+    from .columns.table import Picture, Table
     from .covers.monitor import CoverRound
     from .covers.result import Cover
-    from .encoding import Encoding, encode
     from .engine.codelength import Codelength
     from .errors import InputError
     from .estimators import (
@@ -157,7 +158,6 @@ if TYPE_CHECKING:
     from .roles.diff import RoleDiff, role_diff
     from .roles.page import write_role_report
     from .rows.store import Store, pack
-    from .table import Picture, Table
     from .versions import show_versions
     from .warmup import warm_up
 

@@ -13,16 +13,18 @@ from typing import Any, Unpack
 import numpy as np
 
 from .bits import BitMatrix, bits_at, either
-from .checks import check_choice
+from .cell_values import as_csr, is_sparse
+from .columns.matching import matched_table
+from .columns.table import Header, Table, as_bits, axis_names, header_of
+from .columns.variants import ranks_in, regions
 from .covers.driver import search_cover
 from .covers.limits import fixed_bits, has_limits, role_limits
 from .covers.result import Cover
-from .dataframes import values_of
 from .device_choice import workers_for
 from .engine.block import Block
 from .engine.codelength import AtomCode, Codelength
 from .errors import InputError, Parameter
-from .matching import matched_table
+from .frames import values_of
 from .model.model import Model
 from .model.result import Factorization, Interrupted
 from .parallel import Workers, count_threads
@@ -47,9 +49,7 @@ from .search.paper import partition
 from .search.params import SearchParams, costs_of_columns, resolve
 from .search.verification import verified
 from .sparse_bits import Bits, SparseBits, packed
-from .table import Header, Table, as_bits, axis_names, header_of
-from .validation import as_csr, as_generator, is_sparse
-from .variants import ranks_in, regions
+from .validation import as_generator, check_choice
 from .verbosity import log_to_stderr
 
 

@@ -12,14 +12,17 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import dataframes, validation
+from . import frames
 from .api import fitting
 from .bits import BitMatrix
+from .cell_values import package_name
+from .columns.encoding import matched_rows, raw_encoding
+from .columns.matching import are_copies, check_not_copies
+from .columns.table import Header, Picture, Table, as_bits
 from .device_choice import workers_for
-from .encoding import matched_rows, raw_encoding
 from .errors import InputWarning, Parameter, named_columns, warn
 from .io.api import read, read_matching
-from .matching import are_copies, check_not_copies
+from .io.options import ReadOptions
 from .model.model import Model
 from .model.result import Factorization
 from .parallel import Workers
@@ -30,7 +33,6 @@ from .rows.source import MemoryRows
 from .rows.subsample import learn
 from .search.params import SearchParams, resolve
 from .sparse_bits import Bits, SparseBits
-from .table import Header, Picture, Table, as_bits
 
 
 class SearchLimitWarning(InputWarning, ConvergenceWarning):
@@ -76,10 +78,10 @@ class TableEstimator(BaseEstimator):
             return table
         if not reset:
             check_not_copies(X, self._header, type(self).__name__)
-        values = X if isinstance(X, (BitMatrix, SparseBits)) else dataframes.values_of(X)
+        values = X if isinstance(X, (BitMatrix, SparseBits)) else frames.values_of(X)
         check_not_empty(values.shape)
         validate_data(self, X, reset=reset, skip_check_array=True)  # checks the columns' number and names
-        with named_columns(dataframes.column_names(X)):
+        with named_columns(frames.column_names(X)):
             return Table(as_bits(values, self.binarize, missing=self._missing))
 
     def _as_table(self, X: Any) -> Table | None:
@@ -90,9 +92,9 @@ class TableEstimator(BaseEstimator):
 
     def _matched_table(self, X: Any) -> Table | None:
         """Return X with the columns of the model; None for what scikit-learn validates."""
-        learned, names = self._header, dataframes.column_names(X)
+        learned, names = self._header, frames.column_names(X)
         if isinstance(X, (str, os.PathLike)):
-            table = read_matching(X, learned, self.absent, binarize=self.binarize, missing=self._missing)
+            table = read_matching(X, learned, ReadOptions(binarize=self.binarize, missing=self._missing), self.absent)
         elif (
             _is_table(X)
             or (names is not None and learned.names not in (None, names))
@@ -194,7 +196,7 @@ class SearchEstimator(TableEstimator):
 
 def _is_table(X: Any) -> bool:
     """Return whether X has names that scikit-learn does not know of."""
-    return isinstance(X, Table) or dataframes.is_anndata(X) or validation.package_name(X) == "pyarrow"
+    return isinstance(X, Table) or frames.is_anndata(X) or package_name(X) == "pyarrow"
 
 
 def tile_of(table: Table) -> Picture | None:

@@ -10,10 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from . import checks, dataframes, validation
+from . import frames
+from .cell_values import (
+    binarized,
+    check_not_masked,
+    is_sparse,
+    missing_cells,
+    on_host,
+    raise_invalid,
+    sparse_ones,
+)
 from .errors import Cell, MissingCell
+from .formatting import counted
 from .kernels.cpu import packing
 from .kernels.structs import PLANES
+from .validation import check_threshold
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -72,7 +83,7 @@ class Matrix:
         return self.to_dense(dtype)
 
     def __repr__(self) -> str:
-        unknown = f", {self.n_unknown} cell{'s' * (self.n_unknown > 1)} unknown" if self.n_unknown else ""
+        unknown = f", {counted(self.n_unknown, 'cell')} unknown" if self.n_unknown else ""
         return f"{type(self).__name__}({len(self)} x {self.n_cols}, density {self.density:.3g}{unknown})"
 
 
@@ -211,11 +222,11 @@ class BitMatrix(Matrix):
         array([[0, 1],
                [1, 0]], dtype=uint8)
         """
-        threshold = checks.check_threshold(binarize)
+        threshold = check_threshold(binarize)
         bits = X if isinstance(X, (BitMatrix, np.ndarray)) else getattr(X, "bits", None)  # a Table or SparseBits has
         if isinstance(bits, BitMatrix):
             return _thresholded(bits, threshold, name, missing)
-        return pack_values(dataframes.values_of(X, name), threshold, name, missing)
+        return pack_values(frames.values_of(X, name), threshold, name, missing)
 
     @classmethod
     def from_dense(
@@ -240,7 +251,7 @@ class BitMatrix(Matrix):
         >>> BitMatrix.from_dense([[True, False], [True, True]]).row_weights()
         array([1, 2])
         """
-        if validation.is_sparse(X):
+        if is_sparse(X):
             raise TypeError(f"{name} is sparse; use BitMatrix.from_sparse or BitMatrix.from_any")
         return cls.from_any(X, binarize, name, missing)
 
@@ -267,8 +278,8 @@ class BitMatrix(Matrix):
         array([[0, 0, 1],
                [1, 0, 0]], dtype=uint8)
         """
-        S = validation.on_host(S, name)
-        if not validation.is_sparse(S):
+        S = on_host(S, name)
+        if not is_sparse(S):
             raise TypeError(f"{name} must be a SciPy sparse matrix or array, got {type(S).__name__}")
         return cls.from_any(S, binarize, name, missing)
 
@@ -623,14 +634,14 @@ def _chunks(dense: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 
 def pack_values(values: Any, threshold: float | None, name: str, missing: str) -> BitMatrix:
-    """Pack what `dataframes.values_of` returns: a dense array, in chunks of rows, or a sparse matrix."""
-    if validation.is_sparse(values):
-        ones = validation.sparse_ones(values, threshold, name, missing)
+    """Pack what `frames.values_of` returns: a dense array, in chunks of rows, or a sparse matrix."""
+    if is_sparse(values):
+        ones = sparse_ones(values, threshold, name, missing)
         unknown = None if ones.lacking is None else BitMatrix.from_csr(*ones.lacking, values.shape[1])
         return BitMatrix.from_csr(ones.indptr, ones.indices, values.shape[1], ones.background).with_unknown(unknown)
     masked: BitMatrix | None = None
     if isinstance(values, np.ma.MaskedArray):
-        validation.check_not_masked(values, name, missing)
+        check_not_masked(values, name, missing)
         masked = _packed(np.ma.getmaskarray(values), None, "refuse") if missing == "unknown" else None
         values = values.filled(0)
     if values.flags.f_contiguous and not values.flags.c_contiguous:  # pandas frames are: pack along the columns
@@ -641,7 +652,7 @@ def pack_values(values: Any, threshold: float | None, name: str, missing: str) -
     if packed is None:
         n_cols = values.shape[1]
         chunks = map(np.ravel, _chunks(values))
-        validation.raise_invalid(chunks, lambda index: divmod(index, n_cols), threshold, name, missing)
+        raise_invalid(chunks, lambda index: divmod(index, n_cols), threshold, name, missing)
     return packed if masked is None else packed.with_unknown(either(packed.unknown, masked))
 
 
@@ -649,7 +660,7 @@ def _packed(dense: NDArray[Any], threshold: float | None, missing: str) -> BitMa
     """Return a table as bits, or None if it contains an invalid value."""
     n_rows, n_cols = dense.shape
     if threshold is None and dense.dtype.itemsize == 1:  # no intermediate array is needed
-        ones = validation.binarized(dense, threshold)
+        ones = binarized(dense, threshold)
         if ones is None:
             return None
         words = _pack_bits(ones)
@@ -660,10 +671,10 @@ def _packed(dense: NDArray[Any], threshold: float | None, missing: str) -> BitMa
     unknown: NDArray[np.uint64] | None = None
     start = 0
     for chunk in _chunks(dense):
-        ones = validation.binarized(chunk, threshold)
+        ones = binarized(chunk, threshold)
         if ones is None and missing != "refuse":
-            lacking = validation.missing_cells(chunk)
-            ones = validation.binarized(np.where(lacking, 0, chunk), threshold)
+            lacking = missing_cells(chunk)
+            ones = binarized(np.where(lacking, 0, chunk), threshold)
             if ones is not None and missing == "unknown":
                 unknown = np.zeros_like(words) if unknown is None else unknown
                 unknown[start : start + len(chunk)] = _pack_bits(lacking)

@@ -10,8 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import naive
 from bitatoms import BitMatrix, baselines
+from bitatoms.columns.table import Table
 from bitatoms.datasets import planted
-from bitatoms.table import Table
 
 QUICK = {  # parameters that make fits fast
     "Asso": {"threshold": 0.6},

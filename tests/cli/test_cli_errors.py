@@ -161,8 +161,6 @@ ERRORS = [
     ("compare table.csv table.csv", "table.csv: passed twice"),
     ("compare table.csv -k 2,x", "--atoms is '2,x'; pass positive integers separated by commas"),
     ("compare table.csv -o table.csv/below", "table.csv is a file, but a comparison is written to a folder"),
-    ("reproduce --einstein none.pbm", "none.pbm: there is no such file"),
-    ("reproduce -o table.csv", "table.csv is a file, but the result is written to a folder"),
 ]
 
 
@@ -204,7 +202,7 @@ def folder(tmp_path_factory):
 @pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
 @pytest.mark.parametrize(("command", "part"), ERRORS, ids=[command for command, _ in ERRORS])
 def test_invalid_input_is_reported_in_one_line_and_nothing_is_written(bitatoms, folder, monkeypatch, command, part):
-    if command.startswith(("compare", "reproduce")):
+    if command.startswith("compare"):
         pytest.importorskip("matplotlib")
     monkeypatch.chdir(folder)
     before = sorted(folder.rglob("*"))

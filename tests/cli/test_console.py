@@ -19,7 +19,6 @@ from bitatoms.cli import console, progress, warmup
 from bitatoms.cli.console import printing_notes
 from bitatoms.cli.progress import SearchProgress, show_status
 from bitatoms.model.result import Round
-from bitatoms.reproduce import Claim, Experiment, Panel, Verdict
 from bitatoms.verbosity import escape_controls, escape_name, log_to_stderr
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -157,7 +156,7 @@ def test_progress_distinguishes_subsample_and_all_rows(monkeypatch):
     ]
 
 
-# --- warmup and reproduce
+# --- warmup and compare
 
 
 @pytest.mark.parametrize("options", ["", "--quiet", "--device cuda"])
@@ -180,42 +179,9 @@ def test_warmup_prints_progress_and_the_folder(bitatoms, monkeypatch, options):
     assert (out, err) == (("", "") if options == "--quiet" else (f"{line}{more}\n", lines))
 
 
-def test_reproduce_prints_claims(bitatoms, monkeypatch):
-    pytest.importorskip("matplotlib")
-    claims = (
-        Claim("It is [bold]fast[/bold]", "it is slow", Verdict.PARTLY, "because"),
-        Claim("It is smooth", "it is", Verdict.AGREES, in_paper=False),
-    )
-    found = [Experiment("here", "Here", "How it converges", "", (Panel("digits", "", (), claims),))]
-
-    def run_experiments(folder, callback, **how):
-        callback("Learning")
-        return found
-
-    monkeypatch.setattr("bitatoms.cli.reproduce.run_experiments", run_experiments)
-    monkeypatch.setattr(progress, "_INTERVAL", -1.0)
-    code, stdout, stderr = bitatoms("reproduce", "-o", "paper")
-    assert (code, stderr) == (0, "Learning, 0 s\n")
-    assert stdout.split("\n")[1:5] == [
-        "How it converges: digits",
-        "  agrees in part: It is [bold]fast[/bold]",
-        "    it is slow because",
-        "  agrees: It is smooth (not in the paper)",
-    ]
-    assert "1 claims of the paper were checked: 1 agree in part." in stdout
-    code, stdout, stderr = bitatoms("reproduce", "--json", "-o", "paper")
-    assert (code, stderr) == (0, "")
-    assert json.loads(stdout)["claims"][1] == {
-        "experiment": "Here", "data": "digits", "says": "It is smooth", "found": "it is", "verdict": "agrees",
-        "why": "", "of_paper": False,
-    }  # fmt: skip
-    assert bitatoms("reproduce", "-q", "-o", "paper") == (0, "", "")
-
-
-@pytest.mark.parametrize("command", [("reproduce",), ("compare", "planted-or")])
-def test_missing_matplotlib_is_reported_before_any_work(bitatoms, monkeypatch, command):
+def test_missing_matplotlib_is_reported_before_any_work(bitatoms, monkeypatch):
     monkeypatch.setattr("bitatoms.html.figures.find_spec", lambda name: None)
-    monkeypatch.setattr("bitatoms.cli.reproduce.run_experiments", lambda *_, **__: pytest.fail("there is work"))
-    code, _, stderr = bitatoms(*command)
+    monkeypatch.setattr("bitatoms.cli.compare.run_comparison", lambda *_, **__: pytest.fail("there is work"))
+    code, _, stderr = bitatoms("compare", "planted-or")
     assert code == 2
     assert 'install it with pip install "bitatoms[plot]"' in stderr

@@ -16,7 +16,7 @@ from bitatoms.cli import options
 from bitatoms.cli.app import app
 from bitatoms.cli.spelling import as_arguments, as_option, describe
 from bitatoms.errors import Parameter
-from bitatoms.parameters import ReadKwargs, with_defaults
+from bitatoms.io.options import ReadOptions
 
 LIBRARY = {  # what is recorded, for each command
     "fit": "bitatoms.estimators.BinaryDictionaryLearning.fit",
@@ -31,9 +31,8 @@ LIBRARY = {  # what is recorded, for each command
     "denoise": "bitatoms.cli.images.denoise",
     "inpaint": "bitatoms.cli.images.inpaint",
     "compare": "bitatoms.cli.compare.run_comparison",
-    "reproduce": "bitatoms.cli.reproduce.run_experiments",
 }
-READING = with_defaults(ReadKwargs, {})
+READING = {name: value for name, value in ReadOptions().get_params().items() if name != "format"}
 DEVICE = {"n_jobs": -1, "device": "cpu"}
 SEARCH = {"algebra": "prefer-or", "search": "fast", "max_time": None}
 PICTURES = {"block_sizes": (6, 8), "stride": 2, "algebra": "xor", "search": "fast", "max_time": None, "random_state": 0}
@@ -154,11 +153,6 @@ CALLS = [
             "max_time": 5.0, "n_jobs": 2,
         },
     ),
-    ("reproduce", {"einstein": None, "mnist": None, "random_state": 0}),
-    (
-        "reproduce --einstein picture.pbm --mnist openml --seed 7",
-        {"einstein": Path("picture.pbm"), "mnist": "openml", "random_state": 7},
-    ),
 ]  # fmt: skip
 
 
@@ -167,7 +161,7 @@ def test_options_arrive_with_their_values(bitatoms, put, monkeypatch, command, e
     put("or")
     ba.write(np.eye(8, dtype=np.uint8), "picture.pbm")
     name, *arguments = shlex.split(command)
-    if name in ("compare", "reproduce"):
+    if name == "compare":
         pytest.importorskip("matplotlib")
     found = []
 

@@ -5,7 +5,7 @@ import pytest
 
 import bitatoms as ba
 from bitatoms import BitMatrix, Table
-from bitatoms.annotations import Annotations
+from bitatoms.columns.annotations import Annotations
 from support.files import assert_read_error
 from support.genotypes import assert_same_genotypes, copies_table, haplotype_table, random_alleles
 

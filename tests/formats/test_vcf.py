@@ -7,7 +7,7 @@ import pytest
 
 import bitatoms as ba
 from bitatoms import BitMatrix, Table
-from bitatoms.annotations import Annotations
+from bitatoms.columns.annotations import Annotations
 from bitatoms.errors import InputWarning
 from support.files import assert_read_error, outcome
 from support.genotypes import copies_table, random_alleles

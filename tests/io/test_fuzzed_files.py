@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
 import bitatoms as ba
-from bitatoms.table import Table
+from bitatoms.columns.table import Table
 from support.files import outcome
 from support.formats import names, sparse
 from support.npz import npz

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 import bitatoms as ba
 from bitatoms.cli.summary import model_json
+from bitatoms.columns.table import Picture
 from bitatoms.io import model_file
 from bitatoms.io.npz import write_npz
 from bitatoms.model.model import Model
@@ -19,7 +20,6 @@ from bitatoms.model.patterns import Recurrence
 from bitatoms.parallel import Workers
 from bitatoms.parameters import result_parameters
 from bitatoms.sparse_bits import SparseBits
-from bitatoms.table import Picture
 from support.bundles import table_with_bundles
 from support.files import assert_read_error, outcome
 from support.npz import npy, npz

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bitatoms as ba
-from bitatoms.annotations import Annotations, Labels
+from bitatoms.columns.annotations import Annotations, Labels
 from bitatoms.io.annotations import decode_annotations, encode_annotations
 from support.annotations import FRAME, annotations
 

@@ -9,12 +9,12 @@ import pytest
 import bitatoms as ba
 import naive
 from bitatoms.bits import BitMatrix
+from bitatoms.columns.table import Table
 from bitatoms.engine.prices import ErrorCosts
 from bitatoms.formatting import percent, times
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.report import report_html
-from bitatoms.table import Table
 from support.scripts import data_of, run_script
 from support.strategies import random_bits
 from support.zoo import specimen

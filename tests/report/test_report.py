@@ -10,12 +10,12 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
+from bitatoms.columns.table import Picture, Table
 from bitatoms.engine.codelength import Codelength
 from bitatoms.model.model import Model
 from bitatoms.report import report_data, report_html, write_report
 from bitatoms.report.advice import verdict
 from bitatoms.report.pictures import full_picture
-from bitatoms.table import Picture, Table
 from support.pages import Outline, decode_png
 from support.strategies import random_bits
 from support.zoo import specimen

@@ -10,11 +10,11 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import bitatoms as ba
+from bitatoms.columns.table import Table
 from bitatoms.parallel import Workers
 from bitatoms.report import report_data, report_html
 from bitatoms.report.curve import codelength_curve, curve_sizes
 from bitatoms.report.page import render
-from bitatoms.table import Table
 from support.pages import Outline
 from support.zoo import specimen
 

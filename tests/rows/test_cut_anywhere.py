@@ -21,6 +21,7 @@ import bitatoms as ba
 import naive
 from bitatoms.api import with_columns_of
 from bitatoms.bits import BitMatrix, stack_rows
+from bitatoms.columns.table import Header
 from bitatoms.online.stream import StreamLearner, StreamTuning
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
@@ -31,7 +32,6 @@ from bitatoms.rows.source import MemoryRows
 from bitatoms.rows.store import Store
 from bitatoms.rows.subsample import learn
 from bitatoms.sparse_bits import SparseBits
-from bitatoms.table import Header
 from bitatoms.validation import as_generator
 from support.blocks import bits_of
 from support.faults import FaultAtChunk, FullDisk, Kills

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 import zarr
 
 import bitatoms as ba
+from bitatoms.columns.table import Header
 from bitatoms.rows.store import pack
-from bitatoms.table import Header
 from support.strategies import random_bits
 
 SMALL = ba.Table(ba.BitMatrix.from_dense(random_bits(1, 70, 9, 0.3)), [f"r{row}" for row in range(70)], [*"abcdefghi"])

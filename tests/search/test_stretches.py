@@ -7,11 +7,11 @@ import pytest
 
 import bitatoms as ba
 import naive
-from bitatoms.annotations import Annotations
+from bitatoms.columns.annotations import Annotations
+from bitatoms.columns.variants import column_data
 from bitatoms.io.patterns import write_patterns
 from bitatoms.report import report_data
 from bitatoms.search.windows import driver as windows
-from bitatoms.variants import column_data
 from support.commands import rows_of
 from support.plans import use_small_budget, use_windows
 from support.results import assert_matches_oracle

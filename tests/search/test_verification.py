@@ -9,6 +9,7 @@ import bitatoms as ba
 import naive
 from bitatoms.api import with_columns_of
 from bitatoms.bits import BitMatrix
+from bitatoms.columns.table import Header
 from bitatoms.engine.codelength import Codelength
 from bitatoms.engine.objective import Objective, settle_bias
 from bitatoms.errors import InternalError
@@ -16,7 +17,6 @@ from bitatoms.model.model import Model
 from bitatoms.model.result import Factorization, ResultBase
 from bitatoms.search.params import resolve
 from bitatoms.search.verification import verified
-from bitatoms.table import Header
 from support.faults import ctrl_c_when
 from support.ways import WAYS
 

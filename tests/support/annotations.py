@@ -7,7 +7,7 @@ import pandas as pd
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bitatoms.annotations import Annotations, Labels
+from bitatoms.columns.annotations import Annotations, Labels
 from support.files import NAMES
 
 # The types that an AnnData stores in obs and var.

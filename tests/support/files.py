@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
+from bitatoms.columns.table import Table
 from bitatoms.errors import InputWarning
-from bitatoms.table import Table
 from support.strategies import matrices
 
 # Names that are awkward in text: separators, quotes, spaces, other alphabets, numbers, markup.

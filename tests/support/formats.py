@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
+from bitatoms.columns.table import Table
 from bitatoms.io.formats import FORMATS, infer_format
-from bitatoms.table import Table
 from support.genotypes import copies_table, random_alleles
 
 

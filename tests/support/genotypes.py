@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import bitatoms as ba
-from bitatoms.annotations import Annotations
 from bitatoms.bits import BitMatrix
-from bitatoms.variants import column_data, column_names
+from bitatoms.columns.annotations import Annotations
+from bitatoms.columns.variants import column_data, column_names
 
 
 def random_alleles(n_samples, n_variants, seed=0, missing=0.0):

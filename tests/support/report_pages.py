@@ -6,10 +6,10 @@ import numpy as np
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
+from bitatoms.columns.table import Table
 from bitatoms.engine.block import reconstruct
 from bitatoms.engine.codelength import Codelength
 from bitatoms.model.model import Model
-from bitatoms.table import Table
 from support.strategies import random_bits
 from support.zoo import specimen
 

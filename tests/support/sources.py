@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bitatoms.api import with_columns_of
+from bitatoms.columns.table import Header
 from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
@@ -12,7 +13,6 @@ from bitatoms.rows.source import RowSource
 from bitatoms.rows.store import Store
 from bitatoms.rows.subsample import learn
 from bitatoms.search.params import SearchParams, resolve
-from bitatoms.table import Header
 from bitatoms.validation import as_generator
 
 

@@ -20,7 +20,7 @@ from typing import get_args
 from unittest import mock
 
 RECORD = Path(__file__).parents[1] / "data" / "public_surface.txt"
-MODULES = ["", "baselines", "compare", "dask", "datasets", "estimators", "images", "plots", "report", "reproduce"]
+MODULES = ["", "baselines", "compare", "dask", "datasets", "estimators", "images", "plots", "report"]
 OLD_NAMES = {  # names that are imported with a warning
     "compare": ["Contender", "Tried", "contenders"],
     "report": ["Findings", "findings", "page"],
@@ -194,8 +194,9 @@ def format_section():
 def choice_section():
     """Return the words that parameters take."""
     from bitatoms import parameters
+    from bitatoms.io.options import ReadOptions
 
-    kinds = [value for name, value in vars(parameters).items() if name.endswith("Kwargs")]
+    kinds = [value for name, value in vars(parameters).items() if name.endswith("Kwargs")] + [ReadOptions]
     declared = [(name, kind) for each in kinds for name, (kind, _) in parameters.declarations(each).items()]
     lines = [f"{name}: {', '.join(words)}" for name, kind in declared if (words := parameters.choices(kind))]
     return [*dict.fromkeys(lines), f"init: {', '.join(parameters.INITS)}"]
@@ -213,7 +214,6 @@ SECTIONS = {
 NEEDS = {
     "bitatoms.plots": "matplotlib",
     "bitatoms.dask": "dask",
-    "bitatoms.reproduce": "matplotlib",
     "old names": "dask",
     "command line": "typer",
     "exit codes": "typer",

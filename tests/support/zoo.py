@@ -14,9 +14,9 @@ import pytest
 from scipy.sparse import csr_array
 
 import bitatoms as ba
+from bitatoms.columns.table import Picture, Table
 from bitatoms.io.values import write_values
 from bitatoms.search.plan import PLANS
-from bitatoms.table import Picture, Table
 from support.bundles import table_with_bundles
 from support.plans import use_one_start, use_small_cover_plan
 

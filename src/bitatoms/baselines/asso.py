@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..bits import BitMatrix
-from ..checks import check_fraction
+from ..validation import check_fraction
 from .baseline import Baseline, Factors
 
 _SWEEP = tuple(step / 100 for step in range(1, 101))

@@ -12,12 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import codelength
 from ..base import TableTransformer
 from ..bits import BitMatrix
-from ..checks import check_int
 from ..engine.block import reconstruct
 from ..engine.coding import coding_rule
 from ..engine.passes import PassSpec, row_codes
 from ..parallel import Workers
-from ..validation import as_generator
+from ..validation import as_generator, check_int
 
 
 class Factors(NamedTuple):

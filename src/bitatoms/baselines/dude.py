@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import check_int, check_noise
 from ..datasets.pictures import as_picture
 from ..images.channel import clean_probability, denoised, estimate_noise
 from ..images.neighbors import MAX_NEIGHBORS, held_out_share, neighbor_contexts, share_of_ones
+from ..validation import check_int, check_noise
 
 
 def dude(image: Any, n_neighbors: int = 12, *, noise: float | None = None) -> NDArray[Any]:

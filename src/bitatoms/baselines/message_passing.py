@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..checks import check_fraction, check_int
 from ..engine.block import reconstruct
 from ..kernels.cpu.messages import MessageGraph, MessageScratch, exchange
 from ..parallel import Workers
 from ..rows.budget import parse_memory_limit
+from ..validation import check_fraction, check_int
 from .baseline import Baseline, Factors
 
 _INITIAL_SCALE = 2.0  # standard deviation of the initial messages, in units of the evidence of a cell

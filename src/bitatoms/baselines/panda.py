@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from ..bits import BitMatrix
-from ..checks import check_choice, check_fraction, check_int
+from ..validation import check_choice, check_fraction, check_int
 from .baseline import Baseline, Factors
 
 _TOLERANCE = 1e-9  # for comparing shares of integers as floats

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..checks import check_int
+from ..validation import check_int
 from .baseline import Baseline, Factors
 from .thresholded import RealFactors, best_rounded, nmf_factors
 

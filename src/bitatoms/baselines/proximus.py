@@ -8,7 +8,7 @@ import numpy as np
 
 from ..api import proximus
 from ..bits import BitMatrix
-from ..checks import check_choice, check_int
+from ..validation import check_choice, check_int
 from .baseline import Baseline, Factors
 
 _SHRINK = 0.7  # the next radius, as a share of the largest distance

@@ -12,7 +12,7 @@ from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
 from ..bits import BitMatrix
-from ..checks import check_int
+from ..validation import check_int
 from .baseline import Baseline, Factors
 
 _GRID_SIZE = 16  # initial thresholds of the atoms, each tried with the best of up to _MAX_UINT8 of the codes

@@ -1056,45 +1056,6 @@ def compare(
 
 @app.command(
     epilog=_examples(
-        "bitatoms reproduce -o paper",
-        "bitatoms reproduce --einstein einstein.pbm --mnist openml -o paper",
-        "bitatoms reproduce --mnist t10k-images-idx3-ubyte.gz -o paper",
-    )
-)
-def reproduce(
-    output: Annotated[
-        Path, _output("--output", "-o", help="Folder to write to.", show_default=True, metavar="FOLDER")
-    ] = Path("paper"),
-    einstein: Annotated[
-        Path | None,
-        typer.Option(help="The halftone image of the paper.", metavar="FILE", show_default="a bundled image"),
-    ] = None,
-    mnist: Annotated[
-        str | None,
-        typer.Option(
-            help="The MNIST digits: a file, or openml to download them.",
-            metavar="FILE|openml",
-            show_default="the digits of scikit-learn",
-        ),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Random seed; the same seed gives the same results, except times.")
-    ] = 0,
-    quiet: Quiet = False,
-    json: AsJson = False,
-) -> None:
-    """Repeat the experiments of the paper: draw its figures and check its claims.
-
-    Writes a page (index.html), the claims (claims.csv), and the figures with their numbers. If the data of the
-    paper are not given, bundled data are used, and the page states which. This takes about half a minute.
-    """
-    from . import reproduce
-
-    reproduce.reproduce(output, einstein, mnist, seed, quiet, json)
-
-
-@app.command(
-    epilog=_examples(
         "bitatoms pack big.csv.gz -o rows.zarr",
         "bitatoms pack counts.parquet --binarize 0 -o rows.zarr",
         "zcat big.csv.gz | bitatoms pack - -o rows.zarr",

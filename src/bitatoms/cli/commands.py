@@ -13,24 +13,25 @@ from numpy.typing import NDArray
 
 from ..api import no_checkpoint
 from ..bits import BitMatrix, stack_rows
-from ..dataframes import obsm_key
+from ..columns.encoding import Encoding
+from ..columns.matching import match_columns
+from ..columns.table import Header, Picture, Table
 from ..device_choice import checked_device
-from ..encoding import Encoding
 from ..errors import Parameter
+from ..formatting import listed_names
+from ..frames import obsm_key
 from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.formats import FORMATS
 from ..io.numbers import check_number_format, write_numbers
 from ..io.patterns import patterns_format, write_patterns
-from ..matching import match_columns
 from ..model.model import Model
 from ..report import write_report
 from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
 from ..rows.store_transform import StoreTransform
 from ..rows.weights import WeightedRows, Weights, checked_weights
-from ..table import Header, Picture, Table, listed_names
 from . import stores
 from .console import Display, print_json, print_line, print_note, print_result
 from .files import (

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from ..bits import BitMatrix
+from ..columns.table import Names, Table, feature_names
+from ..columns.variants import are_variants
+from ..columns.variants import pairs as genotype_pairs
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..model.model import Model
 from ..model.similar_rows import SimilarRows, fit_similar_rows
 from ..model.unknown_cells import GenotypeScores, TiedColumns, hidden_genotypes, tied_columns, without_cells
 from ..parallel import Workers
-from ..table import Names, Table, feature_names
-from ..variants import are_variants
-from ..variants import pairs as genotype_pairs
 from .commands import OutputTable
 from .console import Display, print_json, print_line, print_result
 from .files import (

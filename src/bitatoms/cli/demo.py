@@ -11,9 +11,9 @@ import typer
 
 from .. import datasets
 from ..bits import BitMatrix
+from ..columns.table import Picture, Table
 from ..io.api import write
 from ..io.values import write_values
-from ..table import Picture, Table
 from .console import Display, print_json, print_line
 
 

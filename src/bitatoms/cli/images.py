@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from ..bits import BitMatrix
+from ..columns.table import Table
 from ..errors import Parameter
 from ..images import LITTLE_REPETITION, denoise, inpaint
 from ..io.api import read
 from ..io.errors import FileError
-from ..table import Table
 from .commands import OutputTable
 from .console import Display, print_json, print_line, print_note
 from .files import check_json_output, check_writable, read_with_status, table_format, write_table

@@ -11,6 +11,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from ..api import checked_cover, cover
+from ..columns.table import Names, Table
 from ..covers.monitor import CoverRound
 from ..covers.result import Cover
 from ..errors import InputError, Parameter
@@ -21,7 +22,6 @@ from ..roles.audit import RoleReport, role_report
 from ..roles.diff import RoleDiff
 from ..roles.page import write_role_report
 from ..roles.tables import as_roles, role_names
-from ..table import Names, Table
 from ..verbosity import escape_name, quote_name
 from .commands import listed
 from .console import Display, print_json, print_line, print_rich

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..columns.table import Table
 from ..formatting import percent
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
@@ -23,7 +24,6 @@ from ..parallel import Workers
 from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
 from ..rows.store_transform import StoreTransform
-from ..table import Table
 from ..verbosity import escape_name, quote_name
 from .console import Display, print_json, print_line
 from .files import check_json_output, check_writable, load_model, load_model_and_table, open_packed

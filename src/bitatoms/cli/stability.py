@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..columns.table import Table
 from ..estimators import BinaryDictionaryLearning
 from ..estimators.atom_stability import Stability, stability
 from ..estimators.dictionary_learning import fitted_estimator
 from ..formatting import percent
 from ..io.errors import FileError
 from ..rows.store import Store
-from ..table import Table
 from . import stores
 from .commands import Outputs, listed, open_data, save_model, write_pattern_file
 from .console import Display, print_json, print_line

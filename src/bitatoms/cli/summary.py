@@ -10,11 +10,11 @@ import numpy as np
 from rich.table import Table as Grid
 from rich.text import Text
 
+from ..columns.table import Table
 from ..formatting import few, percent, times
 from ..io.patterns import as_json
 from ..model.model import Model
 from ..model.patterns import LIFTS_READING, Pattern
-from ..table import Table
 from ..verbosity import escape_name, quote_name
 from .console import print_line, print_rich, width_of_lines
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..api import codelength
 from ..baselines.baseline import Factors
-from ..checks import check_int
 from ..errors import InputError, Parameter
+from ..validation import check_int
 from .comparison import Comparison
 from .datasets import BUNDLED
 from .deprecated import warn_renamed

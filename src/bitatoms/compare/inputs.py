@@ -7,8 +7,8 @@ from numbers import Integral
 from typing import Any
 
 from ..bits import BitMatrix
-from ..checks import check_int
 from ..errors import InputError
+from ..validation import check_int
 from .datasets import BUNDLED
 
 UNNAMED = "table"  # the name of a single table

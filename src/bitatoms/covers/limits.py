@@ -10,10 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..columns.table import (
+    Header,
+    Names,
+    Table,
+    as_bits,
+    axis_names,
+)
 from ..engine.limits import AtomLimits, FeatureSets
 from ..errors import InputError, Parameter
+from ..formatting import counted, listed_names
 from ..sparse_bits import packed
-from ..table import Header, Names, Table, as_bits, axis_names, listed_names
 
 _NAMES = ("fixed_atoms", "max_features_per_atom", "apart", "together")
 
@@ -122,7 +129,7 @@ def _check_rows(limits: RoleLimits, table: Table) -> None:
             raise InputError(
                 Parameter("together"),
                 f" cannot be kept: {table.row_name(row)!r} has {listed_names(has)}, but not {listed_names(lacks)} "
-                f"({int(partly.sum())} such row{'s' * (int(partly.sum()) > 1)}); change the table or omit the set",
+                f"({counted(int(partly.sum()), 'such row')}); change the table or omit the set",
             )
 
 

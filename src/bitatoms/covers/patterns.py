@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..columns.table import Names, feature_names
 from ..model.complete_rows import count_members
 from ..model.patterns import Pattern, feature_shares, lifts_of
-from ..table import Names, feature_names
 from .result import Cover
 
 

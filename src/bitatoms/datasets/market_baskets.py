@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..bits import BitMatrix
-from ..checks import check_int
-from ..table import Table
-from ..validation import as_generator
+from ..columns.table import Table
+from ..validation import as_generator, check_int
 
 
 class Habit(NamedTuple):

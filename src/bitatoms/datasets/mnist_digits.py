@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import check_int
+from ..validation import check_int
 
 SIDE = 28  # height and width of the original images, in pixels
 _MAX_GRAY = 255

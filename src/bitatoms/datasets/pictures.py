@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import check_int, check_pair
+from ..cell_values import on_host
 from ..libraries import import_library
-from ..validation import on_host
+from ..validation import check_int, check_pair
 
 # The order in which the pixels of a dot turn black, taken from the halftone picture of the paper. The second dot of
 # each 6 × 6 cell is three pixels down and across from the first: a screen at 45 degrees.

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import check_choice, check_fraction, check_int
-from ..validation import as_generator
+from ..validation import as_generator, check_choice, check_fraction, check_int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

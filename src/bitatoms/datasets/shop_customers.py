@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks import check_int
-from ..validation import as_generator
+from ..validation import as_generator, check_int
 
 
 class Kind(NamedTuple):

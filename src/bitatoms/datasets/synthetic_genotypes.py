@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..annotations import Annotations, Labels
 from ..bits import BitMatrix
-from ..checks import check_int
-from ..table import Table
-from ..validation import as_generator
-from ..variants import column_data, column_names
+from ..columns.annotations import Annotations, Labels
+from ..columns.table import Table
+from ..columns.variants import column_data, column_names
+from ..validation import as_generator, check_int
 
 POPULATIONS = ("north", "south", "island")
 # Kinds of SNPs: which of the four haplotypes of a block have the minor allele. The first, common haplotype has none;

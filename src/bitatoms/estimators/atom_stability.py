@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import SearchLimitWarning, check_not_empty
-from ..checks import check_fraction, check_int
+from ..columns.matching import match_columns
+from ..columns.table import Header
 from ..device_choice import workers_for
 from ..errors import InputError, Parameter
-from ..formatting import percent
+from ..formatting import be, percent
 from ..libraries import import_library
-from ..matching import match_columns
 from ..model.model import Model
 from ..model.patterns import Recurrence, match_atoms, overlaps
 from ..model.result import Factorization, ResultBase
@@ -33,8 +33,7 @@ from ..rows.budget import given_memory_limit
 from ..rows.source import MemoryRows, RowSource
 from ..rows.subsample import search_part
 from ..search.params import SearchParams
-from ..table import Header
-from ..validation import as_generator
+from ..validation import as_generator, check_fraction, check_int
 from ..verbosity import log_to_stderr
 from .dictionary_learning import BinaryDictionaryLearning, fitted_estimator, load
 
@@ -99,7 +98,7 @@ class Stability:
         n_atoms, n_stable = self.overlaps.shape[1], int(self.is_stable.sum())
         if not n_atoms:
             return "The model has no atoms, so none can recur."
-        atoms = f"{n_stable} of {n_atoms} atoms {'is' if n_stable == 1 else 'are'} stable"
+        atoms = f"{n_stable} of {n_atoms} atoms {be(n_stable)} stable"
         lines = [
             f"{atoms}: found again, with an overlap of at least {self.threshold:g}, by at least {TRUSTED:.0%} of "
             f"{self.recurrence.searches}",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..bits import BitMatrix
-from ..checks import check_fraction, check_int
+from ..columns.table import Header, as_bits, header_of
 from ..device_choice import workers_for
 from ..io.api import read
 from ..libraries import import_library
@@ -23,8 +23,7 @@ from ..model.unknown_cells import CellScores, first_tied, hidden_folds
 from ..parallel import Workers
 from ..search.monitor import at_once
 from ..sparse_bits import packed
-from ..table import Header, as_bits, header_of
-from ..validation import as_generator
+from ..validation import as_generator, check_fraction, check_int
 from .dictionary_learning import BinaryDictionaryLearning
 from .imputer import BinaryImputer
 

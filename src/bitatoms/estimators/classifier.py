@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import with_columns_of
 from ..base import SearchEstimator, tile_of, warn_of_limit
 from ..bits import BitMatrix
+from ..columns.table import Table
 from ..errors import InputError, Parameter
 from ..model.likelihood import Frequencies
 from ..model.model import RowCoder
@@ -35,7 +36,6 @@ from ..rows.budget import DEFAULT_LIMIT, SEARCH_FACTOR, bytes_of
 from ..rows.weights import WeightedRows
 from ..search.monitor import at_once
 from ..search.params import SearchParams
-from ..table import Table
 from ..validation import as_generator
 
 _CALIBRATION_ROWS = 500  # the temperature is fitted to at most this many rows

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import checked_cover, run_cover
 from ..base import TableTransformer, warn_of_limit
 from ..bits import BitMatrix
+from ..columns.table import Table, axis_names
 from ..covers.coding import code_from_below
 from ..covers.limits import has_limits
 from ..covers.patterns import role_patterns
@@ -19,7 +20,6 @@ from ..engine.block import reconstruct
 from ..model.patterns import pattern_frame
 from ..model.result import Interrupted
 from ..parameters import CoverKwargs, documented, select, with_defaults
-from ..table import Table, axis_names
 
 
 @documented(CoverKwargs)

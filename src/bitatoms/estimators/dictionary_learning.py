@@ -15,9 +15,10 @@ from sklearn.utils.metaestimators import available_if
 from ..api import fitting, with_columns_of
 from ..base import SearchLimitWarning, check_not_empty, tile_of, warn_of_limit
 from ..bits import BitMatrix
+from ..columns.matching import matched_table
+from ..columns.table import Picture
 from ..errors import InputError, Parameter
 from ..io import model_file
-from ..matching import matched_table
 from ..model.model import Model
 from ..model.result import Factorization, Interrupted
 from ..online.stream import StreamLearner
@@ -32,7 +33,6 @@ from ..rows.subsample import learn
 from ..rows.weights import WeightedRows
 from ..search.params import SearchParams
 from ..sparse_bits import Bits, packed
-from ..table import Picture
 from ..validation import as_generator, restored_on_error
 from ..verbosity import log_to_stderr
 from .statements import StatementsEstimator

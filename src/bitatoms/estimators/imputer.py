@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import with_columns_of
 from ..base import SearchEstimator
 from ..bits import BitMatrix
+from ..cell_values import is_sparse, on_host
+from ..columns.table import feature_names
 from ..errors import warn
 from ..model.model import Model
 from ..model.profiles import Profiles, fit_profiles
@@ -30,8 +32,7 @@ from ..parameters import ImputerKwargs, NComponents, documented, with_defaults
 from ..rows.weights import WeightedRows
 from ..search.params import SearchParams
 from ..sparse_bits import packed
-from ..table import feature_names
-from ..validation import as_generator, is_sparse, on_host
+from ..validation import as_generator
 from .model_estimator import dense_dtype
 
 _HIDDEN_SHARE = 0.1  # of the known cells, by which method="auto" chooses

@@ -11,19 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .. import dataframes, validation, variants
+from .. import frames
 from ..base import SearchEstimator, TableTransformer, check_not_empty
 from ..bits import BitMatrix
+from ..cell_values import as_csr, is_sparse, on_host, package_name
+from ..columns import variants
+from ..columns.matching import are_copies
+from ..columns.table import Table
 from ..errors import InputError, Parameter
 from ..io import model_file
-from ..matching import are_copies
 from ..model.model import Model
 from ..rows import out_of_core
 from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
 from ..rows.store_transform import StoreTransform, collect_codes, scores_of, soft_codes_of, write_code_store
 from ..rows.weights import check_total, checked_weights
 from ..sparse_bits import Bits
-from ..table import Table
 
 
 class ModelEstimator(TableTransformer, SearchEstimator):
@@ -286,7 +288,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         >>> model.complete([[np.nan, 1, 0, np.nan]])
         array([[1, 1, 0, 0]], dtype=uint8)
         """
-        X = validation.on_host(X)
+        X = on_host(X)
         table = self._table_of_cells(X)
         completed = self.as_model().completed(table.bits, self._workers(table.bits))
         return (_copies_as_given if are_copies(X, self._header) else _as_given)(X, completed, table)
@@ -345,14 +347,14 @@ def _as_given(X: Any, completed: BitMatrix, table: Table) -> Any:
     """
     if isinstance(X, BitMatrix):
         return completed
-    package = validation.package_name(X)
-    if isinstance(X, (Table, str, os.PathLike)) or dataframes.is_anndata(X) or package == "pyarrow":
+    package = package_name(X)
+    if isinstance(X, (Table, str, os.PathLike)) or frames.is_anndata(X) or package == "pyarrow":
         return table.with_bits(completed)
     if package == "pandas" and hasattr(X, "columns"):
         return _as_pandas(X, completed, table)
     if package == "polars" and hasattr(X, "columns"):
         return _as_polars(X, completed, table)
-    if validation.is_sparse(X):
+    if is_sparse(X):
         return completed.to_sparse().astype(X.dtype)
     return completed.to_dense(dense_dtype(X))
 
@@ -362,9 +364,9 @@ def _copies_as_given(X: Any, completed: BitMatrix, table: Table) -> Any:
 
     Columns are the variants of the model. ``table`` has the bits of X before they were completed.
     """
-    package, data = validation.package_name(X), table.column_data
+    package, data = package_name(X), table.column_data
     is_paired = data is not None and 2 * len(variants.pairs(data)) == table.shape[1]
-    if data is None or not is_paired or dataframes.is_anndata(X) or package == "pyarrow":
+    if data is None or not is_paired or frames.is_anndata(X) or package == "pyarrow":
         return _as_given(X, completed, table)
     columns = table.names_of(range(table.shape[1]))
     names, numbers = variants.unpack_dosages(completed, data, columns)
@@ -374,8 +376,8 @@ def _copies_as_given(X: Any, completed: BitMatrix, table: Table) -> Any:
         return _pandas_copies(X, names, copies, is_missing)
     if package == "polars" and hasattr(X, "columns"):
         return _polars_copies(X, names, copies, is_missing)
-    if validation.is_sparse(X):
-        filled = validation.as_csr(X, "X").copy()
+    if is_sparse(X):
+        filled = as_csr(X, "X").copy()
         rows = np.repeat(np.arange(filled.shape[0]), np.diff(filled.indptr))
         stored = is_missing[rows, filled.indices]  # a missing number is stored: it is not zero
         filled.data[stored] = copies[rows, filled.indices][stored]
@@ -419,7 +421,7 @@ def _pandas_copies(X: Any, names: Sequence[str], copies: NDArray[np.uint8], is_m
     """Return a pandas frame of numbers of copies with the index of X, and its dtypes if these are of numbers."""
     import pandas as pd
 
-    has_names = dataframes.column_names(X) is not None
+    has_names = frames.column_names(X) is not None
     columns = []
     for number, name in enumerate(names):
         missing = is_missing[:, number]

@@ -7,7 +7,6 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ..checks import check_int
 from ..libraries import import_library
 from ..model.patterns import Pattern
 from ..model.recommendation import Recommendations, joined, recommend
@@ -15,6 +14,7 @@ from ..model.row_fit import RowFit, score_rows, worst_rows
 from ..model.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..parameters import RuleKwargs, checked, documented, with_defaults
 from ..rows import out_of_core
+from ..validation import check_int
 from .model_estimator import ModelEstimator
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..annotations import Annotations, Labels, Values
+from ..columns.annotations import Annotations, Labels, Values
 from ..memory import memory_limit
 
 _CODES = np.dtype("<i4")

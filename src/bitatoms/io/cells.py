@@ -13,14 +13,16 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks, validation
 from ..bits import BitMatrix
+from ..cell_values import binarize_advice, binarized
+from ..columns.table import as_bits
+from ..columns.variables import FALSE_WORDS, TRUE_WORDS
 from ..errors import Parameter, warn
 from ..sparse_bits import Bits
-from ..table import as_bits
-from ..variables import FALSE_WORDS, TRUE_WORDS
+from ..validation import check_threshold
 from .errors import FileError
-from .stream import DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions, Source
+from .options import DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions
+from .stream import Source
 from .text_numbers import parse_number
 
 MISSING, TWO, BLANK = 2, 3, 4  # states besides 0 and 1; the lowest bit of a state is that of the cell
@@ -75,7 +77,7 @@ class Cells:
 
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self.source = source
-        self.threshold = checks.check_threshold(options.binarize)
+        self.threshold = check_threshold(options.binarize)
         self.missing = options.missing
         self.are_copies = options.dosage
         self.n_missing = 0
@@ -138,13 +140,13 @@ class Cells:
         """Convert numbers to states; ``on_missing`` and ``position_at`` get flat indices."""
         if self.are_copies:
             return self._copies_to_states(values, on_missing, position_at)
-        bits = validation.binarized(values, self.threshold)
+        bits = binarized(values, self.threshold)
         if bits is not None:
             return bits
         missing = np.isnan(values)
         on_missing(np.flatnonzero(missing))
         values = np.where(missing, 0, values)
-        bits = validation.binarized(values, self.threshold)
+        bits = binarized(values, self.threshold)
         if bits is None:
             valid = np.isfinite(values) if self.threshold is not None else (values == 0) | (values == 1)
             first = int(np.flatnonzero(~valid)[0])
@@ -189,7 +191,7 @@ class Cells:
             problem = "neither a one (1, yes, true, x) nor a zero (0, no, false); correct it"
             return self.source.error(position, f"{note}: {value[:40]!r} is {problem}", *drop)
         problem = f"{note}: {value[:40]} is neither 0 nor 1; "
-        advice = validation.binarize_advice(number)
+        advice = binarize_advice(number)
         if number == 2 and self.source.format in DOSAGE_FORMATS:
             advice += ("; for numbers of copies of an allele (0, 1 and 2), pass ", Parameter("dosage", True))
         return self.source.error(position, problem, *advice, *drop)

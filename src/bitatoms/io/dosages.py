@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..bits import BitMatrix
+from ..columns.table import feature_names
+from ..columns.variants import dosage_columns
 from ..sparse_bits import packed
-from ..table import feature_names
-from ..variants import dosage_columns
 from .stream import RowChunk, Source, TableStream, unique_columns
 
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
 from .._version import __version__
 from ..bits import BitMatrix
+from ..columns.table import check_picture
 from ..engine.codelength import Codelength
 from ..engine.coding import CODERS, max_remembered
 from ..engine.prices import ErrorCosts
@@ -23,7 +23,7 @@ from ..model.patterns import Recurrence
 from ..model.result import Round
 from ..parameters import check, result_parameters
 from ..sparse_bits import Bits, SparseBits, packed
-from ..table import check_picture
+from ..validation import check_fraction
 from .annotations import decode_annotations, encode_annotations
 from .atomic import atomic_write
 from .errors import FileError
@@ -39,6 +39,7 @@ from .npz import (
     sparse_arrays,
     write_npz,
 )
+from .options import remembered
 from .stream import Source
 
 MODEL_FORMAT = "bitatoms model"
@@ -46,21 +47,11 @@ VERSION = 4  # of models without a bias, or with costs of errors
 _VERSION_SPARSE = 3  # of other models whose atoms are stored by their ones
 _VERSION_UNKNOWN = 2  # of other models of tables with unknown cells
 _VERSION_ALL_KNOWN = 1  # of all others, which bitatoms 0.1 reads too
-CELL_OPTIONS = (
-    "binarize",
-    "missing",
-    "duplicates",
-    "layer",
-    "modality",
-    "blocks",
-    "phased",
-)  # what cells mean, for all data of a model
 _COSTS = ("false_negative_cost", "false_positive_cost")  # stored as arrays
 _FEATURE_SETS = ("apart", "together")  # lists of names or indices
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete", "lacking", "atom_known")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete", "atom_known")
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
-_OPTION_CHOICES = {"missing": ("unknown", "zero", "refuse"), "duplicates": ("refuse", "number")}
 _HISTORY_TEXTS = ("move", "algebra")
 _HISTORY_FIELDS = tuple(name for name in Round._fields if name != "seconds")  # the same seed gives the same file
 
@@ -152,7 +143,7 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
             if "n_fixed" in metadata:
                 n_fixed = min(check_metadata_int(metadata, "n_fixed"), model.atoms.n_rows)
                 parameters["fixed_atoms"] = packed(model.atoms[np.arange(n_fixed)])
-            return LoadedModel(model, parameters, _read_options(metadata["reading"]))
+            return LoadedModel(model, parameters, remembered(metadata["reading"]))
         except FileError:
             raise
         except KeyError as error:
@@ -279,7 +270,7 @@ def _read_recurrence(file: NpzReader, metadata: dict[str, Any], n_atoms: int) ->
         return None
     settings = metadata["recurrence"]
     n_resamples = check_metadata_int(settings, "n_resamples", 1)
-    shares = (checks.check_fraction(f"recurrence {name}", settings[name]) for name in ("share", "threshold"))
+    shares = (check_fraction(f"recurrence {name}", settings[name]) for name in ("share", "threshold"))
     return Recurrence(_read_counts(file, "recurs", n_atoms, n_resamples), n_resamples, *shares)
 
 
@@ -311,24 +302,6 @@ def _read_parameters(stored: dict[str, Any]) -> dict[str, Any]:
     for name, value in known.items():
         check(name, value, declared[name])
     return known
-
-
-def _read_options(reading: Any) -> dict[str, Any]:
-    """Return the options of `bitatoms.read`, after checking their values; unknown options are ignored."""
-    options = {name: reading[name] for name in CELL_OPTIONS if name in reading}
-    if "blocks" in options:
-        options["blocks"] = checks.check_pair("blocks", options["blocks"], 1)
-    if "binarize" in options and checks.check_threshold(options["binarize"]) is None:
-        raise ValueError("its binarize is not a number")
-    for name, choices in _OPTION_CHOICES.items():
-        if name in options:
-            checks.check_choice(name, options[name], choices)
-    for name in ("layer", "modality"):
-        if not isinstance(options.get(name, ""), str):
-            raise ValueError(f"its {name} is not a name")
-    if not isinstance(options.get("phased", False), bool):
-        raise ValueError("its phased is not a boolean")
-    return options
 
 
 def _read_counts(file: NpzReader, name: str, length: int, maximum: int) -> NDArray[np.int64]:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..bits import BitMatrix
+from ..columns.table import Names
 from ..sparse_bits import SparseBits, index_type
-from ..table import Names
 from .errors import FileError
 from .stream import Source
 

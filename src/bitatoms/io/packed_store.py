@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..annotations import Annotations
 from ..bits import BitMatrix
+from ..columns.annotations import Annotations
+from ..columns.table import Picture, check_picture
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse
-from ..table import Picture, check_picture
 from .annotations import decode_annotations, encode_annotations
 from .checksums import Checksums, rows_per_chunk, write_checksums
 from .npz import METADATA_KEY as METADATA_KEY

@@ -12,17 +12,18 @@ from pathlib import Path
 import numpy as np
 
 from ..bits import BitMatrix
+from ..columns.table import Table
 from ..model.model import Model
 from ..model.patterns import Pattern
-from ..table import Table
 from ..verbosity import escape_name
 from .atomic import atomic_write, is_stream
 from .errors import FileError
 from .formats import infer_format, load_reader, sniff_format
 from .name_lists import join_names, split_names
+from .options import ReadOptions
 from .records import is_blank, read_records, unit_of
 from .sheets import write_sheet
-from .stream import ReadOptions, Source
+from .stream import Source
 from .text_lines import open_text_writer
 from .text_numbers import parse_number
 

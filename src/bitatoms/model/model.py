@@ -11,8 +11,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..annotations import Annotations
 from ..bits import BitMatrix, stack_rows
+from ..columns.annotations import Annotations
+from ..columns.table import Header, Names, Picture, feature_names
+from ..columns.variants import chromosomes_of, pairs, ranks_in, regions
 from ..engine.block import Block, reconstruct
 from ..engine.codelength import AtomCode
 from ..engine.coding import NO_LIMIT, PRICED_CODERS, code, coding_rule, typical_cost
@@ -31,8 +33,6 @@ from ..kernels.cpu.cell_costs import (
 from ..kernels.structs import CodingRule, Prices
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
-from ..table import Header, Names, Picture, feature_names
-from ..variants import chromosomes_of, pairs, ranks_in, regions
 from .complete_rows import members_of
 from .likelihood import UNIT, Frequencies, bits_of_cells_saved, bits_of_values, cells_of_rows, sum_bits
 from .patterns import Lifts, Pattern, Recurrence, feature_shares, lifts_of, pattern_frame
@@ -109,7 +109,7 @@ class Model(ResultBase):
 
     @property
     def header(self) -> Header:
-        """The columns that it was learned from; `bitatoms.matching.match_columns` finds them in other tables."""
+        """The columns that it was learned from; `match_columns` finds them in other tables."""
         return Header(self.atoms.n_cols, self.columns, data=self.column_data)
 
     @property

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ..bits import BitMatrix
+from ..columns.table import feature_names
 from ..parallel import Workers
 from ..sparse_bits import Bits
-from ..table import feature_names
 from .likelihood import UNIT, Frequencies, cells_of_rows
 from .model import Model
 

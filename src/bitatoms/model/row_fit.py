@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..columns.table import feature_names
 from ..parallel import Workers
 from ..sparse_bits import Bits
-from ..table import feature_names
 from .model import Model
 
 

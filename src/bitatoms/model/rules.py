@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..columns.table import Names
 from ..formatting import percent
 from ..sparse_bits import Bits, packed
-from ..table import Names
 from ..verbosity import quote_name
 from .complete_rows import members_of
 from .model import Model

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..bits import BitMatrix, either, stack_rows
-from ..table import Header
-from ..variables import exclusive_columns, variables_of
-from ..variants import pairs as genotype_pairs
+from ..columns.table import Header
+from ..columns.variables import exclusive_columns, variables_of
+from ..columns.variants import pairs as genotype_pairs
 
 _LEAST_UNKNOWN = 2  # cells of columns that are tied: one could be unknown in both by chance
 _LEAST_KNOWN = 20  # rows in which some combination does not occur

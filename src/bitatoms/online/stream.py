@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..checks import check_fraction
 from ..engine.block import Block
 from ..engine.codelength import Codelength
 from ..engine.coding import coding_rule, frequent_codes, hard_codes
@@ -39,6 +38,7 @@ from ..search.params import SearchParams
 from ..search.starts.initial import start_factors
 from ..search.verification import verified
 from ..sparse_bits import packed
+from ..validation import check_fraction
 from .state import DecayedCounts, Reservoir, StreamState, refine, split_holdout
 
 logger = logging.getLogger(__name__)

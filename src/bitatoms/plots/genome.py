@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import check_int
+from ..validation import check_int
 from .axes import literal_text, make_axes
 
 if TYPE_CHECKING:

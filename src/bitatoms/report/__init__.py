@@ -9,17 +9,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..annotations import Groups
 from ..bits import BitMatrix
-from ..checks import check_int
+from ..columns.annotations import Groups
+from ..columns.encoding import matched_rows
+from ..columns.table import Table
 from ..device_choice import workers_for
-from ..encoding import matched_rows
 from ..errors import InputError, Parameter
 from ..io.atomic import atomic_write
 from ..io.group_labels import read_group_labels
 from ..model.model import Model
 from ..parameters import DeviceChoice
-from ..table import Table
+from ..validation import check_int
 from ..verbosity import quote_name
 from .data import KnownCodes, ReportData, collect
 from .page import render

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..annotations import Annotations, Groups
 from ..bits import BitMatrix
+from ..columns.annotations import Annotations, Groups
+from ..columns.table import Names, Picture, Table, feature_names
 from ..engine.codelength import Codelength, codelength_from_counts
 from ..engine.distinct_rows import hash_rows
 from ..model.complete_rows import count_members
@@ -20,7 +21,6 @@ from ..model.model import Model
 from ..model.patterns import Lifts, feature_shares, lifts_of
 from ..parallel import Workers
 from ..sparse_bits import Bits
-from ..table import Names, Picture, Table, feature_names
 from .cells import CellCounts, count_cells
 from .curve import Point, codelength_curve
 

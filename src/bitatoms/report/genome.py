@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..columns.variants import are_variants, chromosomes_of, plain_chromosomes, regions
 from ..html.text import escape, format_count, pluralize
-from ..variants import are_variants, chromosomes_of, plain_chromosomes, regions
 from .data import ReportData
 
 _MAX_ATOMS = 100  # drawn

@@ -9,11 +9,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from ..bits import BitMatrix
+from ..columns.table import Names, Table
 from ..covers.coding import code_from_below
 from ..covers.result import Cover
 from ..formatting import be, counted, have, tally
 from ..parameters import PeerKwargs, checked, documented, with_defaults
-from ..table import Names, Table
 from .entries import FITS, Fit, PeerDifference, PermissionEntry, RoleEntry, RolePair, UserEntry
 from .pairs import overlapping_pairs
 from .peers import Difference, Peers

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..checks import check_fraction
+from ..columns.table import Names, Table
 from ..covers.coding import code_from_below
 from ..engine.block import reconstruct
 from ..formatting import counted, tally
 from ..model.patterns import atom_overlaps, match_pairs
-from ..table import Names, Table
+from ..validation import check_fraction
 from .tables import aligned, as_roles
 
 

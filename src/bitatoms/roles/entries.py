@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, get_args
 
-from ..table import Names
+from ..columns.table import Names
 
 Fit = Literal["shared", "own", "none", "empty"]
 FITS: tuple[Fit, ...] = get_args(Fit)

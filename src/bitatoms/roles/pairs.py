@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import triu
 
-from ..table import Names
+from ..columns.table import Names
 from .entries import RolePair
 
 MAX_PAIRS = 5000  # pairs that are kept

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
 from ..bits import BitMatrix, stack_rows
 from ..device_choice import workers_for
 from ..engine.counts import Counts
@@ -26,6 +25,7 @@ from ..model.complete_rows import MemberCounts
 from ..parallel import OutOfTime, Workers
 from ..parameters import DeviceChoice
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, sparse, stack_bits
+from ..validation import check_threshold
 from .budget import bytes_of
 from .dask_transform import check_partitions, hash_positions, pack_partition, partitions, sent, shape_or_error
 from .source import ONLY_PASS, MemoryRows, PassRun, RowSource
@@ -72,7 +72,7 @@ class DaskRows(RowSource):
     """
 
     def __init__(self, X: Any, binarize: float | None = None, client: Any = None, device: DeviceChoice = "cpu") -> None:
-        checks.check_threshold(binarize)
+        check_threshold(binarize)
         self._device = device
         self._tasks = _Tasks(client)
         packed = self._tasks.start([delayed(pack_partition)(partition, binarize) for partition in partitions(X)])

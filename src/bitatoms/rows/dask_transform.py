@@ -11,16 +11,17 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from .. import dataframes, validation
+from .. import frames
 from ..bits import BitMatrix, stack_rows
+from ..cell_values import package_name
+from ..columns.matching import ColumnMatch, match_columns, without_unknown_columns
+from ..columns.table import Header, Names, as_bits
 from ..device_choice import checked_device, workers_for
 from ..engine.distinct_rows import mixed_words, row_hashes
 from ..errors import InputError, InvalidCell, MissingCell
-from ..matching import ColumnMatch, match_columns, without_unknown_columns
 from ..model.model import Model
 from ..parameters import DeviceChoice
 from ..sparse_bits import Bits
-from ..table import Header, Names, as_bits
 from .budget import chunk_rows as default_chunk_rows
 from .source import row_chunks
 from .store import Store
@@ -251,7 +252,7 @@ class InvalidPartition(NamedTuple):
 
 def partitions(X: Any) -> list[Any]:
     """Return the partitions of a Dask array or data frame as delayed objects."""
-    if not (validation.package_name(X) in ("dask", "dask_expr") and hasattr(X, "to_delayed")):
+    if not (package_name(X) in ("dask", "dask_expr") and hasattr(X, "to_delayed")):
         raise TypeError(
             f"X is of type {type(X).__name__}, not a Dask array or data frame; "
             "pass data in memory to BinaryDictionaryLearning.fit"
@@ -268,7 +269,7 @@ def in_wide_chunks(X: Any) -> Any:
 
 def column_names(X: Any) -> Names | None:
     """Return the column names of a Dask data frame, if they are all strings."""
-    return dataframes.column_names(X._meta) if hasattr(X, "columns") else None
+    return frames.column_names(X._meta) if hasattr(X, "columns") else None
 
 
 def pack_partition(partition: Any, binarize: float | None) -> Bits | InvalidPartition:

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import validation
 from ..bits import BitMatrix
+from ..cell_values import package_name
+from ..columns.table import Header, Picture
 from ..errors import InputError, Parameter
 from ..io.atomic import is_zarr_store
 from ..io.errors import FileError
 from ..parallel import Workers
 from ..parameters import DeviceChoice
 from ..sparse_bits import SparseBits, is_smaller_sparse, sparse, stack_bits
-from ..table import Header, Picture
 from .checkpoint import make_folder
 from .code_file import CodeFile, raising_file_errors
 from .source import ChunkedRows, Codes, RowSource
@@ -34,12 +34,12 @@ _NAME = re.compile(r"codes-(\d{1,9})\.bin")
 
 def is_dask(X: Any) -> bool:
     """Return whether X is a Dask array or data frame."""
-    return validation.package_name(X) in ("dask", "dask_expr")
+    return package_name(X) in ("dask", "dask_expr")
 
 
 def is_out_of_core(X: Any) -> bool:
     """Return whether the rows of X are not in memory."""
-    return is_dask(X) or isinstance(X, Store) or validation.package_name(X) == "zarr" or _is_store_path(X)
+    return is_dask(X) or isinstance(X, Store) or package_name(X) == "zarr" or _is_store_path(X)
 
 
 def _is_store_path(X: Any) -> bool:
@@ -51,7 +51,7 @@ def as_store(X: Any, binarize: float | None = None) -> Store | None:
     store = X if isinstance(X, Store) else None
     if _is_store_path(X):
         store = Store(X)
-    elif validation.package_name(X) == "zarr":
+    elif package_name(X) == "zarr":
         root = getattr(X.store, "root", None)
         if root is None:
             raise FileError("the zarr group is not a folder on disk; write its rows to one with bitatoms.pack")

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..bits import BitMatrix
+from ..columns.matching import match_columns
 from ..errors import InputError, Parameter
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.packed_store import PackedStoreWriter
 from ..io.stream import RowChunk
-from ..matching import match_columns
 from ..model.model import Model
 from ..model.recommendation import Recommendations, recommend
 from ..model.row_fit import ScoredRows, score_rows

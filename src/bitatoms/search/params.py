@@ -13,6 +13,8 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from ..columns.table import Header
+from ..columns.variants import ranks_in
 from ..engine.codelength import AtomCode
 from ..engine.coding import MOST_EXACT_ATOMS
 from ..engine.limits import AtomLimits
@@ -21,8 +23,6 @@ from ..engine.prices import EQUAL_COSTS, ErrorCosts
 from ..errors import InputError, Parameter
 from ..model.result import Round
 from ..parameters import SearchKwargs, check, checked, declaration, with_defaults
-from ..table import Header
-from ..variants import ranks_in
 from .plan import PLANS, Plan
 
 _CODERS_OF_SEARCH = {  # "auto" selects the first

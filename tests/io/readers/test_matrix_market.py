@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.table import Table
+from bitatoms.columns.table import Table
 from support.files import assert_read_error
 from support.strategies import matrices, random_bits
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.table import Picture
+from bitatoms.columns.table import Picture
 from support.files import assert_read_error
 from support.strategies import random_bits
 

@@ -7,7 +7,7 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.table import Header, Table
+from bitatoms.columns.table import Header, Table
 from support.files import assert_read_error
 from support.strategies import random_bits
 

@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
+from ...columns.table import Picture, Table, check_picture, feature_names
 from ...errors import Parameter, warn
-from ...table import Picture, Table, check_picture, feature_names
 from ..cells import BLANK, MISSING, CellPosition, Cells, TextCells, note_blanks
 from ..chunked import BitsBuilder, ChunkCells, MissingCells
 from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
+from ..options import ReadOptions
 from ..shapes import Advice, doubt_row_names
-from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
+from ..stream import CHUNK_BITS, RowChunk, Source, TableStream, find_columns
 from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
 
 _LAYOUT_ROWS = 100  # rows from which it is detected whether the first column contains names

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...annotations import Annotations
+from ...columns.annotations import Annotations
 from ...errors import Parameter, warn
 from ..formats import FEATURE_MATRIX
 from ..stream import Source

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ..._version import __version__
 from ...bits import BitMatrix
+from ...columns.table import Names, Table, check_picture
 from ...errors import Parameter
-from ...table import Names, Table, check_picture
 from ..annotations import decode_annotations, encode_annotations
 from ..cells import Cells, PositionOf, array_position
 from ..chunked import BitsBuilder
@@ -32,7 +32,8 @@ from ..npz import (
     open_npz,
     write_npz,
 )
-from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
+from ..options import ReadOptions
+from ..stream import CHUNK_BITS, RowChunk, Source, TableStream
 from ..transposing import rows_of_columns
 from .sparse import Shape, is_sparse, read_shape, read_sparse
 

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ...bits import BitMatrix
-from ...checks import check_pair
+from ...columns.table import Picture, Table
 from ...datasets import cut_blocks
 from ...errors import Parameter
-from ...table import Picture, Table
-from ..stream import ReadOptions, RowChunk, Source, TableStream
+from ...validation import check_pair
+from ..options import ReadOptions
+from ..stream import RowChunk, Source, TableStream
 from .pbm import picture_lines, picture_shape
 
 _BYTES_PER_PIXEL = 8  # while pixels are converted

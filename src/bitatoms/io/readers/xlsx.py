@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from ...table import Table
+from ...columns.table import Table
 from ..cells import MISSING_WORDS
 from ..errors import FileError
 from ..sheets import write_sheet

@@ -7,6 +7,7 @@ phased, two rows per sample and one column per variant.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,18 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....annotations import Annotations, Labels
 from ....bits import BitMatrix
-from ....errors import Parameter, warn
-from ....table import Names, first_duplicate
-from ....variants import (
+from ....columns.annotations import Annotations, Labels
+from ....columns.table import Names, first_duplicate
+from ....columns.variants import (
     chromosomes_of,
     column_data,
     column_names,
     plain_chromosomes,
 )
+from ....errors import Parameter, warn
 from ...cells import MISSING, Cells
-from ...stream import ReadOptions, RowChunk, Source, TableStream, named_chunks, unique_columns
+from ...options import ReadOptions
+from ...stream import RowChunk, Source, TableStream, named_chunks, unique_columns
 from ...text_lines import read_lines
 from ...transposing import rows_of_columns
 
@@ -72,7 +74,7 @@ class GenotypeFile:
     sample_data : Annotations or None
         What else is known about them.
     variants : Annotations
-        One value per variant of the fields of `bitatoms.variants.FIELDS` but ``copies``, and of others.
+        One value per variant of the fields of `bitatoms.columns.variants.FIELDS` but ``copies``, and of others.
     names : sequence of str
         The names of the variants: their ids, or chromosome and position.
     read : callable
@@ -314,14 +316,14 @@ def _kept_samples(source: Source, options: ReadOptions, file: GenotypeFile) -> I
     return np.array(kept, np.intp)
 
 
-def _listed(source: Source, given: str | tuple[str, ...], option: str) -> list[list[str]]:
+def _listed(source: Source, given: str | os.PathLike[str] | Sequence[str], option: str) -> list[list[str]]:
     """Return the fields of the lines of a file of names, or of the names themselves; comments are left out."""
-    if isinstance(given, tuple):
+    if not isinstance(given, (str, os.PathLike)):
         return [[name] for name in given]
     path = Path(given)
     if not path.is_file():
         raise source.error(Parameter(option, given), ": there is no such file")
-    lines = (line.split() for line in read_lines(Source(path, source.format, given)))
+    lines = (line.split() for line in read_lines(Source(path, source.format, str(path))))
     return [fields for fields in lines if fields and not fields[0].startswith("#")]
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....annotations import Annotations, Labels
 from ....bits import BitMatrix
+from ....columns.annotations import Annotations, Labels
+from ....columns.table import Names, Table, first_duplicate
+from ....columns.variants import FIELDS, are_variants, column_data, from_names, variants_of
 from ....errors import warn
-from ....table import Names, Table, first_duplicate
-from ....variants import FIELDS, are_variants, column_data, from_names, variants_of
 from ...errors import FileError
 from ...stream import CHUNK_BITS
 from .genotype_file import HAPLOTYPE, Indices, sample_name

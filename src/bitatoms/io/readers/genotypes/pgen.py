@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....columns.table import Table
 from ....errors import warn
-from ....table import Table
 from ...errors import FileError
-from ...stream import CHUNK_BITS, ReadOptions, Source, TableStream
+from ...options import ReadOptions
+from ...stream import CHUNK_BITS, Source, TableStream
 from . import plink_tables
 from .genotype_file import AlleleChunk, GenotypeFile, Indices, Records, open_genotypes
 from .genotype_table import GenotypeTable

@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ....columns.table import Table
 from ....errors import Parameter
-from ....table import Table
 from ...errors import FileError
-from ...stream import CHUNK_BITS, ReadOptions, Source, TableStream
+from ...options import ReadOptions
+from ...stream import CHUNK_BITS, Source, TableStream
 from . import plink_tables
 from .genotype_file import GenotypeFile, Indices, open_genotypes
 from .genotype_table import GenotypeTable

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ....annotations import Annotations
-from ....table import Names
+from ....columns.annotations import Annotations
+from ....columns.table import Names
 from ...errors import FileError
 from ...stream import Source
 from ...text_lines import open_text_writer, read_lines

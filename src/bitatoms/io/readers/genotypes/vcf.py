@@ -23,11 +23,12 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from ....annotations import Labels
+from ....columns.annotations import Labels
+from ....columns.table import Names, Table, first_duplicate
 from ....errors import warn
-from ....table import Names, Table, first_duplicate
 from ...errors import FileError
-from ...stream import CHUNK_BITS, ReadOptions, Source, TableStream
+from ...options import ReadOptions
+from ...stream import CHUNK_BITS, Source, TableStream
 from ...text_lines import open_decompressed, read_lines
 from .genotype_file import (
     ABSENT,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .... import validation
-from ....annotations import Annotations, Labels, Values
+from ....cell_values import is_missing
+from ....columns.annotations import Annotations, Labels, Values
+from ....columns.table import Names
 from ....errors import warn
-from ....table import Names
 from ...stream import Source
 from .anndata_elements import HierarchicalFile, encoding, find_element, is_array, read_element, text_attribute
 
@@ -191,4 +191,4 @@ def _to_text(value: Any) -> str:
     """Return a name as text; a missing one is blank."""
     if isinstance(value, bytes):
         return value.decode()
-    return "" if validation.is_missing(value) else str(value)
+    return "" if is_missing(value) else str(value)

@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .... import dataframes, validation
+from .... import frames
 from ....bits import BitMatrix, stack_rows
+from ....cell_values import sparse_table
 from ....errors import Parameter, warn
 from ....sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from ...chunked import ChunkCells, Indices, Locate, read_row_chunks
 from ...coo import CHUNK_ENTRIES
-from ...stream import CHUNK_BITS, ReadOptions, Source
+from ...options import ReadOptions
+from ...stream import CHUNK_BITS, Source
 from ...transposing import rows_of_columns
 from .anndata_elements import HierarchicalFile, encoding, find_element, is_array, text_attribute
 from .anndata_frame import field_names, frame_length, read_numbers
@@ -40,8 +42,8 @@ def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> Ma
     path: str = "X" if layer is None else f"layers/{layer}"
     variables: str | None = "var"
     element = find_element(file, "X") if layer is None else find_element(file, "layers", layer)
-    obsm = dataframes.obsm_key(layer)
-    if element is None and layer == dataframes.RAW:
+    obsm = frames.obsm_key(layer)
+    if element is None and layer == frames.RAW:
         path, variables, element = "raw/X", "raw/var", find_element(file, "raw", "X")
     elif element is None and layer is not None and obsm is not None:
         path, variables, element = layer, None, find_element(file, "obsm", obsm)
@@ -96,10 +98,10 @@ def _children(file: HierarchicalFile, name: str) -> list[str]:
 
 def layer_names(file: HierarchicalFile, layer: str | None = None) -> list[str]:
     """Return the names of the first layers and of ``raw``; if the current layer is of ``obsm``, of its arrays."""
-    if dataframes.obsm_key(layer) is not None:
-        return [f"{dataframes.OBSM}{name}" for name in _children(file, "obsm")]
+    if frames.obsm_key(layer) is not None:
+        return [f"{frames.OBSM}{name}" for name in _children(file, "obsm")]
     names = _children(file, "layers")
-    return names if find_element(file, "raw", "X") is None else [*names, dataframes.RAW]
+    return names if find_element(file, "raw", "X") is None else [*names, frames.RAW]
 
 
 class AnnDataCells(ChunkCells):
@@ -107,9 +109,9 @@ class AnnDataCells(ChunkCells):
 
     def __init__(self, source: Source, options: ReadOptions, columns: Sequence[str], layers: Sequence[str]) -> None:
         super().__init__(source, options, columns)
-        layer = dataframes.layer_of_counts(layers, options.layer)
+        layer = frames.layer_of_counts(layers, options.layer)
         counts = () if layer is None else ("pass ", Parameter("layer", layer), " and ", Parameter("binarize", 0))
-        self._advice = dataframes.scaled_advice(options.binarize, *counts)
+        self._advice = frames.scaled_advice(options.binarize, *counts)
         self._is_scaled = False
 
     def numbers_to_states(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:
@@ -211,7 +213,7 @@ def _as_bits(lines: Any, start: int, by_columns: bool, cells: ChunkCells, is_spa
     """Return lines of a sparse matrix as bits, sparse or packed; ``start`` is the index of the first."""
     from scipy.sparse import csr_array
 
-    data, indices, indptr = validation.sparse_table(lines, "it")
+    data, indices, indptr = sparse_table(lines, "it")
 
     def locate(entries: NDArray[np.intp]) -> Indices:
         line = start + np.searchsorted(indptr, entries, "right") - 1

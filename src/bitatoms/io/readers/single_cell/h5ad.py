@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .... import dataframes
+from .... import frames
 from ...._version import __version__
-from ....annotations import Annotations, Labels
 from ....bits import BitMatrix
+from ....columns.annotations import Annotations, Labels
+from ....columns.matching import match_columns
+from ....columns.table import Header, Names, Picture, Table, check_picture
 from ....errors import warn
-from ....matching import match_columns
 from ....model.model import Model
-from ....table import Header, Names, Picture, Table, check_picture
 from ...errors import FileError
 from ...npz import METADATA_KEY, TABLE_FORMAT
+from ...options import ReadOptions
 from ...safe_hdf5 import check_heaps, open_hdf5
-from ...stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
+from ...stream import CHUNK_BITS, RowChunk, Source, TableStream, unique_columns
 from .anndata_elements import HierarchicalFile, OpenFile, check_kind, find_element, is_array, read_element
 from .anndata_frame import field_names, read_annotations, read_names
 from .anndata_matrix import AnnDataCells, MatrixElement, find_matrix, layer_names, read_matrix
@@ -73,7 +74,7 @@ def _read_columns(source: Source, file: HierarchicalFile, matrix: MatrixElement)
         return names, read_annotations(source, file, matrix.variables, n_cols)
     if matrix.kind == "frame":
         return tuple(field_names(source, file, matrix.path)), Annotations({}, n_cols)
-    return dataframes.numbered_columns(matrix.path, n_cols), Annotations({}, n_cols)
+    return frames.numbered_columns(matrix.path, n_cols), Annotations({}, n_cols)
 
 
 def _unless_none_written(metadata: dict[str, Any], key: str, annotations: Annotations) -> Annotations | None:

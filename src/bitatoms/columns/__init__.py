@@ -1,0 +1,1 @@
+"""Tables, their columns, what these stand for, and how columns of two tables match."""

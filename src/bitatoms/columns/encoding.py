@@ -1,0 +1,456 @@
+"""`encode`: tables of categories and numbers as tables of 0 and 1; `Encoding`: how, for new rows and back.
+
+The encoding is stored in the annotations of the columns (see `bitatoms.columns.variables`), hence in tables, stores and
+models.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..bits import BitMatrix, stack_rows
+from ..cell_values import package_name
+from ..errors import InputError, Parameter, warn
+from ..formatting import counted, listed_names, quoted
+from ..parameters import with_options
+from ..validation import check_choice
+from ..verbosity import quote_name
+from .annotations import Annotations, Labels, Values
+from .encode_options import EncodeOptions, check_names
+from .frame_columns import DateColumn, column_values, has_columns, names_of_columns, typed_columns
+from .matching import match_columns, matched_table
+from .table import (
+    Header,
+    Names,
+    Table,
+    axis_names,
+    first_duplicate,
+)
+from .variables import (
+    MISSING,
+    UNSEEN,
+    Summary,
+    Variable,
+    column_data,
+    learned_variable,
+    summarized,
+    variables_of,
+)
+
+_CHUNK_CELLS = 1 << 23  # that are not packed at a time
+_LISTED = 5  # variables in a message
+_DESCRIBED = 10  # variables that are described one by one
+_KINDS = {"category": "categories", "value": "categories", "bin": "in bins", "boolean": "yes or no"}
+
+
+@with_options(EncodeOptions)
+def encode(frame: Any, options: EncodeOptions) -> Table:
+    """Make a table of 0 and 1 from a table of categories, numbers and booleans.
+
+    A category becomes one column per value (``colour=red``), and a number one column per quantile bin (``age<30``,
+    ``30<=age<45``). Integers with at most ten different values, each of which occurs twice on average, are categories.
+    Booleans, and numbers that are all 0 or 1, stay one column, and so does text that is yes and no or true and false.
+    Where a value is missing (NaN, None, NA, blank text), all columns of its variable are unknown.
+
+    The encoding is stored with the columns: a model that learns from the table applies it to new rows, also to files.
+
+    Parameters
+    ----------
+    frame : pandas or polars DataFrame, pyarrow Table, mapping of names to columns, or structured array
+        The table, one row per sample. Dates are an error.
+    {parameters}
+
+    Returns
+    -------
+    Table
+
+    See Also
+    --------
+    Encoding : Apply the encoding to other rows, and decode rows.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> frame = {"colour": ["red", "blue", "red", None], "age": [25, 30, 41, 58]}
+    >>> table = ba.encode(frame, bins=2)
+    >>> table.columns
+    ('colour=blue', 'colour=red', 'age<40', 'age>=40')
+    >>> ba.Encoding.of(table).decode(table)
+    {'colour': ['red', 'blue', 'red', None], 'age': ['age<40', 'age<40', 'age>=40', 'age>=40']}
+    """
+    _check_frame(frame)
+    excluded = options.without
+    given = names_of_columns(frame)
+    if (duplicate := first_duplicate(given)) is not None:
+        raise InputError(f"two columns have the name {quoted(duplicate)}; rename one of them")
+    check_named(excluded, given, "without")
+    names = tuple(name for name in given if name not in excluded)
+    columns = typed_columns(frame, names)
+    encoding = Encoding.learned({name: summarized(values) for name, values in columns.items()}, options)
+    bits, unseen = encoding.packed(columns, len(next(iter(columns.values()), ())))
+    assert not unseen.n, "each value of the table has a column"
+    return Table(bits, axis_names(frame)[0], encoding.columns, column_data=encoding.column_data)
+
+
+def check_named(names: Sequence[str], given: Sequence[str], parameter: str) -> None:
+    """Raise unless a table has the columns that a parameter names."""
+    if lacking := [name for name in names if name not in given]:
+        raise InputError(
+            Parameter(parameter, lacking[0]), f": there is no such column; the columns are {listed_names(tuple(given))}"
+        )
+
+
+def _check_frame(frame: Any) -> None:
+    """Raise unless an object has columns with names."""
+    if not has_columns(frame):
+        raise TypeError(
+            f"a table of categories must have named columns, got {type(frame).__name__}; pass a data frame or a dict "
+            "of columns, or read a file with bitatoms.read(path, categories=True)"
+        )
+
+
+class UnseenValues:
+    """Counts of values that an encoding has no column for, by variable."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._examples: dict[str, str] = {}
+
+    def add(self, name: str, count: int, example: str) -> None:
+        """Count values of a variable, one of which is the example."""
+        self._counts[name] = self._counts.get(name, 0) + count
+        self._examples.setdefault(name, example)
+
+    def update(self, others: UnseenValues) -> None:
+        """Add the counts of other rows."""
+        for name, count in others._counts.items():
+            self.add(name, count, others._examples[name])
+
+    @property
+    def n(self) -> int:
+        """The number of such values."""
+        return sum(self._counts.values())
+
+    def warn(self, table: str) -> None:
+        """Warn that there are such values, if there are any."""
+        n = self.n
+        if not n:
+            return
+        shown = [
+            f"{quote_name(name)} ({count}, such as {quoted(self._examples[name])})"
+            for name, count in self._counts.items()
+        ]
+        more = f" and {len(shown) - _LISTED} more columns" if len(shown) > _LISTED else ""
+        warn(
+            f"{table}: {counted(n, 'value')} did not occur in the training table; all columns of the variable are 0 in "
+            "such a row: "
+            f"{', '.join(shown[:_LISTED])}{more}"
+        )
+
+
+class Encoding:
+    """How a table of categories and numbers becomes one of 0 and 1.
+
+    Parameters
+    ----------
+    variables : sequence of Variable
+        The variables, in the order of their columns.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+        The variables: their names, kinds, values and bins.
+    columns : tuple of str
+        The names of the columns of 0 and 1.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> table = ba.encode({"colour": ["red", "blue", "red"], "pets": [0, 3, 1]}, bins=2)
+    >>> encoding = ba.Encoding.of(table)
+    >>> encoding
+    Encoding(colour (2 values), pets (2 bins))
+    >>> encoding.apply({"pets": [7], "colour": ["blue"]}).to_dense()
+    array([[1, 0, 0, 1]], dtype=uint8)
+    """
+
+    def __init__(self, variables: Sequence[Variable]) -> None:
+        self.variables = tuple(variables)
+
+    @classmethod
+    def of(cls, encoded: Any) -> Encoding | None:
+        """Return the encoding of a table, a store or a model, None if it was not encoded.
+
+        Parameters
+        ----------
+        encoded : Table, Store, Model or fitted estimator
+            What the encoding is stored in.
+
+        Returns
+        -------
+        Encoding or None
+        """
+        if hasattr(encoded, "as_model"):
+            encoded = encoded.as_model()
+        data = encoded if encoded is None or isinstance(encoded, Annotations) else encoded.header.data
+        found = variables_of(data)
+        return cls([variable for variable, _ in found]) if found else None
+
+    @classmethod
+    def learned(cls, summaries: Mapping[str, Summary], options: EncodeOptions) -> Encoding:
+        """Return the encoding of variables with these values; those without any are left out with a warning."""
+        as_category, as_number = options.as_category, options.as_number
+        for name, given in (("as_category", as_category), ("as_number", as_number)):
+            check_named(given, tuple(summaries), name)
+        if both := [name for name in as_category if name in as_number]:
+            raise InputError(
+                f"the column {quoted(both[0])} cannot be both categories and numbers; omit ",
+                Parameter("as_category", both[0]), " or ", Parameter("as_number", both[0]),
+            )  # fmt: skip
+        empty = tuple(name for name, summary in summaries.items() if not summary.n)
+        if empty:
+            warn(f"left out {counted(len(empty), 'column')} without values: {listed_names(empty)}")
+        encoding = cls(
+            [
+                learned_variable(
+                    name,
+                    summary,
+                    options.bins,
+                    "category" if name in as_category else "number" if name in as_number else "auto",
+                )
+                for name, summary in summaries.items()
+                if summary.n
+            ]
+        )
+        if (duplicate := first_duplicate(encoding.columns)) is not None:
+            first, second, *_ = [each.name for each in encoding.variables for name in each.columns if name == duplicate]
+            raise InputError(
+                f"the columns {quoted(first)} and {quoted(second)} would both be encoded as {quoted(duplicate)}; "
+                "rename one of them"
+            )
+        return encoding
+
+    @property
+    def columns(self) -> Names:
+        """The names of the columns of 0 and 1."""
+        return tuple(name for variable in self.variables for name in variable.columns)
+
+    @property
+    def column_data(self) -> Annotations:
+        """The annotations of the columns, which contain the encoding."""
+        return column_data(self.variables)
+
+    def __repr__(self) -> str:
+        return f"Encoding({self.described()})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Encoding) and self.variables == other.variables
+
+    def __hash__(self) -> int:
+        return hash(self.variables)
+
+    def described(self) -> str:
+        """Return the variables with their numbers of columns; of many, how many of each kind, and the first ones."""
+        n_variables = len(self.variables)
+        shown = n_variables if n_variables <= _DESCRIBED else _LISTED
+        first = ", ".join(variable.described() for variable in self.variables[:shown])
+        if shown == n_variables:
+            return first
+        kinds = Counter(_KINDS[variable.kind] for variable in self.variables)
+        counts = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+        n_columns = len(self.columns)
+        return f"{n_variables} variables as {n_columns} columns ({counts}): {first} and {n_variables - shown} more"
+
+    def is_raw(self, names: Sequence[str]) -> bool:
+        """Return whether a table with these columns has the variables, not their columns of 0 and 1."""
+        given = set(names)
+        is_encoded = any(
+            not given.isdisjoint(variable.columns) for variable in self.variables if variable.kind != "boolean"
+        )
+        return not is_encoded and any(variable.name in given for variable in self.variables)
+
+    def match(self, names: Sequence[str], absent: str | None, table: str) -> tuple[Encoding, str]:
+        """Return the encoding of the variables that a table has, and what the columns of others are.
+
+        Columns that are no variables are ignored, with a warning. The rules are those of `match_columns`.
+        """
+        own = tuple(variable.name for variable in self.variables)
+        learned = Header(len(own), own, data=Annotations({}, len(own)))
+        match = match_columns(learned, Header(len(names), tuple(names)), absent, table)
+        match.warn_differences(table)
+        lacking = set(match.absent)
+        return Encoding([variable for variable in self.variables if variable.name not in lacking]), match.fill
+
+    def apply(self, frame: Any, *, absent: str = "refuse", missing: str = "unknown") -> Table:
+        """Encode other rows.
+
+        Parameters
+        ----------
+        frame : pandas or polars DataFrame, pyarrow Table, mapping of names to columns, or structured array
+            The rows. Columns may be in any order; those that were not encoded are ignored, with a warning.
+        absent : {"refuse", "zero", "unknown"}, default="refuse"
+            Whether variables that the frame lacks are an error, or their columns are 0 or unknown.
+        missing : {"unknown", "zero", "refuse"}, default="unknown"
+            Whether the columns of a missing value are unknown or 0, or it is an error.
+
+        Returns
+        -------
+        Table
+            All columns of 0 and 1, in their order. Values that did not occur in the training table are 0 in all
+            of them; a warning counts these values.
+        """
+        _check_frame(frame)
+        return self._applied(frame, absent, missing, "the table")
+
+    def _applied(self, frame: Any, absent: str | None, missing: str, table: str, without: Sequence[str] = ()) -> Table:
+        """Encode other rows, called ``table`` in messages; columns in ``without`` are ignored, with no warning."""
+        check_choice("missing", missing, ("unknown", "zero", "refuse"))
+        given = [name for name in names_of_columns(frame) if name not in without]
+        present, fill = self.match(given, absent, table)
+        try:
+            columns = typed_columns(frame, [variable.name for variable in present.variables])
+        except DateColumn as error:
+            variable = next(each for each in present.variables if each.name == error.name)
+            raise variable.wrong_type("dates or times", table) from None
+        bits, unseen = present.packed(columns, len(next(iter(columns.values()), ())), table)
+        unseen.warn(table)
+        if missing == "refuse" and bits.n_unknown:
+            name = next(name for name, values in columns.items() if (summarized(values).n < len(values)))
+            raise InputError(f"{table}: values of the column {quoted(name)} are missing; fill them in")
+        own = {name: index for index, name in enumerate(present.columns)}
+        gathered = (bits if missing == "unknown" else bits.filled()).take_columns(
+            np.array([own.get(name, -1) for name in self.columns], np.int64), fill
+        )
+        return Table(gathered, axis_names(frame)[0], self.columns, column_data=self.column_data)
+
+    def packed(self, columns: Mapping[str, Values], n_rows: int, table: str = "X") -> tuple[BitMatrix, UnseenValues]:
+        """Return rows as bits, from the values of each variable, and counts of values without a column."""
+        unseen, codes = UnseenValues(), []
+        for variable in self.variables:
+            given = columns[variable.name]
+            own = variable.codes(given, table)
+            if n_unseen := int((own == UNSEEN).sum()):
+                unseen.add(variable.name, n_unseen, _text_at(given, int(np.argmax(own == UNSEEN))))
+            codes.append(own)
+        widths = np.array([variable.n_columns for variable in self.variables], np.intp)
+        starts, n_cols = np.cumsum(widths) - widths, int(widths.sum())
+        step = max(1, _CHUNK_CELLS // max(1, n_cols))
+        chunks = []
+        for start in range(0, n_rows, step):
+            ones = np.zeros((min(step, n_rows - start), n_cols), bool)
+            lacking = np.zeros_like(ones)
+            for variable, first, all_codes in zip(self.variables, starts.tolist(), codes, strict=True):
+                own = all_codes[start : start + step]
+                rows = np.flatnonzero(own >= (variable.kind == "boolean"))
+                ones[rows, first + (0 if variable.kind == "boolean" else own[rows])] = True
+                lacking[own == MISSING, first : first + variable.n_columns] = True
+            bits = BitMatrix.from_dense(ones)
+            chunks.append(bits.with_unknown(BitMatrix.from_dense(lacking)) if lacking.any() else bits)
+        return stack_rows(chunks, n_cols), unseen
+
+    def decode(self, table: Any, original: Any = None) -> dict[str, list[Any]]:
+        """Return the values of the variables, such as those that a model filled in.
+
+        Parameters
+        ----------
+        table : Table, array or data frame
+            The columns of the encoding: by name in any order, or without names in its order.
+        original : pandas or polars DataFrame, pyarrow Table, mapping of names to columns, or structured array, optional
+            The same rows before they were encoded and completed. Every value that is known there is returned as it is
+            there, and other values are spelled as equal ones there.
+
+        Returns
+        -------
+        dict of str to list
+            For each variable one value per row, None where it is unknown, or where a row has none of its columns or
+            several. A number that was divided into bins is the name of its bin, as ``30<=age<45``, unless the original
+            has it. pandas and polars make a data frame of the dict.
+
+        Examples
+        --------
+        >>> import bitatoms as ba
+        >>> frame = {"age": [25, 28, 41, None, 58], "pets": ["yes", "no", "no", "no", None]}
+        >>> table = ba.encode(frame, bins=2)
+        >>> filled = ba.BitMatrix.from_dense([[1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 1, 1]])
+        >>> ba.Encoding.of(table).decode(filled, original=frame)
+        {'age': [25, 28, 41, 'age>=40', 58], 'pets': ['yes', 'no', 'no', 'no', 'yes']}
+        """
+        bits = matched_table(table, Header(len(self.columns), self.columns), table="the table").bits
+        known = {} if original is None else self._values_of(original, len(bits))
+        decoded: dict[str, list[Any]] = {}
+        start = 0
+        for variable in self.variables:
+            own = bits.take_columns(np.arange(start, start := start + variable.n_columns))
+            ones = own.filled().to_dense(bool)
+            is_known = np.ones(len(own), bool) if own.unknown is None else ~own.unknown.to_dense(bool).any(axis=1)
+            if variable.kind == "boolean":
+                codes = ones[:, 0].astype(np.intp)
+            else:
+                is_known &= ones.sum(axis=1) == 1
+                codes = ones.argmax(axis=1)
+            made = np.where(is_known, codes, MISSING).tolist()
+            decoded[variable.name] = variable.decoded(made)
+            if variable.name in known:
+                values, of_values = known[variable.name]
+                spelled: dict[int, Any] = {}
+                if variable.kind != "bin":  # whose numbers differ
+                    for code, value in zip(of_values, values, strict=True):
+                        spelled.setdefault(code, value)
+                decoded[variable.name] = [
+                    value if own != MISSING else name if code == MISSING else spelled.get(code, name)
+                    for value, own, name, code in zip(values, of_values, decoded[variable.name], made, strict=True)
+                ]
+        return decoded
+
+    def _values_of(self, frame: Any, n_rows: int) -> dict[str, tuple[list[Any], list[int]]]:
+        """Return the values of the variables that a frame has, as they are there, and their codes."""
+        _check_frame(frame)
+        given = set(names_of_columns(frame))
+        columns = typed_columns(frame, [variable.name for variable in self.variables if variable.name in given])
+        for name, values in columns.items():
+            if len(values) != n_rows:
+                raise InputError(
+                    f"the column {quoted(name)} of ", Parameter("original"), f" has {len(values)} values, but the "
+                    f"table has {n_rows} rows; pass the same rows",
+                )  # fmt: skip
+        return {
+            variable.name: (
+                column_values(frame, variable.name),
+                variable.codes(columns[variable.name], "the original").tolist(),
+            )
+            for variable in self.variables
+            if variable.name in columns
+        }
+
+
+def _text_at(given: Values, index: int) -> str:
+    """Return a value as text."""
+    value = np.asarray(given)[index] if isinstance(given, Labels) else np.ma.getdata(given)[index].item()
+    return str(value)
+
+
+def matched_rows(X: Any, learned: Header, absent: str | None = None, table: str = "X", **conversion: Any) -> Table:
+    """Convert new rows as `matched_table` does; a table of categories is encoded as that of the model was."""
+    encoding = raw_encoding(X, learned)
+    if encoding is None:
+        return matched_table(X, learned, absent, table, **conversion)
+    made = encoding._applied(X, absent, conversion.get("missing", "unknown"), table)
+    return match_columns(learned, made.header, absent, table).gather_table(made)
+
+
+def encoded_rows(X: Any, encoding: Encoding, without: str | Sequence[str] = ()) -> Table:
+    """Encode new rows for a caller without the parameters of `Encoding.apply`; absent variables are an error."""
+    _check_frame(X)
+    return encoding._applied(X, None, "unknown", "X", check_names("without", without))
+
+
+def raw_encoding(X: Any, learned: Header) -> Encoding | None:
+    """Return the encoding of a model if X has its variables, not their columns of 0 and 1; otherwise None."""
+    if isinstance(X, Table) or not has_columns(X) or (package_name(X) == "pandas" and X.columns.nlevels > 1):
+        return None
+    encoding = Encoding.of(learned.data)
+    return encoding if encoding is not None and encoding.is_raw(names_of_columns(X)) else None

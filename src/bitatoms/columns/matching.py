@@ -1,0 +1,297 @@
+"""`match_columns`: the columns of a model in a table of new rows; `matched_table`: new rows with these columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import frames
+from ..bits import BitMatrix
+from ..errors import InputError, Parameter, warn
+from ..formatting import be, counted, have, listed_names
+from ..sparse_bits import Bits, SparseBits, packed
+from ..validation import check_choice
+from . import variants
+from .annotations import Annotations
+from .table import (
+    Header,
+    Names,
+    Table,
+    feature_names,
+    first_duplicate,
+)
+from .variants import are_variants, have_equal_alleles, match_variants
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnMatch:
+    """Where the columns of a model are in a table of new rows; `match_columns` finds them.
+
+    Attributes
+    ----------
+    indices : ndarray of int64 or None
+        For each column of the model, its index in the table, or -1 if it is absent. None if the
+        table has the columns of the model, in the same order.
+    names : tuple of str or None
+        The names of the columns of the model, if ``indices`` is not None.
+    unknown : tuple of str
+        Columns of the table that the model was not fitted on; they are ignored.
+    absent : tuple of str
+        Columns of the model that the table lacks.
+    fill : {"zero", "unknown"}
+        What the cells of absent columns are.
+    is_fill_chosen : bool
+        Whether absent columns are worth a warning: not if the table consists of transactions.
+    swapped : ndarray of bool or None
+        Whether each column of the model is found as one that counts the other allele of a variant, so that its bits are
+        inverted; None if none is.
+    notes : tuple of str
+        What else a user should know about the match.
+    data : Annotations or None
+        What is known about the columns of the model, if ``indices`` is not None.
+    """
+
+    indices: NDArray[np.int64] | None = None
+    names: Names | None = None
+    unknown: Names = ()
+    absent: Names = ()
+    fill: str = "zero"
+    is_fill_chosen: bool = False
+    swapped: NDArray[np.bool_] | None = None
+    notes: Names = ()
+    data: Annotations | None = None
+
+    @overload
+    def gather(self, bits: BitMatrix) -> BitMatrix: ...
+    @overload
+    def gather(self, bits: Bits) -> Bits: ...
+    def gather(self, bits: Bits) -> Bits:
+        """Return rows of the table with the columns of the model."""
+        if self.indices is None:
+            return bits
+        taken = bits.take_columns(self.indices, self.fill)
+        return taken if self.swapped is None else packed(taken) ^ BitMatrix.from_dense(self.swapped[np.newaxis])
+
+    def gather_table(self, table: Table) -> Table:
+        """Return the table with the columns of the model."""
+        if self.indices is None:
+            return table
+        return table._replaced(self.gather(table.data), columns=self.names, picture=None, column_data=self.data)
+
+    def inverse(self, n_cols: int) -> NDArray[np.int64]:
+        """Return for each of the table's columns its index in the model, or -1 if it is unknown."""
+        if self.indices is None:
+            return np.arange(n_cols)
+        known = np.flatnonzero(self.indices >= 0)
+        inverse = np.full(n_cols, -1, np.int64)
+        inverse[self.indices[known]] = known
+        return inverse
+
+    def warn_differences(self, table: str) -> None:
+        """Warn that columns of a table, called so in the message, are ignored, and that absent ones are filled."""
+        parts = []
+        if self.unknown:
+            n_columns = counted(len(self.unknown), "column")
+            parts.append(f"ignored {n_columns} that the model was not fitted on: {listed_names(self.unknown)}")
+        if self.absent and (self.is_fill_chosen or self.unknown):
+            absent = f"{counted(len(self.absent), 'absent column')} {be(len(self.absent))}"
+            fill = "read as 0" if self.fill == "zero" else "unknown"
+            parts.append(f"{absent} {fill}: {listed_names(self.absent)}")
+        parts.extend(self.notes)
+        if parts:
+            warn(f"{table}: {'; '.join(parts)}")
+
+
+class NoKnownColumn(InputError):
+    """A table has no column of a model."""
+
+
+def match_columns(learned: Header, given: Header, absent: str | None = None, table: str = "the table") -> ColumnMatch:
+    """Find the columns of a model in a table, by name; by position if the model or the table has no names.
+
+    Items of transactions are always matched by name; columns of a model without names are then called 0, 1, 2, ...
+    Columns of genotypes are matched by variant and allele (see `match_variants`).
+
+    Parameters
+    ----------
+    learned, given : Header
+        The columns of the model, and those of the table.
+    absent : {"auto", "refuse", "zero", "unknown"} or None
+        Whether columns that the table lacks are an error, zeros or unknown. "auto" is "unknown" if columns have
+        annotations, as in genotypes and expression data, and otherwise "refuse". None is "refuse" where the user cannot
+        set it. Items that transactions lack are zeros.
+    table : str
+        What messages call the table.
+
+    Returns
+    -------
+    ColumnMatch
+
+    Raises
+    ------
+    InputError
+        If columns are absent (and may not be), if none is known, if a name is ambiguous, or, without names, if the
+        number of columns differs.
+
+    Examples
+    --------
+    >>> from bitatoms.columns.matching import match_columns
+    >>> from bitatoms.columns.table import Header
+    >>> match = match_columns(Header(3, ("milk", "bread", "tea")), Header(3, ("gin", "tea", "milk")), "zero")
+    >>> match.indices, match.unknown, match.absent
+    (array([ 2, -1,  1]), ('gin',), ('bread',))
+    """
+    if absent is not None:
+        check_choice("absent", absent, ("auto", "refuse", "zero", "unknown"))
+    if absent == "auto":
+        absent = "refuse" if learned.data is None and given.data is None else "unknown"
+    names = learned.names
+    if names is None and given.names is not None and given.absent_is_zero:
+        names = tuple(map(str, range(learned.n_cols)))
+    if names is None or given.names is None:
+        if given.n_cols != learned.n_cols:
+            raise InputError(
+                f"{table} has {given.n_cols} columns, but the model was learned from {learned.n_cols}; pass a table "
+                "with the same columns"
+            )
+        return ColumnMatch()
+    variants = None
+    if are_variants(learned.data) and are_variants(given.data):
+        variants = learned.data, given.data
+    if names == given.names and (variants is None or have_equal_alleles(*variants)):
+        return ColumnMatch()
+    swapped: NDArray[np.bool_] | None = None
+    notes: Names = ()
+    if variants is not None:
+        indices, swapped, notes = _match_variants(*variants)
+    else:
+        indices = _match_names(names, given.names)
+    is_known = np.zeros(given.n_cols, bool)
+    is_known[indices[indices >= 0]] = True
+    unknown = tuple(name for name, known in zip(given.names, is_known, strict=True) if not known)
+    lacking = tuple(name for name, index in zip(names, indices, strict=True) if index < 0)
+    fill = "unknown" if absent == "unknown" and not given.absent_is_zero else "zero"
+    if len(lacking) == len(names) and (given.names or not given.absent_is_zero):
+        raise NoKnownColumn(
+            f"{table} has no column that the model was fitted on: it has {listed_names(given.names)}, and the model "
+            f"{listed_names(names)}; pass a table of the same features"
+        )
+    if lacking and not given.absent_is_zero and absent not in ("zero", "unknown"):
+        others = f" (it has other columns: {listed_names(unknown)})" if unknown else ""
+        fills = Parameter("absent", "zero"), " to read them as 0, or ", Parameter("absent", "unknown")
+        raise InputError(
+            f"{table} lacks columns that the model was fitted on: {listed_names(lacking)}{others}; add them",
+            *(() if absent is None else (", or pass ", *fills)),
+        )
+    return ColumnMatch(indices, names, unknown, lacking, fill, not given.absent_is_zero, swapped, notes, learned.data)
+
+
+def _match_names(names: Names, given: Names) -> NDArray[np.int64]:
+    """Return for each name its index among those given, or -1; raise InputError for a name that is ambiguous."""
+    known = set(names)
+    ambiguous = first_duplicate([name for name in given if name in known])
+    if ambiguous is None:
+        ambiguous = first_duplicate(names)
+    if ambiguous is not None:
+        raise InputError(f"two columns have the name {ambiguous!r}, so they cannot be matched; rename one of them")
+    index = {name: column for column, name in enumerate(given)}
+    return np.array([index.get(name, -1) for name in names], np.int64)
+
+
+def _match_variants(
+    learned: Annotations, given: Annotations
+) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None, Names]:
+    """Return for each column its index or -1, which are swapped (None if none is), and notes about the match."""
+    is_diploid = [bool((np.asarray(data["copies"]) == 2).any()) for data in (learned, given)]
+    if is_diploid[0] != is_diploid[1]:
+        rows = "samples", "haplotypes"
+        raise InputError(
+            f"the model was learned from {rows[not is_diploid[0]]}, but the rows of the table are "
+            f"{rows[not is_diploid[1]]}; read it with ",
+            Parameter("phased", not is_diploid[0]),
+        )
+    match, notes = match_variants(learned, given), []
+    if match.n_swapped:
+        notes.append(f"alleles swapped of {counted(match.n_swapped, 'variant')}")
+    if n_other := match.n_other_alleles:
+        notes.append(f"{counted(n_other, 'variant')} {have(n_other)} other alleles and cannot be used")
+    return match.indices, match.swapped if match.n_swapped else None, tuple(notes)
+
+
+def matched_table(X: Any, learned: Header, absent: str | None = None, table: str = "X", **conversion: Any) -> Table:
+    """Convert new rows as `Table.from_any` does, with the columns of a model; see `match_columns`.
+
+    Columns of a data frame that the model does not know are left out first, and may hold anything. Numbers of copies of
+    the variants of a model (see `are_copies`) become its columns.
+    """
+    names = None if frames.is_anndata(X) else frames.column_names(X)
+    warned = names is not None and learned.names is not None
+    of_model = learned
+    if are_copies(X, learned):
+        conversion |= {"dosage": True, "binarize": None}
+        of_model = copied_header(learned)
+    if names is not None and learned.names is not None:
+        X, _ = without_unknown_columns(X, names, of_model, absent, table)
+    converted = Table.from_any(X, **conversion)
+    match = match_columns(learned, converted.header, absent, table)
+    if not warned:
+        match.warn_differences(table)
+    return match.gather_table(converted)
+
+
+def copied_header(learned: Header) -> Header:
+    """Return the columns of a table of numbers of copies from which the columns of a model can be made."""
+    names = variants.copied_variants(learned.data)
+    return Header(len(names), names, data=Annotations({}, len(names)))
+
+
+def have_copies(names: Names | None, n_cols: int, learned: Header) -> bool:
+    """Return whether columns with these names are the variants of a model, rather than its two columns of each.
+
+    Without names, they are if their number is that of the variants, and the model was learned without names too.
+    """
+    of_model = copied_header(learned)
+    if names is None or not of_model.names:
+        return n_cols > 0 and of_model.names == feature_names(None, range(n_cols))
+    given = set(names)
+    return given.isdisjoint(learned.names or ()) and not given.isdisjoint(of_model.names)
+
+
+def are_copies(X: Any, learned: Header) -> bool:
+    """Return whether new rows for a model are numbers of copies, as `Table.from_any` takes with ``dosage=True``."""
+    if isinstance(X, (Table, BitMatrix, SparseBits)) or len(getattr(X, "shape", ())) != 2:
+        return False
+    return have_copies(frames.column_names(X), X.shape[1], learned)
+
+
+def check_not_copies(X: Any, learned: Header, model: str) -> None:
+    """Raise if X has one column per variant of a model that has two: numbers of copies that cannot be recognized."""
+    names = copied_header(learned).names
+    if not names or learned.data is None or isinstance(X, (BitMatrix, SparseBits)):
+        return
+    shape: tuple[int, ...] = np.shape(X[:1]) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
+    if len(shape) != 2 or shape[1] != len(names) or learned.n_cols != 2 * len(names):
+        return
+    frame = "a data frame with these columns, or "
+    if any(allele is not None for allele in learned.data["allele"].tolist()):  # a data frame names no alleles
+        names, frame = feature_names(learned.names, range(0, learned.n_cols, 2)), ""
+    raise InputError(
+        f"X has {len(names)} features, but {model} is expecting {learned.n_cols} features, two per variant; if X has "
+        f"numbers of copies of {listed_names(names)}, in this order, pass {frame}Table.from_any(X, dosage=True).bits"
+    )
+
+
+def without_unknown_columns(
+    frame: Any, names: Names, learned: Header, absent: str | None, table: str
+) -> tuple[Any, Names]:
+    """Return a data frame without the columns that the model does not know, with a warning, and the names left."""
+    match = match_columns(learned, Header(len(names), names), absent, table)
+    match.warn_differences(table)
+    if not match.unknown:
+        return frame, names
+    unknown = set(match.unknown)
+    names = tuple(name for name in names if name not in unknown)
+    return frames.select_columns(frame, names), names

@@ -1,0 +1,415 @@
+"""Variables: columns of categories, numbers or booleans, and the columns of 0 and 1 that stand for their values.
+
+A category or a number with few values has one column per value (``colour=red``), another number one per quantile bin
+(``30<=age<45``), and a boolean one column. The annotations of such columns have the fields of `FIELDS`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import ROUND_FLOOR, Decimal
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, Parameter, warn
+from ..formatting import counted, quoted
+from ..verbosity import quote_name
+from .annotations import Annotations, Labels, Values
+
+Kind = Literal["category", "value", "bin", "boolean"]  # a value is a category that is a number
+FIELDS = ("variable", "kind", "value", "lower", "upper")
+MISSING, UNSEEN = -1, -2  # codes of values that have no column
+
+TRUE_WORDS = frozenset(("true", "t", "yes", "y"))
+FALSE_WORDS = frozenset(("false", "f", "no", "n"))
+MAX_INTEGER_VALUES = 10  # distinct integers that are categories; each must occur twice on average
+_MAX_FREE_VALUES = 100  # distinct texts that may be categories however few rows there are
+_NAME_LENGTH = 40  # characters of a name that are shown
+_MAX_EXACT = 2.0**53  # integers that floats represent exactly
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?", re.ASCII)
+_BOOLEANS = {word: int(word in TRUE_WORDS) for word in TRUE_WORDS | FALSE_WORDS} | {"1": 1, "0": 0}
+
+
+class Summary(NamedTuple):
+    """The distinct known values of a variable, and how often each occurs."""
+
+    values: tuple[str, ...] | NDArray[Any]  # text; or numbers or booleans, in increasing order
+    counts: NDArray[np.int64]
+    has_order: bool = False  # whether the values are a list of categories whose order is kept
+
+    @property
+    def n(self) -> int:
+        """The number of known values."""
+        return int(self.counts.sum())
+
+
+class Variable(NamedTuple):
+    """A variable and its columns.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    kind : {"category", "value", "bin", "boolean"}
+        What its columns stand for: categories, numbers that are categories, bins of a number, or a boolean.
+    values : tuple of str
+        The value of each column, for categories and numbers that are categories.
+    bounds : tuple of (float, float)
+        The lower and the upper bound of each column, for bins; a number belongs to a bin that begins with it.
+    """
+
+    name: str
+    kind: Kind
+    values: tuple[str, ...] = ()
+    bounds: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def n_columns(self) -> int:
+        """The number of its columns."""
+        return len(self.values) + len(self.bounds) + (self.kind == "boolean")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        if self.kind == "boolean":
+            return (self.name,)
+        return (*(f"{self.name}={value}" for value in self.values), *(_bin(self.name, *each) for each in self.bounds))
+
+    def codes(self, given: Values, table: str = "X") -> NDArray[np.int32]:
+        """Return for each value the index of its column, `MISSING` or `UNSEEN`; of a boolean 1 or 0.
+
+        Raises
+        ------
+        InputError
+            If the values are of another type than those of the variable.
+        """
+        if isinstance(given, Labels):
+            codes = self._codes_of_texts(given, table)
+            return np.append(codes, np.int32(MISSING))[given.codes]
+        numbers, missing = np.ma.getdata(given), _is_missing(given)
+        if self.kind == "bin":
+            codes = self._bin_codes(np.where(missing, 0, numbers).astype(np.float64))
+        else:
+            distinct, inverse = np.unique(np.where(missing, 0, numbers), return_inverse=True)
+            codes = self._codes_of_numbers(distinct, table)[inverse]
+            known = codes[~missing]
+            if self.kind == "category" and len(known) and (known == UNSEEN).all():
+                raise self.wrong_type(f"numbers, such as {_number_text(distinct[inverse[np.argmin(missing)]])}", table)
+        return np.where(missing, np.int32(MISSING), codes).astype(np.int32)
+
+    def _codes_of_texts(self, given: Labels, table: str) -> NDArray[np.int32]:
+        """Return the code of each of the distinct texts; those that do not occur are missing."""
+        occurs = np.zeros(len(given.categories) + 1, bool)
+        occurs[given.codes] = True
+        known = {index: word for index, word in enumerate(_words(given)) if occurs[index] and word}
+        coders: dict[str, Callable[[Sequence[str], str], ArrayLike]] = {
+            "bin": self._codes_of_bins,
+            "boolean": self._codes_of_booleans,
+        }
+        code_of = coders.get(self.kind, self._codes_of_values)
+        codes = np.full(len(given.categories), MISSING, np.int32)
+        codes[np.array(list(known), np.intp)] = np.array(code_of(list(known.values()), table), np.int32)
+        return codes
+
+    def _codes_of_bins(self, words: Sequence[str], table: str) -> NDArray[np.int32]:
+        """Return the bin of each text: a number, or the name of a bin."""
+        names = {name: code for code, name in enumerate(self.columns)}
+        numbers = [parse_number(word) for word in words]
+        codes = self._bin_codes(np.array([np.nan if number is None else number for number in numbers], np.float64))
+        for index, (word, number) in enumerate(zip(words, numbers, strict=True)):
+            if number is None:
+                if word not in names:
+                    raise self.wrong_type(f"text, such as {quoted(word)}", table)
+                codes[index] = names[word]
+        return codes
+
+    def _codes_of_booleans(self, words: Sequence[str], table: str) -> list[int]:
+        """Return 1 and 0 for words such as yes and no, and for numbers."""
+        codes = []
+        for word in words:
+            number = parse_number(word)
+            code = _BOOLEANS.get(word.lower() if number is None else _number_text(number))
+            if code is None:
+                raise self.wrong_type(f"{quoted(word)}", table)
+            codes.append(code)
+        return codes
+
+    def _codes_of_values(self, words: Sequence[str], table: str) -> list[int]:
+        """Return the column of each text; numbers may be written in several ways."""
+        index = {value: code for code, value in enumerate(self.values)}
+        codes = [index.get(word, UNSEEN) for word in words]
+        if self.kind == "value":
+            for position, word in enumerate(words):
+                if codes[position] == UNSEEN and (number := parse_number(word)) is not None:
+                    codes[position] = index.get(_number_text(number), UNSEEN)
+        return codes
+
+    def _codes_of_numbers(self, distinct: NDArray[Any], table: str) -> NDArray[np.int32]:
+        """Return the code of each of the distinct numbers."""
+        if self.kind == "boolean":
+            if wrong := [value for value in distinct.tolist() if value not in (0, 1)]:
+                raise self.wrong_type(_number_text(wrong[0]), table)
+            return distinct.astype(np.int32)
+        index = {value: code for code, value in enumerate(self.values)}
+        return np.array([index.get(_number_text(value), UNSEEN) for value in distinct.tolist()], np.int32)
+
+    def _bin_codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Return the bin of each number."""
+        codes = np.full(len(numbers), UNSEEN, np.int32)
+        for code, (lower, upper) in enumerate(self.bounds):
+            codes[(lower <= numbers) & ((numbers < upper) | (upper == np.inf))] = code
+        return codes
+
+    def wrong_type(self, found: str, table: str) -> InputError:
+        """Return the error for values of another type."""
+        expected = {
+            "boolean": "0 and 1, or yes and no",
+            "bin": "numbers",
+            "category": f"text, such as {quoted(self.values[0])}" if self.values else "text",
+            "value": "numbers",
+        }[self.kind]
+        return InputError(
+            f"{table}: the column {quoted(self.name)} contains {found}, but it was encoded from {expected}; pass "
+            "values of the same type"
+        )
+
+    def decoded(self, codes: Iterable[int]) -> list[Any]:
+        """Return the value of each code, the name of a bin, or True and False; None for codes of no column."""
+        of_code: Sequence[Any] = {"boolean": (False, True), "category": self.values, "bin": self.columns}.get(
+            self.kind, [_value_of(text) for text in self.values if self.kind == "value"]
+        )
+        return [of_code[code] if code >= 0 else None for code in codes]
+
+    def described(self) -> str:
+        """Return what its columns stand for, in a few words."""
+        name = quote_name(self.name if len(self.name) <= _NAME_LENGTH else f"{self.name[:_NAME_LENGTH]}...")
+        if self.kind == "boolean":
+            return f"{name} (yes or no)"
+        return f"{name} ({counted(self.n_columns, 'bin' if self.kind == 'bin' else 'value')})"
+
+
+def parse_number(text: str) -> float | None:
+    """Return a text without blanks as a finite number written in ASCII, or None."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def _number_text(value: Any) -> str:
+    """Return a number as text: integers without a fraction, others with as many digits as they need."""
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        return str(int(number)) if number.is_integer() and abs(number) < _MAX_EXACT else repr(number)
+    return str(int(value))
+
+
+def _value_of(text: str) -> int | float:
+    """Return the number that `_number_text` wrote."""
+    number = float(text)
+    return int(text) if text.lstrip("-").isdecimal() else number
+
+
+def _bin(name: str, lower: float, upper: float) -> str:
+    """Return the name of a bin."""
+    below, above = f"{_number_text(lower)}<=" if lower > -np.inf else "", f"<{_number_text(upper)}"
+    if upper < np.inf:
+        return f"{below}{name}{above}"
+    return f"{name}>={_number_text(lower)}" if below else name
+
+
+def _is_missing(given: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where numbers or booleans are missing: masked or NaN."""
+    missing = np.ma.getmaskarray(given)
+    return missing | np.isnan(np.ma.getdata(given)) if given.dtype.kind == "f" else missing
+
+
+def _words(given: Labels) -> list[str]:
+    """Return how the categories are called in names of columns."""
+    if given.category_type:
+        return [_number_text(value) for value in given.typed_categories().tolist()]
+    return [text.strip() for text in given.categories]
+
+
+def summarized(given: Values) -> Summary:
+    """Return the distinct known values; blank text is missing."""
+    if isinstance(given, Labels):
+        counts = np.bincount(given.codes[given.codes >= 0], minlength=len(given.categories))
+        merged: dict[str, int] = {}
+        for text, count in zip(_words(given), counts.tolist(), strict=True):
+            if text and (count or given.is_categorical):
+                merged[text] = merged.get(text, 0) + count
+        return Summary(tuple(merged), np.array([*merged.values()], np.int64), given.is_categorical)
+    values, counts = np.unique(np.ma.getdata(given)[~_is_missing(given)], return_counts=True)
+    return Summary(values, counts)
+
+
+def learned_variable(name: str, summary: Summary, bins: int, how: Literal["auto", "category", "number"]) -> Variable:
+    """Return the variable of these values: of the kind that they suggest, categories, or numbers.
+
+    Raises
+    ------
+    InputError
+        If text cannot be the values of a number, numbers are infinite, or, unless they are to be categories, almost
+        all texts differ.
+    """
+    values = summary.values
+    if isinstance(values, tuple):
+        if how == "number":
+            return _number_variable(name, _numbers_of_texts(name, summary), bins, how)
+        if how == "auto" and not summary.has_order:
+            words = {value.lower() for value in values}
+            if words <= TRUE_WORDS | FALSE_WORDS and words & TRUE_WORDS and words & FALSE_WORDS:
+                return Variable(name, "boolean")
+            if len(values) > max(_MAX_FREE_VALUES, summary.n / 2):
+                raise InputError(
+                    f"the column {quoted(name)} has {len(values)} different texts in {summary.n} rows, which are "
+                    "hardly categories; leave it out with ", Parameter("without", name), ", or pass ",
+                    Parameter("as_category", name),
+                )  # fmt: skip
+            if all(map(_DECIMAL_COMMA.fullmatch, values)) and (written := [each for each in values if "," in each]):
+                warn(
+                    f"the column {quoted(name)} contains text such as {quoted(written[0])}, which is read as "
+                    "categories; write numbers with a decimal point, or pass ", Parameter("as_category", name),
+                )  # fmt: skip
+        return Variable(name, "category", values if summary.has_order else tuple(sorted(values)))
+    return _number_variable(name, summary, bins, how)
+
+
+def _numbers_of_texts(name: str, summary: Summary) -> Summary:
+    """Return the numbers that texts are, in increasing order."""
+    numbers: dict[float, int] = {}
+    for text, count in zip(summary.values, summary.counts.tolist(), strict=True):
+        if (number := parse_number(str(text))) is None:
+            raise InputError(
+                f"the column {quoted(name)} contains {quoted(str(text))}, which is not a number; correct it, or omit ",
+                Parameter("as_number", name),
+            )
+        numbers[number] = numbers.get(number, 0) + count
+    ordered = sorted(numbers)
+    return Summary(np.array(ordered), np.array([numbers[each] for each in ordered], np.int64))
+
+
+def _number_variable(name: str, summary: Summary, bins: int, how: str) -> Variable:
+    """Return the variable of numbers: a boolean, categories, or quantile bins."""
+    values = np.asarray(summary.values)
+    if not np.isfinite(values.astype(np.float64)).all():
+        raise InputError(f"the column {quoted(name)} contains infinite numbers; correct them or leave them blank")
+    if how == "auto" and set(values.tolist()) <= {0, 1}:
+        return Variable(name, "boolean")
+    is_integer = bool((values == np.floor(values)).all())
+    is_few = is_integer and len(values) <= min(MAX_INTEGER_VALUES, summary.n / 2)
+    numbers, inverse = np.unique(values.astype(np.float64), return_inverse=True)  # large integers may coincide
+    edges = quantile_edges(numbers, np.bincount(inverse, summary.counts).astype(np.int64), bins)
+    if how == "category" or (how == "auto" and is_few) or not edges:
+        return Variable(name, "value", tuple(map(_number_text, values.tolist())))
+    return Variable(name, "bin", bounds=tuple(pairwise((-np.inf, *edges, np.inf))))
+
+
+def quantile_edges(values: NDArray[Any], counts: NDArray[np.int64], bins: int) -> tuple[float, ...]:
+    """Return the edges between bins that contain equally many numbers, as nearly as equal numbers allow.
+
+    An edge is the number with the fewest digits that divides the values so; fewer bins are made where edges coincide.
+
+    Parameters
+    ----------
+    values, counts : ndarray of shape (n_distinct,)
+        The distinct numbers in increasing order, and how often each occurs.
+    bins : int
+        The number of bins to make.
+    """
+    if len(values) < 2:
+        return ()
+    below = np.cumsum(counts)[:-1]  # the numbers below each value but the first
+    targets = np.arange(1, bins) * (int(counts.sum()) / bins)
+    chosen = np.unique(np.abs(below - targets[:, np.newaxis]).argmin(axis=1)) + 1 if bins > 1 else ()
+    return tuple(shortest_between(float(values[each - 1]), float(values[each])) for each in chosen)
+
+
+def shortest_between(lower: float, upper: float) -> float:
+    """Return the number above ``lower`` and at most ``upper`` that has the fewest decimals, or the most zeros."""
+    exact = Decimal(repr(upper))
+    last = exact.as_tuple().exponent
+    assert isinstance(last, int)
+    for exponent in range(max(exact.adjusted(), Decimal(repr(lower)).adjusted()) + 1, last, -1):
+        rounded = float(exact.scaleb(-exponent).to_integral_value(ROUND_FLOOR).scaleb(exponent))
+        if lower < rounded <= upper:
+            return rounded
+    return upper
+
+
+def column_data(variables: Sequence[Variable]) -> Annotations:
+    """Return the annotations of the columns of variables."""
+    values: list[str | None] = []
+    bounds: list[tuple[float, float]] = []
+    for variable in variables:
+        values += [*variable.values, *[None] * (variable.n_columns - len(variable.values))]
+        bounds += variable.bounds or [(np.nan, np.nan)] * variable.n_columns
+    lower, upper = np.array(bounds, np.float64).reshape(-1, 2).T
+    fields: dict[str, Any] = {
+        "variable": Labels.of([variable.name for variable in variables for _ in range(variable.n_columns)]),
+        "kind": Labels.of([variable.kind for variable in variables for _ in range(variable.n_columns)]),
+        "value": Labels.of(values),
+        "lower": lower.copy(),
+        "upper": upper.copy(),
+    }
+    return Annotations(fields, len(values))
+
+
+class VariableColumns(NamedTuple):
+    """A variable, and where its columns are in a table."""
+
+    variable: Variable
+    indices: NDArray[np.intp]
+
+
+def variables_of(data: Annotations | None) -> list[VariableColumns]:
+    """Return the variables that columns with these annotations stand for; none if they are other columns."""
+    if data is None or not all(name in data for name in FIELDS):
+        return []
+    stored = [data.values_of(name) for name in FIELDS]
+    if [isinstance(each, Labels) for each in stored] != [True, True, True, False, False]:
+        return []
+    names, kinds, values, lower, upper = (np.asarray(each) for each in stored)
+    found: dict[str, list[int]] = {}
+    for index, name in enumerate(names.tolist()):
+        if name is not None:
+            found.setdefault(name, []).append(index)
+    variables = []
+    for name, indices in found.items():
+        kind = kinds[indices[0]]
+        if kind not in get_args(Kind) or any(kinds[each] != kind for each in indices):
+            return []
+        own = tuple(values[indices].tolist()) if kind in ("category", "value") else ()
+        pairs = list(zip(lower[indices].tolist(), upper[indices].tolist(), strict=True)) if kind == "bin" else []
+        is_valid = {"boolean": len(indices) == 1, "bin": all(low < high for low, high in pairs)}.get(
+            kind, None not in own
+        )
+        if not is_valid or (kind == "value" and not all(parse_number(each) is not None for each in own)):
+            return []
+        variables.append(VariableColumns(Variable(name, kind, own, tuple(pairs)), np.array(indices, np.intp)))
+    return variables
+
+
+def is_exhaustive(variable: Variable) -> bool:
+    """Return whether every known value is in one of the columns; not if bins are left out."""
+    ends = sorted(variable.bounds)
+    gaps = any(upper != lower for (_, upper), (lower, _) in pairwise(ends))
+    return variable.kind in ("category", "value") or (
+        variable.kind == "bin" and not gaps and ends[0][0] == -np.inf and ends[-1][1] == np.inf
+    )
+
+
+def exclusive_columns(data: Annotations | None) -> Mapping[int, NDArray[np.intp]]:
+    """Return the columns of which each row has exactly one, by the number of columns: one row for each variable."""
+    groups: dict[int, list[NDArray[np.intp]]] = {}
+    for variable, indices in variables_of(data):
+        if is_exhaustive(variable):
+            groups.setdefault(len(indices), []).append(indices)
+    return {size: np.stack(each) for size, each in sorted(groups.items())}

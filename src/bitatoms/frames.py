@@ -1,0 +1,228 @@
+"""Tables of other libraries: the values and names of AnnData objects and of pandas, polars and pyarrow data frames.
+
+Types are recognized by the name of their package, so that none of these libraries is imported for other tables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cell_values import binarize_advice, dense_table, is_sparse, on_host, package_name
+from .errors import InputError, Parameter, warn
+
+RAW = "raw"  # what a layer is called that means the ``raw`` of an AnnData
+OBSM = "obsm/"  # how a layer begins that means an array of the ``obsm`` of an AnnData
+
+
+def obsm_key(layer: str | None) -> str | None:
+    """Return the name of the array of ``obsm`` that a layer such as "obsm/protein" means; None for other layers."""
+    return layer.removeprefix(OBSM) if layer is not None and layer.startswith(OBSM) else None
+
+
+def numbered_columns(layer: str, n: int) -> tuple[str, ...]:
+    """Return the names of the columns of an array of ``obsm``: numbers from 1, as in the method ``to_df`` of it."""
+    key = obsm_key(layer)
+    return tuple(f"{key}{number}" for number in range(1, n + 1))
+
+
+def is_anndata(X: Any) -> bool:
+    """Return whether X is an AnnData, the ``raw`` of one, or a MuData (see `select_modality`)."""
+    return package_name(X) in ("anndata", "mudata") and hasattr(X, "obs_names")
+
+
+def select_raw(X: Any, layer: str | None) -> tuple[Any, str | None]:
+    """Return the ``raw`` of an AnnData and no layer if the layer is "raw" and there is no layer of that name."""
+    if layer == RAW and is_anndata(X) and RAW not in X.layers and X.raw is not None:
+        return X.raw, None
+    return X, layer
+
+
+def values_of(X: Any, name: str = "X", layer: str | None = None) -> Any:
+    """Return the values of a table of any supported type: a 2-D array, which may be masked, or a SciPy sparse matrix.
+
+    A pandas frame whose columns are all sparse, with zeros not stored, is a sparse matrix too. Arrays and tensors of
+    other libraries are copied from their device, if they are on one. Errors call the table ``name``.
+    """
+    values = X if isinstance(X, np.ndarray) else _in_memory(on_host(X, name), name, layer)
+    if not is_sparse(values):
+        return dense_table(values, name)
+    if values.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {values.ndim}D array instead: {name} has shape {values.shape}")
+    return values
+
+
+def _in_memory(X: Any, name: str, layer: str | None) -> Any:
+    """Return the values of an AnnData, a pyarrow table or a sparse pandas frame; of others, what is no table raises."""
+    if is_anndata(X):
+        X, layer = select_raw(select_modality(X, None), layer)
+        values = X.X if layer is None else layer_values(X, layer)
+        if values is None:
+            raise ValueError("the AnnData has no X; pass the name of a layer")
+        values = on_host(values, "the AnnData")
+        in_memory = isinstance(values, np.ndarray) or is_sparse(values)
+        return values if in_memory or package_name(values) not in ("h5py", "anndata") else values[:]
+    if package_name(X) == "bitatoms" and hasattr(X, "fingerprint"):
+        raise TypeError(
+            f"{name} is {X!r}, whose rows are not in memory; pass it to BinaryDictionaryLearning.fit, or load it with "
+            "bitatoms.read"
+        )
+    if isinstance(X, (str, os.PathLike)):
+        raise TypeError(f"{name} is {os.fspath(X)[:240]!r}, not a table; read the file with bitatoms.read")
+    if isinstance(X, Mapping) and not is_sparse(X):  # sparse matrices of keys were dicts in old versions of SciPy
+        raise TypeError(
+            f"{name} is a {type(X).__name__}, not a table; pass pandas.DataFrame(X) if its columns are 0 and 1, or "
+            "bitatoms.encode(X) to encode categories and numbers"
+        )
+    package = package_name(X)
+    if package == "pyarrow" and hasattr(X, "column_names"):
+        X = _arrow_table(X)
+        kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in _arrow_index(X)]
+        if not kept:
+            return np.empty((X.num_rows, 0), np.uint8)
+        return np.stack([_arrow_column(column) for column in kept]).T  # column-major, as in Arrow
+    if package == "pandas" and hasattr(X, "columns") and hasattr(X, "sparse"):
+        with suppress(ValueError):  # other values than zero are not stored
+            return X.sparse.to_coo()
+    return X
+
+
+def layer_values(X: Any, layer: str) -> Any:
+    """Return a layer of an AnnData, or an array of its ``obsm``."""
+    if layer in X.layers:
+        return X.layers[layer]
+    key = obsm_key(layer)
+    if key is None:
+        names = [*filter(None, X.layers), *((RAW,) if X.raw is not None else ())]  # None is X, in new versions
+        raise ValueError(f"the AnnData has no layer {layer!r}; it has {', '.join(map(repr, names)) or 'none'}")
+    if key not in X.obsm:
+        raise ValueError(f"the AnnData has no {layer!r}; its obsm has {', '.join(map(repr, X.obsm)) or 'nothing'}")
+    return X.obsm[key]
+
+
+def is_obsm(X: Any, layer: str | None) -> bool:
+    """Return whether a layer of an AnnData is an array of its ``obsm``."""
+    return is_anndata(X) and obsm_key(layer) is not None and layer not in X.layers
+
+
+def layer_of_counts(layers: Iterable[str], current: str | None) -> str | None:
+    """Return the layer of an AnnData that contains counts, judging by its name, or None; not the current one."""
+    names = [name for name in layers if name != current and ("count" in name.lower() or name == RAW)]
+    return min(names, key=lambda name: name == RAW, default=None)
+
+
+def scaled_advice(binarize: float | None, *counts: str | Parameter) -> tuple[str | Parameter, ...]:
+    """Return the message about negative values in an AnnData; ``counts`` states how to get counts, if there are any."""
+    if not counts and binarize is None:
+        counts = ("or ", *binarize_advice(-1))
+    start = "its values are scaled (some are negative) and do not show what is present; use counts instead"
+    return (f"{start}{', ' if counts else ''}", *counts)
+
+
+def check_scaled(X: Any, layer: str | None, values: Any, binarize: float | None) -> None:
+    """Raise an error for negative values in an AnnData; with a threshold, issue a warning."""
+    if not is_anndata(X):
+        return
+    numbers = values.data if is_sparse(values) else values
+    if not (isinstance(numbers, np.ndarray) and numbers.dtype.kind in "if" and (numbers < 0).any()):
+        return
+    layers: tuple[str, ...] = ()
+    if is_obsm(X, layer):
+        layers = tuple(f"{OBSM}{key}" for key in X.obsm)
+    elif hasattr(X, "layers"):
+        layers = (*filter(None, X.layers), *((RAW,) if X.raw is not None else ()))
+    name = layer_of_counts(layers, layer)
+    counts = () if name is None else (f'Table.from_any(adata, layer="{name}", binarize=0)',)
+    message = ("the AnnData: ", *scaled_advice(binarize, *counts))
+    if binarize is None:
+        raise InputError(*message)
+    warn(*message)
+
+
+def _arrow_table(X: Any) -> Any:
+    """Return a pyarrow table or record batch as a table."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
+
+
+def _arrow_index(table: Any) -> tuple[str, ...]:
+    """Return the names of the columns that hold the index of a pandas frame."""
+    metadata = (table.schema.metadata or {}).get(b"pandas")
+    try:
+        listed = json.loads(metadata)["index_columns"] if metadata else ()
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ()
+    return tuple(name for name in listed if isinstance(name, str) and name in table.column_names)
+
+
+def _arrow_column(column: Any) -> NDArray[Any]:
+    """Return the values of a pyarrow column, with NaN or None for nulls."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(column.type) and column.null_count:
+        column = column.cast(pa.uint8())
+    return np.asarray(column.to_numpy())
+
+
+def column_names(X: Any, layer: str | None = None) -> tuple[str, ...] | None:
+    """Return the column names of a data frame, pyarrow table or AnnData, None if there are none."""
+    if isinstance(X, np.ndarray):
+        return None
+    if is_anndata(X):
+        if layer is None or not is_obsm(X, layer):
+            return tuple(map(str, X.var_names))
+        values = layer_values(X, layer)
+        return tuple(map(str, getattr(values, "columns", numbered_columns(layer, values.shape[1]))))
+    package = package_name(X)
+    if package in ("pandas", "polars") and hasattr(X, "columns"):
+        return _strings(X.columns)
+    if package == "pyarrow" and hasattr(X, "column_names"):
+        index = _arrow_index(_arrow_table(X))
+        return _strings(name for name in X.schema.names if name not in index)
+    return None
+
+
+def axis_names(X: Any, layer: str | None = None) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """Return the row and column names of a data frame, pyarrow table or AnnData, None where there are none."""
+    rows, package = None, package_name(X)
+    if is_anndata(X):
+        rows = tuple(map(str, X.obs_names))
+    elif package == "pandas" and hasattr(X, "columns") and X.index.inferred_type != "integer":
+        rows = tuple(map(str, X.index))
+    elif package == "pyarrow" and hasattr(X, "column_names") and len(index := _arrow_index(_arrow_table(X))) == 1:
+        rows = tuple(map(str, _arrow_table(X).column(index[0]).to_pylist()))
+    return rows, column_names(X, layer)
+
+
+def select_modality(X: Any, modality: str | None) -> Any:
+    """Return the AnnData of a modality of a MuData; any other X unchanged."""
+    if package_name(X) != "mudata" or not hasattr(X, "mod"):
+        if modality is not None:
+            raise ValueError(f"modality={modality!r} requires a MuData, got {type(X).__name__}")
+        return X
+    names = list(X.mod)
+    listed = ", ".join(map(repr, names)) or "none"
+    if modality is not None and modality not in names:
+        raise ValueError(f"the MuData has no modality {modality!r}; it has {listed}")
+    if modality is None and len(names) != 1:
+        example = f"; pass one of them, such as mdata[{names[0]!r}]" if names else ""
+        raise ValueError(f"the MuData has {len(names)} modalities ({listed}){example}")
+    return X.mod[names[0] if modality is None else modality]
+
+
+def select_columns(frame: Any, names: Sequence[str]) -> Any:
+    """Return these columns of a pandas, polars, pyarrow or Dask data frame."""
+    return frame.select(list(names)) if package_name(frame) == "pyarrow" else frame[list(names)]
+
+
+def _strings(names: Iterable[Any]) -> tuple[str, ...] | None:
+    """Return the names if all are strings, else None, as scikit-learn does."""
+    kept = tuple(names)
+    return kept if kept and all(isinstance(name, str) for name in kept) else None
