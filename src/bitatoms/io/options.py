@@ -87,7 +87,7 @@ class ReadOptions(EncodeOptions):
         None,
         "The format of the file, if its extension does not select it.",
         'One of "csv", "tsv", "xlsx", "npy", "npz", "parquet", "feather", "mtx", "fimi", "baskets", "pairs", "pbm", '
-        '"png", "tiff", "h5ad", "h5mu", "10x", "bed", "pgen", "vcf", "bcf", "haps" and "zarr".',
+        '"png", "tiff", "h5ad", "h5mu", "10x", "bed", "pgen", "vcf", "bcf" and "zarr".',
         option="format",
     )
     _: KW_ONLY
