@@ -21,6 +21,7 @@ from .cell_values import (
     sparse_ones,
 )
 from .errors import Cell, MissingCell
+from .formatting import counted
 from .kernels.cpu import packing
 from .kernels.structs import PLANES
 from .validation import check_threshold
@@ -82,7 +83,7 @@ class Matrix:
         return self.to_dense(dtype)
 
     def __repr__(self) -> str:
-        unknown = f", {self.n_unknown} cell{'s' * (self.n_unknown > 1)} unknown" if self.n_unknown else ""
+        unknown = f", {counted(self.n_unknown, 'cell')} unknown" if self.n_unknown else ""
         return f"{type(self).__name__}({len(self)} x {self.n_cols}, density {self.density:.3g}{unknown})"
 
 

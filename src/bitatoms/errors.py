@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from .formatting import quoted
+
 
 class Parameter(NamedTuple):
     """A parameter that a message names, with the value to give it where there is one."""
@@ -107,7 +109,7 @@ class InvalidCell(InputError):
 
     def __init__(self, table: str, cell: Cell, statement: str, *hint: str | Parameter) -> None:
         self.table, self.cell, self.statement, self.hint = table, cell, statement, hint
-        where = f"at row {cell.row}, column {cell.column}" + ("" if cell.name is None else f" ({cell.name[:40]!r})")
+        where = f"at row {cell.row}, column {cell.column}" + ("" if cell.name is None else f" ({quoted(cell.name)})")
         text = statement.format(problem=cell.problem, where=where, count=cell.count)
         super().__init__(f"{table} {text}; ", *hint)
 

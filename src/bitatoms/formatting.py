@@ -1,8 +1,11 @@
-"""Numbers as text, the same in summaries, on the command line and in reports."""
+"""Numbers and names as text, the same in messages, summaries, on the command line and in reports."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
+
+_NAME_LENGTH = 40  # characters of a name in a message
 
 
 def times(lift: float | None) -> str:
@@ -38,9 +41,41 @@ def percent(part: float, total: float) -> str:
     return f"{value:.2f}%" if value < 0.995 or value > 99 else f"{value:.1f}%"
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the singular for 1."""
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun, in the singular for 1; by default, the plural ends in s.
+
+    Examples
+    --------
+    >>> print(counted(1, "row"), counted(2, "row"), counted(0, "search", "searches"))
+    1 row 2 rows 0 searches
+    """
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def quoted(name: object) -> str:
+    """Return a name, or another text of a file, in quotes and cut to a length that messages can show.
+
+    Examples
+    --------
+    >>> print(quoted("milk"))
+    'milk'
+    """
+    return repr(str(name)[:_NAME_LENGTH])
+
+
+def listed_names(names: Iterable[object], n_shown: int = 5, show: Callable[[Any], str] = quoted) -> str:
+    """Return the first names, each as ``show`` returns it, and the number of the others.
+
+    Examples
+    --------
+    >>> print(listed_names(["milk", "tea", "jam"], 2))
+    'milk', 'tea' and 1 more
+    >>> print(listed_names([]))
+    none
+    """
+    found = list(names)
+    text = ", ".join(map(show, found[:n_shown])) or "none"
+    return text if len(found) <= n_shown else f"{text} and {len(found) - n_shown} more"
 
 
 def have(number: int) -> str:

@@ -165,7 +165,7 @@ def test_absent_ignored_missing_and_unseen_values():
     with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'c'"):
         encoding.apply({"a": ["x"], "b": ["u"], "c": [1]})
     rows = {"a": ["x", "z", "z"], "b": ["u", None, "v"]}
-    with pytest.warns(InputWarning, match=r"2 values were not there .* a \(2, such as 'z'\)"):
+    with pytest.warns(InputWarning, match=r"2 values did not occur .* a \(2, such as 'z'\)"):
         made = encoding.apply(rows, missing="zero")
     assert made.to_dense().tolist() == [[1, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 1]]
     with pytest.warns(InputWarning), pytest.raises(ba.InputError, match="values of the column 'b' are missing; fill"):

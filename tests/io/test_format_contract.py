@@ -21,8 +21,9 @@ from bitatoms.columns.table import Table
 from bitatoms.errors import InputWarning
 from bitatoms.io.api import StreamingSource, open_table
 from bitatoms.io.formats import FORMATS, load_reader
+from bitatoms.io.options import ReadOptions
 from bitatoms.io.scratch import Scratch
-from bitatoms.io.stream import ReadOptions, collect
+from bitatoms.io.stream import collect
 from support.commands import runner
 from support.files import assert_read_error, tables
 from support.formats import (

@@ -11,8 +11,9 @@ import bitatoms as ba
 from bitatoms.bits import BitMatrix, stack_rows
 from bitatoms.io.api import StreamingSource, open_table
 from bitatoms.io.coo import CooBuilder
+from bitatoms.io.options import ReadOptions
 from bitatoms.io.scratch import Scratch
-from bitatoms.io.stream import ReadOptions, Source, collect
+from bitatoms.io.stream import Source, collect
 from bitatoms.io.transposing import Transposer, transpose
 from bitatoms.sparse_bits import SparseBits, packed
 from support.strategies import random_bits

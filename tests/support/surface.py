@@ -180,8 +180,9 @@ def format_section():
 def choice_section():
     """Return the words that parameters take."""
     from bitatoms import parameters
+    from bitatoms.io.options import ReadOptions
 
-    kinds = [value for name, value in vars(parameters).items() if name.endswith("Kwargs")]
+    kinds = [value for name, value in vars(parameters).items() if name.endswith("Kwargs")] + [ReadOptions]
     declared = [(name, kind) for each in kinds for name, (kind, _) in parameters.declarations(each).items()]
     lines = [f"{name}: {', '.join(words)}" for name, kind in declared if (words := parameters.choices(kind))]
     return [*dict.fromkeys(lines), f"init: {', '.join(parameters.INITS)}"]

@@ -15,9 +15,10 @@ from ..api import no_checkpoint
 from ..bits import BitMatrix, stack_rows
 from ..columns.encoding import Encoding
 from ..columns.matching import match_columns
-from ..columns.table import Header, Picture, Table, listed_names
+from ..columns.table import Header, Picture, Table
 from ..device_choice import checked_device
 from ..errors import Parameter
+from ..formatting import listed_names
 from ..frames import obsm_key
 from ..io import model_file
 from ..io.atomic import atomic_write

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from ..bits import BitMatrix, stack_rows
 from ..cell_values import package_name
 from ..errors import InputError, Parameter, warn
-from ..parameters import EncodeKwargs, checked, documented, with_defaults
+from ..formatting import counted, listed_names, quoted
+from ..parameters import with_options
 from ..validation import check_choice
 from ..verbosity import quote_name
 from .annotations import Annotations, Labels, Values
+from .encode_options import EncodeOptions, check_names
 from .frame_columns import DateColumn, column_values, has_columns, names_of_columns, typed_columns
 from .matching import match_columns, matched_table
 from .table import (
@@ -27,7 +29,6 @@ from .table import (
     Table,
     axis_names,
     first_duplicate,
-    listed_names,
 )
 from .variables import (
     MISSING,
@@ -46,8 +47,8 @@ _DESCRIBED = 10  # variables that are described one by one
 _KINDS = {"category": "categories", "value": "categories", "bin": "in bins", "boolean": "yes or no"}
 
 
-@documented(EncodeKwargs)
-def encode(frame: Any, *, without: str | Sequence[str] = (), **how: Unpack[EncodeKwargs]) -> Table:
+@with_options(EncodeOptions)
+def encode(frame: Any, options: EncodeOptions) -> Table:
     """Make a table of 0 and 1 from a table of categories, numbers and booleans.
 
     A category becomes one column per value (``colour=red``), and a number one column per quantile bin (``age<30``,
@@ -61,8 +62,6 @@ def encode(frame: Any, *, without: str | Sequence[str] = (), **how: Unpack[Encod
     ----------
     frame : pandas or polars DataFrame, pyarrow Table, mapping of names to columns, or structured array
         The table, one row per sample. Dates are an error.
-    without : str or sequence of str, default=()
-        Names of columns to leave out.
     {parameters}
 
     Returns
@@ -84,22 +83,17 @@ def encode(frame: Any, *, without: str | Sequence[str] = (), **how: Unpack[Encod
     {'colour': ['red', 'blue', 'red', None], 'age': ['age<40', 'age<40', 'age>=40', 'age>=40']}
     """
     _check_frame(frame)
-    excluded = _as_names(without)
+    excluded = options.without
     given = names_of_columns(frame)
     if (duplicate := first_duplicate(given)) is not None:
-        raise InputError(f"two columns have the name {duplicate[:40]!r}; rename one of them")
+        raise InputError(f"two columns have the name {quoted(duplicate)}; rename one of them")
     check_named(excluded, given, "without")
     names = tuple(name for name in given if name not in excluded)
     columns = typed_columns(frame, names)
-    encoding = Encoding.learned({name: summarized(values) for name, values in columns.items()}, **how)
+    encoding = Encoding.learned({name: summarized(values) for name, values in columns.items()}, options)
     bits, unseen = encoding.packed(columns, len(next(iter(columns.values()), ())))
     assert not unseen.n, "each value of the table has a column"
     return Table(bits, axis_names(frame)[0], encoding.columns, column_data=encoding.column_data)
-
-
-def _as_names(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return one name or several as a tuple."""
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def check_named(names: Sequence[str], given: Sequence[str], parameter: str) -> None:
@@ -147,13 +141,13 @@ class UnseenValues:
         if not n:
             return
         shown = [
-            f"{quote_name(name)} ({count}, such as {self._examples[name][:40]!r})"
+            f"{quote_name(name)} ({count}, such as {quoted(self._examples[name])})"
             for name, count in self._counts.items()
         ]
         more = f" and {len(shown) - _LISTED} more columns" if len(shown) > _LISTED else ""
-        values = "1 value was" if n == 1 else f"{n} values were"
         warn(
-            f"{table}: {values} not there when the table was encoded; all columns of the variable are 0 in such a row: "
+            f"{table}: {counted(n, 'value')} did not occur in the training table; all columns of the variable are 0 in "
+            "such a row: "
             f"{', '.join(shown[:_LISTED])}{more}"
         )
 
@@ -207,26 +201,25 @@ class Encoding:
         return cls([variable for variable, _ in found]) if found else None
 
     @classmethod
-    def learned(cls, summaries: Mapping[str, Summary], **how: Unpack[EncodeKwargs]) -> Encoding:
+    def learned(cls, summaries: Mapping[str, Summary], options: EncodeOptions) -> Encoding:
         """Return the encoding of variables with these values; those without any are left out with a warning."""
-        options = checked(EncodeKwargs, with_defaults(EncodeKwargs, how))
-        as_category, as_number = options["as_category"], options["as_number"]
-        for name in ("as_category", "as_number"):
-            check_named(options[name], tuple(summaries), name)
+        as_category, as_number = options.as_category, options.as_number
+        for name, given in (("as_category", as_category), ("as_number", as_number)):
+            check_named(given, tuple(summaries), name)
         if both := [name for name in as_category if name in as_number]:
             raise InputError(
-                f"the column {both[0][:40]!r} cannot be both categories and numbers; omit ",
+                f"the column {quoted(both[0])} cannot be both categories and numbers; omit ",
                 Parameter("as_category", both[0]), " or ", Parameter("as_number", both[0]),
             )  # fmt: skip
         empty = tuple(name for name, summary in summaries.items() if not summary.n)
         if empty:
-            warn(f"left out {len(empty)} column{'s' * (len(empty) > 1)} without values: {listed_names(empty)}")
+            warn(f"left out {counted(len(empty), 'column')} without values: {listed_names(empty)}")
         encoding = cls(
             [
                 learned_variable(
                     name,
                     summary,
-                    options["bins"],
+                    options.bins,
                     "category" if name in as_category else "number" if name in as_number else "auto",
                 )
                 for name, summary in summaries.items()
@@ -236,8 +229,8 @@ class Encoding:
         if (duplicate := first_duplicate(encoding.columns)) is not None:
             first, second, *_ = [each.name for each in encoding.variables for name in each.columns if name == duplicate]
             raise InputError(
-                f"the columns {first[:40]!r} and {second[:40]!r} would both be encoded as {duplicate[:40]!r}; rename "
-                "one of them"
+                f"the columns {quoted(first)} and {quoted(second)} would both be encoded as {quoted(duplicate)}; "
+                "rename one of them"
             )
         return encoding
 
@@ -307,7 +300,7 @@ class Encoding:
         Returns
         -------
         Table
-            All columns of 0 and 1, in their order. Values that were not there when the table was encoded are 0 in all
+            All columns of 0 and 1, in their order. Values that did not occur in the training table are 0 in all
             of them; a warning counts these values.
         """
         _check_frame(frame)
@@ -327,7 +320,7 @@ class Encoding:
         unseen.warn(table)
         if missing == "refuse" and bits.n_unknown:
             name = next(name for name, values in columns.items() if (summarized(values).n < len(values)))
-            raise InputError(f"{table}: values of the column {name[:40]!r} are missing; fill them in")
+            raise InputError(f"{table}: values of the column {quoted(name)} are missing; fill them in")
         own = {name: index for index, name in enumerate(present.columns)}
         gathered = (bits if missing == "unknown" else bits.filled()).take_columns(
             np.array([own.get(name, -1) for name in self.columns], np.int64), fill
@@ -421,8 +414,8 @@ class Encoding:
         for name, values in columns.items():
             if len(values) != n_rows:
                 raise InputError(
-                    f"the column {name[:40]!r} of ", Parameter("original"), f" has {len(values)} values, but the table "
-                    f"has {n_rows} rows; pass the same rows",
+                    f"the column {quoted(name)} of ", Parameter("original"), f" has {len(values)} values, but the "
+                    f"table has {n_rows} rows; pass the same rows",
                 )  # fmt: skip
         return {
             variable.name: (
@@ -452,7 +445,7 @@ def matched_rows(X: Any, learned: Header, absent: str | None = None, table: str 
 def encoded_rows(X: Any, encoding: Encoding, without: str | Sequence[str] = ()) -> Table:
     """Encode new rows for a caller without the parameters of `Encoding.apply`; absent variables are an error."""
     _check_frame(X)
-    return encoding._applied(X, None, "unknown", "X", _as_names(without))
+    return encoding._applied(X, None, "unknown", "X", check_names("without", without))
 
 
 def raw_encoding(X: Any, learned: Header) -> Encoding | None:

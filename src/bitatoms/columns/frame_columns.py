@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..cell_values import is_missing, package_name
 from ..errors import InputError, Parameter
+from ..formatting import quoted
 from ..frames import column_names
 from .annotations import Annotations, Labels, Values
 
@@ -26,7 +27,7 @@ class DateColumn(InputError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(
-            f"the column {name[:40]!r} contains dates or times; pass what matters of them, such as the month, the "
+            f"the column {quoted(name)} contains dates or times; pass what matters of them, such as the month, the "
             "weekday or a duration in days, or leave the column out with ", Parameter("without", name),
         )  # fmt: skip
 
@@ -69,7 +70,7 @@ def typed_columns(X: Any, names: Sequence[str]) -> dict[str, Values]:
         first, *others = lengths
         other = next(name for name in others if lengths[name] != lengths[first])
         raise InputError(
-            f"the column {first[:40]!r} has {lengths[first]} values and the column {other[:40]!r} {lengths[other]}; "
+            f"the column {quoted(first)} has {lengths[first]} values and the column {quoted(other)} {lengths[other]}; "
             "pass columns of the same length"
         )
     return columns
@@ -111,7 +112,7 @@ def _typed_column(name: str, column: Any) -> Values:
         return column
     array: NDArray[Any] = np.asarray(column, None if isinstance(column, np.ndarray) else object)
     if array.ndim != 1:
-        raise InputError(f"the column {name[:40]!r} has shape {array.shape}; pass one value for each row")
+        raise InputError(f"the column {quoted(name)} has shape {array.shape}; pass one value for each row")
     if array.dtype.kind in "mM":
         raise DateColumn(name)
     return array if array.dtype.kind in "biuf" else _typed_values(name, array.tolist())

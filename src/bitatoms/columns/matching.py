@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .. import frames
 from ..bits import BitMatrix
 from ..errors import InputError, Parameter, warn
+from ..formatting import be, counted, have, listed_names
 from ..sparse_bits import Bits, SparseBits, packed
 from ..validation import check_choice
 from . import variants
@@ -21,7 +22,6 @@ from .table import (
     Table,
     feature_names,
     first_duplicate,
-    listed_names,
 )
 from .variants import are_variants, have_equal_alleles, match_variants
 
@@ -94,10 +94,10 @@ class ColumnMatch:
         """Warn that columns of a table, called so in the message, are ignored, and that absent ones are filled."""
         parts = []
         if self.unknown:
-            n_columns = f"{len(self.unknown)} column{'s' * (len(self.unknown) > 1)}"
+            n_columns = counted(len(self.unknown), "column")
             parts.append(f"ignored {n_columns} that the model was not fitted on: {listed_names(self.unknown)}")
         if self.absent and (self.is_fill_chosen or self.unknown):
-            absent = "1 absent column is" if len(self.absent) == 1 else f"{len(self.absent)} absent columns are"
+            absent = f"{counted(len(self.absent), 'absent column')} {be(len(self.absent))}"
             fill = "read as 0" if self.fill == "zero" else "unknown"
             parts.append(f"{absent} {fill}: {listed_names(self.absent)}")
         parts.extend(self.notes)
@@ -215,9 +215,9 @@ def _match_variants(
         )
     match, notes = match_variants(learned, given), []
     if match.n_swapped:
-        notes.append(f"alleles swapped of {match.n_swapped} variant{'s' * (match.n_swapped > 1)}")
+        notes.append(f"alleles swapped of {counted(match.n_swapped, 'variant')}")
     if n_other := match.n_other_alleles:
-        notes.append(f"{n_other} variant{'s have' if n_other > 1 else ' has'} other alleles and cannot be used")
+        notes.append(f"{counted(n_other, 'variant')} {have(n_other)} other alleles and cannot be used")
     return match.indices, match.swapped if match.n_swapped else None, tuple(notes)
 
 

@@ -13,6 +13,7 @@ from .. import frames
 from ..bits import BitMatrix, pack_values, row_index
 from ..cell_values import is_sparse, sparse_ones
 from ..errors import InputError, Parameter, named_columns
+from ..formatting import counted
 from ..libraries import import_library
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed
 from ..validation import check_choice, check_threshold
@@ -21,8 +22,6 @@ from .annotations import Annotations, axis_data
 from .variants import pack_dosages
 
 Names = tuple[str, ...]
-
-_LISTED = 5  # names in a message
 
 
 class Picture(NamedTuple):
@@ -333,7 +332,7 @@ class Table:
     def __repr__(self) -> str:
         parts = ["{} x {}".format(*self.shape), f"density {self.data.density:.3g}"]
         if n_unknown := self.data.n_unknown:
-            parts.append(f"{n_unknown} cell{'s' * (n_unknown > 1)} unknown")
+            parts.append(f"{counted(n_unknown, 'cell')} unknown")
         for what, names in (("rows", self.row_names), ("columns", self.columns)):
             if names:
                 parts.append(f"{what} {names[0]!r} ... {names[-1]!r}")
@@ -414,12 +413,6 @@ def first_duplicate(names: Sequence[str]) -> str | None:
     if len(set(names)) == len(names):
         return None
     return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-
-
-def listed_names(names: Sequence[str]) -> str:
-    """Return the first names, and the number of the others."""
-    shown = ", ".join(repr(name[:40]) for name in names[:_LISTED]) or "none"
-    return f"{shown} and {len(names) - _LISTED} more" if len(names) > _LISTED else shown
 
 
 def check_picture(picture: Any, shape: tuple[int, int]) -> Picture:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, Parameter, warn
+from ..formatting import counted, quoted
 from ..verbosity import quote_name
 from .annotations import Annotations, Labels, Values
 
@@ -124,7 +125,7 @@ class Variable(NamedTuple):
         for index, (word, number) in enumerate(zip(words, numbers, strict=True)):
             if number is None:
                 if word not in names:
-                    raise self.wrong_type(f"text, such as {word[:40]!r}", table)
+                    raise self.wrong_type(f"text, such as {quoted(word)}", table)
                 codes[index] = names[word]
         return codes
 
@@ -135,7 +136,7 @@ class Variable(NamedTuple):
             number = parse_number(word)
             code = _BOOLEANS.get(word.lower() if number is None else _number_text(number))
             if code is None:
-                raise self.wrong_type(f"{word[:40]!r}", table)
+                raise self.wrong_type(f"{quoted(word)}", table)
             codes.append(code)
         return codes
 
@@ -170,12 +171,12 @@ class Variable(NamedTuple):
         expected = {
             "boolean": "0 and 1, or yes and no",
             "bin": "numbers",
-            "category": f"text, such as {self.values[0][:40]!r}" if self.values else "text",
+            "category": f"text, such as {quoted(self.values[0])}" if self.values else "text",
             "value": "numbers",
         }[self.kind]
         return InputError(
-            f"{table}: the column {self.name[:40]!r} contains {found}, but it was encoded from {expected}; pass values "
-            "of the same type"
+            f"{table}: the column {quoted(self.name)} contains {found}, but it was encoded from {expected}; pass "
+            "values of the same type"
         )
 
     def decoded(self, codes: Iterable[int]) -> list[Any]:
@@ -190,8 +191,7 @@ class Variable(NamedTuple):
         name = quote_name(self.name if len(self.name) <= _NAME_LENGTH else f"{self.name[:_NAME_LENGTH]}...")
         if self.kind == "boolean":
             return f"{name} (yes or no)"
-        n, what = self.n_columns, "bin" if self.kind == "bin" else "value"
-        return f"{name} ({n} {what}{'s' * (n > 1)})"
+        return f"{name} ({counted(self.n_columns, 'bin' if self.kind == 'bin' else 'value')})"
 
 
 def parse_number(text: str) -> float | None:
@@ -269,14 +269,14 @@ def learned_variable(name: str, summary: Summary, bins: int, how: Literal["auto"
                 return Variable(name, "boolean")
             if len(values) > max(_MAX_FREE_VALUES, summary.n / 2):
                 raise InputError(
-                    f"the column {name[:40]!r} has {len(values)} different texts in {summary.n} rows, which are hardly "
-                    "categories; leave it out with ", Parameter("without", name), ", or pass ",
+                    f"the column {quoted(name)} has {len(values)} different texts in {summary.n} rows, which are "
+                    "hardly categories; leave it out with ", Parameter("without", name), ", or pass ",
                     Parameter("as_category", name),
                 )  # fmt: skip
             if all(map(_DECIMAL_COMMA.fullmatch, values)) and (written := [each for each in values if "," in each]):
                 warn(
-                    f"the column {name[:40]!r} contains text such as {written[0][:40]!r}, which is read as categories; "
-                    "write numbers with a decimal point, or pass ", Parameter("as_category", name),
+                    f"the column {quoted(name)} contains text such as {quoted(written[0])}, which is read as "
+                    "categories; write numbers with a decimal point, or pass ", Parameter("as_category", name),
                 )  # fmt: skip
         return Variable(name, "category", values if summary.has_order else tuple(sorted(values)))
     return _number_variable(name, summary, bins, how)
@@ -288,7 +288,7 @@ def _numbers_of_texts(name: str, summary: Summary) -> Summary:
     for text, count in zip(summary.values, summary.counts.tolist(), strict=True):
         if (number := parse_number(str(text))) is None:
             raise InputError(
-                f"the column {name[:40]!r} contains {str(text)[:40]!r}, which is not a number; correct it, or omit ",
+                f"the column {quoted(name)} contains {quoted(str(text))}, which is not a number; correct it, or omit ",
                 Parameter("as_number", name),
             )
         numbers[number] = numbers.get(number, 0) + count
@@ -300,7 +300,7 @@ def _number_variable(name: str, summary: Summary, bins: int, how: str) -> Variab
     """Return the variable of numbers: a boolean, categories, or quantile bins."""
     values = np.asarray(summary.values)
     if not np.isfinite(values.astype(np.float64)).all():
-        raise InputError(f"the column {name[:40]!r} contains infinite numbers; correct them or leave them blank")
+        raise InputError(f"the column {quoted(name)} contains infinite numbers; correct them or leave them blank")
     if how == "auto" and set(values.tolist()) <= {0, 1}:
         return Variable(name, "boolean")
     is_integer = bool((values == np.floor(values)).all())

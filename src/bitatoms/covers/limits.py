@@ -16,10 +16,10 @@ from ..columns.table import (
     Table,
     as_bits,
     axis_names,
-    listed_names,
 )
 from ..engine.limits import AtomLimits, FeatureSets
 from ..errors import InputError, Parameter
+from ..formatting import counted, listed_names
 from ..sparse_bits import packed
 
 _NAMES = ("fixed_atoms", "max_features_per_atom", "apart", "together")
@@ -129,7 +129,7 @@ def _check_rows(limits: RoleLimits, table: Table) -> None:
             raise InputError(
                 Parameter("together"),
                 f" cannot be kept: {table.row_name(row)!r} has {listed_names(has)}, but not {listed_names(lacks)} "
-                f"({int(partly.sum())} such row{'s' * (int(partly.sum()) > 1)}); change the table or omit the set",
+                f"({counted(int(partly.sum()), 'such row')}); change the table or omit the set",
             )
 
 

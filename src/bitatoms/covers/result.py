@@ -99,7 +99,7 @@ class Cover:
     def summary(self) -> str:
         """Return a description of the cover in a few sentences."""
         n_users = int((self.codes.row_weights() > 0).sum())
-        roles = "1 role covers" if self.n_roles == 1 else f"{self.n_roles} roles cover"
+        roles = f"{counted(self.n_roles, 'role')} {'covers' if self.n_roles == 1 else 'cover'}"
         lines = [
             f"{roles} all ones of {counted(self.codes.n_rows, 'row')} exactly: "
             f"{counted(self.n_user_assignments, 'user assignment')} and "

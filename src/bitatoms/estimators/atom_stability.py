@@ -21,7 +21,7 @@ from ..columns.matching import match_columns
 from ..columns.table import Header
 from ..device_choice import workers_for
 from ..errors import InputError, Parameter
-from ..formatting import percent
+from ..formatting import be, percent
 from ..libraries import import_library
 from ..model.model import Model
 from ..model.patterns import Recurrence, match_atoms, overlaps
@@ -98,7 +98,7 @@ class Stability:
         n_atoms, n_stable = self.overlaps.shape[1], int(self.is_stable.sum())
         if not n_atoms:
             return "The model has no atoms, so none can recur."
-        atoms = f"{n_stable} of {n_atoms} atoms {'is' if n_stable == 1 else 'are'} stable"
+        atoms = f"{n_stable} of {n_atoms} atoms {be(n_stable)} stable"
         lines = [
             f"{atoms}: found again, with an overlap of at least {self.threshold:g}, by at least {TRUSTED:.0%} of "
             f"{self.recurrence.searches}",

@@ -7,6 +7,7 @@ phased, two rows per sample and one column per variant.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,8 @@ from ..columns.variants import (
 from ..errors import Parameter, warn
 from .cells import MISSING, Cells
 from .errors import FileError
-from .stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, named_chunks, unique_columns
+from .options import ReadOptions
+from .stream import CHUNK_BITS, RowChunk, Source, TableStream, named_chunks, unique_columns
 from .text_lines import read_lines
 from .transposing import rows_of_columns
 
@@ -345,14 +347,14 @@ def _kept_samples(source: Source, options: ReadOptions, file: GenotypeFile) -> I
     return np.array(kept, np.intp)
 
 
-def _listed(source: Source, given: str | tuple[str, ...], option: str) -> list[list[str]]:
+def _listed(source: Source, given: str | os.PathLike[str] | Sequence[str], option: str) -> list[list[str]]:
     """Return the fields of the lines of a file of names, or of the names themselves; comments are left out."""
-    if isinstance(given, tuple):
+    if not isinstance(given, (str, os.PathLike)):
         return [[name] for name in given]
     path = Path(given)
     if not path.is_file():
         raise source.error(Parameter(option, given), ": there is no such file")
-    lines = (line.split() for line in read_lines(Source(path, source.format, given)))
+    lines = (line.split() for line in read_lines(Source(path, source.format, str(path))))
     return [fields for fields in lines if fields and not fields[0].startswith("#")]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..columns.table import Names
+from ..formatting import quoted
 from .stream import Source
 from .text_lines import read_lines
 
@@ -41,8 +42,8 @@ def read_group_labels(path: Path, row_names: Names | None, n_rows: int) -> list[
     found = [next((labels[name] for name in _spellings(each) if name in labels), None) for each in row_names]
     if not any(label is not None for label in found):
         raise source.error(
-            f"none of its names is a row of the table: it has {fields[-1][0][:40]!r}, and the table "
-            f"{(row_names or ('no rows',))[0][:40]!r}"
+            f"none of its names is a row of the table: it has {quoted(fields[-1][0])}, and the table "
+            f"{quoted((row_names or ('no rows',))[0])}"
             if fields
             else "the file is empty"
         )

@@ -23,7 +23,7 @@ from ..model.patterns import Recurrence
 from ..model.result import Round
 from ..parameters import check, result_parameters
 from ..sparse_bits import Bits, SparseBits, packed
-from ..validation import check_choice, check_fraction, check_pair, check_threshold
+from ..validation import check_fraction
 from .annotations import decode_annotations, encode_annotations
 from .atomic import atomic_write
 from .errors import FileError
@@ -39,25 +39,16 @@ from .npz import (
     sparse_arrays,
     write_npz,
 )
+from .options import remembered
 from .stream import Source
 
 MODEL_FORMAT = "bitatoms model"
 VERSION = 5  # the only one that is read
-CELL_OPTIONS = (
-    "binarize",
-    "missing",
-    "duplicates",
-    "layer",
-    "modality",
-    "blocks",
-    "phased",
-)  # what cells mean, for all data of a model
 _COSTS = ("false_negative_cost", "false_positive_cost")  # stored as arrays
 _FEATURE_SETS = ("apart", "together")  # lists of names or indices
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete", "lacking", "atom_known")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete", "atom_known")
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
-_OPTION_CHOICES = {"missing": ("unknown", "zero", "refuse"), "duplicates": ("refuse", "number")}
 _HISTORY_TEXTS = ("move", "algebra")
 _HISTORY_FIELDS = tuple(name for name in Round._fields if name != "seconds")  # the same seed gives the same file
 
@@ -148,7 +139,7 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
             if "n_fixed" in metadata:
                 n_fixed = min(check_metadata_int(metadata, "n_fixed"), model.atoms.n_rows)
                 parameters["fixed_atoms"] = packed(model.atoms[np.arange(n_fixed)])
-            return LoadedModel(model, parameters, _read_options(metadata["reading"]))
+            return LoadedModel(model, parameters, remembered(metadata["reading"]))
         except FileError:
             raise
         except KeyError as error:
@@ -301,24 +292,6 @@ def _read_parameters(stored: dict[str, Any]) -> dict[str, Any]:
     for name, value in known.items():
         check(name, value, declared[name])
     return known
-
-
-def _read_options(reading: Any) -> dict[str, Any]:
-    """Return the options of `bitatoms.read`, after checking their values; unknown options are ignored."""
-    options = {name: reading[name] for name in CELL_OPTIONS if name in reading}
-    if "blocks" in options:
-        options["blocks"] = check_pair("blocks", options["blocks"], 1)
-    if "binarize" in options and check_threshold(options["binarize"]) is None:
-        raise ValueError("its binarize is not a number")
-    for name, choices in _OPTION_CHOICES.items():
-        if name in options:
-            check_choice(name, options[name], choices)
-    for name in ("layer", "modality"):
-        if not isinstance(options.get(name, ""), str):
-            raise ValueError(f"its {name} is not a name")
-    if not isinstance(options.get("phased", False), bool):
-        raise ValueError("its phased is not a boolean")
-    return options
 
 
 def _read_counts(file: NpzReader, name: str, length: int, maximum: int) -> NDArray[np.int64]:

@@ -6,6 +6,8 @@ import csv
 import re
 from collections.abc import Iterable
 
+from ..formatting import quoted
+
 _AMBIGUOUS = re.compile(r'^["\s]|[;\r\n]|\s$')  # a name that is quoted
 
 
@@ -36,5 +38,5 @@ def split_names(text: str) -> tuple[str, ...]:
     try:
         (names,) = csv.reader([text], delimiter=";", skipinitialspace=True, strict=True) if text.strip() else ([],)
     except (csv.Error, ValueError):
-        raise ValueError(f"quotes do not match in {text[:40]!r}; write a name with a semicolon in quotes") from None
+        raise ValueError(f"quotes do not match in {quoted(text)}; write a name with a semicolon in quotes") from None
     return tuple(stripped for name in names if (stripped := name.strip()))

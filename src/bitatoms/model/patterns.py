@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..columns.table import Names
+from ..formatting import counted
 from ..libraries import import_library
 from ..sparse_bits import Bits
 from .complete_rows import MemberCounts
@@ -178,7 +179,9 @@ class Recurrence(NamedTuple):
     @property
     def searches(self) -> str:
         """The searches in words."""
-        searches = "1 search" if self.n_resamples == 1 else f"{self.n_resamples} searches, each"
+        searches = counted(self.n_resamples, "search", "searches")
+        if self.n_resamples > 1:
+            searches += ", each"
         rows = "all rows with another seed" if self.share == 1 else f"{100 * self.share:g}% of the rows"
         return f"{searches} of {rows}"
 

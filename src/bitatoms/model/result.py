@@ -13,7 +13,7 @@ from ..bits import BitMatrix
 from ..engine.block import reconstruct
 from ..engine.codelength import Codelength
 from ..engine.prices import ErrorCosts
-from ..formatting import counted, percent
+from ..formatting import counted, have, percent
 from ..sparse_bits import Bits, sparse
 
 THOROUGH_WINDOW = "thorough window"  # a move: the thorough search of a window of the columns
@@ -171,10 +171,9 @@ class ResultBase:
         """Return a description of the result in a few sentences."""
         n, m, bits = self.n_samples, self.atoms.n_cols, self.codelength.total
         n_atoms = self.atoms.n_rows
-        used = "1 atom describes" if n_atoms == 1 else f"{n_atoms} atoms describe"
+        algebra = f" ({self.algebra.upper()})" if n_atoms else ""
+        used = f"{counted(n_atoms, 'atom')}{algebra} {'describes' if n_atoms == 1 else 'describe'}"
         lines = [f"{used} {counted(n, 'sample')} of {counted(m, 'feature')} in {counted(bits, 'bit')}"]
-        if n_atoms:
-            lines[0] = lines[0].replace(" describe", f" ({self.algebra.upper()}) describe", 1)
         if self.bits_without:
             saved = self.bits_without - bits
             fewer = f"{percent(saved, self.bits_without)} fewer" if saved > 0 else "no fewer"
@@ -184,8 +183,8 @@ class ResultBase:
         lines += self._fit_lines()
         if self.bias.any():
             ones = int(self.bias.sum())
-            features = "1 feature is a one" if ones == 1 else f"{ones} features are ones"
-            lines.append(f"{features} unless an atom changes that (the bias)")
+            are = "is a one" if ones == 1 else "are ones"
+            lines.append(f"{counted(ones, 'feature')} {are} unless an atom changes that (the bias)")
         if self.ended in _ENDINGS:
             lines.append(f"The search {_ENDINGS[self.ended]}")
         lines += self._comparison_lines()
@@ -219,8 +218,9 @@ class ResultBase:
             if not n_beyond:
                 return [f"That is a small saving, and chance may be the reason: no features of an atom {more} {other}"]
             these = f"{n_beyond} of the {n_atoms} atoms" if n_atoms > 1 else "the atom"
-            these += " has" if n_beyond == 1 else " have"
-            verdict = f"That is a small saving, but more than chance: {these} features that {more} {other}"
+            verdict = (
+                f"That is a small saving, but more than chance: {these} {have(n_beyond)} features that {more} {other}"
+            )
             return [f"{verdict}. Most of the table has no such structure, or {_alternatives(self.untried)} may find it"]
         none = "No atom makes the description shorter"
         if n_beyond is None:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..bits import BitMatrix
-from ..columns.table import Names, Table, first_duplicate, listed_names
+from ..columns.table import Names, Table, first_duplicate
 from ..covers.result import Cover
 from ..errors import InputError
+from ..formatting import listed_names
 
 
 def role_names(n_roles: int, known: Names = ()) -> Names:

@@ -13,6 +13,7 @@ from ..engine.counts import MAX_VOTES, lists_votes
 from ..engine.passes import PassSpec
 from ..engine.row_state import lanes_of
 from ..errors import InputError, Parameter
+from ..formatting import counted
 from ..model.model import Model
 from ..sparse_bits import Bits
 
@@ -79,7 +80,7 @@ class MemoryBudget:
         fixed, per_row = self._pass_bytes(n_atoms, counts_votes, n_listed, largest_group)
         fitting = (self.limit - self.held - fixed) // per_row // 64 * 64
         if fitting < 64:
-            task = f"{n_atoms} atom{'s' * (n_atoms != 1)} and {self.n_threads} thread{'s' * (self.n_threads != 1)}"
+            task = f"{counted(n_atoms, 'atom')} and {counted(self.n_threads, 'thread')}"
             raise self._too_small(fixed + 64 * per_row, task)
         return min(chunk_rows(self.n_features, self.on_device), int(fitting))
 

@@ -24,6 +24,7 @@ from .._version import __version__
 from ..bits import BitMatrix
 from ..engine.codelength import Codelength
 from ..errors import Parameter
+from ..formatting import quoted
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.npz import METADATA_KEY, NpzReader, check_metadata_int, encode_metadata, open_npz, write_npz
@@ -108,7 +109,7 @@ def generator_in(state: dict[str, Any]) -> np.random.Generator:
     """Return a generator in a saved state."""
     name, position, key_position = state["bit_generator"], state.get("buffer_pos", 0), state["state"].get("pos", 0)
     if name not in GENERATORS or not (0 <= position <= 4 and 0 <= key_position <= 624):  # NumPy does not check these
-        raise ValueError(f"invalid state of a random generator of type {str(name)[:20]!r}")
+        raise ValueError(f"invalid state of a random generator of type {quoted(str(name))}")
     bit_generator = getattr(np.random, name)()
     bit_generator.state = state
     return np.random.Generator(bit_generator)
@@ -236,7 +237,7 @@ def read_bits(file: NpzReader, name: str, n_rows: int | None, n_cols: int) -> Bi
     """Return packed rows, after checking their number unless that is None."""
     words = file.read_array(name).astype(np.uint64, casting="safe")
     if words.ndim != 2 or (n_rows is not None and len(words) != n_rows):
-        raise ValueError(f"its {name} has shape {str(words.shape)[:40]}")
+        raise ValueError(f"its {name} has shape {words.shape}")
     return BitMatrix(words, n_cols)
 
 
@@ -244,7 +245,7 @@ def read_integers(file: NpzReader, name: str, shape: tuple[int, ...], most: int 
     """Return an array of integers from 0 up, after checking its shape and its values."""
     values = file.read_array(name)
     if values.shape != shape or values.dtype.kind not in "iu":
-        raise ValueError(f"its {name} has shape {str(values.shape)[:40]} and type {values.dtype}, not shape {shape}")
+        raise ValueError(f"its {name} has shape {values.shape} and type {values.dtype}, not shape {shape}")
     if values.size and not 0 <= values.min() <= values.max() <= most:
         raise ValueError(f"its {name} has values out of range")
     return values.astype(np.int64)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix, stack_rows
 from ..cell_values import missing_cells, on_host
 from ..errors import InputError, Parameter
+from ..formatting import quoted
 from ..memory import memory_limit
 from ..model.model import Model
 from ..parallel import Workers
@@ -58,7 +59,7 @@ def _as_numbers(weights: NDArray[Any]) -> NDArray[Any]:
         if isinstance(value, (str, bytes)):
             raise InputError(
                 Parameter("sample_weight"),
-                f" must consist of whole numbers, but the weight of row {row} is text ({value[:40]!r}); convert it",
+                f" must consist of whole numbers, but the weight of row {row} is text ({quoted(value)}); convert it",
             )
     filled = np.where(missing_cells(weights), np.nan, weights)
     try:

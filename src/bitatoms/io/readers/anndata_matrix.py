@@ -16,7 +16,8 @@ from ...errors import Parameter, warn
 from ...sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from ..chunked import ChunkCells, Indices, Locate, read_row_chunks
 from ..coo import CHUNK_ENTRIES
-from ..stream import CHUNK_BITS, ReadOptions, Source
+from ..options import ReadOptions
+from ..stream import CHUNK_BITS, Source
 from ..transposing import rows_of_columns
 from .anndata_elements import HierarchicalFile, encoding, find_element, is_array, text_attribute
 from .anndata_frame import field_names, frame_length, read_numbers

@@ -35,7 +35,8 @@ from ..genotypes import (
     text_fields,
     variant_name,
 )
-from ..stream import CHUNK_BITS, ReadOptions, Source, TableStream
+from ..options import ReadOptions
+from ..stream import CHUNK_BITS, Source, TableStream
 from ..text_lines import open_text_writer, read_lines
 
 _CHUNK_ALLELES = CHUNK_BITS // 4  # alleles read together; each takes about four bytes until it is a bit

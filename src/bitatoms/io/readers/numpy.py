@@ -32,7 +32,8 @@ from ..npz import (
     open_npz,
     write_npz,
 )
-from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
+from ..options import ReadOptions
+from ..stream import CHUNK_BITS, RowChunk, Source, TableStream
 from ..transposing import rows_of_columns
 from .sparse import Shape, is_sparse, read_shape, read_sparse
 

@@ -35,7 +35,8 @@ from ..genotypes import (
     sample_name,
     split_records,
 )
-from ..stream import CHUNK_BITS, ReadOptions, Source, TableStream
+from ..options import ReadOptions
+from ..stream import CHUNK_BITS, Source, TableStream
 from ..text_lines import open_text_writer, read_lines
 
 _MAGIC = b"\x6c\x1b"

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ..coo import CHUNK_ENTRIES, CooBuilder
 from ..errors import FileError
 from ..npz import ArrayReader, NpzReader, open_npz
-from ..stream import ReadOptions, RowChunk, Source, TableStream
+from ..options import ReadOptions
+from ..stream import RowChunk, Source, TableStream
 
 Shape = tuple[int, int]
 Entries = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[Any]]  # rows, columns and values

@@ -41,7 +41,8 @@ from ..genotypes import (
     quality_text,
     split_records,
 )
-from ..stream import CHUNK_BITS, ReadOptions, Source, TableStream
+from ..options import ReadOptions
+from ..stream import CHUNK_BITS, Source, TableStream
 from ..text_lines import open_decompressed, read_lines
 
 _CHUNK_GENOTYPES = CHUNK_BITS // 8  # read together; each takes about ten bytes until it is two bits

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..genotypes import ABSENT, AlleleChunk, GenotypeFile, Indices, Records, count_copies, open_genotypes, split_records
+from ..options import ReadOptions
 from ..safe_zarr import ZarrReader
-from ..stream import CHUNK_BITS, ReadOptions, Source, TableStream
+from ..stream import CHUNK_BITS, Source, TableStream
 from .anndata_elements import is_array
 
 _GENOTYPES, _PHASED = "call_genotype", "call_genotype_phased"
