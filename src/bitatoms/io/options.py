@@ -25,7 +25,7 @@ DOSAGE_FORMATS = (*CELL_FORMATS, "parquet", "feather")  # of tables that may hol
 # Their readers drop columns before converting cells.
 DROPPING_FORMATS = (*DOSAGE_FORMATS, "pairs")
 # A Zarr store may contain genotypes; its reader raises if it does not.
-_GENOTYPES = ("bed", "pgen", "vcf", "bcf", "haps", "zarr")
+_GENOTYPES = ("bed", "pgen", "vcf", "bcf", "zarr")
 
 
 def _check_text(name: str, value: Any) -> str | None:
@@ -87,7 +87,7 @@ class ReadOptions(EncodeOptions):
         None,
         "The format of the file, if its extension does not select it.",
         'One of "csv", "tsv", "xlsx", "npy", "npz", "parquet", "feather", "mtx", "fimi", "baskets", "pairs", "pbm", '
-        '"png", "tiff", "h5ad", "h5mu", "10x", "bed", "pgen", "vcf", "bcf", "haps" and "zarr".',
+        '"png", "tiff", "h5ad", "h5mu", "10x", "bed", "pgen", "vcf", "bcf" and "zarr".',
         option="format",
     )
     _: KW_ONLY

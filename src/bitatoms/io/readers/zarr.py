@@ -17,11 +17,11 @@ from ..options import ReadOptions
 from ..safe_zarr import ZarrReader, check_store_folder, open_zarr
 from ..store.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..stream import RowChunk, Source, TableStream
-from .anndata_elements import is_array
-from .anndata_matrix import check_numeric_table
-from .h5ad import read_anndata
-from .mudata import read_modality
-from .vcf_zarr import is_vcf_zarr, read_vcf_zarr
+from .genotypes.vcf_zarr import is_vcf_zarr, read_vcf_zarr
+from .single_cell.anndata_elements import is_array
+from .single_cell.anndata_matrix import check_numeric_table
+from .single_cell.h5ad import read_anndata
+from .single_cell.mudata import read_modality
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:

@@ -14,7 +14,7 @@ from ..stream import CHUNK_BITS
 from .checksums import rows_per_chunk
 from .store_arrays import ArrayAppender, ArrayReader, adjacent_runs
 
-VERSION_ALL_KNOWN, VERSION_UNKNOWN = 1, 2  # of stores without unknown cells, which bitatoms 0.1 reads, and with such
+PACKED, PACKED_UNKNOWN = "packed", "packed, with unknown cells"
 _READ_BYTES = 1 << 22  # bytes read together, in several chunks: zarr decompresses these in parallel
 
 
@@ -42,9 +42,9 @@ class PackedRowsWriter:
         return (self._bits,) if self._unknown is None else (self._bits, self._unknown)
 
     @property
-    def version(self) -> int:
-        """The version of the store."""
-        return VERSION_ALL_KNOWN if self._unknown is None else VERSION_UNKNOWN
+    def form(self) -> str:
+        """How the rows are stored."""
+        return PACKED if self._unknown is None else PACKED_UNKNOWN
 
     def reader(self, reader: ArrayReader) -> PackedRowsReader:
         """Return the rows that were appended, after a flush of the arrays."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 from collections.abc import Iterator, Sequence
@@ -25,12 +24,12 @@ from ..npz import TABLE_FORMAT as TABLE_FORMAT
 from ..npz import check_metadata_names, check_version
 from ..safe_zarr import ZarrReader
 from ..stream import CHUNK_BITS, RowChunk, Source
-from .checksums import Checksums, rows_per_chunk, write_checksums
-from .packed_rows import VERSION_ALL_KNOWN, VERSION_UNKNOWN, PackedRowsReader, PackedRowsWriter
-from .sparse_rows import VERSION_SPARSE, SparseRowsReader, SparseRowsWriter
+from .checksums import Checksums, write_checksums
+from .packed_rows import PACKED, PACKED_UNKNOWN, PackedRowsReader, PackedRowsWriter
+from .sparse_rows import SPARSE, SparseRowsReader, SparseRowsWriter
 from .store_arrays import ArrayAppender, ArrayReader
 
-VERSION = VERSION_SPARSE
+VERSION = 4  # the only one that is read
 _CHUNK_BYTES = 1 << 20
 _CHUNK_ONES = 1 << 19  # ones of a chunk of sparse rows that is appended
 _FREE_ONES = 1 << 22  # rows are written by their ones up to this number, however many of their cells are ones
@@ -43,13 +42,13 @@ class PackedStoreWriter:
     """Write a packed store chunk by chunk, so that only one chunk of rows is in memory.
 
     The group has the attribute ``bitatoms``: format and version, the number and names of columns, the picture shape of
-    a row, and ``about``. The version is
+    a row, ``about``, and ``form``, which is
 
-    1. if all cells are known: the array ``bits`` holds the rows as `BitMatrix.to_bytes` writes them;
-    2. if some cells are unknown: the array ``unknown`` has ones there, in the same chunks as ``bits``;
-    3. if the table is sparse, by the rule that applies in memory (`is_smaller_sparse`, no unknown cells): the array
-       ``indices`` holds the columns of the ones of each row, in increasing order, row after row, and ``row_ends`` where
-       the ones of each row end.
+    - "packed" if all cells are known: the array ``bits`` holds the rows as `BitMatrix.to_bytes` writes them;
+    - "packed, with unknown cells": the array ``unknown`` has ones there, in the same chunks as ``bits``;
+    - "sparse", by the rule that applies in memory (`is_smaller_sparse`, no unknown cells): the array ``indices`` holds
+      the columns of the ones of each row, in increasing order, row after row, and ``row_ends`` where the ones of each
+      row end.
 
     If rows have names, ``name_bytes`` holds them in UTF-8 one after the other, and ``name_ends`` where each ends. The
     array ``checksums`` and the ``id`` in the attribute bind each chunk to its position in this store (see
@@ -110,7 +109,7 @@ class PackedStoreWriter:
         self._n_annotated = None if row_data is None else row_data.n
         self._metadata: dict[str, Any] = {
             "format": TABLE_FORMAT,
-            "version": VERSION_ALL_KNOWN,
+            "version": VERSION,
             "bitatoms": __version__,
             "complete": False,
             "n_cols": n_cols,
@@ -191,7 +190,7 @@ class PackedStoreWriter:
             array.flush()
         checksums = [checksum for array in arrays for checksum in array.checksums]
         self._metadata["id"] = write_checksums(self._group, checksums, (self.n_rows, self._n_cols))
-        self._metadata |= {"version": self._rows.version, "complete": True}
+        self._metadata |= {"form": self._rows.form, "complete": True}
         with _compact_json():
             self._group.attrs[METADATA_KEY] = self._metadata
 
@@ -215,8 +214,7 @@ class PackedStoreReader:
 
     Rows are read on demand, and only the chunks that are read are checked. A chunk that is missing, truncated,
     modified, moved or of another store is named in a FileError. If the store was replaced since it was opened, that is
-    an error too, so that rows of two stores are never mixed. Stores of version 0.1 have no ``id``: in them, replacement
-    and damage are detected, but not chunks that were moved.
+    an error too, so that rows of two stores are never mixed.
     """
 
     def __init__(self, reader: ZarrReader, metadata: dict[str, Any]) -> None:
@@ -227,19 +225,21 @@ class PackedStoreReader:
 
     def _open(self, metadata: dict[str, Any]) -> None:
         """Read and check the metadata."""
-        version = int(metadata["version"])
-        check_version(self._source, metadata, version, VERSION)
+        check_version(self._source, metadata, int(metadata["version"]), VERSION, "; pack the table again")
         if metadata["complete"] is not True:
             raise self._source.error("incomplete: writing it was interrupted; write it again")
         self.n_cols = n_cols = int(metadata["n_cols"])
         self._rows: PackedRowsReader | SparseRowsReader
-        if version == VERSION_SPARSE:
+        form = metadata["form"]
+        if form not in (PACKED, PACKED_UNKNOWN, SPARSE):
+            raise ValueError(f"its form is {str(form)[:20]!r}")
+        if form == SPARSE:
             self._rows = SparseRowsReader(self._arrays, n_cols)
         else:
-            self._rows = PackedRowsReader(self._arrays, n_cols, version == VERSION_UNKNOWN)
+            self._rows = PackedRowsReader(self._arrays, n_cols, form == PACKED_UNKNOWN)
         self.n_rows = self._rows.n_rows
         self.n_ones = self._rows.n_ones  # None if rows are packed
-        self.has_unknown = version == VERSION_UNKNOWN
+        self.has_unknown = form == PACKED_UNKNOWN
         self._name_ends: Any = self._arrays.open("name_ends")
         self._name_bytes: Any = self._arrays.open("name_bytes")
         ends, name_bytes = self._name_ends, self._name_bytes
@@ -259,10 +259,9 @@ class PackedStoreReader:
         self.column_data = decode_annotations(metadata.get("column_data"), n_cols, "column")
         for array in self._rows.arrays:
             self._arrays.check_last_chunk(array)
-        self.id: str | None = metadata.get("id")
-        if self.id is not None or version == VERSION_SPARSE:
-            arrays = _in_order(self._rows.arrays, () if ends is None else (name_bytes, ends))
-            self._arrays.checksums = Checksums(self._reader, arrays, (self.n_rows, n_cols), str(self.id))
+        self.id = str(metadata["id"])
+        arrays = _in_order(self._rows.arrays, () if ends is None else (name_bytes, ends))
+        self._arrays.checksums = Checksums(self._reader, arrays, (self.n_rows, n_cols), self.id)
 
     @property
     def has_names(self) -> bool:
@@ -302,25 +301,8 @@ class PackedStoreReader:
             return [text[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(bounds)]
 
     def fingerprint(self) -> str:
-        """Return a hash that identifies the rows without reading them: the id of the store.
-
-        Without an id, it covers the metadata and, for each chunk, its length and its last bytes, which are its
-        checksum.
-        """
-        if self.id is not None:
-            return f"store:{self.id}"
-        digest = hashlib.sha256()
-        root, bits = self._source.path, self._rows.arrays[0]
-        with self._source.catch_library_errors():
-            for name in ("zarr.json", "bits/zarr.json"):
-                digest.update((root / name).read_bytes())
-            for chunk in range(-(-self.n_rows // rows_per_chunk(bits)) if self.n_cols else 0):
-                self._reader.check_chunk(bits, (chunk, 0))
-                with open(self._reader.chunk_path(bits, (chunk, 0)), "rb") as file:
-                    length = file.seek(0, os.SEEK_END)
-                    file.seek(max(0, length - 64))
-                    digest.update(length.to_bytes(8, "little") + file.read())
-        return digest.hexdigest()
+        """Return what identifies the rows without reading them: the id of the store."""
+        return f"store:{self.id}"
 
 
 def _in_order(rows: Sequence[Array], names: Sequence[Array]) -> tuple[Array, ...]:

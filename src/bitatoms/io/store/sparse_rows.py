@@ -13,14 +13,14 @@ from ...sparse_bits import Bits, SparseBits, index_type, sparse
 from .checksums import rows_per_chunk
 from .store_arrays import ArrayAppender, ArrayReader, BufferedArray, adjacent_runs
 
-VERSION_SPARSE = 3
+SPARSE = "sparse"
 _READ_ONES = 1 << 18  # ones read together, at most, unless one row has more
 
 
 class SparseRowsWriter:
     """Append rows without unknown cells to a store, by their ones."""
 
-    version = VERSION_SPARSE
+    form = SPARSE
 
     def __init__(self, group: Any, n_cols: int, chunk_bytes: int) -> None:
         self._n_cols, self._n_ones = n_cols, 0
