@@ -21,6 +21,7 @@ from .columns.table import Header, Picture, Table, as_bits
 from .device_choice import workers_for
 from .errors import InputWarning, Parameter, named_columns, warn
 from .io.api import read, read_matching
+from .io.options import ReadOptions
 from .model.model import Model
 from .model.result import Factorization
 from .parallel import Workers
@@ -92,7 +93,7 @@ class TableEstimator(BaseEstimator):
         """Return X with the columns of the model; None for what scikit-learn validates."""
         learned, names = self._header, frames.column_names(X)
         if isinstance(X, (str, os.PathLike)):
-            table = read_matching(X, learned, self.absent, binarize=self.binarize, missing=self._missing)
+            table = read_matching(X, learned, ReadOptions(binarize=self.binarize, missing=self._missing), self.absent)
         elif (
             _is_table(X)
             or (names is not None and learned.names not in (None, names))

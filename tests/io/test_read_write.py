@@ -161,7 +161,7 @@ def test_extensions_select_the_format(format):
         ("table.npy.gz", "unknown extension (did you mean .npy?)"),
         ("table.fam", "pass the .bed file"),
         ("table.pvar", "pass the .pgen file"),
-        ("table.sample", "pass the .haps file"),
+        ("table.haps", "bcftools convert --hapsample2vcf"),
         ("table.xls", "save it as .xlsx or .csv"),
         ("table.jpg", "or to black and white (.pbm)"),
         ("table.pkl", "never loaded"),

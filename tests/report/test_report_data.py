@@ -149,11 +149,6 @@ def test_unknown_pixels():
     assert '<section id="unknown">' in html
 
 
-def test_old_names_warn(baskets):
-    with pytest.warns(FutureWarning, match="renamed to report_data"):
-        assert ba.report.findings is report_data
-
-
 # --- groups of rows, and the genome
 
 

@@ -369,7 +369,7 @@ def transform(rows: NewRows, output: OutputTable, run: RunOptions, display: Disp
         model, table = load_model_and_table(rows, quiet)
         codes = _codes(model, table, run)
         if adds:
-            from ..io.readers.h5ad import write_annotated
+            from ..io.readers.single_cell.h5ad import write_annotated
 
             soft = _soft_codes(model, table, codes, run)
             with output_file(output.path, ".h5ad") as file, atomic_write(file) as made:

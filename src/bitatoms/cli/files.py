@@ -22,9 +22,9 @@ from ..io.api import StreamingSource, open_table, read, read_known_values, read_
 from ..io.atomic import is_null_device, is_zarr_store, link_target, write_error
 from ..io.errors import FileError
 from ..io.formats import FORMATS, GENOTYPE_FORMATS, check_one_file, infer_format
-from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
+from ..io.options import ReadOptions, remembered
 from ..io.patterns import read_patterns
-from ..io.stream import ReadOptions
+from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.values import check_values_format, write_values
 from ..io.weight_column import read_weight_column
 from ..model.model import Model
@@ -72,7 +72,7 @@ def _read_file(file: Path, data: Input, learned: Header | None, absent: str | No
     if learned is None:
         table = read(file, reading.format, **reading.options)
     else:
-        table = read_matching(file, learned, absent, reading.format, name=data.title, **reading.options)
+        table = read_matching(file, learned, reading.read_options, absent, data.title)
     if reading.tile is None:
         return table
     return Table(
@@ -96,7 +96,7 @@ def read_with_weights(data: Input, column: str, quiet: bool) -> tuple[Table, NDA
     """Read a table, and the weights of its rows from one of its columns, which is left out of the table."""
     with show_status(f"Reading {data.title}", quiet), spooled(data) as file, named_in_errors(data, file):
         options = data.reading.options
-        weights, is_first = read_weight_column(file, column, data.reading.format, ReadOptions(**options))
+        weights, is_first = read_weight_column(file, column, data.reading.read_options)
         own: dict[str, Any] = {"without": (*options["without"], column)}
         if is_first and options["row_names"] is None:
             own["row_names"] = False  # different weights could be taken for names
@@ -111,16 +111,16 @@ def read_atoms(path: Path, quiet: bool) -> Table:
 
 def remembered_options(reading: Reading) -> dict[str, Any]:
     """Return the options that a model remembers because they decide what the cells mean."""
-    return {name: value for name, value in reading.given().items() if name in model_file.CELL_OPTIONS}
+    return remembered(reading.given())
 
 
-def options_from_model(data: Input, remembered: dict[str, Any]) -> dict[str, Any]:
+def options_from_model(data: Input, stored: dict[str, Any]) -> dict[str, Any]:
     """Return the options that a model remembers, that were not given, and that apply to the format of the data."""
     format = data.reading.format
     format = "csv" if data.path == STANDARD and format is None else infer_format(data.path, format)
     return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in remembered.items()
+        name: value
+        for name, value in stored.items()
         if data.reading.options[name] == default_of(name) and format in _FORMATS_WITH.get(name, (format,))
     }
 
@@ -358,18 +358,18 @@ def load_model_and_original(rows: NewRows, quiet: bool) -> tuple[Model, Table, O
     model, data = _load_model(rows, quiet)
     with show_status(f"Reading {data.title}", quiet), spooled(data) as file, named_in_errors(data, file):
         table = _read_file(file, data, model.header, rows.absent)
-        format, options = data.reading.format, data.reading.options
-        values = read_known_values(file, model.header, format, **options)
-        label = "" if table.row_names is None else read_row_label(file, table.row_names, format, **options)
+        options = data.reading.read_options
+        values = read_known_values(file, model.header, options)
+        label = "" if table.row_names is None else read_row_label(file, table.row_names, options)
         return model, table, Original(values, label)
 
 
 def _load_model(rows: NewRows, quiet: bool) -> tuple[Model, Input]:
     """Read a model, and return how a table is read with the options that it remembers."""
-    model, _, remembered = load_model(rows.model_path)
+    model, _, stored = load_model(rows.model_path)
     data = rows.data
     # The meaning of the cells of a packed store was decided when it was packed.
-    added = {} if is_packed(data.path, data.reading.format) else options_from_model(data, remembered)
+    added = {} if is_packed(data.path, data.reading.format) else options_from_model(data, stored)
     if added and not quiet:
         print_note(f"{data.title} is read with the options of the model's data:{as_arguments(added)}")
     return model, Input(data.path, data.reading.updated(added))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,13 @@ from ..cell_values import package_name
 from ..errors import InputError, Parameter, warn
 from ..formatting import counted, listed_names, quoted
 from ..frames import column_names
-from ..parameters import EncodeKwargs, checked, documented, with_defaults
+from ..parameters import with_options
 from ..sparse_bits import SparseBits
 from ..validation import check_choice
 from ..verbosity import quote_name
 from . import variants
 from .annotations import Annotations, Labels, Values
+from .encode_options import EncodeOptions, check_names
 from .frame_columns import DateColumn, column_values, has_columns, names_of_columns, typed_columns
 from .matching import match_columns, matched_table
 from .table import (
@@ -51,8 +52,8 @@ _DESCRIBED = 10  # variables that are described one by one
 _KINDS = {"category": "categories", "value": "categories", "bin": "in bins", "boolean": "yes or no", "copies": "copies"}
 
 
-@documented(EncodeKwargs)
-def encode(frame: Any, *, without: str | Sequence[str] = (), **how: Unpack[EncodeKwargs]) -> Table:
+@with_options(EncodeOptions)
+def encode(frame: Any, options: EncodeOptions) -> Table:
     """Make a table of 0 and 1 from a table of categories, numbers and booleans.
 
     A category becomes one column per value (``colour=red``), and a number one column per quantile bin (``age<30``,
@@ -66,8 +67,6 @@ def encode(frame: Any, *, without: str | Sequence[str] = (), **how: Unpack[Encod
     ----------
     frame : pandas or polars DataFrame, pyarrow Table, mapping of names to columns, or structured array
         The table, one row per sample. Dates are an error.
-    without : str or sequence of str, default=()
-        Names of columns to leave out.
     {parameters}
 
     Returns
@@ -89,22 +88,17 @@ def encode(frame: Any, *, without: str | Sequence[str] = (), **how: Unpack[Encod
     {'colour': ['red', 'blue', 'red', None], 'age': ['age<40', 'age<40', 'age>=40', 'age>=40']}
     """
     _check_frame(frame)
-    excluded = _as_names(without)
+    excluded = options.without
     given = names_of_columns(frame)
     if (duplicate := first_duplicate(given)) is not None:
         raise InputError(f"two columns have the name {quoted(duplicate)}; rename one of them")
     check_named(excluded, given, "without")
     names = tuple(name for name in given if name not in excluded)
     columns = typed_columns(frame, names)
-    encoding = Encoding.learned({name: summarized(values) for name, values in columns.items()}, **how)
+    encoding = Encoding.learned({name: summarized(values) for name, values in columns.items()}, options)
     bits, unseen = encoding.packed(columns, len(next(iter(columns.values()), ())))
     assert not unseen.n, "each value of the table has a column"
     return Table(bits, axis_names(frame)[0], encoding.columns, column_data=encoding.column_data)
-
-
-def _as_names(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return one name or several as a tuple."""
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def check_named(names: Sequence[str], given: Sequence[str], parameter: str) -> None:
@@ -227,12 +221,11 @@ class Encoding:
         return cls(copies, data.take(pairs.ravel()))
 
     @classmethod
-    def learned(cls, summaries: Mapping[str, Summary], **how: Unpack[EncodeKwargs]) -> Encoding:
+    def learned(cls, summaries: Mapping[str, Summary], options: EncodeOptions) -> Encoding:
         """Return the encoding of variables with these values; those without any are left out with a warning."""
-        options = checked(EncodeKwargs, with_defaults(EncodeKwargs, how))
-        as_category, as_number = options["as_category"], options["as_number"]
-        for name in ("as_category", "as_number"):
-            check_named(options[name], tuple(summaries), name)
+        as_category, as_number = options.as_category, options.as_number
+        for name, given in (("as_category", as_category), ("as_number", as_number)):
+            check_named(given, tuple(summaries), name)
         if both := [name for name in as_category if name in as_number]:
             raise InputError(
                 f"the column {quoted(both[0])} cannot be both categories and numbers; omit ",
@@ -246,7 +239,7 @@ class Encoding:
                 learned_variable(
                     name,
                     summary,
-                    options["bins"],
+                    options.bins,
                     "category" if name in as_category else "number" if name in as_number else "auto",
                 )
                 for name, summary in summaries.items()
@@ -487,7 +480,7 @@ def matched_rows(X: Any, learned: Header, absent: str | None = None, table: str 
 def encoded_rows(X: Any, encoding: Encoding, without: str | Sequence[str] = ()) -> Table:
     """Encode new rows for a caller without the parameters of `Encoding.apply`; absent variables are an error."""
     _check_frame(X)
-    return encoding._applied(X, None, "unknown", "X", _as_names(without))
+    return encoding._applied(X, None, "unknown", "X", check_names("without", without))
 
 
 def raw_encoding(X: Any, learned: Header) -> Encoding | None:

@@ -2,8 +2,8 @@
 
 A new format needs an entry in `FORMATS` and a module in `bitatoms.io.readers` with ``read(source, options)``, which
 returns a `TableStream`, and ``write(table, path, format)``. If its files begin with fixed bytes, add these to
-`_MAGIC_BYTES`. Options of `bitatoms.read` that apply to it go to `_OPTION_FORMATS` in `bitatoms.io.api`. If it can
-be read in chunks, add it to `_STREAMED` there.
+`_MAGIC_BYTES`. Options of `bitatoms.read` that apply to it name it in `bitatoms.io.options`. If it can be read in
+chunks, add it to `_STREAMED` in `bitatoms.io.api`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FORMATS = {
         "packed bits with names; or NumPy arrays, or a SciPy sparse matrix", (".npz",), "numpy", stores_annotations=True
     ),
     "parquet": Format("Parquet", (".parquet", ".pq"), "arrow", "pyarrow"),
-    "feather": Format("Feather, Arrow IPC", (".feather", ".arrow", ".ipc"), "arrow", "pyarrow"),
+    "feather": Format("Feather, or an Arrow file", (".feather", ".arrow", ".ipc"), "arrow", "pyarrow"),
     "mtx": Format("Matrix Market", (".mtx",), "matrix_market", gzip=True),
     "fimi": Format(
         "one list of item numbers per row", (".dat", ".fimi"), "transactions", gzip=True, stores_unknown=False
@@ -69,32 +69,30 @@ FORMATS = {
     "pbm": Format("a black-and-white image", (".pbm",), "pbm", gzip=True, stores_unknown=False),
     "png": Format("a PNG image", (".png",), "pillow", "PIL", stores_unknown=False),
     "tiff": Format("a TIFF image", (".tif", ".tiff"), "pillow", "PIL", stores_unknown=False),
-    "h5ad": Format("AnnData", (".h5ad",), "h5ad", "anndata", stores_annotations=True),
-    "h5mu": Format("MuData", (".h5mu",), "mudata", "anndata", is_writable=False),
-    "10x": Format("10x Genomics: an .h5 file, or a folder with matrix.mtx", (".h5",), "ten_x", is_writable=False),
-    "bed": Format("PLINK genotypes", (".bed",), "plink", "bed_reader", is_one_file=False, stores_annotations=True),
-    "pgen": Format("PLINK 2 genotypes", (".pgen",), "pgen", "pgenlib", is_one_file=False, stores_annotations=True),
-    "vcf": Format("VCF genotypes", (".vcf",), "vcf", "cyvcf2", gzip=True, stores_annotations=True),
-    "bcf": Format("BCF genotypes", (".bcf",), "vcf", "cyvcf2", stores_annotations=True),
-    "haps": Format(
-        "phased haplotypes of SHAPEIT and IMPUTE2",
-        (".haps",),
-        "haps",
-        gzip=True,
-        is_one_file=False,
-        stores_annotations=True,
+    "h5ad": Format("AnnData", (".h5ad",), "single_cell.h5ad", "anndata", stores_annotations=True),
+    "h5mu": Format("MuData", (".h5mu",), "single_cell.mudata", "anndata", is_writable=False),
+    "10x": Format(
+        "10x Genomics: an .h5 file, or a folder with matrix.mtx", (".h5",), "single_cell.ten_x", is_writable=False
     ),
+    "bed": Format(
+        "PLINK genotypes", (".bed",), "genotypes.plink", "bed_reader", is_one_file=False, stores_annotations=True
+    ),
+    "pgen": Format(
+        "PLINK 2 genotypes", (".pgen",), "genotypes.pgen", "pgenlib", is_one_file=False, stores_annotations=True
+    ),
+    "vcf": Format("VCF genotypes", (".vcf",), "genotypes.vcf", "cyvcf2", gzip=True, stores_annotations=True),
+    "bcf": Format("BCF genotypes", (".bcf",), "genotypes.vcf", "cyvcf2", stores_annotations=True),
     "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", is_one_file=False, stores_annotations=True),
 }
 
-GENOTYPE_FORMATS = ("bed", "pgen", "vcf", "bcf", "haps")
+GENOTYPE_FORMATS = ("bed", "pgen", "vcf", "bcf")
 HDF5_FORMATS = ("h5ad", "h5mu", "10x")
 FEATURE_MATRIX = re.compile(r"(?P<prefix>.*)matrix\.mtx(\.gz)?", re.IGNORECASE)  # of 10x Genomics
 
 _UNSUPPORTED = {  # files that users may have, and what to do with them
     (".bim", ".fam"): "this file accompanies a .bed file; pass the .bed file",
     (".pvar", ".psam"): "this file accompanies a .pgen file; pass the .pgen file",
-    (".sample",): "this file accompanies a .haps file; pass the .haps file",
+    (".haps", ".sample"): "haplotypes of SHAPEIT; convert them with 'bcftools convert --hapsample2vcf'",
     (".xls", ".xlsm", ".xlsb", ".ods", ".numbers"): "a spreadsheet; save it as .xlsx or .csv",
     (
         ".jpg", ".jpeg", ".gif", ".bmp", ".pgm", ".ppm",
@@ -107,7 +105,6 @@ _MAGIC_BYTES = (
     (b"PK\x03\x04", "npz"),
     (b"PAR1", "parquet"),
     (b"ARROW1", "feather"),
-    (b"FEA1", "feather"),
     (b"%%MatrixMarket", "mtx"),
     (b"\x89HDF\r\n\x1a\n", "h5ad"),
     (b"MuData", "h5mu"),

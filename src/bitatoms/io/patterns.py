@@ -20,9 +20,10 @@ from .atomic import atomic_write, is_stream
 from .errors import FileError
 from .formats import infer_format, load_reader, sniff_format
 from .name_lists import join_names, split_names
+from .options import ReadOptions
 from .records import is_blank, read_records, unit_of
 from .sheets import write_sheet
-from .stream import ReadOptions, Source
+from .stream import Source
 from .text_lines import open_text_writer
 from .text_numbers import parse_number
 

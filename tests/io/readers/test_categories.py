@@ -6,6 +6,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.errors import InputWarning
 from bitatoms.io.api import read_matching
+from bitatoms.io.options import ReadOptions
 from bitatoms.io.readers import categories
 from support.files import assert_read_error
 
@@ -162,10 +163,10 @@ def test_a_model_reads_new_files(file, tmp_path, model):
     with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'more'"):
         np.testing.assert_array_equal(model.transform(other), expected)
     header, first, second, *_ = TEXT.splitlines()
-    two = read_matching(file("\n".join((header, first, second))), model.as_model().header)
+    two = read_matching(file("\n".join((header, first, second))), model.as_model().header, ReadOptions())
     assert two.row_names == ("c0", "c1")
     with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'customer'"):
-        equal = read_matching(file("\n".join((header, first, first))), model.as_model().header)
+        equal = read_matching(file("\n".join((header, first, first))), model.as_model().header, ReadOptions())
     assert equal.row_names is None
 
 

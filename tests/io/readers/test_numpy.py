@@ -12,6 +12,7 @@ import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.columns.table import Table
 from bitatoms.io.npz import METADATA_KEY, TABLE_FORMAT, encode_metadata
+from bitatoms.io.readers.numpy import VERSION
 from support.files import assert_read_error
 from support.npz import npy, npy_with_header, npz
 from support.strategies import random_bits
@@ -125,8 +126,9 @@ MODEL = encode_metadata({"format": "bitatoms model", "version": 1})
 
 def packed_table(changes=(), **arrays):
     """Return the bytes of a packed table with changed metadata or bits."""
-    metadata = {"format": TABLE_FORMAT, "version": 1, "n_rows": 2, "n_cols": 3, "rows": None, "columns": None}
-    metadata = encode_metadata(metadata | {"picture": None} | dict(changes))
+    metadata = {"format": TABLE_FORMAT, "version": VERSION, "n_rows": 2, "n_cols": 3, "rows": None, "columns": None}
+    absent = dict.fromkeys(("picture", "row_data", "column_data"))
+    metadata = encode_metadata(metadata | absent | dict(changes))
     return npz(**{METADATA_KEY: metadata, "bits": np.array([[1], [6]], np.uint8)} | arrays)
 
 
@@ -157,11 +159,12 @@ MALFORMED_NPZ = {
     "packed in another bit order": (npz(**LITTLE), "packed in another bit order"),
     "a model": (npz(**{METADATA_KEY: MODEL, "atoms": EYE}), "not a table, but a model", "bitatoms show"),
     "a newer table": (packed_table({"version": 99, "bitatoms": "9.9"}), "bitatoms 9.9", "update"),
+    "an older table": (packed_table({"version": 2, "bitatoms": "0.2.0"}), "0.2.0, an older", "write the table again"),
     "an unknown format": (packed_table({"format": "bitatoms\nthing"}), "not a table"),
     "deeply nested metadata": (npz(**{METADATA_KEY: np.frombuffer(b"[" * 100000, np.uint8)}), "corrupt"),
     "metadata that is not text": (npz(**{METADATA_KEY: np.arange(300)}), "corrupt"),
     "very long metadata": (npz(**{METADATA_KEY: np.full(1 << 25, ord("["), np.uint8)}), "claims an impossible size"),
-    "no bits": (npz(**{METADATA_KEY: encode_metadata({"format": TABLE_FORMAT, "version": 1, "n_rows": 1})}), "corrupt"),
+    "no columns": (packed_table({"n_cols": None}), "corrupt"),
     "bits of another shape": (packed_table(bits=np.array([[1]], np.uint8)), "corrupt", "(1, 1)"),
     "bits of another type": (packed_table(bits=np.array([[1], [6]], np.int64)), "corrupt", "int64"),
     "nonzero padding bits": (packed_table(bits=np.array([[1], [15]], np.uint8)), "corrupt", "column 3"),

@@ -119,7 +119,7 @@ def test_rows_and_columns_without_ones_are_lost_with_a_warning(tmp_path):
 
 def test_a_file_that_changes_while_it_is_read(orders):
     path = orders("order,item\n7,milk\n8,tea\n")
-    stream = pairs.read(ba.io.stream.Source(path, "pairs", str(path)), ba.io.stream.ReadOptions())
+    stream = pairs.read(ba.io.stream.Source(path, "pairs", str(path)), ba.io.options.ReadOptions())
     path.write_text("order,item\n7,milk\n9,tea\n")
     with pytest.raises(ba.FileError, match="the file changed while it was read"):
         list(stream.chunks)

@@ -20,8 +20,9 @@ from ..cells import BLANK, MISSING, CellPosition, Cells, TextCells, note_blanks
 from ..chunked import BitsBuilder, ChunkCells, MissingCells
 from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
+from ..options import ReadOptions
 from ..shapes import Advice, doubt_row_names
-from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
+from ..stream import CHUNK_BITS, RowChunk, Source, TableStream, find_columns
 from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
 
 _LAYOUT_ROWS = 100  # rows from which it is detected whether the first column contains names

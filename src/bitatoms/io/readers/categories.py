@@ -21,9 +21,10 @@ from ...columns.variables import Summary, parse_number
 from ...errors import InputError, Parameter, warn
 from ..cells import MISSING_WORDS, CellPosition, Cells, state_of
 from ..errors import FileError
+from ..options import ReadOptions
 from ..records import Record, is_blank, read_records, unit_of
 from ..shapes import Advice, column_labels, doubt_row_names, names_rows
-from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns, unique_columns
+from ..stream import CHUNK_BITS, RowChunk, Source, TableStream, find_columns, unique_columns
 
 _HEAD_ROWS = 1000  # rows from which the header is detected
 _MAX_CHUNK_ROWS = 1 << 14
@@ -60,8 +61,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         n_rows, n_blank, counts = _count_values(source, options, layout)
         layout = _with_row_names(source, options, layout, counts, n_rows - n_blank)
         summaries = {name: counts[name].summary(name in options.as_category) for name in layout.indices}
-        how = {"as_category": options.as_category, "as_number": options.as_number, "bins": options.bins}
-        encoding = Encoding.learned(summaries, **how)  # type: ignore[arg-type]
+        encoding = Encoding.learned(summaries, options)
         source.check_size(n_rows, len(encoding.columns), streamable=True)
     if not encoding.variables:
         raise source.error("the table has no column with values")

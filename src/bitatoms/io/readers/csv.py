@@ -23,10 +23,11 @@ from ...errors import Parameter, warn
 from ..cells import CellPosition, Cells, TextCells, state_of
 from ..errors import FileError
 from ..formats import sniff_format
+from ..options import ReadOptions
 from ..records import is_blank, open_lines, read_records, unit_of
 from ..shapes import Advice, LongTable, column_labels, detect_shape, doubt_row_names, quantity_column, suggest_pairs
 from ..sheets import has_text_header
-from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
+from ..stream import CHUNK_BITS, RowChunk, Source, TableStream, find_columns
 from ..text_lines import need_quotes, open_text_writer
 from . import pairs, transactions
 

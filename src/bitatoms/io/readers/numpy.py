@@ -32,11 +32,12 @@ from ..npz import (
     open_npz,
     write_npz,
 )
-from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
-from ..transposing import rows_of_columns
+from ..options import ReadOptions
+from ..out_of_core.transposing import rows_of_columns
+from ..stream import CHUNK_BITS, RowChunk, Source, TableStream
 from .sparse import Shape, is_sparse, read_shape, read_sparse
 
-VERSION = 2  # 2 if cells are unknown, else 1
+VERSION = 3  # the only one that is read
 _NUMERIC_KINDS = "biuf"
 _OTHER_KINDS = {
     "c": "complex numbers; take their real part or magnitude",
@@ -167,15 +168,15 @@ def _packbits_shape(file: NpzReader, values: ArrayReader) -> Shape | None:
 
 def _read_packed_table(source: Source, options: ReadOptions, file: NpzReader) -> TableStream:
     """Open a packed table written by `write`."""
-    metadata = file.read_metadata(TABLE_FORMAT, VERSION, "; 'bitatoms show' prints models")
+    metadata = file.read_metadata(TABLE_FORMAT, VERSION, "; write the table again", "; 'bitatoms show' prints models")
     try:
         shape = index(metadata["n_rows"]), index(metadata["n_cols"])
         source.check_size(*shape)
         rows = check_metadata_names(metadata, "rows", shape[0])
         columns = check_metadata_names(metadata, "columns", shape[1])
         picture = None if metadata["picture"] is None else check_picture(metadata["picture"], shape)
-        row_data = decode_annotations(metadata.get("row_data"), shape[0], "row")
-        column_data = decode_annotations(metadata.get("column_data"), shape[1], "column")
+        row_data = decode_annotations(metadata["row_data"], shape[0], "row")
+        column_data = decode_annotations(metadata["column_data"], shape[1], "column")
         for name in ("bits", "unknown") if "unknown" in file else ("bits",):
             with file.open_array(name) as values:
                 if values.dtype != np.uint8 or values.fortran_order or values.shape != (shape[0], -(-shape[1] // 8)):
@@ -237,7 +238,7 @@ def write(table: Table, path: Path, format: str) -> None:
     n_rows, n_cols = table.shape
     metadata = {
         "format": TABLE_FORMAT,
-        "version": VERSION if table.bits.n_unknown else 1,
+        "version": VERSION,
         "bitatoms": __version__,
         "n_rows": n_rows,
         "n_cols": n_cols,

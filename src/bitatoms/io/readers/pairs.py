@@ -19,11 +19,12 @@ import numpy as np
 from ...columns.table import Table, first_duplicate
 from ...errors import Parameter, warn
 from ..cells import CellPosition, Cells
-from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError
+from ..options import ReadOptions
+from ..out_of_core.coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..records import is_blank, read_records, unit_of
 from ..shapes import column_labels, has_header, long_columns, quantity_column
-from ..stream import ReadOptions, RowChunk, Source, TableStream, find_columns, named_chunks
+from ..stream import RowChunk, Source, TableStream, find_columns, named_chunks
 from ..text_lines import open_text_writer
 from ..text_numbers import parse_number
 from .transactions import CHANGED, check_names, warn_about_empty

@@ -16,7 +16,8 @@ from ...columns.table import Picture, Table
 from ...datasets import cut_blocks
 from ...errors import Parameter
 from ...validation import check_pair
-from ..stream import ReadOptions, RowChunk, Source, TableStream
+from ..options import ReadOptions
+from ..stream import RowChunk, Source, TableStream
 from .pbm import picture_lines, picture_shape
 
 _BYTES_PER_PIXEL = 8  # while pixels are converted

@@ -13,14 +13,15 @@ from ...errors import Parameter
 from ...libraries import missing_library
 from ..cells import CellPosition
 from ..chunked import ChunkCells, read_row_chunks
-from ..packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
+from ..options import ReadOptions
 from ..safe_zarr import ZarrReader, check_store_folder, open_zarr
-from ..stream import GENOTYPE_OPTIONS, ReadOptions, RowChunk, Source, TableStream
-from .anndata_elements import is_array
-from .anndata_matrix import check_numeric_table
-from .h5ad import read_anndata
-from .mudata import read_modality
-from .vcf_zarr import is_vcf_zarr, read_vcf_zarr
+from ..store.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
+from ..stream import RowChunk, Source, TableStream
+from .genotypes.vcf_zarr import is_vcf_zarr, read_vcf_zarr
+from .single_cell.anndata_elements import is_array
+from .single_cell.anndata_matrix import check_numeric_table
+from .single_cell.h5ad import read_anndata
+from .single_cell.mudata import read_modality
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
@@ -32,11 +33,10 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         metadata = attributes.get(METADATA_KEY)
         if is_vcf_zarr(store) and options.layer is None:
             return read_vcf_zarr(source, options, store)
-        for name in GENOTYPE_OPTIONS:
-            if getattr(options, name) != getattr(ReadOptions(), name):
-                raise source.error(
-                    Parameter(name), " applies to stores with genotypes (VCF Zarr), not to this one; omit it"
-                )
+        for name in options.given("vcf"):
+            raise source.error(
+                Parameter(name), " applies to stores with genotypes (VCF Zarr), not to this one; omit it"
+            )
         if isinstance(metadata, dict) and metadata.get("format") == TABLE_FORMAT and options.modality is None:
             return _read_packed(source, options, PackedStoreReader(store, metadata))
         kind = str(attributes.get("encoding-type")).lower()
