@@ -14,9 +14,9 @@ from bitatoms.bits import stack_rows
 
 zarr = pytest.importorskip("zarr")
 
-from bitatoms.io import packed_store  # noqa: E402
-from bitatoms.io.checksums import checksums_of, write_checksums  # noqa: E402
-from bitatoms.io.packed_store import METADATA_KEY, PackedStoreWriter  # noqa: E402
+from bitatoms.io.store import packed_store  # noqa: E402
+from bitatoms.io.store.checksums import checksums_of, write_checksums  # noqa: E402
+from bitatoms.io.store.packed_store import METADATA_KEY, PackedStoreWriter  # noqa: E402
 from bitatoms.io.stream import RowChunk  # noqa: E402
 from support.sources import write_store  # noqa: E402
 

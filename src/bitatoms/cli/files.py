@@ -25,8 +25,8 @@ from ..io.atomic import is_zarr_store, link_target, write_error
 from ..io.errors import FileError
 from ..io.formats import FORMATS, GENOTYPE_FORMATS, check_one_file, infer_format
 from ..io.options import ReadOptions, remembered
-from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.patterns import read_patterns
+from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.values import check_values_format, write_values
 from ..io.weight_column import read_weight_column
 from ..model.model import Model

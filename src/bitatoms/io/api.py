@@ -24,6 +24,7 @@ from .dosages import PairedRows, with_paired_columns
 from .errors import FileError
 from .formats import FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
 from .options import CELL_FORMATS, DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions
+from .out_of_core.transposing import transpose
 from .readers import categories, pairs
 from .records import read_records
 from .stream import (
@@ -37,7 +38,6 @@ from .stream import (
     table_bytes,
     unique_columns,
 )
-from .transposing import transpose
 
 _STREAMED = ("parquet", "feather", "zarr")
 

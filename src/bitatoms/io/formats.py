@@ -2,8 +2,8 @@
 
 A new format needs an entry in `FORMATS` and a module in `bitatoms.io.readers` with ``read(source, options)``, which
 returns a `TableStream`, and ``write(table, path, format)``. If its files begin with fixed bytes, add these to
-`_MAGIC_BYTES`. Options of `bitatoms.read` that apply to it go to `_OPTION_FORMATS` in `bitatoms.io.api`. If it can
-be read in chunks, add it to `_STREAMED` there.
+`_MAGIC_BYTES`. Options of `bitatoms.read` that apply to it name it in `bitatoms.io.options`. If it can be read in
+chunks, add it to `_STREAMED` in `bitatoms.io.api`.
 """
 
 from __future__ import annotations

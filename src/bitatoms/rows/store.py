@@ -23,9 +23,9 @@ from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.formats import infer_format, load_reader
 from ..io.options import PackOptions, ReadOptions
-from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..io.safe_zarr import ZarrReader
 from ..io.scratch import LEAST_LIMIT, Scratch
+from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..io.stream import CHUNK_BITS, RowChunk, Source, TableStream
 from ..parallel import Workers
 from ..parameters import with_options

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ...columns.annotations import Annotations
 from ...columns.table import Table
 from ...sparse_bits import Bits
-from ..coo import CooBuilder, column_indices_by_row
 from ..options import ReadOptions
+from ..out_of_core.coo import CooBuilder, column_indices_by_row
 from ..stream import RowChunk, Source, TableStream, named_chunks
 from ..text_lines import open_decompressed, open_text_writer
 from ..text_numbers import NumberLines, read_numbers

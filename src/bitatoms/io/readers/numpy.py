@@ -33,8 +33,8 @@ from ..npz import (
     write_npz,
 )
 from ..options import ReadOptions
+from ..out_of_core.transposing import rows_of_columns
 from ..stream import CHUNK_BITS, RowChunk, Source, TableStream
-from ..transposing import rows_of_columns
 from .sparse import Shape, is_sparse, read_shape, read_sparse
 
 VERSION = 3  # the only one that is read

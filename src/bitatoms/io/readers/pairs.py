@@ -19,9 +19,9 @@ import numpy as np
 from ...columns.table import Table, first_duplicate
 from ...errors import Parameter, warn
 from ..cells import CellPosition, Cells
-from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError
 from ..options import ReadOptions
+from ..out_of_core.coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..records import is_blank, read_records, unit_of
 from ..shapes import column_labels, has_header, long_columns, quantity_column
 from ..stream import RowChunk, Source, TableStream, find_columns, named_chunks

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..coo import CHUNK_ENTRIES, CooBuilder
 from ..errors import FileError
 from ..npz import ArrayReader, NpzReader, open_npz
 from ..options import ReadOptions
+from ..out_of_core.coo import CHUNK_ENTRIES, CooBuilder
 from ..stream import RowChunk, Source, TableStream
 
 Shape = tuple[int, int]

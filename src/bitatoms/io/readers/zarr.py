@@ -14,8 +14,8 @@ from ...libraries import missing_library
 from ..cells import CellPosition
 from ..chunked import ChunkCells, read_row_chunks
 from ..options import ReadOptions
-from ..packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..safe_zarr import ZarrReader, check_store_folder, open_zarr
+from ..store.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..stream import RowChunk, Source, TableStream
 from .genotypes.vcf_zarr import is_vcf_zarr, read_vcf_zarr
 from .single_cell.anndata_elements import is_array

@@ -15,10 +15,10 @@ from ....cell_values import sparse_table
 from ....errors import Parameter, warn
 from ....sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from ...chunked import ChunkCells, Indices, Locate, read_row_chunks
-from ...coo import CHUNK_ENTRIES
 from ...options import ReadOptions
+from ...out_of_core.coo import CHUNK_ENTRIES
+from ...out_of_core.transposing import rows_of_columns
 from ...stream import CHUNK_BITS, Source
-from ...transposing import rows_of_columns
 from .anndata_elements import HierarchicalFile, encoding, find_element, is_array, text_attribute
 from .anndata_frame import field_names, frame_length, read_numbers
 

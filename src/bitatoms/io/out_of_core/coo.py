@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix, flip_sparse
-from ..sparse_bits import Bits, SparseBits, is_smaller_sparse
-from .cells import CellPosition, Cells, array_position
-from .options import ReadOptions
+from ...bits import BitMatrix, flip_sparse
+from ...sparse_bits import Bits, SparseBits, is_smaller_sparse
+from ..cells import CellPosition, Cells, array_position
+from ..options import ReadOptions
+from ..stream import CHUNK_BITS, Source
 from .sorted_entries import FLIPPED, UNKNOWN, Entries, SortedEntries
-from .stream import CHUNK_BITS, Source
 
 CHUNK_ENTRIES = 1 << 18  # entries read together; each takes about fifty bytes until it is a bit
 COPIES = 4  # of the ones of a chunk in memory, while entries are sorted by column

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..bits import BitMatrix
-from ..sparse_bits import Bits, SparseBits, is_smaller_sparse
+from ...bits import BitMatrix
+from ...sparse_bits import Bits, SparseBits, is_smaller_sparse
+from ..scratch import Scratch
 from .coo import CHUNK_ENTRIES, COPIES, EntryBits
-from .scratch import Scratch
 from .sorted_entries import FLIPPED, UNKNOWN, SortedEntries
 
 _COLUMN_BITS = 31  # of the index of a cell; the others are those of its row

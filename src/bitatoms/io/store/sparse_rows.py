@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix, flip_sparse
-from ..sparse_bits import Bits, SparseBits, index_type, sparse
+from ...bits import BitMatrix, flip_sparse
+from ...sparse_bits import Bits, SparseBits, index_type, sparse
 from .checksums import rows_per_chunk
 from .store_arrays import ArrayAppender, ArrayReader, BufferedArray, adjacent_runs
 

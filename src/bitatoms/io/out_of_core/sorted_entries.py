@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .scratch import Scratch, ScratchFile, read_words
+from ..scratch import Scratch, ScratchFile, read_words
 
 FLIPPED, UNKNOWN = 1, 2  # states of an entry: the bit is not that of a cell without an entry; it is unknown
 _STATE_BITS = np.uint64(2)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import FileError
+from ..safe_zarr import ZarrReader
 from .checksums import Checksums, checksums_of, rows_per_chunk
-from .errors import FileError
-from .safe_zarr import ZarrReader
 
 _DENSE = 0.2  # share of ones above which a higher compression level takes five times as long and saves almost nothing
 

@@ -13,21 +13,21 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._version import __version__
-from ..bits import BitMatrix
-from ..columns.annotations import Annotations
-from ..columns.table import Picture, check_picture
-from ..sparse_bits import Bits, SparseBits, is_smaller_sparse
-from .annotations import decode_annotations, encode_annotations
+from ..._version import __version__
+from ...bits import BitMatrix
+from ...columns.annotations import Annotations
+from ...columns.table import Picture, check_picture
+from ...sparse_bits import Bits, SparseBits, is_smaller_sparse
+from ..annotations import decode_annotations, encode_annotations
+from ..npz import METADATA_KEY as METADATA_KEY
+from ..npz import TABLE_FORMAT as TABLE_FORMAT
+from ..npz import check_metadata_names, check_version
+from ..safe_zarr import ZarrReader
+from ..stream import CHUNK_BITS, RowChunk, Source
 from .checksums import Checksums, write_checksums
-from .npz import METADATA_KEY as METADATA_KEY
-from .npz import TABLE_FORMAT as TABLE_FORMAT
-from .npz import check_metadata_names, check_version
 from .packed_rows import PACKED, PACKED_UNKNOWN, PackedRowsReader, PackedRowsWriter
-from .safe_zarr import ZarrReader
 from .sparse_rows import SPARSE, SparseRowsReader, SparseRowsWriter
 from .store_arrays import ArrayAppender, ArrayReader
-from .stream import CHUNK_BITS, RowChunk, Source
 
 VERSION = 4  # the only one that is read
 _CHUNK_BYTES = 1 << 20
@@ -52,7 +52,7 @@ class PackedStoreWriter:
 
     If rows have names, ``name_bytes`` holds them in UTF-8 one after the other, and ``name_ends`` where each ends. The
     array ``checksums`` and the ``id`` in the attribute bind each chunk to its position in this store (see
-    `bitatoms.io.checksums`). All chunks are written, those of zeros too, so that a missing chunk is an error.
+    `bitatoms.io.store.checksums`). All chunks are written, those of zeros too, so that a missing chunk is an error.
 
     Whether a table is sparse is known after the last row. Rows of wide tables are written by their ones. If these turn
     out to take more than packed rows, or a cell is unknown, all rows so far are written again, packed; and by their
@@ -81,7 +81,7 @@ class PackedStoreWriter:
     --------
     >>> from pathlib import Path
     >>> import bitatoms as ba
-    >>> from bitatoms.io.packed_store import PackedStoreWriter
+    >>> from bitatoms.io.store.packed_store import PackedStoreWriter
     >>> from bitatoms.io.stream import RowChunk
     >>> with PackedStoreWriter(Path("large.zarr"), 3, about={"from": "two lists"}) as store:
     ...     store.append(RowChunk(ba.BitMatrix.from_dense([[1, 0, 1]]), ["ann"]))

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
-from ..sparse_bits import Bits, packed
+from ...bits import BitMatrix
+from ...sparse_bits import Bits, packed
+from ..stream import CHUNK_BITS
 from .checksums import rows_per_chunk
 from .store_arrays import ArrayAppender, ArrayReader, adjacent_runs
-from .stream import CHUNK_BITS
 
 PACKED, PACKED_UNKNOWN = "packed", "packed, with unknown cells"
 _READ_BYTES = 1 << 22  # bytes read together, in several chunks: zarr decompresses these in parallel

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
-from ..sparse_bits import Bits, SparseBits, packed
-from .chunked import stack_columns
-from .scratch import Scratch, ScratchFile, read_words
+from ...bits import BitMatrix
+from ...sparse_bits import Bits, SparseBits, packed
+from ..chunked import stack_columns
+from ..scratch import Scratch, ScratchFile, read_words
+from ..stream import CHUNK_BITS, Source
 from .sparse_transposing import SparseTransposer
-from .stream import CHUNK_BITS, Source
 
 _TABLES = 5  # bits and unknown cells of a chunk and of the previous one, and columns to transpose
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .safe_zarr import ZarrReader
+from ..safe_zarr import ZarrReader
 
 _NAME = "checksums"
 _BYTES = 16  # per checksum
