@@ -24,7 +24,7 @@ from .device_choice import workers_for
 from .engine.block import Block
 from .engine.codelength import AtomCode, Codelength
 from .errors import InputError, Parameter
-from .frames import values_of
+from .frames import in_memory, values_of
 from .model.model import Model
 from .model.result import Factorization, Interrupted
 from .parallel import Workers, count_threads
@@ -99,6 +99,7 @@ def factorize(
     """
     given = with_defaults(FactorizeKwargs, parameters)
     params = resolve(n_components, **select(SearchKwargs, given))
+    X = in_memory(X)
     data = _as_bits(X, mask, given["binarize"])
     params = with_columns_of(params, header_of(X, data.n_cols))
     workers = workers_for(given["n_jobs"], given["device"], math.prod(data.shape), given["verbose"])
@@ -307,6 +308,7 @@ def cover(X: Any, **parameters: Unpack[CoverKwargs]) -> Cover:
     (2, 2, True)
     """
     given = checked_cover(with_defaults(CoverKwargs, parameters))
+    X = in_memory(X)
     table = Table(packed(as_bits(X, given["binarize"])), *(axis_names(X) if has_limits(given) else ()))
     return run_cover(table, given)
 
@@ -374,6 +376,7 @@ def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, a
     check_choice("algebra", algebra, ("xor", "or"))
     if (atoms is None) != (codes is None):
         raise ValueError("pass both atoms and codes, or neither")
+    X = in_memory(X)
     data = BitMatrix.from_any(X, missing="unknown")
     patterns = BitMatrix.zeros(0, data.n_cols) if atoms is None else BitMatrix.from_any(atoms, name="atoms")
     uses = BitMatrix.zeros(data.n_rows, 0) if codes is None else BitMatrix.from_any(codes, name="codes")
@@ -422,6 +425,7 @@ def proximus(
     """
     if isinstance(radius, bool) or not hasattr(radius, "__index__") or radius < 0:
         raise ValueError(f"radius must be a non-negative integer, not {radius!r}")
+    X = in_memory(X)
     data = BitMatrix.from_any(X, binarize, missing="unknown")
     workers = Workers(count_threads(n_jobs))
     atoms, owner = partition(data, int(radius), workers, as_generator(random_state))

@@ -69,6 +69,7 @@ class TableEstimator(BaseEstimator):
         With ``reset``, its columns become those of the model. Otherwise, columns that have names are matched to those
         of the model by name, in any order.
         """
+        X = frames.in_memory(X)
         table = self._as_table(X) if reset else self._matched_table(X)
         if table is not None:
             check_not_empty(table.shape)

@@ -16,7 +16,6 @@ from .cell_values import (
     check_not_masked,
     is_sparse,
     missing_cells,
-    on_host,
     raise_invalid,
     sparse_ones,
 )
@@ -278,7 +277,7 @@ class BitMatrix(Matrix):
         array([[0, 0, 1],
                [1, 0, 0]], dtype=uint8)
         """
-        S = on_host(S, name)
+        S = frames.on_host(S, name)
         if not is_sparse(S):
             raise TypeError(f"{name} must be a SciPy sparse matrix or array, got {type(S).__name__}")
         return cls.from_any(S, binarize, name, missing)

@@ -15,8 +15,6 @@ from .errors import Cell, InvalidCell, InvalidCellType, MissingCell, Parameter
 
 _COMPLEX = "Complex data not supported: {name} contains complex numbers; take their real part or magnitude"
 
-_DLPACK_CUDA, _DLPACK_HOST = 2, (1, 3, 11, 13)  # types of devices: memory of CUDA; memory that NumPy reads
-
 
 def binarize_advice(value: float) -> tuple[str | Parameter, ...]:
     """Return how to read a table that contains this value, which is neither 0 nor 1, as a part of a message."""
@@ -35,58 +33,6 @@ def is_sparse(X: Any) -> bool:
 def package_name(X: Any) -> str:
     """Return the name of the top-level package that defines the type of X, without importing it."""
     return type(X).__module__.partition(".")[0]
-
-
-def on_host(X: Any, name: str = "X") -> Any:
-    """Return arrays and tensors of other libraries, on a CUDA device or not, as NumPy arrays; any other X unchanged.
-
-    These are arrays of CuPy, tensors with DLPack's interface, such as those of PyTorch, and arrays with that of CUDA.
-    Sparse matrices of CuPy become those of SciPy.
-    """
-    if isinstance(X, np.ndarray):
-        return X
-    if package_name(X) in ("cupy", "cupyx") and hasattr(X, "get"):
-        return X.get()
-    if hasattr(type(X), "__dlpack__") and hasattr(type(X), "__dlpack_device__"):
-        place = int(X.__dlpack_device__()[0])
-    elif hasattr(type(X), "__cuda_array_interface__"):
-        place = _DLPACK_CUDA
-    else:
-        return X
-    problem = ""
-    for read in _readers(X, place):
-        try:
-            return read()
-        except MemoryError:
-            raise
-        except Exception as error:  # libraries raise errors of many types
-            problem = problem or f" ({str(error).partition(chr(10))[0] or type(error).__name__})"
-    where = "on a CUDA device, " if place == _DLPACK_CUDA else ""
-    raise TypeError(
-        f"{name} is a {package_name(X)} {type(X).__name__}, {where}which cannot be read as a NumPy array{problem}; "
-        "convert it first, in PyTorch with X.detach().cpu().numpy()"
-    )
-
-
-def _readers(X: Any, place: int) -> list[Callable[[], Any]]:
-    """Return the ways to read an array or tensor on this type of device, the best one first."""
-    readers: list[Callable[[], Any]] = []
-    if place in _DLPACK_HOST:
-        readers.append(lambda: np.from_dlpack(X))
-    elif place == _DLPACK_CUDA:
-        if hasattr(type(X), "__dlpack__"):
-            readers.append(lambda: _cupy().from_dlpack(X).get())
-        readers.append(lambda: _cupy().asarray(X).get())  # also booleans, which not all versions exchange by DLPack
-    if hasattr(type(X), "__array__"):  # the library itself can convert more types
-        readers.append(lambda: np.asarray(X))
-    return readers
-
-
-def _cupy() -> Any:
-    """Return the module cupy; raise NoDeviceError if it is not installed."""
-    from .kernels.gpu.device import import_cupy
-
-    return import_cupy()
 
 
 def missing_cells(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -7,18 +7,37 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .cell_values import binarize_advice, dense_table, is_sparse, on_host, package_name
+from .cell_values import binarize_advice, dense_table, is_sparse, package_name
 from .errors import InputError, Parameter, warn
+from .libraries import import_library
 
 RAW = "raw"  # what a layer is called that means the ``raw`` of an AnnData
 OBSM = "obsm/"  # how a layer begins that means an array of the ``obsm`` of an AnnData
+
+
+_DLPACK_CUDA, _DLPACK_HOST = 2, (1, 3, 11, 13)  # types of devices: memory of CUDA; memory that NumPy reads
+
+
+def in_memory(X: Any, name: str = "X") -> Any:
+    """Return a table that offers Arrow's C stream as a pyarrow table, and an array on a device as a NumPy array.
+
+    The stream may be read only once: functions that users call import X first, and use only what this returns. Frames
+    of pandas and polars, and all else, are returned unchanged.
+    """
+    if isinstance(X, np.ndarray) or package_name(X) in ("pandas", "polars", "bitatoms"):
+        return X
+    is_batch = package_name(X) == "pyarrow" and hasattr(X, "column_names") and not hasattr(X, "to_batches")
+    if is_batch or (hasattr(type(X), "__arrow_c_stream__") and not hasattr(X, "combine_chunks")):  # no table or array
+        pa = import_library("pyarrow", f"{name} is a {package_name(X)} {type(X).__name__}; such tables need")
+        return pa.Table.from_batches([X]) if is_batch else pa.RecordBatchReader.from_stream(X).read_all()
+    return on_host(X, name)
 
 
 def obsm_key(layer: str | None) -> str | None:
@@ -50,7 +69,7 @@ def values_of(X: Any, name: str = "X", layer: str | None = None) -> Any:
     A pandas frame whose columns are all sparse, with zeros not stored, is a sparse matrix too. Arrays and tensors of
     other libraries are copied from their device, if they are on one. Errors call the table ``name``.
     """
-    values = X if isinstance(X, np.ndarray) else _in_memory(on_host(X, name), name, layer)
+    values = X if isinstance(X, np.ndarray) else _values(in_memory(X, name), name, layer)
     if not is_sparse(values):
         return dense_table(values, name)
     if values.ndim != 2:
@@ -58,7 +77,7 @@ def values_of(X: Any, name: str = "X", layer: str | None = None) -> Any:
     return values
 
 
-def _in_memory(X: Any, name: str, layer: str | None) -> Any:
+def _values(X: Any, name: str, layer: str | None) -> Any:
     """Return the values of an AnnData, a pyarrow table or a sparse pandas frame; of others, what is no table raises."""
     if is_anndata(X):
         X, layer = select_raw(select_modality(X, None), layer)
@@ -82,7 +101,6 @@ def _in_memory(X: Any, name: str, layer: str | None) -> Any:
         )
     package = package_name(X)
     if package == "pyarrow" and hasattr(X, "column_names"):
-        X = _arrow_table(X)
         kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in arrow_index(X)]
         if not kept:
             return np.empty((X.num_rows, 0), np.uint8)
@@ -91,6 +109,58 @@ def _in_memory(X: Any, name: str, layer: str | None) -> Any:
         with suppress(ValueError):  # other values than zero are not stored
             return X.sparse.to_coo()
     return X
+
+
+def on_host(X: Any, name: str = "X") -> Any:
+    """Return arrays and tensors of other libraries, on a CUDA device or not, as NumPy arrays; any other X unchanged.
+
+    These are arrays of CuPy, tensors with DLPack's interface, such as those of PyTorch, and arrays with that of CUDA.
+    Sparse matrices of CuPy become those of SciPy.
+    """
+    if isinstance(X, np.ndarray):
+        return X
+    if package_name(X) in ("cupy", "cupyx") and hasattr(X, "get"):
+        return X.get()
+    if hasattr(type(X), "__dlpack__") and hasattr(type(X), "__dlpack_device__"):
+        place = int(X.__dlpack_device__()[0])
+    elif hasattr(type(X), "__cuda_array_interface__"):
+        place = _DLPACK_CUDA
+    else:
+        return X
+    problem = ""
+    for read in _readers(X, place):
+        try:
+            return read()
+        except MemoryError:
+            raise
+        except Exception as error:  # libraries raise errors of many types
+            problem = problem or f" ({str(error).partition(chr(10))[0] or type(error).__name__})"
+    where = "on a CUDA device, " if place == _DLPACK_CUDA else ""
+    raise TypeError(
+        f"{name} is a {package_name(X)} {type(X).__name__}, {where}which cannot be read as a NumPy array{problem}; "
+        "convert it first, in PyTorch with X.detach().cpu().numpy()"
+    )
+
+
+def _readers(X: Any, place: int) -> list[Callable[[], Any]]:
+    """Return the ways to read an array or tensor on this type of device, the best one first."""
+    readers: list[Callable[[], Any]] = []
+    if place in _DLPACK_HOST:
+        readers.append(lambda: np.from_dlpack(X))
+    elif place == _DLPACK_CUDA:
+        if hasattr(type(X), "__dlpack__"):
+            readers.append(lambda: _cupy().from_dlpack(X).get())
+        readers.append(lambda: _cupy().asarray(X).get())  # also booleans, which not all versions exchange by DLPack
+    if hasattr(type(X), "__array__"):  # the library itself can convert more types
+        readers.append(lambda: np.asarray(X))
+    return readers
+
+
+def _cupy() -> Any:
+    """Return the module cupy; raise NoDeviceError if it is not installed."""
+    from .kernels.gpu.device import import_cupy
+
+    return import_cupy()
 
 
 def layer_values(X: Any, layer: str) -> Any:
@@ -145,13 +215,6 @@ def check_scaled(X: Any, layer: str | None, values: Any, binarize: float | None)
     warn(*message)
 
 
-def _arrow_table(X: Any) -> Any:
-    """Return a pyarrow table or record batch as a table."""
-    import pyarrow as pa
-
-    return pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
-
-
 def arrow_index(table: Any) -> tuple[str, ...]:
     """Return the names of the columns that hold the index of a pandas frame."""
     metadata = (table.schema.metadata or {}).get(b"pandas")
@@ -184,7 +247,7 @@ def column_names(X: Any, layer: str | None = None) -> tuple[str, ...] | None:
     if package in ("pandas", "polars") and hasattr(X, "columns"):
         return _strings(X.columns)
     if package == "pyarrow" and hasattr(X, "column_names"):
-        index = arrow_index(_arrow_table(X))
+        index = arrow_index(X)
         return _strings(name for name in X.schema.names if name not in index)
     return None
 
@@ -196,8 +259,8 @@ def axis_names(X: Any, layer: str | None = None) -> tuple[tuple[str, ...] | None
         rows = tuple(map(str, X.obs_names))
     elif package == "pandas" and hasattr(X, "columns") and X.index.inferred_type != "integer":
         rows = tuple(map(str, X.index))
-    elif package == "pyarrow" and hasattr(X, "column_names") and len(index := arrow_index(_arrow_table(X))) == 1:
-        rows = tuple(map(str, _arrow_table(X).column(index[0]).to_pylist()))
+    elif package == "pyarrow" and hasattr(X, "column_names") and len(index := arrow_index(X)) == 1:
+        rows = tuple(map(str, X.column(index[0]).to_pylist()))
     return rows, column_names(X, layer)
 
 

@@ -17,7 +17,7 @@ from ..bits import BitMatrix, stack_rows
 from ..cell_values import package_name
 from ..errors import InputError, Parameter, warn
 from ..formatting import counted, listed_names, quoted
-from ..frames import column_names
+from ..frames import column_names, in_memory
 from ..parameters import with_options
 from ..sparse_bits import SparseBits
 from ..validation import check_choice
@@ -87,7 +87,7 @@ def encode(frame: Any, options: EncodeOptions) -> Table:
     >>> ba.Encoding.of(table).decode(table)
     {'colour': ['red', 'blue', 'red', None], 'age': ['age<40', 'age<40', 'age>=40', 'age>=40']}
     """
-    _check_frame(frame)
+    frame = _as_frame(frame)
     excluded = options.without
     given = names_of_columns(frame)
     if (duplicate := first_duplicate(given)) is not None:
@@ -109,13 +109,15 @@ def check_named(names: Sequence[str], given: Sequence[str], parameter: str) -> N
         )
 
 
-def _check_frame(frame: Any) -> None:
-    """Raise unless an object has columns with names."""
+def _as_frame(frame: Any) -> Any:
+    """Return an object whose columns have names; raise for others."""
+    frame = in_memory(frame)
     if not has_columns(frame):
         raise TypeError(
             f"a table of categories must have named columns, got {type(frame).__name__}; pass a data frame or a dict "
             "of columns, or read a file with bitatoms.read(path, categories=True)"
         )
+    return frame
 
 
 class UnseenValues:
@@ -349,8 +351,10 @@ class Encoding:
         """Encode other rows, called ``table`` in messages; columns in ``without`` are ignored, with no warning."""
         check_choice("missing", missing, ("unknown", "zero", "refuse"))
         if self.is_of_copies:
-            return matched_table(frame, self.header, absent, table, self.raw_header, missing=missing, dosage=True)
-        _check_frame(frame)
+            return matched_table(
+                in_memory(frame), self.header, absent, table, self.raw_header, missing=missing, dosage=True
+            )
+        frame = _as_frame(frame)
         given = [name for name in names_of_columns(frame) if name not in without]
         present, fill = self.match(given, absent, table)
         try:
@@ -443,7 +447,7 @@ class Encoding:
 
     def _values_of(self, frame: Any, n_rows: int) -> dict[str, tuple[list[Any], list[int]]]:
         """Return the values of the variables that a frame has, as they are there, and their codes."""
-        _check_frame(frame)
+        frame = _as_frame(frame)
         given = set(names_of_columns(frame))
         columns = typed_columns(frame, [variable.name for variable in self.variables if variable.name in given])
         for name, values in columns.items():
@@ -470,6 +474,7 @@ def _text_at(given: Values, index: int) -> str:
 
 def matched_rows(X: Any, learned: Header, absent: str | None = None, table: str = "X", **conversion: Any) -> Table:
     """Convert new rows as `matched_table` does; one of categories or copies is encoded as that of the model was."""
+    X = in_memory(X)
     encoding = raw_encoding(X, learned)
     if encoding is None:
         return matched_table(X, learned, absent, table, **conversion)
@@ -479,7 +484,6 @@ def matched_rows(X: Any, learned: Header, absent: str | None = None, table: str 
 
 def encoded_rows(X: Any, encoding: Encoding, without: str | Sequence[str] = ()) -> Table:
     """Encode new rows for a caller without the parameters of `Encoding.apply`; absent variables are an error."""
-    _check_frame(X)
     return encoding._applied(X, None, "unknown", "X", check_names("without", without))
 
 

@@ -150,9 +150,10 @@ class Table:
 
         Parameters
         ----------
-        X : Table, BitMatrix, array-like, pandas, polars or pyarrow table, AnnData, MuData or SciPy sparse matrix
-            The table, one row per sample. The index of a pandas frame gives the row names, unless it is numeric. The
-            ``obs`` and ``var`` of an AnnData become ``row_data`` and ``column_data``.
+        X : Table, BitMatrix, array-like, data frame, AnnData, MuData or SciPy sparse matrix
+            The table, one row per sample. Data frames are those of pandas, polars and pyarrow, and all tables with
+            Arrow's C stream, such as results of DuckDB. The index of a pandas frame gives the row names, unless it is
+            numeric. The ``obs`` and ``var`` of an AnnData become ``row_data`` and ``column_data``.
         binarize : float, optional
             Threshold: a bit is one where X is greater. Without it, X must contain only 0 and 1.
         missing : {"unknown", "zero", "refuse"}, default="unknown"
@@ -182,7 +183,7 @@ class Table:
                [1, 1, 1, 0]], dtype=uint8)
         """
         check_choice("missing", missing, ("unknown", "zero", "refuse"))
-        X = frames.select_modality(X, modality)
+        X = frames.select_modality(frames.in_memory(X), modality)
         if layer is not None and not (frames.is_anndata(X) and hasattr(X, "layers")):
             raise ValueError(f"layer={layer!r} requires an AnnData, got {type(X).__name__}")
         X, layer = frames.select_raw(X, layer)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cell_values import on_host
+from ..frames import on_host
 from ..libraries import import_library
 from ..validation import check_int, check_pair
 

@@ -18,6 +18,7 @@ from ..bits import BitMatrix
 from ..columns.encoding import ColumnTies
 from ..columns.table import Header, as_bits, header_of
 from ..device_choice import workers_for
+from ..frames import in_memory
 from ..io.api import read
 from ..libraries import import_library
 from ..model.unknown_cells import CellScores, hidden_folds
@@ -213,6 +214,7 @@ def _bits_and_columns(X: Any, binarize: float | None) -> tuple[BitMatrix, Header
     if isinstance(X, (str, os.PathLike)):
         table = read(X, binarize=binarize)
         return table.bits, table.header
+    X = in_memory(X)
     bits = packed(as_bits(X, binarize, missing="unknown"))
     return bits, header_of(X, bits.n_cols)
 

@@ -15,6 +15,7 @@ from ..columns.encoding import Encoding, encode, encoded_rows
 from ..columns.frame_columns import names_of_columns
 from ..columns.table import Table
 from ..errors import InputError, Parameter
+from ..frames import in_memory
 from ..parameters import documented, with_values
 
 _OUTPUTS = ("default", "pandas", "polars")
@@ -93,6 +94,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
         -------
         Table, or a data frame after ``set_output``
         """
+        X = in_memory(X)
         table = encode(X, **self.get_params())
         self.encoding_ = Encoding.of(table) or Encoding(())
         self.feature_names_in_ = np.array(names_of_columns(X), object)
@@ -113,6 +115,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
         Table, or a data frame after ``set_output``
         """
         check_is_fitted(self)
+        X = in_memory(X)
         return self._output(encoded_rows(X, self.encoding_, self.without), X)
 
     def set_output(self, *, transform: str | None = None) -> CategoryEncoder:

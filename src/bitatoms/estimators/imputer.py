@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import with_columns_of
 from ..base import SearchEstimator
 from ..bits import BitMatrix
-from ..cell_values import is_sparse, on_host
+from ..cell_values import is_sparse
 from ..columns.encoding import ColumnTies
 from ..columns.table import feature_names
 from ..errors import warn
+from ..frames import in_memory
 from ..model.model import Model
 from ..model.profiles import Profiles, fit_profiles
 from ..model.similar_rows import SimilarRows, fit_similar_rows
@@ -223,7 +224,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
             those of ``fit``: of numbers of copies, two of 0 and 1 per variant.
         """
         check_is_fitted(self, "method_")
-        X = on_host(X)
+        X = in_memory(X)
         data = self._table_in_memory(X, reset=False).bits
         completed = fill_unknown(data, self._tied, lambda rows, convert: [convert(self._probabilities(rows), rows)])
         return completed.to_sparse().astype(X.dtype) if is_sparse(X) else completed.to_dense(dense_dtype(X))

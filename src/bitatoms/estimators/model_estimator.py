@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..base import SearchEstimator, TableTransformer, check_not_empty
 from ..bits import BitMatrix
-from ..cell_values import on_host
 from ..columns.encoding import raw_encoding
 from ..columns.table import Table
 from ..errors import InputError, Parameter
+from ..frames import in_memory
 from ..io import model_file
 from ..model.model import Model
 from ..rows import out_of_core
@@ -287,7 +287,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         >>> model.complete([[np.nan, 1, 0, np.nan]])
         array([[1, 1, 0, 0]], dtype=uint8)
         """
-        X = on_host(X)
+        X = in_memory(X)
         table = self._table_of_cells(X)
         completed = self.as_model().completed(table.bits, self._workers(table.bits))
         return completed_as_given(X, completed, table, raw_encoding(X, self._header))

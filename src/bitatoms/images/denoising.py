@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import logit
 
-from ..cell_values import on_host
 from ..datasets.pictures import as_picture
 from ..device_choice import workers_for
+from ..frames import on_host
 from ..parameters import Algebra, DenoiseKwargs, DeviceChoice, Search, checked, documented, with_defaults
 from ..validation import as_generator
 from .blocks import evidence

@@ -27,6 +27,7 @@ from ..io.safe_zarr import ZarrReader
 from ..io.scratch import LEAST_LIMIT, Scratch
 from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..io.stream import CHUNK_BITS, RowChunk, Source, TableStream
+from ..libraries import import_library
 from ..parallel import Workers
 from ..parameters import with_options
 from ..sparse_bits import Bits, packed
@@ -354,6 +355,9 @@ def _parts(source: Any) -> Iterable[Any] | None:
         partitions = source.blocks if hasattr(source, "blocks") else source.partitions
         n_partitions = source.numblocks[0] if hasattr(source, "numblocks") else source.npartitions
         return (partitions[index].compute() for index in range(n_partitions))
+    if hasattr(type(source), "__arrow_c_stream__") and package_name(source) not in ("pandas", "polars", "pyarrow"):
+        pa = import_library("pyarrow", "tables of other libraries need")
+        return iter(pa.RecordBatchReader.from_stream(source))
     if package_name(source) in ("numpy", "h5py", "zarr") and len(getattr(source, "shape", ())) == 2:
         size = max(1, CHUNK_BITS // max(1, source.shape[1]))
         return (source[start : start + size] for start in range(0, max(1, source.shape[0]), size))

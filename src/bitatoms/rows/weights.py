@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..cell_values import missing_cells, on_host
+from ..cell_values import missing_cells
 from ..errors import InputError, Parameter
 from ..formatting import quoted
+from ..frames import on_host
 from ..memory import memory_limit
 from ..model.model import Model
 from ..parallel import Workers
