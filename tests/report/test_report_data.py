@@ -13,7 +13,7 @@ import bitatoms as ba
 from bitatoms.columns.table import Table
 from bitatoms.parallel import Workers
 from bitatoms.report import report_data, report_html
-from bitatoms.report.curve import codelength_curve, curve_sizes
+from bitatoms.report.data import codelength_curve, curve_sizes
 from bitatoms.report.page import render
 from support.pages import Outline
 from support.zoo import specimen
@@ -147,11 +147,6 @@ def test_unknown_pixels():
     html = report_html(model, Table(table.bits.with_unknown(hidden), picture=table.picture))
     assert "nan" not in Outline(html).text.lower()
     assert '<section id="unknown">' in html
-
-
-def test_old_names_warn(baskets):
-    with pytest.warns(FutureWarning, match="renamed to report_data"):
-        assert ba.report.findings is report_data
 
 
 # --- groups of rows, and the genome

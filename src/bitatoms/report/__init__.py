@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -195,20 +194,3 @@ def _model_and_parameters(model: Any) -> tuple[Model, dict[str, Any]]:
     if hasattr(model, "as_model"):  # an estimator; isinstance would import scikit-learn
         return model.as_model(), model.get_params(deep=False)
     raise TypeError(f"model must be a fitted BinaryDictionaryLearning or its Model, not {type(model).__name__}")
-
-
-def page(*args: Any, **kwargs: Any) -> str:
-    """Call `report_html`; deprecated, to be removed in 0.3."""
-    warnings.warn(
-        "bitatoms.report.page was renamed to report_html; the old name will be removed in 0.3", FutureWarning, 2
-    )
-    return report_html(*args, **kwargs)
-
-
-def __getattr__(name: str) -> Any:
-    renamed = {"findings": "report_data", "Findings": "ReportData"}
-    if name not in renamed:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new = renamed[name]
-    warnings.warn(f"bitatoms.report.{name} was renamed to {new}; the old name will be removed in 0.3", FutureWarning, 2)
-    return globals()[new]
