@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..io import atomic
 from ..io.errors import FileError
-from ..io.formats import FORMATS
+from ..io.formats.registry import FORMATS
 from .console import lines_to_stderr, writing_to_stdout
 from .options import Input
 from .spelling import STANDARD
