@@ -21,7 +21,7 @@ from ..columns.variants import unpack_dosages
 from ..errors import Parameter
 from ..io import model_file
 from ..io.api import StreamingSource, open_table, read, read_known_values, read_matching, read_row_label, write
-from ..io.atomic import is_null_device, is_zarr_store, link_target, write_error
+from ..io.atomic import is_zarr_store, link_target, write_error
 from ..io.errors import FileError
 from ..io.formats.registry import FORMATS, GENOTYPE_FORMATS, check_one_file, infer_format
 from ..io.options import ReadOptions, remembered
@@ -35,7 +35,7 @@ from .console import print_note
 from .options import PLAIN, Input, NewRows, Reading, default_of
 from .progress import show_status
 from .spelling import STANDARD, as_arguments
-from .streams import is_stdout, is_stream, output_file, output_name, spooled
+from .streams import is_stream, output_file, output_name, spooled
 
 CUT_SHORT = ("interrupted", "max_memory")  # how a search ends that was neither finished nor limited by the user
 # Formats that a remembered option applies to.
@@ -219,9 +219,9 @@ def check_writable(*paths: Path | None, read: tuple[Path | None, ...] = ()) -> N
     """Check before long work that files can be written, and that none of them is also read or written twice."""
     used = {path.resolve() for path in read if path is not None and path != STANDARD}
     for path in paths:
-        if path is None or is_null_device(path):
+        if path is None:
             continue
-        resolved = STANDARD if is_stdout(path) else path.resolve()
+        resolved = STANDARD if path == STANDARD else path.resolve()
         if resolved in used:
             name = output_name(path)
             raise FileError(f"{name}: this command already reads or writes this file; choose another name")
@@ -234,7 +234,7 @@ def check_writable(*paths: Path | None, read: tuple[Path | None, ...] = ()) -> N
 
 def check_json_output(json: bool, *outputs: Path | None) -> None:
     """Check that nothing else is written to the standard output if the result is printed as JSON."""
-    if json and any(path is not None and is_stdout(path) for path in outputs):
+    if json and STANDARD in outputs:
         raise FileError("standard output: --json already writes to it; choose a file for other output")
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ...errors import Parameter
 from ...libraries import LIBRARIES, missing_library
-from ..atomic import is_stream, is_zarr_store
+from ..atomic import check_file, is_zarr_store
 from ..errors import FileError
 
 
@@ -122,16 +122,12 @@ _WORKBOOK_PARTS = (b"[Content_Types].xml", b"docProps/", b"xl/", b"_rels/")  # o
 
 
 def infer_format(path: str | os.PathLike[str], given: str | None = None, writing: bool = False) -> str:
-    """Return the given format, or the one that the extension selects; raise FileError if there is none.
-
-    When writing, a device or a pipe whose name selects no format gets CSV.
-    """
+    """Return the given format, or the one that the extension selects; raise FileError if there is none."""
+    check_file(path)
     format = _find_format(path, given, writing)
     if writing and not FORMATS[format].is_writable:
         name = FORMATS[format].description.partition(":")[0]
         raise FileError(f"{os.fspath(path)}: the format {format!r} ({name}) can only be read; write .h5ad or .npz")
-    if writing and is_stream(path):
-        check_one_file(format, os.fspath(path))
     return format
 
 
@@ -152,8 +148,6 @@ def _find_format(path: str | os.PathLike[str], given: str | None, writing: bool)
     for format, entry in FORMATS.items():
         if base.endswith(entry.extensions) and (base == name or entry.gzip):
             return format
-    if writing and is_stream(path):
-        return "csv"
     if not writing and os.path.isdir(path) and feature_matrices(Path(path)):
         return "10x"
     entries = [entry for entry in FORMATS.values() if entry.is_writable or not writing]
