@@ -16,8 +16,7 @@ from . import frames
 from .api import fitting
 from .bits import BitMatrix
 from .cell_values import package_name
-from .columns.encoding import matched_rows, raw_encoding
-from .columns.matching import are_copies, check_not_copies
+from .columns.encoding import check_not_copies, matched_rows, raw_encoding
 from .columns.table import Header, Picture, Table, as_bits
 from .device_choice import workers_for
 from .errors import InputWarning, Parameter, named_columns, warn
@@ -99,7 +98,6 @@ class TableEstimator(BaseEstimator):
             _is_table(X)
             or (names is not None and learned.names not in (None, names))
             or raw_encoding(X, learned) is not None
-            or are_copies(X, learned)
         ):
             table = matched_rows(X, learned, self.absent, binarize=self.binarize, missing=self._missing)
         else:

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from ..columns.encoding import Encoding
 from ..columns.table import Header, Picture, Table, check_picture
 from ..columns.variables import parse_number
-from ..columns.variants import pairs as genotype_pairs
-from ..columns.variants import unpack_dosages
 from ..errors import Parameter
 from ..io import model_file
 from ..io.api import StreamingSource, open_table, read, read_known_values, read_matching, read_row_label, write
@@ -162,7 +160,7 @@ def check_output(path: Path, format: str | None, decoded_by: Path | None) -> Non
         return
     check_values_format(format, output_name(path))
     model = load_model(decoded_by).model
-    if Encoding.of(model) is None and not len(genotype_pairs(model.header.data)):
+    if Encoding.of(model) is None:
         raise FileError(
             f"{decoded_by}: the model was not learned from a table of categories or of numbers of copies; omit --decode"
         )
@@ -171,11 +169,8 @@ def check_output(path: Path, format: str | None, decoded_by: Path | None) -> Non
 def decoded_values(table: Table, original: Original | None = None) -> dict[str, list[Any]]:
     """Return the values of encoded variables: as the original has them, if it does. Of genotypes, numbers of copies."""
     encoding = Encoding.of(table)
-    if encoding is not None:
-        return encoding.decode(table, None if original is None else original.values or None)
-    assert table.column_data is not None
-    names, copies = unpack_dosages(table.bits, table.column_data, table.names_of(range(table.shape[1])))
-    return dict(zip(names, copies.T.tolist(), strict=True))  # None where a number is unknown
+    assert encoding is not None
+    return encoding.decode(table, None if original is None else original.values or None)
 
 
 def write_decoded(table: Table, path: Path, format: str | None = None, original: Original | None = None) -> DecodedSize:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..columns.encoding import Encoding
-from ..columns.matching import ColumnMatch, NoKnownColumn, copied_header, have_copies, match_columns
+from ..columns.matching import ColumnMatch, NoKnownColumn, match_columns
 from ..columns.table import Header, Names, Table, feature_names
 from ..errors import InputError, Parameter
 from ..memory import memory_limit
@@ -101,28 +101,29 @@ def read_matching(
     source = _source_of(path, options)
     name = source.name if name is None else name
     with _translate_errors(source):
-        encoding = Encoding.of(learned.data)
-        if encoding is not None and source.format in CELL_FORMATS:
+        encoding = Encoding.of(learned)
+        if encoding is not None and not encoding.is_of_copies and source.format in CELL_FORMATS:
             _check_path(source)
             load_reader(source.format, source.name)
             if categories.has_variables(source, options, encoding):
                 stream = categories.read_encoded(source, options, encoding, absent, name)
                 stream = replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
                 return collect(_with_columns(stream, match_columns(learned, stream.header, absent, name)))
-        if _has_copies(source, options, learned):
+        if _has_copies(source, options, encoding):
             options = replace(options, dosage=True, binarize=None)
         stream = open_table(source, options)
         if _may_be_long(source, options, learned, stream) and (long := pairs.find_long(source, options)):
             stream = open_table(source, replace(options, long=long))
         try:
-            if options.dosage and (of_model := copied_header(learned)).n_cols:  # messages name columns of the file
-                match_columns(of_model, copied_header(stream.header), absent, name).warn_differences(name)
+            if options.dosage and encoding is not None:  # messages name columns of the file
+                given = _raw_header(stream.header)
+                match_columns(encoding.raw_header, given, absent, name).warn_differences(name)
                 match = match_columns(learned, stream.header, absent, name)
             else:
                 match = match_columns(learned, stream.header, absent, name)
                 match.warn_differences(name)
         except NoKnownColumn:
-            _check_orientation(source, options, learned, name)
+            _check_orientation(source, options, learned, encoding, name)
             raise
         # Numbered duplicates do not have the names that the file has. Items and rows are not columns of the file.
         renamed = options.duplicates != "refuse" or options.transpose or stream.absent_is_zero
@@ -133,34 +134,39 @@ def read_matching(
         return collect(_with_columns(stream, match))
 
 
-def _has_copies(source: Source, options: ReadOptions, learned: Header) -> bool:
+def _raw_header(header: Header) -> Header:
+    """Return the columns of a file whose numbers of copies have become two columns each."""
+    encoding = Encoding.of(header)
+    return Header(0, ()) if encoding is None else encoding.raw_header
+
+
+def _has_copies(source: Source, options: ReadOptions, encoding: Encoding | None) -> bool:
     """Return whether a file has numbers of copies of the variants of a model, rather than its columns of 0 and 1."""
-    may_have = source.format in DOSAGE_FORMATS and not (options.dosage or options.long or options.categories)
-    if not may_have or not copied_header(learned).n_cols:
+    is_open = source.format in DOSAGE_FORMATS and not (options.dosage or options.long or options.categories)
+    if encoding is None or not encoding.is_of_copies or not is_open:
         return False
-    names: Names | None = None
+    names: Names = ()
     with suppress(FileError):  # raised again when the file is read
         ahead = replace(options, dosage=True, binarize=None, missing="zero")  # without notes about missing values
-        names = copied_header(open_table(source, ahead).header).names
-    if names is None:
-        return False
-    n_cols = len(names)
-    return have_copies(None if names == feature_names(None, range(n_cols)) else names, n_cols, learned)
+        names = _raw_header(open_table(source, ahead).header).names or ()
+    return encoding.is_raw(None if names == feature_names(None, range(len(names))) else names, len(names))
 
 
-def _check_orientation(source: Source, options: ReadOptions, learned: Header, table: str) -> None:
+def _check_orientation(
+    source: Source, options: ReadOptions, learned: Header, encoding: Encoding | None, table: str
+) -> None:
     """Raise if the columns of a model, or its variants, are the rows of a file that was read by columns, or reverse."""
-    copies = copied_header(learned)
-    has_copies = copies.n_cols > 0 and source.format in DOSAGE_FORMATS
+    has_copies = encoding is not None and encoding.is_of_copies and source.format in DOSAGE_FORMATS
     exchanged = replace(options, transpose=not options.transpose, missing="zero")  # without notes about missing values
     if has_copies:
         exchanged = replace(exchanged, dosage=True, binarize=None)
     names: Names | None = None
     with suppress(InputError):
         header = open_table(source, exchanged).header
-        names = (copied_header(header) if has_copies else header).names
+        names = (_raw_header(header) if has_copies else header).names
     of_file = set(names or ())
-    known = [name for name in (copies if has_copies else learned).names or () if name in of_file]
+    own = encoding.raw_header if has_copies and encoding is not None else learned
+    known = [name for name in own.names or () if name in of_file]
     if known:
         axis, fix = ("columns", "without ") if options.transpose else ("rows", "with ")
         raise InputError(
@@ -185,10 +191,11 @@ def read_known_values(
 
     The dict is empty if the model was not learned from a table of categories, or the file is none.
     """
-    source, encoding = _source_of(path, options), Encoding.of(learned.data)
+    source, encoding = _source_of(path, options), Encoding.of(learned)
     with _translate_errors(source):
         if (
             encoding is None
+            or encoding.is_of_copies
             or source.format not in CELL_FORMATS
             or not categories.has_variables(source, options, encoding)
         ):
