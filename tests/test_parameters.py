@@ -6,7 +6,8 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.engine.coding import CODERS
-from bitatoms.parameters import ReadKwargs, choices, declaration, declarations, documented
+from bitatoms.io.options import ReadOptions
+from bitatoms.parameters import choices, declaration, declarations, with_options
 
 
 def test_the_coders_are_those_of_the_algorithms():
@@ -35,8 +36,9 @@ def test_types_and_defaults_are_documented():
 
 
 def test_a_function_without_docstring_gets_a_signature():
-    def function(**parameters):
-        return parameters
+    def function(options):
+        return options
 
-    assert list(inspect.signature(documented(ReadKwargs)(function)).parameters) == list(declarations(ReadKwargs))
-    assert function.__doc__ is None
+    taking = with_options(ReadOptions)(function)
+    assert set(inspect.signature(taking).parameters) == set(declarations(ReadOptions))
+    assert taking.__doc__ is None

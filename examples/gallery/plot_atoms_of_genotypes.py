@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 
 import bitatoms as ba
 
-table = ba.datasets.genotypes(400, 100)  # generated; ba.read reads .bed, .pgen, .vcf.gz, .bcf and .haps files
+table = ba.datasets.genotypes(400, 100)  # generated; ba.read reads .bed, .pgen, .vcf.gz and .bcf files
 model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
 print(model.summary_)
 

@@ -16,12 +16,12 @@ from . import frames
 from .api import fitting
 from .bits import BitMatrix
 from .cell_values import package_name
-from .columns.encoding import matched_rows, raw_encoding
-from .columns.matching import are_copies, check_not_copies
+from .columns.encoding import check_not_copies, matched_rows, raw_encoding
 from .columns.table import Header, Picture, Table, as_bits
 from .device_choice import workers_for
 from .errors import InputWarning, Parameter, named_columns, warn
 from .io.api import read, read_matching
+from .io.options import ReadOptions
 from .model.model import Model
 from .model.result import Factorization
 from .parallel import Workers
@@ -93,12 +93,11 @@ class TableEstimator(BaseEstimator):
         """Return X with the columns of the model; None for what scikit-learn validates."""
         learned, names = self._header, frames.column_names(X)
         if isinstance(X, (str, os.PathLike)):
-            table = read_matching(X, learned, self.absent, binarize=self.binarize, missing=self._missing)
+            table = read_matching(X, learned, ReadOptions(binarize=self.binarize, missing=self._missing), self.absent)
         elif (
             _is_table(X)
             or (names is not None and learned.names not in (None, names))
             or raw_encoding(X, learned) is not None
-            or are_copies(X, learned)
         ):
             table = matched_rows(X, learned, self.absent, binarize=self.binarize, missing=self._missing)
         else:

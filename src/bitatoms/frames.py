@@ -83,7 +83,7 @@ def _in_memory(X: Any, name: str, layer: str | None) -> Any:
     package = package_name(X)
     if package == "pyarrow" and hasattr(X, "column_names"):
         X = _arrow_table(X)
-        kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in _arrow_index(X)]
+        kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in arrow_index(X)]
         if not kept:
             return np.empty((X.num_rows, 0), np.uint8)
         return np.stack([_arrow_column(column) for column in kept]).T  # column-major, as in Arrow
@@ -152,7 +152,7 @@ def _arrow_table(X: Any) -> Any:
     return pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
 
 
-def _arrow_index(table: Any) -> tuple[str, ...]:
+def arrow_index(table: Any) -> tuple[str, ...]:
     """Return the names of the columns that hold the index of a pandas frame."""
     metadata = (table.schema.metadata or {}).get(b"pandas")
     try:
@@ -184,7 +184,7 @@ def column_names(X: Any, layer: str | None = None) -> tuple[str, ...] | None:
     if package in ("pandas", "polars") and hasattr(X, "columns"):
         return _strings(X.columns)
     if package == "pyarrow" and hasattr(X, "column_names"):
-        index = _arrow_index(_arrow_table(X))
+        index = arrow_index(_arrow_table(X))
         return _strings(name for name in X.schema.names if name not in index)
     return None
 
@@ -196,7 +196,7 @@ def axis_names(X: Any, layer: str | None = None) -> tuple[tuple[str, ...] | None
         rows = tuple(map(str, X.obs_names))
     elif package == "pandas" and hasattr(X, "columns") and X.index.inferred_type != "integer":
         rows = tuple(map(str, X.index))
-    elif package == "pyarrow" and hasattr(X, "column_names") and len(index := _arrow_index(_arrow_table(X))) == 1:
+    elif package == "pyarrow" and hasattr(X, "column_names") and len(index := arrow_index(_arrow_table(X))) == 1:
         rows = tuple(map(str, _arrow_table(X).column(index[0]).to_pylist()))
     return rows, column_names(X, layer)
 

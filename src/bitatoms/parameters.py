@@ -11,7 +11,7 @@ import inspect
 import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import (
@@ -84,6 +84,8 @@ class Param:
         from them, because a file may be untrusted.
     formats : tuple of str
         The file formats that it applies to; empty for all, and for parameters that are not about files.
+    is_remembered : bool
+        Whether a model remembers it for new files, because it decides what their cells mean.
     """
 
     default: Any
@@ -95,6 +97,7 @@ class Param:
     option: str | None = None
     is_run_setting: bool = False
     formats: tuple[str, ...] = ()
+    is_remembered: bool = False
 
 
 class Options:
@@ -107,6 +110,16 @@ class Options:
     def __post_init__(self) -> None:
         for name, declared in declarations(type(self)).items():
             object.__setattr__(self, name, check(name, getattr(self, name), declared))
+
+    @classmethod
+    def from_flat(cls, values: Mapping[str, Any]) -> Self:
+        """Return options from fields by name, those of nested options among them, as on the command line."""
+        flat, own = dict(values), {}
+        for name, declared in declarations(cls).items():
+            inner = _nested(declared)
+            if inner is not None:
+                own[name] = inner(**{each: flat.pop(each) for each in declarations(inner) if each in flat})
+        return cls(**flat, **own)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the fields by name, as scikit-learn's estimators do, so that grids can vary them."""
@@ -127,10 +140,17 @@ def option(
     option: str | None = None,
     is_run_setting: bool = False,
     formats: tuple[str, ...] = (),
+    is_remembered: bool = False,
 ) -> Any:
     """Declare a parameter as a field of `Options`; see `Param` for the arguments."""
-    param = Param(default, help, details, minimum, check, type, option, is_run_setting, formats)
+    param = Param(default, help, details, minimum, check, type, option, is_run_setting, formats, is_remembered)
     return field(default=default, metadata={"param": param})
+
+
+def declared_in(kind: type[Options], name: str, **changes: Any) -> Any:
+    """Declare a parameter as it is declared in other `Options`, apart from these changes."""
+    param = replace(declarations(kind)[name][1], **changes)
+    return field(default=param.default, metadata={"param": param})
 
 
 def _check_init(name: str, value: Any) -> Any:
@@ -202,11 +222,6 @@ def _check_finite_costs(name: str, value: Any) -> Any:
             Parameter("bitatoms.cover"), " for an exact cover, or pass a large finite cost",
         )  # fmt: skip
     return value
-
-
-def _check_column_names(name: str, value: Any) -> tuple[str, ...]:
-    """Return one name of a column or several as a tuple."""
-    return (value,) if isinstance(value, str) else tuple(map(str, value))
 
 
 def _check_fixed_atoms(name: str, value: Any) -> Any:
@@ -841,222 +856,6 @@ class CoverKwargs(TypedDict, total=False):
     random_state: RandomState
 
 
-class EncodeKwargs(TypedDict, total=False):
-    """Parameters of `bitatoms.encode`: how categories and numbers become columns of 0 and 1."""
-
-    as_category: Annotated[
-        Sequence[str],
-        Param(
-            (),
-            "Columns of categories that would be taken for numbers, such as postcodes.",
-            "Each of their values becomes a column. It also allows text of which almost all values differ.",
-            check=_check_column_names,
-            type="str or sequence of str, default=()",
-            option="as-category",
-        ),
-    ]
-    as_number: Annotated[
-        Sequence[str],
-        Param(
-            (),
-            "Columns of numbers to divide into bins that would be taken for categories, such as marks from 1 to 6.",
-            check=_check_column_names,
-            type="str or sequence of str, default=()",
-            option="as-number",
-        ),
-    ]
-    bins: Annotated[
-        int,
-        Param(
-            4,
-            "Number of bins of a number; they contain equally many rows, as nearly as equal values allow.",
-            minimum=2,
-            option="bins",
-        ),
-    ]
-
-
-class ReadKwargs(EncodeKwargs, total=False):
-    """Parameters of `bitatoms.read` and `bitatoms.pack`: how a table is read from a file."""
-
-    binarize: Binarize
-    missing: Annotated[
-        Missing,
-        Param(
-            "unknown",
-            "Missing values (NaN, null, NA, ?): unknown cells, 0, or an error.",
-            "Unknown cells have no influence on what is learned. In text, blank cells are 0 if the table contains no "
-            "other zero, and missing otherwise. See docs/reference/files.md.",
-            option="missing",
-        ),
-    ]
-    duplicates: Annotated[
-        Duplicates,
-        Param("refuse", "Columns with the same name: report an error, or append numbers.", option="duplicates"),
-    ]
-    header: Annotated[
-        bool | None,
-        Param(None, "Whether the first line of a text file holds column names; detected by default.", option="header"),
-    ]
-    row_names: Annotated[
-        bool | None,
-        Param(
-            None, "Whether the first column of a text file holds row names; detected by default.", option="row-names"
-        ),
-    ]
-    separator: Annotated[
-        str | None,
-        Param(None, "Cell separator of a text file; detected by default.", option="separator"),
-    ]
-    sheet: Annotated[
-        str | int | None,
-        Param(
-            None,
-            "Sheet of an .xlsx file, by name or number (from 1); the first one by default.",
-            check=lambda name, value: value,
-            option="sheet",
-        ),
-    ]
-    long: Annotated[
-        str | Sequence[str] | None,
-        Param(
-            None,
-            "Read a long table: the names of two columns, that of the rows and that of the items, such as order,item.",
-            "Each line then names a row and one of its items. By default such a table is detected where that is clear, "
-            "with a warning. In a text file without column names, their numbers, counting from 1.",
-            type="str or pair of str, optional",
-            option="long",
-        ),
-    ]
-    categories: Annotated[
-        bool,
-        Param(
-            False,
-            "Read a table of categories and numbers: one column per value, and per bin of a number.",
-            "See `bitatoms.encode`. A model stores the encoding and applies it to new rows.",
-            option="categories",
-        ),
-    ]
-    names: Annotated[
-        str | os.PathLike[str] | Mapping[int, str] | None,
-        Param(
-            None,
-            "Names of numbered columns or items: a file with a number and a name per line.",
-            "Columns without names are numbered from 0 if the file lists a number 0, and otherwise from 1. A mapping "
-            "of numbers to names may be passed instead.",
-            type="path or mapping of int to str, optional",
-            option="names",
-        ),
-    ]
-    layer: Annotated[
-        str | None,
-        Param(
-            None,
-            "Layer of an .h5ad file, raw, or obsm/NAME; array of an .npz file or a Zarr store.",
-            'The main one by default. "raw" is the ``raw`` of an AnnData, and "obsm/protein" the array "protein" of '
-            "its ``obsm``, if no layer has this name. In an .h5 file of Cell Ranger 2 it is the genome.",
-            option="layer",
-        ),
-    ]
-    modality: Annotated[
-        str | None,
-        Param(
-            None,
-            "Modality of a MuData (.h5mu), or type of the features of 10x Genomics.",
-            "It is required if a MuData has several. The features of 10x Genomics are all read by default.",
-            option="modality",
-        ),
-    ]
-    blocks: Annotated[
-        tuple[int, int] | None,
-        Param(
-            None,
-            "Cut an image (.pbm, .png, .tiff) into blocks of this height and width; each block becomes a row.",
-            "By default each line of pixels is a row.",
-            type="pair of int, optional",
-            option="blocks",
-        ),
-    ]
-    transpose: Annotated[
-        bool | None,
-        Param(
-            None,
-            "Exchange rows and columns.",
-            "The columns of the file become rows. Both tables must fit into memory, packed. ``without`` still names "
-            "columns of the file. By default only a matrix.mtx of 10x Genomics (genes x cells) is exchanged.",
-            option="transpose",
-        ),
-    ]
-    without: Annotated[
-        Sequence[str],
-        Param(
-            (),
-            "Names of columns to leave out.",
-            "In a text file without column names, their numbers, counting from 1. Control characters may be written "
-            "as escapes, such as \\x1b, as in messages.",
-            type="str or sequence of str, default=()",
-            option="without",
-        ),
-    ]
-    dosage: Annotated[
-        bool,
-        Param(
-            False,
-            "Read a table of numbers of copies of an allele, 0, 1 and 2: two columns per variant.",
-            "As in files of genotypes, these are: carries the allele, carries two copies. Other numbers are rounded. A "
-            "model that has learned from such a table reads others without this option. See `Table.from_any`.",
-            option="dosage",
-        ),
-    ]
-    phased: Annotated[
-        bool,
-        Param(
-            False,
-            "Genotypes: two rows per sample, one for each of its phased haplotypes.",
-            "By default a sample is one row, and a variant two columns: carries the allele, carries two copies.",
-            option="phased",
-        ),
-    ]
-    region: Annotated[
-        str | None,
-        Param(
-            None,
-            "Genotypes: only variants in these regions, such as 20:1000000-2000000 or X.",
-            "Positions begin at 1, and both ends belong to the region. Several regions are separated by commas.",
-            option="region",
-        ),
-    ]
-    maf: Annotated[
-        float | None,
-        Param(
-            None,
-            "Genotypes: only variants whose rarer allele has at least this frequency.",
-            "The frequency is that among the known alleles of the samples that are read.",
-            option="maf",
-        ),
-    ]
-    keep: Annotated[
-        str | os.PathLike[str] | Sequence[str] | None,
-        Param(
-            None,
-            "Genotypes: only the samples listed in this file, one per line, or two fields (family, sample).",
-            "A sequence of names may be passed instead.",
-            type="path or sequence of str, optional",
-            option="keep",
-        ),
-    ]
-    extract: Annotated[
-        str | os.PathLike[str] | Sequence[str] | None,
-        Param(
-            None,
-            "Genotypes: only the variants listed in this file, one id per line.",
-            "A sequence of ids may be passed instead.",
-            type="path or sequence of str, optional",
-            option="extract",
-        ),
-    ]
-
-
 class BlockKwargs(TypedDict, total=False):
     """Parameters of `bitatoms.inpaint`: the blocks that atoms are learned from."""
 
@@ -1156,6 +955,27 @@ def declarations(kind: Any) -> dict[str, tuple[Any, Param]]:
     return _declared(kind)
 
 
+def flat_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
+    """Return the declarations of `Options`; the fields of nested options take the place of the field that has them."""
+    flat: dict[str, tuple[Any, Param]] = {}
+    for name, declared in declarations(kind).items():
+        inner = _nested(declared)
+        flat |= {name: declared} if inner is None else declarations(inner)
+    return flat
+
+
+def options_kind(annotation: Any) -> type[Options] | None:
+    """Return the `Options` that a type allows, if any."""
+    kinds = (part for part in _alternatives(annotation) if isinstance(part, type) and issubclass(part, Options))
+    return next(kinds, None)
+
+
+def _nested(declared: tuple[Any, Param]) -> type[Options] | None:
+    """Return the `Options` that a parameter holds if it is given at all."""
+    annotation, param = declared
+    return options_kind(annotation) if param.default is None else None
+
+
 @functools.cache
 def _declared(kind: Any) -> dict[str, tuple[Any, Param]]:
     hints = get_type_hints(kind, include_extras=True)
@@ -1166,7 +986,7 @@ def _declared(kind: Any) -> dict[str, tuple[Any, Param]]:
 
 def declaration(name: str) -> tuple[Any, Param]:
     """Return the type and the declaration of a parameter."""
-    known = {"n_components": get_args(NComponents)} | declarations(ReadKwargs) | declarations(EstimatorKwargs)
+    known = {"n_components": get_args(NComponents)} | declarations(EstimatorKwargs)
     return (known | declarations(DenoiseKwargs) | declarations(RuleKwargs) | declarations(PeerKwargs))[name]
 
 
@@ -1202,9 +1022,11 @@ def check(name: str, value: Any, declared: tuple[Any, Param]) -> Any:
     annotation, param = declared
     if param.check is not None:
         return param.check(name, value)
-    types, words = _alternatives(annotation), choices(annotation)
-    if value is None and NoneType in types:
-        return None
+    types, words, kind = _alternatives(annotation), choices(annotation), options_kind(annotation)
+    if (value is None and NoneType in types) or (kind is not None and isinstance(value, kind)):
+        return value
+    if kind is not None and not words:
+        raise InputError(Parameter(name), f" must be {kind.__name__}(...) or None, not {value!r}")
     if words and (int not in types or isinstance(value, str)):
         check_choice(name, value, words, "an integer" if int in types else None)
         return value
@@ -1289,6 +1111,7 @@ def _taking_fields(function: Callable[..., Any], kind: type[Options], collect: C
         )
         for name, (annotation, param) in declarations(kind).items()
     ]
+    listed.sort(key=lambda parameter: parameter.kind)  # those that may be passed by position come first
     signature = inspect.Signature([*own, *listed])
 
     @functools.wraps(function)
@@ -1303,7 +1126,7 @@ def _taking_fields(function: Callable[..., Any], kind: type[Options], collect: C
     call.__signature__ = signature  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
     if function.__doc__:
-        described = "\n".join(_described(name, *each) for name, each in declarations(kind).items())
+        described = "\n".join(_described(each.name, *declarations(kind)[each.name]) for each in listed)
         call.__doc__ = inspect.cleandoc(function.__doc__).replace("{parameters}", described)
     return call
 

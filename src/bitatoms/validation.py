@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -69,6 +69,61 @@ def check_pair(name: str, value: Any, least: int) -> tuple[int, int]:
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a pair (height, width), not {value!r}") from None
     return check_int(f"{name} height", height, least), check_int(f"{name} width", width, least)
+
+
+def check_bool(name: str, value: Any) -> bool:
+    """Return a boolean."""
+    if not isinstance(value, bool) and type(value).__name__ != "bool":  # NumPy's is called bool, too
+        raise InputError(Parameter(name), f" must be True or False, not {value!r}")
+    return bool(value)
+
+
+def check_seconds(name: str, value: Any) -> float | None:
+    """Return a positive number of seconds, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, Real) or not float(value) > 0:
+        raise InputError(Parameter(name), f" must be a positive number of seconds or None, not {value!r}")
+    return float(value)
+
+
+def check_callbacks(name: str, value: Any) -> tuple[Callable[[Any], object], ...]:
+    """Return no callback, one, or several as a tuple."""
+    if value is None:
+        return ()
+    callbacks = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    for callback in callbacks:
+        if not callable(callback):
+            raise TypeError(f"{name} must be callable, or a list of callables, not {callback!r}")
+    return callbacks
+
+
+def check_seed(name: str, value: Any) -> Any:
+    """Check a seed; generators are used as they are."""
+    return check_int(name, value, 0) if isinstance(value, (str, Real)) else value
+
+
+def check_feature_sets(name: str, value: Any) -> tuple[tuple[int | str, ...], ...]:
+    """Return sets of features by name or index; a single set may be passed as it is."""
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InputError(Parameter(name), f' must be sets of features, such as [["a", "b"]], not {value!r}')
+    sets = list(value)
+    if sets and all(isinstance(each, (str, Integral)) for each in sets):
+        sets = [sets]
+    checked = []
+    for each in sets:
+        if isinstance(each, str) or not isinstance(each, Iterable):
+            raise InputError(Parameter(name), f' must be sets of features, such as [["a", "b"]], not {value!r}')
+        features = list(dict.fromkeys(each))
+        for feature in features:
+            if isinstance(feature, bool) or not isinstance(feature, (str, Integral)):
+                raise InputError(Parameter(name), f" has {feature!r}, which is neither a name nor an index")
+        if len(features) < 2:
+            raise InputError(Parameter(name), f" has the set {features!r}; a set needs at least two features")
+        checked.append(tuple(each if isinstance(each, str) else int(each) for each in features))
+    return tuple(checked)
 
 
 def weight_advice(value: float) -> str | None:

@@ -16,7 +16,7 @@ from bitatoms.cli import options
 from bitatoms.cli.app import app
 from bitatoms.cli.spelling import as_arguments, as_option, describe
 from bitatoms.errors import Parameter
-from bitatoms.parameters import ReadKwargs, with_defaults
+from bitatoms.io.options import ReadOptions
 
 LIBRARY = {  # what is recorded, for each command
     "fit": "bitatoms.estimators.BinaryDictionaryLearning.fit",
@@ -32,7 +32,7 @@ LIBRARY = {  # what is recorded, for each command
     "inpaint": "bitatoms.cli.images.inpaint",
     "compare": "bitatoms.cli.compare.run_comparison",
 }
-READING = with_defaults(ReadKwargs, {})
+READING = {name: value for name, value in ReadOptions().get_params().items() if name != "format"}
 DEVICE = {"n_jobs": -1, "device": "cpu"}
 SEARCH = {"algebra": "prefer-or", "search": "fast", "max_time": None}
 PICTURES = {"block_sizes": (6, 8), "stride": 2, "algebra": "xor", "search": "fast", "max_time": None, "random_state": 0}

@@ -268,3 +268,18 @@ def test_an_encoding_of_many_variables_is_described_in_one_line():
     many = ba.Encoding.of(ba.encode(frame, bins=2)).described()
     assert many.startswith("302 variables as 603 columns (300 categories, 1 in bins, 1 yes or no): very very")
     assert many.endswith("... (2 values) and 297 more")
+
+
+def test_copies_of_alleles_are_encoded_variables():
+    frame = as_pandas({"rs1": [0, 1, None], "rs2": [2, 0, 1]})
+    table = ba.Table.from_any(frame, dosage=True)
+    encoding = ba.Encoding.of(table)
+    assert [variable.kind for variable in encoding.variables] == ["copies", "copies"]
+    assert encoding.columns == table.columns
+    assert repr(encoding) == "Encoding(rs1 (0, 1 or 2 copies), rs2 (0, 1 or 2 copies))"
+    assert encoding.decode(table) == {"rs1": [0, 1, None], "rs2": [2, 0, 1]}
+    assert encoding.apply(frame.iloc[:, ::-1]) == table
+    filled = table.with_bits(table.bits.filled())
+    assert encoding.decode(filled, {"rs1": [0.25, "1", None]}) == {"rs1": [0.25, "1", 0], "rs2": [2, 0, 1]}
+    with pytest.raises(ba.InputError, match="'rs1' contains 3, but it was encoded from the numbers 0, 1 and 2"):
+        encoding.decode(filled, {"rs1": [3, 0, 0]})

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.columns.annotations import Annotations, Labels
+from bitatoms.columns.encoding import ColumnTies
+from bitatoms.columns.table import Header
 from bitatoms.columns.variables import (
     MISSING,
     UNSEEN,
     Variable,
     column_data,
-    exclusive_columns,
     learned_variable,
     quantile_edges,
     shortest_between,
@@ -164,11 +165,10 @@ def test_variables_are_found_in_annotations_of_any_order():
     shuffled = data.take([8, 0, 3, 5, 2, 4, 7, 6, 1])
     found = {variable.name: (variable, indices.tolist()) for variable, indices in variables_of(shuffled)}
     assert found["colour"] == (Variable("colour", "category", ("red", "blue")), [3, 5])
-    assert {size: groups.tolist() for size, groups in exclusive_columns(shuffled).items()} == {
-        2: [[3, 5]],
-        3: [[0, 6, 7], [1, 4, 8]],
-    }
-    assert exclusive_columns(data.take([0, 2, 3])) == {}  # a bin is left out
+    ties = ColumnTies.of(Header(9, data=shuffled))
+    assert [groups.tolist() for groups in ties.exclusive] == [[[3, 5]], [[0, 6, 7], [1, 4, 8]]]
+    assert ties.first.tolist() == [0, 1, 2, 3, 1, 3, 0, 0, 1]
+    assert ColumnTies.of(Header(3, data=data.take([0, 2, 3]))).exclusive == ()  # a bin is left out
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 
-import numpy as np
 import pytest
 
 import bitatoms as ba
@@ -15,7 +14,7 @@ pytest.importorskip("pgenlib", reason="pgenlib is not installed; make test-forma
 pytest.importorskip("bed_reader")
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*missing value")
-FILES = ("x.bed", "x.pgen", "x.vcf", "x.vcf.gz", "x.bcf", "x.haps", "x.haps.gz", "x.zarr")
+FILES = ("x.bed", "x.pgen", "x.vcf", "x.vcf.gz", "x.bcf", "x.zarr")
 ALLELES = random_alleles(31, 40, missing=0.08)
 PHASED = tuple(name for name in FILES if name != "x.bed")
 
@@ -120,10 +119,6 @@ def test_exchange_with_plink2(folder, tmp_path):
             assert_bits_of_samples(ba.read(tmp_path / file))
     run("plink2", "--pfile", folder / "x", "--export", "vcf", "--out", "made", cwd=tmp_path)
     assert ba.read(tmp_path / "made.vcf", phased=True).bits == haplotype_table(ALLELES).bits
-    alleles = np.maximum(ALLELES, 0)  # PLINK writes no missing haplotypes
-    ba.write(haplotype_table(alleles), tmp_path / "full.pgen")
-    run("plink2", "--pfile", "full", "--export", "haps", "ref-first", "--chr", "1", "--out", "full", cwd=tmp_path)
-    assert ba.read(tmp_path / "full.haps", phased=True).bits == haplotype_table(alleles).bits.take_columns(range(20))
 
 
 def assert_bits_of_samples(table):

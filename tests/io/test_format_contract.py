@@ -20,9 +20,10 @@ import bitatoms as ba
 from bitatoms.columns.table import Table
 from bitatoms.errors import InputWarning
 from bitatoms.io.api import StreamingSource, open_table
-from bitatoms.io.formats import FORMATS, load_reader
+from bitatoms.io.formats.registry import FORMATS, load_reader
+from bitatoms.io.options import ReadOptions
 from bitatoms.io.scratch import Scratch
-from bitatoms.io.stream import ReadOptions, collect
+from bitatoms.io.stream import collect
 from support.commands import runner
 from support.files import assert_read_error, tables
 from support.formats import (
@@ -38,7 +39,6 @@ from support.formats import (
     use_small_chunks,
     write,
 )
-from support.genotypes import haplotype_table, random_alleles
 from support.memory import read_with_peak
 
 SIZES = [(1, 1), (2, 63), (3, 65), (65, 64), (33, 130)]
@@ -245,7 +245,6 @@ def test_names_of_any_characters_and_empty_names_are_kept(tmp_path, monkeypatch,
 
 MADE = {**{kind.format: kind for kind in WRITTEN.values()}, "fimi": WRITTEN["fimi"], "mtx": WRITTEN["mtx"]}
 MADE |= {"pbm": WRITTEN["pbm"], "tsv": Kind("table.tsv"), "h5mu": FOREIGN["h5mu"], "10x": FOREIGN["10x"]}
-MADE["haps"] = Kind("table.haps")
 
 
 @pytest.fixture(scope="session")
@@ -260,7 +259,7 @@ def valid_file(tmp_path_factory):
         if not path.exists():
             shape = (11, 6) if format in GENOTYPES else (11, 12)
             table = random_table(kind._replace(unknown=False), shape)[0]
-            write(kind, path, haplotype_table(random_alleles(11, 6)) if format == "haps" else table)
+            write(kind, path, table)
         companions = getattr(load_reader(format, path.name), "companions", lambda path: ())
         for part in (path.name, *companions(path)):
             copy = shutil.copytree if (originals / part).is_dir() else shutil.copy
@@ -285,7 +284,7 @@ def test_the_files_that_are_changed_below_are_valid(valid_file, tmp_path, format
 
 
 # Text that ends early may be a shorter table; what it contains then is in the tests of these readers.
-SHORTER = ("csv", "tsv", "fimi", "baskets", "pairs", "haps", "vcf")
+SHORTER = ("csv", "tsv", "fimi", "baskets", "pairs", "vcf")
 
 
 @pytest.mark.parametrize("format", [format for format in FORMATS if format not in SHORTER])
@@ -338,7 +337,7 @@ def test_other_contents_are_errors_and_nothing_is_unpickled(valid_file, tmp_path
 # Pairs of a content and a format that can read it: text may be lists of names, and the separator of cells is detected.
 READABLE_AS = {("csv", "baskets"), ("tsv", "baskets"), ("fimi", "baskets"), ("pairs", "baskets"), ("tsv", "csv")}
 READABLE_AS |= {("pairs", "csv"), ("baskets", "csv")}  # detected
-READABLE_AS |= {("haps", "baskets"), ("vcf", "baskets"), ("vcf", "bcf"), ("bcf", "vcf")}
+READABLE_AS |= {("vcf", "baskets"), ("vcf", "bcf"), ("bcf", "vcf")}
 # Known by their bytes.
 MAGIC = ("npy", "npz", "xlsx", "parquet", "feather", "mtx", "h5ad", "h5mu", "png", "tiff", "bed")
 
@@ -517,11 +516,10 @@ def test_memory_is_that_of_the_packed_table_and_a_chunk(tmp_path, monkeypatch, n
     assert peak < limit
 
 
-@pytest.mark.parametrize("file", ["x.csv.gz", "x.pairs.gz", "x.basket.gz", "x.dat.gz", "x.mtx.gz", "x.haps.gz"])
+@pytest.mark.parametrize("file", ["x.csv.gz", "x.pairs.gz", "x.basket.gz", "x.dat.gz", "x.mtx.gz"])
 def test_endless_lines_are_errors_before_all_of_them_is_read(tmp_path, monkeypatch, file):
     for module in ("text_numbers", "text_lines"):
         monkeypatch.setattr(f"bitatoms.io.{module}._LONGEST_LINE", 1 << 16)
     beginning = b"%%MatrixMarket matrix coordinate pattern general\n3 3 3\n" if "mtx" in file else b""
     (tmp_path / file).write_bytes(gzip.compress(beginning + b"0" * (1 << 21), mtime=0))
-    (tmp_path / "x.sample").write_text("ID_1 ID_2 missing\n0 0 0\n0 ann 0\n")
     assert_read_error(tmp_path / file, "longer than 0 MiB")

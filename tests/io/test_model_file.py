@@ -169,6 +169,7 @@ def bits_of(errors):
 
 CORRUPT = {
     "newer": ({"version": 99, "bitatoms": "9.0"}, {}, "written by bitatoms 9.0, which is newer"),
+    "older": ({"version": 4, "bitatoms": "0.2.0"}, {}, "an older version, whose files are not read; fit it again"),
     "another format": ({"format": "bitatoms table"}, {}, "not a model, but a table"),
     "other arrays": (None, {"bitatoms": None}, "not a model; its arrays are atoms"),
     "no JSON": (None, {"bitatoms": np.zeros(4, np.uint8)}, NO_METADATA),

@@ -14,9 +14,9 @@ from bitatoms.bits import stack_rows
 
 zarr = pytest.importorskip("zarr")
 
-from bitatoms.io import packed_store  # noqa: E402
-from bitatoms.io.checksums import checksums_of, write_checksums  # noqa: E402
-from bitatoms.io.packed_store import METADATA_KEY, PackedStoreWriter  # noqa: E402
+from bitatoms.io.store import packed_store  # noqa: E402
+from bitatoms.io.store.checksums import checksums_of, write_checksums  # noqa: E402
+from bitatoms.io.store.packed_store import METADATA_KEY, PackedStoreWriter  # noqa: E402
 from bitatoms.io.stream import RowChunk  # noqa: E402
 from support.sources import write_store  # noqa: E402
 
@@ -144,12 +144,12 @@ def change_metadata(path, **entries):
     (path / "zarr.json").write_text(json.dumps(metadata))
 
 
-@pytest.mark.parametrize("damage", ["removed", "another type", "version", "id", "unknown", "indices", "row_ends"])
+@pytest.mark.parametrize("damage", ["removed", "another type", "form", "id", "unknown", "indices", "row_ends"])
 def test_arrays_that_are_lost_are_detected(tmp_path, damage):
     """All of them, or their last chunk, or what states that there are any."""
     path = write(tmp_path / "table.zarr", 0, is_sparse=damage in ("id", "indices", "row_ends")).path
-    if damage in ("version", "id"):
-        change_metadata(path, **{damage: 1 if damage == "version" else None})
+    if damage in ("form", "id"):
+        change_metadata(path, **{damage: "packed" if damage == "form" else None})
     elif damage in ("removed", "another type"):
         shutil.rmtree(path / "unknown")
         if damage == "another type":
@@ -176,11 +176,11 @@ def test_the_first_unknown_cell_may_come_at_any_row(tmp_path, first):
     assert contents(path) == contents(write_store(tmp_path / "at once.zarr", bits, chunk_bytes=4 * CHUNK).path)
 
 
-def test_bits_in_unknown_cells_are_cleared(tmp_path):
+def test_bits_in_unknown_cells_are_cleared(tmp_path, monkeypatch):
     """A store of another program may have ones there."""
     store = write_store(tmp_path / "table.zarr", rows(0), chunk_bytes=4 * CHUNK)
     zarr.open_group(store.path)["bits"][:] = np.tile(np.array([255, 255, 255, 63], np.uint8), (N_ROWS, 1))
-    change_metadata(store.path, id=None)  # no checksums
+    monkeypatch.setattr(packed_store, "Checksums", lambda *_: None)
     found = read_all(ba.Store(store.path))
     assert found.unknown == rows(0).unknown
     assert not (found.words & found.unknown.words).any()
@@ -191,20 +191,20 @@ def test_bits_in_unknown_cells_are_cleared(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("parts", "free_ones", "version"),
+    ("parts", "free_ones", "form"),
     [
-        ([0.002, 0.002, 0.2, 0.002], 0, 1),
-        ([0.002, 0.002, 0.2, 0.002], 10**9, 1),
-        ([0.2, *[0.002] * 8], 0, 3),
-        ([0.2, *[0.002] * 8], 10**9, 3),
-        ([0.0, 0.2, *[0.0] * 6], 500, 3),
-        ([0.0, None, 0.002], 0, 2),
-        ([None, 0.2], 0, 2),
-        ([0.0], 0, 3),
+        ([0.002, 0.002, 0.2, 0.002], 0, "packed"),
+        ([0.002, 0.002, 0.2, 0.002], 10**9, "packed"),
+        ([0.2, *[0.002] * 8], 0, "sparse"),
+        ([0.2, *[0.002] * 8], 10**9, "sparse"),
+        ([0.0, 0.2, *[0.0] * 6], 500, "sparse"),
+        ([0.0, None, 0.002], 0, "packed, with unknown cells"),
+        ([None, 0.2], 0, "packed, with unknown cells"),
+        ([0.0], 0, "sparse"),
     ],
     ids=str,
 )
-def test_all_rows_decide_whether_a_table_is_sparse(tmp_path, monkeypatch, parts, free_ones, version):
+def test_all_rows_decide_whether_a_table_is_sparse(tmp_path, monkeypatch, parts, free_ones, form):
     """Whatever comes first, the store is the one of the complete table. None: with unknown cells."""
     monkeypatch.setattr(packed_store, "_FREE_ONES", free_ones)
     tables = [sparse_rows(seed, 40, share or 0.001) for seed, share in enumerate(parts)]
@@ -213,7 +213,7 @@ def test_all_rows_decide_whether_a_table_is_sparse(tmp_path, monkeypatch, parts,
     with PackedStoreWriter(path, WIDE, chunk_bytes=5000) as writer:
         for table in tables:
             writer.append(RowChunk(table))
-    assert metadata_of(path)["version"] == version
+    assert metadata_of(path)["form"] == form
     assert read_all(ba.Store(path)) == bits
     assert contents(path) == contents(write_store(tmp_path / "at once.zarr", bits, chunk_bytes=5000).path)
 

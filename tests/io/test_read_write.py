@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
-from bitatoms.io.formats import FORMATS, infer_format, load_reader
+from bitatoms.io.formats.registry import FORMATS, infer_format, load_reader
 from support.files import assert_read_error
 from support.strategies import random_bits
 
@@ -161,7 +161,7 @@ def test_extensions_select_the_format(format):
         ("table.npy.gz", "unknown extension (did you mean .npy?)"),
         ("table.fam", "pass the .bed file"),
         ("table.pvar", "pass the .pgen file"),
-        ("table.sample", "pass the .haps file"),
+        ("table.haps", "bcftools convert --hapsample2vcf"),
         ("table.xls", "save it as .xlsx or .csv"),
         ("table.jpg", "or to black and white (.pbm)"),
         ("table.pkl", "never loaded"),
@@ -183,7 +183,7 @@ def test_format_overrides_the_extension():
 
 
 def test_missing_library(monkeypatch):
-    monkeypatch.setattr("bitatoms.io.formats.find_spec", lambda name: None)
+    monkeypatch.setattr("bitatoms.io.formats.registry.find_spec", lambda name: None)
     for format, library, extra in (
         ("bed", "bed-reader", "plink"),
         ("bcf", "cyvcf2", "vcf"),

@@ -10,10 +10,11 @@ import pytest
 import bitatoms as ba
 from bitatoms.bits import BitMatrix, stack_rows
 from bitatoms.io.api import StreamingSource, open_table
-from bitatoms.io.coo import CooBuilder
+from bitatoms.io.options import ReadOptions
+from bitatoms.io.out_of_core.coo import CooBuilder
+from bitatoms.io.out_of_core.transposing import Transposer, transpose
 from bitatoms.io.scratch import Scratch
-from bitatoms.io.stream import ReadOptions, Source, collect
-from bitatoms.io.transposing import Transposer, transpose
+from bitatoms.io.stream import Source, collect
 from bitatoms.sparse_bits import SparseBits, packed
 from support.strategies import random_bits
 
@@ -55,8 +56,8 @@ def test_columns_become_rows(scratch, shape, step):
 @pytest.mark.parametrize("step", [1, 700])
 def test_sparse_columns_become_rows(scratch, monkeypatch, unknown, step):
     """Rows with many ones, or with unknown cells, are packed."""
-    monkeypatch.setattr("bitatoms.io.sparse_transposing.CHUNK_ENTRIES", 100)
-    monkeypatch.setattr("bitatoms.io.sparse_transposing._MAX_CHUNKS", 30)
+    monkeypatch.setattr("bitatoms.io.out_of_core.sparse_transposing.CHUNK_ENTRIES", 100)
+    monkeypatch.setattr("bitatoms.io.out_of_core.sparse_transposing._MAX_CHUNKS", 30)
     X, lacking = random_bits(1, 130, 2100, 0.003), random_bits(3, 130, 2100, unknown)
     X[77] = random_bits(2, 1, 2100, 0.7)
     lacking[:, :50] = lacking[:40] = 0

@@ -155,7 +155,7 @@ def test_the_chunks_of_a_pass_in_memory_keep_to_the_limit(bits, chunk_sizes):
 
 
 def test_a_pass_stays_within_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.packed_rows._READ_BYTES", 1 << 17)
+    monkeypatch.setattr("bitatoms.io.store.packed_rows._READ_BYTES", 1 << 17)
     words = np.random.default_rng(0).integers(0, 1 << 62, (23_000, 16), np.uint64)
     unknown = ba.BitMatrix.from_words(words & np.roll(words, 1, axis=0), 1024, check=False)
     bits = ba.BitMatrix.from_words(words, 1024, check=False).with_unknown(unknown)

@@ -65,7 +65,7 @@ PCG = json.loads(json.dumps(np.random.default_rng(0).bit_generator.state))
 MT = {"bit_generator": "MT19937", "state": {"key": [1] * 624, "pos": 10**9}}
 CORRUPT = [
     ({"/version": 99, "/bitatoms": "9.0"}, "written by bitatoms 9.0, which is newer"),
-    ({"/version": 1}, "written by an older version of bitatoms, whose fits cannot be resumed"),
+    ({"/version": 1}, ", an older version, whose files are not read; move"),
     ({"/format": "bitatoms model"}, "not a checkpoint, but a model"),
     ({"bitatoms": None}, "not a checkpoint; its arrays are spec 0 atoms"),
     ({"bitatoms": np.zeros(4, np.uint8)}, "not a checkpoint: its metadata is corrupt"),
@@ -187,7 +187,7 @@ def test_a_search_ended_by_its_time_is_resumed(written_at_once, tmp_path):
 
 CORRUPT_STATES = [
     ({"/version": 99, "/bitatoms": "9.0"}, "written by bitatoms 9.0, which is newer"),
-    ({"/version": 0}, "written by an older version of bitatoms, whose fits cannot be resumed"),
+    ({"/version": 0}, ", an older version, whose files are not read; move"),
     ({"/format": "bitatoms model"}, "not a search states, but a model"),
     ({"/fit": "b"}, "this file belongs to another fit"),
     ({"/states": [{}]}, "corrupt checkpoint"),

@@ -8,7 +8,7 @@ import zarr
 
 import bitatoms as ba
 from bitatoms.bits import stack_rows
-from bitatoms.io.packed_store import PackedStoreWriter
+from bitatoms.io.store.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from bitatoms.rows.store import Store
 from bitatoms.sparse_bits import packed

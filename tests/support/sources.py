@@ -5,7 +5,7 @@ import pytest
 
 from bitatoms.api import with_columns_of
 from bitatoms.columns.table import Header
-from bitatoms.io.packed_store import PackedStoreWriter
+from bitatoms.io.store.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
 from bitatoms.rows.passes import PassResult
@@ -50,7 +50,7 @@ def write_store(path, bits, names=None, columns=None, chunk_bytes=None, by_ones=
     """Write rows to a packed store with chunks of this size, by their ones or not, and open it."""
     with pytest.MonkeyPatch.context() as patch:
         if by_ones is not None:
-            patch.setattr("bitatoms.io.packed_store.is_smaller_sparse", lambda *_: by_ones)
+            patch.setattr("bitatoms.io.store.packed_store.is_smaller_sparse", lambda *_: by_ones)
         with PackedStoreWriter(path, bits.n_cols, columns, chunk_bytes=chunk_bytes) as writer:
             writer.append(RowChunk(bits, names))
     return Store(path)

@@ -10,7 +10,6 @@ import io
 import re
 import signal
 import textwrap
-import warnings
 from enum import Enum
 from functools import partial
 from importlib import import_module
@@ -21,11 +20,6 @@ from unittest import mock
 
 RECORD = Path(__file__).parents[1] / "data" / "public_surface.txt"
 MODULES = ["", "baselines", "compare", "dask", "datasets", "estimators", "images", "plots", "report"]
-OLD_NAMES = {  # names that are imported with a warning
-    "compare": ["Contender", "Tried", "contenders"],
-    "report": ["Findings", "findings", "page"],
-    "scale.dask": ["array_of", "fit", "inverse_transform", "score_samples", "transform"],
-}
 SPECIAL = [f"__{name}__" for name in ("add", "array", "call", "eq", "getitem", "iter", "len", "or", "str", "xor")]
 
 
@@ -92,14 +86,6 @@ def module_section(name):
         else:
             lines.append(f"{'module' if inspect.ismodule(value) else 'value'} {each}")
     return lines
-
-
-def old_section():
-    """Return the deprecated names of modules, as long as they are there."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        modules = {f"bitatoms.{name}": names for name, names in OLD_NAMES.items()}
-        return [f"{name}.{old}" for name in modules for old in modules[name] if hasattr(import_module(name), old)]
 
 
 def fitted_section():
@@ -182,7 +168,7 @@ def exit_section():
 
 def format_section():
     """Return the file formats with what they can hold."""
-    from bitatoms.io.formats import FORMATS
+    from bitatoms.io.formats.registry import FORMATS
 
     shown = [name for name in FORMATS["csv"]._fields if name not in ("description", "module")]
     return [
@@ -194,8 +180,9 @@ def format_section():
 def choice_section():
     """Return the words that parameters take."""
     from bitatoms import parameters
+    from bitatoms.io.options import ReadOptions
 
-    kinds = [value for name, value in vars(parameters).items() if name.endswith("Kwargs")]
+    kinds = [value for name, value in vars(parameters).items() if name.endswith("Kwargs")] + [ReadOptions]
     declared = [(name, kind) for each in kinds for name, (kind, _) in parameters.declarations(each).items()]
     lines = [f"{name}: {', '.join(words)}" for name, kind in declared if (words := parameters.choices(kind))]
     return [*dict.fromkeys(lines), f"init: {', '.join(parameters.INITS)}"]
@@ -203,7 +190,6 @@ def choice_section():
 
 SECTIONS = {
     **{f"bitatoms.{name}".rstrip("."): partial(module_section, name) for name in MODULES},
-    "old names": old_section,
     "choices of parameters": choice_section,
     "fitted attributes": fitted_section,
     "command line": command_section,
@@ -213,7 +199,6 @@ SECTIONS = {
 NEEDS = {
     "bitatoms.plots": "matplotlib",
     "bitatoms.dask": "dask",
-    "old names": "dask",
     "command line": "typer",
     "exit codes": "typer",
 }

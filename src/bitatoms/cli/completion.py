@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..bits import BitMatrix
+from ..columns.encoding import ColumnTies
 from ..columns.table import Names, Table, feature_names
 from ..columns.variants import are_variants
-from ..columns.variants import pairs as genotype_pairs
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..model.model import Model
@@ -118,7 +118,7 @@ def _tied(model: Model, data: BitMatrix, by_neighbours: bool) -> TiedColumns:
 def _scores(model: Model, table: Table, by_neighbours: bool, workers: Workers) -> GenotypeScores:
     """Return how well known genotypes of a part of the rows are predicted if they are hidden."""
     random, bits = np.random.default_rng(0), table.bits
-    pairs = genotype_pairs(table.column_data)
+    pairs = ColumnTies.of(table.header).nested
     chosen = np.sort(random.permutation(len(bits))[: max(1, _SCORED_CELLS // bits.n_cols)])
     hidden = hidden_genotypes(bits[chosen], pairs, _HIDDEN_SHARE, random)
     words = np.zeros_like(bits.words)

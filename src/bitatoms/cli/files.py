@@ -16,17 +16,15 @@ from numpy.typing import NDArray
 from ..columns.encoding import Encoding
 from ..columns.table import Header, Picture, Table, check_picture
 from ..columns.variables import parse_number
-from ..columns.variants import pairs as genotype_pairs
-from ..columns.variants import unpack_dosages
 from ..errors import Parameter
 from ..io import model_file
 from ..io.api import StreamingSource, open_table, read, read_known_values, read_matching, read_row_label, write
-from ..io.atomic import is_null_device, is_zarr_store, link_target, write_error
+from ..io.atomic import is_zarr_store, link_target, write_error
 from ..io.errors import FileError
-from ..io.formats import FORMATS, GENOTYPE_FORMATS, check_one_file, infer_format
-from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
+from ..io.formats.registry import FORMATS, GENOTYPE_FORMATS, check_one_file, infer_format
+from ..io.options import ReadOptions, remembered
 from ..io.patterns import read_patterns
-from ..io.stream import ReadOptions
+from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.values import check_values_format, write_values
 from ..io.weight_column import read_weight_column
 from ..model.model import Model
@@ -35,7 +33,7 @@ from .console import print_note
 from .options import PLAIN, Input, NewRows, Reading, default_of
 from .progress import show_status
 from .spelling import STANDARD, as_arguments
-from .streams import is_stdout, is_stream, output_file, output_name, spooled
+from .streams import is_stream, output_file, output_name, spooled
 
 CUT_SHORT = ("interrupted", "max_memory")  # how a search ends that was neither finished nor limited by the user
 # Formats that a remembered option applies to.
@@ -74,7 +72,7 @@ def _read_file(file: Path, data: Input, learned: Header | None, absent: str | No
     if learned is None:
         table = read(file, reading.format, **reading.options)
     else:
-        table = read_matching(file, learned, absent, reading.format, name=data.title, **reading.options)
+        table = read_matching(file, learned, reading.read_options, absent, data.title)
     if reading.tile is None:
         return table
     return Table(
@@ -98,7 +96,7 @@ def read_with_weights(data: Input, column: str, quiet: bool) -> tuple[Table, NDA
     """Read a table, and the weights of its rows from one of its columns, which is left out of the table."""
     with show_status(f"Reading {data.title}", quiet), spooled(data) as file, named_in_errors(data, file):
         options = data.reading.options
-        weights, is_first = read_weight_column(file, column, data.reading.format, ReadOptions(**options))
+        weights, is_first = read_weight_column(file, column, data.reading.read_options)
         own: dict[str, Any] = {"without": (*options["without"], column)}
         if is_first and options["row_names"] is None:
             own["row_names"] = False  # different weights could be taken for names
@@ -113,16 +111,16 @@ def read_atoms(path: Path, quiet: bool) -> Table:
 
 def remembered_options(reading: Reading) -> dict[str, Any]:
     """Return the options that a model remembers because they decide what the cells mean."""
-    return {name: value for name, value in reading.given().items() if name in model_file.CELL_OPTIONS}
+    return remembered(reading.given())
 
 
-def options_from_model(data: Input, remembered: dict[str, Any]) -> dict[str, Any]:
+def options_from_model(data: Input, stored: dict[str, Any]) -> dict[str, Any]:
     """Return the options that a model remembers, that were not given, and that apply to the format of the data."""
     format = data.reading.format
     format = "csv" if data.path == STANDARD and format is None else infer_format(data.path, format)
     return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in remembered.items()
+        name: value
+        for name, value in stored.items()
         if data.reading.options[name] == default_of(name) and format in _FORMATS_WITH.get(name, (format,))
     }
 
@@ -162,7 +160,7 @@ def check_output(path: Path, format: str | None, decoded_by: Path | None) -> Non
         return
     check_values_format(format, output_name(path))
     model = load_model(decoded_by).model
-    if Encoding.of(model) is None and not len(genotype_pairs(model.header.data)):
+    if Encoding.of(model) is None:
         raise FileError(
             f"{decoded_by}: the model was not learned from a table of categories or of numbers of copies; omit --decode"
         )
@@ -171,11 +169,8 @@ def check_output(path: Path, format: str | None, decoded_by: Path | None) -> Non
 def decoded_values(table: Table, original: Original | None = None) -> dict[str, list[Any]]:
     """Return the values of encoded variables: as the original has them, if it does. Of genotypes, numbers of copies."""
     encoding = Encoding.of(table)
-    if encoding is not None:
-        return encoding.decode(table, None if original is None else original.values or None)
-    assert table.column_data is not None
-    names, copies = unpack_dosages(table.bits, table.column_data, table.names_of(range(table.shape[1])))
-    return dict(zip(names, copies.T.tolist(), strict=True))  # None where a number is unknown
+    assert encoding is not None
+    return encoding.decode(table, None if original is None else original.values or None)
 
 
 def write_decoded(table: Table, path: Path, format: str | None = None, original: Original | None = None) -> DecodedSize:
@@ -219,9 +214,9 @@ def check_writable(*paths: Path | None, read: tuple[Path | None, ...] = ()) -> N
     """Check before long work that files can be written, and that none of them is also read or written twice."""
     used = {path.resolve() for path in read if path is not None and path != STANDARD}
     for path in paths:
-        if path is None or is_null_device(path):
+        if path is None:
             continue
-        resolved = STANDARD if is_stdout(path) else path.resolve()
+        resolved = STANDARD if path == STANDARD else path.resolve()
         if resolved in used:
             name = output_name(path)
             raise FileError(f"{name}: this command already reads or writes this file; choose another name")
@@ -234,7 +229,7 @@ def check_writable(*paths: Path | None, read: tuple[Path | None, ...] = ()) -> N
 
 def check_json_output(json: bool, *outputs: Path | None) -> None:
     """Check that nothing else is written to the standard output if the result is printed as JSON."""
-    if json and any(path is not None and is_stdout(path) for path in outputs):
+    if json and STANDARD in outputs:
         raise FileError("standard output: --json already writes to it; choose a file for other output")
 
 
@@ -363,18 +358,18 @@ def load_model_and_original(rows: NewRows, quiet: bool) -> tuple[Model, Table, O
     model, data = _load_model(rows, quiet)
     with show_status(f"Reading {data.title}", quiet), spooled(data) as file, named_in_errors(data, file):
         table = _read_file(file, data, model.header, rows.absent)
-        format, options = data.reading.format, data.reading.options
-        values = read_known_values(file, model.header, format, **options)
-        label = "" if table.row_names is None else read_row_label(file, table.row_names, format, **options)
+        options = data.reading.read_options
+        values = read_known_values(file, model.header, options)
+        label = "" if table.row_names is None else read_row_label(file, table.row_names, options)
         return model, table, Original(values, label)
 
 
 def _load_model(rows: NewRows, quiet: bool) -> tuple[Model, Input]:
     """Read a model, and return how a table is read with the options that it remembers."""
-    model, _, remembered = load_model(rows.model_path)
+    model, _, stored = load_model(rows.model_path)
     data = rows.data
     # The meaning of the cells of a packed store was decided when it was packed.
-    added = {} if is_packed(data.path, data.reading.format) else options_from_model(data, remembered)
+    added = {} if is_packed(data.path, data.reading.format) else options_from_model(data, stored)
     if added and not quiet:
         print_note(f"{data.title} is read with the options of the model's data:{as_arguments(added)}")
     return model, Input(data.path, data.reading.updated(added))

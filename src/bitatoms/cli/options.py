@@ -13,12 +13,19 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from .. import parameters
-from ..io.formats import FORMATS
-from ..parameters import CoverKwargs, choices, declaration, declarations
+from ..io.formats.registry import FORMATS
+from ..io.options import ReadOptions
+from ..parameters import CoverKwargs, choices, declarations
 from .console import hide_notes
 from .spelling import STANDARD
 
+READ = {name: declared for name, declared in declarations(ReadOptions).items() if name != "format"}
 READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output options", "General options"
+
+
+def declaration(name: str) -> tuple[Any, parameters.Param]:
+    """Return the type and the declaration of a parameter of reading or of fitting."""
+    return READ[name] if name in READ else parameters.declaration(name)
 
 
 def parameter(name: str, *flags: str, panel: str, kind: type | None = None, **more: Any) -> Any:
@@ -94,6 +101,11 @@ class Reading:
     options: dict[str, Any]
     tile: tuple[int, int] | None
 
+    @property
+    def read_options(self) -> ReadOptions:
+        """The parameters of `bitatoms.read`."""
+        return ReadOptions(self.format, **self.options)
+
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults."""
         options = {"format": self.format, **self.options, "tile": self.tile}
@@ -109,7 +121,7 @@ def default_of(name: str) -> Any:
     return None if name in ("format", "tile") else declaration(name)[1].default
 
 
-PLAIN = Reading(None, {name: param.default for name, (_, param) in declarations(parameters.ReadKwargs).items()}, None)
+PLAIN = Reading(None, {name: param.default for name, (_, param) in READ.items()}, None)
 
 
 class Input(NamedTuple):
@@ -234,7 +246,7 @@ def _reading(
         "keep": keep,
         "extract": extract,
     }
-    assert options.keys() == parameters.declarations(parameters.ReadKwargs).keys()
+    assert options.keys() == READ.keys()
     return Reading(None if format is None else str(format), options, None if tile is None else parse_size(tile))
 
 

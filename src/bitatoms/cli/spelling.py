@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ..errors import Message, Parameter, in_python
+from ..io.options import ReadOptions
 from ..parameters import (
     CoverKwargs,
     DenoiseKwargs,
@@ -15,7 +16,6 @@ from ..parameters import (
     NComponents,
     Param,
     PeerKwargs,
-    ReadKwargs,
     RuleKwargs,
     declarations,
 )
@@ -24,7 +24,7 @@ from ..verbosity import escape_name
 _DECLARED: dict[str, Param] = {
     name: param
     for name, (_, param) in {
-        **declarations(CoverKwargs), "n_components": get_args(NComponents), **declarations(ReadKwargs),
+        **declarations(CoverKwargs), "n_components": get_args(NComponents), **declarations(ReadOptions),
         **declarations(EstimatorKwargs), **declarations(DenoiseKwargs), **declarations(RuleKwargs),
         **declarations(PeerKwargs),
     }.items()

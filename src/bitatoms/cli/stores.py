@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from ..bits import BitMatrix
 from ..columns.table import Table
 from ..device_choice import workers_for
-from ..errors import Parameter
+from ..errors import InputError, Parameter
 from ..formatting import percent
 from ..io.errors import FileError
-from ..io.model_file import CELL_OPTIONS
+from ..io.options import remembered
 from ..io.stream import Source
 from ..model.model import Model
 from ..parallel import Workers
@@ -60,21 +60,10 @@ class RunOptions(NamedTuple):
 def packing_options(store: Store) -> dict[str, Any]:
     """Return the options that decided the meaning of the cells when a store was packed."""
     options = store.about.get("options")
-    given = options if isinstance(options, dict) else {}
-    kept = {name: given[name] for name in CELL_OPTIONS if name in given and _is_valid_option(name, given[name])}
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
-
-
-def _is_valid_option(name: str, value: Any) -> bool:
-    """Return whether a store, which is untrusted, names a valid value of an option."""
-    if name == "binarize":
-        return isinstance(value, float) and math.isfinite(value)
-    if name == "blocks":
-        return isinstance(value, list) and len(value) == 2 and all(type(side) is int and side > 0 for side in value)
-    if name == "phased":
-        return value is True
-    others = {"missing": ("zero", "refuse"), "duplicates": ("number",)}  # values that are not the default
-    return isinstance(value, str) and value in others.get(name, (value,))
+    try:  # a store is untrusted
+        return remembered(options) if isinstance(options, dict) else {}
+    except (InputError, TypeError, ValueError):
+        return {}
 
 
 def describe_store(store: Store) -> str:

@@ -1,4 +1,4 @@
-"""Standard input and output, devices and pipes in place of files."""
+"""Standard input and output in place of files."""
 
 from __future__ import annotations
 
@@ -9,22 +9,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
-from ..io import atomic
 from ..io.errors import FileError
-from ..io.formats import FORMATS
+from ..io.formats.registry import FORMATS
 from .console import lines_to_stderr, writing_to_stdout
 from .options import Input
 from .spelling import STANDARD
 
 
-def is_stdout(path: Path) -> bool:
-    """Return whether an output is the standard output: -, or another name of it, such as /dev/stdout."""
-    return path == STANDARD or atomic.is_stdout(path)
-
-
 def is_stream(path: Path) -> bool:
-    """Return whether a path is standard input or output, a device or a pipe."""
-    return path == STANDARD or atomic.is_stream(path)
+    """Return whether a path is standard input or output."""
+    return path == STANDARD
 
 
 def output_name(path: Path) -> str:
@@ -43,14 +37,14 @@ def lines_beside(*outputs: Path | None) -> Iterator[None]:
 def output_file(path: Path, extension: str) -> Iterator[Path]:
     """Yield the path to write to: of the standard output, a temporary file, which is copied there at the end.
 
-    The file has the extension that the user gave it, which may end in .gz; for -, it is ``extension``.
+    The temporary file has this extension, which may end in .gz.
     """
-    if not is_stdout(path):
+    if path != STANDARD:
         yield path
         return
     name = output_name(path)
     with _temporary_folder(name) as folder:
-        written = folder / (f"output{extension}" if path == STANDARD else path.name)
+        written = folder / f"output{extension}"
         with _named_temporary_errors(name, folder):
             yield written
         with open(written, "rb") as file, writing_to_stdout():
@@ -60,9 +54,9 @@ def output_file(path: Path, extension: str) -> Iterator[Path]:
 
 @contextmanager
 def spooled(data: Input) -> Iterator[Path]:
-    """Return the path of the data; standard input and pipes are copied to a file, because readers need to seek."""
+    """Return the path of the data; standard input is copied to a file, because readers need to seek."""
     path, format = data.path, data.reading.format or "csv"
-    if path != STANDARD and not path.is_fifo():
+    if path != STANDARD:
         yield path
         return
     if not FORMATS[format].is_one_file:
@@ -70,11 +64,7 @@ def spooled(data: Input) -> Iterator[Path]:
     with _temporary_folder(data.name) as folder:
         copy = folder / f"input{FORMATS[format].extensions[0]}"
         with _named_temporary_errors(data.name, folder), open(copy, "wb") as file:
-            if path == STANDARD:
-                shutil.copyfileobj(sys.stdin.buffer, file)
-            else:
-                with open(path, "rb") as pipe:
-                    shutil.copyfileobj(pipe, file)
+            shutil.copyfileobj(sys.stdin.buffer, file)
         yield copy
 
 

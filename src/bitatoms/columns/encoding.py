@@ -1,25 +1,30 @@
 """`encode`: tables of categories and numbers as tables of 0 and 1; `Encoding`: how, for new rows and back.
 
 The encoding is stored in the annotations of the columns (see `bitatoms.columns.variables`), hence in tables, stores and
-models.
+models. Copies of alleles, in the columns of genotypes, are variables too; `Table.from_any` and files make such columns.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
 from ..cell_values import package_name
 from ..errors import InputError, Parameter, warn
 from ..formatting import counted, listed_names, quoted
-from ..parameters import EncodeKwargs, checked, documented, with_defaults
+from ..frames import column_names
+from ..parameters import with_options
+from ..sparse_bits import SparseBits
 from ..validation import check_choice
 from ..verbosity import quote_name
+from . import variants
 from .annotations import Annotations, Labels, Values
+from .encode_options import EncodeOptions, check_names
 from .frame_columns import DateColumn, column_values, has_columns, names_of_columns, typed_columns
 from .matching import match_columns, matched_table
 from .table import (
@@ -27,6 +32,7 @@ from .table import (
     Names,
     Table,
     axis_names,
+    feature_names,
     first_duplicate,
 )
 from .variables import (
@@ -43,11 +49,11 @@ from .variables import (
 _CHUNK_CELLS = 1 << 23  # that are not packed at a time
 _LISTED = 5  # variables in a message
 _DESCRIBED = 10  # variables that are described one by one
-_KINDS = {"category": "categories", "value": "categories", "bin": "in bins", "boolean": "yes or no"}
+_KINDS = {"category": "categories", "value": "categories", "bin": "in bins", "boolean": "yes or no", "copies": "copies"}
 
 
-@documented(EncodeKwargs)
-def encode(frame: Any, *, without: str | Sequence[str] = (), **how: Unpack[EncodeKwargs]) -> Table:
+@with_options(EncodeOptions)
+def encode(frame: Any, options: EncodeOptions) -> Table:
     """Make a table of 0 and 1 from a table of categories, numbers and booleans.
 
     A category becomes one column per value (``colour=red``), and a number one column per quantile bin (``age<30``,
@@ -61,8 +67,6 @@ def encode(frame: Any, *, without: str | Sequence[str] = (), **how: Unpack[Encod
     ----------
     frame : pandas or polars DataFrame, pyarrow Table, mapping of names to columns, or structured array
         The table, one row per sample. Dates are an error.
-    without : str or sequence of str, default=()
-        Names of columns to leave out.
     {parameters}
 
     Returns
@@ -84,22 +88,17 @@ def encode(frame: Any, *, without: str | Sequence[str] = (), **how: Unpack[Encod
     {'colour': ['red', 'blue', 'red', None], 'age': ['age<40', 'age<40', 'age>=40', 'age>=40']}
     """
     _check_frame(frame)
-    excluded = _as_names(without)
+    excluded = options.without
     given = names_of_columns(frame)
     if (duplicate := first_duplicate(given)) is not None:
         raise InputError(f"two columns have the name {quoted(duplicate)}; rename one of them")
     check_named(excluded, given, "without")
     names = tuple(name for name in given if name not in excluded)
     columns = typed_columns(frame, names)
-    encoding = Encoding.learned({name: summarized(values) for name, values in columns.items()}, **how)
+    encoding = Encoding.learned({name: summarized(values) for name, values in columns.items()}, options)
     bits, unseen = encoding.packed(columns, len(next(iter(columns.values()), ())))
     assert not unseen.n, "each value of the table has a column"
     return Table(bits, axis_names(frame)[0], encoding.columns, column_data=encoding.column_data)
-
-
-def _as_names(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return one name or several as a tuple."""
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def check_named(names: Sequence[str], given: Sequence[str], parameter: str) -> None:
@@ -159,12 +158,14 @@ class UnseenValues:
 
 
 class Encoding:
-    """How a table of categories and numbers becomes one of 0 and 1.
+    """What the columns of a table stand for: how a table of categories, numbers or copies becomes one of 0 and 1.
 
     Parameters
     ----------
     variables : sequence of Variable
         The variables, in the order of their columns.
+    data : Annotations, optional
+        The annotations of the columns; by default, those that store the variables. Those of copies know the alleles.
 
     Attributes
     ----------
@@ -184,17 +185,18 @@ class Encoding:
     array([[1, 0, 0, 1]], dtype=uint8)
     """
 
-    def __init__(self, variables: Sequence[Variable]) -> None:
+    def __init__(self, variables: Sequence[Variable], data: Annotations | None = None) -> None:
         self.variables = tuple(variables)
+        self._data = data
 
     @classmethod
     def of(cls, encoded: Any) -> Encoding | None:
-        """Return the encoding of a table, a store or a model, None if it was not encoded.
+        """Return the encoding of a table, a store or a model, None if its columns are only 0 and 1.
 
         Parameters
         ----------
-        encoded : Table, Store, Model or fitted estimator
-            What the encoding is stored in.
+        encoded : Table, Store, Model, Header or fitted estimator
+            What the encoding is stored in. Columns of genotypes are encoded copies of alleles.
 
         Returns
         -------
@@ -202,17 +204,28 @@ class Encoding:
         """
         if hasattr(encoded, "as_model"):
             encoded = encoded.as_model()
-        data = encoded if encoded is None or isinstance(encoded, Annotations) else encoded.header.data
-        found = variables_of(data)
-        return cls([variable for variable, _ in found]) if found else None
+        header = encoded if isinstance(encoded, Header) else encoded.header
+        if found := variables_of(header.data):
+            return cls([variable for variable, _ in found])
+        pairs = variants.pairs(header.data, header.names)
+        if not len(pairs):
+            return None
+        columns = feature_names(header.names, range(header.n_cols))
+        data = header.data if variants.are_variants(header.data) else variants.from_names(columns)
+        assert data is not None
+        names = variants.variant_names(data, columns, pairs)
+        copies = [
+            Variable(name, "copies", (columns[first], columns[second]))
+            for name, (first, second) in zip(names, pairs.tolist(), strict=True)
+        ]
+        return cls(copies, data.take(pairs.ravel()))
 
     @classmethod
-    def learned(cls, summaries: Mapping[str, Summary], **how: Unpack[EncodeKwargs]) -> Encoding:
+    def learned(cls, summaries: Mapping[str, Summary], options: EncodeOptions) -> Encoding:
         """Return the encoding of variables with these values; those without any are left out with a warning."""
-        options = checked(EncodeKwargs, with_defaults(EncodeKwargs, how))
-        as_category, as_number = options["as_category"], options["as_number"]
-        for name in ("as_category", "as_number"):
-            check_named(options[name], tuple(summaries), name)
+        as_category, as_number = options.as_category, options.as_number
+        for name, given in (("as_category", as_category), ("as_number", as_number)):
+            check_named(given, tuple(summaries), name)
         if both := [name for name in as_category if name in as_number]:
             raise InputError(
                 f"the column {quoted(both[0])} cannot be both categories and numbers; omit ",
@@ -226,7 +239,7 @@ class Encoding:
                 learned_variable(
                     name,
                     summary,
-                    options["bins"],
+                    options.bins,
                     "category" if name in as_category else "number" if name in as_number else "auto",
                 )
                 for name, summary in summaries.items()
@@ -249,7 +262,23 @@ class Encoding:
     @property
     def column_data(self) -> Annotations:
         """The annotations of the columns, which contain the encoding."""
-        return column_data(self.variables)
+        return column_data(self.variables) if self._data is None else self._data
+
+    @property
+    def header(self) -> Header:
+        """The columns of 0 and 1."""
+        return Header(len(self.columns), self.columns, data=self.column_data)
+
+    @property
+    def raw_header(self) -> Header:
+        """The columns of a table that has not been encoded: one per variable."""
+        names = tuple(variable.name for variable in self.variables)
+        return Header(len(names), names, data=Annotations({}, len(names)))
+
+    @property
+    def is_of_copies(self) -> bool:
+        """Whether its variables are copies of alleles, not categories and numbers."""
+        return bool(self.variables) and all(variable.kind == "copies" for variable in self.variables)
 
     def __repr__(self) -> str:
         return f"Encoding({self.described()})"
@@ -272,8 +301,13 @@ class Encoding:
         n_columns = len(self.columns)
         return f"{n_variables} variables as {n_columns} columns ({counts}): {first} and {n_variables - shown} more"
 
-    def is_raw(self, names: Sequence[str]) -> bool:
-        """Return whether a table with these columns has the variables, not their columns of 0 and 1."""
+    def is_raw(self, names: Sequence[str] | None, n_cols: int = 0) -> bool:
+        """Return whether a table with these columns has the variables, not their columns of 0 and 1.
+
+        Numbers of copies may have no names, if their number is that of the variables, which have no names either.
+        """
+        if names is None:
+            return self.is_of_copies and self.raw_header.names == feature_names(None, range(n_cols))
         given = set(names)
         is_encoded = any(
             not given.isdisjoint(variable.columns) for variable in self.variables if variable.kind != "boolean"
@@ -285,9 +319,7 @@ class Encoding:
 
         Columns that are no variables are ignored, with a warning. The rules are those of `match_columns`.
         """
-        own = tuple(variable.name for variable in self.variables)
-        learned = Header(len(own), own, data=Annotations({}, len(own)))
-        match = match_columns(learned, Header(len(names), tuple(names)), absent, table)
+        match = match_columns(self.raw_header, Header(len(names), tuple(names)), absent, table)
         match.warn_differences(table)
         lacking = set(match.absent)
         return Encoding([variable for variable in self.variables if variable.name not in lacking]), match.fill
@@ -298,7 +330,8 @@ class Encoding:
         Parameters
         ----------
         frame : pandas or polars DataFrame, pyarrow Table, mapping of names to columns, or structured array
-            The rows. Columns may be in any order; those that were not encoded are ignored, with a warning.
+            The rows. Columns may be in any order; those that were not encoded are ignored, with a warning. Numbers of
+            copies may also be an array or a sparse matrix.
         absent : {"refuse", "zero", "unknown"}, default="refuse"
             Whether variables that the frame lacks are an error, or their columns are 0 or unknown.
         missing : {"unknown", "zero", "refuse"}, default="unknown"
@@ -310,12 +343,14 @@ class Encoding:
             All columns of 0 and 1, in their order. Values that did not occur in the training table are 0 in all
             of them; a warning counts these values.
         """
-        _check_frame(frame)
         return self._applied(frame, absent, missing, "the table")
 
     def _applied(self, frame: Any, absent: str | None, missing: str, table: str, without: Sequence[str] = ()) -> Table:
         """Encode other rows, called ``table`` in messages; columns in ``without`` are ignored, with no warning."""
         check_choice("missing", missing, ("unknown", "zero", "refuse"))
+        if self.is_of_copies:
+            return matched_table(frame, self.header, absent, table, self.raw_header, missing=missing, dosage=True)
+        _check_frame(frame)
         given = [name for name in names_of_columns(frame) if name not in without]
         present, fill = self.match(given, absent, table)
         try:
@@ -351,10 +386,9 @@ class Encoding:
             ones = np.zeros((min(step, n_rows - start), n_cols), bool)
             lacking = np.zeros_like(ones)
             for variable, first, all_codes in zip(self.variables, starts.tolist(), codes, strict=True):
-                own = all_codes[start : start + step]
-                rows = np.flatnonzero(own >= (variable.kind == "boolean"))
-                ones[rows, first + (0 if variable.kind == "boolean" else own[rows])] = True
-                lacking[own == MISSING, first : first + variable.n_columns] = True
+                own, stop = all_codes[start : start + step], first + variable.n_columns
+                ones[:, first:stop] = variable.ones(own)
+                lacking[own == MISSING, first:stop] = True
             bits = BitMatrix.from_dense(ones)
             chunks.append(bits.with_unknown(BitMatrix.from_dense(lacking)) if lacking.any() else bits)
         return stack_rows(chunks, n_cols), unseen
@@ -386,25 +420,19 @@ class Encoding:
         >>> ba.Encoding.of(table).decode(filled, original=frame)
         {'age': [25, 28, 41, 'age>=40', 58], 'pets': ['yes', 'no', 'no', 'no', 'yes']}
         """
-        bits = matched_table(table, Header(len(self.columns), self.columns), table="the table").bits
+        bits = matched_table(table, Header(len(self.columns), self.columns, data=self._data), table="the table").bits
         known = {} if original is None else self._values_of(original, len(bits))
         decoded: dict[str, list[Any]] = {}
-        start = 0
+        ones, start = bits.filled().to_dense(bool), 0
+        unknown = np.zeros_like(ones) if bits.unknown is None else bits.unknown.to_dense(bool)
         for variable in self.variables:
-            own = bits.take_columns(np.arange(start, start := start + variable.n_columns))
-            ones = own.filled().to_dense(bool)
-            is_known = np.ones(len(own), bool) if own.unknown is None else ~own.unknown.to_dense(bool).any(axis=1)
-            if variable.kind == "boolean":
-                codes = ones[:, 0].astype(np.intp)
-            else:
-                is_known &= ones.sum(axis=1) == 1
-                codes = ones.argmax(axis=1)
-            made = np.where(is_known, codes, MISSING).tolist()
+            own_columns = slice(start, start := start + variable.n_columns)
+            made = variable.codes_of_bits(ones[:, own_columns], unknown[:, own_columns]).tolist()
             decoded[variable.name] = variable.decoded(made)
             if variable.name in known:
                 values, of_values = known[variable.name]
                 spelled: dict[int, Any] = {}
-                if variable.kind != "bin":  # whose numbers differ
+                if variable.kind not in ("bin", "copies"):  # whose numbers differ
                     for code, value in zip(of_values, values, strict=True):
                         spelled.setdefault(code, value)
                 decoded[variable.name] = [
@@ -441,7 +469,7 @@ def _text_at(given: Values, index: int) -> str:
 
 
 def matched_rows(X: Any, learned: Header, absent: str | None = None, table: str = "X", **conversion: Any) -> Table:
-    """Convert new rows as `matched_table` does; a table of categories is encoded as that of the model was."""
+    """Convert new rows as `matched_table` does; one of categories or copies is encoded as that of the model was."""
     encoding = raw_encoding(X, learned)
     if encoding is None:
         return matched_table(X, learned, absent, table, **conversion)
@@ -452,12 +480,66 @@ def matched_rows(X: Any, learned: Header, absent: str | None = None, table: str 
 def encoded_rows(X: Any, encoding: Encoding, without: str | Sequence[str] = ()) -> Table:
     """Encode new rows for a caller without the parameters of `Encoding.apply`; absent variables are an error."""
     _check_frame(X)
-    return encoding._applied(X, None, "unknown", "X", _as_names(without))
+    return encoding._applied(X, None, "unknown", "X", check_names("without", without))
 
 
 def raw_encoding(X: Any, learned: Header) -> Encoding | None:
     """Return the encoding of a model if X has its variables, not their columns of 0 and 1; otherwise None."""
-    if isinstance(X, Table) or not has_columns(X) or (package_name(X) == "pandas" and X.columns.nlevels > 1):
+    if isinstance(X, (Table, BitMatrix, SparseBits)) or (encoding := Encoding.of(learned)) is None:
         return None
-    encoding = Encoding.of(learned.data)
-    return encoding if encoding is not None and encoding.is_raw(names_of_columns(X)) else None
+    if encoding.is_of_copies:
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        is_raw = len(shape) == 2 and encoding.is_raw(column_names(X), shape[1])
+    else:
+        is_nested = package_name(X) == "pandas" and hasattr(X, "columns") and X.columns.nlevels > 1
+        is_raw = has_columns(X) and not is_nested and encoding.is_raw(names_of_columns(X))
+    return encoding if is_raw else None
+
+
+def check_not_copies(X: Any, learned: Header, model: str) -> None:
+    """Raise if X has one column per variant of a model that has two: numbers of copies that cannot be recognized."""
+    if isinstance(X, (BitMatrix, SparseBits)) or learned.data is None:
+        return
+    encoding = Encoding.of(learned)
+    if encoding is None or not encoding.is_of_copies or len(encoding.columns) != learned.n_cols:
+        return
+    shape: tuple[int, ...] = np.shape(X[:1]) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
+    if len(shape) != 2 or shape[1] != len(encoding.variables):
+        return
+    names, frame = encoding.raw_header.names or (), "a data frame with these columns, or "
+    if any(allele is not None for allele in learned.data["allele"].tolist()):  # a data frame names no alleles
+        names, frame = encoding.columns[::2], ""
+    raise InputError(
+        f"X has {len(names)} features, but {model} is expecting {learned.n_cols} features, two per variant; if X has "
+        f"numbers of copies of {listed_names(names)}, in this order, pass {frame}Table.from_any(X, dosage=True).bits"
+    )
+
+
+class ColumnTies(NamedTuple):
+    """Which columns tell each other's values, because they stand for one variable.
+
+    Attributes
+    ----------
+    nested : ndarray of shape (n_pairs, 2)
+        Columns of which a row has the second only if it has the first: one copy of an allele, and two.
+    exclusive : tuple of ndarray of shape (n_groups, n_columns)
+        Columns of which a row has exactly one, by the number of columns.
+    first : ndarray of shape (n_cols,)
+        For each column the first one of its variable.
+    """
+
+    nested: NDArray[np.intp]
+    exclusive: tuple[NDArray[np.intp], ...]
+    first: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, columns: Header) -> ColumnTies:
+        """Return the ties of the columns of a table or a model."""
+        first, groups = np.arange(columns.n_cols), dict[int, list[NDArray[np.intp]]]()
+        for variable, indices in variables_of(columns.data):
+            first[indices] = indices.min()
+            if variable.is_exhaustive:
+                groups.setdefault(len(indices), []).append(indices)
+        nested = variants.pairs(columns.data, columns.names)
+        first[nested[:, 1]] = nested[:, 0]
+        return cls(nested, tuple(np.stack(groups[size]) for size in sorted(groups)), first)

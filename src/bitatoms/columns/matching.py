@@ -12,15 +12,13 @@ from .. import frames
 from ..bits import BitMatrix
 from ..errors import InputError, Parameter, warn
 from ..formatting import be, counted, have, listed_names
-from ..sparse_bits import Bits, SparseBits, packed
+from ..sparse_bits import Bits, packed
 from ..validation import check_choice
-from . import variants
 from .annotations import Annotations
 from .table import (
     Header,
     Names,
     Table,
-    feature_names,
     first_duplicate,
 )
 from .variants import are_variants, have_equal_alleles, match_variants
@@ -221,67 +219,28 @@ def _match_variants(
     return match.indices, match.swapped if match.n_swapped else None, tuple(notes)
 
 
-def matched_table(X: Any, learned: Header, absent: str | None = None, table: str = "X", **conversion: Any) -> Table:
+def matched_table(
+    X: Any,
+    learned: Header,
+    absent: str | None = None,
+    table: str = "X",
+    of_frame: Header | None = None,
+    **conversion: Any,
+) -> Table:
     """Convert new rows as `Table.from_any` does, with the columns of a model; see `match_columns`.
 
-    Columns of a data frame that the model does not know are left out first, and may hold anything. Numbers of copies of
-    the variants of a model (see `are_copies`) become its columns.
+    Columns of a data frame that the model does not know are left out first, and may hold anything; ``of_frame`` are
+    those that it may have, if these are not the columns of the model.
     """
     names = None if frames.is_anndata(X) else frames.column_names(X)
-    warned = names is not None and learned.names is not None
-    of_model = learned
-    if are_copies(X, learned):
-        conversion |= {"dosage": True, "binarize": None}
-        of_model = copied_header(learned)
+    is_matched = names is not None and learned.names is not None
     if names is not None and learned.names is not None:
-        X, _ = without_unknown_columns(X, names, of_model, absent, table)
+        X, _ = without_unknown_columns(X, names, of_frame or learned, absent, table)
     converted = Table.from_any(X, **conversion)
     match = match_columns(learned, converted.header, absent, table)
-    if not warned:
+    if not is_matched:
         match.warn_differences(table)
     return match.gather_table(converted)
-
-
-def copied_header(learned: Header) -> Header:
-    """Return the columns of a table of numbers of copies from which the columns of a model can be made."""
-    names = variants.copied_variants(learned.data)
-    return Header(len(names), names, data=Annotations({}, len(names)))
-
-
-def have_copies(names: Names | None, n_cols: int, learned: Header) -> bool:
-    """Return whether columns with these names are the variants of a model, rather than its two columns of each.
-
-    Without names, they are if their number is that of the variants, and the model was learned without names too.
-    """
-    of_model = copied_header(learned)
-    if names is None or not of_model.names:
-        return n_cols > 0 and of_model.names == feature_names(None, range(n_cols))
-    given = set(names)
-    return given.isdisjoint(learned.names or ()) and not given.isdisjoint(of_model.names)
-
-
-def are_copies(X: Any, learned: Header) -> bool:
-    """Return whether new rows for a model are numbers of copies, as `Table.from_any` takes with ``dosage=True``."""
-    if isinstance(X, (Table, BitMatrix, SparseBits)) or len(getattr(X, "shape", ())) != 2:
-        return False
-    return have_copies(frames.column_names(X), X.shape[1], learned)
-
-
-def check_not_copies(X: Any, learned: Header, model: str) -> None:
-    """Raise if X has one column per variant of a model that has two: numbers of copies that cannot be recognized."""
-    names = copied_header(learned).names
-    if not names or learned.data is None or isinstance(X, (BitMatrix, SparseBits)):
-        return
-    shape: tuple[int, ...] = np.shape(X[:1]) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
-    if len(shape) != 2 or shape[1] != len(names) or learned.n_cols != 2 * len(names):
-        return
-    frame = "a data frame with these columns, or "
-    if any(allele is not None for allele in learned.data["allele"].tolist()):  # a data frame names no alleles
-        names, frame = feature_names(learned.names, range(0, learned.n_cols, 2)), ""
-    raise InputError(
-        f"X has {len(names)} features, but {model} is expecting {learned.n_cols} features, two per variant; if X has "
-        f"numbers of copies of {listed_names(names)}, in this order, pass {frame}Table.from_any(X, dosage=True).bits"
-    )
 
 
 def without_unknown_columns(

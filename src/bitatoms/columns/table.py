@@ -273,14 +273,13 @@ class Table:
         array([[ 0.,  1.],
                [ 2., nan]])
         """
-        names = self.names_of(range(self.shape[1]))
-        data = variants.from_names(names) if self.column_data is None else self.column_data
-        if data is None or 2 * len(variants.pairs(data)) != self.shape[1]:
+        pairs = variants.pairs(self.column_data, self.columns)
+        if 2 * len(pairs) != self.shape[1] or not len(pairs):
             raise InputError(
                 "the table has no numbers of copies: its columns are not two per variant; pass numbers of copies to "
                 "Table.from_any(X, dosage=True), or read a file of genotypes"
             )
-        _, copies = variants.unpack_dosages(self.bits, data, names)
+        copies = variants.unpack_dosages(self.bits, pairs)
         is_missing = np.ma.getmaskarray(copies)
         return np.where(is_missing, np.nan, copies.data) if is_missing.any() else copies.data
 

@@ -1,14 +1,15 @@
-"""Variables: columns of categories, numbers or booleans, and the columns of 0 and 1 that stand for their values.
+"""Variables: categories, numbers, booleans and copies of alleles, and the columns of 0 and 1 that stand for them.
 
 A category or a number with few values has one column per value (``colour=red``), another number one per quantile bin
-(``30<=age<45``), and a boolean one column. The annotations of such columns have the fields of `FIELDS`.
+(``30<=age<45``), and a boolean one column. The annotations of such columns have the fields of `FIELDS`. Copies of an
+allele, 0, 1 or 2, have two columns (see `bitatoms.columns.variants`).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
@@ -21,7 +22,7 @@ from ..formatting import counted, quoted
 from ..verbosity import quote_name
 from .annotations import Annotations, Labels, Values
 
-Kind = Literal["category", "value", "bin", "boolean"]  # a value is a category that is a number
+Kind = Literal["category", "value", "bin", "boolean", "copies"]  # a value is a category that is a number
 FIELDS = ("variable", "kind", "value", "lower", "upper")
 MISSING, UNSEEN = -1, -2  # codes of values that have no column
 
@@ -56,10 +57,11 @@ class Variable(NamedTuple):
     ----------
     name : str
         Its name.
-    kind : {"category", "value", "bin", "boolean"}
-        What its columns stand for: categories, numbers that are categories, bins of a number, or a boolean.
+    kind : {"category", "value", "bin", "boolean", "copies"}
+        What its columns stand for: categories, numbers that are categories, bins of a number, a boolean, or at least 1
+        and 2 copies of an allele.
     values : tuple of str
-        The value of each column, for categories and numbers that are categories.
+        The value of each column, for categories and numbers that are categories; for copies, the name of each column.
     bounds : tuple of (float, float)
         The lower and the upper bound of each column, for bins; a number belongs to a bin that begins with it.
     """
@@ -77,12 +79,30 @@ class Variable(NamedTuple):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of its columns."""
+        if self.kind == "copies":
+            return self.values
         if self.kind == "boolean":
             return (self.name,)
         return (*(f"{self.name}={value}" for value in self.values), *(_bin(self.name, *each) for each in self.bounds))
 
+    @property
+    def is_number(self) -> bool:
+        """Whether its code is how many of its columns are 1, in their order, not the one that is."""
+        return self.kind in ("boolean", "copies")
+
+    def ones(self, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return the bits of codes, in one column for each of its columns."""
+        columns = np.arange(self.n_columns)
+        return codes[:, np.newaxis] > columns if self.is_number else codes[:, np.newaxis] == columns
+
+    def codes_of_bits(self, ones: NDArray[np.bool_], is_unknown: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Return the codes of bits; `MISSING` where a cell is unknown, or not just one of exclusive columns is 1."""
+        sums = ones.sum(axis=1)
+        known = ~is_unknown.any(axis=1) & (self.is_number | (sums == 1))
+        return np.where(known, sums if self.is_number else ones.argmax(axis=1), MISSING).astype(np.int32)
+
     def codes(self, given: Values, table: str = "X") -> NDArray[np.int32]:
-        """Return for each value the index of its column, `MISSING` or `UNSEEN`; of a boolean 1 or 0.
+        """Return for each value the index of its column, `MISSING` or `UNSEEN`; of booleans and copies their number.
 
         Raises
         ------
@@ -95,6 +115,8 @@ class Variable(NamedTuple):
         numbers, missing = np.ma.getdata(given), _is_missing(given)
         if self.kind == "bin":
             codes = self._bin_codes(np.where(missing, 0, numbers).astype(np.float64))
+        elif self.kind == "copies":
+            codes = self._rounded(np.where(missing, 0, numbers).astype(np.float64), table)
         else:
             distinct, inverse = np.unique(np.where(missing, 0, numbers), return_inverse=True)
             codes = self._codes_of_numbers(distinct, table)[inverse]
@@ -111,6 +133,7 @@ class Variable(NamedTuple):
         coders: dict[str, Callable[[Sequence[str], str], ArrayLike]] = {
             "bin": self._codes_of_bins,
             "boolean": self._codes_of_booleans,
+            "copies": self._codes_of_copies,
         }
         code_of = coders.get(self.kind, self._codes_of_values)
         codes = np.full(len(given.categories), MISSING, np.int32)
@@ -128,6 +151,17 @@ class Variable(NamedTuple):
                     raise self.wrong_type(f"text, such as {quoted(word)}", table)
                 codes[index] = names[word]
         return codes
+
+    def _codes_of_copies(self, words: Sequence[str], table: str) -> NDArray[np.int32]:
+        """Return the number that each text is."""
+        numbers = [parse_number(word) for word in words]
+        return self._rounded(np.array([-1 if number is None else number for number in numbers], np.float64), table)
+
+    def _rounded(self, numbers: NDArray[np.float64], table: str) -> NDArray[np.int32]:
+        """Return numbers of copies as integers."""
+        if (wrong := numbers[~((numbers > -0.5) & (numbers <= 2.5))]).size:
+            raise self.wrong_type(_number_text(wrong[0]), table)
+        return np.ceil(numbers - 0.5).astype(np.int32)
 
     def _codes_of_booleans(self, words: Sequence[str], table: str) -> list[int]:
         """Return 1 and 0 for words such as yes and no, and for numbers."""
@@ -173,6 +207,7 @@ class Variable(NamedTuple):
             "bin": "numbers",
             "category": f"text, such as {quoted(self.values[0])}" if self.values else "text",
             "value": "numbers",
+            "copies": "the numbers 0, 1 and 2",
         }[self.kind]
         return InputError(
             f"{table}: the column {quoted(self.name)} contains {found}, but it was encoded from {expected}; pass "
@@ -181,16 +216,26 @@ class Variable(NamedTuple):
 
     def decoded(self, codes: Iterable[int]) -> list[Any]:
         """Return the value of each code, the name of a bin, or True and False; None for codes of no column."""
-        of_code: Sequence[Any] = {"boolean": (False, True), "category": self.values, "bin": self.columns}.get(
-            self.kind, [_value_of(text) for text in self.values if self.kind == "value"]
-        )
+        of_code: Sequence[Any] = {
+            "boolean": (False, True), "category": self.values, "bin": self.columns, "copies": range(3),
+        }.get(self.kind) or [_value_of(text) for text in self.values]  # fmt: skip
         return [of_code[code] if code >= 0 else None for code in codes]
+
+    @property
+    def is_exhaustive(self) -> bool:
+        """Whether every known value is in one of the columns; not if bins are left out."""
+        ends = sorted(self.bounds)
+        gaps = any(upper != lower for (_, upper), (lower, _) in pairwise(ends))
+        is_all = self.kind == "bin" and not gaps and ends[0][0] == -np.inf and ends[-1][1] == np.inf
+        return is_all or self.kind in ("category", "value")
 
     def described(self) -> str:
         """Return what its columns stand for, in a few words."""
         name = quote_name(self.name if len(self.name) <= _NAME_LENGTH else f"{self.name[:_NAME_LENGTH]}...")
         if self.kind == "boolean":
             return f"{name} (yes or no)"
+        if self.kind == "copies":
+            return f"{name} (0, 1 or 2 copies)"
         return f"{name} ({counted(self.n_columns, 'bin' if self.kind == 'bin' else 'value')})"
 
 
@@ -395,21 +440,3 @@ def variables_of(data: Annotations | None) -> list[VariableColumns]:
             return []
         variables.append(VariableColumns(Variable(name, kind, own, tuple(pairs)), np.array(indices, np.intp)))
     return variables
-
-
-def is_exhaustive(variable: Variable) -> bool:
-    """Return whether every known value is in one of the columns; not if bins are left out."""
-    ends = sorted(variable.bounds)
-    gaps = any(upper != lower for (_, upper), (lower, _) in pairwise(ends))
-    return variable.kind in ("category", "value") or (
-        variable.kind == "bin" and not gaps and ends[0][0] == -np.inf and ends[-1][1] == np.inf
-    )
-
-
-def exclusive_columns(data: Annotations | None) -> Mapping[int, NDArray[np.intp]]:
-    """Return the columns of which each row has exactly one, by the number of columns: one row for each variable."""
-    groups: dict[int, list[NDArray[np.intp]]] = {}
-    for variable, indices in variables_of(data):
-        if is_exhaustive(variable):
-            groups.setdefault(len(indices), []).append(indices)
-    return {size: np.stack(each) for size, each in sorted(groups.items())}

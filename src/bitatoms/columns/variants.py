@@ -98,13 +98,6 @@ def dosage_columns(names: Sequence[str], data: Annotations | None = None) -> tup
     return tuple(column_names(variants["id"], variants["allele"], 2, "+")), column_data(variants, 2)
 
 
-def copied_variants(data: Annotations | None) -> tuple[str, ...]:
-    """Return the ids of the variants of diploid samples, as columns of a table of numbers of copies are named."""
-    if not are_variants(data) or not (np.asarray(data["copies"]) == 2).any():
-        return ()
-    return tuple(dict.fromkeys(name for name in data["id"].tolist() if name is not None))
-
-
 def pack_dosages(values: Any, missing: str) -> BitMatrix:
     """Return numbers of copies, 0, 1 and 2, as two columns each: one copy or more, two copies; others are rounded."""
     handled = "refuse" if missing == "refuse" else "unknown"
@@ -127,20 +120,22 @@ def pack_dosages(values: Any, missing: str) -> BitMatrix:
     return both if missing == "unknown" else both.filled()
 
 
-def unpack_dosages(bits: BitMatrix, data: Annotations, names: Sequence[str]) -> tuple[tuple[str, ...], Copies]:
-    """Return the variants that have two columns, and their numbers of copies, masked where a column is unknown.
-
-    A variant is called by its id, or by the name of its first column if several variants have this id.
-    """
-    columns, ids = pairs(data), data["id"].tolist()
-    counts = Counter(ids[first] for first in columns[:, 0].tolist())
-    called = tuple(
-        names[first] if ids[first] is None or counts[ids[first]] > 1 else ids[first] for first in columns[:, 0].tolist()
-    )
+def unpack_dosages(bits: BitMatrix, columns: NDArray[np.intp]) -> Copies:
+    """Return numbers of copies from the pairs of columns of variants, masked where a column is unknown."""
     chosen = bits.take_columns(columns.ravel())
     dense = chosen.filled().to_dense()
     unknown = np.zeros(dense.shape, bool) if chosen.unknown is None else chosen.unknown.to_dense(bool)
-    return called, np.ma.array(dense[:, 0::2] + dense[:, 1::2], mask=unknown[:, 0::2] | unknown[:, 1::2])
+    return np.ma.array(dense[:, 0::2] + dense[:, 1::2], mask=unknown[:, 0::2] | unknown[:, 1::2])
+
+
+def variant_names(data: Annotations, names: Sequence[str], columns: NDArray[np.intp]) -> list[str]:
+    """Return what variants with these pairs of columns are called.
+
+    A variant is called by its id, or by the name of its first column if several variants have this id.
+    """
+    ids, firsts = data["id"].tolist(), columns[:, 0].tolist()
+    counts = Counter(ids[first] for first in firsts)
+    return [names[first] if ids[first] is None or counts[ids[first]] > 1 else ids[first] for first in firsts]
 
 
 def variants_of(data: Annotations) -> tuple[Annotations, NDArray[np.intp]]:

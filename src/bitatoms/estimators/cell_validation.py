@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..bits import BitMatrix
+from ..columns.encoding import ColumnTies
 from ..columns.table import Header, as_bits, header_of
 from ..device_choice import workers_for
 from ..io.api import read
 from ..libraries import import_library
-from ..model.unknown_cells import CellScores, first_tied, hidden_folds
+from ..model.unknown_cells import CellScores, hidden_folds
 from ..parallel import Workers
 from ..search.monitor import at_once
 from ..sparse_bits import packed
@@ -164,7 +165,7 @@ def cross_validate_cells(
     random = as_generator(random_state)
     seed = int(random.integers(2**31))
     estimators = _named_estimators(models, seed, parameters)
-    hidden = list(hidden_folds(data, n_folds, share, random, first_tied(columns)))
+    hidden = list(hidden_folds(data, n_folds, share, random, ColumnTies.of(columns).first))
     if not all(fold.count() for fold in hidden):
         raise ValueError(f"no cell was hidden: X has {int(data.n_known.sum())} known cells; raise share")
     folds = {MAJORITY: [_majority_scores(data, fold) for fold in hidden]}

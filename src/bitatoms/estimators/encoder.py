@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,23 +10,22 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..columns.encode_options import EncodeOptions
 from ..columns.encoding import Encoding, encode, encoded_rows
 from ..columns.frame_columns import names_of_columns
 from ..columns.table import Table
 from ..errors import InputError, Parameter
-from ..parameters import EncodeKwargs, documented, select, with_defaults
+from ..parameters import documented, with_values
 
 _OUTPUTS = ("default", "pandas", "polars")
 
 
-@documented(EncodeKwargs)
+@documented(EncodeOptions)
 class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Encode tables of categories and numbers as tables of 0 and 1: `bitatoms.encode` as a transformer.
 
     Parameters
     ----------
-    without : str or sequence of str, default=()
-        Names of columns to leave out.
     {parameters}
 
     Attributes
@@ -59,8 +57,9 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
     (2, 1)
     """
 
-    def __init__(self, *, without: str | Sequence[str] = (), **parameters: Unpack[EncodeKwargs]) -> None:
-        self.__dict__.update(without=without, **with_defaults(EncodeKwargs, parameters))
+    @with_values(EncodeOptions)
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.__dict__.update(parameters)
 
     def fit(self, X: Any, y: Any = None) -> CategoryEncoder:
         """Learn the values and bins of the columns.
@@ -94,7 +93,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
         -------
         Table, or a data frame after ``set_output``
         """
-        table = encode(X, without=self.without, **select(EncodeKwargs, vars(self)))
+        table = encode(X, **self.get_params())
         self.encoding_ = Encoding.of(table) or Encoding(())
         self.feature_names_in_ = np.array(names_of_columns(X), object)
         self.n_features_in_ = len(self.feature_names_in_)

@@ -15,6 +15,7 @@ from ..api import with_columns_of
 from ..base import SearchEstimator
 from ..bits import BitMatrix
 from ..cell_values import is_sparse, on_host
+from ..columns.encoding import ColumnTies
 from ..columns.table import feature_names
 from ..errors import warn
 from ..model.model import Model
@@ -23,7 +24,6 @@ from ..model.similar_rows import SimilarRows, fit_similar_rows
 from ..model.unknown_cells import (
     CellScores,
     fill_unknown,
-    first_tied,
     hidden_folds,
     known_ties,
     tied_columns,
@@ -33,7 +33,7 @@ from ..rows.weights import WeightedRows
 from ..search.params import SearchParams
 from ..sparse_bits import packed
 from ..validation import as_generator
-from .model_estimator import dense_dtype
+from .outputs import dense_dtype
 
 _HIDDEN_SHARE = 0.1  # of the known cells, by which method="auto" chooses
 _MOST_KNOWN = 300_000  # known cells of tables on which all methods are tried; of larger ones it is a part:
@@ -143,7 +143,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
         self, data: BitMatrix, params: SearchParams, random: np.random.Generator
     ) -> tuple[str, Predictor, dict[str, CellScores]]:
         """Return the method that predicts hidden cells best, what it learned, and the scores of all methods."""
-        first = first_tied(self._header)
+        first = ColumnTies.of(self._header).first
         n_known = int(data.n_known.sum())
         if n_known <= _MOST_KNOWN or not isinstance(params.init, str):
             scores = self._judged(data, first, ("atoms", "neighbours", "profiles"), params, random)

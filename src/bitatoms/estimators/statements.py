@@ -125,7 +125,7 @@ class StatementsEstimator(ModelEstimator):
         ----------
         X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store or path, optional
             The samples to count, usually the training table. It is needed for antecedents that are shorter than the
-            rest of the pattern, and for models of streams and of earlier versions.
+            rest of the pattern, and for models of streams.
         {parameters}
 
         Returns

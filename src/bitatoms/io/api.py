@@ -7,30 +7,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from ..columns.encoding import Encoding
-from ..columns.matching import ColumnMatch, NoKnownColumn, copied_header, have_copies, match_columns
+from ..columns.matching import ColumnMatch, NoKnownColumn, match_columns
 from ..columns.table import Header, Names, Table, feature_names
 from ..errors import InputError, Parameter
 from ..memory import memory_limit
-from ..parameters import Missing, ReadKwargs, choices, documented
+from ..parameters import with_options
 from ..sparse_bits import Bits, SparseBits
-from ..validation import check_choice
 from .atomic import atomic_write
 from .column_names import named_columns
 from .dosages import PairedRows, with_paired_columns
 from .errors import FileError
-from .formats import FORMATS, GENOTYPE_FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
-from .readers import categories, pairs
+from .formats import categories, pairs
+from .formats.registry import FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
+from .options import CELL_FORMATS, DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions
+from .out_of_core.transposing import transpose
 from .records import read_records
 from .stream import (
-    DOSAGE_FORMATS,
-    DROPPING_FORMATS,
-    GENOTYPE_OPTIONS,
-    ReadOptions,
     RowChunk,
     Source,
     TableStream,
@@ -41,29 +38,12 @@ from .stream import (
     table_bytes,
     unique_columns,
 )
-from .transposing import transpose
 
-_TEXT = ("csv", "tsv")
-_CELLS = (*_TEXT, "xlsx")  # formats of tables of any shape
-_OPTION_FORMATS = {  # the formats to which an option applies
-    "header": (*_CELLS, "pairs", "baskets"),
-    "row_names": (*_CELLS, "baskets", "parquet", "feather"),
-    "sheet": ("xlsx",),
-    "long": (*_CELLS, "pairs"),
-    **dict.fromkeys(("categories", "as_category", "as_number", "bins"), _CELLS),
-    "separator": (*_TEXT, "baskets", "pairs"),
-    "layer": ("h5ad", "h5mu", "10x", "npz", "zarr"),
-    "modality": ("h5mu", "10x", "zarr"),
-    "blocks": ("pbm", "png", "tiff"),
-    "dosage": DOSAGE_FORMATS,
-    # A Zarr store may contain genotypes; its reader raises if it does not.
-    **dict.fromkeys(GENOTYPE_OPTIONS, (*GENOTYPE_FORMATS, "zarr")),
-}
 _STREAMED = ("parquet", "feather", "zarr")
 
 
-@documented(ReadKwargs)
-def read(path: str | os.PathLike[str], format: str | None = None, **options: Unpack[ReadKwargs]) -> Table:
+@with_options(ReadOptions)
+def read(path: str | os.PathLike[str], options: ReadOptions) -> Table:
     """Read a table of 0 and 1 from a file, with the names of its rows and columns.
 
     Rows are packed while they are read: memory holds the packed table, one bit per cell (two if cells are missing), and
@@ -74,10 +54,6 @@ def read(path: str | os.PathLike[str], format: str | None = None, **options: Unp
     ----------
     path : str or path-like
         The file; its extension selects the format. A folder with the files of 10x Genomics is also allowed.
-    format : str, optional
-        The format, if the extension does not select it: "csv", "tsv", "xlsx", "npy", "npz", "parquet", "feather",
-        "mtx", "fimi", "baskets", "pairs", "pbm", "png", "tiff", "h5ad", "h5mu", "10x", "bed", "pgen", "vcf", "bcf",
-        "haps" or "zarr".
     {parameters}
 
     Returns
@@ -100,89 +76,97 @@ def read(path: str | os.PathLike[str], format: str | None = None, **options: Unp
     >>> table
     Table(2 x 2, density 0.75, rows 'ann' ... 'bob', columns 'milk' ... 'bread')
     """
-    source = Source(Path(path), infer_format(path, format), os.fspath(path))
+    source = _source_of(path, options)
     with _translate_errors(source):
-        return collect(open_table(source, ReadOptions.from_kwargs(options)))
+        return collect(open_table(source, options))
+
+
+def _source_of(path: str | os.PathLike[str], options: ReadOptions) -> Source:
+    """Return a file to read."""
+    return Source(Path(path), infer_format(path, options.format), os.fspath(path))
 
 
 def read_matching(
     path: str | os.PathLike[str],
     learned: Header,
+    options: ReadOptions,
     absent: str | None = None,
-    format: str | None = None,
-    *,
     name: str | None = None,
-    **options: Unpack[ReadKwargs],
 ) -> Table:
     """Read the columns of a table that a model was fitted on; see `match_columns`.
 
     Columns that the model does not know are not converted, where the format allows it, and may contain anything.
     ``name`` is what messages about the columns call the table; by default its path.
     """
-    source = Source(Path(path), infer_format(path, format), os.fspath(path))
+    source = _source_of(path, options)
     name = source.name if name is None else name
     with _translate_errors(source):
-        read_options = ReadOptions.from_kwargs(options)
-        encoding = Encoding.of(learned.data)
-        if encoding is not None and source.format in _CELLS:
+        encoding = Encoding.of(learned)
+        if encoding is not None and not encoding.is_of_copies and source.format in CELL_FORMATS:
             _check_path(source)
             load_reader(source.format, source.name)
-            if categories.has_variables(source, read_options, encoding):
-                stream = categories.read_encoded(source, read_options, encoding, absent, name)
+            if categories.has_variables(source, options, encoding):
+                stream = categories.read_encoded(source, options, encoding, absent, name)
                 stream = replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
                 return collect(_with_columns(stream, match_columns(learned, stream.header, absent, name)))
-        if _has_copies(source, read_options, learned):
-            read_options = replace(read_options, dosage=True, binarize=None)
-        stream = open_table(source, read_options)
-        if _may_be_long(source, read_options, learned, stream) and (long := pairs.find_long(source, read_options)):
-            stream = open_table(source, replace(read_options, long=long))
+        if _has_copies(source, options, encoding):
+            options = replace(options, dosage=True, binarize=None)
+        stream = open_table(source, options)
+        if _may_be_long(source, options, learned, stream) and (long := pairs.find_long(source, options)):
+            stream = open_table(source, replace(options, long=long))
         try:
-            if read_options.dosage and (of_model := copied_header(learned)).n_cols:  # messages name columns of the file
-                match_columns(of_model, copied_header(stream.header), absent, name).warn_differences(name)
+            if options.dosage and encoding is not None:  # messages name columns of the file
+                given = _raw_header(stream.header)
+                match_columns(encoding.raw_header, given, absent, name).warn_differences(name)
                 match = match_columns(learned, stream.header, absent, name)
             else:
                 match = match_columns(learned, stream.header, absent, name)
                 match.warn_differences(name)
         except NoKnownColumn:
-            _check_orientation(source, read_options, learned, name)
+            _check_orientation(source, options, learned, encoding, name)
             raise
         # Numbered duplicates do not have the names that the file has. Items and rows are not columns of the file.
-        renamed = read_options.duplicates != "refuse" or read_options.transpose or stream.absent_is_zero
+        renamed = options.duplicates != "refuse" or options.transpose or stream.absent_is_zero
         if match.unknown and source.format in DROPPING_FORMATS and not renamed:
-            without = (*read_options.without, *_names_in_file(stream.header, match.unknown, read_options))
-            stream = open_table(source, replace(read_options, without=without))
+            without = (*options.without, *_names_in_file(stream.header, match.unknown, options))
+            stream = open_table(source, replace(options, without=without))
             match = match_columns(learned, stream.header, absent, name)
         return collect(_with_columns(stream, match))
 
 
-def _has_copies(source: Source, options: ReadOptions, learned: Header) -> bool:
+def _raw_header(header: Header) -> Header:
+    """Return the columns of a file whose numbers of copies have become two columns each."""
+    encoding = Encoding.of(header)
+    return Header(0, ()) if encoding is None else encoding.raw_header
+
+
+def _has_copies(source: Source, options: ReadOptions, encoding: Encoding | None) -> bool:
     """Return whether a file has numbers of copies of the variants of a model, rather than its columns of 0 and 1."""
-    may_have = source.format in DOSAGE_FORMATS and not (options.dosage or options.long or options.categories)
-    if not may_have or not copied_header(learned).n_cols:
+    is_open = source.format in DOSAGE_FORMATS and not (options.dosage or options.long or options.categories)
+    if encoding is None or not encoding.is_of_copies or not is_open:
         return False
-    names: Names | None = None
+    names: Names = ()
     with suppress(FileError):  # raised again when the file is read
         ahead = replace(options, dosage=True, binarize=None, missing="zero")  # without notes about missing values
-        names = copied_header(open_table(source, ahead).header).names
-    if names is None:
-        return False
-    n_cols = len(names)
-    return have_copies(None if names == feature_names(None, range(n_cols)) else names, n_cols, learned)
+        names = _raw_header(open_table(source, ahead).header).names or ()
+    return encoding.is_raw(None if names == feature_names(None, range(len(names))) else names, len(names))
 
 
-def _check_orientation(source: Source, options: ReadOptions, learned: Header, table: str) -> None:
+def _check_orientation(
+    source: Source, options: ReadOptions, learned: Header, encoding: Encoding | None, table: str
+) -> None:
     """Raise if the columns of a model, or its variants, are the rows of a file that was read by columns, or reverse."""
-    copies = copied_header(learned)
-    has_copies = copies.n_cols > 0 and source.format in DOSAGE_FORMATS
+    has_copies = encoding is not None and encoding.is_of_copies and source.format in DOSAGE_FORMATS
     exchanged = replace(options, transpose=not options.transpose, missing="zero")  # without notes about missing values
     if has_copies:
         exchanged = replace(exchanged, dosage=True, binarize=None)
     names: Names | None = None
     with suppress(InputError):
         header = open_table(source, exchanged).header
-        names = (copied_header(header) if has_copies else header).names
+        names = (_raw_header(header) if has_copies else header).names
     of_file = set(names or ())
-    known = [name for name in (copies if has_copies else learned).names or () if name in of_file]
+    own = encoding.raw_header if has_copies and encoding is not None else learned
+    known = [name for name in own.names or () if name in of_file]
     if known:
         axis, fix = ("columns", "without ") if options.transpose else ("rows", "with ")
         raise InputError(
@@ -201,34 +185,31 @@ def _names_in_file(header: Header, columns: Names, options: ReadOptions) -> Name
 
 
 def read_known_values(
-    path: str | os.PathLike[str], learned: Header, format: str | None = None, **options: Unpack[ReadKwargs]
+    path: str | os.PathLike[str], learned: Header, options: ReadOptions
 ) -> dict[str, list[str | None]]:
     """Return the values of the variables of a model as a file has them, None where they are missing.
 
     The dict is empty if the model was not learned from a table of categories, or the file is none.
     """
-    source, encoding = Source(Path(path), infer_format(path, format), os.fspath(path)), Encoding.of(learned.data)
+    source, encoding = _source_of(path, options), Encoding.of(learned)
     with _translate_errors(source):
-        read_options = ReadOptions.from_kwargs(options)
         if (
             encoding is None
-            or source.format not in _CELLS
-            or not categories.has_variables(source, read_options, encoding)
+            or encoding.is_of_copies
+            or source.format not in CELL_FORMATS
+            or not categories.has_variables(source, options, encoding)
         ):
             return {}
-        return categories.read_values(source, read_options, encoding)
+        return categories.read_values(source, options, encoding)
 
 
-def read_row_label(
-    path: str | os.PathLike[str], of_rows: Names, format: str | None = None, **options: Unpack[ReadKwargs]
-) -> str:
+def read_row_label(path: str | os.PathLike[str], of_rows: Names, options: ReadOptions) -> str:
     """Return what a text file or a sheet calls the column of the names of its rows, ``of_rows``; empty if unknown."""
-    source = Source(Path(path), infer_format(path, format), os.fspath(path))
-    read_options = ReadOptions.from_kwargs(options)
-    if source.format not in _CELLS or read_options.transpose or read_options.long or read_options.header is False:
+    source = _source_of(path, options)
+    if source.format not in CELL_FORMATS or options.transpose or options.long or options.header is False:
         return ""
     with _translate_errors(source):
-        first = next((cells for _, cells in read_records(source, read_options) if cells), [""])[0].strip()
+        first = next((cells for _, cells in read_records(source, options) if cells), [""])[0].strip()
     return "" if first in of_rows else first
 
 
@@ -237,7 +218,7 @@ def _may_be_long(source: Source, options: ReadOptions, learned: Header, stream: 
 
     The model may have been learned from a long table that was detected by rows with several items.
     """
-    is_plain = source.format in _CELLS and not (options.long or options.categories or options.transpose)
+    is_plain = source.format in CELL_FORMATS and not (options.long or options.categories or options.transpose)
     if not is_plain or stream.absent_is_zero or stream.columns is None or learned.names is None:
         return False
     return set(learned.names).isdisjoint(stream.columns)
@@ -367,11 +348,7 @@ def _translate_errors(source: Source) -> Iterator[None]:
 
 def _open_stream(source: Source, options: ReadOptions) -> TableStream:
     """Check the options and the path, and call the reader of the format."""
-    check_choice("missing", options.missing, choices(Missing))
-    check_choice("duplicates", options.duplicates, ("refuse", "number"))
-    for name, formats in _OPTION_FORMATS.items():
-        if getattr(options, name) != getattr(ReadOptions(), name) and source.format not in formats:
-            raise source.error(Parameter(name), f" applies to {', '.join(formats)}, not to {source.format!r}; omit it")
+    options.check_format(source)
     _check_path(source)
     reader = load_reader(source.format, source.name)
     for whole in ("categories", "dosage"):  # what all cells are
@@ -383,7 +360,7 @@ def _open_stream(source: Source, options: ReadOptions) -> TableStream:
     if options.categories:
         return categories.read(source, options)
     for name in ("as_category", "as_number", "bins"):
-        if getattr(options, name) != getattr(ReadOptions(), name):
+        if name in options.given():
             raise source.error(Parameter(name), " requires ", Parameter("categories", True))
     stream: TableStream = (reader if options.long is None else pairs).read(source, options)
     return stream

@@ -21,7 +21,8 @@ from ..errors import Parameter, warn
 from ..sparse_bits import Bits
 from ..validation import check_threshold
 from .errors import FileError
-from .stream import DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions, Source
+from .options import DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions
+from .stream import Source
 from .text_numbers import parse_number
 
 MISSING, TWO, BLANK = 2, 3, 4  # states besides 0 and 1; the lowest bit of a state is that of the cell

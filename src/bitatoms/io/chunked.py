@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from .cells import CellPosition, Cells, array_position
-from .stream import CHUNK_BITS, ReadOptions, Source
+from .options import ReadOptions
+from .stream import CHUNK_BITS, Source
 
 _MAX_CHUNK_BYTES = 1 << 30  # libraries hold one decompressed chunk in memory
 _FREE_BYTES = 1 << 30  # an array may claim this many bytes whatever the file contains

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import warn
 from ..formatting import listed_names
+from .options import ReadOptions
 from .records import read_records
-from .stream import ReadOptions, Source, TableStream
+from .stream import Source, TableStream
 from .text_numbers import parse_number
 
 
-def named_columns(source: Source, stream: TableStream, names: str | Iterable[tuple[int, str]]) -> Sequence[str]:
+def named_columns(
+    source: Source, stream: TableStream, names: str | os.PathLike[str] | Mapping[int, str]
+) -> Sequence[str]:
     """Return the names of the columns of a stream by their numbers; those without a name keep their number.
 
     Parameters
@@ -22,11 +26,11 @@ def named_columns(source: Source, stream: TableStream, names: str | Iterable[tup
     stream : TableStream
         Its columns are named by numbers, or have no names. These are numbered from 0 if a number 0 has a name, and
         otherwise from 1.
-    names : str or iterable of (int, str)
+    names : str or mapping of int to str
         A file with a number and a name per line, or both for each number.
     """
-    file = names if isinstance(names, str) else "names"
-    name_of = read_names(names) if isinstance(names, str) else dict(names)
+    file = "names" if isinstance(names, Mapping) else str(names)
+    name_of = names if isinstance(names, Mapping) else read_names(file)
     numbers: Sequence[str] = (
         [str(index) for index in range(0 not in name_of, stream.n_cols + (0 not in name_of))]
         if stream.columns is None

@@ -23,11 +23,11 @@ from ..model.patterns import Recurrence
 from ..model.result import Round
 from ..parameters import check, result_parameters
 from ..sparse_bits import Bits, SparseBits, packed
-from ..validation import check_choice, check_fraction, check_pair, check_threshold
+from ..validation import check_fraction
 from .annotations import decode_annotations, encode_annotations
 from .atomic import atomic_write
 from .errors import FileError
-from .formats import sniff_format
+from .formats.registry import sniff_format
 from .npz import (
     METADATA_KEY,
     NpzReader,
@@ -39,28 +39,16 @@ from .npz import (
     sparse_arrays,
     write_npz,
 )
+from .options import remembered
 from .stream import Source
 
 MODEL_FORMAT = "bitatoms model"
-VERSION = 4  # of models without a bias, or with costs of errors
-_VERSION_SPARSE = 3  # of other models whose atoms are stored by their ones
-_VERSION_UNKNOWN = 2  # of other models of tables with unknown cells
-_VERSION_ALL_KNOWN = 1  # of all others, which bitatoms 0.1 reads too
-CELL_OPTIONS = (
-    "binarize",
-    "missing",
-    "duplicates",
-    "layer",
-    "modality",
-    "blocks",
-    "phased",
-)  # what cells mean, for all data of a model
+VERSION = 5  # the only one that is read
 _COSTS = ("false_negative_cost", "false_positive_cost")  # stored as arrays
 _FEATURE_SETS = ("apart", "together")  # lists of names or indices
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete", "lacking", "atom_known")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete", "atom_known")
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
-_OPTION_CHOICES = {"missing": ("unknown", "zero", "refuse"), "duplicates": ("refuse", "number")}
 _HISTORY_TEXTS = ("move", "algebra")
 _HISTORY_FIELDS = tuple(name for name in Round._fields if name != "seconds")  # the same seed gives the same file
 
@@ -82,7 +70,7 @@ def save(
     """Write a model, with the parameters that can be stored as JSON."""
     metadata = {
         "format": MODEL_FORMAT,
-        "version": _version(model),
+        "version": VERSION,
         "bitatoms": __version__,
         "n_samples": model.n_samples,
         "n_features": model.atoms.n_cols,
@@ -94,6 +82,8 @@ def save(
         "codelengths": dict(model.codelengths),
         "compared": dict(model.compared),
         "bits_without": model.bits_without,
+        "beyond_chance": model.beyond_chance,
+        "has_bias": model.has_bias,
         "rows_hash": None if model.rows_hash is None else f"{model.rows_hash:x}",
         "max_atoms_per_sample": model.max_atoms_per_sample,
         "residual_limit": model.residual_limit,
@@ -109,12 +99,8 @@ def save(
         },
         "reading": reading or {},
     }
-    if model.beyond_chance is not None:
-        metadata["beyond_chance"] = model.beyond_chance
     if (fixed := (parameters or {}).get("fixed_atoms")) is not None:
         metadata["n_fixed"] = fixed.shape[0] if hasattr(fixed, "shape") else len(fixed)  # they are the first atoms
-    if not model.has_bias:
-        metadata["has_bias"] = False
     if model.recurrence is not None:
         metadata["recurrence"] = model.recurrence.settings  # the counts are the array ``recurs``
     arrays: dict[str, NDArray[Any]] = {
@@ -145,29 +131,21 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
         problem = f"it looks like {found!r}" if found else "it is not an .npz file"
         raise source.error(f"not a model ({problem}); 'bitatoms fit DATA -o MODEL.npz' writes one")
     with open_npz(source) as file:
-        metadata = file.read_metadata(MODEL_FORMAT, VERSION, "; 'bitatoms fit DATA -o MODEL.npz' writes a model")
+        hint = "; 'bitatoms fit DATA -o MODEL.npz' writes a model"
+        metadata = file.read_metadata(MODEL_FORMAT, VERSION, "; fit it again", hint)
         try:
             model = _read_model(file, metadata)
             parameters = _read_parameters(metadata["parameters"]) | _cost_parameters(model.costs)
             if "n_fixed" in metadata:
                 n_fixed = min(check_metadata_int(metadata, "n_fixed"), model.atoms.n_rows)
                 parameters["fixed_atoms"] = packed(model.atoms[np.arange(n_fixed)])
-            return LoadedModel(model, parameters, _read_options(metadata["reading"]))
+            return LoadedModel(model, parameters, remembered(metadata["reading"]))
         except FileError:
             raise
         except KeyError as error:
             raise source.error(f"a corrupt model: it has no {str(error)[:40]}") from error
         except (IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise source.error(f"a corrupt model: {' '.join(str(error).split())[:200]}") from error
-
-
-def _version(model: Model) -> int:
-    """Return the earliest version of the format that has what the model needs."""
-    if not model.has_bias:
-        return VERSION
-    if isinstance(model.atoms, SparseBits):
-        return _VERSION_SPARSE
-    return _VERSION_ALL_KNOWN if model.known is None else _VERSION_UNKNOWN
 
 
 def _atom_arrays(atoms: Bits) -> dict[str, NDArray[Any]]:
@@ -216,31 +194,30 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         if metadata[name] not in choices:
             raise ValueError(f"its {name} is {str(metadata[name])[:20]!r}")
     picture = metadata["picture"]
-    limited = metadata["max_atoms_per_sample"] is not None
     return Model(
         atoms=atoms,
         bias=bias,
         algebra=metadata["algebra"],
         codelength=Codelength(**_read_ints(metadata["codelength"], [field.name for field in fields(Codelength)])),
-        history=_read_history(metadata, n_samples),
+        history=_read_history(metadata),
         ended=str(metadata["ended"]),
         coder=metadata["coder"],
         objective=metadata["objective"],
         codelengths=_read_ints(metadata["codelengths"], metadata["codelengths"]),
-        compared=_read_ints(metadata.get("compared", {}), metadata.get("compared", {})),
-        bits_without=None if metadata["bits_without"] is None else check_metadata_int(metadata, "bits_without"),
-        beyond_chance=check_metadata_int(metadata, "beyond_chance") if "beyond_chance" in metadata else None,
+        compared=_read_ints(metadata["compared"], metadata["compared"]),
+        bits_without=_read_optional_int(metadata, "bits_without"),
+        beyond_chance=_read_optional_int(metadata, "beyond_chance"),
         rows_hash=check_metadata_hash(metadata, "rows_hash"),
         n_samples=n_samples,
-        max_atoms_per_sample=check_metadata_int(metadata, "max_atoms_per_sample", 1) if limited else None,
+        max_atoms_per_sample=_read_optional_int(metadata, "max_atoms_per_sample", 1),
         residual_limit=check_metadata_int(metadata, "residual_limit"),
         columns=check_metadata_names(metadata, "columns", n_features),
-        column_data=decode_annotations(metadata.get("column_data"), n_features, "column"),
+        column_data=decode_annotations(metadata["column_data"], n_features, "column"),
         picture=None if picture is None else check_picture((picture[0], None), (n_samples, n_features)),
         recurrence=_read_recurrence(file, metadata, n_atoms),
         remembered=_read_remembered(file, atoms),
         costs=_read_costs(file, n_features),
-        has_bias=metadata.get("has_bias") is not False,
+        has_bias=metadata["has_bias"] is not False,
         **counts,
     )
 
@@ -283,21 +260,25 @@ def _read_recurrence(file: NpzReader, metadata: dict[str, Any], n_atoms: int) ->
     return Recurrence(_read_counts(file, "recurs", n_atoms, n_resamples), n_resamples, *shares)
 
 
+def _read_optional_int(metadata: dict[str, Any], name: str, least: int = 0) -> int | None:
+    """Return an integer of the metadata, or None."""
+    return None if metadata[name] is None else check_metadata_int(metadata, name, least)
+
+
 def _read_ints(numbers: dict[str, Any], names: Iterable[str]) -> dict[str, int]:
     """Return integers of the metadata by name."""
     return {name: check_metadata_int(numbers, name) for name in names}
 
 
-def _read_history(metadata: dict[str, Any], n_samples: int) -> tuple[Round, ...]:
-    """Return the history, after checking every value; fields that a file of an earlier version lacks are unknown."""
-    unknown: dict[str, Any] = {"seconds": math.nan, "rows": n_samples}
+def _read_history(metadata: dict[str, Any]) -> tuple[Round, ...]:
+    """Return the history, after checking every value."""
     history = []
     for row in metadata["history"]:
         entry = dict(zip(metadata["history_fields"], row, strict=True))
         if not all(isinstance(entry[name], str) for name in _HISTORY_TEXTS):
             raise ValueError("its history is malformed")
         numbers = _read_ints(entry, entry.keys() - {*_HISTORY_TEXTS})
-        history.append(Round(**unknown | entry | numbers))
+        history.append(Round(**entry | numbers, seconds=math.nan))
     return tuple(history)
 
 
@@ -311,24 +292,6 @@ def _read_parameters(stored: dict[str, Any]) -> dict[str, Any]:
     for name, value in known.items():
         check(name, value, declared[name])
     return known
-
-
-def _read_options(reading: Any) -> dict[str, Any]:
-    """Return the options of `bitatoms.read`, after checking their values; unknown options are ignored."""
-    options = {name: reading[name] for name in CELL_OPTIONS if name in reading}
-    if "blocks" in options:
-        options["blocks"] = check_pair("blocks", options["blocks"], 1)
-    if "binarize" in options and check_threshold(options["binarize"]) is None:
-        raise ValueError("its binarize is not a number")
-    for name, choices in _OPTION_CHOICES.items():
-        if name in options:
-            check_choice(name, options[name], choices)
-    for name in ("layer", "modality"):
-        if not isinstance(options.get(name, ""), str):
-            raise ValueError(f"its {name} is not a name")
-    if not isinstance(options.get("phased", False), bool):
-        raise ValueError("its phased is not a boolean")
-    return options
 
 
 def _read_counts(file: NpzReader, name: str, length: int, maximum: int) -> NDArray[np.int64]:

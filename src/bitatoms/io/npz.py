@@ -215,8 +215,11 @@ class NpzReader:
             raise malicious
         return json.loads(text)
 
-    def read_metadata(self, format: str, version: int, hint: str) -> dict[str, Any]:
-        """Return the metadata of a file that bitatoms wrote; raise for another format or a newer version."""
+    def read_metadata(self, format: str, version: int, renewal: str, hint: str = "") -> dict[str, Any]:
+        """Return the metadata of a file that bitatoms wrote; raise for another format or another version.
+
+        ``renewal`` ends the error for an older version, ``hint`` the one for a file of another kind.
+        """
         expected = f"not a {format.removeprefix('bitatoms ')}"
         if METADATA_KEY not in self:
             arrays = ", ".join(self.names[:5])[:100] or "none"
@@ -230,17 +233,20 @@ class NpzReader:
             raise self.source.error(f"{expected}: its metadata is corrupt") from error
         if found != format:
             raise self.source.error(f"{expected}, but a {found.removeprefix('bitatoms ')[:40]}{hint}")
-        check_version(self.source, metadata, number, version)
+        check_version(self.source, metadata, number, version, renewal)
         return metadata
 
 
-def check_version(source: Source, metadata: Mapping[str, Any], number: int, supported: int) -> None:
-    """Raise if a newer bitatoms wrote a file in a version that this one does not support."""
-    if number > supported:
-        writer = f"bitatoms {str(metadata['bitatoms'])[:20]}" if "bitatoms" in metadata else "an unknown bitatoms"
+def check_version(source: Source, metadata: Mapping[str, Any], number: int, version: int, renewal: str) -> None:
+    """Raise if a file is in another version of its format; ``renewal`` ends the error if it is an older one."""
+    if number == version:
+        return
+    writer = f"bitatoms {str(metadata['bitatoms'])[:20]}" if "bitatoms" in metadata else "an unknown bitatoms"
+    if number > version:
         raise source.error(
             f"written by {writer}, which is newer than {__version__}, the installed version; update bitatoms"
         )
+    raise source.error(f"written by {writer}, an older version, whose files are not read{renewal}")
 
 
 def sparse_arrays(name: str, bits: SparseBits) -> dict[str, NDArray[Any]]:

@@ -16,13 +16,14 @@ from ..columns.table import Table
 from ..model.model import Model
 from ..model.patterns import Pattern
 from ..verbosity import escape_name
-from .atomic import atomic_write, is_stream
+from .atomic import atomic_write
 from .errors import FileError
-from .formats import infer_format, load_reader, sniff_format
+from .formats.registry import infer_format, load_reader, sniff_format
 from .name_lists import join_names, split_names
+from .options import ReadOptions
 from .records import is_blank, read_records, unit_of
 from .sheets import write_sheet
-from .stream import ReadOptions, Source
+from .stream import Source
 from .text_lines import open_text_writer
 from .text_numbers import parse_number
 
@@ -64,8 +65,8 @@ def _number_or_text(cell: str) -> float | str:
 
 
 def patterns_format(path: Path) -> str:
-    """Return the format that an extension selects; CSV for a device or a pipe with another one."""
-    format = EXTENSIONS.get(path.suffix.lower(), "csv" if is_stream(path) else None)
+    """Return the format that an extension selects."""
+    format = EXTENSIONS.get(path.suffix.lower())
     if format is None:
         raise FileError(f"{path}: patterns are written as .csv, .json, .md or .xlsx; use one of these extensions")
     return format

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .cells import state_of
+from .options import ReadOptions
 from .sheets import read_sheet
-from .stream import ReadOptions, Source
+from .stream import Source
 from .text_lines import check_separator, detect_separator, read_lines, split_lines
 from .text_numbers import parse_number
 

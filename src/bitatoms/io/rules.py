@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.rules import Rule
-from .atomic import atomic_write, is_stream
+from .atomic import atomic_write
 from .errors import FileError
 from .name_lists import join_names
 from .text_lines import open_text_writer
@@ -25,8 +25,8 @@ def write_rules(rules: Sequence[Rule], path: Path, format: str) -> None:
 
 
 def rules_format(path: Path) -> str:
-    """Return the format that an extension selects; CSV for a device or a pipe with another one."""
-    format = {".csv": "csv", ".json": "json"}.get(path.suffix.lower(), "csv" if is_stream(path) else None)
+    """Return the format that an extension selects."""
+    format = {".csv": "csv", ".json": "json"}.get(path.suffix.lower())
     if format is None:
         raise FileError(f"{path}: rules are written as .csv or .json; use one of these extensions")
     return format

@@ -1,11 +1,9 @@
-"""Tables as streams: `Source`, the file; `ReadOptions`, how to read it; `TableStream`, its rows in chunks."""
+"""Tables as streams: `Source`, the file; `TableStream`, its rows in chunks."""
 
 from __future__ import annotations
 
-import csv
 import difflib
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +15,8 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..columns.annotations import Annotations
 from ..columns.table import Header, Names, Picture, Table, first_duplicate
-from ..errors import InputError, Parameter
+from ..errors import Parameter
 from ..memory import memory_limit
-from ..parameters import ReadKwargs, with_defaults
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from ..verbosity import CONTROLS_OF_NAMES, escape_name
 from .errors import FileError, MissingLibrary
@@ -29,11 +26,6 @@ _BYTES_PER_ONE, _BYTES_PER_LINE = 32, 8  # of a sparse table while it is sorted;
 _FREE_BYTES = 1 << 30  # of a table, whatever the size of the file: few ones can be in any number of zeros
 _MAX_EXPANSION = 100_000  # bytes of a table per byte of its file; lists of items reach 1000
 CHUNK_BITS = 1 << 23  # cells of a chunk of rows: 1 MiB packed, 8 MiB unpacked
-# Their readers drop columns before converting cells.
-DROPPING_FORMATS = ("csv", "tsv", "xlsx", "parquet", "feather", "pairs")
-
-DOSAGE_FORMATS = ("csv", "tsv", "xlsx", "parquet", "feather")  # of tables that may hold numbers of copies
-GENOTYPE_OPTIONS = ("phased", "region", "maf", "keep", "extract")
 
 
 class Source(NamedTuple):
@@ -107,65 +99,6 @@ def table_bytes(n_rows: int, n_cols: int, n_ones: int | None = None) -> int:
     if n_ones is None or not is_smaller_sparse((n_rows, n_cols), n_ones):
         return packed_bytes(n_rows, n_cols)
     return _BYTES_PER_ONE * n_ones + _BYTES_PER_LINE * (n_rows + n_cols)
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """How to read a file; the fields are the parameters of `bitatoms.read`."""
-
-    binarize: float | None = None
-    missing: str = "unknown"
-    duplicates: str = "refuse"
-    header: bool | None = None
-    row_names: bool | None = None
-    separator: str | None = None
-    sheet: str | int | None = None
-    long: tuple[str, str] | None = None  # the columns of the rows and of the items
-    categories: bool = False
-    as_category: tuple[str, ...] = ()
-    as_number: tuple[str, ...] = ()
-    bins: int = 4
-    names: str | tuple[tuple[int, str], ...] | None = None
-    layer: str | None = None
-    modality: str | None = None
-    blocks: tuple[int, int] | None = None
-    transpose: bool | None = None
-    without: tuple[str, ...] = ()
-    dosage: bool = False
-    phased: bool = False
-    region: str | None = None
-    maf: float | None = None
-    keep: str | tuple[str, ...] | None = None
-    extract: str | tuple[str, ...] | None = None
-
-    @classmethod
-    def from_kwargs(cls, given: ReadKwargs) -> ReadOptions:
-        """Return the options that a user passed, with defaults for the others."""
-        options = with_defaults(ReadKwargs, given)
-        for name in ("without", "as_category", "as_number"):
-            listed = options[name]
-            options[name] = (listed,) if isinstance(listed, str) else tuple(listed)
-        options["long"] = None if options["long"] is None else _check_long(options["long"])
-        if isinstance(names := options["names"], Mapping):
-            options["names"] = tuple((int(number), str(name)) for number, name in names.items())
-        elif names is not None:
-            options["names"] = os.fspath(names)
-        for name in ("keep", "extract"):
-            if (given_names := options[name]) is not None:
-                is_path = isinstance(given_names, (str, os.PathLike))
-                options[name] = os.fspath(given_names) if is_path else tuple(map(str, given_names))
-        return cls(**options)
-
-
-def _check_long(given: str | Sequence[str]) -> tuple[str, str]:
-    """Return the names of two columns, which may be written as one text, separated by a comma."""
-    columns = next(csv.reader([given], skipinitialspace=True)) if isinstance(given, str) else list(given)
-    if len(columns) != 2 or columns[0] == columns[1]:
-        raise InputError(
-            Parameter("long"), f" must be two columns, that of the rows and that of the items, got {given!r}; pass ",
-            Parameter("long", "order,item"),
-        )  # fmt: skip
-    return str(columns[0]), str(columns[1])
 
 
 class RowChunk(NamedTuple):

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from ..columns.variables import parse_number
 from ..errors import Parameter
 from ..validation import weight_advice
-from .formats import infer_format
+from .formats.registry import infer_format
+from .options import ReadOptions
 from .records import read_records, unit_of
-from .stream import ReadOptions, Source, find_columns
+from .stream import Source, find_columns
 
 _TEXT, _ARROW = ("csv", "tsv", "xlsx"), ("parquet", "feather")
 
@@ -28,14 +29,12 @@ class WeightColumn(NamedTuple):
     is_first: bool
 
 
-def read_weight_column(
-    path: str | os.PathLike[str], column: str, format: str | None, options: ReadOptions
-) -> WeightColumn:
+def read_weight_column(path: str | os.PathLike[str], column: str, options: ReadOptions) -> WeightColumn:
     """Return the numbers of a column of a text file, a sheet, or a Parquet or Feather file, one per row of the table.
 
     Raises FileError if there is no such column, or several, or if a cell of it is not a whole number from 0 up.
     """
-    source = Source(Path(path), infer_format(path, format), os.fspath(path))
+    source = Source(Path(path), infer_format(path, options.format), os.fspath(path))
     given = Parameter("sample_weight", column)
     if source.format not in (*_TEXT, *_ARROW):
         formats = ", ".join((*_TEXT, *_ARROW))
@@ -69,7 +68,7 @@ def _numbers(source: Source, column: str, index: int, records: Iterator[tuple[in
 
 def _in_arrow(source: Source, column: str) -> WeightColumn:
     """Return the weights of a Parquet or Feather file."""
-    from .readers.arrow_chunks import open_arrow
+    from .formats.arrow_chunks import open_arrow
 
     with source.catch_library_errors(), open_arrow(source) as file:
         index = _find(source, column, file.names)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
 from ..columns.annotations import Annotations
+from ..columns.encoding import ColumnTies
 from ..columns.table import Header, Names, Picture, feature_names
-from ..columns.variants import chromosomes_of, pairs, ranks_in, regions
+from ..columns.variants import chromosomes_of, ranks_in, regions
 from ..engine.block import Block, reconstruct
 from ..engine.codelength import AtomCode
 from ..engine.coding import NO_LIMIT, PRICED_CODERS, code, coding_rule, typical_cost
@@ -274,7 +275,7 @@ class Model(ResultBase):
 
     def possible(self, samples: BitMatrix) -> tuple[BitMatrix, int]:
         """Return samples in which every genotype is possible, and the number of those that were not."""
-        return nearest_genotypes(samples, pairs(self.column_data, self.columns), self.wrong)
+        return nearest_genotypes(samples, ColumnTies.of(self.header).nested, self.wrong)
 
     def cell_probabilities(self, data: BitMatrix, workers: Workers) -> NDArray[np.float64]:
         """Return the probability of a one in every cell of samples, known or not, given the known cells of its row."""

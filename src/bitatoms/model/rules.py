@@ -212,8 +212,7 @@ def _counts_of_model(model: Model) -> tuple[NDArray[np.float64], _Found]:
     counts = members_of(model)
     if counts is None or model.ones is None:
         raise ValueError(
-            "the model does not have the counts that rules need: it was written by an earlier version, or learned from "
-            "a stream; pass the table"
+            "the model does not have the counts that rules need: it was learned from a stream; pass the table"
         )
     found: _Found = {}
     for candidate in _candidates(model):

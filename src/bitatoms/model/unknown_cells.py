@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..bits import BitMatrix, either, stack_rows
+from ..columns.encoding import ColumnTies
 from ..columns.table import Header
-from ..columns.variables import exclusive_columns, variables_of
-from ..columns.variants import pairs as genotype_pairs
 
 _LEAST_UNKNOWN = 2  # cells of columns that are tied: one could be unknown in both by chance
 _LEAST_KNOWN = 20  # rows in which some combination does not occur
@@ -66,18 +65,8 @@ class TiedColumns(NamedTuple):
 
 def known_ties(columns: Header) -> TiedColumns:
     """Return the columns that are tied by what they stand for: copies of an allele, or values of a variable."""
-    exclusive = [Exclusive(each, np.zeros(len(each), bool)) for each in exclusive_columns(columns.data).values()]
-    return TiedColumns(genotype_pairs(columns.data, columns.names), tuple(exclusive))
-
-
-def first_tied(columns: Header) -> NDArray[np.intp]:
-    """Return for each column the first one of its variable or genotype, whose columns tell each other's values."""
-    first = np.arange(columns.n_cols)
-    for _, indices in variables_of(columns.data):
-        first[indices] = indices.min()
-    pairs = genotype_pairs(columns.data, columns.names)
-    first[pairs[:, 1]] = pairs[:, 0]
-    return first
+    ties = ColumnTies.of(columns)
+    return TiedColumns(ties.nested, tuple(Exclusive(each, np.zeros(len(each), bool)) for each in ties.exclusive))
 
 
 def tied_columns(
@@ -192,7 +181,7 @@ def hidden_folds(
 ) -> Iterator[BitMatrix]:
     """Yield masks, each of about this share of the known cells; they are disjoint if ``n_folds * share`` is up to 1.
 
-    ``first`` is for each column the first one of those that are hidden together in a row (see `first_tied`).
+    ``first`` is for each column the first one of those that are hidden together in a row (see `ColumnTies`).
     """
     together = slice(None) if first is None else first
     seed = int(random.integers(2**63))

@@ -65,10 +65,7 @@ class CheckpointFile:
         hint = "; move this file away, or choose another folder, to start over"
         try:
             with open_npz(self._source) as file:
-                entries = file.read_metadata(self._kind, self._version, "")
-                if entries["version"] != self._version:
-                    raise self._source.error("written by an older version of bitatoms, whose fits cannot be resumed")
-                yield file, entries
+                yield file, file.read_metadata(self._kind, self._version, "")
         except FileError as error:
             raise FileError(*error.args, hint) from error
         except OSError as error:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,20 +21,20 @@ from ..errors import InputError, InvalidCell, Parameter, warn
 from ..io.api import StreamingSource, drop_columns, open_table
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
-from ..io.formats import infer_format, load_reader
-from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
+from ..io.formats.registry import infer_format, load_reader
+from ..io.options import PackOptions, ReadOptions
 from ..io.safe_zarr import ZarrReader
 from ..io.scratch import LEAST_LIMIT, Scratch
-from ..io.stream import CHUNK_BITS, GENOTYPE_OPTIONS, ReadOptions, RowChunk, Source, TableStream
+from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
+from ..io.stream import CHUNK_BITS, RowChunk, Source, TableStream
 from ..parallel import Workers
-from ..parameters import ReadKwargs, documented
+from ..parameters import with_options
 from ..sparse_bits import Bits, packed
 from .budget import MemoryBudget, MemoryLimitError, chunk_rows, parse_memory_limit
 
-_FILE_OPTIONS = (
-    *("header", "row_names", "separator", "sheet", "long", "categories", "as_category", "as_number", "bins", "names"),
-    *("blocks", "transpose", *GENOTYPE_OPTIONS),
-)
+_HOW_TO_PACK = ("max_memory", "callback")
+# Options for a table that is not a file; the others are about files.
+_OPTIONS_IN_MEMORY = (*_HOW_TO_PACK, "binarize", "missing", "duplicates", "layer", "modality", "without", "dosage")
 
 
 class Store:
@@ -228,16 +227,8 @@ def check_memory(
         budget.chunk_rows(n_atoms or 1)
 
 
-@documented(ReadKwargs)
-def pack(
-    source: Any,
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    max_memory: int | str | None = None,
-    callback: Callable[[int], object] | None = None,
-    **options: Unpack[ReadKwargs],
-) -> Store:
+@with_options(PackOptions)
+def pack(source: Any, path: str | os.PathLike[str], options: PackOptions) -> Store:
     """Pack a table of 0 and 1 into a store on disk, one chunk of rows at a time.
 
     The table may be larger than memory.
@@ -249,14 +240,6 @@ def pack(
         h5py, zarr or Dask; or an iterator or list of tables, which hold consecutive rows of one table.
     path : str or path-like
         The store to write, usually with the ending .zarr. The write is atomic.
-    format : str, optional
-        The format of a file, as in `bitatoms.read`.
-    max_memory : int, str or None, default=None
-        Memory limit for a file whose cells are not stored row by row, such as 500MB or 2GiB: a number of bytes, or text
-        with a unit; None is 512 MiB. It does not change the result. Names of rows and columns are in memory in
-        addition.
-    callback : callable, optional
-        Called repeatedly with the number of rows packed so far.
     {parameters}
 
     Returns
@@ -288,8 +271,7 @@ def pack(
     >>> store.shape
     (3000, 50)
     """
-    read_options = ReadOptions.from_kwargs(options)
-    limit = parse_memory_limit(max_memory)
+    limit = parse_memory_limit(options.max_memory)
     if limit < LEAST_LIMIT:
         raise MemoryLimitError(
             Parameter("max_memory", limit),
@@ -298,21 +280,19 @@ def pack(
     load_reader("zarr", os.fspath(path))  # raises an error that names the extra to install
     if isinstance(source, Store):
         source = source.path
-    about = {"options": _non_default(read_options), "bitatoms": __version__}
+    about = {"options": _non_default(options), "bitatoms": __version__}
     if isinstance(source, (str, os.PathLike)):
-        kind = infer_format(source, format)
+        kind = infer_format(source, options.format)
         about = {"source": Path(source).name, "format": kind, **about}
         with atomic_write(Path(path)) as made:
             scratch = Scratch(made.parent, Path(path), limit)
             file = StreamingSource(Path(source), kind, os.fspath(source), scratch)
-            _write(open_table(file, read_options), made, about, callback)
+            _write(open_table(file, options), made, about, options.callback)
     else:
-        if format is not None:
-            raise _only_for_files("format")
         about = {"source": type(source).__name__, "format": "memory", **about}
-        stream = _stream_in_memory(source, read_options)
+        stream = _stream_in_memory(source, options)
         with atomic_write(Path(path)) as made:
-            _write(stream, made, about, callback)
+            _write(stream, made, about, options.callback)
     return Store(path)
 
 
@@ -337,22 +317,15 @@ def _write(
 
 def _non_default(options: ReadOptions) -> dict[str, Any]:
     """Return the options that differ from their defaults, as JSON values."""
-    given = {field.name: getattr(options, field.name) for field in fields(ReadOptions)}
-    given = {name: value for name, value in given.items() if value != getattr(ReadOptions(), name)}
-    if "binarize" in given:
-        given["binarize"] = float(given["binarize"])
+    given = {name: value for name, value in options.given().items() if name not in ("format", *_HOW_TO_PACK)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
-
-
-def _only_for_files(name: str) -> InputError:
-    return InputError(Parameter(name), " applies only to files; omit it")
 
 
 def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
     """Return the rows of a source that is not a file."""
-    for name in _FILE_OPTIONS:
-        if getattr(options, name) not in (None, False, getattr(ReadOptions(), name)):
-            raise _only_for_files(name)
+    for name, value in options.given().items():
+        if name not in _OPTIONS_IN_MEMORY and value is not False:
+            raise InputError(Parameter(name), " applies only to files; omit it")
     parts = _parts(source)
     tables = _tables([source] if parts is None else parts, options)
     first = next(tables, None)

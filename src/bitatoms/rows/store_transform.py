@@ -18,7 +18,7 @@ from ..columns.matching import match_columns
 from ..errors import InputError, Parameter
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
-from ..io.packed_store import PackedStoreWriter
+from ..io.store.packed_store import PackedStoreWriter
 from ..io.stream import RowChunk
 from ..model.model import Model
 from ..model.recommendation import Recommendations, recommend

@@ -1,0 +1,65 @@
+"""Options of the estimators: those of a fit, and what each of them adds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..parameters import option
+from ..run_options import NewRowOptions, RunOptions
+from ..search.options import FitOptions, SearchOptions
+from ..validation import check_fraction
+
+ImputationMethod = Literal["auto", "atoms", "neighbours", "profiles"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimatorOptions(NewRowOptions, FitOptions):
+    """Parameters of `bitatoms.BinaryDictionaryLearning`: those of a fit, of new rows and of streams."""
+
+    forget: float = option(
+        0.0,
+        "Fraction of their weight that earlier rows lose with every row that ``partial_fit`` learns from.",
+        "1e-4 remembers about the last 10 000 rows; 0 forgets nothing.",
+        check=check_fraction,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierOptions(NewRowOptions, RunOptions, SearchOptions):
+    """Parameters of `bitatoms.BinaryDictionaryClassifier`: those of the search for each class, and of the classes."""
+
+    n_models: int = option(
+        8,
+        "Number of models per class; the bits of a sample are the mean over them.",
+        "Each is learned from a bootstrap sample of the samples of the class: as many, drawn with replacement. "
+        "With 1, a single model is learned from all of them, which takes less time and leads to more errors.",
+        minimum=1,
+    )
+    priors: Any = option(
+        None,
+        "Probabilities of the classes, in the order of ``classes_``.",
+        "By default the shares of the classes in ``fit``.",
+        check=lambda name, value: value,  # checked when the classes are known
+        type="array-like of shape (n_classes,), optional",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImputerOptions(NewRowOptions, RunOptions, SearchOptions):
+    """Parameters of `bitatoms.BinaryImputer`: those of the search for atoms, and of the profiles."""
+
+    method: ImputationMethod = option(
+        "auto",
+        "What predicts unknown cells: atoms, similar rows (neighbours), or profiles of similar rows.",
+        '"atoms": a model as that of `BinaryDictionaryLearning`. "neighbours": rows vote, similar ones with more '
+        "weight; only the columns near a cell are compared if that predicts better, as along a genome. "
+        '"profiles": groups of similar rows, each with the shares of ones in its columns. Neighbours and profiles '
+        'are faster, and better where no few atoms explain the table. "auto" hides a tenth of the known cells, '
+        "learns all three from the others, and keeps the one that predicts the hidden cells with the lowest log "
+        "loss. With more than 300 000 known cells, neighbours are used, unless their log loss is above 0.1 and "
+        "atoms predict cells of 128 rows and 64 columns with a log loss lower by at least 5 %.",
+    )
+    n_profiles: int | Literal["auto"] = option(
+        "auto", "Number of profiles.", '"auto" is one per 20 rows, at most 50.', minimum=1
+    )

@@ -1,0 +1,367 @@
+"""Parquet, Feather and Arrow files: columns of booleans, numbers or text; names of rows as in pandas' index."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...bits import BitMatrix
+from ...columns.table import Picture, Table, check_picture, feature_names
+from ...errors import Parameter, warn
+from ..cells import BLANK, MISSING, CellPosition, Cells, TextCells, note_blanks
+from ..chunked import BitsBuilder, ChunkCells, MissingCells
+from ..errors import FileError
+from ..npz import METADATA_KEY, TABLE_FORMAT
+from ..options import ReadOptions
+from ..shapes import Advice, doubt_row_names
+from ..stream import CHUNK_BITS, RowChunk, Source, TableStream, find_columns
+from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
+
+_LAYOUT_ROWS = 100  # rows from which it is detected whether the first column contains names
+_INDEX = "__index_level_0__"  # pandas' name for an index without a name
+
+
+class ArrowLayout(NamedTuple):
+    """The indices of the columns that contain row names, and of those of the table."""
+
+    names: list[int]
+    data: list[int]
+    doubt: Advice = ()  # a note on a first column that may not be row names
+
+
+def read(source: Source, options: ReadOptions) -> TableStream:
+    """Open a Parquet, Feather or Arrow file."""
+    with source.path.open("rb"):  # the system's errors are clearer than pyarrow's
+        pass
+    with source.catch_library_errors(), open_arrow(source) as file:
+        layout = _detect_layout(source, options, file)
+        columns = [file.names[index] for index in layout.data]
+        metadata = _read_metadata(file)
+        picture = _picture(metadata, len(columns), file)
+    has_columns = metadata.get("columns") is not False or tuple(columns) != feature_names(None, range(len(columns)))
+    chunks = _chunks(source, options, layout, columns)
+    names = columns if has_columns else None
+    return TableStream(len(columns), chunks, names, picture, metadata.get("absent_is_zero") is True)
+
+
+def _detect_layout(source: Source, options: ReadOptions, file: ArrowFile) -> ArrowLayout:
+    """Detect which columns contain row names: pandas' index, or a first column of text."""
+    index = [file.names.index(name) for name in _pandas_index(file)]
+    without = find_columns(source, options.without, file.names)
+    excluded = {*index, *(number for number, name in enumerate(file.names) if name in without)}
+    data = [number for number in range(len(file.names)) if number not in excluded]
+    if options.row_names is False:
+        return ArrowLayout([], data)
+    if index:
+        # As in Table.from_any, an index of numbers is not used as names.
+        is_named = options.row_names or any(is_text(file.types[number]) for number in index)
+        return ArrowLayout(index if is_named else [], data)
+    if options.row_names and not data:
+        raise source.error("there is no column that can contain the row names; pass ", Parameter("row_names", False))
+    if options.row_names:
+        return ArrowLayout(data[:1], data[1:])
+    text_cells, names = TextCells(Cells(source, options)), _first_texts(file, data)
+    if len(set(names)) < len(names) or all(map(text_cells.is_valid, names)):
+        return ArrowLayout([], data)
+    doubt = doubt_row_names(source, file.names[data[0]], names, text_cells.is_valid)
+    return ArrowLayout(data[:1], data[1:], doubt)
+
+
+def _pandas_index(file: ArrowFile) -> list[str]:
+    """Return the names of the columns that contain pandas' index; a RangeIndex has none."""
+    try:
+        found = json.loads(file.metadata[b"pandas"])["index_columns"]
+        names = [name for name in found if isinstance(name, str)]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return []
+    return [name for name in dict.fromkeys(names) if name in set(file.names)]
+
+
+def _first_texts(file: ArrowFile, data: list[int]) -> list[str]:
+    """Return the first texts of the first of several columns; none if it does not contain text."""
+    if len(data) > 1 and is_text(file.types[data[0]]):
+        for chunk in file.chunks():
+            for columns in chunk.read_columns(data[:1], _LAYOUT_ROWS):
+                return to_strings(columns[0])
+    return []
+
+
+def _check_types(source: Source, file: ArrowFile, data: list[int]) -> None:
+    """Raise FileError for a column that contains neither numbers nor booleans nor text."""
+    from pyarrow import types
+
+    for index in data:
+        kind = file.types[index]
+        plain = kind.value_type if types.is_dictionary(kind) else kind
+        checks = (types.is_boolean, types.is_integer, types.is_floating, types.is_null, is_text)
+        if not any(check(plain) for check in checks):
+            raise source.error(
+                f"column {file.names[index]!r} contains {str(kind)[:60]}, not numbers, booleans or text; exclude it "
+                "with ",
+                Parameter("without", file.names[index]),
+                ", or convert it to 0 and 1",
+            )
+
+
+def _read_metadata(file: ArrowFile) -> dict[str, Any]:
+    """Return what `write` stored in the schema, or an empty dict."""
+    try:
+        metadata = json.loads(file.metadata[METADATA_KEY.encode()])
+    except (KeyError, ValueError, RecursionError):
+        return {}
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _picture(metadata: dict[str, Any], n_cols: int, file: ArrowFile) -> Picture | None:
+    """Return the picture of each row, if one is stored and still fits: other programs may have changed the table."""
+    try:
+        tile, whole = metadata["picture"]
+        n_rows = 0 if whole is None else sum(chunk.n_rows for chunk in file.chunks())
+        return check_picture((tile, whole), (n_rows, n_cols))
+    except (KeyError, TypeError, ValueError, OverflowError, IndexError):
+        return None
+
+
+def _chunks(source: Source, options: ReadOptions, layout: ArrowLayout, columns: list[str]) -> Iterator[RowChunk]:
+    """Yield the rows as packed bits."""
+    cells = _ColumnCells(source, options, columns, partial(_has_zeros, source, options, layout, columns))
+    n_rows = 0
+    with source.catch_library_errors(), open_arrow(source) as file:
+        _check_types(source, file, layout.data)  # not before: names of columns to leave out come from the open file
+        for chunk in file.chunks():
+            source.check_size(n_rows + chunk.n_rows, len(columns))
+            bits = _pack_chunk(source, cells, chunk, layout.data, n_rows)
+            yield RowChunk(bits, _row_names(source, chunk, layout.names))
+            n_rows += chunk.n_rows
+    cells.check_missing()
+    if layout.doubt:
+        warn(*layout.doubt)
+
+
+def _has_zeros(source: Source, options: ReadOptions, layout: ArrowLayout, columns: list[str]) -> bool:
+    """Return whether a table has a zero: read it from its beginning, until there is one."""
+    cells = _ColumnCells(source, options, columns, lambda: False)
+    with suppress(FileError), open_arrow(source) as file:  # an error is raised again when these rows are read
+        for chunk in file.chunks():
+            for top, left, values in _rectangles(source, chunk, layout.data):
+                cells.to_states(values, top, left)
+                if cells.has_zeros:
+                    return True
+    return False
+
+
+def _rectangles(source: Source, chunk: ArrowChunk, indices: list[int]) -> Iterator[tuple[int, int, list[Any]]]:
+    """Yield some rows of some columns at a time, with the indices of the first row and column."""
+    n_rows, n_cols = chunk.n_rows, len(indices)
+    rows_at_once = max(1, CHUNK_BITS // max(1, min(chunk.max_columns, n_cols)))
+    for left in range(0, n_cols, chunk.max_columns):
+        top = 0
+        for columns in chunk.read_columns(indices[left : left + chunk.max_columns], rows_at_once):
+            bottom = top + len(columns[0])
+            if bottom <= n_rows:
+                yield top, left, columns
+            top = bottom
+        _check_length(source, top, n_rows)
+
+
+def _pack_chunk(source: Source, cells: _ColumnCells, chunk: ArrowChunk, indices: list[int], start: int) -> BitMatrix:
+    """Return the rows of a chunk; ``start`` is the index of the first row."""
+    width = cells.n_bits_per_cell
+    builder = BitsBuilder(chunk.n_rows, width * len(indices))
+    for top, left, columns in _rectangles(source, chunk, indices):
+        builder.put(cells.to_bits(columns, start + top, left), top, width * left)
+    return builder.build()
+
+
+def _check_length(source: Source, found: int, expected: int) -> None:
+    """Raise FileError if a column does not have the expected length."""
+    if found != expected:
+        raise source.error(f"corrupt: a column has {found} values; expected {expected}")
+
+
+def _row_names(source: Source, chunk: ArrowChunk, indices: list[int]) -> list[str] | None:
+    """Return the names of the rows of a chunk; the levels of a MultiIndex are joined by commas."""
+    if not indices:
+        return None
+    names: list[str] = []
+    for columns in chunk.read_columns(indices, CHUNK_BITS // 64):
+        levels = [to_strings(column) for column in columns]
+        names.extend(levels[0] if len(levels) == 1 else map(", ".join, zip(*levels, strict=True)))
+    _check_length(source, len(names), chunk.n_rows)
+    return names
+
+
+class _ColumnCells:
+    """Convert the columns of one file to bits and count the missing values.
+
+    ``look_ahead`` returns whether the file has a zero, so that its blank cells are missing. It is called only if there
+    are blank cells before the first zero.
+    """
+
+    def __init__(
+        self, source: Source, options: ReadOptions, columns: Sequence[str], look_ahead: Callable[[], bool]
+    ) -> None:
+        from pyarrow import types
+
+        self._types = types
+        self._source, self._options = source, options
+        self._numbers = ChunkCells(source, options, columns)
+        self._blank = MissingCells()
+        self._look_ahead = cache(look_ahead)
+        self.has_zeros = options.dosage  # blank cells are then missing
+        self.n_bits_per_cell = 2 if options.dosage else 1
+        self._text_states: dict[str, int] = {}
+
+    def to_bits(self, columns: Sequence[Any], top: int, left: int) -> BitMatrix:
+        """Return some rows of some columns; ``top`` and ``left`` are the indices of the first."""
+        states = self.to_states(columns, top, left)
+        return self._numbers.cells.pack(states.T, lambda: self.has_zeros or self._look_ahead())
+
+    def to_states(self, columns: Sequence[Any], top: int, left: int) -> NDArray[np.uint8]:
+        """Return the states of some rows of some columns, one column per row of the array."""
+        states = np.empty((len(columns), len(columns[0])), np.uint8)
+        for number, column in enumerate(columns):
+            states[number] = self._states(column, top, left + number)
+        if states.size and states.max() > 1:
+            for missing, state in ((self._numbers.missing, MISSING), (self._blank, BLANK)):
+                column_indices, row_indices = np.nonzero(states == state)
+                missing.add(top + row_indices, left + column_indices)
+        return states
+
+    def _states(self, column: Any, top: int, index: int) -> NDArray[Any]:
+        """Return the state of each cell of a column: 0, 1, missing or blank."""
+        types, kind = self._types, column.type
+        if not types.is_primitive(kind):
+            if types.is_null(kind):
+                return np.full(len(column), MISSING, np.uint8)
+            if is_text(kind):
+                encoded = column if types.is_dictionary(kind) else column.dictionary_encode()
+                return self._states_of_text(encoded, top, index)
+            return self._states(column.dictionary_decode(), top, index)
+        is_null = None
+        if column.null_count and not types.is_floating(kind):  # nulls of floats become NaN
+            is_null = column.is_null().to_numpy(zero_copy_only=False)
+            column = column.fill_null(0 if types.is_integer(kind) else False)
+        values = column.to_numpy(zero_copy_only=False)
+
+        def position_at(row: int) -> CellPosition:
+            return self._numbers.position(top + row, index)
+
+        states = self._numbers.cells.numbers_to_states(values, lambda _: None, position_at)  # `to_states` counts
+        if is_null is not None:
+            states = np.where(is_null, np.uint8(MISSING), states)
+        self.has_zeros = self.has_zeros or not states.all()
+        return states
+
+    def _states_of_text(self, column: Any, top: int, index: int) -> NDArray[np.uint8]:
+        """Return the state of each cell of a dictionary-encoded column; each distinct text is converted once."""
+        codes = column.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        is_null = column.is_null().to_numpy(zero_copy_only=False)
+        used, first, inverse = np.unique(codes[~is_null], return_index=True, return_inverse=True)
+        rows = np.flatnonzero(~is_null)
+        used_states = np.empty(len(used), np.uint8)
+        for number, code in enumerate(used.tolist()):
+            text = column.dictionary[code].as_py()
+            row = top + int(rows[first[number]])
+            used_states[number] = MISSING if text is None else self._state_of_text(text, row, index)
+        states = np.full(len(codes), MISSING, np.uint8)
+        states[rows] = used_states[inverse]
+        return states
+
+    def _state_of_text(self, text: str, row: int, index: int) -> int:
+        """Return the state of a cell."""
+        if text not in self._text_states:
+            text_cells = TextCells(Cells(self._source, self._options))
+            state = text_cells.row_to_states([text], lambda _: self._numbers.position(row, index))[0]
+            self.has_zeros = self.has_zeros or text_cells.has_zeros
+            if len(self._text_states) > CHUNK_BITS // 64:  # numbers stored as text seldom repeat
+                self._text_states.clear()
+            self._text_states[text] = int(state)
+        return self._text_states[text]
+
+    def check_missing(self) -> None:
+        """Check missing cells as `Cells.check_missing` does; call this after the last cell."""
+        if self.has_zeros:  # a blank is a zero only if the file has no other zeros
+            self._numbers.missing.merge(self._blank)
+        else:
+            note_blanks(self._numbers.cells, self._blank.count)
+        self._numbers.check_missing()
+
+
+def write(table: Table, path: Path, format: str) -> None:
+    """Write columns of booleans, with nulls for unknown cells; names of rows are stored as pandas' index."""
+    import pyarrow as pa
+    from pyarrow import ipc, parquet
+
+    schema = _schema(table)
+    n_cols = table.shape[1]
+    if not n_cols:
+        raise FileError(f"{path.name}: this format cannot store a table without columns; choose another format")
+    chunk_rows = min(1 << 20, max(1, 32 * CHUNK_BITS // n_cols))  # large: each column of each chunk has an overhead
+    if format == "parquet":
+        writer = parquet.ParquetWriter(
+            path, schema, use_dictionary=False, write_statistics=False, write_page_checksum=True
+        )
+    else:
+        compression = "lz4" if pa.Codec.is_available("lz4") else None
+        writer = ipc.new_file(str(path), schema, options=ipc.IpcWriteOptions(compression=compression))
+    with writer:
+        for start in range(0, len(table), chunk_rows):
+            chunk = table.bits[start : start + chunk_rows]
+            # Arrow packs booleans in the same way as BitMatrix.
+            columns = _packed_columns(chunk.filled())
+            valid: Iterable[Any] = itertools.repeat(None)
+            if chunk.n_unknown and chunk.unknown is not None:
+                valid = map(pa.py_buffer, ~_packed_columns(chunk.unknown))
+            arrays = [
+                pa.Array.from_buffers(pa.bool_(), len(chunk), [validity, pa.py_buffer(column)])
+                for validity, column in zip(valid, columns, strict=False)
+            ]
+            if table.row_names is not None:
+                arrays.insert(0, pa.array(table.row_names[start : start + chunk_rows], pa.string()))
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+
+
+def _packed_columns(bits: BitMatrix) -> NDArray[np.uint8]:
+    """Return the columns as rows of packed bytes."""
+    return np.frombuffer(bits.T.to_bytes(), np.uint8).reshape(bits.n_cols, -(-len(bits) // 8))
+
+
+def _schema(table: Table) -> Any:
+    """Return the columns of a file and its metadata."""
+    import pyarrow as pa
+
+    from ..._version import __version__
+
+    columns = table.names_of(range(table.shape[1]))
+    fields = [pa.field(name, pa.bool_()) for name in columns]
+    stored = {
+        "format": TABLE_FORMAT,
+        "version": 1,
+        "columns": table.columns is not None,
+        "picture": table.picture,
+        "absent_is_zero": table.absent_is_zero,
+    }
+    metadata = {METADATA_KEY: json.dumps(stored)}
+    if table.row_names is not None:
+        index, taken = _INDEX, set(columns)
+        while index in taken:
+            index = index.replace("level_", "level_0")
+        fields.insert(0, pa.field(index, pa.string()))
+        text = {"pandas_type": "unicode", "numpy_type": "object", "metadata": None}
+        pandas = {
+            "index_columns": [index],
+            "column_indexes": [{"name": None, "field_name": None} | text | {"metadata": {"encoding": "UTF-8"}}],
+            "columns": [{"name": None, "field_name": index} | text],
+            "creator": {"library": "bitatoms", "version": __version__},
+        }
+        metadata["pandas"] = json.dumps(pandas)
+    return pa.schema(fields, metadata)

@@ -1,0 +1,206 @@
+"""Transactions: one line per row that lists its items, either numbers (FIMI) or names separated by commas (baskets).
+
+The columns are known only at the end of the file, so it is read twice.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...columns.table import Table
+from ...errors import Parameter
+from ...verbosity import quote_name
+from ..errors import FileError
+from ..options import ReadOptions
+from ..out_of_core.coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
+from ..records import Record, is_blank, read_records, without_outer_blanks
+from ..shapes import ItemLists
+from ..stream import RowChunk, Source, TableStream, named_chunks
+from ..text_lines import need_quotes, open_decompressed, open_text_writer
+from ..text_numbers import NumberLines, read_numbers
+
+_OTHER_FORMATS = ".npz, .csv and .parquet files can"
+CHANGED = "the file changed while it was read; read it again"
+
+
+def read(source: Source, options: ReadOptions) -> TableStream:
+    """Open a file of transactions."""
+    if not source.path.stat().st_size:
+        raise source.error("the file is empty")
+    if source.format == "fimi":
+        return _read_numbers(source, options)
+    return read_lists(source, options, ItemLists(bool(options.header), int(bool(options.row_names))))
+
+
+def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
+    """Open lists of item numbers; columns are in increasing order, and named by their numbers."""
+    n_rows = 0
+    distinct = _DistinctNumbers()
+    with _open_numbers(source) as chunks_of_lines:
+        for lines in chunks_of_lines:
+            n_rows += len(lines.counts)
+            distinct.add(lines.values)
+    items = distinct.sorted()
+    source.check_size(n_rows, len(items), streamable=True, n_ones=0)
+
+    def chunks() -> Iterator[RowChunk]:
+        builder = CooBuilder(source, options, (n_rows, len(items)))
+        with _open_numbers(source) as chunks_of_lines:
+            for lines in chunks_of_lines:
+                columns = np.searchsorted(items, lines.values)
+                if (items.take(columns, mode="clip") != lines.values).any():
+                    raise source.error(CHANGED)
+                rows = np.repeat(np.arange(lines.line - 1, lines.line - 1 + len(lines.counts)), lines.counts)
+                builder.add(rows, columns, np.ones(len(rows), np.bool_))
+        yield from map(RowChunk, builder.chunks())
+
+    return TableStream(len(items), chunks(), list(map(str, items.tolist())), absent_is_zero=True)
+
+
+@contextmanager
+def _open_numbers(source: Source) -> Iterator[Iterator[NumberLines]]:
+    """Open the file as chunks of lines of item numbers."""
+    hint = ("; if the lines list names, pass ", Parameter("format", "baskets"))
+    with open_decompressed(source) as file:
+        yield read_numbers(source, file, 1, items=True, hint=hint)
+
+
+class _DistinctNumbers:
+    """The distinct values of a stream of numbers; takes at most about twice the memory of the result."""
+
+    def __init__(self) -> None:
+        self._known: NDArray[np.int64] = np.empty(0, np.int64)
+        self._pending: list[NDArray[np.int64]] = []
+        self._n_pending = 0
+
+    def add(self, numbers: NDArray[np.int64]) -> None:
+        """Add numbers, some of which may be known."""
+        self._pending.append(np.unique(numbers))
+        self._n_pending += len(self._pending[-1])
+        if self._n_pending > max(len(self._known), CHUNK_ENTRIES):
+            self.sorted()
+
+    def sorted(self) -> NDArray[np.int64]:
+        """Return all numbers in increasing order."""
+        self._known = np.unique(np.concatenate((self._known, *self._pending)))
+        self._pending, self._n_pending = [], 0
+        return self._known
+
+
+def read_lists(source: Source, options: ReadOptions, layout: ItemLists) -> TableStream:
+    """Open lists of item names; columns are in order of first appearance."""
+    columns: dict[str, int] = {}
+    names: list[str] = []
+    n_rows = 0
+    for name, items in _item_lists(source, options, layout):
+        n_rows += 1
+        if options.row_names:
+            names.append(name)
+        for item in items:
+            columns.setdefault(item, len(columns))
+    source.check_size(n_rows, len(columns), streamable=True, n_ones=0)
+
+    def chunks() -> Iterator[RowChunk]:
+        builder = CooBuilder(source, options, (n_rows, len(columns)))
+        item_lists = (items for _, items in _item_lists(source, options, layout))
+        for row_indices, column_indices in _entries(source, item_lists, columns):
+            ones = np.ones(len(row_indices), np.bool_)
+            builder.add(np.array(row_indices), np.array(column_indices), ones)
+        yield from named_chunks(builder.chunks(), names or None)
+
+    return TableStream(len(columns), chunks(), list(columns), absent_is_zero=True)
+
+
+def _item_lists(source: Source, options: ReadOptions, layout: ItemLists) -> Iterator[tuple[str, list[str]]]:
+    """Yield the first cell and the item names of each line, stripped; empty names are ignored."""
+    lines: Iterator[Record] = read_records(source, options, ",")
+    if source.format != "baskets":
+        lines = without_outer_blanks(lines)
+    elif layout.header:
+        lines = itertools.dropwhile(lambda line: is_blank(line[1]), lines)
+    for _, cells in itertools.islice(lines, layout.header, None):
+        yield cells[0].strip() if cells else "", [item for cell in cells[layout.first :] if (item := cell.strip())]
+
+
+def _entries(
+    source: Source, item_lists: Iterable[list[str]], columns: dict[str, int]
+) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield the row and column indices of the items, in chunks."""
+    row_indices: list[int] = []
+    column_indices: list[int] = []
+    for row, items in enumerate(item_lists):
+        try:
+            column_indices += map(columns.__getitem__, items)
+        except KeyError:
+            raise source.error(CHANGED) from None
+        row_indices += [row] * len(items)
+        if len(row_indices) >= CHUNK_ENTRIES:
+            yield row_indices, column_indices
+            row_indices, column_indices = [], []
+    if row_indices:
+        yield row_indices, column_indices
+
+
+def write(table: Table, path: Path, format: str) -> None:
+    """Write the items of each row: the numbers (FIMI) or names (baskets) of its columns."""
+    items = (
+        _item_numbers(table, path)
+        if format == "fimi"
+        else check_names(path, "column", table.names_of(range(table.shape[1])))
+    )
+    if table.row_names is not None:
+        warnings.warn(f"{path.name}: a file of transactions cannot store names of rows; {_OTHER_FORMATS}", stacklevel=3)
+    warn_about_empty(path, "columns", table.names_of(np.flatnonzero(table.data.column_weights() == 0)))
+    with open_text_writer(path) as file:
+        if format == "fimi":
+            for columns in column_indices_by_row(table.data):
+                file.write(" ".join(map(items.__getitem__, columns.tolist())) + "\n")
+        else:
+            dialect: dict[str, Any] = {"quoting": csv.QUOTE_ALL} if need_quotes(items) else {}
+            writer = csv.writer(file, lineterminator="\n", **dialect)
+            for columns in column_indices_by_row(table.data):
+                writer.writerow(map(items.__getitem__, columns.tolist()))
+
+
+def _item_numbers(table: Table, path: Path) -> list[str]:
+    """Return the item number of each column: its name, or its index if columns have no names."""
+    if table.columns is None:
+        return list(map(str, range(table.shape[1])))
+    for name in table.columns:
+        if not (name.isascii() and name.isdecimal() and len(name) < 19 and str(int(name)) == name):
+            raise FileError(
+                f"{path.name}: column names must be non-negative integers in this format, got {name[:40]!r}; "
+                f".basket, {_OTHER_FORMATS} store other names"
+            )
+    return list(table.columns)
+
+
+def check_names(path: Path, axis: str, names: Sequence[str]) -> Sequence[str]:
+    """Return the names of rows or columns; raise FileError for a name that would not be read back."""
+    for name in names:
+        if not name or name != name.strip() or "\r" in name or "\0" in name:
+            raise FileError(
+                f"{path.name}: this format cannot store the {axis} name {name[:40]!r}: names must not be empty, begin "
+                "or end with blanks, or contain carriage returns or zero bytes; .npz files store any name"
+            )
+    return names
+
+
+def warn_about_empty(path: Path, axis: str, names: Sequence[str]) -> None:
+    """Warn that rows or columns with these names are not written, because they have no ones."""
+    if names:
+        listed = ", ".join(map(quote_name, names[:5])) + (", ..." if len(names) > 5 else "")
+        warnings.warn(
+            f"{path.name}: this format cannot store {axis} without ones, here {len(names)} ({listed}); "
+            f"{_OTHER_FORMATS}",
+            stacklevel=4,
+        )

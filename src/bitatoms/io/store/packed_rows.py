@@ -1,0 +1,164 @@
+"""Rows of a store, packed: the array ``bits`` and, if there are unknown cells, ``unknown``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...bits import BitMatrix
+from ...sparse_bits import Bits, packed
+from ..stream import CHUNK_BITS
+from .checksums import rows_per_chunk
+from .store_arrays import ArrayAppender, ArrayReader, adjacent_runs
+
+PACKED, PACKED_UNKNOWN = "packed", "packed, with unknown cells"
+_READ_BYTES = 1 << 22  # bytes read together, in several chunks: zarr decompresses these in parallel
+
+
+class PackedRowsWriter:
+    """Append packed rows to a store."""
+
+    def __init__(self, group: Any, n_cols: int, chunk_bytes: int) -> None:
+        self._group, self._n_cols, self._chunk_bytes = group, n_cols, chunk_bytes
+        self._n_rows = 0
+        self._bits = self._appender("bits")
+        self._unknown: ArrayAppender | None = None  # until a cell is unknown
+
+    def append(self, rows: Bits) -> None:
+        """Append rows; sparse ones are packed a few at a time."""
+        size = max(1, len(rows) if isinstance(rows, BitMatrix) else CHUNK_BITS // max(1, self._n_cols))
+        for start in range(0, len(rows), size):
+            bits = packed(rows[start : start + size])
+            self._bits.append(_packed_bytes(bits.filled()))
+            self._append_unknown(bits)
+            self._n_rows += len(bits)
+
+    @property
+    def arrays(self) -> tuple[ArrayAppender, ...]:
+        """The arrays written."""
+        return (self._bits,) if self._unknown is None else (self._bits, self._unknown)
+
+    @property
+    def form(self) -> str:
+        """How the rows are stored."""
+        return PACKED if self._unknown is None else PACKED_UNKNOWN
+
+    def reader(self, reader: ArrayReader) -> PackedRowsReader:
+        """Return the rows that were appended, after a flush of the arrays."""
+        return PackedRowsReader(reader, self._n_cols, self._unknown is not None)
+
+    def _appender(self, name: str) -> ArrayAppender:
+        """Return an array of packed rows, empty."""
+        return ArrayAppender(self._group, name, np.uint8, self._chunk_bytes, (-(-self._n_cols // 8),))
+
+    def _append_unknown(self, bits: BitMatrix) -> None:
+        """Append the unknown cells of rows; the array is created with the first one, and all cells before are known."""
+        if self._unknown is None and bits.n_unknown:
+            self._unknown = self._appender("unknown")
+            self._unknown.append_zeros(self._n_rows)
+        if self._unknown is not None and bits.unknown is None:
+            self._unknown.append_zeros(len(bits))
+        elif self._unknown is not None and bits.unknown is not None:
+            self._unknown.append(_packed_bytes(bits.unknown))
+
+
+def _packed_bytes(bits: BitMatrix) -> NDArray[np.uint8]:
+    """Return rows as bytes."""
+    return np.frombuffer(bits.to_bytes(), np.uint8).reshape(len(bits), -(-bits.n_cols // 8))
+
+
+class PackedRowsReader:
+    """Read packed rows of a store, in order or by index."""
+
+    n_ones: int | None = None  # counted only where rows are stored by their ones
+
+    def __init__(self, reader: ArrayReader, n_cols: int, has_unknown: bool) -> None:
+        self._reader, self._n_cols = reader, n_cols
+        self._bits: Any = reader.open("bits")
+        bits = self._bits
+        if bits is None or len(bits.shape) != 2 or bits.dtype != np.uint8 or bits.shape[1] != -(-n_cols // 8):
+            raise reader.source.error(f"corrupt: its array 'bits' does not match its {n_cols} columns")
+        self.n_rows: int = bits.shape[0]
+        self.chunk_rows = rows_per_chunk(bits)
+        self.arrays: tuple[Any, ...] = (bits, self._open_unknown()) if has_unknown else (bits,)
+
+    def _open_unknown(self) -> Any:
+        """Return the array of unknown cells."""
+        array: Any = self._reader.open("unknown")
+        expected = self._bits.shape, self._bits.dtype, self.chunk_rows
+        if array is None or (array.shape, array.dtype, rows_per_chunk(array)) != expected:
+            raise self._reader.source.error(
+                "corrupt: its array 'unknown' does not match its array 'bits'; copy it again"
+            )
+        return array
+
+    @property
+    def read_bytes(self) -> int:
+        """Number of bytes that are read together."""
+        together = len(self.arrays) * self._chunks_per_read() * self.chunk_rows * max(1, -(-self._n_cols // 8))
+        return min(together, sum(array.nbytes for array in self.arrays))
+
+    def iter_chunks(self, size: int, start: int = 0) -> Iterator[BitMatrix]:
+        """Yield the rows from ``start`` on, ``size`` at a time; each stored chunk is read once."""
+        next_row, n_filled = start, 0
+        words = self._empty_words(min(size, self.n_rows - next_row))
+        for first, raw in self._read(np.arange(start // self.chunk_rows, -(-self.n_rows // self.chunk_rows))):
+            offset = max(0, next_row - first)
+            while offset < raw.shape[1]:
+                count = min(raw.shape[1] - offset, words.shape[1] - n_filled)
+                self._fill(words[:, n_filled : n_filled + count], raw[:, offset : offset + count], first + offset)
+                n_filled, offset, next_row = n_filled + count, offset + count, next_row + count
+                if n_filled == words.shape[1]:
+                    yield self._as_bits(words)
+                    words, n_filled = self._empty_words(min(size, self.n_rows - next_row)), 0
+
+    def iter_stored(self, size: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
+        """Yield the rows from ``start`` on, ``size`` at a time; by default as many as a stored chunk has."""
+        return self.iter_chunks(size or self.chunk_rows, start)
+
+    def take(self, rows: NDArray[np.int64]) -> BitMatrix:
+        """Return the rows of these indices, in ascending order; each chunk that holds one is read once."""
+        words = self._empty_words(len(rows))
+        for first, raw in self._read(np.unique(rows // self.chunk_rows)):
+            start, stop = np.searchsorted(rows, (first, first + raw.shape[1]))
+            self._fill(words[:, start:stop], raw[:, rows[start:stop] - first], first)
+        return self._as_bits(words)
+
+    def _chunks_per_read(self) -> int:
+        return max(1, _READ_BYTES // max(1, self.chunk_rows * -(-self._n_cols // 8)))
+
+    def _read(self, chunks: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+        """Yield the rows of these chunks as bytes, adjacent chunks together, each with the index of its first row.
+
+        The first axis has the bits and, if there are any, the unknown cells.
+        """
+        for chunk, count in adjacent_runs(chunks, self._chunks_per_read()):
+            first = chunk * self.chunk_rows
+            tables = [np.empty((min(self.n_rows, (chunk + count) * self.chunk_rows) - first, 0), np.uint8)]
+            if self._n_cols:
+                tables = [self._reader.read_chunks(array, chunk, count) for array in self.arrays]
+            yield first, tables[0][np.newaxis] if len(tables) == 1 else np.stack(tables)
+
+    def _empty_words(self, n_rows: int) -> NDArray[np.uint64]:
+        """Return uninitialized words for rows and for their unknown cells, in the byte order of the store."""
+        return np.empty((len(self.arrays), max(0, n_rows), -(-self._n_cols // 64)), "<u8")
+
+    def _fill(self, words: NDArray[np.uint64], raw: NDArray[np.uint8], row: int) -> None:
+        """Copy rows of bytes into words; ``row`` is the index of the first, for messages."""
+        n_rows, width = raw.shape[1:]
+        if self._n_cols % 8 and (raw[..., -1] >> (self._n_cols % 8)).any():
+            raise self._reader.source.error(
+                f"corrupt: in its rows {row} to {row + n_rows - 1}, the bits past column {self._n_cols} must be zero"
+            )
+        if words.size:
+            as_bytes = words.view(np.uint8)
+            as_bytes[..., :width] = raw
+            as_bytes[..., width:] = 0
+
+    def _as_bits(self, words: NDArray[np.uint64]) -> BitMatrix:
+        native = words.astype(np.uint64, copy=False)
+        bits, *unknown = (BitMatrix.from_words(table, self._n_cols, check=False) for table in native)
+        return bits.with_unknown(unknown[0]) if unknown else bits

@@ -1,1 +1,0 @@
-"""Deprecated: this package moved. `bitatoms.scale.dask` is now `bitatoms.dask`."""
