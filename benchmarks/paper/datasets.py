@@ -17,7 +17,7 @@ from bitatoms.datasets.mnist_digits import SIDE as MNIST_SIDE
 from bitatoms.datasets.mnist_digits import downsample, is_idx_file
 from bitatoms.io.api import read
 from bitatoms.io.errors import FileError
-from bitatoms.io.formats import infer_format
+from bitatoms.io.formats.registry import infer_format
 
 OPENML = "openml"
 BLOCK = (16, 16)

@@ -20,7 +20,7 @@ import bitatoms as ba
 from bitatoms.columns.table import Table
 from bitatoms.errors import InputWarning
 from bitatoms.io.api import StreamingSource, open_table
-from bitatoms.io.formats import FORMATS, load_reader
+from bitatoms.io.formats.registry import FORMATS, load_reader
 from bitatoms.io.options import ReadOptions
 from bitatoms.io.scratch import Scratch
 from bitatoms.io.stream import collect

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
-from bitatoms.io.formats import FORMATS, infer_format, load_reader
+from bitatoms.io.formats.registry import FORMATS, infer_format, load_reader
 from support.files import assert_read_error
 from support.strategies import random_bits
 
@@ -183,7 +183,7 @@ def test_format_overrides_the_extension():
 
 
 def test_missing_library(monkeypatch):
-    monkeypatch.setattr("bitatoms.io.formats.find_spec", lambda name: None)
+    monkeypatch.setattr("bitatoms.io.formats.registry.find_spec", lambda name: None)
     for format, library, extra in (
         ("bed", "bed-reader", "plink"),
         ("bcf", "cyvcf2", "vcf"),

@@ -9,11 +9,9 @@ import pytest
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.parallel import Workers
-from bitatoms.report import report_data, report_html
-from bitatoms.report.explorer import embedding as embedding_module
-from bitatoms.report.explorer.embedding import contents_of
-from bitatoms.report.explorer.ordering import block_orders, shared_ones
-from bitatoms.report.explorer.packing import base64_numbers, script_json
+from bitatoms.report import explorer, report_data, report_html
+from bitatoms.report.explorer import base64_numbers, contents_of, script_json
+from bitatoms.report.ordering import block_orders, shared_ones
 from support.pages import Outline
 from support.scripts import bits_of, data_of, numbers_of
 from support.strategies import random_bits
@@ -140,7 +138,7 @@ def test_a_page_without_rows_names_and_draws_none_of_them():
 
 
 def test_a_wide_table_shows_all_features_of_patterns_and_bias_and_the_most_frequent_others(monkeypatch):
-    monkeypatch.setattr(embedding_module, "MAX_FEATURES", 30)
+    monkeypatch.setattr(explorer, "MAX_FEATURES", 30)
     model, table = specimen("or")
     data = report_data(model, table)
     features = contents_of(data).features
@@ -160,10 +158,10 @@ def test_a_wide_table_shows_all_features_of_patterns_and_bias_and_the_most_frequ
 
 def test_wide_rows_are_fewer_and_a_model_that_is_too_large_is_not_explored(monkeypatch):
     model, table = specimen("or")
-    monkeypatch.setattr(embedding_module, "_MAX_ROWS_SIZE", 5000)
+    monkeypatch.setattr(explorer, "_MAX_ROWS_SIZE", 5000)
     assert 200 < len(contents_of(report_data(model, table)).rows) < 300
     assert len(contents_of(report_data(model, table, max_rows=300)).rows) == 300  # as asked for
-    monkeypatch.setattr(embedding_module, "_MAX_MODEL_SIZE", 1)
+    monkeypatch.setattr(explorer, "_MAX_MODEL_SIZE", 1)
     page = report_html(model, table)
     assert "is too large to be explored in a page" in " ".join(page.split())
     assert 'id="data"' not in page

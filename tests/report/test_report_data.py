@@ -13,7 +13,7 @@ import bitatoms as ba
 from bitatoms.columns.table import Table
 from bitatoms.parallel import Workers
 from bitatoms.report import report_data, report_html
-from bitatoms.report.curve import codelength_curve, curve_sizes
+from bitatoms.report.data import codelength_curve, curve_sizes
 from bitatoms.report.page import render
 from support.pages import Outline
 from support.zoo import specimen

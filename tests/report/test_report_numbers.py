@@ -152,12 +152,6 @@ class Page:
         rows = re.findall(r"<tr[^>]*>.*?</tr>", self.source(section), re.DOTALL)
         return [[Outline(cell).text for cell in re.findall(r"<t[hd][ >].*?</t[hd]>", row, re.DOTALL)] for row in rows]
 
-    def cards(self):
-        """Return the facts, and the lifts of features, on each card."""
-        for card in re.findall(r'<li class="card".*?<p class="hits"', self.html, re.DOTALL):
-            facts = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", card.replace("&lt;", "<"))
-            yield dict(facts), re.findall(r"<small>(.*?)</small>", card)
-
 
 def rows_of(number):
     return "1 row" if number == 1 else f"{number:,} rows"
@@ -200,27 +194,24 @@ def test_the_summary(case):
 
 def test_the_patterns(case):
     page, numbers, training = case
-    cards, shown = list(page.cards()), page.data["atoms"]
+    (heads, *lines), shown = page.tables("patterns"), page.data["atoms"]
     saved = [training.saved(atom) for atom in range(page.n_atoms)]
-    assert len(cards) == page.n_atoms == len(numbers.atoms)
+    assert heads == ["pattern", "features", "used by", "complete in", "expected", "lift", "bits saved"]
+    assert len(lines) == page.n_atoms == len(numbers.atoms)
     np.testing.assert_array_equal(bits_of(shown["bits"], page.n_atoms, page.n_features), numbers.atoms)
     assert numbers_of(shown["uses"]) == numbers.uses.tolist()
     assert numbers_of(shown["coded"]) == page.codes.sum(axis=0).tolist()
     assert numbers_of(shown["complete"]) == numbers.complete.tolist()
     assert shown["saved"] == saved
-    sorted_by = Outline(page.source("patterns")).find_all("li", class_="card")  # what the script sorts cards by
-    sizes = numbers.atoms.sum(axis=1)
-    for name, counts in (("rows", numbers.uses), ("complete", numbers.complete), ("features", sizes), ("saved", saved)):
-        assert [int(card[f"data-{name}"]) for card in sorted_by] == [*counts]
-    for atom, (facts, members) in enumerate(cards):
+    member_lifts = iter(numbers_of(shown["memberLifts"]))
+    for atom, (_, features, *facts) in enumerate(lines):
         expected, lift, lifts = numbers.lifts(atom)
-        for name, count in (("used by", numbers.uses[atom]), ("complete in", numbers.complete[atom])):
-            assert facts[name] == f"{rows_of(count)} ({percent(count, page.n_rows)})"
-        assert (facts["expected"], facts["lift"]) == (few(expected), times(lift))
-        assert facts["feature" if sizes[atom] == 1 else "features"] == str(sizes[atom])
-        assert facts["bit saved" if saved[atom] == 1 else "bits saved"] == f"{saved[atom]:,}"
-        assert members == [times(each) for each in lifts if sizes[atom] > 1]
+        counts = [f"{rows_of(n)} ({percent(n, page.n_rows)})" for n in (numbers.uses[atom], numbers.complete[atom])]
+        assert facts == [*counts, few(expected), times(lift), f"{saved[atom]:,}"]
+        assert re.findall("×[^ ,]*|–", features) == [times(each) for each in lifts[:12] if len(lifts) > 1]
+        assert shown["expected"][atom] == pytest.approx(expected, rel=1e-3)
         assert shown["lift"][atom] == pytest.approx(lift, abs=1e-4)
+        assert [next(member_lifts) for _ in lifts] == [round(1000 * (each or 0)) for each in lifts]
 
 
 @pytest.mark.parametrize("case", ["too many atoms"], indirect=True)
@@ -250,18 +241,12 @@ def test_the_codelength(case):
 
 def test_the_features(case):
     page, numbers, _ = case
-    features, shown = page.data["features"], page.tables("features")
+    features = page.data["features"]
     indices = numbers_of(features["indices"])
     for name in ("ones", "known", "missed", "invented"):
         assert numbers_of(features[name]) == getattr(numbers, name)[indices].tolist()
-    order = [i for i in np.argsort(-numbers.wrong, kind="stable") if numbers.wrong[i]]
-    known = [numbers.known] if (page.X == UNKNOWN).any() else []
-    columns = [numbers.ones, *known, numbers.missed, numbers.invented, numbers.wrong]
-    assert [row[1:] for row in shown[1:]] == [
-        [*(str(counts[i]) for counts in columns), percent(numbers.wrong[i], numbers.known[i])] for i in order
-    ]
     n_wrong, n_known = numbers.wrong.sum(), numbers.known.sum()
-    assert f"{n_wrong:,} cells of {n_known:,} ({percent(n_wrong, n_known)}) are wrong, in" in page.text("features")
+    assert f"{n_wrong:,} cells of {n_known:,} ({percent(n_wrong, n_known)}) are wrong, in" in page.text("summary")
 
 
 def test_the_cells_of_patterns(case):

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.columns.table import Table
-from bitatoms.io.formats import FORMATS, infer_format
+from bitatoms.io.formats.registry import FORMATS, infer_format
 from support.genotypes import copies_table, random_alleles
 
 

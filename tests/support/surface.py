@@ -168,7 +168,7 @@ def exit_section():
 
 def format_section():
     """Return the file formats with what they can hold."""
-    from bitatoms.io.formats import FORMATS
+    from bitatoms.io.formats.registry import FORMATS
 
     shown = [name for name in FORMATS["csv"]._fields if name not in ("description", "module")]
     return [

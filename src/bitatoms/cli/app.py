@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from .._version import __version__
-from ..io.formats import FORMATS
+from ..io.formats.registry import FORMATS
 from ..libraries import explained
 from ..parameters import CoverKwargs
 from . import options

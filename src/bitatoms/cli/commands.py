@@ -23,7 +23,7 @@ from ..frames import obsm_key
 from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
-from ..io.formats import FORMATS
+from ..io.formats.registry import FORMATS
 from ..io.numbers import check_number_format, write_numbers
 from ..io.patterns import patterns_format, write_patterns
 from ..model.model import Model
@@ -369,7 +369,7 @@ def transform(rows: NewRows, output: OutputTable, run: RunOptions, display: Disp
         model, table = load_model_and_table(rows, quiet)
         codes = _codes(model, table, run)
         if adds:
-            from ..io.readers.single_cell.h5ad import write_annotated
+            from ..io.formats.single_cell.h5ad import write_annotated
 
             soft = _soft_codes(model, table, codes, run)
             with output_file(output.path, ".h5ad") as file, atomic_write(file) as made:

@@ -21,7 +21,7 @@ from ..io import model_file
 from ..io.api import StreamingSource, open_table, read, read_known_values, read_matching, read_row_label, write
 from ..io.atomic import is_zarr_store, link_target, write_error
 from ..io.errors import FileError
-from ..io.formats import FORMATS, GENOTYPE_FORMATS, check_one_file, infer_format
+from ..io.formats.registry import FORMATS, GENOTYPE_FORMATS, check_one_file, infer_format
 from ..io.options import ReadOptions, remembered
 from ..io.patterns import read_patterns
 from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from .. import parameters
-from ..io.formats import FORMATS
+from ..io.formats.registry import FORMATS
 from ..io.options import ReadOptions
 from ..parameters import CoverKwargs, choices, declarations
 from .console import hide_notes

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from ..io.errors import FileError
-from ..io.formats import FORMATS
+from ..io.formats.registry import FORMATS
 from .console import lines_to_stderr, writing_to_stdout
 from .options import Input
 from .spelling import STANDARD

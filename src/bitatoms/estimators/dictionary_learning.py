@@ -368,7 +368,7 @@ def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = No
     >>> adata.obsm["X_bitatoms"].shape, adata.obsm["X_bitatoms_soft"].shape, adata.varm["bitatoms_atoms"].shape
     ((50, 3), (50, 3), (20, 3))
     """
-    from ..io.readers.single_cell import h5ad
+    from ..io.formats.single_cell import h5ad
 
     if not hasattr(adata, "obsm"):
         raise TypeError(f'adata must be an AnnData, got {type(adata).__name__}; for its raw, pass layer="raw"')

@@ -22,10 +22,10 @@ from .atomic import atomic_write
 from .column_names import named_columns
 from .dosages import PairedRows, with_paired_columns
 from .errors import FileError
-from .formats import FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
+from .formats import categories, pairs
+from .formats.registry import FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
 from .options import CELL_FORMATS, DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions
 from .out_of_core.transposing import transpose
-from .readers import categories, pairs
 from .records import read_records
 from .stream import (
     RowChunk,

@@ -27,7 +27,7 @@ from ..validation import check_fraction
 from .annotations import decode_annotations, encode_annotations
 from .atomic import atomic_write
 from .errors import FileError
-from .formats import sniff_format
+from .formats.registry import sniff_format
 from .npz import (
     METADATA_KEY,
     NpzReader,

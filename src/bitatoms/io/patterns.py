@@ -18,7 +18,7 @@ from ..model.patterns import Pattern
 from ..verbosity import escape_name
 from .atomic import atomic_write
 from .errors import FileError
-from .formats import infer_format, load_reader, sniff_format
+from .formats.registry import infer_format, load_reader, sniff_format
 from .name_lists import join_names, split_names
 from .options import ReadOptions
 from .records import is_blank, read_records, unit_of

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..columns.variables import parse_number
 from ..errors import Parameter
 from ..validation import weight_advice
-from .formats import infer_format
+from .formats.registry import infer_format
 from .options import ReadOptions
 from .records import read_records, unit_of
 from .stream import Source, find_columns
@@ -68,7 +68,7 @@ def _numbers(source: Source, column: str, index: int, records: Iterator[tuple[in
 
 def _in_arrow(source: Source, column: str) -> WeightColumn:
     """Return the weights of a Parquet or Feather file."""
-    from .readers.arrow_chunks import open_arrow
+    from .formats.arrow_chunks import open_arrow
 
     with source.catch_library_errors(), open_arrow(source) as file:
         index = _find(source, column, file.names)

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from ..formatting import percent
 from ..html.tables import DataTable, table_html
 from ..html.text import format_count, pluralize
-from .curve import Point
-from .data import ReportData
+from .data import Point, ReportData
 
 
 class Part(NamedTuple):

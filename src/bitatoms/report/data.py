@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import index
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from ..bits import BitMatrix
 from ..columns.annotations import Annotations, Groups
@@ -20,13 +21,36 @@ from ..model.complete_rows import count_members
 from ..model.model import Model
 from ..model.patterns import Lifts, feature_shares, lifts_of
 from ..parallel import Workers
-from ..sparse_bits import Bits
-from .cells import CellCounts, count_cells
-from .curve import Point, codelength_curve
+from ..sparse_bits import Bits, sparse
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)  # of the bits per row: the rows shown by default
 N_WORST = 15  # rows with the worst fit
-N_EXAMPLES = 3  # rows shown for each atom
+N_EXAMPLES = 3  # rows of each atom
+N_STEPS = 20  # up to this many atoms, the curve has one point per number of atoms
+EXPONENT = 1.7  # with more atoms, points are denser where there are few, since these save most
+MAX_WORK = 10**11  # rows x features x atoms, summed over all points: about five seconds of one thread
+
+
+class Point(NamedTuple):
+    """Bits with the first ``atoms`` atoms."""
+
+    atoms: int
+    bits_errors: int
+    bits_codes: int
+    bits_atoms: int
+
+    @property
+    def bits(self) -> int:
+        """The sum of the three parts."""
+        return self.bits_errors + self.bits_codes + self.bits_atoms
+
+
+class CellCounts(NamedTuple):
+    """Counts for each one of the atoms, atom after atom: rows that use the atom, in which its feature is so."""
+
+    missed: NDArray[np.int64]  # a one, reconstructed as zero
+    wrong: NDArray[np.int64]  # missed, or a zero that is reconstructed as one
+    unknown: NDArray[np.int64] | None  # None if all cells are known
 
 
 @dataclass(frozen=True)
@@ -86,7 +110,7 @@ class ReportData:
     row_bits : ndarray of shape (n_rows,)
         Bits that describe each row.
     examples : ndarray of shape (n_atoms, 3), int
-        For each atom, indices of rows that use it and little else; -1 where there are fewer.
+        For each atom, indices of rows that use it and little else, which a page contains; -1 where there are fewer.
     curve : tuple of Point
         The codelength with only the most useful atoms, from none to all.
     curve_stride : int
@@ -181,11 +205,6 @@ class ReportData:
     def picture(self) -> Picture | None:
         """The shape of the rows, if they are pictures."""
         return self.model.picture if self.table.picture is None else self.table.picture
-
-    @property
-    def numbering_note(self) -> str:
-        """A sentence on how rows are numbered, to append to others; empty if they have names."""
-        return " Rows are numbered from 0." if self.table.row_names is None else ""
 
     @cached_property
     def is_training_table(self) -> bool:
@@ -344,3 +363,76 @@ def _example_rows(codes: BitMatrix, cost: NDArray[np.int64]) -> NDArray[np.int64
         rows = order[np.flatnonzero(users[atom])[:N_EXAMPLES]]
         examples[atom, : len(rows)] = rows
     return examples
+
+
+def codelength_curve(
+    model: Model, data: Bits, full: Codelength, workers: Workers, max_work: int = MAX_WORK
+) -> tuple[tuple[Point, ...], int]:
+    """Return the codelength with the first k atoms for several k, and the stride of the rows coded for it.
+
+    The rows are coded again for each k; ``full`` is the codelength with all atoms. Where coding all rows would exceed
+    ``max_work``, only every stride-th row is coded.
+    """
+    sizes = curve_sizes(model.atoms.n_rows)[:-1]
+    work = data.n_rows * data.n_cols * sum(sizes)
+    stride = max(1, -(-work // max_work))
+    rows = data if stride == 1 else data[::stride]
+    points = [_point(model, k, rows, data, workers) for k in sizes]
+    return (*points, _to_point(model.atoms.n_rows, full)), stride
+
+
+def curve_sizes(n_atoms: int) -> list[int]:
+    """Return the numbers of atoms on the curve, from 0 to all."""
+    if n_atoms <= N_STEPS:
+        return list(range(n_atoms + 1))
+    return sorted({round(n_atoms * (step / N_STEPS) ** EXPONENT) for step in range(N_STEPS + 1)} | {1})
+
+
+def _point(model: Model, k: int, rows: Bits, data: Bits, workers: Workers) -> Point:
+    """Return the bits with the first k atoms, estimated for all data from some rows."""
+    first = replace(model, atoms=model.atoms[:k], uses=model.uses[:k], remembered=None)
+    codes = first.codes(rows, workers)
+    wrong = first.errors(rows, codes, workers).column_weights()
+    wrong = np.minimum(_extrapolated(wrong, rows.n_rows, data.n_rows), data.n_known)
+    uses = _extrapolated(codes.column_weights(), rows.n_rows, data.n_rows)
+    weights, bias = first.atoms.row_weights(), int(model.bias.sum())
+    length = codelength_from_counts(*data.shape, wrong, uses, weights, bias, data.n_known, first.atom_spans)
+    return _to_point(k, length)
+
+
+def _extrapolated(counts: NDArray[np.int64], n_sampled: int, n_rows: int) -> NDArray[np.int64]:
+    """Return counts of the sampled rows, scaled to all rows."""
+    return counts if n_sampled == n_rows else np.rint(counts * (n_rows / n_sampled)).astype(np.int64)
+
+
+def _to_point(k: int, codelength: Codelength) -> Point:
+    return Point(k, codelength.errors, codelength.codes, codelength.atoms)
+
+
+def count_cells(atoms: Bits, codes: BitMatrix, data: Bits, errors: Bits) -> CellCounts:
+    """Count the cells of the atoms in the rows that use them; ``errors`` are those of all cells of ``data``."""
+    if isinstance(data, BitMatrix) and isinstance(errors, BitMatrix):
+        missed = BitMatrix.from_words(data.words & errors.words, data.n_cols, check=False)
+        unknown = None if data.unknown is None else _packed_counts(atoms, codes, data.unknown)
+        return CellCounts(_packed_counts(atoms, codes, missed), _packed_counts(atoms, codes, errors), unknown)
+    wrong = errors.to_sparse()
+    return CellCounts(
+        _sparse_counts(atoms, codes, data.to_sparse().multiply(wrong)), _sparse_counts(atoms, codes, wrong), None
+    )
+
+
+def _packed_counts(atoms: Bits, codes: BitMatrix, cells: BitMatrix) -> NDArray[np.int64]:
+    """Return, for each one of the atoms, the number of its users in which this cell is set."""
+    users, columns = codes.T.words, cells.T.words
+    counts = [np.empty(0, np.int64)]
+    for atom in range(atoms.n_rows):
+        own = columns[np.flatnonzero(atoms[atom])]
+        counts.append(np.bitwise_count(own & users[atom]).sum(axis=1).astype(np.int64))
+    return np.concatenate(counts)
+
+
+def _sparse_counts(atoms: Bits, codes: BitMatrix, cells: object) -> NDArray[np.int64]:
+    """Return the same for cells in a sparse matrix; most rows have few of them."""
+    product = csr_array(codes.to_sparse().astype(np.int64).T @ csr_array(cells).astype(np.int64))
+    rows, columns = sparse(atoms).cells()
+    return np.asarray(product[rows, columns], np.int64).ravel() if len(rows) else np.zeros(0, np.int64)

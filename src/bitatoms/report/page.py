@@ -7,24 +7,19 @@ from typing import Any
 from .._version import __version__
 from ..html.document import PageHeader, Section, html_document, read_asset
 from ..html.text import escape, format_count, pluralize
-from .atoms import patterns_section
 from .codelength import codelength_section
 from .data import ReportData
-from .explorer.section import explorer_section
-from .features import features_section
+from .explorer import explorer_section
 from .genome import genome_section
-from .groups import groups_section
 from .pictures import full_picture
 from .rows import rows_section, worst_rows_section
-from .summary import summary_section
-from .unknown import unknown_section
+from .sections import groups_section, patterns_section, pixels_section, summary_section, unknown_section
 
 STYLES = (("html", "cards.css"), ("report", "page.css"), ("report", "explorer.css"))
 # One script of functions that share a scope. The last one starts the page.
 SCRIPTS = (
     *("numbers", "bits", "data", "coder", "parse", "csv"),  # without a document, so that node can run them
-    *("dom", "canvas", "facts", "lists", "details", "coding", "map", "matrix", "explorer"),
-    *("cards", "feature_table", "start"),
+    *("dom", "canvas", "facts", "lists", "details", "coding", "matrix", "explorer", "start"),
 )
 _SHOWN_PARAMETERS = ("n_components", "search", "objective", "random_state")
 _GLOSSARY = (
@@ -49,7 +44,7 @@ def render(data: ReportData, title: str | None, parameters: dict[str, Any]) -> s
         title=f"{heading} – patterns",
         kicker="Patterns in a table of zeros and ones",
         heading=heading,
-        skip_link=("patterns", "the patterns"),
+        skip_link=("explore", "the patterns"),
     )
     style = "".join(read_asset(*asset) for asset in STYLES)
     functions = "".join(read_asset("report", f"js/{name}.js") for name in SCRIPTS)
@@ -59,24 +54,19 @@ def render(data: ReportData, title: str | None, parameters: dict[str, Any]) -> s
 
 def _sections(data: ReportData) -> list[Section]:
     """Return the sections that are not empty; an empty model has neither codelength nor rows to show."""
-    sections = [Section(summary_section(data))]
-    if not data.is_model_empty and data.shows_rows:
-        sections.append(Section(_picture_section(data), "picture", "Picture"))
-    sections.append(Section(explorer_section(data), "explore", "Explore"))
-    sections.append(Section(patterns_section(data), "patterns", "Patterns"))
-    sections += [
+    shows_fit = not data.is_model_empty
+    shows_rows = shows_fit and data.shows_rows
+    sections = [
+        Section(summary_section(data)),
+        Section(_picture_section(data) if shows_rows else "", "picture", "Picture"),
+        Section(patterns_section(data), "patterns", "Patterns"),
+        Section(explorer_section(data), "explore", "Explore"),
         Section(genome_section(data), "genome", "Genome"),
         Section(groups_section(data), "groups", "Groups"),
-    ]
-    if not data.is_model_empty:
-        sections.append(Section(codelength_section(data), "bits", "Where the bits go"))
-    if not data.is_model_empty and data.shows_rows:
-        sections += [
-            Section(rows_section(data), "rows", "Rows"),
-            Section(worst_rows_section(data), "worst", "Worst fits"),
-        ]
-    sections += [
-        Section(features_section(data), "features", "Features"),
+        Section(codelength_section(data) if shows_fit else "", "bits", "Where the bits go"),
+        Section(rows_section(data) if shows_rows else "", "rows", "Rows"),
+        Section(worst_rows_section(data) if shows_rows else "", "worst", "Worst fits"),
+        Section(pixels_section(data), "pixels", "Pixels"),
         Section(unknown_section(data), "unknown", "Unknown cells"),
         Section(_glossary(data), "words", "Glossary"),
     ]

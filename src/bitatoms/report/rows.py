@@ -52,7 +52,7 @@ def _introduction(data: ReportData) -> str:
         text = "Each row before coding, its reconstruction from its patterns, and the wrong pixels."
     else:
         text = "The features of each row and of its patterns. Features that both have are not marked."
-    return text + data.numbering_note
+    return text if data.table.row_names is not None else f"{text} Rows are numbered from 0."
 
 
 def _legend(data: ReportData) -> str:

@@ -21,7 +21,7 @@ from ..errors import InputError, InvalidCell, Parameter, warn
 from ..io.api import StreamingSource, drop_columns, open_table
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
-from ..io.formats import infer_format, load_reader
+from ..io.formats.registry import infer_format, load_reader
 from ..io.options import PackOptions, ReadOptions
 from ..io.safe_zarr import ZarrReader
 from ..io.scratch import LEAST_LIMIT, Scratch

@@ -1,4 +1,4 @@
-// Bits and integers, as bitatoms.report.explorer.packing writes them.
+// Bits and integers, as bitatoms.report.explorer writes them.
 
 function decodeBytes(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text); // faster, in newer browsers
@@ -29,13 +29,6 @@ function decodeNumbers(text) {
 function decodeMatrix(text, nColumns) {
   return { bytes: decodeBytes(text), width: Math.ceil(nColumns / 8), nColumns };
 }
-
-// The number of ones of each byte.
-const BIT_COUNTS = Uint8Array.from({ length: 256 }, (_, byte) => {
-  let n = 0;
-  for (let rest = byte; rest; rest &= rest - 1) n++;
-  return n;
-});
 
 function hasBit(matrix, row, column) {
   return (matrix.bytes[row * matrix.width + (column >> 3)] >> (column & 7)) & 1;

@@ -61,6 +61,25 @@ function pictureCanvas(data, states, label, side) {
   return canvas;
 }
 
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const clamp = (value, least, most) => Math.max(least, Math.min(most, value));
+
+// The cell of a canvas that an event is in.
+function cellAt(canvas, event) {
+  const box = canvas.getBoundingClientRect();
+  const [x, y] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
+  const index = (share, n) => clamp(Math.floor(share * n), 0, n - 1);
+  return [index(x, canvas.width), index(y, canvas.height)];
+}
+
+// Put a frame around one of width × height cells.
+function placeCursor(cursor, x, y, width, height) {
+  cursor.style.left = `${(100 * x) / width}%`;
+  cursor.style.top = `${(100 * y) / height}%`;
+  cursor.style.width = `${100 / width}%`;
+  cursor.style.height = `${100 / height}%`;
+}
+
 function legend(data, ...more) {
   const shown = [...LEGEND.filter(([kind]) => kind !== "unknown" || data.unknown || data.cells.unknown), ...more];
   const key = ([kind, text]) => element("span", { class: "key" }, element("i", { class: `cell-${kind}` }), text);

@@ -12,9 +12,8 @@ function makeCoding(explorer, panel) {
   const note = element("p", { id: "typed-note", role: "status" });
   const editor = data.picture ? pictureEditor(data, (cells) => setCells(cells, "a drawn row")) : null;
   const help = element("p", { class: "note", id: "typed-help" },
-    "The names of its ones, in quotes or not, separated by commas, semicolons or lines, with ? before a feature that " +
-    "is unknown; " +
-    `or ${formatCount(data.nTableFeatures)} zeros and ones, with ? for unknown cells.`);
+    "The names of its ones, one per line, or separated by commas (and quoted if they contain one), with ? " +
+    `before one that is unknown; or ${formatCount(data.nTableFeatures)} zeros and ones, with ? for unknown cells.`);
   let name = "the typed row";
 
   function setCells(cells, label) {
@@ -24,7 +23,7 @@ function makeCoding(explorer, panel) {
   }
   function update() {
     const parsed = parseRow(data, text.value);
-    note.textContent = parseNote(data, parsed);
+    note.textContent = parseNote(parsed);
     editor?.show(parsed.cells);
     explorer.showTyped(parsed, name);
   }
@@ -55,29 +54,27 @@ function textOfCells(data, cells) {
   return isSame || data.nFeatures < data.nTableFeatures ? names.join("\n") : values.join("");
 }
 
-function parseNote(data, parsed) {
+function parseNote(parsed) {
   const { cells, error } = parsed;
   if (error) return error;
   const nOnes = cells.reduce((n, cell) => n + (cell === 1 ? 1 : 0), 0);
   const nUnknown = cells.reduce((n, cell) => n + (cell === UNKNOWN ? 1 : 0), 0);
   const read = `Read: ${pluralize(nOnes, "one")}${nUnknown ? `, ${formatCount(nUnknown)} unknown` : ""}.`;
-  return `${read} ${missingText(data, parsed)}`.trim();
+  return `${read} ${missingText(parsed)}`.trim();
 }
 
-// Which names are not features, with names that are like the first one.
-function missingText(data, { missing }) {
+// Which names are not features.
+function missingText({ missing }) {
   if (!missing.length) return "";
-  const similar = similarNames(data, missing[0], 3);
-  const hint = similar.length ? ` Similar to ${missing[0]}: ${similar.join(", ")}.` : "";
   const what = missing.length === 1 ? "Not a feature" : "Not features";
-  return `${what} of the table: ${joinNames(missing, 5)}.${hint}`;
+  return `${what} of the table: ${joinNames(missing, 5)}.`;
 }
 
 // Show a row that is not in the table, or why it cannot be coded.
 function typedDetail(explorer, parsed, name) {
   const { data } = explorer;
   const { cells, error, missing, nFound } = parsed;
-  const problem = error || missingText(data, parsed);
+  const problem = error || missingText(parsed);
   if (error || (missing.length && !nFound)) {
     return { title: `Not coded: ${name}`, children: [element("p", { class: "problem" }, problem)] };
   }
@@ -90,7 +87,6 @@ function typedDetail(explorer, parsed, name) {
     children: [
       problem ? element("p", { class: "problem" }, problem) : "",
       ...rowParts(explorer, shown, median),
-      element("p", { class: "actions" }, saveButton("coded-row.csv", () => cellLines(data, states))),
     ],
   };
 }

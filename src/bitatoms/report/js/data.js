@@ -26,14 +26,14 @@ function numbersOf(source, names) {
 
 function openData(source) {
   const [nTableRows, nTableFeatures, nAtoms] = source.shape;
-  const data = { nTableRows, nTableFeatures, nAtoms, nMapped: source.mapped, picture: source.picture };
+  const data = { nTableRows, nTableFeatures, nAtoms, nPaired: source.paired, picture: source.picture };
   openFeatures(data, source.features);
   openAtoms(data, source);
   openRows(data, source.rows);
-  openGenome(data, source.genome);
+  data.genome = source.genome && { where: source.genome.where, places: decodeNumbers(source.genome.places) };
   lazy(data, {
     model: () => coderModel(data, source.coder),
-    order: () => numbersOf(source.order, ["atoms", "features", "rows"]),
+    order: () => numbersOf(source.order, ["features", "rows"]),
     rowPrices: () => rowPrices(source.coder),
   });
   return data;
@@ -47,20 +47,19 @@ function openFeatures(data, source) {
   lazy(data, {
     featureOfColumn: () => new Map(counts.indices.map((column, feature) => [column, feature])),
     featureNamed: () => namedFeatures(data),
-    biasBytes: () => bytesWith(data.biasFeatures, data.nFeatures),
     biasFeatures: () => counts.indices.map((_, feature) => feature).filter((feature) => counts.bias[feature]),
     atomsOfFeature: () => transposed(data.atomFeatures, data.nFeatures),
   });
 }
 
-function openAtoms(data, { atoms, cells, together, mapped }) {
-  data.atoms = numbersOf(atoms, ["uses", "coded", "complete"]);
-  Object.assign(data.atoms, { lift: atoms.lift, saved: atoms.saved });
-  data.hasSaved = atoms.saved !== null;
+function openAtoms(data, { atoms, cells, together, paired }) {
+  const { expected, lift, saved, recurs } = atoms;
+  data.atoms = Object.assign(numbersOf(atoms, ["uses", "coded", "complete"]), { expected, lift, saved, recurs });
   lazy(data, {
     atomBits: () => decodeMatrix(atoms.bits, data.nFeatures),
     atomFeatures: () => listsOf(data.atomBits, data.nAtoms),
     atomStarts: () => startsOf(data.atomFeatures),
+    memberLifts: () => decodeNumbers(atoms.memberLifts).map((thousandths) => thousandths / 1000),
     cells: () => ({
       missed: decodeNumbers(cells.missed),
       invented: decodeNumbers(cells.invented),
@@ -68,7 +67,7 @@ function openAtoms(data, { atoms, cells, together, mapped }) {
     }),
     togetherCounts: () => decodeNumbers(together),
   });
-  data.together = (a, b) => data.togetherCounts[pairIndex(Math.min(a, b), Math.max(a, b), mapped)];
+  data.together = (a, b) => data.togetherCounts[pairIndex(Math.min(a, b), Math.max(a, b), paired)];
 }
 
 function openRows(data, source) {
@@ -86,14 +85,6 @@ function openRows(data, source) {
   lazy(data, { nRows: () => data.rowIndices.length });
   data.groupNames = source.groupNames;
   data.rowName = (row) => (source.names ? source.names[row] : `row ${data.rowIndices[row]}`);
-}
-
-function openGenome(data, source) {
-  data.genome = source && {
-    where: source.where,
-    places: decodeNumbers(source.places),
-    edges: decodeNumbers(source.edges), // where chromosomes begin and end
-  };
 }
 
 function listsOf(matrix, nRows) {
@@ -136,40 +127,6 @@ function reconstruct(data, atoms) {
   return made;
 }
 
-function bytesWith(ones, n) {
-  const bytes = new Uint8Array(Math.ceil(n / 8));
-  for (const index of ones) bytes[index >> 3] |= 1 << (index & 7);
-  return bytes;
-}
-
-// The same as bytes, for many rows.
-function reconstructBytes(data, atoms) {
-  const { bytes, width } = data.atomBits;
-  const made = new Uint8Array(width);
-  for (const atom of atoms) {
-    const start = atom * width;
-    if (data.model.covers) for (let i = 0; i < width; i++) made[i] |= bytes[start + i];
-    else for (let i = 0; i < width; i++) made[i] ^= bytes[start + i];
-  }
-  for (let i = 0; i < width; i++) made[i] ^= data.biasBytes[i];
-  return made;
-}
-
-// The number of right and of wrong cells that a row of the table has among the features of a pattern.
-function countCells(data, atom, row) {
-  const { bytes: atomBytes, width } = data.atomBits;
-  const made = reconstructBytes(data, onesOf(data.codes, row));
-  let [nRight, nWrong] = [0, 0];
-  for (let i = 0; i < width; i++) {
-    const unknown = data.unknown ? data.unknown.bytes[row * width + i] : 0;
-    const known = atomBytes[atom * width + i] & ~unknown;
-    const wrong = (made[i] ^ data.bits.bytes[row * width + i]) & known;
-    nWrong += BIT_COUNTS[wrong];
-    nRight += BIT_COUNTS[known ^ wrong];
-  }
-  return { nRight, nWrong };
-}
-
 function cellState(cell, made) {
   if (cell === UNKNOWN) return HIDDEN;
   if (cell === made) return cell ? ONE : ZERO;
@@ -192,12 +149,6 @@ function withState(states, wanted) {
   const found = [];
   states.forEach((state, feature) => state === wanted && found.push(feature));
   return found;
-}
-
-function countWrong(states) {
-  let n = 0;
-  for (const state of states) n += state === MISSED || state === INVENTED;
-  return n;
 }
 
 // The bits of right and wrong cells, and of patterns that are used and not used, by how often they occurred in the fit.

@@ -1,9 +1,7 @@
 // What is selected: a pattern with the rows behind it, a row with its patterns and what is left over, or a feature.
 
 const DETAIL_PAGE = 20; // rows, features and patterns that are shown at a time
-const MAX_DRAWN = 200; // rows of a pattern that are drawn
 const MAX_CHIPS = 60;
-const MAX_MARKS = 300; // along the genome
 const PICTURE_SIDE = 128;
 const SMALL_SIDE = 56;
 
@@ -22,6 +20,14 @@ function showDetail(explorer, title, children, moveFocus) {
 
 function selectButton(explorer, kind, index, label) {
   return button(nameElement(label), () => explorer.select(kind, index), { class: "link" });
+}
+
+// A list that is shown in pages.
+function pagedList(kind, items, makeItem, size = DETAIL_PAGE) {
+  const list = element("ul", { class: kind });
+  const box = element("div", null, list);
+  appendPaged(list, items, makeItem, size);
+  return box;
 }
 
 function saveButton(name, lines) {
@@ -53,7 +59,7 @@ function patternDetail(explorer, atom) {
     children: [
       data.picture ? atomPicture(data, atom, PICTURE_SIDE) : "",
       factList(patternFacts(data, atom)),
-      data.genome ? genomeTrack(data, atom) : "",
+      data.genome ? element("p", { class: "note" }, spanText(data, atom)) : "",
       element("h4", null, "Cells"),
       element("p", null, cellsText(data, atom, cells)),
       featureTable(explorer, cells),
@@ -83,10 +89,11 @@ function cellsText(data, atom, cells) {
 function featureTable(explorer, cells) {
   const { data } = explorer;
   const keys = ["right", "missed", "invented", "unknown"].filter((key) => key === "right" || sumOf(cells, key));
-  const heads = ["feature", ...keys, keys.includes("unknown") ? "right, of known" : "right, of all"];
+  const heads = ["feature", "lift", ...keys, keys.includes("unknown") ? "right, of known" : "right, of all"];
   const sorted = [...cells].sort((a, b) => b.missed + b.invented - a.missed - a.invented || a.feature - b.feature);
   const line = (cell) => () => [
     selectButton(explorer, "feature", cell.feature, memberName(data, cell.feature)),
+    cells.length > 1 ? liftText(cell.lift) : "–",
     ...keys.map((key) => formatCount(cell[key])),
     percentText(cell.right, cell.right + cell.missed + cell.invented),
   ];
@@ -96,12 +103,9 @@ function featureTable(explorer, cells) {
 function relatedParts(explorer, atom) {
   const related = relatedPatterns(explorer.data, atom);
   if (!related.length) return [];
-  const list = element("ul", { class: "plain" });
   const item = (pair) => element("li", null,
     selectButton(explorer, "pattern", pair.other, `Pattern ${pair.other + 1}`), `: ${togetherText(pair)}`);
-  const box = element("div", null, list);
-  appendPaged(list, related, item, 5);
-  return [element("h4", null, "Related patterns"), box];
+  return [element("h4", null, "Related patterns"), pagedList("plain", related, item, 5)];
 }
 
 // The rows of the page that use a pattern: their cells of its features as a picture, and a list.
@@ -111,37 +115,22 @@ function userParts(explorer, atom, users) {
   const contained = ` The page contains ${formatCount(users.length)} of ${formatCount(nAll)} rows that use it.`;
   const note = users.length < nAll ? contained : "";
   const rated = ratedUsers(data, atom, users);
-  const list = element("ul", { class: data.picture ? "plain drawn" : "plain" });
   const item = ({ row, nRight, nWrong }) => element("li", null,
     data.picture ? pictureCanvas(data, rowStates(data, row), "", SMALL_SIDE) : "",
     selectButton(explorer, "row", row, data.rowName(row)),
     `: ${formatCount(nRight)} right, ${formatCount(nWrong)} wrong`);
-  const box = element("div", null, list);
-  appendPaged(list, rated, item, DETAIL_PAGE);
+  const list = pagedList(data.picture ? "plain drawn" : "plain", rated, item);
   return [
     element("h4", null, "Rows behind it"),
     element("p", null, `Those with the fewest wrong cells of the pattern come first.${note}`),
-    users.length && !data.picture ? userCanvas(data, atom, rated) : "",
-    users.length ? legend(data) : "",
-    users.length ? box : element("p", { class: "note" }, "No row of this page uses it."),
+    users.length && data.picture ? legend(data) : "",
+    users.length ? list : element("p", { class: "note" }, "No row of this page uses it."),
   ];
 }
 
 function ratedUsers(data, atom, users) {
-  const rated = users.map((row) => ({ row, ...countCells(data, atom, row) }));
+  const rated = users.map((row) => ({ row, ...cellsInRow(data, atom, rowStates(data, row)) }));
   return rated.sort((a, b) => a.nWrong - b.nWrong || a.row - b.row);
-}
-
-// The cells of a pattern in the rows that use it: one line per row, one column per feature.
-function userCanvas(data, atom, rated) {
-  const features = data.atomFeatures[atom];
-  const step = Math.ceil(rated.length / MAX_DRAWN);
-  const drawn = rated.filter((_, i) => i % step === 0).map(({ row }) => rowStates(data, row));
-  const size = `${pluralize(drawn.length, "row")} and ${pluralize(features.length, "feature")}`;
-  const label = `Cells of pattern ${atom + 1}: ${size}`;
-  const canvas = cellCanvas(features.length, drawn.length, label, stateColours((x, y) => drawn[y][features[x]]));
-  canvas.className = "strip";
-  return canvas;
 }
 
 function patternCellLines(data, atom) {
@@ -157,21 +146,10 @@ function patternCellLines(data, atom) {
   })];
 }
 
-function genomeTrack(data, atom) {
-  const { places, where, edges } = data.genome;
+function spanText(data, atom) {
+  const { places, where } = data.genome;
   const features = [...data.atomFeatures[atom]].sort((a, b) => places[a] - places[b]);
-  if (!features.length) return "";
-  const span = `${where[features[0]]} to ${where[features.at(-1)]}`;
-  const step = Math.ceil(features.length / MAX_MARKS);
-  const mark = (place, kind) => {
-    const made = element("i", { class: kind });
-    made.style.left = `${place / 10000}%`;
-    return made;
-  };
-  const marks = features.filter((_, i) => i % step === 0).map((feature) => mark(places[feature], "mark"));
-  const line = element("div", { class: "genome-line", "aria-hidden": "true" },
-    edges.map((edge) => mark(edge, "edge")), marks);
-  return element("div", null, element("p", { class: "note" }, `Variants from ${span}.`), line);
+  return features.length ? `Variants from ${where[features[0]]} to ${where[features.at(-1)]}.` : "";
 }
 
 // --- rows
@@ -185,8 +163,7 @@ function rowDetail(explorer, row) {
     children: [
       ...rowParts(explorer, shown, [["row of the table", formatCount(data.rowIndices[row])], ...group]),
       element("p", { class: "actions" },
-        button("Code it in this page", () => explorer.codeCells(rowCells(data, row), shown.name)),
-        saveButton("row.csv", () => cellLines(data, shown.states))),
+        button("Code it in this page", () => explorer.codeCells(rowCells(data, row), shown.name))),
     ],
   };
 }
@@ -234,10 +211,7 @@ function atomItems(explorer, { atoms, states }) {
       `: ${formatCount(nRight)} cells right, ${formatCount(nWrong)} wrong`,
       data.picture ? "" : element("span", { class: "note" }, nameElement(joinNames(names, 8))));
   };
-  const list = element("ul", { class: data.picture ? "plain drawn" : "plain" });
-  const box = element("div", null, list);
-  appendPaged(list, atoms, item, DETAIL_PAGE);
-  return box;
+  return pagedList(data.picture ? "plain drawn" : "plain", atoms, item);
 }
 
 function leftOver(explorer, missed, invented, unknown) {
@@ -257,16 +231,7 @@ function chipList(explorer, features, kind) {
   if (!features.length) return element("p", { class: "note" }, "none");
   const item = (feature) => element("li", { class: kind || null },
     selectButton(explorer, "feature", feature, data.featureName(feature)));
-  const list = element("ul", { class: "chips" });
-  const box = element("div", null, list);
-  appendPaged(list, features, item, MAX_CHIPS);
-  return box;
-}
-
-function cellLines(data, states) {
-  const lines = [];
-  states.forEach((state, feature) => state !== ZERO && lines.push([data.featureName(feature), STATE_WORDS[state]]));
-  return [["feature", "cell"], ...lines];
+  return pagedList("chips", features, item, MAX_CHIPS);
 }
 
 // --- features
@@ -284,7 +249,6 @@ function featureDetail(explorer, feature) {
   const column = ["column of the table", formatCount(data.features.indices[feature])];
   const where = data.genome ? [["position", data.genome.where[feature]]] : [];
   if (data.picture) where.push(["pixel", pixelText(data, feature)]);
-  const list = element("ul", { class: data.picture ? "plain drawn" : "plain" });
   const item = (atom) => {
     const cell = patternCells(data, atom).find((each) => each.feature === feature);
     const others = data.atomFeatures[atom].filter((other) => other !== feature).map((other) => memberName(data, other));
@@ -295,19 +259,16 @@ function featureDetail(explorer, feature) {
       data.picture || !others.length
         ? "" : element("span", { class: "note" }, nameElement(`with ${joinNames(others, 8)}`)));
   };
-  const box = element("div", null, list);
-  appendPaged(list, atoms, item, DETAIL_PAGE);
   return {
     title: data.featureName(feature),
     children: [
       factList([...featureFacts(data, feature), column, ...where]),
       data.features.bias[feature] ? element("p", null, BIAS_TEXT) : "",
       element("h4", null, "Its patterns"),
-      atoms.length ? box : element("p", null, "No pattern has it."),
-      element("p", { class: "actions" },
-        data.nRows && data.featureNamed.get(nameKey(data.featureName(feature))) === feature
-          ? button("List its rows", () => explorer.search("rows", data.featureName(feature))) : "",
-        saveButton("feature.csv", () => patternLines(data, atoms))),
+      atoms.length ? pagedList(data.picture ? "plain drawn" : "plain", atoms, item)
+        : element("p", null, "No pattern has it."),
+      data.nRows && data.featureNamed.get(nameKey(data.featureName(feature))) === feature
+        ? button("List its rows", () => explorer.search("rows", data.featureName(feature))) : "",
     ],
   };
 }

@@ -32,20 +32,16 @@ function startExplorer(data) {
   return explorer;
 }
 
-// Decode the data, select the first pattern, and build what others would show, while nothing else happens: a large page
-// opens at once, and the first click is fast.
+// Decode the data and select the first pattern while nothing else happens: a large page opens at once.
 function prepareWhenIdle(explorer) {
-  const { data } = explorer;
   const parts = ["bits", "codes", "usersOfAtom", "cells", "atomsOfFeature", "featureNamed", "togetherCounts"];
-  const steps = parts.map((name) => () => data[name]);
+  const steps = parts.map((name) => () => explorer.data[name]);
   steps.push(() => explorer.selected ?? selectFirst(explorer));
-  for (let atom = 1; atom < Math.min(3, data.nAtoms); atom++) steps.push(() => patternDetail(explorer, atom));
-  const whenIdle = window.requestIdleCallback ?? ((callback) => setTimeout(callback, 50));
   const next = () => {
     steps.shift()();
-    if (steps.length) whenIdle(next);
+    if (steps.length) setTimeout(next);
   };
-  whenIdle(next);
+  setTimeout(next);
 }
 
 const MAKERS = {
@@ -53,7 +49,6 @@ const MAKERS = {
   rows: (explorer, panel) => makeList(explorer, panel, "rows"),
   features: (explorer, panel) => makeList(explorer, panel, "features"),
   code: makeCoding,
-  map: makeMap,
   matrix: makeMatrix,
 };
 
@@ -107,10 +102,10 @@ function pageIndex(data, kind, number) {
 }
 
 function followAddress(explorer) {
-  const [, kind, number] = /^#explore=(pattern|row|feature)-(\d+)$/.exec(location.hash) ?? [];
-  const index = kind && pageIndex(explorer.data, kind, Number(number));
+  const [, kind, number] = /^#(?:explore=(pattern|row|feature)|atom)-(\d+)$/.exec(location.hash) ?? [];
+  const index = number && pageIndex(explorer.data, kind ?? "pattern", Number(number));
   if (index === undefined) return;
-  select(explorer, kind, index, false);
+  select(explorer, kind ?? "pattern", index, false);
   at("explore").scrollIntoView();
 }
 
@@ -127,24 +122,15 @@ function goBack(explorer) {
   (target ?? at(`tab-${explorer.view}`)).focus();
 }
 
-// Turn the names of patterns, rows and features in other sections into buttons.
-function linkSections(explorer) {
-  const link = (holder, kind, index) => {
-    if (index === undefined || !holder) return;
+// Turn the names of rows in other sections into buttons that select them.
+function linkRows(explorer) {
+  for (const row of document.querySelectorAll("[data-row]")) {
+    const holder = row.querySelector("h3, th");
+    const index = pageIndex(explorer.data, "row", Number(row.dataset.row));
     const open = () => {
-      explorer.select(kind, index);
+      explorer.select("row", index);
       at("detail").scrollIntoView({ block: "center" });
     };
-    const made = button([...holder.childNodes], open, { class: "link" });
-    holder.replaceChildren(made);
-  };
-  for (const card of document.querySelectorAll("#cards > .card")) {
-    link(card.querySelector("h3"), "pattern", card.dataset.atom - 1);
-  }
-  for (const row of document.querySelectorAll("[data-row]")) {
-    link(row.querySelector("h3, th"), "row", pageIndex(explorer.data, "row", Number(row.dataset.row)));
-  }
-  for (const line of document.querySelectorAll("[data-feature]")) {
-    link(line.querySelector("th"), "feature", pageIndex(explorer.data, "feature", Number(line.dataset.feature)));
+    if (index !== undefined) holder.replaceChildren(button([...holder.childNodes], open, { class: "link" }));
   }
 }

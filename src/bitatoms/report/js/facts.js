@@ -16,6 +16,7 @@ function patternCells(data, atom) {
   return data.atomFeatures[atom].map((feature, i) => {
     const entry = data.atomStarts[atom] + i;
     const counts = { feature, missed: missed[entry], invented: invented[entry], unknown: unknown ? unknown[entry] : 0 };
+    counts.lift = data.memberLifts[entry];
     counts.right = data.atoms.coded[atom] - counts.missed - counts.invented - counts.unknown;
     return counts;
   });
@@ -30,10 +31,7 @@ function nWrongCells(data, atom) {
   return sumOf(cells, "missed") + sumOf(cells, "invented");
 }
 
-// Whether a pattern has a feature that no other one has.
-function hasOwnFeature(data, atom) {
-  return data.atomFeatures[atom].some((feature) => data.atomsOfFeature[feature].length === 1);
-}
+const nWrongInFeature = ({ features }, feature) => features.missed[feature] + features.invented[feature];
 
 const LEAST_SHARE = 0.05; // of the rows of two patterns that use both, if they share no feature
 
@@ -52,36 +50,33 @@ function relatedPatterns(data, atom) {
   return related.sort((a, b) => b.rank - a.rank || a.other - b.other);
 }
 
-// In how many rows two patterns are used together, and in how many if uses were independent.
+// In how many rows two patterns are used together, as a share of those that use either, and in how many by chance.
 function usedTogether(data, a, b) {
-  if (Math.max(a, b) >= data.nMapped) return { together: null, expected: null, share: 0 };
+  if (Math.max(a, b) >= data.nPaired) return { together: null, expected: null, share: 0 };
   const [usesA, usesB] = [data.atoms.coded[a], data.atoms.coded[b]];
   const together = data.together(a, b);
-  return { together, expected: (usesA * usesB) / data.nTableRows, share: shareOfUsers(data, a, b) };
-}
-
-// The rows that use two of the mapped patterns, as a share of those that use either.
-function shareOfUsers(data, a, b) {
-  const together = data.together(a, b);
-  return together / Math.max(1, data.atoms.coded[a] + data.atoms.coded[b] - together);
+  const share = together / Math.max(1, usesA + usesB - together);
+  return { together, expected: (usesA * usesB) / data.nTableRows, share };
 }
 
 function togetherText({ shared, together, expected }) {
   const features = `${pluralize(shared, "shared feature")}`;
   if (together === null) return features;
-  const chance = expected < 9.95 ? expected.toFixed(1) : formatCount(Math.round(expected));
-  return `${features}; used together by ${pluralize(together, "row")} (${chance} expected)`;
+  return `${features}; used together by ${pluralize(together, "row")} (${fewText(expected)} expected)`;
 }
 
 function patternFacts(data, atom) {
-  const { uses, complete, lift, saved } = data.atoms;
+  const { uses, complete, expected, lift, saved, recurs } = data.atoms;
   const facts = [
     ["used by", `${pluralize(uses[atom], "row")} (${percentText(uses[atom], data.nTableRows)})`],
     ["complete in", `${pluralize(complete[atom], "row")} (${percentText(complete[atom], data.nTableRows)})`],
+    ["expected", fewText(expected[atom])],
     ["lift", liftText(lift[atom])],
     ["features", formatCount(data.atomFeatures[atom].length)],
   ];
-  return data.hasSaved ? [...facts, ["bits saved", formatCount(saved[atom])]] : facts;
+  if (saved) facts.push(["bits saved", formatCount(saved[atom])]);
+  if (recurs) facts.push(["recurs", percentText(recurs[atom], 1)]);
+  return facts;
 }
 
 function featureFacts(data, feature) {

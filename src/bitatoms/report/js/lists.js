@@ -26,16 +26,17 @@ const LISTS = {
     },
     sorts: (data) => [
       ["number", 1, (atom) => atom],
+      ...(data.atoms.saved ? [["bits saved", -1, (atom) => data.atoms.saved[atom]]] : []),
       ["rows that use it", -1, (atom) => data.atoms.uses[atom]],
       ["complete rows", -1, (atom) => data.atoms.complete[atom]],
       ["lift", -1, (atom) => data.atoms.lift[atom] ?? -1],
+      ...(data.atoms.recurs ? [["how often it recurs", -1, (atom) => data.atoms.recurs[atom]]] : []),
       ["number of features", -1, (atom) => data.atomFeatures[atom].length],
       ["wrong cells", -1, (atom) => nWrongCells(data, atom)],
     ],
     filters: (data) => [
       ["all", () => true],
       ["complete in most of their rows", (atom) => 2 * data.atoms.complete[atom] > data.atoms.uses[atom]],
-      ["with features that no other has", (atom) => hasOwnFeature(data, atom)],
       ["not used", (atom) => !data.atoms.uses[atom]],
     ],
     entry: (data, atom) => ({
@@ -92,7 +93,7 @@ const LISTS = {
       ["order of the table", 1, (feature) => feature],
       ...(data.genome ? [["position", 1, (feature) => data.genome.places[feature]]] : []),
       ["ones", -1, (feature) => data.features.ones[feature]],
-      ["wrong cells", -1, (feature) => data.features.missed[feature] + data.features.invented[feature]],
+      ["wrong cells", -1, (feature) => nWrongInFeature(data, feature)],
       ["number of patterns", -1, (feature) => data.atomsOfFeature[feature].length],
     ],
     filters: (data) => [
@@ -104,7 +105,7 @@ const LISTS = {
     entry: (data, feature) => ({
       title: data.featureName(feature),
       text: atomsText(data.atomsOfFeature[feature]) + (data.genome ? `, ${data.genome.where[feature]}` : ""),
-      facts: `${pluralize(data.features.ones[feature], "one")}`,
+      facts: `${pluralize(data.features.ones[feature], "one")}, ${formatCount(nWrongInFeature(data, feature))} wrong`,
     }),
     csv: featureLines,
   },
@@ -124,7 +125,7 @@ function patternLines(data, atoms) {
     data.atoms.uses[atom],
     data.atoms.complete[atom],
     data.atoms.lift[atom] ?? "",
-    data.hasSaved ? data.atoms.saved[atom] : "",
+    data.atoms.saved ? data.atoms.saved[atom] : "",
     data.atomFeatures[atom].map((feature) => memberName(data, feature)).join("; "),
   ])];
 }
@@ -169,7 +170,6 @@ function makeList(explorer, panel, view) {
   let found = [];
   form.addEventListener("submit", (event) => event.preventDefault());
   search.addEventListener("input", refresh);
-  clearByEscape(search);
   moveByArrows(entries, "button.entry");
   panel.append(form, holder);
 
@@ -223,14 +223,4 @@ function markSelected(explorer) {
       else each.removeAttribute("aria-current");
     }
   }
-}
-
-function clearByEscape(input) {
-  input.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !input.value) return;
-    event.preventDefault();
-    event.stopPropagation();
-    input.value = "";
-    input.dispatchEvent(new Event("input"));
-  });
 }

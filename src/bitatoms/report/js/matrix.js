@@ -34,8 +34,7 @@ function matrixButtons(explorer, view) {
   const pan = (label, name, dx, dy) => button(label, () => panMatrix(explorer, view, dx, dy), { "aria-label": name });
   return element("p", { class: "actions" },
     button("Zoom in", () => zoomMatrix(explorer, view, 0.5)), button("Zoom out", () => zoomMatrix(explorer, view, 2)),
-    pan("←", "left", -1, 0), pan("→", "right", 1, 0), pan("↑", "up", 0, -1), pan("↓", "down", 0, 1),
-    saveButton("matrix.csv", () => matrixLines(explorer.data, view.shown)));
+    pan("←", "left", -1, 0), pan("→", "right", 1, 0), pan("↑", "up", 0, -1), pan("↓", "down", 0, 1));
 }
 
 function listenToMatrix(explorer, view) {
@@ -161,13 +160,4 @@ function cellText(explorer, row, feature) {
     selectButton(explorer, "row", row, data.rowName(row)), ", ",
     selectButton(explorer, "feature", feature, data.featureName(feature)), `: ${STATE_WORDS[states[feature]]}`,
     having.length ? "; of" : "", ...patterns)];
-}
-
-// The cells that are shown, rows and columns in their order.
-function matrixLines(data, { top, left, height, width }) {
-  const features = data.order.features.slice(left, left + width);
-  const isUnknown = (row, feature) => data.unknown && hasBit(data.unknown, row, feature);
-  const value = (row, feature) => (isUnknown(row, feature) ? "" : hasBit(data.bits, row, feature));
-  const line = (row) => [data.rowName(row), ...features.map((feature) => value(row, feature))];
-  return [["row", ...features.map(data.featureName)], ...data.order.rows.slice(top, top + height).map(line)];
 }

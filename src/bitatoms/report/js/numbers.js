@@ -15,6 +15,12 @@ function percentText(part, total) {
   return `${roundedText(value, value < 0.995 || value > 99 ? 2 : 1)}%`;
 }
 
+// A count that need not be an integer: one decimal below 10.
+function fewText(count) {
+  if (!count || count >= 9.95) return formatCount(Number(roundedText(count, 0)));
+  return count < 0.05 ? "<0.1" : roundedText(count, 1);
+}
+
 // How many times as often something occurs; a dash if that is unknown, or if it never occurs.
 function liftText(lift) {
   if (!lift) return "–";

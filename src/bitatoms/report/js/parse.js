@@ -49,47 +49,21 @@ function cellsOfNames(data, text) {
   return { cells, missing, nFound, error: "" };
 }
 
-const SEPARATOR = /[,;\t\n]|$/g;
-const QUOTED = /^(\??)"((?:[^"]|"")*)"\s*(?=[,;\t\n]|$)/; // as in CSV files: quotes are doubled within it
+// A line is a name, or words separated by tabs, semicolons or commas; one that contains any of them is in quotes.
+const WORD = /[ \r]*(\??)(?:"((?:[^"]|"")*)"[ \r]*|([^,;\t]*))(?:[,;\t]|$)/g;
 
-// Names are separated by lines, tabs, semicolons or commas, which may also be parts of names. They may be quoted.
 function wordsOf(data, text) {
-  const words = [];
-  let rest = text.trim();
-  while (rest) {
-    const quoted = QUOTED.exec(rest);
-    const nName = lengthOfName(data, rest);
-    const length = nName || quoted?.[0].length || rest.search(SEPARATOR);
-    words.push(!nName && quoted ? quoted[1] + quoted[2].replaceAll('""', '"') : rest.slice(0, length).trim());
-    rest = rest.slice(length + 1).trimStart();
-  }
-  return words.filter(Boolean);
-}
-
-// The length of the longest name that a text begins with; of one that the page cuts, up to the next separator; or 0.
-function lengthOfName(data, text) {
-  let longest = 0;
-  for (const { index } of text.matchAll(SEPARATOR)) {
-    const word = text.slice(0, index).trim();
-    const length = Array.from(word).length;
-    const isName = featureCalled(data, word) !== null;
-    if (isName) longest = index;
-    if (isName ? length > MAX_NAME_LENGTH : length > MAX_NAME_LENGTH + 1) break; // more would be cut, too
-  }
-  return longest;
+  const word = ([, mark, quoted, plain]) => (quoted === undefined ? mark + plain : mark + quoted.replaceAll('""', '"'));
+  const isName = (line) => line.length <= MAX_NAME_LENGTH && featureCalled(data, line.trim());
+  const inLine = (line) => (isName(line) ? [line] : Array.from(line.matchAll(WORD), word));
+  return text.split("\n").flatMap(inLine).map((each) => each.trim()).filter(Boolean);
 }
 
 function featureCalled(data, word) {
-  const feature = featureNamed(data, word);
+  const feature = data.featureNamed.get(nameKey(word));
   if (feature !== undefined) return { feature, value: 1 };
-  if (!word.trim().startsWith("?")) return null;
-  const unknown = featureNamed(data, word.trim().slice(1));
+  const unknown = word.startsWith("?") ? data.featureNamed.get(nameKey(word.slice(1))) : undefined;
   return unknown === undefined ? null : { feature: unknown, value: UNKNOWN };
-}
-
-// The CSV files of the page have an apostrophe before names that a spreadsheet would run as a formula.
-function featureNamed(data, name) {
-  return data.featureNamed.get(nameKey(name)) ?? data.featureNamed.get(nameKey(name.replace(/^\s*'(?=[=+\-@])/, "")));
 }
 
 // Names are compared without regard to case and outer spaces, and as far as the page has them.
@@ -106,14 +80,4 @@ function namedFeatures(data) {
     named.set(nameKey(data.featureName(feature)), feature);
   }
   return named;
-}
-
-// Names that contain a word, to suggest instead of it.
-function similarNames(data, word, most) {
-  const names = [];
-  const key = nameKey(word);
-  for (const [name, feature] of data.featureNamed) {
-    if (names.length < most && key.length > 1 && name.includes(key)) names.push(data.featureName(feature));
-  }
-  return names;
 }

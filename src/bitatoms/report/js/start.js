@@ -1,28 +1,6 @@
-// Start the page. It is complete without scripts, apart from the explorer.
+// Start the page: the explorer takes the place of the table of patterns, which is read without scripts and on paper.
 
-function startPage() {
-  const source = at("data");
-  const data = source && openData(JSON.parse(source.textContent));
-  startCards(data);
-  startFeatureTable();
-  if (data) linkSections(startExplorer(data));
-  for (const input of document.querySelectorAll("#find input, #find-feature input")) {
-    clearByEscape(input);
-    input.form.addEventListener("submit", (event) => event.preventDefault()); // Enter must not reload the page
-  }
-  unfoldForPrint();
+if (at("data")) {
+  linkRows(startExplorer(openData(JSON.parse(at("data").textContent))));
+  if (at("listing")) at("listing").hidden = true;
 }
-
-// Print all details unfolded.
-function unfoldForPrint() {
-  let folded = [];
-  addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open])")];
-    for (const each of folded) each.open = true;
-  });
-  addEventListener("afterprint", () => {
-    for (const each of folded) each.open = false;
-  });
-}
-
-startPage();

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms import BitMatrix, Table
 from bitatoms.columns.table import Picture
-from bitatoms.io.readers import pbm
+from bitatoms.io.formats import pbm
 from support.files import assert_read_error
 from support.memory import read_with_peak
 from support.strategies import random_bits

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 import bitatoms as ba
 from bitatoms.columns.table import Header
 from bitatoms.columns.variants import column_data, column_names
-from bitatoms.io.readers.single_cell.h5ad import annotate, write_annotated
+from bitatoms.io.formats.single_cell.h5ad import annotate, write_annotated
 from bitatoms.model.model import Model
 from bitatoms.parallel import Workers
 from support.annotations import FRAME, assert_same_frame

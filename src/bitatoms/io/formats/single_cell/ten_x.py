@@ -15,12 +15,12 @@ from ....columns.table import Table
 from ....errors import Parameter, warn
 from ....libraries import missing_library
 from ...errors import FileError
-from ...formats import feature_matrices
 from ...options import ReadOptions
 from ...safe_hdf5 import Hdf5Reader, check_heaps, open_hdf5
 from ...stream import RowChunk, Source, TableStream, named_chunks
 from ..cell_ranger import feature_data, feature_names
 from ..matrix_market import read_cells
+from ..registry import feature_matrices
 from .anndata_elements import check_kind, is_array
 from .anndata_matrix import AnnDataCells, MatrixElement, read_matrix
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.io.readers.genotypes import vcf_zarr
+from bitatoms.io.formats.genotypes import vcf_zarr
 from support.files import assert_read_error
 from support.genotypes import (
     assert_same_genotypes,

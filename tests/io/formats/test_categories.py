@@ -6,8 +6,8 @@ import pytest
 import bitatoms as ba
 from bitatoms.errors import InputWarning
 from bitatoms.io.api import read_matching
+from bitatoms.io.formats import categories
 from bitatoms.io.options import ReadOptions
-from bitatoms.io.readers import categories
 from support.files import assert_read_error
 
 pytestmark = pytest.mark.usefixtures("few_trials")

@@ -150,7 +150,7 @@ def test_failed_write_leaves_the_old_file_and_no_other(file, tmp_path, monkeypat
 
     path = file("old content\n")
     with monkeypatch.context() as patched:
-        patched.setattr("bitatoms.io.readers.csv.csv.writer", raise_disk_full)
+        patched.setattr("bitatoms.io.formats.csv.csv.writer", raise_disk_full)
         with pytest.raises(ba.FileError, match=r"table\.csv: cannot be written: No space left on device"):
             ba.write(ANN, path)
     assert path.read_text() == "old content\n"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms import BitMatrix, Table
-from bitatoms.io.readers.genotypes import plink
+from bitatoms.io.formats.genotypes import plink
 from support.files import assert_read_error
 
 bed_reader = pytest.importorskip("bed_reader")

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix
-from ...kernels.cpu import dictionary
+from ..bits import BitMatrix
+from ..kernels.cpu import dictionary
 
 _MAX_CHAINED = 1000  # atoms that are compared with each other; further ones follow in their own order
 

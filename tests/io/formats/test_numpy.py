@@ -11,8 +11,8 @@ import pytest
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.columns.table import Table
+from bitatoms.io.formats.numpy import VERSION
 from bitatoms.io.npz import METADATA_KEY, TABLE_FORMAT, encode_metadata
-from bitatoms.io.readers.numpy import VERSION
 from support.files import assert_read_error
 from support.npz import npy, npy_with_header, npz
 from support.strategies import random_bits

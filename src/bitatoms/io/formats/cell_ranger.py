@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from ...columns.annotations import Annotations
 from ...errors import Parameter, warn
-from ..formats import FEATURE_MATRIX
 from ..stream import Source
 from ..text_lines import read_lines
+from .registry import FEATURE_MATRIX
 
 COMMENT = "%metadata_json:"  # in the header of the matrix
 

@@ -218,7 +218,7 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model, soft_codes: NDArray
     >>> import anndata
     >>> import numpy as np
     >>> import bitatoms as ba
-    >>> from bitatoms.io.readers.single_cell.h5ad import annotate
+    >>> from bitatoms.io.formats.single_cell.h5ad import annotate
     >>> from bitatoms.model.model import Model
     >>> adata = anndata.AnnData(np.tile(np.float32([[1, 1, 0, 0]]), (9, 1)))
     >>> result = ba.factorize(adata, 1)

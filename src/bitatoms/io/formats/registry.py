@@ -1,6 +1,6 @@
 """The file formats: their extensions, reader modules, libraries and first bytes.
 
-A new format needs an entry in `FORMATS` and a module in `bitatoms.io.readers` with ``read(source, options)``, which
+A new format needs an entry in `FORMATS` and a module in `bitatoms.io.formats` with ``read(source, options)``, which
 returns a `TableStream`, and ``write(table, path, format)``. If its files begin with fixed bytes, add these to
 `_MAGIC_BYTES`. Options of `bitatoms.read` that apply to it name it in `bitatoms.io.options`. If it can be read in
 chunks, add it to `_STREAMED` in `bitatoms.io.api`.
@@ -17,14 +17,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from ..errors import Parameter
-from ..libraries import LIBRARIES, missing_library
-from .atomic import check_file, is_zarr_store
-from .errors import FileError
+from ...errors import Parameter
+from ...libraries import LIBRARIES, missing_library
+from ..atomic import check_file, is_zarr_store
+from ..errors import FileError
 
 
 class Format(NamedTuple):
-    """A file format; its module in `bitatoms.io.readers` has ``read`` and ``write``."""
+    """A file format; its module in `bitatoms.io.formats` has ``read`` and ``write``."""
 
     description: str
     extensions: tuple[str, ...]
@@ -178,7 +178,7 @@ def load_reader(format: str, name: str) -> Any:
     entry = FORMATS[format]
     if entry.library is not None and find_spec(entry.library) is None:
         raise missing_library(f"{name}: the format {format!r} needs", entry.library)
-    module: ModuleType = import_module(f".readers.{entry.module}", __package__)
+    module: ModuleType = import_module(f".{entry.module}", __package__)
     return module
 
 

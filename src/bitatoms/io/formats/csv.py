@@ -22,7 +22,6 @@ from ...columns.table import Table, first_duplicate
 from ...errors import Parameter, warn
 from ..cells import CellPosition, Cells, TextCells, state_of
 from ..errors import FileError
-from ..formats import sniff_format
 from ..options import ReadOptions
 from ..records import is_blank, open_lines, read_records, unit_of
 from ..shapes import Advice, LongTable, column_labels, detect_shape, doubt_row_names, quantity_column, suggest_pairs
@@ -30,6 +29,7 @@ from ..sheets import has_text_header
 from ..stream import CHUNK_BITS, RowChunk, Source, TableStream, find_columns
 from ..text_lines import need_quotes, open_text_writer
 from . import pairs, transactions
+from .registry import sniff_format
 
 _UNKNOWN = "NA"  # how an unknown cell is written; a blank one would be a zero in a table without other zeros
 _LAYOUT_ROWS = 100  # rows from which the header and the row names are detected

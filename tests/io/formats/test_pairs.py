@@ -8,7 +8,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.columns.table import Table
-from bitatoms.io.readers import pairs
+from bitatoms.io.formats import pairs
 from support.files import assert_read_error
 
 

@@ -1,0 +1,1 @@
+"""Formats of files: `registry` lists them, and each has a module that reads and writes it."""

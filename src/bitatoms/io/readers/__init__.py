@@ -1,1 +1,0 @@
-"""One module per file format. Each has ``read(source, options)`` and ``write(table, path, format)``."""
