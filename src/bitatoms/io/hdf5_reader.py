@@ -69,7 +69,7 @@ class Hdf5Reader:
             n_bytes = attribute.get_space().get_simple_extent_npoints() * attribute.get_type().get_size()
             if attribute.get_type().get_class() not in plain or n_bytes > self.source.path.stat().st_size:
                 raise self.source.error(
-                    f"corrupt: the attribute {name.decode()!r} of {element.name!r} is not text, or is larger than the file"
+                    f"corrupt: the attribute {name.decode()!r} of {element.name!r} is not text or too large"
                 )
 
     def _check_array(self, array: Any) -> None:

@@ -49,8 +49,8 @@ class PackedStoreWriter:
       row end.
 
     If rows have names, ``name_bytes`` holds them in UTF-8 one after the other, and ``name_ends`` where each ends. The
-    ``id`` in the attribute is a hash of the content of these arrays. All chunks are written, those of zeros too, so that
-    a missing chunk is an error.
+    ``id`` in the attribute is a hash of the content of these arrays. All chunks are written, also those of zeros, so
+    that a missing chunk is an error.
 
     Whether a table is sparse is known after the last row. Rows of wide tables are written by their ones. If these turn
     out to take more than packed rows, or a cell is unknown, all rows so far are written again, packed; and by their

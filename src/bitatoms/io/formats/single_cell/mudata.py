@@ -13,8 +13,8 @@ import numpy as np
 from ....columns.table import Table
 from ....errors import Parameter
 from ...errors import FileError
-from ...options import ReadOptions
 from ...hdf5_reader import open_hdf5
+from ...options import ReadOptions
 from ...stream import Source, TableStream
 from .anndata_elements import HierarchicalFile, OpenFile, check_kind, find_element, is_array
 from .h5ad import read_anndata

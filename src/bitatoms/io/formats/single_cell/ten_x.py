@@ -15,8 +15,8 @@ from ....columns.table import Table
 from ....errors import Parameter, warn
 from ....libraries import missing_library
 from ...errors import FileError
-from ...options import ReadOptions
 from ...hdf5_reader import Hdf5Reader, open_hdf5
+from ...options import ReadOptions
 from ...stream import RowChunk, Source, TableStream, named_chunks
 from ..cell_ranger import feature_data, feature_names
 from ..matrix_market import read_cells
