@@ -19,9 +19,9 @@ import typer
 from typer.core import TyperGroup
 
 from .._version import __version__
+from ..covers.options import CoverOptions
 from ..io.formats.registry import FORMATS
 from ..libraries import explained
-from ..parameters import CoverKwargs
 from . import options
 from .console import Display, print_error, print_line, print_note, printing_notes
 from .options import (
@@ -560,30 +560,30 @@ def roles(
             rich_help_panel=SEARCH,
         ),
     ] = None,
-    objective: Annotated[CoverObjective, parameter("objective", panel=SEARCH, kind=CoverKwargs)] = _ROLES,
+    objective: Annotated[CoverObjective, parameter("objective", panel=SEARCH, kind=CoverOptions)] = _ROLES,
     weights: Annotated[
-        str, parameter("weights", panel=SEARCH, kind=CoverKwargs, metavar="ROLE,USER,PERMISSION")
+        str, parameter("weights", panel=SEARCH, kind=CoverOptions, metavar="ROLE,USER,PERMISSION")
     ] = "1,1,1",
-    direct_weight: Annotated[float | None, parameter("direct_weight", panel=SEARCH, kind=CoverKwargs)] = None,
+    direct_weight: Annotated[float | None, parameter("direct_weight", panel=SEARCH, kind=CoverOptions)] = None,
     fixed: Annotated[
         Path | None,
         parameter(
             "fixed_atoms",
             panel=SEARCH,
-            kind=CoverKwargs,
+            kind=CoverOptions,
             metavar="FILE",
             help="Keep these roles, a table with one row per role, as they are, and find others for the rest.",
         ),
     ] = None,
     max_features: Annotated[
-        int | None, parameter("max_features_per_atom", panel=SEARCH, kind=CoverKwargs, min=1)
+        int | None, parameter("max_features_per_atom", panel=SEARCH, kind=CoverOptions, min=1)
     ] = None,
     apart: Annotated[
         list[str] | None,
         parameter(
             "apart",
             panel=SEARCH,
-            kind=CoverKwargs,
+            kind=CoverOptions,
             metavar="PERMISSION,...",
             help="Permissions of which a role has at most one, separated by commas (quote names that contain commas); "
             "may be repeated.",
@@ -594,14 +594,14 @@ def roles(
         parameter(
             "together",
             panel=SEARCH,
-            kind=CoverKwargs,
+            kind=CoverOptions,
             metavar="PERMISSION,...",
             help="Permissions of which a role has all or none, separated by commas (quote names that contain commas); "
             "may be repeated.",
         ),
     ] = None,
-    max_iter: Annotated[int, parameter("max_iter", panel=SEARCH, kind=CoverKwargs, min=1)] = 100,
-    max_time: Annotated[float | None, parameter("max_time", panel=SEARCH, kind=CoverKwargs)] = None,
+    max_iter: Annotated[int, parameter("max_iter", panel=SEARCH, kind=CoverOptions, min=1)] = 100,
+    max_time: Annotated[float | None, parameter("max_time", panel=SEARCH, kind=CoverOptions)] = None,
     seed: Annotated[int, parameter("random_state", "--seed", "--random-state", panel=SEARCH, min=0)] = 0,
     min_peers: Annotated[int, parameter("min_peers", panel=_REPORT, min=1)] = default_of("min_peers"),
     min_share: Annotated[float, parameter("min_share", panel=_REPORT)] = default_of("min_share"),
