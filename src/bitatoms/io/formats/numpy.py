@@ -24,7 +24,7 @@ from ..errors import FileError
 from ..npz import (
     METADATA_KEY,
     TABLE_FORMAT,
-    ArrayReader,
+    NpyReader,
     NpzReader,
     check_metadata_names,
     encode_metadata,
@@ -92,7 +92,7 @@ def _is_numeric_table(file: NpzReader, name: str) -> bool:
         return False
 
 
-def _table_shape(values: ArrayReader) -> Shape:
+def _table_shape(values: NpyReader) -> Shape:
     """Return the shape of an array; raise FileError unless it is a table of numbers that fits into memory."""
     kind, shape = values.dtype.kind, values.shape
     if kind not in _NUMERIC_KINDS:
@@ -108,7 +108,7 @@ def _table_shape(values: ArrayReader) -> Shape:
 
 
 @contextmanager
-def _open_array(source: Source, name: str | None) -> Iterator[ArrayReader]:
+def _open_array(source: Source, name: str | None) -> Iterator[NpyReader]:
     """Open the array of an .npy file, or the one of this name in an .npz file."""
     if name is None:
         with open_npy(source) as values:
@@ -132,7 +132,7 @@ def _chunks(source: Source, options: ReadOptions, name: str | None) -> Iterator[
 
 
 def _pack_lines(
-    values: ArrayReader, n_lines: int, length: int, cells: Cells, position_of: PositionOf
+    values: NpyReader, n_lines: int, length: int, cells: Cells, position_of: PositionOf
 ) -> Iterator[BitMatrix]:
     """Yield the lines of an array (rows, in Fortran order columns) as packed bits; long lines are read in parts."""
     n_values = max(64, CHUNK_BITS // values.dtype.itemsize // 64 * 64)
@@ -155,7 +155,7 @@ def _offset(position_of: PositionOf, line: int, start: int) -> PositionOf:
     return lambda row, column: position_of(line + row, start + column)
 
 
-def _packbits_shape(file: NpzReader, values: ArrayReader) -> Shape | None:
+def _packbits_shape(file: NpzReader, values: NpyReader) -> Shape | None:
     """Return the shape of a table that was packed by np.packbits, if the array "shape" states one that fits."""
     shape = read_shape(file)
     if shape is None or values.dtype != np.uint8 or values.fortran_order or values.shape == shape:
