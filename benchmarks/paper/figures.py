@@ -53,7 +53,7 @@ class Figure:
             f'alt="{escape(self.alt)}">'
         )
         details = ""
-        if self.table is not None and len(self.table.rows) <= _MAX_ROWS_SHOWN:
+        if self.table is not None and len(tuple(self.table.rows)) <= _MAX_ROWS_SHOWN:
             details = f"<details><summary>The numbers</summary>{self.table.to_html(self.title)}</details>"
         elif self.table is not None:
             details = f' <span class="note">(numbers: {self.name}.csv)</span>'
