@@ -100,20 +100,21 @@ class LongLines:
 
 
 def _quantity(text: str) -> float | None:
-    """Return a quantity, 1 if it is blank; 1 or -1 if it is not a plain number, as with a unit; None if it is none.
+    """Return a quantity; 1 if it is blank, 1 or -1 for a number with a unit, None for other text.
 
     Examples
     --------
-    >>> [_quantity(text) for text in ("2", "", "-0,5", "2-", "(3)", "- 1 l", "4 kg", "two")]
-    [2.0, 1.0, -0.5, -2.0, -3.0, -1.0, 1.0, None]
+    >>> [_quantity(text) for text in ("2", "", "-0,5", "- 1 l", "4 kg", "two", "2-", "(3)")]
+    [2.0, 1.0, -0.5, -1.0, 1.0, None, None, None]
     """
     plain = text.strip().replace("\N{MINUS SIGN}", "-")
-    sign = -1.0 if plain.startswith(("-", "(")) or plain.endswith("-") else 1.0
-    digits = plain.strip("-+() ").replace(",", ".")
+    sign = -1.0 if plain.startswith("-") else 1.0
+    digits = plain.lstrip("-+ ").replace(",", ".")
     number = parse_number(digits)
     if number is not None and math.isfinite(number):
         return sign * number
-    return sign if digits[:1].isdecimal() or not plain else None
+    has_unit = digits[:1].isdecimal() and digits[-1].isalnum()
+    return sign if has_unit or not plain else None
 
 
 class LongNames:
