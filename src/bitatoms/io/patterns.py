@@ -13,6 +13,7 @@ import numpy as np
 
 from ..bits import BitMatrix
 from ..columns.table import Table
+from ..columns.variables import parse_number
 from ..model.model import Model
 from ..model.patterns import Pattern
 from ..verbosity import escape_name
@@ -25,7 +26,6 @@ from .records import is_blank, read_records, unit_of
 from .sheets import write_sheet
 from .stream import Source
 from .text_lines import open_text_writer
-from .text_numbers import parse_number
 
 EXTENSIONS = {".csv": "csv", ".json": "json", ".md": "markdown", ".xlsx": "xlsx"}
 _MARKDOWN_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;"} | {mark: f"\\{mark}" for mark in "\\|[`"})

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...sparse_bits import Bits, packed
-from ..stream import CHUNK_BITS
+from ..limits import CHUNK_BITS
 from .checksums import rows_per_chunk
 from .store_arrays import ArrayAppender, ArrayReader, adjacent_runs
 

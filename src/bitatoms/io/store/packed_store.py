@@ -19,11 +19,12 @@ from ...columns.annotations import Annotations
 from ...columns.table import Picture, check_picture
 from ...sparse_bits import Bits, SparseBits, is_smaller_sparse
 from ..annotations import decode_annotations, encode_annotations
+from ..limits import CHUNK_BITS
 from ..npz import METADATA_KEY as METADATA_KEY
 from ..npz import TABLE_FORMAT as TABLE_FORMAT
 from ..npz import check_metadata_names, check_version
 from ..safe_zarr import ZarrReader
-from ..stream import CHUNK_BITS, RowChunk, Source
+from ..stream import RowChunk, Source
 from .checksums import Checksums, write_checksums
 from .packed_rows import PACKED, PACKED_UNKNOWN, PackedRowsReader, PackedRowsWriter
 from .sparse_rows import SPARSE, SparseRowsReader, SparseRowsWriter

@@ -20,10 +20,11 @@ from ....columns.table import Header, Names, Picture, Table, check_picture
 from ....errors import warn
 from ....model.model import Model
 from ...errors import FileError
+from ...limits import CHUNK_BITS
 from ...npz import METADATA_KEY, TABLE_FORMAT
 from ...options import ReadOptions
 from ...safe_hdf5 import check_heaps, open_hdf5
-from ...stream import CHUNK_BITS, RowChunk, Source, TableStream, unique_columns
+from ...stream import RowChunk, Source, TableStream, unique_columns
 from .anndata_elements import HierarchicalFile, OpenFile, check_kind, find_element, is_array, read_element
 from .anndata_frame import field_names, read_annotations, read_names
 from .anndata_matrix import AnnDataCells, MatrixElement, find_matrix, layer_names, read_matrix
