@@ -6,6 +6,7 @@ table of numbers of copies it may also be `TWO`, and becomes two bits: one copy 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, overload
@@ -258,7 +259,7 @@ class Cells:
         if self.are_copies:
             problem = f"{note}: {quoted(value)} is not a number of copies, 0, 1 or 2; a missing genotype is blank or NA"
             return self.source.error(position, problem, *drop)
-        number = parse_number(value)
+        number = math.inf if value.lstrip("+-").lower() in _INFINITE_WORDS else parse_number(value)
         if number is None:
             problem = "neither a one (1, yes, true, x) nor a zero (0, no, false); correct it"
             return self.source.error(position, f"{note}: {quoted(value)} is {problem}", *drop)
