@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ...limits import CHUNK_BITS
 from ...options import ReadOptions
-from ...safe_zarr import ZarrReader
 from ...stream import Source, TableStream
+from ...zarr_reader import ZarrReader
 from ..single_cell.anndata_elements import is_array
 from .genotype_file import ABSENT, AlleleChunk, GenotypeFile, Indices, Records, open_genotypes, split_records
 
