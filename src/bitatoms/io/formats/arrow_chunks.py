@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
-from ..stream import CHUNK_BITS, Source
+from ..limits import CHUNK_BITS
+from ..stream import Source
 
 _MAGIC = b"ARROW1"
 _MAX_COLUMNS = 1024  # columns read together: each keeps a part of the file in memory

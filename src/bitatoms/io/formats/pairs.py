@@ -17,16 +17,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ...columns.table import Table, first_duplicate
+from ...columns.variables import parse_number
 from ...errors import Parameter, warn
 from ..cells import CellPosition, Cells
 from ..errors import FileError
+from ..limits import CHUNK_ENTRIES
 from ..options import ReadOptions
-from ..out_of_core.coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
+from ..out_of_core.coo import CooBuilder, column_indices_by_row
 from ..records import is_blank, read_records, unit_of
 from ..shapes import column_labels, has_header, long_columns, quantity_column
 from ..stream import RowChunk, Source, TableStream, find_columns, named_chunks
 from ..text_lines import open_text_writer
-from ..text_numbers import parse_number
 from .transactions import CHANGED, check_names, warn_about_empty
 
 _HEAD_LINES = 1000  # lines from which the header is detected
@@ -123,7 +124,12 @@ class LongNames:
     def __init__(self, lines: LongLines) -> None:
         source, layout, missing = lines.source, lines.layout, lines.options.missing
         # Nothing is known of an item without a name: no cell of the row could be unknown.
-        self._cells = Cells(source, replace(lines.options, missing="refuse" if missing == "unknown" else missing))
+        missing = "refuse" if missing == "unknown" else missing
+        self._cells = Cells(
+            source,
+            replace(lines.options, missing=missing),
+            lambda line, _: CellPosition(line, layout.labels[1], unit=unit_of(source)),
+        )
         self._lines = lines
         self._unnamed: list[int] = []
         self._unread: list[tuple[int, str]] = []  # lines whose quantity is no number, and that
@@ -139,7 +145,7 @@ class LongNames:
             if item:
                 self.items.setdefault(item, len(self.items))
             else:
-                self._cells.add_missing(1, CellPosition(number, layout.labels[1], unit=unit_of(source)))
+                self._cells.missing.add(1, number, 0)
             if quantity[:1] in _POSITIVE and quantity[-1:] != "-":
                 continue
             found = _quantity(quantity)
