@@ -18,7 +18,7 @@ from ..io.errors import FileError
 from ..io.name_lists import join_names
 from ..io.text_lines import open_text_writer
 from ..model.model import Model
-from ..model.recommendation import Recommendations, recommend
+from ..model.recommendation import Recommendations, named, recommend
 from ..model.row_fit import RowFit, ScoredRows, score_rows, worst_rows
 from ..parallel import Workers
 from ..rows.budget import coding_rows, given_memory_limit
@@ -47,21 +47,21 @@ def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions,
             lines.writerow(("row", "rank", "item", "probability"))
         start = 0
         for chunk in _recommended(model, table, n, rows.absent, run):
-            named = list(_named_items(chunk, _row_names(table, start, start + len(chunk.items))))
-            start += len(named)
+            of_rows = list(_named_items(chunk, _row_names(table, start, start + len(chunk.items))))
+            start += len(of_rows)
             if lines is not None:
                 lines.writerows(
                     (row, rank, item, f"{share:.6f}")
-                    for row, items in named
+                    for row, items in of_rows
                     for rank, (item, share) in enumerate(items, 1)
                 )
             elif display.json:
                 found += [
                     {"row": row, "items": [{"item": item, "probability": share} for item, share in items]}
-                    for row, items in named
+                    for row, items in of_rows
                 ]
-            elif named and not display.quiet:
-                print_line("\n".join(_recommendation_line(row, items) for row, items in named))
+            elif of_rows and not display.quiet:
+                print_line("\n".join(_recommendation_line(row, items) for row, items in of_rows))
     if display.json:
         print_json({"rows": start, **({"written": str(output)} if output else {"recommendations": found})})
     elif output is not None and not display.quiet:
@@ -71,11 +71,12 @@ def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions,
 def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: RunOptions) -> Iterator[Recommendations]:
     """Yield recommendations for the rows of a table, in chunks."""
     if isinstance(table, Store):
-        yield from StoreTransform(table, model, run.workers(), run.memory_limit, absent).recommended_chunks(n)
+        rows = StoreTransform(table, model, run.workers(), run.memory_limit, absent)
+        yield from (named(found, model) for found in rows.recommended_chunks(n))
         return
     workers = run.workers(table.data)
     for start in range(0, len(table), _ROWS_AT_A_TIME):
-        yield recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers)
+        yield named(recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers), model)
 
 
 def _named_items(chunk: Recommendations, rows: list[Any]) -> Iterator[tuple[Any, list[tuple[str, float]]]]:
