@@ -9,6 +9,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import bitatoms as ba
+from bitatoms.baselines import Asso
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -85,10 +86,12 @@ def test_models(frame, model):
     check(model.transform(given), given, codes, ATOMS, has_index=False)  # it was fitted without names
     for array in (X, ba.Table.from_any(given), X.tolist()):
         assert type(named.transform(array)) is np.ndarray
-    roles = ba.CoverMiner(max_iter=1, random_state=0).fit(given)
-    atoms = [f"atom{number}" for number in range(1, roles.n_components_ + 1)]
-    check(roles.transform(given), given, roles.transform(ba.Table.from_any(given)), atoms, False)
-    check(roles.inverse_transform(roles.transform(given)), given, X, NAMES, False)
+    for method in (ba.CoverMiner(max_iter=1, random_state=0), Asso(3)):
+        method.fit(given)
+        atoms, table = [f"atom{number}" for number in range(1, method.n_components_ + 1)], ba.Table.from_any(given)
+        check(method.transform(given), given, method.transform(table), atoms, False)
+        product = method.inverse_transform(method.transform(table))
+        check(method.inverse_transform(method.transform(given)), given, product, NAMES, False)
 
 
 @pytest.mark.parametrize("frame", [as_pandas, as_polars, as_arrow, as_arrow_with_index])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ def completed_as_given(X: Any, completed: BitMatrix, table: Table, encoding: Enc
 
 
 def transformed(
-    estimator: Any, X: Any, values: NDArray[Any], columns: Sequence[Any] | None, keeps_types: bool = False
+    estimator: Any, X: Any, values: NDArray[Any], columns: Iterable[Any] | None, keeps_types: bool = False
 ) -> Any:
     """Return what a transformer makes of X, as `frame_like` does, or an array for the frames of ``set_output``.
 
@@ -59,7 +59,7 @@ def chosen_output(estimator: Any) -> str:
     return chosen
 
 
-def frame_like(X: Any, values: NDArray[Any], columns: Sequence[Any] | None, keeps_types: bool = False) -> Any:
+def frame_like(X: Any, values: NDArray[Any], columns: Iterable[Any] | None, keeps_types: bool = False) -> Any:
     """Return values for the rows of X as X is, if it is a data frame: of the same package, with its index.
 
     Of anything else than data frames, the values are returned as they are. ``columns`` are the names of the values, by
