@@ -7,26 +7,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+from ..covers.options import CoverOptions
 from ..errors import Message, Parameter, in_python
+from ..images.options import DenoiseOptions
 from ..io.options import ReadOptions
-from ..parameters import (
-    CoverKwargs,
-    DenoiseKwargs,
-    EstimatorKwargs,
-    NComponents,
-    Param,
-    PeerKwargs,
-    RuleKwargs,
-    declarations,
-)
+from ..model.options import RuleOptions
+from ..parameters import EstimatorKwargs, NComponents, Param, declarations
+from ..roles.options import AuditOptions
 from ..verbosity import escape_name
 
 _DECLARED: dict[str, Param] = {
     name: param
     for name, (_, param) in {
-        **declarations(CoverKwargs), "n_components": get_args(NComponents), **declarations(ReadOptions),
-        **declarations(EstimatorKwargs), **declarations(DenoiseKwargs), **declarations(RuleKwargs),
-        **declarations(PeerKwargs),
+        **declarations(CoverOptions), "n_components": get_args(NComponents), **declarations(ReadOptions),
+        **declarations(EstimatorKwargs), **declarations(DenoiseOptions), **declarations(RuleOptions),
+        **declarations(AuditOptions),
     }.items()
 }  # fmt: skip
 _OPTIONS = {name: param.option for name, param in _DECLARED.items() if param.option} | {
