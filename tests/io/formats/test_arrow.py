@@ -178,7 +178,9 @@ def test_arrow_streams_and_feather_v1_are_refused(tmp_path):
     table = pa.table({"who": ["ann", "bob"], "milk": [1, 1], "bread": [0, 1]})
     feather.write_feather(table, tmp_path / "old.feather", version=1)
     for path in (write_file(tmp_path / "table.arrows", table), tmp_path / "old.feather"):
-        with pytest.raises(ba.FileError, match="Arrow streams and Feather version 1 are not read"):
+        with pytest.raises(
+            ba.FileError, match="Arrow streams and Feather version 1 are not read: write the table with"
+        ):
             ba.read(path, "feather")
 
 
