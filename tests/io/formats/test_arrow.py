@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from pyarrow import ipc, parquet
+from pyarrow import feather, ipc, parquet
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
@@ -173,9 +173,15 @@ def test_duplicate_columns_are_errors_or_numbered(tmp_path, format, monkeypatch)
     assert numbered.columns[150] == "twice.2"
 
 
-def test_arrow_streams_are_refused(tmp_path):
-    path = write_file(tmp_path / "table.arrows", pa.table({"milk": [1, 1], "bread": [0, 1]}))
-    assert_read_error(path, "not an Arrow file", "write_feather", format="feather")
+@pytest.mark.filterwarnings("ignore:Feather V1:DeprecationWarning")
+def test_arrow_streams_and_feather_v1_are_refused(tmp_path):
+    table = pa.table({"who": ["ann", "bob"], "milk": [1, 1], "bread": [0, 1]})
+    feather.write_feather(table, tmp_path / "old.feather", version=1)
+    for path in (write_file(tmp_path / "table.arrows", table), tmp_path / "old.feather"):
+        with pytest.raises(
+            ba.FileError, match="Arrow streams and Feather version 1 are not read: write the table with"
+        ):
+            ba.read(path, "feather")
 
 
 def test_malformed_metadata_is_ignored(tmp_path):

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
-from ..stream import CHUNK_BITS, Source
+from ..limits import CHUNK_BITS
+from ..stream import Source
 
+_MAGIC = b"ARROW1"
 _MAX_COLUMNS = 1024  # columns read together: each keeps a part of the file in memory
 
 
@@ -81,15 +83,15 @@ def _row_group(source: Source, file: Any, names: list[str], group: int) -> Arrow
 
 @contextmanager
 def _open_feather(source: Source) -> Iterator[ArrowFile]:
-    """Open an Arrow file, which Feather is today; each record batch is a chunk."""
+    """Open an Arrow file, which Feather files of version 2 are; each record batch is a chunk."""
     import pyarrow as pa
     from pyarrow import ipc
 
     with pa.memory_map(str(source.path)) as file:
-        if file.read(6) != b"ARROW1":
+        if file.read(len(_MAGIC)) != _MAGIC:
             raise source.error(
-                "not an Arrow file, which begins with ARROW1; write a Feather V1 file or an Arrow stream again, with "
-                "pyarrow.feather.write_feather or polars.DataFrame.write_ipc"
+                "not an Arrow file, nor Feather version 2; Arrow streams and Feather version 1 are not read: write the "
+                "table with pyarrow.feather.write_feather"
             )
         reader = ipc.open_file(file)
         yield ArrowFile(reader.schema, lambda: _record_batches(file, reader))

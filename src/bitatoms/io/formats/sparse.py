@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileError
+from ..limits import CHUNK_ENTRIES
 from ..npz import NpyReader, NpzReader, open_npz
 from ..options import ReadOptions
-from ..out_of_core.coo import CHUNK_ENTRIES, CooBuilder
+from ..out_of_core.coo import CooBuilder
 from ..stream import RowChunk, Source, TableStream
 
 _COPIES = 4  # of the entries in memory, while SciPy converts a matrix

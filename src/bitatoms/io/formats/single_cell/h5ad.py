@@ -22,9 +22,10 @@ from ....model.model import Model
 from ....sparse_bits import Bits
 from ...errors import FileError
 from ...hdf5_reader import open_hdf5
+from ...limits import CHUNK_BITS
 from ...npz import METADATA_KEY, TABLE_FORMAT
 from ...options import ReadOptions
-from ...stream import CHUNK_BITS, Source, TableStream, named_chunks, unique_columns
+from ...stream import Source, TableStream, named_chunks, unique_columns
 from .anndata_elements import HierarchicalFile, OpenFile, check_kind, find_element, is_array, read_element
 from .anndata_frame import field_names, read_annotations, read_names
 from .anndata_matrix import AnnDataCells, MatrixElement, find_matrix, layer_names, read_matrix
