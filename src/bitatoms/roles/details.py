@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..formatting import percent
+from ..formatting import noun, percent
 from ..html.text import format_count, name_html, pluralize
 from .audit import RoleReport
 from .diff import RoleChange, RoleDiff, UnmatchedRole
@@ -126,8 +126,8 @@ def _card(number: int, role: RoleEntry) -> str:
     """Return the card of a role."""
     n_users, n_permissions = len(role.users), len(role.permissions)
     facts = (
-        (format_count(n_users), "user" if n_users == 1 else "users"),
-        (format_count(n_permissions), "permission" if n_permissions == 1 else "permissions"),
+        (format_count(n_users), noun(n_users, "user")),
+        (format_count(n_permissions), noun(n_permissions, "permission")),
         (f"{format_count(role.n_only)} of {format_count(role.n_grants)}", "permissions of users need it"),
         (format_count(len(role.only_users)), "users have no other role"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..formatting import be, have, percent
+from ..formatting import be, have, noun, percent, verb
 from ..html.text import escape, format_count, name_html, pluralize
 from .audit import RoleReport
 from .entries import PeerDifference, RoleEntry, UserEntry
@@ -18,13 +18,13 @@ def summary_section(report: RoleReport) -> str:
     """Return the section at the top: the numbers, and how far they are from the lowest possible."""
     n_roles, n_users = len(report.roles), len(report.users)
     figures = (
-        (format_count(n_roles), "role" if n_roles == 1 else "roles"),
+        (format_count(n_roles), noun(n_roles, "role")),
         (format_count(report.n_user_assignments), "roles of users: user assignments"),
         (format_count(report.n_permission_assignments), "permissions of roles: permission assignments"),
         (format_count(report.n_direct), "permissions of users that come from no role"),
     )
     shown = "".join(f"<div><dt>{label}</dt><dd>{number}</dd></div>" for number, label in figures)
-    give = f"{pluralize(n_roles, 'role')} {'gives' if n_roles == 1 else 'give'}"
+    give = f"{pluralize(n_roles, 'role')} {verb(n_roles, 'give')}"
     of_users = f"{give} {pluralize(n_users, 'user')}"
     lede = f"{of_users} <b>exactly the permissions they have</b>, {format_count(report.n_grants)} in all."
     if report.n_direct:
@@ -52,7 +52,7 @@ def _exceptions_in_short(report: RoleReport) -> str:
     n_single, n_unfitting = len(report.single_user_roles), sum(user.fit in ("own", "none") for user in report.users)
     sentences = (
         (n_single, "role", f"{have(n_single)} a single user"),
-        (n_unfitting, "user", f"{'fits' if n_unfitting == 1 else 'fit'} no role that others have"),
+        (n_unfitting, "user", f"{verb(n_unfitting, 'fit')} no role that others have"),
         (len(report.unusual), "permission", f"{be(len(report.unusual))} unusual {_COMPARED}"),
         (len(report.missing), "permission", f"{be(len(report.missing))} missing {_COMPARED}"),
     )

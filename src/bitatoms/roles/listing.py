@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..formatting import listed_names
 from ..html.tables import table_html
 from ..html.text import chips_html, format_count, name_html
 from .audit import RoleReport
@@ -19,8 +20,7 @@ class RoleLinks:
 
     def of(self, names: Sequence[str], limit: int = 12) -> str:
         """Return the first names, and the number of the others."""
-        first = ", ".join(map(self._link, names[:limit]))
-        return f"{first} and {format_count(len(names) - limit)} more" if len(names) > limit else first or "–"
+        return listed_names(names, limit, self._link) if names else "–"
 
     def _link(self, name: str) -> str:
         number = self._numbers.get(name)

@@ -236,7 +236,7 @@ MALFORMED = {
     "a missing index": (attribute("obs", "_index", "gone"), "does not contain its index 'gone'"),
     "no names": (gone("var"), "not in the format of AnnData 0.7 or later"),
     "a data frame of an old format": (put("obs", data=np.zeros(20, [("index", "S5")])), "rewrite an older file"),
-    "too few names": (put("obs/_index", data=CELLS[1:]), "there are 19 names"),
+    "too few names": (put("obs/_index", data=CELLS[1:]), "has 19 names"),
     "text": (put("X", data=BITS.astype("S1")), NO_TABLE),
     "no values in X": (put("X", dtype="f4"), NO_TABLE),
     "a group for X": (replace_element("X", h5py.Group.create_group), "neither an array nor a sparse matrix"),
@@ -537,7 +537,7 @@ UNREADABLE = "corrupt: the column 'obs/"
 MALFORMED_COLUMNS = {
     "a link": (link("obs/text", h5py.ExternalLink("other.h5ad", "X")), "'/obs/text' is a link"),
     "a link to codes": (link("obs/categories/codes", h5py.SoftLink("/obs/int8")), "is a link"),
-    "too few values": (put("obs/int8", data=[1]), "has 1 values; expected 3"),
+    "too few values": (put("obs/int8", data=[1]), "has 1 value; expected 3"),
     "a code without a category": (put("obs/ordered/codes", data=[0, 1, 2]), UNREADABLE),
     "a code below -1": (put("obs/ordered/codes", data=[0, 1, -(2**40)]), UNREADABLE),
     "the same category twice": (put("obs/ordered/categories", data=["a", "a"]), UNREADABLE),

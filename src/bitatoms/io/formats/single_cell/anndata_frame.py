@@ -11,12 +11,12 @@ from ....cell_values import is_missing
 from ....columns.annotations import Annotations
 from ....columns.table import Names
 from ....errors import warn
+from ....formatting import counted, listed_names, quoted
 from ...errors import FileError
 from ...stream import Source
 from .anndata_elements import HierarchicalFile, find_element, is_array, read_element, text_attribute
 
 _OLD_CATEGORIES = "__categories"  # where AnnData 0.7 stores the categories of all columns
-_LISTED = 5  # columns in a message
 
 
 def open_frame(source: Source, file: HierarchicalFile, path: str) -> Any:
@@ -36,10 +36,10 @@ def read_names(source: Source, file: HierarchicalFile, path: str, expected: int 
     name = text_attribute(group, "_index")
     element = file.child(group, name)
     if element is None:
-        raise source.error(f"corrupt: {path!r} does not contain its index {name[:40]!r}")
+        raise source.error(f"corrupt: {path!r} does not contain its index {quoted(name)}")
     names = read_element(file, element)
     if expected not in (None, len(names)):
-        raise source.error(f"corrupt: there are {len(names)} names in {path!r}; expected {expected}")
+        raise source.error(f"corrupt: {path!r} has {counted(len(names), 'name')}; expected {expected}")
     return tuple(name if type(name) is str else _to_text(name) for name in names)
 
 
@@ -60,14 +60,13 @@ def read_annotations(source: Source, file: HierarchicalFile, path: str, n: int) 
     fields, ignored = {}, []
     for name, values in _read_columns(source, file, path, n).items():
         if getattr(values, "ndim", 0) != 1 or getattr(values.dtype, "kind", "O") in "cV":
-            ignored.append(repr(name[:40]))
+            ignored.append(name)
         else:
             fields[name] = values
     if ignored:
-        others = f" and {len(ignored) - _LISTED} more" if len(ignored) > _LISTED else ""
         warn(
             f"{source.name}: columns of {path!r} are ignored, because they are neither numbers nor text: "
-            f"{', '.join(ignored[:_LISTED])}{others}"
+            f"{listed_names(ignored)}"
         )
     return Annotations(fields, n)
 
@@ -79,7 +78,7 @@ def read_numbers(source: Source, file: HierarchicalFile, path: str, shape: tuple
     for name in data:
         values = data.values_of(name)
         if not isinstance(values, np.ndarray):
-            raise source.error(f"the column {name[:40]!r} of {path!r} does not contain numbers; remove it")
+            raise source.error(f"the column {quoted(name)} of {path!r} does not contain numbers; remove it")
         is_masked = isinstance(values, np.ma.MaskedArray)
         columns.append(values.astype(np.float64).filled(np.nan) if is_masked else values)  # type: ignore[union-attr]
     return np.stack(columns, axis=1) if columns else np.empty(shape, np.uint8)
@@ -93,9 +92,9 @@ def _read_columns(source: Source, file: HierarchicalFile, path: str, n: int) -> 
     source.check_memory(8 * n * len(names), f"the columns of {path!r}")  # several may be the same in the file
     columns = {}
     for name in names:
-        element = find_element(file, *name.split("/"), start=group)
+        element, shown = find_element(file, *name.split("/"), start=group), quoted(f"{path}/{name}")
         if element is None:
-            raise source.error(f"corrupt: there is no '{path}/{name[:40]}'")
+            raise source.error(f"corrupt: there is no {shown}")
         old_categories = find_element(file, _OLD_CATEGORIES, name, start=group)
         try:
             values = read_element(file, element)
@@ -107,9 +106,9 @@ def _read_columns(source: Source, file: HierarchicalFile, path: str, n: int) -> 
             raise
         except Exception as error:  # anndata, pandas and the library of the file raise anything
             reason = " ".join(str(error).split())[:150]
-            raise source.error(f"corrupt: the column '{path}/{name[:40]}' cannot be read: {reason}") from error
+            raise source.error(f"corrupt: the column {shown} cannot be read: {reason}") from error
         if n_values != n:
-            raise source.error(f"corrupt: the column '{path}/{name[:40]}' has {n_values} values; expected {n}")
+            raise source.error(f"corrupt: the column {shown} has {counted(n_values, 'value')}; expected {n}")
         columns[name] = values
     return columns
 
