@@ -10,17 +10,19 @@ from ..html.document import PageHeader, Section, html_document, read_asset
 from ..html.text import pluralize
 from ..io.atomic import atomic_write
 from .audit import RoleReport
-from .details import (
+from .diff import RoleDiff
+from .listing import Listings
+from .sections import (
     MAX_ROLES,
     changes_section,
+    exceptions_section,
     overlaps_section,
     permissions_section,
     roles_section,
+    summary_section,
+    unfitting_section,
     users_section,
 )
-from .diff import RoleDiff
-from .findings import exceptions_section, summary_section, unfitting_section
-from .listing import RoleLinks
 
 _GLOSSARY = (
     ("role", "A set of permissions. A user with a role has all of them."),
@@ -61,16 +63,16 @@ def role_report_html(report: RoleReport, *, title: str | None = None, diff: Role
     users = pluralize(len(report.users), "user")
     heading = title or f"Roles of {users} and {pluralize(len(report.permissions), 'permission')}"
     header = PageHeader(f"{heading} – roles", "Roles, users and permissions", heading, ("roles", "the roles"))
-    links = RoleLinks(report, MAX_ROLES)
+    listings = Listings(report.roles[:MAX_ROLES])
     sections = [
         Section(summary_section(report)),
-        Section("" if diff is None else changes_section(diff), "changes", "Changes"),
-        Section(exceptions_section(report, links), "exceptions", "Exceptions"),
-        Section(unfitting_section(report, links), "unfitting", "Who fits no role"),
+        Section("" if diff is None else changes_section(diff, listings), "changes", "Changes"),
+        Section(exceptions_section(report, listings), "exceptions", "Exceptions"),
+        Section(unfitting_section(report, listings), "unfitting", "Who fits no role"),
         Section(roles_section(report), "roles", "Roles"),
-        Section(permissions_section(report, links), "permissions", "Permissions"),
-        Section(users_section(report, links), "users", "Users"),
-        Section(overlaps_section(report, links), "overlaps", "Overlaps"),
+        Section(permissions_section(report, listings), "permissions", "Permissions"),
+        Section(users_section(report, listings), "users", "Users"),
+        Section(overlaps_section(report, listings), "overlaps", "Overlaps"),
         Section(_glossary(), "words", "Glossary"),
     ]
     style = read_asset("html", "cards.css") + read_asset("roles", "page.css")
