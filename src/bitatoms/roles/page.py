@@ -1,14 +1,11 @@
-"""The page of a role report: its sections from top to bottom, the glossary and the footer."""
+"""The page of a role report: its sections from top to bottom, and the glossary."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from .._version import __version__
-from ..html.document import PageHeader, Section, html_document, read_asset
+from ..html.document import PageHeader, Section, glossary_section, html_document, read_asset, write_page
 from ..html.text import pluralize
-from ..io.atomic import atomic_write
 from .audit import RoleReport
 from .diff import RoleDiff
 from .listing import Listings
@@ -73,11 +70,10 @@ def role_report_html(report: RoleReport, *, title: str | None = None, diff: Role
         Section(permissions_section(report, listings), "permissions", "Permissions"),
         Section(users_section(report, listings), "users", "Users"),
         Section(overlaps_section(report, listings), "overlaps", "Overlaps"),
-        Section(_glossary(), "words", "Glossary"),
+        glossary_section(_GLOSSARY),
     ]
     style = read_asset("html", "cards.css") + read_asset("roles", "page.css")
-    footer = f"<footer><p>Made by bitatoms {__version__}.</p></footer>"
-    return html_document(header, [section for section in sections if section.html], footer, style)
+    return html_document(header, sections, style=style)
 
 
 def write_role_report(
@@ -96,12 +92,4 @@ def write_role_report(
     diff : RoleDiff, optional
         What `role_diff` returned, for a section about what changed from earlier roles.
     """
-    html = role_report_html(report, title=title, diff=diff)
-    with atomic_write(Path(path)) as temporary:
-        temporary.write_text(html, encoding="utf-8", newline="\n")
-
-
-def _glossary() -> str:
-    """Return the definitions of terms."""
-    items = "".join(f"<dt>{term}</dt><dd>{meaning}</dd>" for term, meaning in _GLOSSARY)
-    return f'<section id="words"><details><summary><h2>Glossary</h2></summary><dl>{items}</dl></details></section>'
+    write_page(role_report_html(report, title=title, diff=diff), path)
