@@ -102,7 +102,10 @@ ERRORS = [
     ("complete model.npz table.csv --decode -o x.csv", "model.npz: the model was not learned from a table of"),
     ("complete categories.npz customers.csv --decode -o x.npz", "written as .csv, .tsv or .xlsx"),
     ("complete categories.npz customers.csv --decode --only-missing", "omit --only-missing"),
-    ("complete model.npz table.csv --only-missing -o l.npz", "l.npz: lists of missing values are written as .csv, .tsv"),
+    (
+        "complete model.npz table.csv --only-missing -o l.npz",
+        "l.npz: lists of missing values are written as .csv, .tsv",
+    ),
     ("complete model.npz table.csv -o table.csv", f"table.csv: {USED}"),
     ("complete model.npz table.csv --json", JSON),
     ("crossvalidate table.csv --atoms 2,few", "--atoms is 'few'; pass an integer or mdl"),

@@ -1048,9 +1048,8 @@ def compare(
 ) -> None:
     """Run bitatoms and other methods on the same data, and compare their errors, codelengths and times.
 
-    Writes compare.md, compare.csv, a page (index.html) and figures. Third-party programs are run if they are
-    installed. After Ctrl-C, the finished runs are written. If the folder holds an earlier comparison, they go to a
-    folder named interrupted inside it.
+    Writes compare.md, compare.csv and figures. After Ctrl-C, the finished runs are written. If the folder holds an
+    earlier comparison, they go to a folder named interrupted inside it.
     """
     from . import compare
 

@@ -15,7 +15,7 @@ from ..formatting import percent
 from ..html.tables import DataTable
 from ..io.errors import FileError
 from ..model.model import Model
-from ..model.recommendation import Recommendations, recommend
+from ..model.recommendation import Recommendations, named, recommend
 from ..model.row_fit import RowFit, ScoredRows, score_rows, worst_rows
 from ..parallel import Workers
 from ..rows.budget import coding_rows, given_memory_limit
@@ -74,11 +74,12 @@ def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions,
 def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: RunOptions) -> Iterator[Recommendations]:
     """Yield recommendations for the rows of a table, in chunks."""
     if isinstance(table, Store):
-        yield from StoreTransform(table, model, run.workers(), run.memory_limit, absent).recommended_chunks(n)
+        rows = StoreTransform(table, model, run.workers(), run.memory_limit, absent)
+        yield from (named(found, model) for found in rows.recommended_chunks(n))
         return
     workers = run.workers(table.data)
     for start in range(0, len(table), _ROWS_AT_A_TIME):
-        yield recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers)
+        yield named(recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers), model)
 
 
 def _named_items(

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..libraries import missing_library
-from .png import Colour, encode_png, png_data_uri
-from .tables import DataTable
-from .text import escape
+from bitatoms.html.png import Colour, encode_png, png_data_uri
+from bitatoms.html.tables import DataTable
+from bitatoms.html.text import escape
+from bitatoms.libraries import missing_library
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
