@@ -212,6 +212,10 @@ def _collected(users: Table, roles: Table, codes: Table, cover: Cover | None, op
     n_roles, n_users = codes.bits.row_weights(), codes.bits.column_weights()  # of each user, and of each role
     n_permissions, n_having = users.bits.row_weights(), roles.bits.column_weights()  # roles with each permission
     roles_of, gives, permissions, named_roles = _indices(uses), _indices(atoms), users.names_of, codes.names_of
+    role_names = named_roles(range(len(roles)))
+
+    def permission_name(column: int) -> str:
+        return permissions([column])[0]
 
     def named_users(rows: Iterable[int]) -> Names:
         return tuple(map(users.row_name, rows))
@@ -226,16 +230,16 @@ def _collected(users: Table, roles: Table, codes: Table, cover: Cover | None, op
         """Return a difference with names, and with the roles of the user that give the permission."""
         row, column, role, n_peers, n_with = found
         giving = named_roles(role for role in roles_of[row] if column in gives[role])
-        names = users.row_name(row), *permissions([column]), *named_roles([role])
-        return PeerDifference(row, *names, n_peers, n_with, giving)
+        return PeerDifference(
+            row, users.row_name(row), permission_name(column), role_names[role], n_peers, n_with, giving
+        )
 
     peers = Peers(data, atoms, uses, options)
-    names = named_roles(range(len(roles)))
-    overlaps, n_overlaps = overlapping_pairs(atoms, uses, names)
+    overlaps, n_overlaps = overlapping_pairs(atoms, uses, role_names)
     return RoleReport(
         roles=tuple(
             RoleEntry(
-                names[role],
+                role_names[role],
                 permissions(columns),
                 named_users(rows),
                 permissions(columns[n_having[columns] == 1]),
@@ -246,7 +250,7 @@ def _collected(users: Table, roles: Table, codes: Table, cover: Cover | None, op
             for role, (columns, rows) in enumerate(zip(gives, _indices(uses.T), strict=True))
         ),
         permissions=tuple(
-            PermissionEntry(*permissions([column]), named_roles(own), named_users(rows), int(n_direct[column]))
+            PermissionEntry(permission_name(column), named_roles(own), named_users(rows), int(n_direct[column]))
             for column, (own, rows) in enumerate(zip(_indices(atoms.T), _indices(data.T), strict=True))
         ),
         users=tuple(
