@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..bits import BitMatrix
 from ..columns.table import Names
+from ..formatting import quoted
 from ..sparse_bits import SparseBits, index_type
 from .errors import FileError
 from .stream import Source
@@ -137,7 +138,7 @@ class NpzReader:
         for member in file.infolist():
             name = member.filename.removesuffix(".npy")
             if name in self._members:
-                raise source.error(f"it contains two arrays named {name[:40]!r}: corrupt or malicious")
+                raise source.error(f"it contains two arrays named {quoted(name)}: corrupt or malicious")
             self._members[name] = member
 
     def __contains__(self, name: str) -> bool:
@@ -151,7 +152,7 @@ class NpzReader:
     @contextmanager
     def open_array(self, name: str) -> Iterator[ArrayReader]:
         """Open an array; its claimed size is checked first."""
-        member, what = self._members[name], f"its array {name[:40]!r}"
+        member, what = self._members[name], f"its array {quoted(name)}"
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others expand without bound
             raise self.source.error(
                 f"{what} uses a compression method that NumPy does not support; write it with np.savez"

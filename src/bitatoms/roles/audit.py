@@ -13,7 +13,7 @@ from ..bits import BitMatrix
 from ..columns.table import Names, Table
 from ..covers.coding import code_from_below
 from ..covers.result import Cover
-from ..formatting import be, counted, have, tally
+from ..formatting import be, counted, have, tally, verb
 from ..parameters import with_options
 from .entries import FITS, Fit, PeerDifference, PermissionEntry, RoleEntry, RolePair, UserEntry
 from .options import AuditOptions
@@ -120,7 +120,7 @@ class RoleReport:
         if self.n_direct:
             lines.append(
                 f"Of {counted(self.n_grants, 'permission')} of users, {self.n_direct} "
-                f"{'comes' if self.n_direct == 1 else 'come'} from no role ({counted(n_with_direct, 'user')})"
+                f"{verb(self.n_direct, 'come')} from no role ({counted(n_with_direct, 'user')})"
             )
         else:
             lines.append(f"The roles give all users exactly their permissions, {self.n_grants} in all")

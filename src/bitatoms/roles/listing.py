@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..formatting import percent
+from ..formatting import listed_names, percent
 from ..html.tables import table_html
 from ..html.text import chips_html, format_count, name_html
 from .entries import RoleEntry
@@ -34,8 +34,7 @@ class Listings:
 
     def links(self, names: Sequence[str]) -> str:
         """Return the first names as links, and the number of the others."""
-        first = ", ".join(map(self._link, names[:_MAX_LINKS]))
-        return f"{first} and {format_count(len(names) - _MAX_LINKS)} more" if len(names) > _MAX_LINKS else first or "–"
+        return listed_names(names, _MAX_LINKS, self._link) if names else "–"
 
     def _link(self, name: str) -> str:
         number = self._numbers.get(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..formatting import be, have, percent
+from ..formatting import be, have, noun, percent, verb
 from ..html.text import escape, format_count, name_html, pluralize
 from .audit import RoleReport
 from .diff import RoleDiff
@@ -23,13 +23,13 @@ def summary_section(report: RoleReport) -> str:
     """Return the section at the top: the numbers, and how far they are from the lowest possible."""
     n_roles, n_users = len(report.roles), len(report.users)
     figures = (
-        (n_roles, "role" if n_roles == 1 else "roles"),
+        (n_roles, noun(n_roles, "role")),
         (report.n_user_assignments, "roles of users: user assignments"),
         (report.n_permission_assignments, "permissions of roles: permission assignments"),
         (report.n_direct, "permissions of users that come from no role"),
     )
     shown = "".join(f"<div><dt>{label}</dt><dd>{format_count(number)}</dd></div>" for number, label in figures)
-    of_users = f"{pluralize(n_roles, 'role')} {'gives' if n_roles == 1 else 'give'} {pluralize(n_users, 'user')}"
+    of_users = f"{pluralize(n_roles, 'role')} {verb(n_roles, 'give')} {pluralize(n_users, 'user')}"
     lede = f"{of_users} <b>exactly the permissions they have</b>, {format_count(report.n_grants)} in all."
     if report.n_direct:
         n_given = report.n_grants - report.n_direct
@@ -56,7 +56,7 @@ def _exceptions_in_short(report: RoleReport) -> str:
     n_single, n_unfitting = len(report.single_user_roles), sum(user.fit in ("own", "none") for user in report.users)
     sentences = (
         (n_single, "role", f"{have(n_single)} a single user"),
-        (n_unfitting, "user", f"{'fits' if n_unfitting == 1 else 'fit'} no role that others have"),
+        (n_unfitting, "user", f"{verb(n_unfitting, 'fit')} no role that others have"),
         (len(report.unusual), "permission", f"{be(len(report.unusual))} unusual {_COMPARED}"),
         (len(report.missing), "permission", f"{be(len(report.missing))} missing {_COMPARED}"),
     )
@@ -235,8 +235,8 @@ def _card(number: int, role: RoleEntry) -> str:
     """Return the card of a role."""
     n_users, n_permissions = len(role.users), len(role.permissions)
     facts = (
-        (format_count(n_users), "user" if n_users == 1 else "users"),
-        (format_count(n_permissions), "permission" if n_permissions == 1 else "permissions"),
+        (format_count(n_users), noun(n_users, "user")),
+        (format_count(n_permissions), noun(n_permissions, "permission")),
         (f"{format_count(role.n_only)} of {format_count(role.n_grants)}", "permissions of users need it"),
         (format_count(len(role.only_users)), "users have no other role"),
     )

@@ -17,6 +17,7 @@ from ..._version import __version__
 from ...bits import BitMatrix
 from ...columns.table import Names, Table, check_picture
 from ...errors import Parameter
+from ...formatting import counted
 from ..annotations import decode_annotations, encode_annotations
 from ..cells import Cells, array_position, rectangle
 from ..chunked import BitsBuilder
@@ -101,7 +102,7 @@ def _table_shape(values: ArrayReader) -> Shape:
         raise values.source.error(f"{values.what} contains {problem}")
     if len(shape) != 2:
         raise values.source.error(
-            f"{values.what} has {len(shape)} dimension{'' if len(shape) == 1 else 's'} (shape {str(shape)[:60]}); "
+            f"{values.what} has {counted(len(shape), 'dimension')} (shape {str(shape)[:60]}); "
             "a table has two; reshape it to (rows, columns)"
         )
     values.source.check_size(*shape, streamable=True)

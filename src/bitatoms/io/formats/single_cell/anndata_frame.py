@@ -11,6 +11,7 @@ from ....cell_values import is_missing
 from ....columns.annotations import Annotations, Labels, Values
 from ....columns.table import Names
 from ....errors import warn
+from ....formatting import listed_names, quoted
 from ...stream import Source
 from .anndata_elements import HierarchicalFile, encoding, find_element, is_array, read_element, text_attribute
 
@@ -60,12 +61,10 @@ def field_names(source: Source, file: HierarchicalFile, path: str) -> list[str]:
 def read_annotations(source: Source, file: HierarchicalFile, path: str, n: int) -> Annotations:
     """Return the columns of a data frame of ``n`` rows; a warning names those that are neither numbers nor text."""
     fields = _read_fields(source, file, path, n)
-    ignored = [repr(name[:40]) for name, values in fields.items() if values is None]
-    if ignored:
-        others = f" and {len(ignored) - _LISTED} more" if len(ignored) > _LISTED else ""
+    if ignored := [name for name, values in fields.items() if values is None]:
         warn(
             f"{source.name}: columns of {path!r} are ignored, because they are neither numbers nor text: "
-            f"{', '.join(ignored[:_LISTED])}{others}"
+            f"{listed_names(ignored, _LISTED)}"
         )
     return Annotations({name: values for name, values in fields.items() if values is not None}, n)
 
@@ -76,7 +75,7 @@ def read_numbers(source: Source, file: HierarchicalFile, path: str, shape: tuple
     columns: list[NDArray[Any]] = []
     for name, values in _read_fields(source, file, path, shape[0]).items():
         if values is None or isinstance(values, Labels):
-            raise source.error(f"the column {name[:40]!r} of {path!r} does not contain numbers; remove it")
+            raise source.error(f"the column {quoted(name)} of {path!r} does not contain numbers; remove it")
         if isinstance(values, np.ma.MaskedArray):
             values = np.where(np.ma.getmaskarray(values), np.nan, np.ma.getdata(values))
         columns.append(values)
@@ -89,7 +88,7 @@ def _index(source: Source, file: HierarchicalFile, path: str) -> Any:
     name = text_attribute(group, "_index")
     element = file.child(group, name)
     if element is None:
-        raise source.error(f"corrupt: {path!r} does not contain its index {name[:40]!r}")
+        raise source.error(f"corrupt: {path!r} does not contain its index {quoted(name)}")
     return element
 
 

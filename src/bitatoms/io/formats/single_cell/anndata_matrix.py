@@ -13,6 +13,7 @@ from .... import frames
 from ....bits import BitMatrix, stack_rows
 from ....cell_values import sparse_table
 from ....errors import Parameter, warn
+from ....formatting import quoted
 from ....sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from ...cells import Cells, Indices, Locate, position_in
 from ...chunked import read_row_chunks
@@ -58,7 +59,7 @@ def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> Ma
         shape = frame_length(source, file, path), len(field_names(source, file, path))
     elif kind is None or kind == "frame":
         raise source.error(
-            f"{path} is {(encoding(element) or 'a group')[:40]!r}, neither an array nor a sparse matrix; write it as "
+            f"{path} is {quoted(encoding(element) or 'a group')}, neither an array nor a sparse matrix; write it as "
             "one of them"
         )
     else:
