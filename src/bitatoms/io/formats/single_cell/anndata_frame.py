@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....cell_values import is_missing
-from ....columns.annotations import Annotations
+from ....columns.annotations import Annotations, Labels
 from ....columns.table import Names
 from ....errors import warn
 from ....formatting import counted, listed_names, quoted
@@ -77,10 +77,11 @@ def read_numbers(source: Source, file: HierarchicalFile, path: str, shape: tuple
     columns: list[NDArray[Any]] = []
     for name in data:
         values = data.values_of(name)
-        if not isinstance(values, np.ndarray):
+        if isinstance(values, Labels):
             raise source.error(f"the column {quoted(name)} of {path!r} does not contain numbers; remove it")
-        is_masked = isinstance(values, np.ma.MaskedArray)
-        columns.append(values.astype(np.float64).filled(np.nan) if is_masked else values)  # type: ignore[union-attr]
+        if isinstance(values, np.ma.MaskedArray):
+            values = np.where(np.ma.getmaskarray(values), np.nan, np.ma.getdata(values))
+        columns.append(values)
     return np.stack(columns, axis=1) if columns else np.empty(shape, np.uint8)
 
 
