@@ -118,7 +118,7 @@ class DataTable:
     def _to_page(self, title: str) -> str:
         """Return the table as an HTML document."""
         sections = [Section(f"<section>{self.to_html(title)}</section>")]
-        return html_document(PageHeader(title, "Made by bitatoms", title), sections, "", "")
+        return html_document(PageHeader(title, "A table", title), sections)
 
     def _write_lines(self, file: IO[str], delimiter: str) -> None:
         """Write the table as lines of cells."""
