@@ -203,6 +203,7 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
     for name in ("wrong", "ones"):
         if name in counts and (counts[name] > known).any():
             raise ValueError(f"its {name} are more than its known cells")
+    others: dict[str, Any] = counts | {name: read(metadata, name) for name, read in _FIELDS.items()}
     picture = metadata["picture"]
     bits = {field.name: check_metadata_int(metadata["codelength"], field.name) for field in fields(Codelength)}
     return Model(
@@ -217,8 +218,7 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         recurrence=_read_recurrence(file, metadata, n_atoms),
         remembered=_read_remembered(file, atoms),
         costs=_read_costs(file, n_features),
-        **{name: read(metadata, name) for name, read in _FIELDS.items()},
-        **counts,
+        **others,
     )
 
 
