@@ -13,10 +13,10 @@ import pytest
 from scipy.sparse import csr_array
 
 import bitatoms as ba
-from bitatoms.cell_values import on_host
 from bitatoms.columns.table import as_bits
 from bitatoms.device_choice import MIN_CELLS, workers_for
 from bitatoms.errors import InputError
+from bitatoms.frames import on_host
 from bitatoms.kernels.gpu.device import Device, DeviceMemoryError, NoDeviceError, find_device, import_cupy
 from bitatoms.parallel import Workers
 from bitatoms.parameters import EstimatorKwargs, declarations

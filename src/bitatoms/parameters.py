@@ -10,7 +10,7 @@ import functools
 import inspect
 import os
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -37,8 +37,6 @@ from .validation import (
     check_choice,
     check_fraction,
     check_int,
-    check_noise,
-    check_not_negative,
     check_threshold,
 )
 
@@ -52,7 +50,6 @@ Duplicates = Literal["refuse", "number"]
 Absent = Literal["auto", "refuse", "zero", "unknown"]
 ImputationMethod = Literal["auto", "atoms", "neighbours", "profiles"]
 DeviceChoice = Literal["cpu", "cuda", "auto"]
-CoverObjective = Literal["roles", "assignments", "codelength"]
 INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 
 _WIDTH = 112  # characters of a line of documentation, without its indentation
@@ -191,14 +188,6 @@ def _check_random_state(name: str, value: Any) -> Any:
     return check_int(name, value, 0) if isinstance(value, (str, Real)) else value
 
 
-def _check_sizes(name: str, value: Any) -> tuple[int, ...]:
-    """Return one size or several as a tuple of integers of at least 2."""
-    sizes = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
-    if not sizes:
-        raise InputError(Parameter(name), " is empty; pass at least one size, such as 8")
-    return tuple(check_int(name, size, 2) for size in sizes)
-
-
 def _check_costs(name: str, value: Any) -> Any:
     """Check the costs of errors: numbers of at least 1; how many are needed is checked when a table is known."""
     import numpy as np  # not needed for help
@@ -265,24 +254,6 @@ def _check_feature_sets(name: str, value: Any) -> tuple[tuple[int | str, ...], .
             raise InputError(Parameter(name), f" has the set {features!r}; a set needs at least two features")
         checked.append(tuple(each if isinstance(each, str) else int(each) for each in features))
     return tuple(checked)
-
-
-def _check_weights(name: str, value: Any) -> tuple[float, ...]:
-    """Return the weights of roles, user assignments and permission assignments."""
-    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 3:
-        raise InputError(
-            Parameter(name),
-            f" must be three numbers, for roles, user assignments and permission assignments, not {value!r}",
-        )
-    try:
-        weights = tuple(check_not_negative(name, weight) for weight in value)
-    except InputError:
-        raise InputError(
-            Parameter(name), f" must be three finite numbers of at least 0, not {', '.join(map(repr, value))}"
-        ) from None
-    if not any(weights):
-        raise InputError(Parameter(name), " are all 0; at least one of them must be positive")
-    return weights
 
 
 NComponents = Annotated[
@@ -754,208 +725,6 @@ class ImputerKwargs(SearchKwargs, total=False):
     absent: AbsentColumns
 
 
-class CoverKwargs(TypedDict, total=False):
-    """Parameters of `bitatoms.cover` and `bitatoms.CoverMiner`: what a cover minimizes, and how it is searched."""
-
-    objective: Annotated[
-        CoverObjective,
-        Param(
-            "roles",
-            "What is minimized: the number of roles, the weighted assignments, or the codelength.",
-            '"roles": the fewest atoms and, among covers with as many, few assignments. "assignments": weighted '
-            'structural complexity, the sum of roles, user assignments and permission assignments. "codelength": the '
-            "bits that describe atoms and codes.",
-            option="objective",
-        ),
-    ]
-    weights: Annotated[
-        Sequence[float],
-        Param(
-            (1, 1, 1),
-            "Weights of a role, of a user assignment and of a permission assignment.",
-            'For ``objective="assignments"``.',
-            check=_check_weights,
-            type="sequence of three numbers, default=(1, 1, 1)",
-            option="weights",
-        ),
-    ]
-    direct_weight: Annotated[
-        float | None,
-        Param(
-            None,
-            "Weight of a permission granted to a user directly, outside of roles; not allowed by default.",
-            'For ``objective="assignments"``.',
-            check=lambda name, value: None if value is None else check_not_negative(name, value),
-            option="direct-weight",
-        ),
-    ]
-    fixed_atoms: Annotated[
-        Any,
-        Param(
-            None,
-            "Roles that are known, as a table with one row per role: they are kept as they are, and come first.",
-            "Columns that have names are matched by name. A row gets those of them all of whose ones it has, and "
-            "few that cover as much as they can; other roles are found for the rest.",
-            check=lambda name, value: value,
-            type="table of roles x features, optional",
-            option="fixed",
-        ),
-    ]
-    max_features_per_atom: Annotated[
-        int | None,
-        Param(None, "Number of features that a role has at most.", minimum=1, option="max-features-per-atom"),
-    ]
-    apart: Annotated[
-        Any,
-        Param(
-            None,
-            "Sets of features, by name or index, of which a role has at most one.",
-            "Separation of duties within a role; a user may still have several of them by different roles.",
-            check=_check_feature_sets,
-            type="list of sets of str or int, optional",
-            option="apart",
-        ),
-    ]
-    together: Annotated[
-        Any,
-        Param(
-            None,
-            "Sets of features, by name or index, of which a role has all or none.",
-            "Every row must have all or none of them too.",
-            check=_check_feature_sets,
-            type="list of sets of str or int, optional",
-            option="together",
-        ),
-    ]
-    max_iter: Annotated[
-        int,
-        Param(
-            100,
-            "Maximum number of rounds of the search.",
-            "A round takes about a quarter of a second, whatever the size of the table.",
-            minimum=1,
-            option="max-iter",
-        ),
-    ]
-    max_time: Annotated[
-        float | None,
-        Param(
-            None,
-            "Number of seconds after which the search returns the best result so far.",
-            "The result then depends on the speed of the machine.",
-            check=_check_seconds,
-            option="max-time",
-        ),
-    ]
-    callbacks: Annotated[
-        Any,
-        Param(
-            None,
-            "Called with each new entry of the history, a `CoverRound`; a callback that returns True ends the search.",
-            check=_check_callbacks,
-            type="callable or list of callables, optional",
-            is_run_setting=True,
-        ),
-    ]
-    verbose: Verbose
-    binarize: Binarize
-    random_state: RandomState
-
-
-class BlockKwargs(TypedDict, total=False):
-    """Parameters of `bitatoms.inpaint`: the blocks that atoms are learned from."""
-
-    block_sizes: Annotated[
-        Sequence[int],
-        Param(
-            (6, 8),
-            "Heights of the square blocks in pixels; the atoms of all sizes are used together.",
-            "More sizes take more time.",
-            check=_check_sizes,
-            type="int or sequence of int, default=(6, 8)",
-            option="block-sizes",
-        ),
-    ]
-    stride: Annotated[
-        int,
-        Param(
-            2,
-            "Blocks begin every this many pixels; 1 takes four times as long as 2.",
-            minimum=1,
-            option="stride",
-        ),
-    ]
-
-
-class DenoiseKwargs(BlockKwargs, total=False):
-    """Parameters of `bitatoms.denoise`: the blocks, and the noise."""
-
-    noise: Annotated[
-        float | None,
-        Param(
-            None,
-            "Probability that a pixel was flipped, below 0.5; estimated by default.",
-            check=lambda name, value: None if value is None else check_noise(name, value),
-            option="noise",
-        ),
-    ]
-
-
-class RuleKwargs(TypedDict, total=False):
-    """Parameters of `BinaryDictionaryLearning.rules`: which rules are listed."""
-
-    min_support: Annotated[
-        float,
-        Param(
-            0.001,
-            "Share of the rows that must have antecedent and consequent.",
-            check=check_fraction,
-            option="min-support",
-        ),
-    ]
-    min_confidence: Annotated[
-        float,
-        Param(
-            0.2,
-            "Share of the rows with the antecedent that must have the consequent.",
-            check=check_fraction,
-            option="min-confidence",
-        ),
-    ]
-    min_lift: Annotated[
-        float,
-        Param(
-            1.5,
-            "How many times as frequent the consequent must be in the rows with the antecedent as in all rows.",
-            check=check_not_negative,
-            option="min-lift",
-        ),
-    ]
-
-
-class PeerKwargs(TypedDict, total=False):
-    """Parameters of `bitatoms.role_report`: which users are compared, and what counts as a difference."""
-
-    min_peers: Annotated[
-        int,
-        Param(
-            5,
-            "Number of other users that a role must have for its users to be compared with them.",
-            minimum=1,
-            option="min-peers",
-        ),
-    ]
-    min_share: Annotated[
-        float,
-        Param(
-            0.9,
-            "Share of the other users of a role who must lack a permission that a user has, or have one that it lacks.",
-            check=check_fraction,
-            option="min-share",
-        ),
-    ]
-
-
 def declarations(kind: Any) -> dict[str, tuple[Any, Param]]:
     """Return the type and the declaration of each field of `Options` (or of a TypedDict), by name."""
     return _declared(kind)
@@ -992,8 +761,7 @@ def _declared(kind: Any) -> dict[str, tuple[Any, Param]]:
 
 def declaration(name: str) -> tuple[Any, Param]:
     """Return the type and the declaration of a parameter."""
-    known = {"n_components": get_args(NComponents)} | declarations(EstimatorKwargs)
-    return (known | declarations(DenoiseKwargs) | declarations(RuleKwargs) | declarations(PeerKwargs))[name]
+    return ({"n_components": get_args(NComponents)} | declarations(EstimatorKwargs))[name]
 
 
 def result_parameters() -> dict[str, tuple[Any, Param]]:

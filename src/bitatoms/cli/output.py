@@ -47,11 +47,11 @@ def _options() -> dict[str, str]:
     from ..io.options import ReadOptions
     from ..model.options import RuleOptions
     from ..parameters import flat_declarations
-    from ..roles.options import PeerOptions
+    from ..roles.options import AuditOptions
     from ..run_options import NewRowOptions
     from ..search.options import FitOptions
 
-    kinds = (CoverOptions, ReadOptions, FitOptions, NewRowOptions, DenoiseOptions, RuleOptions, PeerOptions)
+    kinds = (CoverOptions, ReadOptions, FitOptions, NewRowOptions, DenoiseOptions, RuleOptions, AuditOptions)
     declared = {name: param.option for kind in kinds for name, (_, param) in flat_declarations(kind).items()}
     same = ("output", "threshold", "tile", "groups")
     others = {"sample_weight": "weight-column", "max_rows": "max-rows"}

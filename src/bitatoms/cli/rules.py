@@ -8,8 +8,8 @@ from typing import Any
 from ..formatting import times
 from ..io.rules import rule_json, rules_format, write_rules
 from ..model.model import Model
-from ..model.rules import Chunks, Rule, RuleLimits, find_rules
-from ..parameters import RuleKwargs, checked
+from ..model.options import RuleOptions
+from ..model.rules import Chunks, Rule, find_rules
 from ..rows.store_transform import StoreTransform
 from .console import Display, print_json, print_line
 from .files import check_json_output, check_writable, load_model, load_model_and_table, open_packed
@@ -30,7 +30,7 @@ def rules(
     display: Display,
 ) -> None:
     """Print the rules of a model, counted in its training table or in another one, and write them to a file."""
-    wanted = RuleLimits(**checked(RuleKwargs, limits))
+    wanted = RuleOptions(**limits)
     check_writable(output, read=(model_path, None if data is None else data.path))
     check_json_output(display.json, output)
     format = None if output is None else "csv" if output == STANDARD else rules_format(output)
