@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import click
@@ -57,9 +57,9 @@ class Argument(click.Argument):
 class Command(click.Command):
     """A command, its examples, and the option ``--help-all`` if there are options that ``--help`` only names."""
 
-    def __init__(self, name: str, examples: Sequence[str], *, notes: str = "", **more: Any) -> None:
+    def __init__(self, name: str, examples: Sequence[str], *, formats: Mapping[str, str], **more: Any) -> None:
         super().__init__(name, context_settings=SETTINGS, add_help_option=False, **more)
-        self.examples, self.notes = examples, notes
+        self.examples, self.formats = examples, formats
         if len(self.options()) <= _FEW:
             for option in self.options():
                 option.is_common = True
@@ -84,11 +84,11 @@ class Command(click.Command):
             rest = panels(option for option in options if not option.is_common)
             names = [(panel, " ".join(option.opts[0] for option in members)) for panel, members in rest.items()]
             write_rows(formatter, "More, described by --help-all", names)
+        if shows_all:
+            write_rows(formatter, "Formats", self.formats.items())
         with formatter.section(heading("Examples")):
             for example in self.examples:
                 formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
-        if self.notes and shows_all:
-            formatter.write(f"\n{self.notes}\n")
 
 
 def panels(options: Iterable[Option]) -> dict[str, list[Option]]:

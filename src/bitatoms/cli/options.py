@@ -64,7 +64,7 @@ class Group:
         return self.build(**{name: each.value(name, parsed) for name, each in self.fields.items()})
 
 
-def command(*examples: str, name: str | None = None, notes: str = "") -> Callable[[Callable[..., Any]], Command]:
+def command(*examples: str, formats: Mapping[str, str] | None = None) -> Callable[[Callable[..., Any]], Command]:
     """Make a command of a function.
 
     The options are those of its parameters, and its docstring is the help. If the function returns a text, the command
@@ -90,8 +90,9 @@ def command(*examples: str, name: str | None = None, notes: str = "") -> Callabl
                 print_error(f"{describe_interrupt()}; {interrupted}")
                 raise click.exceptions.Exit(interrupt_exit_code())
 
-        title = name or function.__name__
-        return Command(title, examples, notes=notes, callback=callback, params=params, help=inspect.getdoc(function))
+        help = inspect.getdoc(function)
+        title = function.__name__.replace("_", "-")
+        return Command(title, examples, formats=formats or {}, callback=callback, params=params, help=help)
 
     return decorate
 
@@ -126,6 +127,35 @@ def _as_page(path: Path) -> Path | None:
     return check_extension(path, "a report is an HTML page", ".html", ".htm")
 
 
+def model_output(help: str) -> Any:
+    """Declare the option that names a model to write."""
+    return output("--output", "-o", help=help, convert=_as_model)
+
+
+def _as_model(path: Path) -> Path | None:
+    return check_extension(path, "a model is an .npz file", ".npz")
+
+
+def table_file(*flags: str, help: str, **more: Any) -> Any:
+    """Declare an option that names a table to write, in the format of its extension."""
+    return output(*flags, help=help, convert=output_table, **{"is_common": False} | more)
+
+
+def pattern_output(**more: Any) -> Any:
+    """Declare the option that names a file of patterns to write."""
+    return output(
+        "--patterns", help="Write the patterns as .csv, .json, .md or .xlsx.", convert=_as_patterns, **more
+    )
+
+
+def _as_patterns(path: Path) -> Path:
+    if path != STANDARD:
+        from ..io.patterns import patterns_format
+
+        patterns_format(path)
+    return path
+
+
 def flag(*flags: str, help: str, **more: Any) -> Any:
     """Declare an option without a value."""
     return option(*flags, help=help, is_flag=True, default=False, **more)
@@ -142,7 +172,8 @@ def _metavar(type: Any, is_flag: bool) -> str | None:
 # --- options that are declared with the parameters of Python
 
 
-def _parse_atoms(text: str) -> int | str:
+def parse_atoms(text: str) -> int | str:
+    """Return a number of atoms, or "mdl"."""
     return _integer_or(text, "--atoms", {"mdl": "mdl"}, "an integer or mdl")
 
 
@@ -210,8 +241,9 @@ _SETS = {"type": str, "multiple": True, "convert": _parse_features, "metavar": "
 _QUOTED = "separated by commas (quote names that contain commas); may be repeated."
 # How parameters are written that an option cannot take as they are in Python, and help that names options.
 _SPECIAL: dict[str, dict[str, Any]] = {
-    "n_components": {"flags": ("--atoms", "-k"), "metavar": "INTEGER|mdl", "convert": _parse_atoms},
-    "random_state": {"type": click.IntRange(0), "default": 0},
+    "n_components": {"flags": ("--atoms", "-k"), "metavar": "INTEGER|mdl", "convert": parse_atoms},
+    "random_state": {"type": click.IntRange(0), "default": 0, "metavar": "INTEGER"},
+    "algebra": {"type": click.Choice(["xor", "or", "auto", "prefer-or"]), "default": "prefer-or"},
     "n_jobs": {"flags": ("--jobs", "-j"), "default": -1},
     "device": {"convert": _available},
     "search_rows": {"metavar": "INTEGER|all|auto", "convert": _parse_search_rows},
@@ -219,7 +251,7 @@ _SPECIAL: dict[str, dict[str, Any]] = {
     "checkpoint": {"type": PATH, "metavar": "FOLDER"},
     "fixed_atoms": {
         "type": PATH,
-        "file": "read",
+        "metavar": "FILE",
         "help": "Known atoms, a table with one row per atom, or a pattern file: they stay as they are, and others are "
         "learned beside them.",
     },
@@ -243,7 +275,7 @@ _SPECIAL: dict[str, dict[str, Any]] = {
         "formats).",
     },
     "separator": {"convert": lambda text: text.replace("\\t", "\t")},
-    "long": {"multiple": False, "metavar": "ROW,ITEM"},
+    "long": {"metavar": "ROW,ITEM"},
     "as_category": {
         "help": "With --categories: column of categories that would be taken for numbers; may be repeated."
     },
@@ -280,7 +312,7 @@ def _as_option(annotation: Any, param: Param) -> dict[str, Any]:
         return found | {"type": bool, "is_flag": True, "metavar": None}
     if words and int not in types:
         return found | {"type": click.Choice(words)}
-    if param.default == () or any(get_origin(each) is not None and param.default == () for each in types):
+    if param.default == ():
         return found | {"multiple": True, "default": None}
     if int in types and not words and str not in types:
         return found | {"type": click.IntRange(param.minimum) if param.minimum else int}
@@ -318,7 +350,7 @@ def display(top: int | None = None, what: str = "atoms to show", flags: tuple[st
     return Group(Display, fields)
 
 
-def reading(build: Callable[..., Any], **fields: Field) -> Group:
+def reading_fields() -> dict[str, Any]:
     """Declare how a table is read: the options of `bitatoms.read`, and the image shape of rows."""
     tile = option(
         "--tile",
@@ -328,18 +360,21 @@ def reading(build: Callable[..., Any], **fields: Field) -> Group:
         metavar="HEIGHTxWIDTH",
         is_common=False,
     )
-    return Group(build, {**fields, "options": declared_options(ReadOptions, READING), "tile": tile})
+    return {"options": declared_options(ReadOptions, READING), "tile": tile}
 
 
-def table(*flags: str, help: str = "The table; - means standard input.", name: str = "data", **more: Any) -> Any:
+def table(
+    *flags: str, help: str = "The table; - means standard input.", name: str = "data", file: Any = "read", **more: Any
+) -> Any:
     """Declare a table to read and how it is read; without a required table, the value may be None."""
-    path = option(*flags, help=help, type=PATH, file="read") if flags else argument(help, **more)
+    more = {"file": file} | more
+    path = option(*flags, help=help, type=PATH, **more) if flags else argument(help, **more)
 
     def build(options: ReadOptions, tile: tuple[int, int] | None, **path: Path | None) -> Input | None:
         given = path[name]
         return None if given is None else Input(given, options, tile)
 
-    return reading(build, **{name: path})
+    return Group(build, {name: path, **reading_fields()})
 
 
 def model_file() -> Any:
@@ -353,21 +388,19 @@ def new_rows(**more: Any) -> Any:
     return Group(NewRows, {"model": model_file(), "data": table(**more), "absent": absent})
 
 
-def table_output(**more: Any) -> Any:
+def table_output(is_argument: bool = False, **more: Any) -> Any:
     """Declare a table to write, and its format."""
-    path = output("--output", "-o", help="File to write; - means standard output.", **{"default": STANDARD} | more)
-    return Group(output_table, {"path": path, "format": output_format()})
-
-
-def output_format() -> Field:
-    """Declare the format of the output."""
-    return option(
+    help = "File to write; - means standard output."
+    to = option(
         "--to",
         help="Format to write; inferred from the file name by default.",
         type=click.Choice(list(FORMATS)),
         metavar="FORMAT",
         panel=WRITING,
     )
+    more = {"default": STANDARD} | more
+    path = argument(help, file="write") if is_argument else output("--output", "-o", help=help, **more)
+    return Group(output_table, {"output": path, "to": to})
 
 
 @dataclass(frozen=True)
@@ -399,6 +432,8 @@ class Run:
         return workers_for(self.n_jobs, self.device, None if data is None else data.shape[0] * data.shape[1])
 
 
-def run(*names: str) -> Any:
+def run(*names: str, **changes: dict[str, Any]) -> Any:
     """Declare how a command runs: "n_jobs", "device" and "max_memory"."""
-    return Group(Run, {name: declared(FitOptions, name, GENERAL, is_common=False) for name in names})
+    shown = {"is_common": False}
+    made = {name: declared(FitOptions, name, GENERAL, **shown | changes.get(name, {})) for name in names}
+    return Group(Run, made)

@@ -18,7 +18,6 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import click
 from rich.console import Console
 from rich.segment import Segment
-from rich.table import Table as Grid
 from rich.text import Text
 
 from ..errors import Message, Parameter, in_python
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 STANDARD = Path("-")  # the standard input or output
 _INTERVAL = 10.0  # seconds between lines of progress without a terminal
-MAX_NAMES = 12  # listed in a line
+_MAX_NAMES = 12  # listed in a line
 
 
 # --- parameters as they are written on the command line: ``missing="zero"`` is ``--missing zero``
@@ -176,14 +175,6 @@ def print_rich(content: Any, **options: Any) -> None:
         _lines.print(content, **options)
 
 
-def grid(*columns: str, n_texts: int = 1, **more: Any) -> Grid:
-    """Return a table without lines, whose first columns are text, and the others numbers."""
-    made = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
-    for number, name in enumerate(columns):
-        made.add_column(name, justify="left" if number < n_texts else "right", **more)
-    return made
-
-
 def print_page(text: str) -> None:
     """Print help, without styles if standard output is not a terminal."""
     with writing_to_stdout():
@@ -214,8 +205,13 @@ def print_lists(heading: str, lists: Sequence[tuple[str, Sequence[str]]], n_show
         return
     print_line(heading)
     for name, others in lists[:n_shown]:
-        print_line(f"  {escape_name(name)}" + (f": {listed_names(others, MAX_NAMES, quote_name)}" if others else ""))
+        print_line(f"  {escape_name(name)}" + (f": {first_names(others)}" if others else ""))
     print_rest(len(lists), n_shown)
+
+
+def first_names(names: Sequence[str], show: Callable[[str], str] = quote_name) -> str:
+    """Return the first names, and the number of the others."""
+    return listed_names(names, len(names) if len(names) <= _MAX_NAMES + 2 else _MAX_NAMES, show)
 
 
 def print_rest(n_all: int, n_shown: int) -> None:

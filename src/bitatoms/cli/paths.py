@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 import sys
 import tempfile
@@ -11,10 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..io.atomic import is_zarr_store, link_target, write_error
+from ..io.atomic import atomic_write, is_zarr_store, link_target, write_error
 from ..io.errors import FileError
 from ..io.formats.registry import FORMATS, check_one_file, infer_format
 from ..io.options import ReadOptions
+from ..io.text_lines import open_text_writer
 from .output import STANDARD, writing_to_stdout
 
 
@@ -70,14 +72,14 @@ class OutputTable(NamedTuple):
         return output_name(self.path)
 
 
-def output_table(path: Path | None, format: str | None = None) -> OutputTable | None:
+def output_table(output: Path | None, to: str | None = None) -> OutputTable | None:
     """Return a table to write, by default CSV on the standard output; raise if a path cannot hold it."""
-    if path is None:
+    if output is None:
         return None
-    if path != STANDARD:
-        return OutputTable(path, infer_format(path, format, writing=True))
-    check_one_file(format or "csv", output_name(path))
-    return OutputTable(path, format or "csv")
+    if output != STANDARD:
+        return OutputTable(output, infer_format(output, to, writing=True))
+    check_one_file(to or "csv", output_name(output))
+    return OutputTable(output, to or "csv")
 
 
 def check_extension(path: Path | None, what: str, *extensions: str) -> Path | None:
@@ -97,7 +99,7 @@ def listed(paths: Sequence[Path | OutputTable | None]) -> str:
     return ", ".join(output_name(getattr(path, "path", path)) for path in paths if path is not None)
 
 
-def check_writable(outputs: Sequence[Path], read: Sequence[Path], json: bool) -> None:
+def check_writable(outputs: Sequence[Path], read: Sequence[Path], json: bool = False) -> None:
     """Check before long work that files can be written, and that none of them is also read or written twice."""
     if json and STANDARD in outputs:
         raise FileError("standard output: --json already writes to it; choose a file for other output")
@@ -171,6 +173,17 @@ def output_file(path: Path, extension: str) -> Iterator[Path]:
         with open(written, "rb") as file, writing_to_stdout():
             shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.buffer.flush()
+
+
+@contextmanager
+def csv_writer(path: Path) -> Iterator[Any]:
+    """Yield a writer of lines to a CSV file or a stream."""
+    with (
+        output_file(path, ".csv") as file,
+        atomic_write(file) as temporary,
+        open_text_writer(temporary) as text,
+    ):
+        yield csv.writer(text, lineterminator="\n")
 
 
 @contextmanager

@@ -2,51 +2,66 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
-from ..columns.table import Table
-from ..formatting import percent
-from ..io.atomic import atomic_write
+from ..formatting import counted, listed_names, percent
 from ..io.errors import FileError
 from ..io.name_lists import join_names
-from ..io.text_lines import open_text_writer
-from ..model.model import Model
-from ..model.recommendation import Recommendations, recommend
-from ..model.row_fit import RowFit, ScoredRows, score_rows, worst_rows
-from ..parallel import Workers
-from ..rows.budget import coding_rows, given_memory_limit
-from ..rows.store import Store
-from ..rows.store_transform import StoreTransform
 from ..verbosity import escape_name, quote_name
-from .console import Display, print_json, print_line
-from .files import check_json_output, check_writable, load_model, load_model_and_table, open_packed
-from .options import NewRows
-from .progress import show_status
-from .stores import RunOptions
-from .streams import is_stream, output_file, output_name
-from .summary import describe_rows
+from .options import Run, command, display, new_rows, option, output, run
+from .output import Display, print_json, print_line, show_status
+from .paths import NewRows, check_extension, csv_writer, output_name
+
+if TYPE_CHECKING:
+    from ..columns.table import Table
+    from ..model.model import Model
+    from ..model.recommendation import Recommendations
+    from ..model.row_fit import RowFit, ScoredRows
+    from ..parallel import Workers
+    from ..rows.store import Store
 
 _ROWS_AT_A_TIME = 1 << 14
 _MAX_CELLS = 6  # wrong cells of each kind that are printed for a row
 
 
-def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions, display: Display) -> None:
-    """Print or write the most probable items that each row does not have."""
-    _check_output(rows, output, display)
-    model, table = _opened(rows, display.is_silent)
+def _as_csv(path: Path) -> Path | None:
+    return check_extension(path, "the result is written as CSV", ".csv")
+
+
+@command(
+    "bitatoms recommend model.npz baskets.csv",
+    "bitatoms recommend model.npz baskets.csv -n 3 -o next.csv",
+    "bitatoms recommend model.npz baskets.zarr -o next.csv --max-memory 500MB",
+)
+def recommend(
+    rows: NewRows = new_rows(),
+    n: int = option("--number", "-n", type=click.IntRange(1), default=5, help="Number of items per row."),
+    output: Path | None = output(
+        "--output", "-o", help="Write row, rank, item and probability as .csv; - is standard output.", convert=_as_csv
+    ),
+    how: Run = run("max_memory", "n_jobs", "device"),
+    shown: Display = display(),
+) -> None:
+    """Print the next items of each row: the most probable ones that it does not have.
+
+    The probability of an item is that with its own cell hidden, given all other cells of the row.
+    """
+    from .files import open_model_and_rows
+
+    model, table = open_model_and_rows(rows, shown.is_silent)
     found: list[dict[str, Any]] = []
-    with _csv_writer(output) as lines:
+    with nullcontext() if output is None else csv_writer(output) as lines:
         if lines is not None:
             lines.writerow(("row", "rank", "item", "probability"))
         start = 0
-        for chunk in _recommended(model, table, n, rows.absent, run):
+        for chunk in _recommended(model, table, n, rows.absent, how):
             named = list(_named_items(chunk, _row_names(table, start, start + len(chunk.items))))
             start += len(named)
             if lines is not None:
@@ -55,25 +70,29 @@ def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions,
                     for row, items in named
                     for rank, (item, share) in enumerate(items, 1)
                 )
-            elif display.json:
+            elif shown.json:
                 found += [
                     {"row": row, "items": [{"item": item, "probability": share} for item, share in items]}
                     for row, items in named
                 ]
-            elif named and not display.quiet:
+            elif named and not shown.quiet:
                 print_line("\n".join(_recommendation_line(row, items) for row, items in named))
-    if display.json:
+    if shown.json:
         print_json({"rows": start, **({"written": str(output)} if output else {"recommendations": found})})
-    elif output is not None and not display.quiet:
-        print_line(f"{output_name(output)}: recommendations for {describe_rows(start)}")
+    elif output is not None and not shown.quiet:
+        print_line(f"{output_name(output)}: recommendations for {counted(start, 'row')}")
 
 
-def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: RunOptions) -> Iterator[Recommendations]:
+def _recommended(model: Model, table: Table | Store, n: int, absent: str, how: Run) -> Iterator[Recommendations]:
     """Yield recommendations for the rows of a table, in chunks."""
+    from ..model.recommendation import recommend
+    from ..rows.store import Store
+    from ..rows.store_transform import StoreTransform
+
     if isinstance(table, Store):
-        yield from StoreTransform(table, model, run.workers(), run.memory_limit, absent).recommended_chunks(n)
+        yield from StoreTransform(table, model, how.workers(), how.memory_limit, absent).recommended_chunks(n)
         return
-    workers = run.workers(table.data)
+    workers = how.workers(table.data)
     for start in range(0, len(table), _ROWS_AT_A_TIME):
         yield recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers)
 
@@ -91,15 +110,38 @@ def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
     return f"{_row_text(row)}: {listed or 'it has all items'}"
 
 
-def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display) -> None:
-    """Print the rows that take most bits with the cells that make them so; write all rows to a file."""
-    _check_output(rows, output, display)
-    model, table = _opened(rows, display.is_silent)
+@command(
+    "bitatoms score model.npz baskets.csv",
+    "bitatoms score model.npz baskets.csv -n 50 -o scores.csv",
+    "bitatoms score model.npz baskets.zarr --json",
+)
+def score(
+    rows: NewRows = new_rows(),
+    output: Path | None = output(
+        "--output",
+        "-o",
+        help="Write all rows, their bits and wrong cells as .csv; - is standard output.",
+        convert=_as_csv,
+    ),
+    how: Run = run("max_memory", "n_jobs", "device"),
+    shown: Display = display(10, "rows to print", ("--number", "-n")),
+) -> None:
+    """Print the rows that fit worst, with the cells that make them so.
+
+    The bits of a row are minus log2 of how frequent its cells and atoms were in the fit. An unexpected feature is one
+    that the row has and its patterns do not; a missing one is one that its patterns have and the row does not.
+    """
+    from ..model.row_fit import worst_rows
+    from ..rows.store import Store
+    from .files import open_model_and_rows
+
+    model, table = open_model_and_rows(rows, shown.is_silent)
     if not len(table):
         raise FileError(f"{rows.data.name}: the table has no rows")
     all_bits: list[NDArray[np.float64]] = []
-    workers = run.workers(None if isinstance(table, Store) else table.data)
-    with _csv_writer(output) as lines, show_status(f"Scoring {rows.data.title}", display.is_silent):
+    workers = how.workers(None if isinstance(table, Store) else table.data)
+    writing = nullcontext() if output is None else csv_writer(output)
+    with writing as lines, show_status(f"Scoring {rows.data.title}", shown.is_silent):
         if lines is not None:
             lines.writerow(("row", "bits", "patterns", "unexpected", "missing"))
 
@@ -113,10 +155,10 @@ def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display)
                     lines.writerows(_csv_row(name, fit) for name, fit in zip(names, chunk.fits(workers), strict=True))
                 yield chunk
 
-        worst = worst_rows(observed(_scored(model, table, rows.absent, run, workers)), display.top, workers)
+        worst = worst_rows(observed(_scored(model, table, rows.absent, how, workers)), shown.top, workers)
     bits = np.concatenate(all_bits)
     named = [(_row_names(table, fit.row, fit.row + 1)[0], fit) for fit in worst]
-    if display.json:
+    if shown.json:
         print_json(
             {
                 "rows": len(bits),
@@ -126,9 +168,9 @@ def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display)
                 "worst": [_as_json(name, fit) for name, fit in named],
             }
         )
-    elif not display.quiet:
+    elif not shown.quiet:
         mean, median = f"{bits.mean():.1f} bits per row on average", f"the median is {np.median(bits):.1f}"
-        print_line(f"{rows.data.title}: {describe_rows(len(bits))} take{'s' * (len(bits) == 1)} {mean}; {median}.")
+        print_line(f"{rows.data.title}: {counted(len(bits), 'row')} take{'s' * (len(bits) == 1)} {mean}; {median}.")
         if named:
             print_line("Rows that take most bits, and the cells that their patterns get wrong (with their bits):\n")
             print_line("\n".join(_score_line(name, fit) for name, fit in named))
@@ -136,12 +178,17 @@ def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display)
             print_line(f"\nWritten: {output_name(output)}")
 
 
-def _scored(model: Model, table: Table | Store, absent: str, run: RunOptions, workers: Workers) -> Iterator[ScoredRows]:
+def _scored(model: Model, table: Table | Store, absent: str, how: Run, workers: Workers) -> Iterator[ScoredRows]:
     """Yield the rows of a table with their bits, in chunks."""
+    from ..model.row_fit import score_rows
+    from ..rows.budget import coding_rows, given_memory_limit
+    from ..rows.store import Store
+    from ..rows.store_transform import StoreTransform
+
     if isinstance(table, Store):
-        yield from StoreTransform(table, model, workers, run.memory_limit, absent).scored_chunks()
+        yield from StoreTransform(table, model, workers, how.memory_limit, absent).scored_chunks()
         return
-    max_rows = coding_rows(table.data, model, given_memory_limit(run.max_memory))
+    max_rows = coding_rows(table.data, model, given_memory_limit(how.max_memory))
     for start in range(0, len(table), _ROWS_AT_A_TIME):
         yield score_rows(model, table.data[start : start + _ROWS_AT_A_TIME], workers, start, max_rows)
 
@@ -165,46 +212,15 @@ def _score_line(name: Any, fit: RowFit) -> str:
         parts.append(f"pattern{'s' * (len(fit.atoms) > 1)} {', '.join(map(str, fit.atoms))}")
     for kind in ("unexpected", "missing"):
         cells = [cell for cell in fit.cells if cell.kind == kind]
-        listed = ", ".join(f"{quote_name(cell.feature, ';')} ({cell.bits:.1f})" for cell in cells[:_MAX_CELLS])
-        more = f" and {len(cells) - _MAX_CELLS} more" if len(cells) > _MAX_CELLS else ""
-        parts += [f"{kind}: {listed}{more}"] if cells else []
+        shown = [f"{quote_name(cell.feature, ';')} ({cell.bits:.1f})" for cell in cells]
+        parts += [f"{kind}: {listed_names(shown, _MAX_CELLS, str)}"] if cells else []
     return f"{_row_text(name)}: {'; '.join(parts)}"
-
-
-def _opened(rows: NewRows, quiet: bool) -> tuple[Model, Table | Store]:
-    """Return the model, and the table or, if it is one, the packed store."""
-    store = open_packed(rows.data)
-    return load_model_and_table(rows, quiet) if store is None else (load_model(rows.model_path).model, store)
-
-
-def _check_output(rows: NewRows, output: Path | None, display: Display) -> None:
-    """Check before long work that a CSV file can be written."""
-    check_writable(output, read=(rows.model_path, rows.data.path))
-    check_json_output(display.json, output)
-    if output is not None and output.suffix.lower() != ".csv" and not is_stream(output):
-        raise FileError(f"{output}: the result is written as CSV; use the extension .csv, or --json")
-
-
-@contextmanager
-def _csv_writer(output: Path | None) -> Iterator[Any]:
-    """Yield a writer of CSV lines to a file or a stream; None without one."""
-    if output is None:
-        yield None
-        return
-    with (
-        output_file(output, ".csv") as file,
-        atomic_write(file) as temporary,
-        open_text_writer(temporary) as text,
-    ):
-        yield csv.writer(text, lineterminator="\n")
 
 
 def _row_names(table: Table | Store, start: int, stop: int) -> list[Any]:
     """Return the names of some rows, their indices if they have none."""
-    if isinstance(table, Store):
-        names = table.row_names(start, stop)
-    else:
-        names = None if table.row_names is None else list(table.row_names[start:stop])
+    given = table.row_names
+    names = given(start, stop) if callable(given) else None if given is None else given[start:stop]
     return list(range(start, stop)) if names is None else list(names)
 
 
