@@ -78,6 +78,17 @@ def listed_names(names: Iterable[object], n_shown: int = 5, show: Callable[[Any]
     return text if len(found) <= n_shown else f"{text} and {len(found) - n_shown} more"
 
 
+def numbered(prefix: str, n: int) -> tuple[str, ...]:
+    """Return n names: the prefix with numbers from 1.
+
+    Examples
+    --------
+    >>> numbered("atom", 2)
+    ('atom1', 'atom2')
+    """
+    return tuple(f"{prefix}{number}" for number in range(1, n + 1))
+
+
 def have(number: int) -> str:
     """Return the verb of a sentence whose subject is a number of something."""
     return "has" if number == 1 else "have"

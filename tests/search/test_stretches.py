@@ -9,7 +9,7 @@ import bitatoms as ba
 import naive
 from bitatoms.columns.annotations import Annotations
 from bitatoms.columns.variants import column_data
-from bitatoms.io.patterns import write_patterns
+from bitatoms.html.model_tables import pattern_table
 from bitatoms.report import report_data
 from bitatoms.search.windows import driver as windows
 from support.commands import rows_of
@@ -118,7 +118,7 @@ def test_patterns_show_where_atoms_are(table, model, tmp_path):
             found = [int(end) for end in ends.split("-")]
             assert found == sorted({min(places[name]), max(places[name])})
     for name in ("patterns.csv", "patterns.json"):
-        write_patterns(model.as_model(), tmp_path / name)
+        pattern_table(model.patterns()).write(tmp_path / name)
     for stored in (json.loads((tmp_path / "patterns.json").read_text()), rows_of(tmp_path / "patterns.csv")):
         assert [row["span"] for row in stored] == [pattern.span for pattern in model.patterns()]
     plain = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).fit(cells(table)[:, :40])

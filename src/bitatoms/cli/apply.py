@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,20 +16,24 @@ from ..io.formats.registry import FORMATS
 from ..io.options import ReadOptions
 from ..run_options import NewRowOptions
 from .options import (
+    OUTPUT,
     PATH,
+    READABLE,
     READING,
     WRITING,
-    Group,
     Run,
     argument,
     command,
     declared,
     display,
     flag,
+    group,
     model_file,
     new_rows,
     option,
     output,
+    output_format,
+    output_path,
     reading_fields,
     run,
     table,
@@ -42,8 +47,9 @@ from .paths import (
     check_extension,
     check_not_stream,
     check_writable,
-    csv_writer,
     output_file,
+    output_name,
+    output_table,
     spooled,
 )
 
@@ -82,7 +88,7 @@ def transform(
     output: OutputTable = table_output(),
     soft: bool = flag(
         "--soft",
-        help="Write soft codes, the bits that each atom saves in each row, as .csv, .tsv or .npy.",
+        help="Write soft codes (bits that each atom saves in each row) as .csv, .tsv, .xlsx or .npy.",
         panel=WRITING,
     ),
     how: Run = run("max_memory", "n_jobs", "device"),
@@ -148,13 +154,17 @@ def _adds_to_anndata(rows: NewRows, output: OutputTable) -> bool:
 
 def _write_soft_codes(rows: NewRows, output: OutputTable, how: Run, shown: Display) -> None:
     """Write the soft codes of a table: the bits that each atom saves in each row."""
-    from ..io.numbers import check_number_format, write_numbers
+    from ..io.atomic import atomic_write
     from ..rows.store import Store
     from ..rows.store_transform import StoreTransform
-    from .files import open_model_and_rows
+    from .files import named_rows, open_model_and_rows, write_readable
     from .summary import describe_codes
 
-    format = check_number_format(output.format, output.name)
+    if output.format not in ("csv", "tsv", "xlsx", "npy"):
+        raise FileError(
+            f"{output.name}: soft codes are numbers, which are written as .csv, .tsv, .xlsx or .npy; a copy of an "
+            ".h5ad file has them in any case: omit --soft"
+        )
     model, read = open_model_and_rows(rows, shown.is_silent)
     if isinstance(read, Store):
         with show_status(f"Coding {read.path.name}", shown.is_silent):
@@ -162,8 +172,16 @@ def _write_soft_codes(rows: NewRows, output: OutputTable, how: Run, shown: Displ
         names: Any = read.row_names()
     else:
         soft, names = _soft_codes(model, read, codes_of(model, read, how), how), read.row_names
-    with output_file(output.path, FORMATS[format].extensions[0]) as file:
-        write_numbers(soft, names, model.atom_names, file, format)
+    if output.format == "npy":
+        with output_file(output.path, ".npy") as file, atomic_write(file) as made, open(made, "wb") as array:
+            np.save(array, soft)
+    elif not len(model.atom_names):
+        raise FileError(
+            f"{output.name}: the model has no atoms, so soft codes have no columns; .npy files can store them"
+        )
+    else:
+        numbers = named_rows(names, model.atom_names, map(np.ndarray.tolist, soft), number_format=".6g")
+        write_readable(numbers, output.path, output.format)
     values = {"written": output.name, "rows": len(soft), "atoms": soft.shape[1]}
     print_result(values, shown, f"{output.name}: soft codes of {describe_codes(soft.shape)}")
 
@@ -181,7 +199,7 @@ def _soft_codes(model: Model, table: Table, codes: Table, how: Run) -> NDArray[n
     return model.soft_codes(table.data, codes.bits, how.workers(table.data), _coding_rows(model, table, how))
 
 
-def _coding_rows(model: Model, table: Table, how: Run) -> int:
+def _coding_rows(model: Model, table: Table, how: Run) -> int | None:
     """Return the number of rows to code together, within the limit of memory."""
     from ..rows.budget import coding_rows, given_memory_limit
 
@@ -203,7 +221,7 @@ def _rows_or_codes(
     "bitatoms reconstruct model.npz --codes codes.csv -o table.csv",
 )
 def reconstruct(
-    given: tuple[NewRows, bool] = Group(
+    given: tuple[NewRows, bool] = group(
         _rows_or_codes,
         {
             "model": model_file(),
@@ -281,10 +299,11 @@ def _in_order_of_atoms(codes: Table, model: Model, name: str) -> Table:
 )
 def complete(
     rows: NewRows = new_rows(),
-    output: OutputTable = table_output(),
+    output: Path = output_path(),
+    to: str | None = output_format(),
     only_missing: bool = flag(
         "--only-missing",
-        help="Write a list of the missing cells as CSV: row, column, value and probability of a one.",
+        help=f"List the missing cells (row, column, value, probability of a one) as {READABLE}.",
         panel=WRITING,
     ),
     decode: bool = decode_flag(),
@@ -307,10 +326,12 @@ def complete(
 
     if decode and only_missing:
         raise click.UsageError("--decode writes a table, not a list; omit --only-missing")
-    if only_missing and output.format != "csv":
-        raise FileError(f"{output.name}: a list of missing values is a CSV file; use the extension .csv")
-    if decode:
-        files.check_decoded(output, rows.model)
+    name = output_name(output)
+    if only_missing:
+        _check_list(output, to)
+    made_table = None if only_missing else output_table(output, to)
+    if decode and made_table is not None:
+        files.check_decoded(made_table, rows.model)
     quiet, original = shown.is_silent, files.Original({}, "")
     if decode:  # known values are written as they are in the file
         model, table, original = files.load_model_and_original(rows, quiet)
@@ -321,8 +342,8 @@ def complete(
         predictor = _predictor(model, table.bits, neighbours, workers)
     with show_status("Predicting", quiet):
         completed = predictor.completed(table.bits, workers, _tied(model, table.bits, neighbours))
-        if only_missing:
-            _write_list(predictor, completed, model, table, output.path, workers)
+        if made_table is None:
+            _write_list(predictor, completed, model, table, output, workers)
             written = f"{counted(n_filled, 'missing value')} predicted"
         else:
             made = table.with_bits(completed)
@@ -332,11 +353,11 @@ def complete(
             described = describe_shape(made)
             if decode:
                 n_missing = files.count_missing(files.decoded_values(made.with_bits(table.bits), original))
-                size = files.write_decoded(made, output, original)
+                size = files.write_decoded(made, made_table, original)
                 n_filled, n_columns = n_missing - size.missing, size.columns
                 described = describe_size((len(made), n_columns))
             else:
-                files.write_table(made, output)
+                files.write_table(made, made_table)
             written = f"{described}, {counted(n_filled, 'missing value')} filled in"
     if shown.quiet and not shown.json:
         return
@@ -345,12 +366,11 @@ def complete(
         with show_status("Hiding genotypes to predict them", quiet):
             scores = _genotype_scores(model, table, neighbours, workers)
         by = "similar rows" if neighbours else "the model, which has learned from them"
-        lines, checked = [
-            f"Check: of {scores.n_genotypes} known genotypes, hidden and predicted by {by}, {scores.concordance:.1%} "
-            f"are right (concordance); dosage r2 {scores.dosage_r2:.3f}."
-        ], {"check": scores._asdict()}
-    values = {"written": output.name, "rows": len(table), "columns": n_columns, "filled": n_filled, **checked}
-    print_result(values, shown, f"{output.name}: {written}", *lines)
+        right = f"{scores.concordance:.1%} are right (concordance); dosage r2 {scores.dosage_r2:.3f}."
+        lines = [f"Check: of {scores.n_genotypes} known genotypes, hidden and predicted by {by}, {right}"]
+        checked = {"check": scores._asdict()}
+    values = {"written": name, "rows": len(table), "columns": n_columns, "filled": n_filled, **checked}
+    print_result(values, shown, f"{name}: {written}", *lines)
 
 
 def _predictor(model: Model, data: BitMatrix, by_neighbours: bool, workers: Workers) -> Model | SimilarRows:
@@ -387,15 +407,27 @@ def _genotype_scores(model: Model, table: Table, by_neighbours: bool, workers: W
     return GenotypeScores.of(truth, probabilities, predicted, hidden.to_dense(bool), pairs)
 
 
+def _check_list(path: Path, format: str | None) -> None:
+    """Check that a list of missing values can be written."""
+    from ..html.tables import readable_format
+
+    if format not in (None, "csv"):
+        problem = f"a list of missing values is not written as {format}; use the extension .csv"
+        raise FileError(f"{output_name(path)}: {problem}")
+    if path != STANDARD:
+        readable_format(path, "lists of missing values")
+
+
 def _write_list(
     predictor: Model | SimilarRows, completed: BitMatrix, model: Model, table: Table, path: Path, workers: Workers
 ) -> None:
     """Write row, column, value and probability of each missing value, row by row."""
     from ..columns.table import feature_names
+    from ..html.tables import DataTable
+    from .files import write_readable
 
-    unknown = table.bits.unknown
-    with csv_writer(path) as lines:
-        lines.writerow(("row", "column", "value", "probability"))
+    def filled_cells() -> Iterator[tuple[Any, ...]]:
+        unknown = table.bits.unknown
         if unknown is None:
             return
         rows = np.flatnonzero(unknown.words.any(axis=1))
@@ -405,7 +437,10 @@ def _write_list(
         for row, own, of_row, filled in zip(rows.tolist(), mask, probabilities, values, strict=True):
             name = row if table.row_names is None else table.row_names[row]
             for column in np.flatnonzero(own).tolist():
-                lines.writerow((name, columns[column], int(filled[column]), f"{of_row[column]:.6f}"))
+                yield name, columns[column], int(filled[column]), float(of_row[column])
+
+    names = ("row", "column", "value", "probability")
+    write_readable(DataTable(names, filled_cells(), {"probability": ".6f"}), path)
 
 
 @command(
@@ -417,7 +452,7 @@ def _write_list(
 )
 def convert(
     data: Input = table(file=None),
-    output: OutputTable = table_output(is_argument=True),
+    output: OutputTable = table_output(argument(OUTPUT, file="write")),
     shown: Display = display(),
 ) -> None:
     """Convert a table to another format, with its row and column names."""

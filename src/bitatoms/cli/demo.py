@@ -61,8 +61,8 @@ def demo(
 ) -> None:
     """Try bitatoms: write an example table, learn its patterns and write a report. Prints the commands it runs."""
     from ..columns.table import Table
+    from ..html.tables import DataTable
     from ..io.api import write
-    from ..io.values import write_values
     from .app import app
 
     about, generate, name, options = _ALL[data]
@@ -72,7 +72,7 @@ def demo(
     if isinstance(generated, Table):
         write(generated, table)
     else:
-        write_values(generated, None, table, "csv")
+        DataTable(tuple(generated), zip(*generated.values(), strict=True)).write(table)
     if not shown.is_silent:
         print_line(f"{about}: written to {table}")
     for words in (

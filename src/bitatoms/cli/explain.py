@@ -11,6 +11,7 @@ from ..formatting import counted, times
 from ..model.options import RuleOptions
 from ..run_options import NewRowOptions
 from .options import (
+    READABLE,
     READING,
     WRITING,
     Run,
@@ -21,9 +22,9 @@ from .options import (
     model_file,
     new_rows,
     option,
-    output,
     page,
     pattern_output,
+    readable,
     run,
     table,
     table_file,
@@ -115,13 +116,6 @@ def write_page(model: Model, table: Table, path: Path, how: Run, quiet: bool, **
         write_report(model, table, file, **more, **how.threads)
 
 
-def _as_rules(path: Path) -> OutputTable:
-    """Return a file of rules and its format."""
-    from ..io.rules import rules_format
-
-    return OutputTable(path, "csv" if path == STANDARD else rules_format(path))
-
-
 @command(
     "bitatoms rules model.npz",
     "bitatoms rules model.npz baskets.csv --min-confidence 0.5 -o rules.csv",
@@ -133,7 +127,7 @@ def rules(
         help="The table to count in, which gives shorter rules; by default the counts of the model are used.",
         required=False,
     ),
-    output: OutputTable | None = output("--output", "-o", help="Write the rules as .csv or .json.", convert=_as_rules),
+    output: Path | None = readable("--output", "-o", contents="rules", help=f"Write the rules as {READABLE}."),
     limits: RuleOptions = declared_options(RuleOptions, "Rule options"),
     absent: str = declared(NewRowOptions, "absent", READING),
     how: Run = run("max_memory", "n_jobs"),
@@ -145,9 +139,9 @@ def rules(
     features of a pattern; with one, few of them from which another one follows about as often. A rule is left out if a
     more general one has about the same confidence.
     """
-    from ..io.rules import rule_json, write_rules
+    from ..html.model_tables import rule_table
     from ..model.rules import find_rules
-    from .files import load_model
+    from .files import load_model, write_readable
 
     learned, chunks = load_model(model).model, None
     if data is not None:
@@ -155,12 +149,11 @@ def rules(
     with show_status("Counting", shown.is_silent):
         found = find_rules(learned, limits, chunks)
     if output is not None:
-        with output_file(output.path, f".{output.format}") as file:
-            write_rules(found, file, output.format)
+        write_readable(rule_table(found), output)
     if shown.json:
-        print_json({"rules": [rule_json(rule) for rule in found], "patterns": learned.atoms.n_rows})
+        print_json({"rules": rule_table(found).records(), "patterns": learned.atoms.n_rows})
     elif not shown.quiet and output is not None:
-        print_line(f"{output.name}: {counted(len(found), 'rule')}")
+        print_line(f"{output_name(output)}: {counted(len(found), 'rule')}")
     elif not shown.quiet:
         _print_rules(found, counted(learned.atoms.n_rows, "pattern"), shown.top)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
@@ -16,15 +16,16 @@ from ..columns.encoding import Encoding
 from ..columns.table import Header, Picture, Table, check_picture
 from ..columns.variables import parse_number
 from ..errors import Parameter
+from ..html.model_tables import pattern_table
+from ..html.tables import DataTable
 from ..io import model_file
 from ..io.api import StreamingSource, open_table, read, read_known_values, read_matching, read_row_label, write
 from ..io.atomic import is_zarr_store
 from ..io.errors import FileError
 from ..io.formats.registry import FORMATS, GENOTYPE_FORMATS, infer_format
 from ..io.options import ReadOptions, remembered
-from ..io.patterns import patterns_format, read_patterns, write_patterns
+from ..io.patterns import read_patterns
 from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT
-from ..io.values import check_values_format, write_values
 from ..io.weight_column import read_weight_column
 from ..model.model import Model
 from ..rows.store import Store
@@ -253,8 +254,28 @@ def write_atom_table(model: Model, output: OutputTable | None) -> None:
 def write_pattern_file(model: Model, path: Path | None) -> None:
     """Write patterns to a file or a stream, by default as CSV, if they are requested."""
     if path is not None:
-        with output_file(path, ".csv") as file:
-            write_patterns(model, file, "csv" if path == STANDARD else patterns_format(path))
+        write_readable(pattern_table(model.patterns()), path)
+
+
+def named_rows(
+    row_names: Sequence[str] | None,
+    columns: Iterable[str],
+    rows: Iterable[Sequence[Any]],
+    label: str = "",
+    number_format: str = "",
+) -> DataTable:
+    """Return a table to read whose first column, called ``label``, has the names of the rows, if they have names."""
+    names = tuple(columns)
+    formats = dict.fromkeys(names, number_format)
+    if row_names is None:
+        return DataTable(names, rows, formats)
+    return DataTable((label, *names), ((name, *row) for name, row in zip(row_names, rows, strict=True)), formats)
+
+
+def write_readable(table: DataTable, path: Path, format: str | None = None) -> None:
+    """Write a table to read to a file or, by default as CSV, to a stream."""
+    with output_file(path, ".csv") as file:
+        table.write(file, format)
 
 
 def save_model(model: Model, path: Path, search: dict[str, Any], reading: dict[str, Any]) -> None:
@@ -297,7 +318,8 @@ class DecodedSize(NamedTuple):
 
 def check_decoded(output: OutputTable, model_path: Path) -> None:
     """Raise if decoded values cannot be written: they need a model of categories or copies, and a text format."""
-    check_values_format(output.format, output.name)
+    if output.format not in ("csv", "tsv", "xlsx"):
+        raise FileError(f"{output.name}: categories are written as .csv, .tsv or .xlsx; use one of these extensions")
     if Encoding.of(load_model(model_path).model) is None:
         raise FileError(
             f"{model_path}: the model was not learned from a table of categories or of numbers of copies; omit --decode"
@@ -319,8 +341,8 @@ def write_decoded(table: Table, output: OutputTable, original: Original | None =
         numbers = {variable.name for variable in encoding.variables if variable.kind != "category"}
         values |= {name: list(map(_as_number, values[name])) for name in numbers}
     label = original.row_label if original is not None and original.row_label not in values else ""
-    with output_file(output.path, FORMATS[output.format].extensions[0]) as file:
-        write_values(values, table.row_names, file, output.format, label)
+    rows = zip(*values.values(), strict=True)
+    write_readable(named_rows(table.row_names, values, rows, label), output.path, output.format)
     return size
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any, Literal
 
 import click
 
 from .output import print_page
 
+_NAMES = 32  # characters of the names of options, in their column
 _FEW = 12  # options; a command with as many shows them all
 _ALL = "bitatoms.help_all"  # whether all options are shown
 SETTINGS = {"max_content_width": 120}
@@ -112,11 +114,18 @@ def heading(text: str) -> str:
 
 
 def write_rows(formatter: click.HelpFormatter, title: str, rows: Iterable[Row]) -> None:
-    """Write names and their meaning in two columns below a heading."""
-    listed = [(click.style(name, fg="cyan"), text) for name, text in rows]
-    if listed:
-        with formatter.section(heading(title)):
-            formatter.write_dl(listed, col_max=34)
+    """Write names and their meaning in two columns below a heading; names are not broken."""
+    listed = list(rows)
+    if not listed:
+        return
+    indent = min(_NAMES, max(len(name) for name, _ in listed)) + 4
+    with formatter.section(heading(title)):
+        for name, text in listed:
+            first, *others = wrap(text, formatter.width - indent, break_on_hyphens=False)
+            is_short = len(name) <= indent - 4
+            shown = f"  {click.style(name, fg='cyan')}"
+            gap = " " * (indent - len(name) - 2) if is_short else "\n" + " " * indent
+            formatter.write("".join([f"{shown}{gap}{first}\n", *(f"{'':{indent}}{line}\n" for line in others)]))
 
 
 def help_options(hides: bool = False) -> list[click.Parameter]:
@@ -128,7 +137,7 @@ def help_options(hides: bool = False) -> list[click.Parameter]:
 
 def acting(names: str, help: str, action: Callable[[click.Context, Any, bool], None], is_eager: bool = True) -> Any:
     """Return an option that does something itself, before a command runs."""
-    how = {"is_flag": True, "is_eager": is_eager, "expose_value": False, "callback": action}
+    how: dict[str, Any] = {"is_flag": True, "is_eager": is_eager, "expose_value": False, "callback": action}
     return click.Option(names.split("/"), help=help, **how)
 
 

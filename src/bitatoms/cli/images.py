@@ -9,7 +9,7 @@ from ..errors import Parameter
 from ..formatting import counted
 from ..images.options import BlockOptions, DenoiseOptions
 from ..io.errors import FileError
-from .options import PATH, command, declared_options, display, option, table, table_output
+from .options import PATH, command, declared_options, display, option, output_path, table, table_output
 from .output import Display, print_note, print_result, show_status
 from .paths import Input, OutputTable
 
@@ -31,7 +31,7 @@ def picture() -> Any:
 )
 def denoise(
     data: Input = picture(),
-    output: OutputTable = table_output(required=True),
+    output: OutputTable = table_output(output_path(required=True)),
     options: DenoiseOptions = declared_options(DenoiseOptions),
     shown: Display = display(),
 ) -> None:
@@ -71,7 +71,7 @@ def inpaint(
         file="read",
         required=True,
     ),
-    output: OutputTable = table_output(required=True),
+    output: OutputTable = table_output(output_path(required=True)),
     options: BlockOptions = declared_options(BlockOptions),
     shown: Display = display(),
 ) -> None:

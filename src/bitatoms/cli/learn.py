@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import Parameter
-from ..formatting import counted, percent
-from ..io.errors import FileError
+from ..formatting import percent
 from ..search.options import FitOptions
 from .options import (
-    PATH,
     SEARCH,
     Run,
     argument,
@@ -44,7 +41,7 @@ from .output import (
     quote_path,
     show_status,
 )
-from .paths import Input, NewRows, OutputTable, check_checkpoint, listed, output_name
+from .paths import Input, NewRows, OutputTable, check_checkpoint, listed
 
 if TYPE_CHECKING:
     from ..bits import BitMatrix
@@ -159,8 +156,8 @@ def fit(
             print_line(
                 f"\nWritten: {listed(written)}" if written else "\nNothing was written; -o model.npz keeps the model."
             )
-            can_be_read = output is not None and STANDARD not in (output, data.path)
-            if complete and can_be_read and model.atoms.n_rows and weights is None:
+            can_be_read = complete and STANDARD not in (output, data.path)
+            if output is not None and can_be_read and model.atoms.n_rows and weights is None:
                 _print_next_command(data, rows, output, codes, report, how)
         if complete:
             return None
@@ -234,7 +231,7 @@ def _write_report(
     rows: Table | Store,
     weights: Weights | None,
     data: Input,
-    path: Path,
+    path: Path | None,
     how: Run,
     quiet: bool,
 ) -> None:
@@ -248,6 +245,7 @@ def _write_report(
     from .explain import write_page
     from .files import read_table
 
+    assert path is not None
     fitted = None if codes is None else stack_rows(codes, model.atoms.n_rows)
     table = read_table(data, quiet) if isinstance(rows, Store) else rows
     if weights is not None:
@@ -265,7 +263,7 @@ def _write_codes(
     codes: _Codes,
     rows: Table | Store,
     weights: Weights | None,
-    output: OutputTable,
+    output: OutputTable | None,
     how: Run,
     quiet: bool,
 ) -> None:
@@ -276,6 +274,7 @@ def _write_codes(
     from .files import write_code_table
     from .stores import write_codes
 
+    assert output is not None
     if codes is None and not quiet:
         n_rows = len(rows) if weights is None else weights.sum()
         print_note(
@@ -377,7 +376,9 @@ def _records(columns: dict[str, Any]) -> list[dict[str, Any]]:
 )
 def stability(
     data: Input = table(),
-    model: Path | None = argument("The model of the table; by default one is learned first.", required=False, file=None),
+    model: Path | None = argument(
+        "The model of the table; by default one is learned first.", required=False, file=None
+    ),
     output: Path | None = model_output("Write the model with the shares, an .npz file; may be MODEL."),
     atoms: int | str | None = declared(FitOptions, "n_components", default=None, show_default="mdl"),
     algebra: str | None = declared(FitOptions, "algebra", default=None),

@@ -19,7 +19,7 @@ import click
 from ..io.formats.registry import FORMATS
 from ..io.options import ReadOptions
 from ..parameters import Options, Param, choices, declarations, flat_declarations
-from ..run_options import NewRowOptions, RunOptions
+from ..run_options import NewRowOptions
 from ..search.options import Constraints, FitOptions, Resources
 from .help import Argument, Command, Option
 from .output import STANDARD, Display, hide_notes, lines_to_stderr, print_error
@@ -28,6 +28,8 @@ from .signals import describe_interrupt, interrupt_exit_code
 
 READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output options", "General options"
 PATH = click.Path(path_type=Path)
+OUTPUT = "File to write; - means standard output."
+READABLE = ".csv, .tsv, .json, .md, .html or .xlsx; - is CSV on standard output"
 Convert = Callable[[Any], Any]
 
 
@@ -62,6 +64,11 @@ class Group:
     def value(self, name: str, parsed: Mapping[str, Any]) -> Any:
         """Return the value, from what click has parsed."""
         return self.build(**{name: each.value(name, parsed) for name, each in self.fields.items()})
+
+
+def group(build: Callable[..., Any], fields: Mapping[str, Any]) -> Any:
+    """Declare a value that is built from several arguments and options."""
+    return Group(build, fields)
 
 
 def command(*examples: str, formats: Mapping[str, str] | None = None) -> Callable[[Callable[..., Any]], Command]:
@@ -102,8 +109,8 @@ def command(*examples: str, formats: Mapping[str, str] | None = None) -> Callabl
 
 def argument(text: str, convert: Convert | None = None, **more: Any) -> Any:
     """Declare an argument, by default the path of a file that is read."""
-    more = {"type": PATH, "file": "read"} | more
-    return Field(lambda name: Argument([name], text=text, **more), convert)
+    how: dict[str, Any] = {"type": PATH, "file": "read"} | more
+    return Field(lambda name: Argument([name], text=text, **how), convert)
 
 
 def option(*flags: str, help: str, convert: Convert | None = None, **more: Any) -> Any:
@@ -141,19 +148,22 @@ def table_file(*flags: str, help: str, **more: Any) -> Any:
     return output(*flags, help=help, convert=output_table, **{"is_common": False} | more)
 
 
+def readable(*flags: str, contents: str, **more: Any) -> Any:
+    """Declare an option that names a table to write that people read."""
+
+    def check(path: Path) -> Path:
+        if path != STANDARD:
+            from ..html.tables import readable_format
+
+            readable_format(path, contents)
+        return path
+
+    return output(*flags, convert=check, **more)
+
+
 def pattern_output(**more: Any) -> Any:
     """Declare the option that names a file of patterns to write."""
-    return output(
-        "--patterns", help="Write the patterns as .csv, .json, .md or .xlsx.", convert=_as_patterns, **more
-    )
-
-
-def _as_patterns(path: Path) -> Path:
-    if path != STANDARD:
-        from ..io.patterns import patterns_format
-
-        patterns_format(path)
-    return path
+    return readable("--patterns", contents="patterns", help=f"Write the patterns as {READABLE}.", **more)
 
 
 def flag(*flags: str, help: str, **more: Any) -> Any:
@@ -324,13 +334,13 @@ def declared_options(
     **changes: dict[str, Any],
 ) -> Any:  # fmt: skip
     """Declare all parameters of these `Options` that have an option; they become one object."""
-    named = {name: param for name, (_, param) in flat_declarations(kind).items() if param.option}
-    panels = {Constraints: "Constraints", Resources: "Resources", RunOptions: GENERAL, NewRowOptions: READING}
-    of = {name: panels[owner] for owner in panels for name in declarations(owner) if owner is not kind}
+    panels = {"n_jobs": GENERAL, "device": GENERAL}
+    panels |= dict.fromkeys(declarations(Constraints), "Constraints")
+    panels |= dict.fromkeys(declarations(Resources), "Resources")
     made = {
-        name: declared(kind, name, **{"panel": of.get(name, panel)} | changes.get(name, {}))
-        for name in named
-        if name not in without
+        name: declared(kind, name, **{"panel": panels.get(name, panel)} | changes.get(name, {}))
+        for name, (_, param) in flat_declarations(kind).items()
+        if param.option and name not in without
     }
     return Group(build or (lambda **values: kind.from_flat(values)), made)
 
@@ -345,7 +355,7 @@ def display(top: int | None = None, what: str = "atoms to show", flags: tuple[st
         "json": flag("--json", help="Print the result as JSON.", panel=GENERAL, is_common=False),
     }
     if top is not None:
-        number = {"type": click.IntRange(0), "default": top, "panel": GENERAL, "is_common": False}
+        number: dict[str, Any] = {"type": click.IntRange(0), "default": top, "panel": GENERAL, "is_common": False}
         fields = {"top": option(*flags, help=f"Number of {what}.", **number)} | fields
     return Group(Display, fields)
 
@@ -388,19 +398,25 @@ def new_rows(**more: Any) -> Any:
     return Group(NewRows, {"model": model_file(), "data": table(**more), "absent": absent})
 
 
-def table_output(is_argument: bool = False, **more: Any) -> Any:
-    """Declare a table to write, and its format."""
-    help = "File to write; - means standard output."
-    to = option(
+def output_format() -> Any:
+    """Declare the format of a table to write."""
+    return option(
         "--to",
         help="Format to write; inferred from the file name by default.",
         type=click.Choice(list(FORMATS)),
         metavar="FORMAT",
         panel=WRITING,
     )
-    more = {"default": STANDARD} | more
-    path = argument(help, file="write") if is_argument else output("--output", "-o", help=help, **more)
-    return Group(output_table, {"output": path, "to": to})
+
+
+def output_path(**more: Any) -> Any:
+    """Declare the file to write, by default standard output."""
+    return output("--output", "-o", help=OUTPUT, **{"default": STANDARD} | more)
+
+
+def table_output(path: Any = None) -> Any:
+    """Declare a table to write, and its format."""
+    return Group(output_table, {"output": path or output_path(), "to": output_format()})
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..io.atomic import atomic_write, is_zarr_store, link_target, write_error
+from ..io.atomic import is_zarr_store, link_target, write_error
 from ..io.errors import FileError
 from ..io.formats.registry import FORMATS, check_one_file, infer_format
 from ..io.options import ReadOptions
-from ..io.text_lines import open_text_writer
 from .output import STANDARD, writing_to_stdout
 
 
@@ -25,7 +23,7 @@ class Input:
     """A table to read: its path, how it is read, and the height and the width of a row that is an image."""
 
     path: Path
-    options: ReadOptions = ReadOptions()  # noqa: B008 - immutable
+    options: ReadOptions = field(default_factory=ReadOptions)
     tile: tuple[int, int] | None = None
 
     @property
@@ -96,7 +94,12 @@ def output_name(path: Path) -> str:
 
 def listed(paths: Sequence[Path | OutputTable | None]) -> str:
     """Return the names of the outputs that are requested."""
-    return ", ".join(output_name(getattr(path, "path", path)) for path in paths if path is not None)
+    return ", ".join(output_name(path) for path in paths_of(paths))
+
+
+def paths_of(outputs: Sequence[Path | OutputTable | None]) -> list[Path]:
+    """Return the paths of the outputs that are requested."""
+    return [each.path if isinstance(each, OutputTable) else each for each in outputs if each is not None]
 
 
 def check_writable(outputs: Sequence[Path], read: Sequence[Path], json: bool = False) -> None:
@@ -118,8 +121,7 @@ def check_writable(outputs: Sequence[Path], read: Sequence[Path], json: bool = F
 def check_checkpoint(folder: Path, others: Sequence[Path | OutputTable | None]) -> None:
     """Check before long work that a folder can contain a checkpoint and is not used for anything else."""
     check_not_stream(folder, "a checkpoint")
-    paths = [getattr(other, "path", other) for other in others]
-    if any(path is not None and path != STANDARD and path.resolve() == folder.resolve() for path in paths):
+    if any(path != STANDARD and path.resolve() == folder.resolve() for path in paths_of(others)):
         raise _is_used(str(folder))
     _check_parent(folder)
     if folder.exists() and not folder.is_dir():
@@ -173,17 +175,6 @@ def output_file(path: Path, extension: str) -> Iterator[Path]:
         with open(written, "rb") as file, writing_to_stdout():
             shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.buffer.flush()
-
-
-@contextmanager
-def csv_writer(path: Path) -> Iterator[Any]:
-    """Yield a writer of lines to a CSV file or a stream."""
-    with (
-        output_file(path, ".csv") as file,
-        atomic_write(file) as temporary,
-        open_text_writer(temporary) as text,
-    ):
-        yield csv.writer(text, lineterminator="\n")
 
 
 @contextmanager

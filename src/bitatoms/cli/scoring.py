@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from ..formatting import counted, listed_names, percent
 from ..io.errors import FileError
-from ..io.name_lists import join_names
 from ..verbosity import escape_name, quote_name
-from .options import Run, command, display, new_rows, option, output, run
+from .options import READABLE, Run, command, display, new_rows, option, readable, run
 from .output import Display, print_json, print_line, show_status
-from .paths import NewRows, check_extension, csv_writer, output_name
+from .paths import NewRows, output_name
 
 if TYPE_CHECKING:
     from ..columns.table import Table
@@ -31,10 +30,6 @@ _ROWS_AT_A_TIME = 1 << 14
 _MAX_CELLS = 6  # wrong cells of each kind that are printed for a row
 
 
-def _as_csv(path: Path) -> Path | None:
-    return check_extension(path, "the result is written as CSV", ".csv")
-
-
 @command(
     "bitatoms recommend model.npz baskets.csv",
     "bitatoms recommend model.npz baskets.csv -n 3 -o next.csv",
@@ -43,8 +38,11 @@ def _as_csv(path: Path) -> Path | None:
 def recommend(
     rows: NewRows = new_rows(),
     n: int = option("--number", "-n", type=click.IntRange(1), default=5, help="Number of items per row."),
-    output: Path | None = output(
-        "--output", "-o", help="Write row, rank, item and probability as .csv; - is standard output.", convert=_as_csv
+    output: Path | None = readable(
+        "--output",
+        "-o",
+        contents="recommendations",
+        help=f"Write row, rank, item and probability as {READABLE}.",
     ),
     how: Run = run("max_memory", "n_jobs", "device"),
     shown: Display = display(),
@@ -53,55 +51,61 @@ def recommend(
 
     The probability of an item is that with its own cell hidden, given all other cells of the row.
     """
-    from .files import open_model_and_rows
+    from ..html.tables import DataTable
+    from .files import open_model_and_rows, write_readable
 
     model, table = open_model_and_rows(rows, shown.is_silent)
-    found: list[dict[str, Any]] = []
-    with nullcontext() if output is None else csv_writer(output) as lines:
-        if lines is not None:
-            lines.writerow(("row", "rank", "item", "probability"))
-        start = 0
-        for chunk in _recommended(model, table, n, rows.absent, how):
-            named = list(_named_items(chunk, _row_names(table, start, start + len(chunk.items))))
-            start += len(named)
-            if lines is not None:
-                lines.writerows(
-                    (row, rank, item, f"{share:.6f}")
-                    for row, items in named
-                    for rank, (item, share) in enumerate(items, 1)
-                )
-            elif shown.json:
-                found += [
-                    {"row": row, "items": [{"item": item, "probability": share} for item, share in items]}
-                    for row, items in named
-                ]
-            elif named and not shown.quiet:
-                print_line("\n".join(_recommendation_line(row, items) for row, items in named))
-    if shown.json:
-        print_json({"rows": start, **({"written": str(output)} if output else {"recommendations": found})})
-    elif output is not None and not shown.quiet:
-        print_line(f"{output_name(output)}: recommendations for {counted(start, 'row')}")
+    n_rows = len(table)
+    chunks = _recommended(model, table, n, rows.absent, how)
+    if output is not None:
+        lines = (
+            (row, rank, item, share)
+            for row, items in _named_items(chunks, table)
+            for rank, (item, share) in enumerate(items, 1)
+        )
+        columns = ("row", "rank", "item", "probability")
+        write_readable(DataTable(columns, lines, {"probability": ".6f"}), output)
+        if shown.json:
+            print_json({"rows": n_rows, "written": str(output)})
+        elif not shown.quiet:
+            print_line(f"{output_name(output)}: recommendations for {counted(n_rows, 'row')}")
+    elif shown.json:
+        found = [
+            {"row": row, "items": [{"item": item, "probability": share} for item, share in items]}
+            for row, items in _named_items(chunks, table)
+        ]
+        print_json({"rows": n_rows, "recommendations": found})
+    elif not shown.quiet:
+        for row, items in _named_items(chunks, table):
+            print_line(_recommendation_line(row, items))
 
 
 def _recommended(model: Model, table: Table | Store, n: int, absent: str, how: Run) -> Iterator[Recommendations]:
     """Yield recommendations for the rows of a table, in chunks."""
-    from ..model.recommendation import recommend
+    from ..model.recommendation import named, recommend
     from ..rows.store import Store
     from ..rows.store_transform import StoreTransform
 
     if isinstance(table, Store):
-        yield from StoreTransform(table, model, how.workers(), how.memory_limit, absent).recommended_chunks(n)
+        rows = StoreTransform(table, model, how.workers(), how.memory_limit, absent)
+        yield from (named(found, model) for found in rows.recommended_chunks(n))
         return
     workers = how.workers(table.data)
     for start in range(0, len(table), _ROWS_AT_A_TIME):
-        yield recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers)
+        yield named(recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers), model)
 
 
-def _named_items(chunk: Recommendations, rows: list[Any]) -> Iterator[tuple[Any, list[tuple[str, float]]]]:
-    """Yield each row with its items and their probabilities."""
-    for row, items, shares in zip(rows, *chunk, strict=True):
-        has_item = ~np.isnan(shares)
-        yield row, list(zip(items[has_item].tolist(), shares[has_item].tolist(), strict=True))
+def _named_items(
+    chunks: Iterable[Recommendations], table: Table | Store
+) -> Iterator[tuple[Any, list[tuple[str, float]]]]:
+    """Yield the name of each row with its items and their probabilities."""
+    start = 0
+    for chunk in chunks:
+        names = _row_names(table, start, start + len(chunk.items))
+        start += len(names)
+        for name, items, shares in zip(names, *chunk, strict=True):
+            has_item = ~np.isnan(shares)
+            yield name, list(zip(items[has_item].tolist(), shares[has_item].tolist(), strict=True))
 
 
 def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
@@ -117,11 +121,8 @@ def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
 )
 def score(
     rows: NewRows = new_rows(),
-    output: Path | None = output(
-        "--output",
-        "-o",
-        help="Write all rows, their bits and wrong cells as .csv; - is standard output.",
-        convert=_as_csv,
+    output: Path | None = readable(
+        "--output", "-o", contents="scores", help=f"Write all rows, their bits and wrong cells as {READABLE}."
     ),
     how: Run = run("max_memory", "n_jobs", "device"),
     shown: Display = display(10, "rows to print", ("--number", "-n")),
@@ -131,31 +132,33 @@ def score(
     The bits of a row are minus log2 of how frequent its cells and atoms were in the fit. An unexpected feature is one
     that the row has and its patterns do not; a missing one is one that its patterns have and the row does not.
     """
+    from ..html.tables import DataTable
     from ..model.row_fit import worst_rows
     from ..rows.store import Store
-    from .files import open_model_and_rows
+    from .files import open_model_and_rows, write_readable
 
     model, table = open_model_and_rows(rows, shown.is_silent)
     if not len(table):
         raise FileError(f"{rows.data.name}: the table has no rows")
     all_bits: list[NDArray[np.float64]] = []
     workers = how.workers(None if isinstance(table, Store) else table.data)
-    writing = nullcontext() if output is None else csv_writer(output)
-    with writing as lines, show_status(f"Scoring {rows.data.title}", shown.is_silent):
-        if lines is not None:
-            lines.writerow(("row", "bits", "patterns", "unexpected", "missing"))
+    worst: list[RowFit] = []
 
-        def observed(chunks: Iterable[ScoredRows]) -> Iterator[ScoredRows]:
-            """Yield chunks of rows after their bits are kept and, if requested, written."""
-            for chunk in chunks:
-                start = sum(map(len, all_bits))
-                all_bits.append(chunk.bits)
-                if lines is not None:
-                    names = _row_names(table, start, start + len(chunk.bits))
-                    lines.writerows(_csv_row(name, fit) for name, fit in zip(names, chunk.fits(workers), strict=True))
-                yield chunk
+    def observed() -> Iterator[ScoredRows]:
+        """Yield chunks of rows after their bits, and the worst rows so far, are kept."""
+        for chunk in _scored(model, table, rows.absent, how, workers):
+            all_bits.append(chunk.bits)
+            worst.extend(worst_rows([chunk], shown.top, workers))
+            worst.sort(key=lambda fit: (-fit.bits, fit.row))
+            del worst[shown.top :]
+            yield chunk
 
-        worst = worst_rows(observed(_scored(model, table, rows.absent, how, workers)), shown.top, workers)
+    with show_status(f"Scoring {rows.data.title}", shown.is_silent):
+        if output is None:
+            deque(observed(), maxlen=0)
+        else:
+            columns = ("row", "bits", "patterns", "unexpected", "missing")
+            write_readable(DataTable(columns, _fitted(observed(), table, workers), {"bits": ".4f"}), output)
     bits = np.concatenate(all_bits)
     named = [(_row_names(table, fit.row, fit.row + 1)[0], fit) for fit in worst]
     if shown.json:
@@ -193,10 +196,16 @@ def _scored(model: Model, table: Table | Store, absent: str, how: Run, workers: 
         yield score_rows(model, table.data[start : start + _ROWS_AT_A_TIME], workers, start, max_rows)
 
 
-def _csv_row(name: Any, fit: RowFit) -> tuple[Any, ...]:
-    """Return the fit of a row as cells of a CSV file."""
-    kinds = (join_names(cell.feature for cell in fit.cells if cell.kind == kind) for kind in ("unexpected", "missing"))
-    return name, f"{fit.bits:.4f}", "; ".join(map(str, fit.atoms)), *kinds
+def _fitted(chunks: Iterable[ScoredRows], table: Table | Store, workers: Workers) -> Iterator[tuple[Any, ...]]:
+    """Yield for each row its name, its bits, its patterns, and its wrong cells of both kinds."""
+    for chunk in chunks:
+        start = int(chunk.indices[0]) if len(chunk.indices) else 0
+        names = _row_names(table, start, start + len(chunk.indices))
+        for name, fit in zip(names, chunk.fits(workers), strict=True):
+            cells = (
+                tuple(cell.feature for cell in fit.cells if cell.kind == kind) for kind in ("unexpected", "missing")
+            )
+            yield name, fit.bits, fit.atoms, *cells
 
 
 def _as_json(name: Any, fit: RowFit) -> dict[str, Any]:

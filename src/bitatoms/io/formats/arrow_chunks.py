@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
-from ..stream import CHUNK_BITS, Source
+from ..limits import CHUNK_BITS
+from ..stream import Source
 
+_MAGIC = b"ARROW1"
 _MAX_COLUMNS = 1024  # columns read together: each keeps a part of the file in memory
 
 
@@ -85,26 +87,19 @@ def _row_group(source: Source, file: Any, names: list[str], group: int) -> Arrow
 
 @contextmanager
 def _open_feather(source: Source) -> Iterator[ArrowFile]:
-    """Open an Arrow file, an Arrow stream or a Feather V1 file; each record batch is a chunk."""
+    """Open an Arrow file, which Feather files of version 2 are; each record batch is a chunk."""
     import pyarrow as pa
-    from pyarrow import feather, ipc
+    from pyarrow import ipc
 
     with pa.memory_map(str(source.path)) as file:
-        magic = file.read(6)
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise source.error(
+                "not an Arrow file, nor Feather version 2; Arrow streams and Feather version 1 are not read: write the "
+                "table with pyarrow.feather.write_feather"
+            )
         file.seek(0)
-        if magic == b"ARROW1":
-            reader = ipc.open_file(file)
-            yield ArrowFile.from_schema(reader.schema, lambda: _record_batches(file, reader))
-        elif magic[:4] == b"FEA1":
-            table = feather.read_table(file)
-            yield ArrowFile.from_schema(table.schema, lambda: map(_loaded_batch, table.to_batches()))
-        else:
-
-            def chunks() -> Iterator[ArrowChunk]:
-                file.seek(0)
-                yield from map(_loaded_batch, ipc.open_stream(file))
-
-            yield ArrowFile.from_schema(ipc.open_stream(file).schema, chunks)
+        reader = ipc.open_file(file)
+        yield ArrowFile.from_schema(reader.schema, lambda: _record_batches(file, reader))
 
 
 def _record_batches(file: Any, full_reader: Any) -> Iterator[ArrowChunk]:

@@ -18,9 +18,10 @@ from ...bits import BitMatrix
 from ...columns.table import Names, Table, check_picture
 from ...errors import Parameter
 from ..annotations import decode_annotations, encode_annotations
-from ..cells import Cells, PositionOf, array_position
+from ..cells import Cells, array_position, rectangle
 from ..chunked import BitsBuilder
 from ..errors import FileError
+from ..limits import CHUNK_BITS
 from ..npz import (
     METADATA_KEY,
     TABLE_FORMAT,
@@ -34,7 +35,7 @@ from ..npz import (
 )
 from ..options import ReadOptions
 from ..out_of_core.transposing import rows_of_columns
-from ..stream import CHUNK_BITS, RowChunk, Source, TableStream
+from ..stream import RowChunk, Source, TableStream
 from .sparse import Shape, is_sparse, read_shape, read_sparse
 
 VERSION = 3  # the only one that is read
@@ -120,39 +121,33 @@ def _open_array(source: Source, name: str | None) -> Iterator[ArrayReader]:
 
 def _chunks(source: Source, options: ReadOptions, name: str | None) -> Iterator[RowChunk]:
     """Yield the rows of an array of numbers as packed bits."""
-    cells = Cells(source, options)
     with _open_array(source, name) as values:
         n_rows, n_cols = _table_shape(values)
         if values.fortran_order:
-            columns = _pack_lines(values, n_cols, n_rows, cells, lambda column, row: array_position(row, column))
+            cells = Cells(source, options, lambda column, row: array_position(row, column))
+            columns = _pack_lines(values, n_cols, n_rows, cells)
             yield from map(RowChunk, rows_of_columns(source, columns, (n_rows, n_cols), cells.check_missing))
         else:
-            yield from map(RowChunk, _pack_lines(values, n_rows, n_cols, cells, array_position))
+            cells = Cells(source, options)
+            yield from map(RowChunk, _pack_lines(values, n_rows, n_cols, cells))
             cells.check_missing()
 
 
-def _pack_lines(
-    values: ArrayReader, n_lines: int, length: int, cells: Cells, position_of: PositionOf
-) -> Iterator[BitMatrix]:
+def _pack_lines(values: ArrayReader, n_lines: int, length: int, cells: Cells) -> Iterator[BitMatrix]:
     """Yield the lines of an array (rows, in Fortran order columns) as packed bits; long lines are read in parts."""
     n_values = max(64, CHUNK_BITS // values.dtype.itemsize // 64 * 64)
     chunk_lines = n_values // max(1, length)
     if chunk_lines:
         for start in range(0, n_lines, chunk_lines):
             count = min(chunk_lines, n_lines - start)
-            yield cells.pack_numbers(values.read(count * length).reshape(count, length), _offset(position_of, start, 0))
+            yield cells.pack_numbers(values.read(count * length).reshape(count, length), rectangle(start, 0, length))
         return
     for line in range(n_lines):
         builder = BitsBuilder(1, length)
         for start in range(0, length, n_values):
             part = values.read(min(n_values, length - start))[np.newaxis]
-            builder.put(cells.pack_numbers(part, _offset(position_of, line, start)), column=start)
+            builder.put(cells.pack_numbers(part, rectangle(line, start, part.shape[1])), column=start)
         yield builder.build()
-
-
-def _offset(position_of: PositionOf, line: int, start: int) -> PositionOf:
-    """Return the positions of the cells of a chunk that begins in this line at this index."""
-    return lambda row, column: position_of(line + row, start + column)
 
 
 def _packbits_shape(file: NpzReader, values: ArrayReader) -> Shape | None:
@@ -207,7 +202,7 @@ def _packed_chunks(
     start = 0
     for bits, mask in zip(_unpacked_bytes(source, name, shape, bit_order), masks, strict=False):
         names = None if rows is None else rows[start : start + len(bits)]
-        yield RowChunk(cells.known(bits.with_unknown(mask), _offset(array_position, start, 0)), names)
+        yield RowChunk(cells.known(bits.with_unknown(mask), start), names)
         start += len(bits)
     cells.check_missing()
 

@@ -17,8 +17,9 @@ from ...columns.table import Picture, Table
 from ...datasets import cut_blocks, stitch_blocks
 from ...validation import check_pair
 from ..errors import FileError
+from ..limits import CHUNK_BITS
 from ..options import ReadOptions
-from ..stream import CHUNK_BITS, RowChunk, Source, TableStream
+from ..stream import RowChunk, Source, TableStream
 from ..text_lines import open_decompressed, open_text_writer
 
 _WHITESPACE = b" \t\n\r\v\f"

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileError
+from ..limits import CHUNK_ENTRIES
 from ..npz import ArrayReader, NpzReader, open_npz
 from ..options import ReadOptions
-from ..out_of_core.coo import CHUNK_ENTRIES, CooBuilder
+from ..out_of_core.coo import CooBuilder
 from ..stream import RowChunk, Source, TableStream
 
 Shape = tuple[int, int]

@@ -20,8 +20,9 @@ from ...columns.table import Table
 from ...errors import Parameter
 from ...verbosity import quote_name
 from ..errors import FileError
+from ..limits import CHUNK_ENTRIES
 from ..options import ReadOptions
-from ..out_of_core.coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
+from ..out_of_core.coo import CooBuilder, column_indices_by_row
 from ..records import Record, is_blank, read_records, without_outer_blanks
 from ..shapes import ItemLists
 from ..stream import RowChunk, Source, TableStream, named_chunks

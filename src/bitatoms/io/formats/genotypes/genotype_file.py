@@ -27,6 +27,7 @@ from ....columns.variants import (
     plain_chromosomes,
 )
 from ....errors import Parameter, warn
+from ....formatting import quoted
 from ...cells import MISSING, Cells
 from ...options import ReadOptions
 from ...out_of_core.transposing import rows_of_columns
@@ -274,7 +275,8 @@ def _chunks(
     names: tuple[list[str], Sequence[str]],
 ) -> Iterator[RowChunk]:
     """Yield the rows; the file is ordered by variant, so all of it is read before the first row."""
-    cells, (rows, variants) = Cells(source, options), names
+    rows, variants = names
+    cells = Cells(source, options, lambda variant, row: f"variant {quoted(variants[variant])} of {quoted(rows[row])}")
 
     def columns() -> Iterator[BitMatrix]:
         start = 0
@@ -282,8 +284,7 @@ def _chunks(
             is_missing = genotypes < 0
             if is_missing.any():
                 variant, row = np.argwhere(is_missing)[0].tolist()
-                where = f"variant {variants[start + variant][:40]!r} of {rows[row][:40]!r}"
-                cells.add_missing(int(is_missing.sum()), where)
+                cells.missing.add(int(is_missing.sum()), start + variant, row)
             yield cells.pack(_states(genotypes, is_missing, options.phased))
             start += len(genotypes)
 

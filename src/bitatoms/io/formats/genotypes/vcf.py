@@ -27,8 +27,9 @@ from ....columns.annotations import Labels
 from ....columns.table import Names, Table, first_duplicate
 from ....errors import warn
 from ...errors import FileError
+from ...limits import CHUNK_BITS
 from ...options import ReadOptions
-from ...stream import CHUNK_BITS, Source, TableStream
+from ...stream import Source, TableStream
 from ...text_lines import open_decompressed, read_lines
 from .genotype_file import (
     ABSENT,
