@@ -28,8 +28,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "fit": ("learn", "Learn the patterns (atoms) of a table, and print a summary."),
         "stability": ("learn", "Search parts of the rows, and print how often each atom is found again."),
         "crossvalidate": ("learn", "Hide known cells, and compare how well models predict them."),
-        "compare": ("compare", "Run bitatoms and other methods on the same data, and compare them."),
-        "pack": ("stores", "Pack a table, which may be larger than memory, into a store on disk."),
+        "compare": ("compare", "Run bitatoms and other methods on the same data."),
+        "pack": ("apply", "Pack a table into a store on disk, in chunks; the table may be larger than memory."),
         "warmup": ("demo", "Compile the kernels of all common calls now."),
     },
     "Apply": {
@@ -41,8 +41,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Explain": {
         "show": ("explain", "Describe a model or a packed store."),
-        "report": ("explain", "Write an HTML page to explore the patterns and what they do not explain."),
-        "rules": ("explain", "Print rules: of the rows with some features, which share has another one."),
+        "report": ("explain", "Write an HTML page to explore the patterns."),
+        "rules": ("explain", "Print rules: of the rows with some features of a pattern, which share has another one."),
         "score": ("scoring", "Print the rows that fit worst, with the cells that make them so."),
     },
     "Special tables": {

@@ -120,13 +120,7 @@ def compare(
     words += [f" --{name} {value:g}" for name, value, default in numbers if value != default]
     options = "".join(words) + as_arguments(reading.given())
     command = f"bitatoms compare {shlex.join(data)}{options} -o {shlex.quote(str(output))}"
-    how: dict[str, Any] = {
-        "seeds": seeds,
-        "random_state": seed,
-        "max_time": max_time,
-        "n_jobs": jobs,
-        "command": command,
-    }
+    how: dict[str, Any] = {"seeds": seeds, "random_state": seed, "max_time": max_time, "n_jobs": jobs}
     with show_status("Starting", shown.is_silent) as status:
         line = ProgressLine(shown.is_silent, status)
 

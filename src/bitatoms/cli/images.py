@@ -32,7 +32,7 @@ def picture() -> Any:
 def denoise(
     data: Input = picture(),
     output: OutputTable = table_output(output_path(required=True)),
-    options: DenoiseOptions = declared_options(DenoiseOptions),
+    options: DenoiseOptions = declared_options(DenoiseOptions, algebra={"default": "xor"}),
     shown: Display = display(),
 ) -> None:
     """Remove noise from a black-and-white picture, by atoms learned from its own blocks.
@@ -72,7 +72,7 @@ def inpaint(
         required=True,
     ),
     output: OutputTable = table_output(output_path(required=True)),
-    options: BlockOptions = declared_options(BlockOptions),
+    options: BlockOptions = declared_options(BlockOptions, algebra={"default": "xor"}),
     shown: Display = display(),
 ) -> None:
     """Fill the holes of a black-and-white picture, by atoms learned from its known pixels.

@@ -133,6 +133,8 @@ def fit(
                 interrupted = True
                 save()
         if complete:
+            if report is not None and fitted is not None:
+                fitted = [*fitted]  # they may be wanted once more
             others: list[tuple[Path | OutputTable | None, Any]] = [
                 (atoms_to, partial(files.write_atom_table, model, atoms_to)),
                 (patterns, partial(files.write_pattern_file, model, patterns)),
@@ -338,10 +340,10 @@ def crossvalidate(
     how: Run = run("n_jobs", "device"),
     shown: Display = display(),
 ) -> None:
-    """Hide known cells, learn from the others, and compare how well models predict the hidden ones.
+    """Hide known cells, and compare how well models predict them.
 
-    A model that predicts them better than 'column majority' has found structure. The log loss is in bits per hidden
-    cell; lower is better.
+    The models learn from the other cells. A model that predicts the hidden ones better than 'column majority' has found
+    structure. The log loss is in bits per hidden cell; lower is better.
     """
     from ..estimators.cell_validation import cross_validate_cells
     from .files import check_filled, read_table

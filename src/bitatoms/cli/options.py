@@ -90,8 +90,8 @@ def command(*examples: str, formats: Mapping[str, str] | None = None) -> Callabl
             written = [path for use, path in files if use == "write" and path is not None]
             read = [path for use, path in files if use == "read" and path is not None]
             with lines_to_stderr(STANDARD in written):  # standard output may lead to where lines would go
-                values = {name: each.value(name, parsed) for name, each in fields.items()}
                 check_writable(written, read, parsed.get("json", False))
+                values = {name: each.value(name, parsed) for name, each in fields.items()}
                 interrupted = function(**values)
             if interrupted is not None:
                 print_error(f"{describe_interrupt()}; {interrupted}")
