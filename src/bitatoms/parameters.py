@@ -816,6 +816,7 @@ _Fields = ParamSpec("_Fields")
 _Kind = TypeVar("_Kind", bound=Options)
 _First = TypeVar("_First")
 _Second = TypeVar("_Second")
+_Third = TypeVar("_Third")
 _Result = TypeVar("_Result")
 
 
@@ -851,6 +852,11 @@ class with_options(Generic[_Fields, _Kind]):
     def __call__(
         self, function: Callable[[_First, _Second, _Kind], _Result]
     ) -> Callable[Concatenate[_First, _Second, _Fields], _Result]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[[_First, _Second, _Third, _Kind], _Result]
+    ) -> Callable[Concatenate[_First, _Second, _Third, _Fields], _Result]: ...
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return _taking_fields(function, self._kind, self._kind)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Parameter
-from ..formatting import counted
+from ..formatting import be, counted
 from ..images.options import BlockOptions, DenoiseOptions
 from ..io.errors import FileError
 from .options import PATH, command, declared_options, display, option, output_path, table, table_output
@@ -117,7 +117,7 @@ def _write(result: Any, output: OutputTable, values: dict[str, Any], line: str, 
 
 def _unknown_pixels(pixels: BitMatrix) -> str:
     """Return how many pixels of a picture are unknown, in words."""
-    return f"{counted(pixels.n_unknown, 'pixel')} {'is' if pixels.n_unknown == 1 else 'are'} unknown"
+    return f"{counted(pixels.n_unknown, 'pixel')} {be(pixels.n_unknown)} unknown"
 
 
 def _read_picture(data: Input, quiet: bool) -> BitMatrix:

@@ -21,7 +21,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from ..errors import Message, Parameter, in_python
-from ..formatting import listed_names
+from ..formatting import counted, listed_names
 from ..io.errors import FileError
 from ..verbosity import CONTROLS, escape_controls, escape_name, quote_name
 
@@ -339,8 +339,7 @@ class SearchProgress(ProgressLine):
 
     def __call__(self, row: Round) -> None:
         """Show a round of the search, or a pass over all rows."""
-        atoms = "1 atom" if row.atoms == 1 else f"{row.atoms} atoms"
-        result = f"{atoms} ({row.algebra.upper()}), {row.bits / max(1, row.rows):.2f} bits per row"
+        result = f"{counted(row.atoms, 'atom')} ({row.algebra.upper()}), {row.bits / max(1, row.rows):.2f} bits per row"
         task = "Learning"
         if row.rows < self.n_rows:
             task = f"Searching {row.rows} of {self.n_rows} rows"

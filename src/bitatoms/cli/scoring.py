@@ -11,7 +11,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formatting import counted, listed_names, percent
+from ..formatting import counted, listed_names, noun, percent, verb
 from ..io.errors import FileError
 from ..verbosity import escape_name, quote_name
 from .options import READABLE, Run, command, display, new_rows, option, readable, run
@@ -173,7 +173,7 @@ def score(
         )
     elif not shown.quiet:
         mean, median = f"{bits.mean():.1f} bits per row on average", f"the median is {np.median(bits):.1f}"
-        print_line(f"{rows.data.title}: {counted(len(bits), 'row')} take{'s' * (len(bits) == 1)} {mean}; {median}.")
+        print_line(f"{rows.data.title}: {counted(len(bits), 'row')} {verb(len(bits), 'take')} {mean}; {median}.")
         if named:
             print_line("Rows that take most bits, and the cells that their patterns get wrong (with their bits):\n")
             print_line("\n".join(_score_line(name, fit) for name, fit in named))
@@ -218,11 +218,11 @@ def _score_line(name: Any, fit: RowFit) -> str:
     """Return the fit of a row as a line of text."""
     parts = [f"{fit.bits:.1f} bits"]
     if fit.atoms:
-        parts.append(f"pattern{'s' * (len(fit.atoms) > 1)} {', '.join(map(str, fit.atoms))}")
+        parts.append(f"{noun(len(fit.atoms), 'pattern')} {', '.join(map(str, fit.atoms))}")
     for kind in ("unexpected", "missing"):
         cells = [cell for cell in fit.cells if cell.kind == kind]
-        shown = [f"{quote_name(cell.feature, ';')} ({cell.bits:.1f})" for cell in cells]
-        parts += [f"{kind}: {listed_names(shown, _MAX_CELLS, str)}"] if cells else []
+        listed = listed_names(cells, _MAX_CELLS, lambda cell: f"{quote_name(cell.feature, ';')} ({cell.bits:.1f})")
+        parts += [f"{kind}: {listed}"] if cells else []
     return f"{_row_text(name)}: {'; '.join(parts)}"
 
 
