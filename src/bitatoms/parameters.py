@@ -83,6 +83,8 @@ class Param:
         The file formats that it applies to; empty for all, and for parameters that are not about files.
     is_remembered : bool
         Whether a model remembers it for new files, because it decides what their cells mean.
+    is_common : bool
+        Whether ``--help`` describes its option; ``--help-all`` describes all options.
     """
 
     default: Any
@@ -95,6 +97,7 @@ class Param:
     is_run_setting: bool = False
     formats: tuple[str, ...] = ()
     is_remembered: bool = False
+    is_common: bool = False
 
 
 class Options:
@@ -138,9 +141,12 @@ def option(
     is_run_setting: bool = False,
     formats: tuple[str, ...] = (),
     is_remembered: bool = False,
+    is_common: bool = False,
 ) -> Any:
     """Declare a parameter as a field of `Options`; see `Param` for the arguments."""
-    param = Param(default, help, details, minimum, check, type, option, is_run_setting, formats, is_remembered)
+    param = Param(
+        default, help, details, minimum, check, type, option, is_run_setting, formats, is_remembered, is_common
+    )
     return field(default=default, metadata={"param": param})
 
 
