@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ....columns.table import Table
 from ....errors import Parameter
 from ....formatting import listed_names, quoted
-from ...errors import FileError
 from ...hdf5_reader import open_hdf5
 from ...options import ReadOptions
 from ...stream import Source, TableStream
@@ -65,8 +62,3 @@ def _select(source: Source, file: HierarchicalFile, modality: str | None) -> Any
 def _mod_order(group: Any) -> list[Any]:
     """Return the names of the modalities in the order that the file states."""
     return np.atleast_1d(group.attrs.get("mod-order", [])).tolist()
-
-
-def write(table: Table, path: Path, format: str) -> None:
-    """Raise FileError: a table is one modality."""
-    raise FileError(f"{path.name}: a MuData cannot be written; write .h5ad")

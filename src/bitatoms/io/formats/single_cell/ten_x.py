@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ....columns.annotations import Annotations, Labels, Values
-from ....columns.table import Table
 from ....errors import Parameter, warn
 from ....formatting import listed_names, quoted
 from ....libraries import missing_library
-from ...errors import FileError
 from ...hdf5_reader import Hdf5Reader, open_hdf5
 from ...options import ReadOptions
 from ...stream import RowChunk, Source, TableStream, named_chunks
@@ -152,8 +149,3 @@ def _of_one_type(source: Source, options: ReadOptions, stream: TableStream) -> T
     chunks = (RowChunk(chunk.bits.take_columns(kept), chunk.names) for chunk in stream.chunks)
     features = types.take(kept)  # of which fewer may have the same name
     return replace(stream, n_cols=len(kept), chunks=chunks, columns=feature_names(features), column_data=features)
-
-
-def write(table: Table, path: Path, format: str) -> None:
-    """Raise FileError: bits are not counts."""
-    raise FileError(f"{path.name}: files of 10x Genomics cannot be written; write .h5ad")
