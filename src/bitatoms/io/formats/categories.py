@@ -75,12 +75,10 @@ def read_encoded(
     """Open a table of categories with the encoding of a model; see `Encoding.apply`."""
     with _named_errors(source):
         layout = _layout_for_model(source, options, encoding)
-        present, fill = encoding.match(tuple(layout.indices), absent, table)
+        present, match = encoding.match(tuple(layout.indices), absent, table)
     stream = _encoded(source, options, layout, present)
-    own = {name: index for index, name in enumerate(present.columns)}
-    order = np.array([own.get(name, -1) for name in encoding.columns], np.int64)
-    chunks = (RowChunk(chunk.bits.take_columns(order, fill), chunk.names) for chunk in stream.chunks)
-    return TableStream(len(order), chunks, encoding.columns, column_data=encoding.column_data)
+    chunks = (RowChunk(match.gather(chunk.bits), chunk.names) for chunk in stream.chunks)
+    return TableStream(len(encoding.columns), chunks, encoding.columns, column_data=encoding.column_data)
 
 
 def _layout_for_model(source: Source, options: ReadOptions, encoding: Encoding) -> CategoryLayout:
@@ -293,9 +291,7 @@ def _pack(
             number = chunk[int(np.argmax(labels.codes < 0))][0]
             cells.missing.add(n_missing, number, index)
         columns[variable.name] = labels
-    bits, lacking = encoding.packed(columns, len(chunk), cells.source.name)
-    unseen.update(lacking)
-    return bits
+    return encoding.packed(columns, len(chunk), unseen, cells.source.name)
 
 
 def _labels(texts: Sequence[str]) -> Labels:
