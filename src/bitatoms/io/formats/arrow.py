@@ -22,7 +22,7 @@ from ..errors import FileError
 from ..limits import CHUNK_BITS
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..options import ReadOptions
-from ..shapes import Advice, doubt_row_names
+from ..layout import Advice, doubt_row_names
 from ..stream import RowChunk, Source, TableStream, find_columns
 from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
 
