@@ -336,7 +336,7 @@ def test_other_contents_are_errors_and_nothing_is_unpickled(valid_file, tmp_path
 
 # Pairs of a content and a format that can read it: text may be lists of names, and the separator of cells is detected.
 READABLE_AS = {("csv", "baskets"), ("tsv", "baskets"), ("fimi", "baskets"), ("pairs", "baskets"), ("tsv", "csv")}
-READABLE_AS |= {("pairs", "csv"), ("baskets", "csv")}  # detected
+READABLE_AS |= {("baskets", "csv")}  # detected
 READABLE_AS |= {("vcf", "baskets"), ("vcf", "bcf"), ("bcf", "vcf")}
 # Known by their bytes.
 MAGIC = ("npy", "npz", "xlsx", "parquet", "feather", "mtx", "h5ad", "h5mu", "png", "tiff", "bed")
