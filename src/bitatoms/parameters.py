@@ -83,6 +83,8 @@ class Param:
         The file formats that it applies to; empty for all, and for parameters that are not about files.
     is_remembered : bool
         Whether a model remembers it for new files, because it decides what their cells mean.
+    is_common : bool
+        Whether ``--help`` describes its option; ``--help-all`` describes all options.
     """
 
     default: Any
@@ -95,6 +97,7 @@ class Param:
     is_run_setting: bool = False
     formats: tuple[str, ...] = ()
     is_remembered: bool = False
+    is_common: bool = False
 
 
 class Options:
@@ -138,9 +141,12 @@ def option(
     is_run_setting: bool = False,
     formats: tuple[str, ...] = (),
     is_remembered: bool = False,
+    is_common: bool = False,
 ) -> Any:
     """Declare a parameter as a field of `Options`; see `Param` for the arguments."""
-    param = Param(default, help, details, minimum, check, type, option, is_run_setting, formats, is_remembered)
+    param = Param(
+        default, help, details, minimum, check, type, option, is_run_setting, formats, is_remembered, is_common
+    )
     return field(default=default, metadata={"param": param})
 
 
@@ -810,6 +816,7 @@ _Fields = ParamSpec("_Fields")
 _Kind = TypeVar("_Kind", bound=Options)
 _First = TypeVar("_First")
 _Second = TypeVar("_Second")
+_Third = TypeVar("_Third")
 _Result = TypeVar("_Result")
 
 
@@ -845,6 +852,11 @@ class with_options(Generic[_Fields, _Kind]):
     def __call__(
         self, function: Callable[[_First, _Second, _Kind], _Result]
     ) -> Callable[Concatenate[_First, _Second, _Fields], _Result]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[[_First, _Second, _Third, _Kind], _Result]
+    ) -> Callable[Concatenate[_First, _Second, _Third, _Fields], _Result]: ...
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return _taking_fields(function, self._kind, self._kind)

@@ -56,12 +56,12 @@ def read(source: Source, options: ReadOptions) -> TableStream:
 
 @lru_cache(1 << 16)
 def _quantity(text: str) -> float | None:
-    """Return a quantity, 1 if it is blank; 1 or -1 if it begins with a number, as with a unit; None otherwise.
+    """Return a quantity; 1 if it is blank, 1 or -1 for a number with a unit, None for other text.
 
     Examples
     --------
-    >>> [_quantity(text) for text in ("2", "", "-0,5", "- 1 l", "4 kg", "two", "2-")]
-    [2.0, 1.0, -0.5, -1.0, 1.0, None, None]
+    >>> [_quantity(text) for text in ("2", "", "-0,5", "- 1 l", "4 kg", "two", "2-", "(3)")]
+    [2.0, 1.0, -0.5, -1.0, 1.0, None, None, None]
     """
     plain = text.strip().replace("\N{MINUS SIGN}", "-")
     sign = -1.0 if plain.startswith("-") else 1.0
@@ -69,7 +69,8 @@ def _quantity(text: str) -> float | None:
     number = parse_number(digits)
     if number is not None:
         return sign * number
-    return sign if not plain or (digits[:1].isdecimal() and digits[-1] not in "-)") else None
+    has_unit = digits[:1].isdecimal() and digits[-1].isalnum()
+    return sign if has_unit or not plain else None
 
 
 class LongLines:

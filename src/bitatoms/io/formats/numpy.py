@@ -17,6 +17,7 @@ from ..._version import __version__
 from ...bits import BitMatrix
 from ...columns.table import Names, Table, check_picture
 from ...errors import Parameter
+from ...formatting import counted
 from ..annotations import decode_annotations, encode_annotations
 from ..cells import Cells, array_position, rectangle
 from ..chunked import BitsBuilder
@@ -25,7 +26,7 @@ from ..limits import CHUNK_BITS
 from ..npz import (
     METADATA_KEY,
     TABLE_FORMAT,
-    ArrayReader,
+    NpyReader,
     NpzReader,
     check_metadata_names,
     encode_metadata,
@@ -93,7 +94,7 @@ def _is_numeric_table(file: NpzReader, name: str) -> bool:
         return False
 
 
-def _table_shape(values: ArrayReader) -> Shape:
+def _table_shape(values: NpyReader) -> Shape:
     """Return the shape of an array; raise FileError unless it is a table of numbers that fits into memory."""
     kind, shape = values.dtype.kind, values.shape
     if kind not in _NUMERIC_KINDS:
@@ -101,7 +102,7 @@ def _table_shape(values: ArrayReader) -> Shape:
         raise values.source.error(f"{values.what} contains {problem}")
     if len(shape) != 2:
         raise values.source.error(
-            f"{values.what} has {len(shape)} dimension{'' if len(shape) == 1 else 's'} (shape {str(shape)[:60]}); "
+            f"{values.what} has {counted(len(shape), 'dimension')} (shape {str(shape)[:60]}); "
             "a table has two; reshape it to (rows, columns)"
         )
     values.source.check_size(*shape, streamable=True)
@@ -109,7 +110,7 @@ def _table_shape(values: ArrayReader) -> Shape:
 
 
 @contextmanager
-def _open_array(source: Source, name: str | None) -> Iterator[ArrayReader]:
+def _open_array(source: Source, name: str | None) -> Iterator[NpyReader]:
     """Open the array of an .npy file, or the one of this name in an .npz file."""
     if name is None:
         with open_npy(source) as values:
@@ -133,7 +134,7 @@ def _chunks(source: Source, options: ReadOptions, name: str | None) -> Iterator[
             cells.check_missing()
 
 
-def _pack_lines(values: ArrayReader, n_lines: int, length: int, cells: Cells) -> Iterator[BitMatrix]:
+def _pack_lines(values: NpyReader, n_lines: int, length: int, cells: Cells) -> Iterator[BitMatrix]:
     """Yield the lines of an array (rows, in Fortran order columns) as packed bits; long lines are read in parts."""
     n_values = max(64, CHUNK_BITS // values.dtype.itemsize // 64 * 64)
     chunk_lines = n_values // max(1, length)
@@ -150,7 +151,7 @@ def _pack_lines(values: ArrayReader, n_lines: int, length: int, cells: Cells) ->
         yield builder.build()
 
 
-def _packbits_shape(file: NpzReader, values: ArrayReader) -> Shape | None:
+def _packbits_shape(file: NpzReader, values: NpyReader) -> Shape | None:
     """Return the shape of a table that was packed by np.packbits, if the array "shape" states one that fits."""
     shape = read_shape(file)
     if shape is None or values.dtype != np.uint8 or values.fortran_order or values.shape == shape:

@@ -146,7 +146,7 @@ class Records(NamedTuple):
             first = int(np.argmax(invalid))
             variant, allele = int(chosen[first]), int(lowest[first] if lowest[first] < ABSENT else highest[first])
             raise source.error(
-                f"variant {self.names[variant][:40]!r}: a genotype has the allele {allele}, but the record lists "
+                f"variant {quoted(self.names[variant])}: a genotype has the allele {allele}, but the record lists "
                 f"{self.n_alternatives[variant]} alternative alleles: corrupt"
             )
 
@@ -200,7 +200,9 @@ def _genotypes(
             ambiguous = differ & ~half_known
             if ambiguous.any() and not n_unphased:
                 variant, sample = np.argwhere(ambiguous)[0].tolist()
-                first = f"variant {file.names[selected[start + variant]][:40]!r} of {file.samples[kept[sample]][:40]!r}"
+                first = (
+                    f"variant {quoted(file.names[selected[start + variant]])} of {quoted(file.samples[kept[sample]])}"
+                )
             n_unphased += int(ambiguous.sum())
         yield haplotypes.reshape(len(haplotypes), -1)
         start += len(haplotypes)
@@ -259,7 +261,7 @@ def _distinct_names(source: Source, options: ReadOptions, names: Sequence[str], 
     if options.duplicates == "refuse":
         first, second = [number for number, key in enumerate(keys, 1) if key == duplicate][:2]
         raise source.error(
-            f"variants {first} and {second} have the same name {duplicate.split()[0][:40]!r} and the same allele; "
+            f"variants {first} and {second} have the same name {quoted(duplicate.split()[0])} and the same allele; "
             "rename one, or pass ",
             Parameter("duplicates", "number"),
             " to number them",

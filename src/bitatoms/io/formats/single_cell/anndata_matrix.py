@@ -13,6 +13,7 @@ from .... import frames
 from ....bits import BitMatrix, stack_rows
 from ....cell_values import sparse_table
 from ....errors import Parameter, warn
+from ....formatting import quoted
 from ....sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from ...cells import Cells, Indices, Locate, position_in
 from ...chunked import read_row_chunks
@@ -21,7 +22,7 @@ from ...options import ReadOptions
 from ...out_of_core.transposing import rows_of_columns
 from ...stream import Source
 from .anndata_elements import HierarchicalFile, encoding, find_element, is_array, text_attribute
-from .anndata_frame import field_names, frame_length, read_numbers
+from .anndata_frame import field_names, read_names, read_numbers
 
 _CHUNK_ENTRIES = CHUNK_BITS // 4  # most stored values read together
 _PACKED_BITS = 1 << 27  # of a chunk of sparse lines, if it were packed
@@ -55,10 +56,10 @@ def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> Ma
         check_numeric_table(source, path, element)
         shape = element.shape
     elif kind == "frame" and variables is None:
-        shape = frame_length(source, file, path), len(field_names(source, file, path))
+        shape = len(read_names(source, file, path)), len(field_names(source, file, path))
     elif kind is None or kind == "frame":
         raise source.error(
-            f"{path} is {(encoding(element) or 'a group')[:40]!r}, neither an array nor a sparse matrix; write it as "
+            f"{path} is {quoted(encoding(element) or 'a group')}, neither an array nor a sparse matrix; write it as "
             "one of them"
         )
     else:
