@@ -215,12 +215,11 @@ def read_row_label(path: str | os.PathLike[str], of_rows: Names, options: ReadOp
 
 def _with_columns(stream: TableStream, match: ColumnMatch) -> TableStream:
     """Return a stream with the columns of a model."""
-    if match.indices is None:
+    if match.learned is None:
         return stream
+    n_cols, names, _, data = match.learned
     chunks = (RowChunk(match.gather(chunk.bits), chunk.names) for chunk in stream.chunks)
-    return replace(
-        stream, n_cols=len(match.indices), chunks=chunks, columns=match.names, picture=None, column_data=match.data
-    )
+    return replace(stream, n_cols=n_cols, chunks=chunks, columns=names, picture=None, column_data=data)
 
 
 class StreamingSource(Source):

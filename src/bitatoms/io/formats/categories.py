@@ -66,12 +66,10 @@ def read_encoded(
     """Open a table of categories with the encoding of a model; see `Encoding.apply`."""
     with _named_errors(source):
         rows, layout = _open_for_model(source, options, encoding)
-        present, fill = encoding.match(tuple(layout.column_labels), absent, table)
+        present, match = encoding.match(tuple(layout.column_labels), absent, table)
     stream = _encoded(rows, options, layout, present)
-    own = {name: index for index, name in enumerate(present.columns)}
-    order = np.array([own.get(name, -1) for name in encoding.columns], np.int64)
-    chunks = (RowChunk(chunk.bits.take_columns(order, fill), chunk.names) for chunk in stream.chunks)
-    return TableStream(len(order), chunks, encoding.columns, column_data=encoding.column_data)
+    chunks = (RowChunk(match.gather(chunk.bits), chunk.names) for chunk in stream.chunks)
+    return TableStream(len(encoding.columns), chunks, encoding.columns, column_data=encoding.column_data)
 
 
 def _open_for_model(source: Source, options: ReadOptions, encoding: Encoding) -> tuple[TextRows, Layout]:
@@ -240,9 +238,7 @@ def _pack(chunk: list[Row], layout: Layout, encoding: Encoding, cells: Cells, un
         columns[name] = labels = _labels(texts[index])
         if n_missing := int((labels.codes < 0).sum()):
             cells.missing.add(n_missing, chunk[int(np.argmax(labels.codes < 0))][0], number)
-    bits, lacking = encoding.packed(columns, len(chunk), cells.source.name)
-    unseen.update(lacking)
-    return bits
+    return encoding.packed(columns, len(chunk), unseen, cells.source.name)
 
 
 def _labels(texts: Sequence[str]) -> Labels:
