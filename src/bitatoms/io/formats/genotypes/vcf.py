@@ -29,7 +29,7 @@ from ...errors import FileError
 from ...limits import CHUNK_BITS
 from ...options import ReadOptions
 from ...stream import Source, TableStream
-from ...text_lines import open_decompressed, read_lines
+from ...text import open_decompressed, read_lines
 from .genotype_file import (
     ABSENT,
     UNKNOWN,
