@@ -21,9 +21,8 @@ from rich.segment import Segment
 from rich.text import Text
 
 from ..errors import Message, Parameter, in_python
-from ..formatting import counted, listed_names
+from ..formatting import CONTROLS, counted, escape_controls, escape_name, listed_names, quote_name
 from ..io.errors import FileError
-from ..verbosity import CONTROLS, escape_controls, escape_name, quote_name
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -74,7 +73,8 @@ def as_option(parameter: Parameter) -> str:
         return f"--no-{option}" if value is False else f"--{option}"
     joint = "," if name == "long" else "x"
     text = joint.join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return f"--{option} {shlex.quote(escape_name(text))}"
+    spelled = f"--{option} {shlex.quote(escape_name(text))}"
+    return spelled if parameter.file is None else f"{shlex.join(('bitatoms', *sys.argv[1:]))} {spelled}"
 
 
 def describe(error: BaseException | str) -> str:

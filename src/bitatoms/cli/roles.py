@@ -11,10 +11,9 @@ from rich.text import Text
 
 from ..covers.options import CoverOptions
 from ..errors import InputError, Parameter
-from ..formatting import counted
+from ..formatting import counted, escape_name
 from ..io.errors import FileError
 from ..roles.options import AuditOptions
-from ..verbosity import escape_name
 from . import options
 from .output import (
     Display,

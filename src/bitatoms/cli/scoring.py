@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formatting import counted, listed_names, noun, percent, verb
+from ..formatting import counted, escape_name, listed_names, noun, percent, quote_name, verb
 from ..io.errors import FileError
-from ..verbosity import escape_name, quote_name
 from . import options
 from .output import Display, print_json, print_line, show_status
 from .paths import NewRows, output_name

@@ -16,9 +16,9 @@ from ..bits import BitMatrix
 from ..columns.annotations import Annotations
 from ..columns.table import Header, Names, Picture, Table, first_duplicate
 from ..errors import Parameter
+from ..formatting import CONTROLS_OF_NAMES, escape_name
 from ..memory import memory_limit
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
-from ..verbosity import CONTROLS_OF_NAMES, escape_name
 from .errors import FileError, MissingLibrary
 from .limits import FREE_TABLE_BYTES, MAX_TABLE_EXPANSION
 from .scratch import Scratch
@@ -33,6 +33,11 @@ class Source(NamedTuple):
     format: str
     name: str  # as the user wrote it, for messages
     scratch: Scratch | None = None  # for cells that are not in the order of rows, if the table may exceed memory
+
+    @property
+    def unit(self) -> str:
+        """What messages call a row of a text file or a sheet."""
+        return "row" if self.format == "xlsx" else "line"
 
     def reserving(self, n_bytes: int) -> Self:
         """Return the source with a memory limit that leaves room for names, but at least half of the limit."""
