@@ -134,7 +134,7 @@ def test_options_of_genotypes_do_not_apply_to_other_stores(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "part"),
     [
-        ({"call_genotype": np.zeros((4, 3), np.int8)}, "must contain integers in three dimensions"),
+        ({"call_genotype": np.zeros((4, 3), np.int8)}, "its array 'call_genotype' has the shape (4, 3)"),
         ({"call_genotype": np.zeros((4, 3, 4), np.int8)}, "genotypes have 4 alleles"),
         ({"call_genotype": np.full((4, 3, 2), 2, np.int8)}, "a genotype has the allele 2, but the record lists 1"),
         ({"call_genotype": np.full((4, 3, 2), -5, np.int8)}, "a genotype has the allele -5"),
@@ -143,7 +143,7 @@ def test_options_of_genotypes_do_not_apply_to_other_stores(tmp_path):
         ({"sample_id": None}, "there is no array 'sample_id'"),
         ({"variant_position": np.zeros(4)}, "its array 'variant_position' has the shape (4,) and the type float64"),
         ({"variant_contig": np.full(4, 7)}, "numbers without a name in 'contig_id'"),
-        ({"variant_filter": np.zeros((4, 1), bool)}, "does not fit 'filter_id'"),
+        ({"variant_filter": np.zeros((4, 1), bool)}, "its array 'variant_filter' has the shape (4, 1)"),
     ],
 )
 def test_malformed_stores_are_errors(tmp_path, changes, part):
