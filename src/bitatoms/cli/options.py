@@ -15,17 +15,26 @@ import typer
 from .. import parameters
 from ..io.formats.registry import FORMATS
 from ..io.options import ReadOptions
-from ..parameters import CoverKwargs, choices, declarations
+from ..parameters import CoverKwargs, DenoiseKwargs, PeerKwargs, RuleKwargs, choices, declarations, flat_declarations
+from ..run_options import NewRowOptions
+from ..search.options import FitOptions
 from .console import hide_notes
 from .spelling import STANDARD
 
 READ = {name: declared for name, declared in declarations(ReadOptions).items() if name != "format"}
+_OTHERS = {
+    **declarations(DenoiseKwargs),
+    **declarations(RuleKwargs),
+    **declarations(PeerKwargs),
+    **declarations(NewRowOptions),
+    **flat_declarations(FitOptions),
+}
 READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output options", "General options"
 
 
 def declaration(name: str) -> tuple[Any, parameters.Param]:
     """Return the type and the declaration of a parameter of reading or of fitting."""
-    return READ[name] if name in READ else parameters.declaration(name)
+    return READ[name] if name in READ else _OTHERS[name]
 
 
 def parameter(name: str, *flags: str, panel: str, kind: type | None = None, **more: Any) -> Any:

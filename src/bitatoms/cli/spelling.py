@@ -5,27 +5,28 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from ..errors import Message, Parameter, in_python
 from ..io.options import ReadOptions
 from ..parameters import (
     CoverKwargs,
     DenoiseKwargs,
-    EstimatorKwargs,
-    NComponents,
     Param,
     PeerKwargs,
     RuleKwargs,
     declarations,
+    flat_declarations,
 )
+from ..run_options import NewRowOptions
+from ..search.options import FitOptions
 from ..verbosity import escape_name
 
 _DECLARED: dict[str, Param] = {
     name: param
     for name, (_, param) in {
-        **declarations(CoverKwargs), "n_components": get_args(NComponents), **declarations(ReadOptions),
-        **declarations(EstimatorKwargs), **declarations(DenoiseKwargs), **declarations(RuleKwargs),
+        **declarations(CoverKwargs), **declarations(ReadOptions), **flat_declarations(FitOptions),
+        **declarations(NewRowOptions), **declarations(DenoiseKwargs), **declarations(RuleKwargs),
         **declarations(PeerKwargs),
     }.items()
 }  # fmt: skip

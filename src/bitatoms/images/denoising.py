@@ -13,7 +13,9 @@ from scipy.special import logit
 from ..datasets.pictures import as_picture
 from ..device_choice import workers_for
 from ..frames import on_host
-from ..parameters import Algebra, DenoiseKwargs, DeviceChoice, Search, checked, documented, with_defaults
+from ..parameters import DenoiseKwargs, checked, documented, with_defaults
+from ..run_options import DeviceChoice
+from ..search.options import Algebra, Search
 from ..validation import as_generator
 from .blocks import evidence
 from .channel import clean_probability, denoised, estimate_noise

@@ -12,7 +12,9 @@ from scipy.ndimage import binary_dilation
 from ..datasets.pictures import as_2d, as_picture, binary_image
 from ..device_choice import workers_for
 from ..parallel import Workers
-from ..parameters import Algebra, BlockKwargs, DeviceChoice, Search, checked, documented, with_defaults
+from ..parameters import BlockKwargs, checked, documented, with_defaults
+from ..run_options import DeviceChoice
+from ..search.options import Algebra, Search
 from ..validation import as_generator
 from .blocks import evidence_at
 from .learning import BlockModel, LearningOptions, learn_blocks

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ..api import factorize
 from ..errors import InputError, Parameter
 from ..model.model import Model
-from ..parameters import Algebra, DeviceChoice, Search
+from ..run_options import DeviceChoice
+from ..search.options import Algebra, Search
 from .blocks import BlockGrid
 
 _SEARCH_ROWS = 1 << 14  # blocks to search: overlapping ones are alike
