@@ -101,7 +101,8 @@ class Options:
             object.__setattr__(self, name, check(name, getattr(self, name), declared))
 
     def __repr__(self) -> str:
-        given = [f"{name}={value!r}" for name, value in self.get_params().items() if value is not _default(self, name)]
+        values = {name: (repr(value), repr(_default(self, name))) for name, value in self.get_params().items()}
+        given = [f"{name}={value}" for name, (value, default) in values.items() if value != default]
         return f"{type(self).__name__}({', '.join(given)})"
 
     @classmethod
@@ -634,7 +635,7 @@ def _taking_fields(function: Callable[..., Any], kind: type[Options], collect: C
         try:
             values = signature.bind(*args, **given).arguments
         except TypeError as error:
-            raise TypeError(f"{function.__name__}() {error}{_advice(kind, given)}") from None
+            raise TypeError(f"{function.__qualname__}() {error}{_advice(kind, given)}") from None
         first = [values.pop(parameter.name, parameter.default) for parameter in own]
         return function(*first, collect(**values))
 
