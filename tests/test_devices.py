@@ -40,7 +40,7 @@ def log(caplog):
 
 @pytest.fixture(scope="module")
 def model():
-    return ba.BinaryDictionaryLearning(3, random_state=0).fit(X)
+    return ba.BinaryDictionaryLearning(3, algebra="xor", random_state=0).fit(X)
 
 
 # --- the choice
@@ -54,7 +54,7 @@ def test_cuda_requires_a_device_and_the_default_does_not():
             workers_for(1, "cuda", 4)
     error = RuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
     with installed_cupy(fake_cupy(error=error)), pytest.raises(NoDeviceError, match=f"CUDA device \\({error}\\)"):
-        ba.factorize(X, device="cuda")
+        ba.factorize(X, device="cuda", algebra="xor")
     with installed_cupy(fake_cupy()):
         assert workers_for(1, "cuda", 4).device.name == "NVIDIA H200"
 
@@ -98,10 +98,10 @@ def test_a_model_and_a_checkpoint_do_not_depend_on_it(model, tmp_path):
     np.testing.assert_array_equal(loaded.transform(X), codes)
     assert declarations(EstimatorKwargs)["device"][1].is_run_setting
     assert "device" in ba.BinaryDictionaryLearning().get_params()
-    how = {"search_rows": 40, "random_state": 0, "checkpoint": tmp_path / "checkpoint"}
+    how = {"search_rows": 40, "random_state": 0, "resources": ba.Resources(checkpoint=tmp_path / "checkpoint")}
     with found_device():
         first = ba.factorize(X, 3, device="cuda", **how)
-    assert ba.factorize(X, 3, resume=True, **how).atoms == first.atoms
+    assert ba.factorize(X, 3, resources=ba.Resources(resume=True), **how).atoms == first.atoms
 
 
 def test_an_estimator_is_unpickled_without_a_device():
@@ -132,15 +132,17 @@ def sampled(method):
     """Return a call of a method of an estimator with so many atoms that codes are sampled."""
     planted = ba.datasets.planted(60, 24, 12, code_density=0.2, random_state=0).X
     cells = np.where(planted[:5] > 0, np.nan, 0)
-    return lambda model: transformed(method, cells)(ba.BinaryDictionaryLearning(12, random_state=0).fit(planted))
+    return lambda model: transformed(method, cells)(
+        ba.BinaryDictionaryLearning(12, algebra="xor", random_state=0).fit(planted)
+    )
 
 
 SEARCHES = {
     "mdl": {},
     "k": {"n_components": 3},
-    "thorough": {"search": "thorough", "max_components": 3},
+    "thorough": {"search": "thorough", "constraints": ba.Constraints(max_components=3)},
     "paper": {"n_components": 3, "search": "paper"},
-    "fixed atoms": {"n_components": 3, "fixed_atoms": X[:1]},
+    "fixed atoms": {"n_components": 3, "constraints": ba.Constraints(fixed_atoms=X[:1])},
     "passes": {"n_components": 3, "search_rows": 40},
     "weights": {"n_components": 3, "sample_weight": np.arange(90) % 3},
 }
@@ -175,7 +177,7 @@ def test_stores_are_processed_on_it(device, model, tmp_path):
     pytest.importorskip("zarr")
     store = ba.pack(X, tmp_path / "rows.zarr")
     with found_device() as devices:
-        fitted = ba.BinaryDictionaryLearning(3, device=device, search_rows=40, random_state=0).fit(store)
+        fitted = ba.BinaryDictionaryLearning(3, device=device, search_rows=40, algebra="xor", random_state=0).fit(store)
         for method in METHODS:
             getattr(fitted, method)(store)
     assert FOUND in devices
@@ -204,7 +206,7 @@ def test_workers_of_dask_find_their_own(device, log):
             np.testing.assert_array_equal(lazy[0].compute(), computed[0])
             assert {message.partition(":")[0] for message in log.messages} == {"computing on the CPU"}
     with pytest.raises(ValueError, match="device='gpu' is not available"):
-        ba.BinaryDictionaryLearning(3, device="gpu").fit(rows)
+        ba.BinaryDictionaryLearning(3, device="gpu", algebra="xor").fit(rows)
 
 
 # --- arrays on devices
@@ -279,8 +281,8 @@ def test_others_stay_as_they_are(given):
 @pytest.mark.usefixtures("cupy")
 @pytest.mark.parametrize("kind", [CupyArray, Tensor, DeviceTensor])
 def test_estimators_and_functions_take_them(kind):
-    expected = ba.BinaryDictionaryLearning(3, random_state=0).fit(X)
-    model = ba.BinaryDictionaryLearning(3, random_state=0).fit(kind(X))
+    expected = ba.BinaryDictionaryLearning(3, algebra="xor", random_state=0).fit(X)
+    model = ba.BinaryDictionaryLearning(3, algebra="xor", random_state=0).fit(kind(X))
     np.testing.assert_array_equal(model.components_, expected.components_)
     codes = model.transform(kind(X))
     np.testing.assert_array_equal(codes, expected.transform(X))
@@ -288,11 +290,11 @@ def test_estimators_and_functions_take_them(kind):
     np.testing.assert_array_equal(model.score_samples(kind(X)), expected.score_samples(X))
     hidden = np.where(np.eye(*X.shape) > 0, np.nan, X)
     np.testing.assert_array_equal(model.complete(kind(hidden)), expected.complete(hidden))
-    imputer = ba.BinaryImputer(2, method="profiles", random_state=0).fit(kind(hidden))
+    imputer = ba.BinaryImputer(2, method="profiles", algebra="xor", random_state=0).fit(kind(hidden))
     np.testing.assert_array_equal(imputer.transform(kind(hidden)), imputer.transform(hidden))
     mask, weights = X[::-1] > 0, np.arange(len(X)) % 3
-    found = ba.factorize(kind(X), 3, mask=kind(mask), sample_weight=kind(weights), random_state=0)
-    assert found.atoms == ba.factorize(X, 3, mask=mask, sample_weight=weights, random_state=0).atoms
+    found = ba.factorize(kind(X), 3, mask=kind(mask), sample_weight=kind(weights), algebra="xor", random_state=0)
+    assert found.atoms == ba.factorize(X, 3, mask=mask, sample_weight=weights, algebra="xor", random_state=0).atoms
     picture = np.tile(ba.datasets.dither(np.full((4, 4), 0.6)), (3, 3))
     image = ba.denoise(kind(picture), block_sizes=4, stride=4, random_state=0).image
     assert (image == ba.denoise(picture, block_sizes=4, stride=4, random_state=0).image).all()
@@ -304,9 +306,9 @@ MESSAGE = "X is a torch {}which cannot be read as a NumPy array{}; convert it fi
 
 def test_what_cannot_be_read_is_an_error(monkeypatch):
     with pytest.raises(TypeError, match=MESSAGE.format("OtherTensor, ", "")):
-        ba.factorize(OTHER(X))
+        ba.factorize(OTHER(X), algebra="xor")
     with pytest.raises(TypeError, match="mask is a torch OtherTensor"):
-        ba.factorize(X, mask=OTHER(X > 0))
+        ba.factorize(X, mask=OTHER(X > 0), algebra="xor")
     not_installed = MESSAGE.format("DeviceTensor, on a CUDA device, ", r" \(CuPy is not .*\)")
     with installed_cupy(None), pytest.raises(TypeError, match=not_installed):
         ba.BinaryDictionaryLearning().fit(DeviceTensor(X))

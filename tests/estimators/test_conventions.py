@@ -27,7 +27,7 @@ from support.strategies import SEEDS, matrices, random_bits
 
 ALGEBRAS = ("xor", "or")
 PAPER = {"search": "paper"}
-LIMITS = {"max_atoms_per_sample": 2, "residual_limit": 3}
+LIMITS = {"constraints": Constraints(max_atoms_per_sample=2), "residual_limit": 3}
 
 
 pytestmark = pytest.mark.usefixtures("few_trials", "few_exchanges")
@@ -35,12 +35,12 @@ pytestmark = pytest.mark.usefixtures("few_trials", "few_exchanges")
 
 @parametrize_with_checks(
     [
-        BinaryDictionaryLearning(binarize=0.0),
+        BinaryDictionaryLearning(binarize=0.0, algebra="xor"),
         BinaryDictionaryLearning(
-            4, binarize=0.0, search="paper", algebra="or", coder="greedy", update="k-prox", init="bernoulli"
+            4, binarize=0.0, search=PaperSearch(coder="greedy", update="k-prox"), algebra="or", init="bernoulli"
         ),
         BinaryDictionaryClassifier(2, search="paper", binarize=0.0, n_models=1, algebra="or"),
-        BinaryImputer(binarize=0.0, method="profiles", n_profiles=2),
+        BinaryImputer(binarize=0.0, method="profiles", n_profiles=2, algebra="xor"),
         CoverMiner(binarize=0.0, max_iter=1),
     ]
 )
@@ -60,7 +60,7 @@ def tables():
 
 @pytest.fixture(scope="module")
 def fitted(tables):
-    return BinaryDictionaryLearning(5, search="paper", coder="greedy", random_state=0).fit(tables[0])
+    return BinaryDictionaryLearning(5, search=PaperSearch(coder="greedy"), random_state=0).fit(tables[0])
 
 
 # --- what is learned
@@ -109,7 +109,7 @@ def test_second_fit_starts_anew(tables):
 
 @pytest.mark.parametrize("how", [PAPER, {}])
 def test_model_without_atoms(tables, how):
-    estimator = BinaryDictionaryLearning(max_components=0, **how).fit(tables[0])
+    estimator = BinaryDictionaryLearning(constraints=Constraints(max_components=0), **how).fit(tables[0])
     codes = estimator.transform(tables[1])
     assert (estimator.components_.shape, codes.shape) == ((0, 65), (100, 0))
     assert not estimator.inverse_transform(codes).any()
@@ -187,8 +187,8 @@ def test_a_bias_is_added_to_every_sample(tables, fitted):
 def test_transform_describes_samples_as_well_as_the_search(n_components):
     """Dense XOR factors, where toggling one atom at a time from empty codes gets stuck."""
     X = planted(400, 60, 6, atom_density=0.5, code_density=0.5, noise=0.05, random_state=0).X
-    result = factorize(X, n_components, random_state=0)
-    model = BinaryDictionaryLearning(n_components, random_state=0).fit(X)
+    result = factorize(X, n_components, algebra="xor", random_state=0)
+    model = BinaryDictionaryLearning(n_components, algebra="xor", random_state=0).fit(X)
     codes = model.transform(X[::-1])[::-1]
     assert (model.inverse_transform(codes) != X).sum() <= 1.05 * result.wrong_bits
     bits = codelength(X, model.components_, codes, model.bias_).total
@@ -264,7 +264,7 @@ def test_any_type_of_table_gives_the_same_bits(tables, fitted, as_type):
 
 def test_partial_fit():
     data = planted(1500, 40, 4, code_density=0.4, noise=0.02, random_state=0)
-    X, model = data.X, BinaryDictionaryLearning(4, random_state=0)
+    X, model = data.X, BinaryDictionaryLearning(4, algebra="xor", random_state=0)
     for start in range(0, 1500, 500):
         assert model.partial_fit(X[start : start + 500]) is model
         assert model.as_model().n_samples == start + 500
@@ -305,7 +305,7 @@ def test_partial_fit_that_raises_leaves_the_estimator_as_it_was(random_state):
 
 def test_fit_and_partial_fit_start_anew_after_each_other():
     X = planted(600, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
-    model, fitted, streamed = (BinaryDictionaryLearning(4, random_state=0) for _ in range(3))
+    model, fitted, streamed = (BinaryDictionaryLearning(4, algebra="xor", random_state=0) for _ in range(3))
     model.partial_fit(X[:300]).fit(X)
     np.testing.assert_array_equal(model.components_, fitted.fit(X).components_)
     with pytest.raises(ValueError, match="other than 0 and 1"):

@@ -20,11 +20,15 @@ M = 24
 LIMITS = st.sampled_from(
     [
         {},
-        {"max_features_per_atom": 3},
-        {"min_samples_per_atom": 20},
-        {"apart": [(0, 1, 2), (5, 9)]},
-        {"together": [(3, 4), (7, 8, 11)]},
-        {"max_features_per_atom": 5, "apart": [(0, 12), (1, 13)], "together": [(3, 4)], "min_samples_per_atom": 9},
+        {"constraints": ba.Constraints(max_features_per_atom=3)},
+        {"constraints": ba.Constraints(min_samples_per_atom=20)},
+        {"constraints": ba.Constraints(apart=[(0, 1, 2), (5, 9)])},
+        {"constraints": ba.Constraints(together=[(3, 4), (7, 8, 11)])},
+        {
+            "constraints": ba.Constraints(
+                max_features_per_atom=5, apart=[(0, 12), (1, 13)], together=[(3, 4)], min_samples_per_atom=9
+            )
+        },
     ]
 )
 
@@ -64,7 +68,9 @@ def test_constraints_are_never_violated(seed, algebra, n_fixed, limits, n_compon
     if has_unknown:
         X[random_bits(seed, *X.shape, 0.1) == 1] = np.nan
     fixed = random_bits(seed + 1, n_fixed, M, 0.3) if n_fixed else None
-    result = ba.factorize(X, n_components, algebra=algebra, fixed_atoms=fixed, random_state=seed, **limits)
+    result = ba.factorize(
+        X, n_components, algebra=algebra, constraints=ba.Constraints(fixed_atoms=fixed), random_state=seed, **limits
+    )
     check(X, result, fixed, limits)
     if n_components == 6:
         assert len(result.atoms) <= 6
@@ -84,16 +90,22 @@ def test_constraints_are_never_violated(seed, algebra, n_fixed, limits, n_compon
 def test_an_atom_with_the_least_number_of_samples_is_kept(n_components):
     X = np.repeat([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], [20, 30], axis=0)
     found = [
-        ba.factorize(X, n_components, algebra="or", min_samples_per_atom=least, random_state=0).codes.column_weights()
+        ba.factorize(
+            X, n_components, algebra="or", constraints=ba.Constraints(min_samples_per_atom=least), random_state=0
+        ).codes.column_weights()
         for least in (20, 21)
     ]
     assert [sorted(uses.tolist()) for uses in found] == [[20, 30], [30]]
 
 
 def test_constraints_hold_in_memory_stores_and_clusters(tmp_path):
-    X, fixed, limits = table(3, 200), almost_planted(3), {"max_features_per_atom": 4, "min_samples_per_atom": 20}
+    X, fixed, limits = (
+        table(3, 200),
+        almost_planted(3),
+        {"constraints": ba.Constraints(max_features_per_atom=4, min_samples_per_atom=20)},
+    )
     X[:, -3:] |= random_bits(2, 200, 3, 0.9)  # what a bias would take
-    parameters = {"algebra": "or", "fixed_atoms": fixed, "random_state": 0, **limits}
+    parameters = {"algebra": "or", "constraints": ba.Constraints(fixed_atoms=fixed), "random_state": 0, **limits}
     models = [fit(parameters, X, tmp_path) for fit in (fit_by_passes, fit_a_store, fit_a_cluster)]
     for model in models:
         check(X, model, fixed, limits)
@@ -106,17 +118,25 @@ def test_constraints_hold_in_memory_stores_and_clusters(tmp_path):
 def test_no_bias_is_learned_if_none_is_wanted(algebra, tmp_path):
     X = table(7, 160, algebra)
     X[:, :4] |= random_bits(3, 160, 4, 0.9)  # columns that most rows have
-    unbiased = ba.factorize(X, algebra=algebra, bias=False, random_state=0)
+    unbiased = ba.factorize(X, algebra=algebra, constraints=ba.Constraints(bias=False), random_state=0)
     assert not unbiased.bias.any()
     assert ((X != unbiased.reconstruct().to_dense()).mean(axis=0) < 0.5).all()  # atoms take its place
-    model = ba.BinaryDictionaryLearning(algebra=algebra, bias=False, random_state=0).partial_fit(X)
+    model = ba.BinaryDictionaryLearning(
+        algebra=algebra, constraints=ba.Constraints(bias=False), random_state=0
+    ).partial_fit(X)
     assert not model.bias_.any()
     model.save(tmp_path / "model.npz")
     loaded = ba.load(tmp_path / "model.npz")
     assert (loaded.bias, loaded.as_model().has_bias) == (False, False)
 
 
-@pytest.mark.parametrize("limit", [{"max_features_per_atom": 4, "n_components": 3}, {"fixed_atoms": [[1] * M]}])
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"constraints": ba.Constraints(max_features_per_atom=4), "n_components": 3},
+        {"constraints": ba.Constraints(fixed_atoms=[[1] * M])},
+    ],
+)
 def test_a_callback_or_ctrl_c_in_any_round_ends_a_search_within_constraints(limit):
     how = {"algebra": "or", "random_state": 0, **limit}
     ba.factorize(table(1), **how, callbacks=(rounds := []).append)
@@ -134,13 +154,21 @@ def test_a_callback_or_ctrl_c_in_any_round_ends_a_search_within_constraints(limi
 def test_a_note_names_the_limits_if_they_leave_fewer_atoms_than_were_requested():
     X = table(1)
     with pytest.warns(UserWarning, match="3 atoms were requested, but only 0 are found within the limits"):
-        found = ba.factorize(X, 3, algebra="or", min_samples_per_atom=len(X) + 1, random_state=0)
+        found = ba.factorize(
+            X, 3, algebra="or", constraints=ba.Constraints(min_samples_per_atom=len(X) + 1), random_state=0
+        )
     assert found.atoms.n_rows == 0
 
 
 def test_the_rounds_of_searches_within_constraints_are_numbered_from_1_on():
     rounds = []
-    result = ba.factorize(table(2), max_features_per_atom=4, callbacks=rounds.append, random_state=0)
+    result = ba.factorize(
+        table(2),
+        constraints=ba.Constraints(max_features_per_atom=4),
+        callbacks=rounds.append,
+        algebra="xor",
+        random_state=0,
+    )
     assert result.history[:-1] == tuple(rounds)
     assert result.history[-1].move == "within constraints"
     assert [row.round for row in result.history] == [*range(1, len(result.history) + 1)]
@@ -150,7 +178,7 @@ def test_the_rounds_of_searches_within_constraints_are_numbered_from_1_on():
 @pytest.mark.parametrize(("algebra", "seed"), [("xor", 0), ("or", 1)])
 def test_a_given_number_of_atoms_within_constraints_has_the_best_of_all_codes(algebra, seed):
     X = random_bits(seed, 30, 12, 0.5)
-    result = ba.factorize(X, 5, algebra=algebra, max_features_per_atom=4, random_state=0)
+    result = ba.factorize(X, 5, algebra=algebra, constraints=ba.Constraints(max_features_per_atom=4), random_state=0)
     atoms = result.atoms.to_dense()
     best = naive.exact_code(X, atoms, result.codes.to_dense(), algebra)
     assert result.wrong_bits == naive.errors(X, atoms, best, algebra).sum()
@@ -158,21 +186,25 @@ def test_a_given_number_of_atoms_within_constraints_has_the_best_of_all_codes(al
 
 def test_every_atom_within_constraints_saves_bits():
     X = np.tri(26, 23, dtype=np.uint8)[random_bits(0, 26, 1, 0.5)[:, 0].cumsum()]
-    result = ba.factorize(X, algebra="or", max_features_per_atom=3, random_state=0)
+    result = ba.factorize(X, algebra="or", constraints=ba.Constraints(max_features_per_atom=3), random_state=0)
     assert (result.saved > 0).all()
 
 
 def test_the_minimum_of_rows_is_scaled_to_resamples():
     X = ba.datasets.planted(100, M, 3, algebra="or", code_density=0.4, noise=0.01, random_state=0).X
     result = ba.factorize(X, algebra="or", random_state=0)
-    recurrence = ba.stability(X, result, min_samples_per_atom=30, n_resamples=2, random_state=0)
+    recurrence = ba.stability(
+        X, result, constraints=ba.Constraints(min_samples_per_atom=30), n_resamples=2, random_state=0
+    )
     assert (recurrence.overlaps > 0.5).any()
 
 
 def test_a_loaded_model_keeps_its_constraints(tmp_path):
     X, fixed = pd.DataFrame(table(8), columns=[f"c{i}" for i in range(M)]), random_bits(6, 2, M, 0.3)
-    limits = {"apart": [("c0", "c5")], "together": [(3, 4)], "max_features_per_atom": 5}
-    model = ba.BinaryDictionaryLearning(algebra="or", fixed_atoms=fixed, random_state=0, **limits).fit(X)
+    limits = {"constraints": ba.Constraints(apart=[("c0", "c5")], together=[(3, 4)], max_features_per_atom=5)}
+    model = ba.BinaryDictionaryLearning(
+        algebra="or", constraints=ba.Constraints(fixed_atoms=fixed), random_state=0, **limits
+    ).fit(X)
     model.save(tmp_path / "model.npz")
     loaded = ba.load(tmp_path / "model.npz")
     again = ba.BinaryDictionaryLearning(**loaded.get_params() | {"random_state": 0}).fit(X)
@@ -182,11 +214,16 @@ def test_a_loaded_model_keeps_its_constraints(tmp_path):
 def test_fixed_atoms_are_matched_by_name():
     X = pd.DataFrame(table(9), columns=[f"c{i}" for i in range(M)])
     fixed = pd.DataFrame([[1, 1, 0], [0, 1, 1]], columns=["c20", "c3", "c7"])
-    result = ba.factorize(X, fixed_atoms=fixed, random_state=0)
+    result = ba.factorize(X, constraints=ba.Constraints(fixed_atoms=fixed), algebra="xor", random_state=0)
     atoms = result.atoms.to_dense()[:2]
     assert [np.flatnonzero(atom).tolist() for atom in atoms] == [[3, 20], [3, 7]]
     with pytest.raises(InputError, match="the table lacks columns of fixed_atoms: 'other'"):
-        ba.factorize(X, fixed_atoms=fixed.rename(columns={"c7": "other"}), random_state=0)
+        ba.factorize(
+            X,
+            constraints=ba.Constraints(fixed_atoms=fixed.rename(columns={"c7": "other"})),
+            algebra="xor",
+            random_state=0,
+        )
 
 
 @settings(max_examples=40)
@@ -219,7 +256,10 @@ def test_pieces_and_projections_keep_to_the_limits(seed, max_features, has_apart
 
 # Limits on the atoms per sample and on errors left, in searches and for new samples.
 
-LIMITS_OF_ROWS = {"fast": {"max_atoms_per_sample": 1}, "thorough": {"max_atoms_per_sample": 2, "residual_limit": 9}}
+LIMITS_OF_ROWS = {
+    "fast": {"constraints": ba.Constraints(max_atoms_per_sample=1)},
+    "thorough": {"constraints": ba.Constraints(max_atoms_per_sample=2), "residual_limit": 9},
+}
 
 
 def assert_within(limits, codes, rows, bias):

@@ -94,7 +94,7 @@ def test_of_algebras_and_starts_that_are_as_short_the_first_is_kept():
     assert result.codelengths["xor"] == result.codelengths["or"]
     assert result.algebra == "xor"
     assert {row.start for row in result.history} == {1}
-    stopped = factorize(X, n_init=2, random_state=0, callbacks=lambda row: row.start == 2)
+    stopped = factorize(X, n_init=2, algebra="xor", random_state=0, callbacks=lambda row: row.start == 2)
     assert ({row.start for row in stopped.history}, stopped.ended) == ({1}, "callback")
 
 

@@ -55,12 +55,12 @@ def test_fewer_atoms_are_warned_about_and_leave_no_errors(X, n_components, objec
 
 def test_the_warning_of_fewer_atoms_points_to_the_caller_unless_the_search_ended_early():
     X = AWKWARD["equal rows"]
-    many = BinaryDictionaryLearning(10**30, random_state=0)
+    many = BinaryDictionaryLearning(10**30, algebra="xor", random_state=0)
     for call, wanted in ((partial(factorize, X, 9, random_state=0), 9), (partial(many.fit, X), 10**30)):
         with pytest.warns(UserWarning, match=f"{wanted} atoms were requested, but ") as caught:
             call()
         assert [warning.filename for warning in caught] == [__file__]
-    assert factorize(X, 9, random_state=0, callbacks=lambda row: True).ended == "callback"
+    assert factorize(X, 9, algebra="xor", random_state=0, callbacks=lambda row: True).ended == "callback"
 
 
 @every_algebra

@@ -125,7 +125,12 @@ def table():
 )
 def test_without_patience_selection_continues_to_max_components(coder, start, most, last):
     """Exact coding ends it at 16 atoms."""
-    how = {"coder": coder, "start_components": start, "max_components": most, "random_state": 0}
+    how = {
+        "coder": coder,
+        "start_components": start,
+        "constraints": bitatoms.Constraints(max_components=most),
+        "random_state": 0,
+    }
     result = factorize(random_bits(0, 60, 30, 0.5), patience=50 if most is None else None, **how)
     assert [row.atoms for row in result.history] == list(range(start, last + 1))
     assert result.converged
@@ -135,7 +140,7 @@ def test_selection_starts_from_16_or_start_components_atoms(table):
     def first(**how):
         return factorize(table, random_state=0, **how).history[0].atoms
 
-    from_nothing = factorize(table, start_components=0, patience=2, max_iter=1, random_state=0)
+    from_nothing = factorize(table, start_components=0, patience=2, max_iter=1, algebra="xor", random_state=0)
     assert (from_nothing.history[0].atoms, from_nothing.history[0].wrong_bits) == (0, table.sum())
     assert (from_nothing.converged, {row.iterations for row in from_nothing.history}) == (False, {1})
     assert first() == 16

@@ -61,7 +61,7 @@ def test_fewer_distinct_rows_than_atoms_warn(init):
     X = np.repeat(random_bits(0, 3, 20, 0.5), 4, axis=0)
     expected = "finds only 3 distinct atoms in X, but 5 were requested; 3 are learned"
     with pytest.warns(UserWarning, match=expected) as caught:
-        result = factorize(X, 5, init=init, random_state=0)
+        result = factorize(X, 5, init=init, algebra="xor", random_state=0)
     assert result.atoms.shape == (3, 20)
     assert result.wrong_bits == 0
     assert [warning.filename for warning in caught] == [__file__]
@@ -88,10 +88,10 @@ def test_coding_starts_from_given_codes_which_are_not_modified(as_type):
     init = as_type(atoms), as_type(codes)
     expected = naive.code(X, atoms, codes, "greedy", "xor")
     assert not np.array_equal(expected, naive.code(X, atoms, np.zeros_like(codes), "greedy", "xor"))
-    result = factorize(X, 6, init=init, coder="greedy", max_iter=1)
+    result = factorize(X, 6, init=init, coder="greedy", max_iter=1, algebra="xor")
     assert sorted(result.codes.to_dense().T.tolist()) == sorted(expected.T.tolist())
     for search, n_components in (("paper", "mdl"), ("fast", 6), ("thorough", "mdl")):
-        factorize(X, n_components, search=search, init=init, max_iter=3)
+        factorize(X, n_components, algebra="xor", search=search, init=init, max_iter=3)
     for given_to_it, before in zip(init, (atoms, codes), strict=True):
         assert BitMatrix.from_any(given_to_it) == BitMatrix.from_dense(before)
 

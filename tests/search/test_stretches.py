@@ -140,11 +140,16 @@ def test_a_sample_and_passes_in_memory_and_in_a_store(tmp_path, monkeypatch):
 
 def test_a_fit_is_not_resumed_with_other_positions(table, tmp_path):
     table, _ = table
-    how = {"algebra": "or", "callbacks": [lambda row: True], "random_state": 0, "checkpoint": tmp_path / "checkpoint"}
+    how = {
+        "algebra": "or",
+        "callbacks": [lambda row: True],
+        "random_state": 0,
+        "resources": ba.Resources(checkpoint=tmp_path / "checkpoint"),
+    }
     ba.factorize(table, **how)
     elsewhere = table.column_data.updated(position=table.column_data["position"][::-1])
     with pytest.raises(ba.FileError, match=r"different call: .*regions"):
-        ba.factorize(ba.Table(table.bits, column_data=elsewhere), **how, resume=True)
+        ba.factorize(ba.Table(table.bits, column_data=elsewhere), **how, resources=ba.Resources(resume=True))
 
 
 def test_a_stream(table):

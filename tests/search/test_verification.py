@@ -44,7 +44,7 @@ def described(atoms=ATOMS, codes=CODES, bias=None, algebra="or", **changes):
         "history": (),
     }
     factors = {"atoms": BitMatrix.from_dense(atoms), "codes": BitMatrix.from_dense(codes)}
-    return Factorization(**factors | {"bias": bias, "algebra": algebra} | figures | changes)
+    return Factorization(**factors | {"constraints": ba.Constraints(bias=bias), "algebra": algebra} | figures | changes)
 
 
 def without_codes(found, **changes):
@@ -171,7 +171,11 @@ def test_no_way_to_fit_returns_a_result_that_was_not_asked_for(monkeypatch, fit,
 
     monkeypatch.setattr(Objective, "settled_bias", settled_bias)
     with pytest.raises(InternalError, match=r"a bias was learned, .* please report this"):
-        fit({"n_components": 2, "max_features_per_atom": 2, "random_state": 0}, np.ones((40, 6), int), tmp_path)
+        fit(
+            {"n_components": 2, "constraints": ba.Constraints(max_features_per_atom=2), "random_state": 0},
+            np.ones((40, 6), int),
+            tmp_path,
+        )
 
 
 def test_errors_of_earlier_batches_are_not_forbidden():
@@ -183,7 +187,9 @@ def test_errors_of_earlier_batches_are_not_forbidden():
 
 
 def test_a_batch_whose_result_is_discarded_leaves_the_estimator_as_it_was(monkeypatch):
-    model = ba.BinaryDictionaryLearning(2, max_features_per_atom=2, random_state=0)
+    model = ba.BinaryDictionaryLearning(
+        2, constraints=ba.Constraints(max_features_per_atom=2), algebra="xor", random_state=0
+    )
     model.partial_fit(np.eye(20, 6, dtype=int))
     before = model.components_.copy()
     monkeypatch.setattr(
