@@ -16,6 +16,7 @@ from bitatoms.columns.table import Table
 from bitatoms.datasets import planted
 from bitatoms.search.starts import initial
 from bitatoms.search.starts import rank as rank_starts
+from support.parameters import nested
 from support.results import ALGEBRAS, assert_matches_oracle, assert_same_search
 from support.strategies import ALL_KNOWN, SEEDS, factorisations, matrices, random_bits
 
@@ -52,7 +53,7 @@ def test_codelength_agrees_with_the_oracle(problem, algebra, bias_density, seed)
 
 def test_seeds_of_every_type(table):
     def found(random_state, **how):
-        return factorize(table, 3, random_state=random_state, **how)
+        return factorize(table, 3, **nested(random_state=random_state, **how))
 
     def from_the_module():
         np.random.set_state(state)  # noqa: NPY002 - scikit-learn takes the module for a seed too
@@ -79,7 +80,7 @@ def test_the_global_random_state_is_not_used(table):
 
 def test_binarize(table):
     numbers = table * 0.4 + random_bits(0, *table.shape, 0.5) * 0.2
-    expected, found = (factorize(X, 4, binarize=0.3, random_state=0, **PAPER) for X in (table, numbers))
+    expected, found = (factorize(X, 4, **nested(binarize=0.3, random_state=0, **PAPER)) for X in (table, numbers))
     assert_same_search(found, expected)
 
 
@@ -97,17 +98,11 @@ def test_binarize(table):
     SEEDS,
 )
 def test_results_agree_with_the_oracle_on_any_table(X, n_components, algebra, coder, update, most, seed):
-    how = {
-        "algebra": algebra,
-        "coder": coder,
-        "update": update,
-        "start_components": 1,
-        "constraints": Constraints(max_components=6),
-    }
+    how = {"algebra": algebra, "coder": coder, "update": update, "start_components": 1, "max_components": 6}
     how["max_atoms_per_sample"] = most
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of fewer rows than atoms
-        result = factorize(X, n_components, **how, **PAPER, random_state=seed)
+        result = factorize(X, n_components, **nested(**how, **PAPER, random_state=seed))
     assert_matches_oracle(result, X)
     assert not result.bias.any()
     assert result.converged
@@ -128,7 +123,7 @@ def bits_saved(X, result):
 @given(factorisations(unknown=ALL_KNOWN, n_atoms=st.integers(1, 6)), st.sampled_from(ALGEBRAS))
 def test_atoms_are_sorted_by_bits_saved_and_odd_ones_are_counted(problem, algebra):
     X, atoms, codes = problem
-    result = factorize(X, len(atoms), init=(atoms, codes), algebra=algebra, max_iter=1, **PAPER)
+    result = factorize(X, len(atoms), **nested(init=(atoms, codes), algebra=algebra, max_iter=1, **PAPER))
     saved = bits_saved(X, result)
     assert saved == sorted(saved, reverse=True)
     rows = list(map(tuple, result.atoms.to_dense().tolist()))
@@ -142,7 +137,7 @@ def test_atoms_are_sorted_by_bits_saved_and_odd_ones_are_counted(problem, algebr
 def test_the_best_of_several_starts_is_kept(table, search, n_components):
     rows, cost = [], (lambda row: row.bits) if n_components == "mdl" else (lambda row: row.wrong_bits)
     how = {"search": search, "start_components": 1, "patience": 2, "random_state": 0}
-    result = factorize(table, n_components, n_init=6, callbacks=rows.append, **how)
+    result = factorize(table, n_components, **nested(n_init=6, callbacks=rows.append, **how))
     starts = [index for index, row in enumerate(rows) if row.round == 1]
     ends = [rows[stop - 1] for stop in (*starts[1:], len(rows))]
     assert search == "fast" or len({cost(end) for end in ends}) > 1
@@ -154,7 +149,7 @@ def test_the_best_of_several_starts_is_kept(table, search, n_components):
 def test_samples_with_few_wrong_bits_are_not_coded():
     X = np.zeros((3, 9), np.uint8)
     X[0, :3] = X[1, :4] = 1
-    result = factorize(X, 2, init=X[:2], residual_limit=3, **PAPER)
+    result = factorize(X, 2, **nested(init=X[:2], residual_limit=3, **PAPER))
     assert result.codes.row_weights().tolist() == [0, 1, 0]
 
 
@@ -179,7 +174,7 @@ def test_interrupt_before_the_first_round_returns_nothing(monkeypatch, table, mo
 
     monkeypatch.setattr(module, start, interrupted)
     with pytest.raises(Interrupted) as caught:
-        factorize(table, 4, random_state=0, **how)
+        factorize(table, 4, **nested(random_state=0, **how))
     assert caught.value.result is None
 
 
@@ -230,10 +225,10 @@ def test_a_second_interrupt_loses_only_the_order_of_atoms(table, monkeypatch, ho
     def impatient(*_):
         raise KeyboardInterrupt
 
-    expected = factorize(table, **how, random_state=0, max_iter=2)
+    expected = factorize(table, **nested(**how, random_state=0, max_iter=2))
     monkeypatch.setattr("bitatoms.search.finish.savings", impatient)
     with pytest.raises(Interrupted) as caught:
-        factorize(table, **how, random_state=0, max_iter=2)
+        factorize(table, **nested(**how, random_state=0, max_iter=2))
     assert sorted(caught.value.result.atoms.to_dense().tolist()) == sorted(expected.atoms.to_dense().tolist())
     assert caught.value.result.codelength == expected.codelength
     assert caught.value.result.ended == "interrupted"

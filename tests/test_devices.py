@@ -13,16 +13,17 @@ import pytest
 from scipy.sparse import csr_array
 
 import bitatoms as ba
-from bitatoms.cell_values import on_host
 from bitatoms.columns.table import as_bits
 from bitatoms.device_choice import MIN_CELLS, workers_for
 from bitatoms.errors import InputError
+from bitatoms.frames import on_host
 from bitatoms.kernels.gpu.device import Device, DeviceMemoryError, NoDeviceError, find_device, import_cupy
 from bitatoms.parallel import Workers
 from bitatoms.parameters import EstimatorKwargs, declarations
 from bitatoms.report import report_data
 from bitatoms.sparse_bits import SparseBits
 from support.devices import FOUND, CupyArray, DeviceTensor, Tensor, fake_cupy, found_device, installed_cupy
+from support.parameters import nested
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -85,7 +86,7 @@ def test_cupy_is_not_imported_before_a_device_is_looked_for():
 
 def test_a_model_and_a_checkpoint_do_not_depend_on_it(model, tmp_path):
     with found_device():
-        other = ba.BinaryDictionaryLearning(3, **ON_DEVICE).fit(X)
+        other = ba.BinaryDictionaryLearning(3, **nested(**ON_DEVICE)).fit(X)
         codes = other.transform(X)
     model.save(tmp_path / "cpu.npz")
     other.save(tmp_path / "cuda.npz")
@@ -98,15 +99,15 @@ def test_a_model_and_a_checkpoint_do_not_depend_on_it(model, tmp_path):
     np.testing.assert_array_equal(loaded.transform(X), codes)
     assert declarations(EstimatorKwargs)["device"][1].is_run_setting
     assert "device" in ba.BinaryDictionaryLearning().get_params()
-    how = {"search_rows": 40, "random_state": 0, "resources": ba.Resources(checkpoint=tmp_path / "checkpoint")}
+    how = {"search_rows": 40, "random_state": 0, "checkpoint": tmp_path / "checkpoint"}
     with found_device():
-        first = ba.factorize(X, 3, device="cuda", **how)
-    assert ba.factorize(X, 3, resources=ba.Resources(resume=True), **how).atoms == first.atoms
+        first = ba.factorize(X, 3, **nested(device="cuda", **how))
+    assert ba.factorize(X, 3, **nested(resume=True, **how)).atoms == first.atoms
 
 
 def test_an_estimator_is_unpickled_without_a_device():
     with found_device():
-        sent = pickle.dumps(ba.BinaryDictionaryLearning(3, **ON_DEVICE).fit(X))
+        sent = pickle.dumps(ba.BinaryDictionaryLearning(3, **nested(**ON_DEVICE)).fit(X))
     with installed_cupy(None):
         model = pickle.loads(sent)
         assert model.device == "cuda"
@@ -120,7 +121,7 @@ def test_an_estimator_is_unpickled_without_a_device():
 
 
 def search(how):
-    return lambda model: ba.factorize(X, **how, **ON_DEVICE)
+    return lambda model: ba.factorize(X, **nested(**how, **ON_DEVICE))
 
 
 def transformed(method, data=X):
@@ -140,9 +141,9 @@ def sampled(method):
 SEARCHES = {
     "mdl": {},
     "k": {"n_components": 3},
-    "thorough": {"search": "thorough", "constraints": ba.Constraints(max_components=3)},
+    "thorough": {"search": "thorough", "max_components": 3},
     "paper": {"n_components": 3, "search": "paper"},
-    "fixed atoms": {"n_components": 3, "constraints": ba.Constraints(fixed_atoms=X[:1])},
+    "fixed atoms": {"n_components": 3, "fixed_atoms": X[:1]},
     "passes": {"n_components": 3, "search_rows": 40},
     "weights": {"n_components": 3, "sample_weight": np.arange(90) % 3},
 }
@@ -152,13 +153,13 @@ CALLS = {
     **{name: search(how) for name, how in SEARCHES.items()},
     **{method: transformed(method) for method in METHODS},
     **{method: sampled(method) for method in ("predict_cell_proba", "complete")},
-    "fit": lambda model: ba.BinaryDictionaryLearning(3, **ON_DEVICE).fit(X),
+    "fit": lambda model: ba.BinaryDictionaryLearning(3, **nested(**ON_DEVICE)).fit(X),
     "report": lambda model: report_data(model, X, device="cuda"),
-    "stability of a new model": lambda model: ba.stability(X, n_components=2, n_resamples=2, **ON_DEVICE),
-    "stability": lambda model: ba.stability(X, model, n_resamples=2, **ON_DEVICE),
-    "cross_validate_cells": lambda model: ba.cross_validate_cells(X, [2], n_folds=2, **ON_DEVICE),
-    "imputer": lambda model: ba.BinaryImputer(2, method="atoms", **ON_DEVICE).fit(INCOMPLETE),
-    "classifier": lambda model: ba.BinaryDictionaryClassifier(2, n_models=1, **ON_DEVICE).fit(X, X[:, 0]),
+    "stability of a new model": lambda model: ba.stability(X, **nested(n_components=2, n_resamples=2, **ON_DEVICE)),
+    "stability": lambda model: ba.stability(X, model, **nested(n_resamples=2, **ON_DEVICE)),
+    "cross_validate_cells": lambda model: ba.cross_validate_cells(X, [2], **nested(n_folds=2, **ON_DEVICE)),
+    "imputer": lambda model: ba.BinaryImputer(2, **nested(method="atoms", **ON_DEVICE)).fit(INCOMPLETE),
+    "classifier": lambda model: ba.BinaryDictionaryClassifier(2, **nested(n_models=1, **ON_DEVICE)).fit(X, X[:, 0]),
     "denoise": lambda model: ba.denoise(PICTURE, **BLOCKS),
     "inpaint": lambda model: ba.inpaint(PICTURE, np.eye(16), **BLOCKS),
 }
@@ -188,9 +189,9 @@ def test_workers_of_dask_find_their_own(device, log):
     da = pytest.importorskip("dask.array")
     rows = da.from_array(X, chunks=(30, 24))
     how = {"search_rows": 40, "random_state": 0}
-    expected = ba.BinaryDictionaryLearning(3, **how).fit(rows)
+    expected = ba.BinaryDictionaryLearning(3, **nested(**how)).fit(rows)
     with found_device() as devices:
-        fitted = ba.BinaryDictionaryLearning(3, device=device, **how).fit(rows)
+        fitted = ba.BinaryDictionaryLearning(3, **nested(device=device, **how)).fit(rows)
         lazy = [getattr(fitted, name)(rows) for name in ("transform", "decision_function", "score_samples")]
         pickle.dumps(lazy)
         computed = [each.compute() for each in lazy]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from bitatoms import BitMatrix, factorize
+from bitatoms import BitMatrix, Constraints, factorize
 from bitatoms.datasets import planted
 from bitatoms.kernels.cpu.cell_costs import Sampling
 from bitatoms.model.likelihood import Frequencies

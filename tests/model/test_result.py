@@ -13,7 +13,7 @@ NO_ATOM = "No atom makes the description shorter"
 
 @pytest.fixture(scope="module")
 def result():
-    return ba.factorize(X, algebra="prefer-or", random_state=0)
+    return ba.factorize(X, random_state=0)
 
 
 @pytest.mark.parametrize("row", [[0, 0, 0], [1, 0, 1]], ids=["without a bias", "with a bias"])

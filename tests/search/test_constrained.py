@@ -11,6 +11,7 @@ import naive
 from bitatoms.engine.limits import AtomLimits
 from bitatoms.errors import InputError
 from support.faults import ctrl_c_when
+from support.parameters import nested
 from support.results import assert_matches_oracle, every_fit
 from support.strategies import random_bits
 from support.ways import fit_a_cluster, fit_a_store, fit_by_passes
@@ -20,15 +21,11 @@ M = 24
 LIMITS = st.sampled_from(
     [
         {},
-        {"constraints": ba.Constraints(max_features_per_atom=3)},
-        {"constraints": ba.Constraints(min_samples_per_atom=20)},
-        {"constraints": ba.Constraints(apart=[(0, 1, 2), (5, 9)])},
-        {"constraints": ba.Constraints(together=[(3, 4), (7, 8, 11)])},
-        {
-            "constraints": ba.Constraints(
-                max_features_per_atom=5, apart=[(0, 12), (1, 13)], together=[(3, 4)], min_samples_per_atom=9
-            )
-        },
+        {"max_features_per_atom": 3},
+        {"min_samples_per_atom": 20},
+        {"apart": [(0, 1, 2), (5, 9)]},
+        {"together": [(3, 4), (7, 8, 11)]},
+        {"max_features_per_atom": 5, "apart": [(0, 12), (1, 13)], "together": [(3, 4)], "min_samples_per_atom": 9},
     ]
 )
 
@@ -68,9 +65,7 @@ def test_constraints_are_never_violated(seed, algebra, n_fixed, limits, n_compon
     if has_unknown:
         X[random_bits(seed, *X.shape, 0.1) == 1] = np.nan
     fixed = random_bits(seed + 1, n_fixed, M, 0.3) if n_fixed else None
-    result = ba.factorize(
-        X, n_components, algebra=algebra, constraints=ba.Constraints(fixed_atoms=fixed), random_state=seed, **limits
-    )
+    result = ba.factorize(X, n_components, **nested(algebra=algebra, fixed_atoms=fixed, random_state=seed, **limits))
     check(X, result, fixed, limits)
     if n_components == 6:
         assert len(result.atoms) <= 6
@@ -99,13 +94,9 @@ def test_an_atom_with_the_least_number_of_samples_is_kept(n_components):
 
 
 def test_constraints_hold_in_memory_stores_and_clusters(tmp_path):
-    X, fixed, limits = (
-        table(3, 200),
-        almost_planted(3),
-        {"constraints": ba.Constraints(max_features_per_atom=4, min_samples_per_atom=20)},
-    )
+    X, fixed, limits = table(3, 200), almost_planted(3), {"max_features_per_atom": 4, "min_samples_per_atom": 20}
     X[:, -3:] |= random_bits(2, 200, 3, 0.9)  # what a bias would take
-    parameters = {"algebra": "or", "constraints": ba.Constraints(fixed_atoms=fixed), "random_state": 0, **limits}
+    parameters = {"algebra": "or", "fixed_atoms": fixed, "random_state": 0, **limits}
     models = [fit(parameters, X, tmp_path) for fit in (fit_by_passes, fit_a_store, fit_a_cluster)]
     for model in models:
         check(X, model, fixed, limits)
@@ -130,23 +121,17 @@ def test_no_bias_is_learned_if_none_is_wanted(algebra, tmp_path):
     assert (loaded.bias, loaded.as_model().has_bias) == (False, False)
 
 
-@pytest.mark.parametrize(
-    "limit",
-    [
-        {"constraints": ba.Constraints(max_features_per_atom=4), "n_components": 3},
-        {"constraints": ba.Constraints(fixed_atoms=[[1] * M])},
-    ],
-)
+@pytest.mark.parametrize("limit", [{"max_features_per_atom": 4, "n_components": 3}, {"fixed_atoms": [[1] * M]}])
 def test_a_callback_or_ctrl_c_in_any_round_ends_a_search_within_constraints(limit):
     how = {"algebra": "or", "random_state": 0, **limit}
-    ba.factorize(table(1), **how, callbacks=(rounds := []).append)
+    ba.factorize(table(1), **nested(**how, callbacks=(rounds := []).append))
     for at in (1, len(rounds)):
         seen = []
-        result = ba.factorize(table(1), **how, callbacks=lambda row: seen.append(row) or len(seen) == at)  # noqa: B023
+        result = ba.factorize(table(1), **nested(**how, callbacks=lambda row: seen.append(row) or len(seen) == at))  # noqa: B023
         assert (result.ended, len(seen)) == ("callback", at)
         check(table(1), result, limit.get("fixed_atoms"), limit)
     with pytest.raises(ba.Interrupted) as caught:
-        ba.factorize(table(1), **how, callbacks=ctrl_c_when(lambda row: row.round == 2))
+        ba.factorize(table(1), **nested(**how, callbacks=ctrl_c_when(lambda row: row.round == 2)))
     check(table(1), caught.value.result, limit.get("fixed_atoms"), limit)
     assert caught.value.result.ended == "interrupted"
 
@@ -201,13 +186,11 @@ def test_the_minimum_of_rows_is_scaled_to_resamples():
 
 def test_a_loaded_model_keeps_its_constraints(tmp_path):
     X, fixed = pd.DataFrame(table(8), columns=[f"c{i}" for i in range(M)]), random_bits(6, 2, M, 0.3)
-    limits = {"constraints": ba.Constraints(apart=[("c0", "c5")], together=[(3, 4)], max_features_per_atom=5)}
-    model = ba.BinaryDictionaryLearning(
-        algebra="or", constraints=ba.Constraints(fixed_atoms=fixed), random_state=0, **limits
-    ).fit(X)
+    limits = {"apart": [("c0", "c5")], "together": [(3, 4)], "max_features_per_atom": 5}
+    model = ba.BinaryDictionaryLearning(**nested(algebra="or", fixed_atoms=fixed, random_state=0, **limits)).fit(X)
     model.save(tmp_path / "model.npz")
     loaded = ba.load(tmp_path / "model.npz")
-    again = ba.BinaryDictionaryLearning(**loaded.get_params() | {"random_state": 0}).fit(X)
+    again = ba.BinaryDictionaryLearning(**nested(**loaded.get_params() | {"random_state": 0})).fit(X)
     np.testing.assert_array_equal(again.components_, model.components_)
 
 
@@ -256,10 +239,7 @@ def test_pieces_and_projections_keep_to_the_limits(seed, max_features, has_apart
 
 # Limits on the atoms per sample and on errors left, in searches and for new samples.
 
-LIMITS_OF_ROWS = {
-    "fast": {"constraints": ba.Constraints(max_atoms_per_sample=1)},
-    "thorough": {"constraints": ba.Constraints(max_atoms_per_sample=2), "residual_limit": 9},
-}
+LIMITS_OF_ROWS = {"fast": {"max_atoms_per_sample": 1}, "thorough": {"max_atoms_per_sample": 2, "residual_limit": 9}}
 
 
 def assert_within(limits, codes, rows, bias):
@@ -274,13 +254,13 @@ def assert_within(limits, codes, rows, bias):
 @pytest.mark.filterwarnings("ignore:20 atoms were requested")
 def test_samples_are_coded_within_the_limits(small, how):
     limits = LIMITS_OF_ROWS[how["search"]]
-    result = ba.factorize(small[:110], **how, **limits)
+    result = ba.factorize(small[:110], **nested(**how, **limits))
     assert_matches_oracle(result, small[:110])
     n_most = result.codes.row_weights().max()
     assert n_most == limits["max_atoms_per_sample"] or (how["n_components"], how["objective"]) == (20, "codelength")
     if how["n_components"] != 20:  # the limit of errors gives way where many atoms must be used
         assert_within(limits, result.codes.to_dense(), small[:110], result.bias)
-    model = ba.BinaryDictionaryLearning(**how, **limits).fit(small[:110])
+    model = ba.BinaryDictionaryLearning(**nested(**how, **limits)).fit(small[:110])
     np.testing.assert_array_equal(model.components_, result.atoms.to_dense())
     assert_within(limits, model.transform(small[110:]), small[110:], result.bias)
 
@@ -299,7 +279,7 @@ def test_atoms_that_the_residual_limit_leaves_without_users_are_dropped():
 )
 def test_new_samples_are_coded_for_the_fewest_errors(small, algebra, search, n_components, coder):
     how = {"algebra": algebra, "search": search, "coder": coder, "random_state": 0}
-    model = ba.BinaryDictionaryLearning(n_components, **how).fit(small[:100])
+    model = ba.BinaryDictionaryLearning(n_components, **nested(**how)).fit(small[:100])
     new, empty = small[100:], np.zeros((len(small) - 100, n_components), np.uint8)
     if n_components == 5:  # the best of all codes
         expected = naive.exact_code(new, model.components_, empty, algebra)

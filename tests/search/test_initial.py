@@ -13,9 +13,9 @@ import naive
 from bitatoms import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
-from bitatoms.search.params import resolve
 from bitatoms.search.starts import initial
 from support.blocks import bits_of
+from support.parameters import nested, resolved
 from support.strategies import SEEDS, factorisations, matrices, random_bits
 
 factorize = partial(bitatoms.factorize, search="paper")  # starts of the other searches are in test_driver.py
@@ -74,8 +74,8 @@ def test_fewer_distinct_rows_than_atoms_warn(init):
 def test_learning_starts_from_given_atoms(as_type, n_components):
     data = planted(200, 65, 4, noise=0.0, atom_density=0.3, random_state=1)
     given_atoms, how = as_type(data.atoms), {"coder": "exact", "start_components": 2, "random_state": 0}
-    result = factorize(data.X, n_components, init=given_atoms, **how)
-    pair = factorize(data.X, n_components, init=(given_atoms, None), **how)
+    result = factorize(data.X, n_components, **nested(init=given_atoms, **how))
+    pair = factorize(data.X, n_components, **nested(init=(given_atoms, None), **how))
     assert (pair.atoms, pair.codes) == (result.atoms, result.codes)
     assert result.wrong_bits == 0
     assert result.history[0].atoms == 4
@@ -98,7 +98,7 @@ def test_coding_starts_from_given_codes_which_are_not_modified(as_type):
 
 def start_of(X, n_components, **how):
     """Return the atoms and codes from which a search under OR starts."""
-    params = resolve(n_components, algebra="or", search="paper", **how)
+    params = resolved(n_components, algebra="or", search="paper", **how)
     return initial.start_factors(BitMatrix.from_dense(X), params, True, Workers(), np.random.default_rng(0))
 
 

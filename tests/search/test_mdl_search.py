@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitatoms import factorize
+from bitatoms import Constraints, factorize
 from bitatoms.engine.objective import Objective
 from bitatoms.search import mdl_search
 from bitatoms.search.plan import PLANS, MdlTuning

@@ -15,9 +15,9 @@ from bitatoms.engine.objective import Objective, settle_bias
 from bitatoms.errors import InternalError
 from bitatoms.model.model import Model
 from bitatoms.model.result import Factorization, ResultBase
-from bitatoms.search.params import resolve
 from bitatoms.search.verification import verified
 from support.faults import ctrl_c_when
+from support.parameters import nested, resolved
 from support.ways import WAYS
 
 X = np.array([[1, 1, 0, 0, 0], [1, 1, 0, 0, 0], [1, 1, 0, 1, 1], [0, 0, 0, 1, 1], [0, 0, 2, 1, 1], [0, 1, 0, 0, 0]])
@@ -44,7 +44,7 @@ def described(atoms=ATOMS, codes=CODES, bias=None, algebra="or", **changes):
         "history": (),
     }
     factors = {"atoms": BitMatrix.from_dense(atoms), "codes": BitMatrix.from_dense(codes)}
-    return Factorization(**factors | {"constraints": ba.Constraints(bias=bias), "algebra": algebra} | figures | changes)
+    return Factorization(**factors | {"bias": bias, "algebra": algebra} | figures | changes)
 
 
 def without_codes(found, **changes):
@@ -62,7 +62,7 @@ def with_words(bits, row, words):
 
 def asked(n_components="mdl", **parameters):
     """Return the parameters of a search of X."""
-    return with_columns_of(resolve(n_components, **{"algebra": "or", **parameters}), Header(M))
+    return with_columns_of(resolved(n_components, **{"algebra": "or", **parameters}), Header(M))
 
 
 def by_windows(params):
@@ -158,7 +158,7 @@ def test_what_was_not_asked_for_is_an_internal_error(result, params, message):
 
 
 def fit_interrupted(parameters, X, folder):
-    return ba.factorize(X, callbacks=ctrl_c_when(lambda row: row.round == 2), **parameters)
+    return ba.factorize(X, **nested(callbacks=ctrl_c_when(lambda row: row.round == 2), **parameters))
 
 
 @pytest.mark.filterwarnings("ignore:2 atoms were requested")
@@ -171,11 +171,7 @@ def test_no_way_to_fit_returns_a_result_that_was_not_asked_for(monkeypatch, fit,
 
     monkeypatch.setattr(Objective, "settled_bias", settled_bias)
     with pytest.raises(InternalError, match=r"a bias was learned, .* please report this"):
-        fit(
-            {"n_components": 2, "constraints": ba.Constraints(max_features_per_atom=2), "random_state": 0},
-            np.ones((40, 6), int),
-            tmp_path,
-        )
+        fit({"n_components": 2, "max_features_per_atom": 2, "random_state": 0}, np.ones((40, 6), int), tmp_path)
 
 
 def test_errors_of_earlier_batches_are_not_forbidden():

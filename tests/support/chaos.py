@@ -15,6 +15,7 @@ from bitatoms import factorize, parallel
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.search import monitor
+from support.parameters import nested
 from support.plans import use_windows
 from support.strategies import random_bits
 
@@ -99,7 +100,7 @@ class Kind:
         how = {"algebra": self.algebra, "random_state": 3, **self.parameters, **weights, **how}
         with pytest.MonkeyPatch.context() as patch:
             use_windows(patch, **self.windows)
-            return factorize(X, self.n_components, **how)
+            return factorize(X, self.n_components, **nested(**how))
 
 
 FIXED = np.eye(1, 30, 3, dtype=np.uint8) | np.eye(1, 30, 4, dtype=np.uint8)
@@ -112,16 +113,14 @@ KINDS = {
     "20 atoms, thorough": Kind({"search": "thorough"}, 20, "or"),
     "4 atoms, codelength": Kind({"objective": "codelength", "algebra": "auto"}, 4),
     "paper": Kind({"search": "paper", "n_init": 2}),
-    "paper, 5 atoms by k-prox": Kind({"search": PaperSearch(update="k-prox")}, 5, "or"),
+    "paper, 5 atoms by k-prox": Kind({"search": "paper", "update": "k-prox"}, 5, "or"),
     "anytime": Kind({"search": "anytime", "max_iter": 12}),
     "anytime, 5 atoms": Kind({"search": "anytime", "max_iter": 12}, 5, "or"),
     "unknown cells": Kind({}, algebra="or", unknown=0.1),
     "unknown cells, 5 atoms": Kind({}, 5, unknown=0.1),
     "weights": Kind({}, weighted=True),
-    "constraints": Kind(
-        {"constraints": Constraints(fixed_atoms=FIXED, max_features_per_atom=6, min_samples_per_atom=9)}, algebra="or"
-    ),
-    "limits of rows": Kind({"constraints": Constraints(max_atoms_per_sample=2), "residual_limit": 8}),
+    "constraints": Kind({"fixed_atoms": FIXED, "max_features_per_atom": 6, "min_samples_per_atom": 9}, algebra="or"),
+    "limits of rows": Kind({"max_atoms_per_sample": 2, "residual_limit": 8}),
     "costs of errors": Kind({"false_positive_cost": 3.0}, algebra="or"),
     "given start": Kind({"init": (random_bits(1, 4, 30, 0.3), random_bits(2, 200, 4, 0.3))}),
     "windows xor": Kind({}, windows={"min_features": 60, "width": 30, "max_cells": 0}),

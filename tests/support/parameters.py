@@ -2,6 +2,8 @@
 
 import bitatoms as ba
 from bitatoms.parameters import declarations
+from bitatoms.search.options import SearchOptions
+from bitatoms.search.params import resolve
 
 _GROUPS = {"constraints": ba.Constraints, "resources": ba.Resources}
 
@@ -17,3 +19,8 @@ def nested(**parameters):
         if own:
             parameters[group] = kind(**own)
     return parameters
+
+
+def resolved(n_components="mdl", **parameters):
+    """Return the parameters of a search, from flat ones."""
+    return resolve(SearchOptions(n_components, **nested(**parameters)))
