@@ -9,7 +9,6 @@ import pytest
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Codelength, factorize
 from bitatoms.datasets import planted
 from bitatoms.engine.objective import Objective
-from bitatoms.parameters import declaration
 from bitatoms.search.anytime import run_epochs
 from bitatoms.search.monitor import SearchMonitor, StoppingRule
 from bitatoms.search.plan import PLANS, AnytimeTuning
@@ -100,7 +99,7 @@ def test_there_is_a_result_even_if_there_is_no_time():
 
 
 def test_a_minute_unless_time_or_rounds_are_limited():
-    anytime, default = {"search": "anytime"}, declaration("max_iter")[1].default
+    anytime, default = {"search": "anytime"}, 1000
     assert resolved(**anytime).max_time == 60
     assert resolved(**anytime).plan.max_rounds > 10**9
     assert resolved(**anytime, max_time=5).max_time == 5
@@ -118,7 +117,7 @@ def test_each_epoch_begins_with_fewer_starts_than_a_thorough_search():
 
 @pytest.mark.parametrize("how", [{"n_components": 5, "algebra": "or"}, {}])
 def test_reaching_its_limit_of_rounds_is_no_reason_to_warn(noisy, how):
-    how = {**how, "search": "anytime", "max_iter": 12, "random_state": 3}
+    how = {"algebra": "xor", **how, "search": "anytime", "max_iter": 12, "random_state": 3}
     result = factorize(noisy, **how)
     assert result.ended == "max_iter"
     assert_matches_oracle(result, noisy)

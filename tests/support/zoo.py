@@ -32,7 +32,7 @@ class Specimen(NamedTuple):
 
 
 def _learn(table, n_components="mdl", sample_weight=None, **params):
-    model = ba.BinaryDictionaryLearning(n_components, random_state=0, **params)
+    model = ba.BinaryDictionaryLearning(n_components, random_state=0, **{"algebra": "xor", **params})
     return Specimen(model.fit(table, sample_weight=sample_weight), table)
 
 
