@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from numbers import Integral
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from .columns.matching import matched_table
 from .columns.table import Header, Table, as_bits, axis_names, header_of
 from .columns.variants import ranks_in, regions
 from .covers.driver import search_cover
-from .covers.limits import fixed_bits, has_limits, role_limits
+from .covers.limits import fixed_bits, role_limits
+from .covers.options import CoverOptions
 from .covers.result import Cover
 from .device_choice import workers_for
 from .engine.block import Block
@@ -27,14 +28,7 @@ from .frames import in_memory, values_of
 from .model.model import Model
 from .model.result import Factorization, Interrupted
 from .parallel import Workers, count_threads
-from .parameters import (
-    CoverKwargs,
-    checked,
-    declarations,
-    documented,
-    with_defaults,
-    with_options,
-)
+from .parameters import with_options
 from .rows.budget import given_memory_limit
 from .rows.checkpoint import Checkpoint
 from .rows.passes import PassResult, with_codes
@@ -248,8 +242,8 @@ def _init_fingerprint(init: Any) -> str:
     return fingerprint_of(*(BitMatrix.from_any(table).words for table in tables if table is not None))
 
 
-@documented(CoverKwargs)
-def cover(X: Any, **parameters: Unpack[CoverKwargs]) -> Cover:
+@with_options(CoverOptions)
+def cover(X: Any, options: CoverOptions) -> Cover:
     """Find an exact cover of a table: atoms (roles) whose union is each row, with no one missed and none added.
 
     Rows are users and columns permissions in role mining. A row uses only atoms all of whose ones it has.
@@ -289,26 +283,16 @@ def cover(X: Any, **parameters: Unpack[CoverKwargs]) -> Cover:
     >>> result.n_roles, result.lower_bound, result.is_optimal
     (2, 2, True)
     """
-    given = checked_cover(with_defaults(CoverKwargs, parameters))
     X = in_memory(X)
-    table = Table(packed(as_bits(X, given["binarize"])), *(axis_names(X) if has_limits(given) else ()))
-    return run_cover(table, given)
+    table = Table(packed(as_bits(X, options.binarize)), *(axis_names(X) if options.has_limits else ()))
+    return run_cover(table, options)
 
 
-def checked_cover(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a cover, checked alone and together."""
-    params = checked(CoverKwargs, given)
-    for name in ("weights", "direct_weight"):
-        if params["objective"] != "assignments" and params[name] != declarations(CoverKwargs)[name][1].default:
-            raise InputError(Parameter(name), " requires ", Parameter("objective", "assignments"))
-    return params
-
-
-def run_cover(table: Table, params: Mapping[str, Any]) -> Cover:
+def run_cover(table: Table, options: CoverOptions) -> Cover:
     """Return the cover of a table; raise `Interrupted` with the best one so far on Ctrl-C."""
-    limits = role_limits(params, table) if has_limits(params) else None
-    with log_to_stderr(params["verbose"]):
-        found = search_cover(table.bits, params, as_generator(params["random_state"]), limits)
+    limits = role_limits(options, table) if options.has_limits else None
+    with log_to_stderr(options.verbose):
+        found = search_cover(table.bits, options, as_generator(options.random_state), limits)
     if found.ended == "interrupted":
         raise Interrupted(found)
     return found

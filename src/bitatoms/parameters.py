@@ -10,19 +10,16 @@ import functools
 import inspect
 import os
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import (
-    Annotated,
     Any,
     Concatenate,
     Generic,
     Literal,
     ParamSpec,
     Self,
-    TypedDict,
     TypeVar,
     Union,
     cast,
@@ -35,17 +32,10 @@ from typing import (
 from .errors import InputError, Parameter
 from .validation import (
     check_choice,
-    check_fraction,
     check_int,
-    check_noise,
-    check_not_negative,
-    check_threshold,
 )
 
-CoverObjective = Literal["roles", "assignments", "codelength"]
-
 _WIDTH = 112  # characters of a line of documentation, without its indentation
-_Documented = TypeVar("_Documented", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -150,316 +140,6 @@ def declared_in(kind: type[Options], name: str, **changes: Any) -> Any:
     return field(default=param.default, metadata={"param": param})
 
 
-def _check_seconds(name: str, value: Any) -> float | None:
-    """Return a positive number of seconds, or None."""
-    if value is None:
-        return None
-    if not isinstance(value, Real) or not float(value) > 0:
-        raise InputError(Parameter(name), f" must be a positive number of seconds or None, not {value!r}")
-    return float(value)
-
-
-def _check_callbacks(name: str, value: Any) -> tuple[Callable[[Any], object], ...]:
-    """Return no callback, one, or several as a tuple."""
-    if value is None:
-        return ()
-    callbacks = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    for callback in callbacks:
-        if not callable(callback):
-            raise TypeError(f"{name} must be callable, or a list of callables, not {callback!r}")
-    return callbacks
-
-
-def _check_random_state(name: str, value: Any) -> Any:
-    """Check a seed; generators are used as they are."""
-    return check_int(name, value, 0) if isinstance(value, (str, Real)) else value
-
-
-def _check_sizes(name: str, value: Any) -> tuple[int, ...]:
-    """Return one size or several as a tuple of integers of at least 2."""
-    sizes = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
-    if not sizes:
-        raise InputError(Parameter(name), " is empty; pass at least one size, such as 8")
-    return tuple(check_int(name, size, 2) for size in sizes)
-
-
-def _check_feature_sets(name: str, value: Any) -> tuple[tuple[int | str, ...], ...]:
-    """Return sets of features by name or index; a single set may be passed as it is."""
-    if value is None:
-        return ()
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InputError(Parameter(name), f' must be sets of features, such as [["a", "b"]], not {value!r}')
-    sets = list(value)
-    if sets and all(isinstance(each, (str, Integral)) for each in sets):
-        sets = [sets]
-    checked = []
-    for each in sets:
-        if isinstance(each, str) or not isinstance(each, Iterable):
-            raise InputError(Parameter(name), f' must be sets of features, such as [["a", "b"]], not {value!r}')
-        features = list(dict.fromkeys(each))
-        for feature in features:
-            if isinstance(feature, bool) or not isinstance(feature, (str, Integral)):
-                raise InputError(Parameter(name), f" has {feature!r}, which is neither a name nor an index")
-        if len(features) < 2:
-            raise InputError(Parameter(name), f" has the set {features!r}; a set needs at least two features")
-        checked.append(tuple(each if isinstance(each, str) else int(each) for each in features))
-    return tuple(checked)
-
-
-def _check_weights(name: str, value: Any) -> tuple[float, ...]:
-    """Return the weights of roles, user assignments and permission assignments."""
-    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 3:
-        raise InputError(
-            Parameter(name),
-            f" must be three numbers, for roles, user assignments and permission assignments, not {value!r}",
-        )
-    try:
-        weights = tuple(check_not_negative(name, weight) for weight in value)
-    except InputError:
-        raise InputError(
-            Parameter(name), f" must be three finite numbers of at least 0, not {', '.join(map(repr, value))}"
-        ) from None
-    if not any(weights):
-        raise InputError(Parameter(name), " are all 0; at least one of them must be positive")
-    return weights
-
-
-Binarize = Annotated[
-    float | None,
-    Param(
-        None,
-        "Threshold: values above it become 1, all others 0.",
-        "Without it, all values must be 0 or 1.",
-        check=lambda name, value: check_threshold(value),
-        option="binarize",
-    ),
-]
-
-
-Verbose = Annotated[
-    int,
-    Param(
-        0,
-        'Log progress and results to standard error, with the logger "bitatoms".',
-        "1 logs notable improvements, 2 every move.",
-        is_run_setting=True,
-    ),
-]
-
-RandomState = Annotated[
-    Any,
-    Param(
-        None,
-        "Random seed; the same seed gives bit-identical results.",
-        check=_check_random_state,
-        type="int, Generator, RandomState or None, default=None",
-        option="seed",
-    ),
-]
-
-
-class CoverKwargs(TypedDict, total=False):
-    """Parameters of `bitatoms.cover` and `bitatoms.CoverMiner`: what a cover minimizes, and how it is searched."""
-
-    objective: Annotated[
-        CoverObjective,
-        Param(
-            "roles",
-            "What is minimized: the number of roles, the weighted assignments, or the codelength.",
-            '"roles": the fewest atoms and, among covers with as many, few assignments. "assignments": weighted '
-            'structural complexity, the sum of roles, user assignments and permission assignments. "codelength": the '
-            "bits that describe atoms and codes.",
-            option="objective",
-        ),
-    ]
-    weights: Annotated[
-        Sequence[float],
-        Param(
-            (1, 1, 1),
-            "Weights of a role, of a user assignment and of a permission assignment.",
-            'For ``objective="assignments"``.',
-            check=_check_weights,
-            type="sequence of three numbers, default=(1, 1, 1)",
-            option="weights",
-        ),
-    ]
-    direct_weight: Annotated[
-        float | None,
-        Param(
-            None,
-            "Weight of a permission granted to a user directly, outside of roles; not allowed by default.",
-            'For ``objective="assignments"``.',
-            check=lambda name, value: None if value is None else check_not_negative(name, value),
-            option="direct-weight",
-        ),
-    ]
-    fixed_atoms: Annotated[
-        Any,
-        Param(
-            None,
-            "Roles that are known, as a table with one row per role: they are kept as they are, and come first.",
-            "Columns that have names are matched by name. A row gets those of them all of whose ones it has, and "
-            "few that cover as much as they can; other roles are found for the rest.",
-            check=lambda name, value: value,
-            type="table of roles x features, optional",
-            option="fixed",
-        ),
-    ]
-    max_features_per_atom: Annotated[
-        int | None,
-        Param(None, "Number of features that a role has at most.", minimum=1, option="max-features-per-atom"),
-    ]
-    apart: Annotated[
-        Any,
-        Param(
-            None,
-            "Sets of features, by name or index, of which a role has at most one.",
-            "Separation of duties within a role; a user may still have several of them by different roles.",
-            check=_check_feature_sets,
-            type="list of sets of str or int, optional",
-            option="apart",
-        ),
-    ]
-    together: Annotated[
-        Any,
-        Param(
-            None,
-            "Sets of features, by name or index, of which a role has all or none.",
-            "Every row must have all or none of them too.",
-            check=_check_feature_sets,
-            type="list of sets of str or int, optional",
-            option="together",
-        ),
-    ]
-    max_iter: Annotated[
-        int,
-        Param(
-            100,
-            "Maximum number of rounds of the search.",
-            "A round takes about a quarter of a second, whatever the size of the table.",
-            minimum=1,
-            option="max-iter",
-        ),
-    ]
-    max_time: Annotated[
-        float | None,
-        Param(
-            None,
-            "Number of seconds after which the search returns the best result so far.",
-            "The result then depends on the speed of the machine.",
-            check=_check_seconds,
-            option="max-time",
-        ),
-    ]
-    callbacks: Annotated[
-        Any,
-        Param(
-            None,
-            "Called with each new entry of the history, a `CoverRound`; a callback that returns True ends the search.",
-            check=_check_callbacks,
-            type="callable or list of callables, optional",
-            is_run_setting=True,
-        ),
-    ]
-    verbose: Verbose
-    binarize: Binarize
-    random_state: RandomState
-
-
-class BlockKwargs(TypedDict, total=False):
-    """Parameters of `bitatoms.inpaint`: the blocks that atoms are learned from."""
-
-    block_sizes: Annotated[
-        Sequence[int],
-        Param(
-            (6, 8),
-            "Heights of the square blocks in pixels; the atoms of all sizes are used together.",
-            "More sizes take more time.",
-            check=_check_sizes,
-            type="int or sequence of int, default=(6, 8)",
-            option="block-sizes",
-        ),
-    ]
-    stride: Annotated[
-        int,
-        Param(
-            2,
-            "Blocks begin every this many pixels; 1 takes four times as long as 2.",
-            minimum=1,
-            option="stride",
-        ),
-    ]
-
-
-class DenoiseKwargs(BlockKwargs, total=False):
-    """Parameters of `bitatoms.denoise`: the blocks, and the noise."""
-
-    noise: Annotated[
-        float | None,
-        Param(
-            None,
-            "Probability that a pixel was flipped, below 0.5; estimated by default.",
-            check=lambda name, value: None if value is None else check_noise(name, value),
-            option="noise",
-        ),
-    ]
-
-
-class RuleKwargs(TypedDict, total=False):
-    """Parameters of `BinaryDictionaryLearning.rules`: which rules are listed."""
-
-    min_support: Annotated[
-        float,
-        Param(
-            0.001,
-            "Share of the rows that must have antecedent and consequent.",
-            check=check_fraction,
-            option="min-support",
-        ),
-    ]
-    min_confidence: Annotated[
-        float,
-        Param(
-            0.2,
-            "Share of the rows with the antecedent that must have the consequent.",
-            check=check_fraction,
-            option="min-confidence",
-        ),
-    ]
-    min_lift: Annotated[
-        float,
-        Param(
-            1.5,
-            "How many times as frequent the consequent must be in the rows with the antecedent as in all rows.",
-            check=check_not_negative,
-            option="min-lift",
-        ),
-    ]
-
-
-class PeerKwargs(TypedDict, total=False):
-    """Parameters of `bitatoms.role_report`: which users are compared, and what counts as a difference."""
-
-    min_peers: Annotated[
-        int,
-        Param(
-            5,
-            "Number of other users that a role must have for its users to be compared with them.",
-            minimum=1,
-            option="min-peers",
-        ),
-    ]
-    min_share: Annotated[
-        float,
-        Param(
-            0.9,
-            "Share of the other users of a role who must lack a permission that a user has, or have one that it lacks.",
-            check=check_fraction,
-            option="min-share",
-        ),
-    ]
-
-
 def declarations(kind: Any) -> dict[str, tuple[Any, Param]]:
     """Return the type and the declaration of each field of `Options` (or of a TypedDict), by name."""
     return _declared(kind)
@@ -517,20 +197,6 @@ def choices(annotation: Any) -> tuple[str, ...]:
     return tuple(word for part in _alternatives(annotation) if get_origin(part) is Literal for word in get_args(part))
 
 
-def with_defaults(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all parameters of a TypedDict: those given, and the defaults of the others."""
-    declared = declarations(kind)
-    for name in given:
-        if name not in declared:
-            raise TypeError(f"got an unexpected keyword argument {name!r}")
-    return {name: given.get(name, param.default) for name, (_, param) in declared.items()}
-
-
-def select(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the parameters that a TypedDict declares."""
-    return {name: values[name] for name in declarations(kind)}
-
-
 def check(name: str, value: Any, declared: tuple[Any, Param]) -> Any:
     """Return the value of a parameter, checked against its declaration."""
     annotation, param = declared
@@ -546,11 +212,6 @@ def check(name: str, value: Any, declared: tuple[Any, Param]) -> Any:
         check_choice(name, value, words, also)
         return value
     return check_int(name, value, param.minimum) if int in types else value
-
-
-def checked(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a TypedDict, each checked against its declaration."""
-    return {name: check(name, values[name], declared) for name, declared in declarations(kind).items()}
 
 
 _Fields = ParamSpec("_Fields")
@@ -665,31 +326,6 @@ def with_documentation(cls: type[_Class]) -> type[_Class]:
     described = "\n".join(_described(name, *declared) for name, declared in declarations(kind).items())
     cls.__doc__ = inspect.cleandoc(cls.__doc__ or "").replace("{parameters}", described)
     return cls
-
-
-def documented(kind: type) -> Callable[[_Documented], _Documented]:
-    """Show the parameters of a TypedDict in the signature of a function, or of a class and its constructor.
-
-    In the docstring, their documentation takes the place of ``{parameters}``.
-    """
-
-    def decorate(function: _Documented) -> _Documented:
-        target: Any = vars(function)["__init__"] if isinstance(function, type) else function
-        own = inspect.signature(target)
-        declared = declarations(kind)
-        explicit = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-        listed = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=param.default, annotation=annotation)
-            for name, (annotation, param) in declared.items()
-            if name not in own.parameters
-        ]
-        target.__signature__ = own.replace(parameters=[*explicit, *listed])
-        if function.__doc__:
-            described = "\n".join(_described(name, *each) for name, each in declared.items())
-            function.__doc__ = inspect.cleandoc(function.__doc__).replace("{parameters}", described)
-        return function
-
-    return decorate
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
+from bitatoms.columns.table import Picture
 from bitatoms.formatting import percent
 
 pytest.importorskip("typer")
@@ -54,8 +55,8 @@ def test_show_and_report_show_how_often_atoms_recur(bitatoms, expected, tmp_path
         assert re.findall(r"rows? +[×–]\S* +-?\d+ +(\S+%)", printed) == texts
     assert bitatoms("report", "new.npz", "table.csv", "-o", "report.html")[0] == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert re.findall(r"<dt>recurs</dt><dd>(\S+%)</dd>", page) == texts
-    assert [float(share) for share in re.findall(r'data-recurs="(.*?)"', page)] == shares
+    assert re.findall(r'<td class="number">(\S+%)</td></tr>', page.split("</table>")[0]) == texts
+    assert json.loads(re.search(r'"recurs":(\[.*?\])', page)[1]) == shares
 
 
 def test_a_model_is_written_to_its_own_file(bitatoms, digits, expected):
@@ -68,7 +69,7 @@ def test_a_model_is_written_to_its_own_file(bitatoms, digits, expected):
 
 def test_the_captions_of_pictures_show_shares(bitatoms, digits):
     model = ba.BinaryDictionaryLearning(4, search="paper", algebra="or", random_state=0)
-    model.fit(ba.Table(digits[1].bits, picture=ba.table.Picture((8, 8)))).save("pictures.npz")
+    model.fit(ba.Table(digits[1].bits, picture=Picture((8, 8)))).save("pictures.npz")
     out = bitatoms.output("stability", "table.csv", "pictures.npz", "--resamples", 2)
     assert len(re.findall(r"recurs: \S+%", out)) == 4
 

@@ -26,7 +26,7 @@ LIBRARY = {  # what is recorded, for each command
     "stability": "bitatoms.cli.stability.stability",
     "roles": "bitatoms.cli.roles.cover",
     "roles-diff": "bitatoms.cli.roles_diff.role_diff",
-    "rules": "bitatoms.cli.rules.RuleLimits",
+    "rules": "bitatoms.cli.rules.RuleOptions",
     "report": "bitatoms.cli.commands.write_report",
     "denoise": "bitatoms.cli.images.denoise",
     "inpaint": "bitatoms.cli.images.inpaint",

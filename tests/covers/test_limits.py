@@ -10,6 +10,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.covers import driver
 from bitatoms.covers.limits import RoleLimits
+from bitatoms.covers.options import CoverOptions
 from bitatoms.covers.verification import verified
 from bitatoms.errors import InternalError
 
@@ -114,7 +115,6 @@ def test_limits_are_checked(limits, message):
 X = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 1, 1]], np.uint8)
 FIXED = np.array([[1, 1, 0, 0]], np.uint8)
 BITS, FIXED_BITS = ba.BitMatrix.from_dense(X), ba.BitMatrix.from_dense(FIXED)
-PARAMS = {"weights": (1, 1, 1), "direct_weight": None}
 
 
 @pytest.fixture(scope="module")
@@ -161,9 +161,9 @@ def with_role(cover, atom, used):
 )
 def test_a_wrong_cover_is_an_internal_error(cover, change, message):
     limits = RoleLimits(FIXED_BITS)
-    verified(cover, BITS, PARAMS, limits)
+    verified(cover, BITS, CoverOptions(), limits)
     with pytest.raises(InternalError, match=f"internal error: the cover .* is invalid: {message}"):
-        verified(replace(cover, **change(cover)), BITS, PARAMS, limits)
+        verified(replace(cover, **change(cover)), BITS, CoverOptions(), limits)
 
 
 def test_a_cover_beyond_its_limits_is_an_internal_error(cover):
@@ -173,7 +173,7 @@ def test_a_cover_beyond_its_limits_is_an_internal_error(cover):
         ({"together": ((0, 2),)}, "a role has some of the features that are together"),
     ):
         with pytest.raises(InternalError, match=message):
-            verified(cover, BITS, PARAMS, RoleLimits(FIXED_BITS, **limits))
+            verified(cover, BITS, CoverOptions(), RoleLimits(FIXED_BITS, **limits))
 
 
 def test_internal_errors_keep_their_message_between_processes():
@@ -189,9 +189,10 @@ def test_ones_that_are_apart_are_independent():
     assert (found.n_roles, found.lower_bound) == (2, 2)
     limits = RoleLimits(ba.BitMatrix.zeros(0, 3), apart=((1, 2),), together=((0, 2),))
     for cells in ([[0, 0], [0, 1]], [[0, 1], [0, 2]]):
-        verified(replace(found, independent=np.array(cells)), ba.BitMatrix.from_dense(ones), PARAMS, limits)
+        verified(replace(found, independent=np.array(cells)), ba.BitMatrix.from_dense(ones), CoverOptions(), limits)
+    wrong = replace(found, independent=np.array([[0, 0], [0, 2]]))
     with pytest.raises(InternalError, match="the lower bound is not proved"):
-        verified(replace(found, independent=np.array([[0, 0], [0, 2]])), ba.BitMatrix.from_dense(ones), PARAMS, limits)
+        verified(wrong, ba.BitMatrix.from_dense(ones), CoverOptions(), limits)
 
 
 def test_a_search_that_loses_ones_returns_nothing(monkeypatch):

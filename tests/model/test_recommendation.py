@@ -10,9 +10,10 @@ import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.model.likelihood import Frequencies
 from bitatoms.model.model import Model
+from bitatoms.model.options import RuleOptions
 from bitatoms.model.recommendation import HiddenItems, largest, recommend
 from bitatoms.model.row_fit import score_rows, worst_rows
-from bitatoms.model.rules import Rule, RuleLimits, _without_redundant, find_itemsets, find_rules
+from bitatoms.model.rules import Rule, _without_redundant, find_itemsets, find_rules
 from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
 
@@ -170,7 +171,7 @@ def test_chunks_and_storage_do_not_matter(fitted_rows):
 # --- rules: antecedents are as short as possible, and none is redundant
 
 
-ALL = RuleLimits(0.0, 0.0, 0.0)
+ALL = RuleOptions(min_support=0.0, min_confidence=0.0, min_lift=0.0)
 
 
 @pytest.fixture(scope="module", params=["all known", "unknown", "bias"])

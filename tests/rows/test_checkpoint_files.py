@@ -72,7 +72,7 @@ CORRUPT = [
     ({"/state/specs": []}, "corrupt checkpoint"),
     ({"/state/algebra": "and"}, "its algebra is invalid"),
     ({"/state/finished": "yes"}, "corrupt checkpoint"),
-    ({"/state/best": 2}, "pass 2 cannot be the best of 1"),
+    ({"/state/best": 2}, "its best pass is not one of the 1 passes made"),
     ({"/state/finished": True, "/state/best": 0, "/state/specs": []}, "corrupt checkpoint"),
     ({"/state/next_row": 1001}, "its next_row is 1001"),
     ({"/state/history": [{"what": 1}]}, "corrupt checkpoint"),

@@ -58,7 +58,9 @@ def member_lines(cls):
     attributes, methods = fields, []
     for name in sorted(own - set(fields)):
         value = inspect.getattr_static(cls, name)
-        function = inspect.unwrap(getattr(value, "__func__", getattr(value, "fn", value)))
+        function = inspect.unwrap(
+            getattr(value, "__func__", getattr(value, "fn", value)), stop=lambda each: hasattr(each, "__signature__")
+        )
         if name in SPECIAL:
             attributes.append(name)
         elif name.startswith("_") or re.fullmatch("set_.*_request", name) or inspect.isclass(value):
@@ -180,9 +182,11 @@ def format_section():
 def choice_section():
     """Return the words that parameters take."""
     from bitatoms import parameters
+    from bitatoms.covers.options import CoverOptions
     from bitatoms.io.options import ReadOptions
 
-    kinds = [value for name, value in vars(parameters).items() if name.endswith("Kwargs")] + [ReadOptions]
+    kinds = [value for name, value in vars(parameters).items() if name.endswith("Kwargs")]
+    kinds += [CoverOptions, ReadOptions]
     declared = [(name, kind) for each in kinds for name, (kind, _) in parameters.declarations(each).items()]
     lines = [f"{name}: {', '.join(words)}" for name, kind in declared if (words := parameters.choices(kind))]
     return [*dict.fromkeys(lines), f"init: {', '.join(parameters.INITS)}"]

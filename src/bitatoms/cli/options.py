@@ -13,28 +13,33 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from .. import parameters
+from ..covers.options import CoverOptions
+from ..images.options import DenoiseOptions
 from ..io.formats.registry import FORMATS
 from ..io.options import ReadOptions
-from ..parameters import CoverKwargs, DenoiseKwargs, PeerKwargs, RuleKwargs, choices, declarations, flat_declarations
+from ..model.options import RuleOptions
+from ..parameters import choices, declarations, flat_declarations
+from ..roles.options import AuditOptions
 from ..run_options import NewRowOptions
 from ..search.options import FitOptions
 from .console import hide_notes
 from .spelling import STANDARD
 
 READ = {name: declared for name, declared in declarations(ReadOptions).items() if name != "format"}
-_OTHERS = {
-    **declarations(DenoiseKwargs),
-    **declarations(RuleKwargs),
-    **declarations(PeerKwargs),
+_DECLARED = {
+    **declarations(AuditOptions),
+    **declarations(RuleOptions),
+    **{name: declarations(DenoiseOptions)[name] for name in ("block_sizes", "stride", "noise")},
     **declarations(NewRowOptions),
     **flat_declarations(FitOptions),
+    **READ,
 }
 READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output options", "General options"
 
 
 def declaration(name: str) -> tuple[Any, parameters.Param]:
-    """Return the type and the declaration of a parameter of reading or of fitting."""
-    return READ[name] if name in READ else _OTHERS[name]
+    """Return the type and the declaration of a parameter of reading, of fitting, or of a command of its own."""
+    return _DECLARED[name]
 
 
 def parameter(name: str, *flags: str, panel: str, kind: type | None = None, **more: Any) -> Any:
@@ -58,7 +63,7 @@ Missing = StrEnum("Missing", _choices_of("missing"))  # type: ignore[misc]
 Duplicates = StrEnum("Duplicates", _choices_of("duplicates"))  # type: ignore[misc]
 Device = StrEnum("Device", _choices_of("device"))  # type: ignore[misc]
 CoverObjective = StrEnum(  # type: ignore[misc]
-    "CoverObjective", {word: word for word in choices(declarations(CoverKwargs)["objective"][0])}
+    "CoverObjective", {word: word for word in choices(declarations(CoverOptions)["objective"][0])}
 )
 Absent = StrEnum("Absent", _choices_of("absent"))  # type: ignore[misc]
 

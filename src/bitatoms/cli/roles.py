@@ -10,16 +10,17 @@ import numpy as np
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..api import checked_cover, cover
+from ..api import cover
 from ..columns.table import Names, Table
 from ..covers.monitor import CoverRound
+from ..covers.options import CoverOptions
 from ..covers.result import Cover
 from ..errors import InputError, Parameter
 from ..io.errors import FileError
 from ..model.result import Interrupted
-from ..parameters import CoverKwargs, PeerKwargs, checked, with_defaults
 from ..roles.audit import RoleReport, role_report
 from ..roles.diff import RoleDiff
+from ..roles.options import AuditOptions
 from ..roles.page import write_role_report
 from ..roles.tables import as_roles, role_names
 from ..verbosity import escape_name, quote_name
@@ -77,9 +78,9 @@ class RoleSearch(NamedTuple):
 
 def find_roles(data: Input, outputs: RoleOutputs, search: RoleSearch, display: Display) -> str | None:
     """Find roles, write them, and print a summary. If Ctrl-C ended it early, return what was written."""
-    params = checked_cover(with_defaults(CoverKwargs, search.parameters))
+    options = CoverOptions(**search.parameters)
     checked_peers(search.peers, outputs.report)
-    if outputs.direct is not None and params["direct_weight"] is None:
+    if outputs.direct is not None and options.direct_weight is None:
         raise FileError(
             f"{outputs.direct}: without --direct-weight no permission is granted directly; pass "
             "--objective assignments and --direct-weight, such as 2, or omit --direct"
@@ -112,27 +113,25 @@ def find_roles(data: Input, outputs: RoleOutputs, search: RoleSearch, display: D
 
 def checked_peers(peers: dict[str, Any], report: Path | None) -> dict[str, Any]:
     """Return the options of a report after checking them; raise if there is none that they could apply to."""
-    found = checked(PeerKwargs, peers)
-    for name, value in with_defaults(PeerKwargs, {}).items():
-        if report is None and found[name] != value:
+    options = AuditOptions(**peers)
+    for name in peers:
+        if report is None and getattr(options, name) != getattr(AuditOptions, name):
             raise InputError(Parameter(name), " requires --report; pass it, or omit this option")
-    return found
+    return peers
 
 
 def audit_roles(data: Input, roles: Path, outputs: RoleOutputs, search: RoleSearch, display: Display) -> None:
     """Give users roles that are known, write these and the report, and print a summary."""
-    defaults = with_defaults(CoverKwargs, {"random_state": 0})
     for name, value in (search.parameters | {"fixed_atoms": search.fixed}).items():
-        if value != defaults[name]:
+        if value != (0 if name == "random_state" else getattr(CoverOptions, name)):
             raise InputError(
                 Parameter(name), f" is for a search, but --roles {roles} gives the roles; omit one of them"
             )
     if outputs.roles is not None:
         raise FileError(f"{outputs.roles}: --roles {roles} already gives the roles; omit --output")
-    peers = checked(PeerKwargs, search.peers)
     outputs.check((data.path, roles), display.json)
     table, given = read_users(data, display.is_silent), read_roles(roles, display.is_silent)
-    report = role_report(table, given, **peers)
+    report = role_report(table, given, **search.peers)
     if outputs.codes is not None:
         write_code_table(report.codes, outputs.codes)
     if outputs.direct is not None:

@@ -7,17 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..covers.options import CoverOptions
 from ..errors import Message, Parameter, in_python
+from ..images.options import DenoiseOptions
 from ..io.options import ReadOptions
-from ..parameters import (
-    CoverKwargs,
-    DenoiseKwargs,
-    Param,
-    PeerKwargs,
-    RuleKwargs,
-    declarations,
-    flat_declarations,
-)
+from ..model.options import RuleOptions
+from ..parameters import Param, declarations, flat_declarations
+from ..roles.options import AuditOptions
 from ..run_options import NewRowOptions
 from ..search.options import FitOptions
 from ..verbosity import escape_name
@@ -25,9 +21,9 @@ from ..verbosity import escape_name
 _DECLARED: dict[str, Param] = {
     name: param
     for name, (_, param) in {
-        **declarations(CoverKwargs), **declarations(ReadOptions), **flat_declarations(FitOptions),
-        **declarations(NewRowOptions), **declarations(DenoiseKwargs), **declarations(RuleKwargs),
-        **declarations(PeerKwargs),
+        **declarations(CoverOptions), **declarations(ReadOptions), **declarations(DenoiseOptions),
+        **flat_declarations(FitOptions), **declarations(NewRowOptions), **declarations(RuleOptions),
+        **declarations(AuditOptions),
     }.items()
 }  # fmt: skip
 _OPTIONS = {name: param.option for name, param in _DECLARED.items() if param.option} | {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from .cells import Cells
 from .coding import code_from_below
 from .limits import RoleLimits
 from .monitor import CoverMonitor
+from .options import CoverOptions
 from .problem import Problem, Role
 from .result import Cover
 from .search import CoverPlan, find_cover
@@ -27,22 +27,22 @@ PLAN = CoverPlan()
 
 
 def search_cover(
-    data: BitMatrix, params: Mapping[str, Any], generator: np.random.Generator, limits: RoleLimits | None = None
+    data: BitMatrix, options: CoverOptions, generator: np.random.Generator, limits: RoleLimits | None = None
 ) -> Cover:
-    """Return an exact cover of a table whose cells are all known; ``params`` are those of `CoverKwargs`, checked.
+    """Return an exact cover of a table whose cells are all known.
 
     After Ctrl-C in the search it is the best one so far.
     """
-    objective, n_seconds = params["objective"], params["max_time"]
+    objective, n_seconds = options.objective, options.max_time
     deadline = float("inf") if n_seconds is None else time.perf_counter() + n_seconds
     limits = RoleLimits.none(data.n_cols) if limits is None else limits
     problem, fixed = Problem.from_bits(data, limits), limits.fixed
     fixed_codes = code_from_below(data, fixed)
-    cost = _role_cost(objective, params["weights"], params["direct_weight"], problem)
+    cost = _role_cost(options, problem)
     fixed_counts = len(fixed), fixed_codes.count() + fixed.count()
-    monitor = CoverMonitor(problem, cost, deadline, params["callbacks"], fixed_counts)
+    monitor = CoverMonitor(problem, cost, deadline, options.callbacks, fixed_counts)
     rng = random.Random(int(generator.integers(2**63)))
-    ended = find_cover(monitor, rng, params["max_iter"], PLAN)
+    ended = find_cover(monitor, rng, options.max_iter, PLAN)
     roles = _without_direct(problem, cost, monitor.roles)
     atoms = stack_rows([fixed, problem.atoms(roles)], data.n_cols)
     codes = stack_rows([fixed_codes.T, problem.codes(roles).T], len(data)).T
@@ -51,7 +51,7 @@ def search_cover(
     total, n_independent = sum(cost.of(*problem.size(role)) for role in roles), len(monitor.independent.rows)
     fixed_sizes = list(zip(fixed_codes.column_weights().tolist(), fixed.row_weights().tolist(), strict=True))
     total += sum(cost.of_fixed(*size) for size in fixed_sizes)
-    n_needed = n_independent if params["direct_weight"] is not None else bounds.n_needed(problem, n_independent)
+    n_needed = n_independent if options.direct_weight is not None else bounds.n_needed(problem, n_independent)
     if isinstance(cost, costs.CodelengthCost):
         errors = int(string_bits(len(data), np.zeros(data.n_cols, np.int64)).sum())  # no cell is wrong
         total, bound = errors + total, errors + bounds.codelength_bound(cost, n_needed)
@@ -75,19 +75,17 @@ def search_cover(
         is_limited=limits.has_any,
         history=tuple(monitor.history),
     )
-    return verified(cover, data, params, limits)
+    return verified(cover, data, options, limits)
 
 
-def _role_cost(
-    objective: str, weights: Sequence[float], direct_weight: float | None, problem: Problem
-) -> costs.AssignmentCost | costs.CodelengthCost:
+def _role_cost(options: CoverOptions, problem: Problem) -> costs.AssignmentCost | costs.CodelengthCost:
     """Return what a role costs."""
-    if objective == "codelength":
+    if options.objective == "codelength":
         return costs.CodelengthCost(*problem.shape)
-    if objective == "roles":
+    if options.objective == "roles":
         n_rows, n_columns = problem.shape
         return costs.fewest_roles(n_rows, n_columns, n_columns if problem.restricts else min(n_rows, n_columns))
-    return costs.AssignmentCost(weights, direct_weight)
+    return costs.AssignmentCost(options.weights, options.direct_weight)
 
 
 def _without_direct(problem: Problem, cost: costs.RoleCost, roles: Sequence[Role]) -> list[Role]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,19 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..columns.table import (
-    Header,
-    Names,
-    Table,
-    as_bits,
-    axis_names,
-)
+from ..columns.table import Header, Names, Table, as_bits, axis_names
 from ..engine.limits import AtomLimits, FeatureSets
 from ..errors import InputError, Parameter
 from ..formatting import counted, listed_names
 from ..sparse_bits import packed
-
-_NAMES = ("fixed_atoms", "max_features_per_atom", "apart", "together")
+from .options import CoverOptions, has_atoms
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,20 +63,11 @@ class RoleLimits:
         return group
 
 
-def has_limits(params: Mapping[str, Any]) -> bool:
-    """Return whether parameters of a cover limit its roles."""
-    return any(params[name] is not None and not _is_empty(params[name]) for name in _NAMES)
-
-
-def _is_empty(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and not value
-
-
-def role_limits(params: Mapping[str, Any], table: Table) -> RoleLimits:
-    """Return the limits that parameters give; raise `InputError` if no cover of the table keeps to them."""
-    given = AtomLimits(params["max_features_per_atom"], None, params["apart"], params["together"])
+def role_limits(options: CoverOptions, table: Table) -> RoleLimits:
+    """Return the limits that options give; raise `InputError` if no cover of the table keeps to them."""
+    given = AtomLimits(options.max_features_per_atom, None, options.apart, options.together)
     found = given.in_columns(table.shape[1], table.columns)
-    fixed = fixed_bits(params["fixed_atoms"], table.header)
+    fixed = fixed_bits(options.fixed_atoms, table.header)
     limits = RoleLimits(fixed, found.max_features, found.apart, found.together)
     _check_rows(limits, table)
     _check_fixed(limits, table)
@@ -92,7 +76,7 @@ def role_limits(params: Mapping[str, Any], table: Table) -> RoleLimits:
 
 def fixed_bits(fixed: Any, header: Header) -> BitMatrix:
     """Return fixed roles, or other atoms, with the columns of a table; they need not have all of them."""
-    if fixed is None or _is_empty(fixed):
+    if not has_atoms(fixed):
         return BitMatrix.zeros(0, header.n_cols)
     roles = Table(packed(as_bits(fixed, name="fixed_atoms")), None, axis_names(fixed)[1])
     if roles.columns is None or header.names is None:

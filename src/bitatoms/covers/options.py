@@ -32,6 +32,11 @@ def _check_weights(name: str, value: Any) -> tuple[float, ...]:
     return weights
 
 
+def has_atoms(fixed: Any) -> bool:
+    """Return whether there are fixed roles, or other atoms: neither None nor an empty list."""
+    return fixed is not None and not (isinstance(fixed, (list, tuple)) and not fixed)
+
+
 @dataclass(frozen=True, kw_only=True)
 class CoverOptions(Options):
     """Parameters of `bitatoms.cover` and `bitatoms.CoverMiner`."""
@@ -121,6 +126,5 @@ class CoverOptions(Options):
     @property
     def has_limits(self) -> bool:
         """Whether there are fixed roles or limits of the others."""
-        is_empty = isinstance(self.fixed_atoms, (list, tuple)) and not self.fixed_atoms
-        has_fixed = self.fixed_atoms is not None and not is_empty
-        return has_fixed or self.max_features_per_atom is not None or bool(self.apart) or bool(self.together)
+        is_limited = self.max_features_per_atom is not None or bool(self.apart) or bool(self.together)
+        return is_limited or has_atoms(self.fixed_atoms)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,24 +11,25 @@ from ..bits import BitMatrix
 from ..errors import InternalError
 from .costs import AssignmentCost, unscaled
 from .limits import RoleLimits
+from .options import CoverOptions
 from .result import Cover
 
 
-def verified(cover: Cover, data: BitMatrix, params: Mapping[str, Any], limits: RoleLimits) -> Cover:
+def verified(cover: Cover, data: BitMatrix, options: CoverOptions, limits: RoleLimits) -> Cover:
     """Return a cover of a table; raise `InternalError` unless it is exact, within its limits, and states its cost."""
-    for what, holds in _claims(cover, data, params, limits):
+    for what, holds in _claims(cover, data, options, limits):
         if not holds:
             raise InternalError(f"the cover that was found is invalid: {what}")
     return cover
 
 
 def _claims(
-    cover: Cover, data: BitMatrix, params: Mapping[str, Any], limits: RoleLimits
+    cover: Cover, data: BitMatrix, options: CoverOptions, limits: RoleLimits
 ) -> Iterator[tuple[str, bool | np.bool_]]:
     """Yield what could be wrong, and whether it is right."""
     roles, n_fixed = cover.atoms, len(limits.fixed)
     yield "roles and direct grants are not the table", cover.reconstruct() == data
-    yield "it has direct grants", params["direct_weight"] is not None or cover.n_direct == 0
+    yield "it has direct grants", options.direct_weight is not None or cover.n_direct == 0
     yield "fixed roles were changed", roles[:n_fixed] == limits.fixed
     yield "a role has no users", (cover.codes.column_weights()[n_fixed:] > 0).all()
     yield "a role has no permissions", (roles.row_weights()[n_fixed:] > 0).all()
@@ -42,7 +42,7 @@ def _claims(
             "a role has some of the features that are together",
             np.isin(_n_of(roles, columns), (0, len(columns))).all(),
         )
-    yield f"its cost is {_cost(cover, params)}, not {cover.cost}", _cost(cover, params) == cover.cost
+    yield f"its cost is {_cost(cover, options)}, not {cover.cost}", _cost(cover, options) == cover.cost
     yield f"it costs {cover.cost}, less than its bound {cover.lower_bound}", cover.lower_bound <= cover.cost
     yield "the lower bound is not proved", _are_independent(cover.independent, data, limits)
 
@@ -52,13 +52,13 @@ def _n_of(roles: BitMatrix, columns: tuple[int, ...]) -> NDArray[np.int64]:
     return roles.take_columns(np.array(columns, np.int64)).row_weights()
 
 
-def _cost(cover: Cover, params: Mapping[str, Any]) -> float:
+def _cost(cover: Cover, options: CoverOptions) -> float:
     """Return what a cover costs, by definition."""
     if cover.objective == "roles":
         return cover.n_roles
     if cover.objective == "codelength":
         return cover.codelength.total
-    weights = AssignmentCost(params["weights"], params["direct_weight"])
+    weights = AssignmentCost(options.weights, options.direct_weight)
     total = weights.role * cover.n_roles + weights.user * cover.n_user_assignments
     total += weights.permission * cover.n_permission_assignments + (weights.direct or 0) * cover.n_direct
     return unscaled(total, weights.scale)

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..api import checked_cover, run_cover
+from ..api import run_cover
 from ..base import TableTransformer, warn_of_limit
 from ..bits import BitMatrix
 from ..columns.table import Table, axis_names
 from ..covers.coding import code_from_below
-from ..covers.limits import has_limits
+from ..covers.options import CoverOptions
 from ..covers.patterns import role_patterns
 from ..covers.result import Cover
 from ..engine.block import reconstruct
 from ..model.patterns import pattern_frame
 from ..model.result import Interrupted
-from ..parameters import CoverKwargs, documented, select, with_defaults
+from ..parameters import declarations, with_documentation, with_values
 
 
-@documented(CoverKwargs)
+@with_documentation
 class CoverMiner(TableTransformer):
     """Find roles: atoms whose union is each row of a table exactly, with no one missed and none added.
 
@@ -60,8 +60,9 @@ class CoverMiner(TableTransformer):
     True
     """
 
-    def __init__(self, **parameters: Unpack[CoverKwargs]) -> None:
-        self.__dict__.update(with_defaults(CoverKwargs, parameters))
+    @with_values(CoverOptions)
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.__dict__.update(given)
 
     def fit(self, X: Any, y: Any = None) -> CoverMiner:
         """Find the roles of a table.
@@ -84,12 +85,12 @@ class CoverMiner(TableTransformer):
             On Ctrl-C. It is a KeyboardInterrupt; the estimator then holds the best cover so far.
         """
         self._reset()
-        params = checked_cover(select(CoverKwargs, vars(self)))
+        options = CoverOptions(**{name: getattr(self, name) for name in declarations(CoverOptions)})
         table = self._table_in_memory(X, reset=True)
-        if has_limits(params) and table.columns is None and table.row_names is None:
+        if options.has_limits and table.columns is None and table.row_names is None:
             table = Table(table.data, *axis_names(X))  # scikit-learn's validation drops the names of a data frame
         try:
-            found = run_cover(table, params)
+            found = run_cover(table, options)
         except Interrupted as interrupted:
             self._set_cover(interrupted.result)
             raise

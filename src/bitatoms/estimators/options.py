@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..model.options import RuleOptions
 from ..parameters import Param, nested_declarations, option
 from ..run_options import NewRowOptions, RunOptions
 from ..search.options import FitOptions, PaperSearch, SearchOptions
@@ -62,6 +63,19 @@ class ImputerOptions(NewRowOptions, RunOptions, SearchOptions):
     )
     n_profiles: int | Literal["auto"] = option(
         "auto", "Number of profiles.", '"auto" is one per 20 rows, at most 50.', minimum=1
+    )
+
+
+@dataclass(frozen=True)
+class CountedRuleOptions(RuleOptions):
+    """Parameters of `BinaryDictionaryLearning.rules`: the rows that rules are counted in, and which are listed."""
+
+    X: Any = option(
+        None,
+        "The samples to count, usually the training table.",
+        "It is needed for antecedents that are shorter than the rest of the pattern, and for models of streams.",
+        check=lambda name, value: value,  # checked where it is read
+        type="array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store or path, optional",
     )
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from ..libraries import import_library
+from ..model.options import RuleOptions
 from ..model.patterns import Pattern
 from ..model.recommendation import Recommendations, joined, recommend
 from ..model.row_fit import RowFit, score_rows, worst_rows
-from ..model.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
-from ..parameters import RuleKwargs, checked, documented, with_defaults
+from ..model.rules import Chunks, Rule, find_itemsets, find_rules
+from ..parameters import with_options
 from ..rows import out_of_core
 from ..validation import check_int
 from .model_estimator import ModelEstimator
+from .options import CountedRuleOptions
 
 
 def _antecedent_share(rule: Rule) -> float:
@@ -107,8 +109,8 @@ class StatementsEstimator(ModelEstimator):
         """
         return self.as_model().to_frame()
 
-    @documented(RuleKwargs)
-    def rules(self, X: Any = None, **limits: Unpack[RuleKwargs]) -> list[Rule]:
+    @with_options(CountedRuleOptions)
+    def rules(self, options: CountedRuleOptions) -> list[Rule]:
         """Return rules: of the samples with some features of a pattern, which share has another one of its features.
 
         Each feature of a pattern is the consequent of a rule. The antecedent is the rest of the pattern or, if X is
@@ -123,9 +125,6 @@ class StatementsEstimator(ModelEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store or path, optional
-            The samples to count, usually the training table. It is needed for antecedents that are shorter than the
-            rest of the pattern, and for models of streams.
         {parameters}
 
         Returns
@@ -143,16 +142,14 @@ class StatementsEstimator(ModelEstimator):
         >>> print(model.rules(table)[0])
         of the 91 rows with jam, 91.2% also have coffee; of all, 14.4%
         """
-        return find_rules(self.as_model(), _limits(limits), None if X is None else self._chunks(X))
+        return self._rules(options)
 
-    @documented(RuleKwargs)
-    def to_rules(self, X: Any = None, **limits: Unpack[RuleKwargs]) -> Any:
+    @with_options(CountedRuleOptions)
+    def to_rules(self, options: CountedRuleOptions) -> Any:
         """Return `rules` as a data frame with the columns of mlxtend's ``association_rules``.
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store or path, optional
-            As in `rules`.
         {parameters}
 
         Returns
@@ -166,11 +163,11 @@ class StatementsEstimator(ModelEstimator):
         MissingLibrary
             pandas is not installed; `rules` works without it.
         """
-        pd, found = import_library("pandas", "data frames need"), self.rules(X, **limits)
+        pd, found = import_library("pandas", "data frames need"), self._rules(options)
         return pd.DataFrame({name: [measure(rule) for rule in found] for name, measure in _MEASURES.items()})
 
-    @documented(RuleKwargs)
-    def to_itemsets(self, X: Any, **limits: Unpack[RuleKwargs]) -> Any:
+    @with_options(RuleOptions)
+    def to_itemsets(self, X: Any, options: RuleOptions) -> Any:
         """Return the features of each of the `rules`, and all parts of them, as frequent itemsets.
 
         mlxtend's functions take this data frame, for example ``association_rules(model.to_itemsets(X))``. Rules with
@@ -188,7 +185,7 @@ class StatementsEstimator(ModelEstimator):
             With the columns ``support``, a share of the samples, and ``itemsets``, frozensets of names.
         """
         pd, chunks, model = import_library("pandas", "data frames need"), self._chunks(X), self.as_model()
-        found = find_itemsets(model, find_rules(model, _limits(limits), chunks), chunks)
+        found = find_itemsets(model, find_rules(model, options, chunks), chunks)
         return pd.DataFrame(
             {"support": [support for _, support in found], "itemsets": [frozenset(items) for items, _ in found]}
         )
@@ -264,6 +261,10 @@ class StatementsEstimator(ModelEstimator):
         workers = self._workers(data)
         return worst_rows([score_rows(model, data, workers, max_rows=max_rows)], n, workers)
 
+    def _rules(self, options: CountedRuleOptions) -> list[Rule]:
+        """Return the rules, counted in the samples of the options or, if there are none, in the training table."""
+        return find_rules(self.as_model(), options, None if options.X is None else self._chunks(options.X))
+
     def _chunks(self, X: Any) -> Chunks:
         """Return what returns the samples in chunks, with the columns of the model."""
         if self._is_stored(X):
@@ -276,8 +277,3 @@ class StatementsEstimator(ModelEstimator):
         if out_of_core.is_dask(X):
             raise TypeError("this is not available for Dask collections; write the rows to a store with bitatoms.pack")
         return out_of_core.is_out_of_core(X)
-
-
-def _limits(given: RuleKwargs) -> RuleLimits:
-    """Return the limits of rules, checked."""
-    return RuleLimits(**checked(RuleKwargs, with_defaults(RuleKwargs, given)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,13 @@ from scipy.special import logit
 from ..datasets.pictures import as_picture
 from ..device_choice import workers_for
 from ..frames import on_host
-from ..parameters import DenoiseKwargs, checked, documented, with_defaults
-from ..run_options import DeviceChoice
-from ..search.options import Algebra, Search
+from ..parameters import with_options
 from ..validation import as_generator
 from .blocks import evidence
 from .channel import clean_probability, denoised, estimate_noise
-from .learning import LearningOptions, learn_blocks
+from .learning import learn_blocks
 from .neighbors import held_out_share, neighbor_contexts
+from .options import DenoiseOptions
 
 _N_NEIGHBORS = (4, 8, 12, 16, 20)  # context sizes to choose from
 #: Below this value of ``Denoised.repetition``, blocks hardly help.
@@ -56,17 +55,10 @@ class Denoised:
     n_atoms: tuple[int, ...]
 
 
-@documented(DenoiseKwargs)
+@with_options(DenoiseOptions)
 def denoise(
     image: Any,
-    *,
-    algebra: Algebra = "xor",
-    search: Search = "fast",
-    max_time: float | None = None,
-    n_jobs: int | None = None,
-    device: DeviceChoice = "cpu",
-    random_state: Any = None,
-    **parameters: Unpack[DenoiseKwargs],
+    options: DenoiseOptions,
 ) -> Denoised:
     """Remove noise from a binary picture: pixels that were flipped, each with the same probability.
 
@@ -80,11 +72,6 @@ def denoise(
     ----------
     image : array-like of shape (height, width)
         0 and 1, or bools.
-    algebra, search, n_jobs, device, random_state
-        As in :func:`bitatoms.factorize`.
-    max_time : float, optional
-        Number of seconds after which the search for atoms ends, for all block sizes together. Coding the blocks then
-        takes about as long as a search without a limit. The result depends on the speed of the machine.
     {parameters}
 
     Returns
@@ -104,17 +91,14 @@ def denoise(
     """
     image = on_host(image)
     picture = as_picture("image", image)
-    given = checked(DenoiseKwargs, with_defaults(DenoiseKwargs, parameters))
-    n_cells = picture.size * max(given["block_sizes"]) ** 2 // given["stride"] ** 2  # of the table of blocks
-    random, workers = as_generator(random_state), workers_for(n_jobs, device, n_cells)
-    noise = given["noise"]
-    options = LearningOptions(algebra, search, max_time, n_jobs, device, random)
-    models = learn_blocks(picture, None, given["block_sizes"], given["stride"], options)
+    n_cells = picture.size * max(options.block_sizes) ** 2 // options.stride**2  # of the table of blocks
+    random, workers = as_generator(options.random_state), workers_for(options.n_jobs, options.device, n_cells)
+    models = learn_blocks(picture, None, options, random)
     near = neighbor_evidence(picture)
     features = [near, *(evidence(model, grid.cut(picture), grid, workers) for model, grid, _ in models)]
     weighted = combine(picture, features)
     chance = calibrated(picture, weighted)
-    noise = estimate_noise(picture, weighted) if noise is None else noise
+    noise = estimate_noise(picture, weighted) if options.noise is None else options.noise
     probability = clean_probability(picture, chance, noise)
     clean = denoised(picture, probability)
     return Denoised(

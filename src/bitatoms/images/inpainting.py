@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,11 @@ from scipy.ndimage import binary_dilation
 from ..datasets.pictures import as_2d, as_picture, binary_image
 from ..device_choice import workers_for
 from ..parallel import Workers
-from ..parameters import BlockKwargs, checked, documented, with_defaults
-from ..run_options import DeviceChoice
-from ..search.options import Algebra, Search
+from ..parameters import with_options
 from ..validation import as_generator
 from .blocks import evidence_at
-from .learning import BlockModel, LearningOptions, learn_blocks
+from .learning import BlockModel, learn_blocks
+from .options import BlockOptions
 
 _TEST_SHARE, _MAX_TESTED = 0.02, 5000  # of the known pixels: hidden, to measure how many are predicted
 
@@ -48,18 +47,11 @@ class Inpainted:
     n_atoms: tuple[int, ...]
 
 
-@documented(BlockKwargs)
+@with_options(BlockOptions)
 def inpaint(
     image: Any,
     mask: Any,
-    *,
-    algebra: Algebra = "xor",
-    search: Search = "fast",
-    max_time: float | None = None,
-    n_jobs: int | None = None,
-    device: DeviceChoice = "cpu",
-    random_state: Any = None,
-    **parameters: Unpack[BlockKwargs],
+    options: BlockOptions,
 ) -> Inpainted:
     """Fill the holes of a binary picture: pixels whose value is unknown.
 
@@ -73,11 +65,6 @@ def inpaint(
         0 and 1, or bools. The values under the mask are ignored, whatever they are.
     mask : array-like of shape (height, width)
         1 or True where a pixel is unknown.
-    algebra, search, n_jobs, device, random_state
-        As in :func:`bitatoms.factorize`.
-    max_time : float, optional
-        Number of seconds after which the search for atoms ends, for all block sizes together. The result depends on the
-        speed of the machine.
     {parameters}
 
     Returns
@@ -103,11 +90,9 @@ def inpaint(
     picture = as_picture("image", np.where(unknown, 0, image))  # under the mask, there may be NaN or 255
     if unknown.all():
         raise ValueError("mask covers all pixels, so there is nothing to learn from")
-    given = checked(BlockKwargs, with_defaults(BlockKwargs, parameters))
-    n_cells = picture.size * max(given["block_sizes"]) ** 2 // given["stride"] ** 2  # of the table of blocks
-    random, workers = as_generator(random_state), workers_for(n_jobs, device, n_cells)
-    options = LearningOptions(algebra, search, max_time, n_jobs, device, random)
-    models = learn_blocks(picture, unknown, given["block_sizes"], given["stride"], options)
+    n_cells = picture.size * max(options.block_sizes) ** 2 // options.stride**2  # of the table of blocks
+    random, workers = as_generator(options.random_state), workers_for(options.n_jobs, options.device, n_cells)
+    models = learn_blocks(picture, unknown, options, random)
     known = picture[~unknown]
     tested = _sample(~unknown, random)
     predicted = _predict(picture & ~tested, unknown | tested, tested, models, workers)

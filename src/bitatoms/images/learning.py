@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,22 +11,10 @@ from numpy.typing import NDArray
 from ..api import factorize
 from ..errors import InputError, Parameter
 from ..model.model import Model
-from ..run_options import DeviceChoice
-from ..search.options import Algebra, Search
 from .blocks import BlockGrid
+from .options import BlockOptions
 
 _SEARCH_ROWS = 1 << 14  # blocks to search: overlapping ones are alike
-
-
-class LearningOptions(NamedTuple):
-    """How atoms are learned; ``max_time`` is for all block sizes together."""
-
-    algebra: Algebra
-    search: Search
-    max_time: float | None
-    n_jobs: int | None
-    device: DeviceChoice
-    random: np.random.Generator
 
 
 class BlockModel(NamedTuple):
@@ -41,11 +28,11 @@ class BlockModel(NamedTuple):
 def learn_blocks(
     picture: NDArray[np.bool_],
     unknown: NDArray[np.bool_] | None,
-    sizes: Sequence[int],
-    stride: int,
-    options: LearningOptions,
+    options: BlockOptions,
+    random: np.random.Generator,
 ) -> list[BlockModel]:
     """Learn the atoms of the blocks of each size."""
+    sizes, stride = options.block_sizes, options.stride
     if stride > min(sizes):
         raise InputError(
             Parameter("stride"), f"={stride} leaves gaps between blocks of size {min(sizes)}; pass at most {min(sizes)}"
@@ -63,7 +50,7 @@ def learn_blocks(
             max_time=seconds,
             n_jobs=options.n_jobs,
             device=options.device,
-            random_state=options.random,
+            random_state=random,
         )
         # A beam would find slightly shorter codes, but take too long: each block is coded for each of its pixels.
         model = Model.from_factorization(replace(found, coder="mdl"))

@@ -10,7 +10,7 @@ from ..validation import check_fraction, check_not_negative
 
 @dataclass(frozen=True, kw_only=True)
 class RuleOptions(Options):
-    """Parameters of `BinaryDictionaryLearning.rules`: rules are listed that reach all of these."""
+    """Which rules of a model are listed: those that reach all of these."""
 
     min_support: float = option(
         0.001,

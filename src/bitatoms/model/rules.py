@@ -22,6 +22,7 @@ from ..sparse_bits import Bits, packed
 from ..verbosity import quote_name
 from .complete_rows import members_of
 from .model import Model
+from .options import RuleOptions
 from .patterns import feature_shares
 
 _ABOUT = 0.95  # of a confidence that is about the same
@@ -101,14 +102,6 @@ def _quoted(name: str) -> str:
     return quote_name(name, " and ", ";")
 
 
-class RuleLimits(NamedTuple):
-    """The rules that are listed: those that reach all of these."""
-
-    min_support: float
-    min_confidence: float
-    min_lift: float
-
-
 @dataclass(frozen=True)
 class _Candidate:
     """The consequent of a rule, a feature of an atom, and what it is looked for in."""
@@ -132,14 +125,15 @@ class _Counted(NamedTuple):
         return self.rows / self.antecedent_rows if self.antecedent_rows else 0.0
 
 
-def find_rules(model: Model, limits: RuleLimits, chunks: Chunks | None = None) -> list[Rule]:
+def find_rules(model: Model, options: RuleOptions, chunks: Chunks | None = None) -> list[Rule]:
     """Return the rules of a model, those that explain most rows first, without redundant ones.
 
     Parameters
     ----------
     model : Model
         Its counts are those of the rules if ``chunks`` is None; the antecedents are then the rest of each pattern.
-    limits : RuleLimits
+    options : RuleOptions
+        Which rules are listed.
     chunks : callable, optional
         Returns the rows to count, in chunks with the columns of the model.
 
@@ -166,8 +160,8 @@ def find_rules(model: Model, limits: RuleLimits, chunks: Chunks | None = None) -
             consequent_share=float(share),
             atom=candidate.atom + 1,
         )
-        reached = rule.support, rule.confidence, rule.lift
-        if all(value >= least for value, least in zip(reached, limits, strict=True)):
+        is_frequent = rule.support >= options.min_support and rule.confidence >= options.min_confidence
+        if is_frequent and rule.lift >= options.min_lift:
             rules.append(rule)
     return sorted(_without_redundant(rules), key=lambda rule: (-rule.leverage, rule.atom, rule[:2]))
 

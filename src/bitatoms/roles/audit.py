@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from ..columns.table import Names, Table
 from ..covers.coding import code_from_below
 from ..covers.result import Cover
 from ..formatting import be, counted, have, tally
-from ..parameters import PeerKwargs, checked, documented, with_defaults
+from ..parameters import with_options
 from .entries import FITS, Fit, PeerDifference, PermissionEntry, RoleEntry, RolePair, UserEntry
+from .options import AuditOptions
 from .pairs import overlapping_pairs
 from .peers import Difference, Peers
 from .tables import aligned, as_roles
@@ -152,10 +153,8 @@ class RoleReport:
         return found | {name: [entry._asdict() for entry in getattr(self, name)] for name in entries}
 
 
-@documented(PeerKwargs)
-def role_report(
-    users: Any, roles: Any, *, names: Sequence[str] | None = None, **limits: Unpack[PeerKwargs]
-) -> RoleReport:
+@with_options(AuditOptions)
+def role_report(users: Any, roles: Any, options: AuditOptions) -> RoleReport:
     """Collect what an auditor asks about roles: overlaps, exceptions, and who fits no role.
 
     Parameters
@@ -167,8 +166,6 @@ def role_report(
         of two tables with names are matched by name; permissions that only one of them has are part of the report.
         Users get roles of a table as `CoverMiner.transform` gives them: only roles all of whose permissions they have,
         and few that give as many of their permissions as these roles can.
-    names : sequence of str, optional
-        The names of the roles; by default those of the table, or role 1, role 2, ...
     {parameters}
 
     Returns
@@ -190,11 +187,10 @@ def role_report(
     >>> [user.name for user in report.users_by_fit("empty")]
     ['user 95', 'user 96']
     """
-    given = checked(PeerKwargs, with_defaults(PeerKwargs, limits))
-    table, named = aligned(users=Table.from_any(users, missing="refuse"), roles=as_roles(roles, names))
+    table, named = aligned(users=Table.from_any(users, missing="refuse"), roles=as_roles(roles, options.names))
     cover = roles if isinstance(roles, Cover) and _is_cover_of(roles, table) else None
     codes = code_from_below(table.bits, named.bits) if cover is None else cover.codes
-    return _Collected(table, named, Table(codes, table.row_names, named.row_names)).report(cover, **given)
+    return _Collected(table, named, Table(codes, table.row_names, named.row_names)).report(cover, options)
 
 
 def _is_cover_of(cover: Cover, table: Table) -> bool:
@@ -219,9 +215,9 @@ class _Collected:
         self.role_names: Names = tuple(map(roles.row_name, range(len(roles))))
         self.permission_names: Names = users.names_of(range(users.shape[1]))
 
-    def report(self, cover: Cover | None, min_peers: int, min_share: float) -> RoleReport:
+    def report(self, cover: Cover | None, options: AuditOptions) -> RoleReport:
         """Return the report."""
-        peers = Peers(self.data, self.atoms, self.uses, min_peers, min_share)
+        peers = Peers(self.data, self.atoms, self.uses, options)
         overlaps, n_overlaps = overlapping_pairs(self.atoms, self.uses, self.role_names)
         return RoleReport(
             roles=self._roles(),
@@ -233,8 +229,8 @@ class _Collected:
             missing=tuple(self._difference(each, ()) for each in peers.missing()),
             codes=self.codes,
             direct=self.users.with_bits(BitMatrix.from_any(self.direct)),
-            min_peers=min_peers,
-            min_share=min_share,
+            min_peers=options.min_peers,
+            min_share=options.min_share,
             cover=cover,
         )
 

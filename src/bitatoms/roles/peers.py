@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .options import AuditOptions
+
 
 class Difference(NamedTuple):
     """A user (row) and a permission (column), and the role whose other users the user is compared with."""
@@ -25,16 +27,14 @@ class Peers:
     ----------
     data, atoms, codes : sparse arrays of int64
         Users x permissions, roles x permissions and users x roles.
-    min_peers : int
-        Only roles with this many other users are compared.
-    min_share : float
-        The share of the other users of a role who must lack a permission, or have it.
+    options : AuditOptions
+        Which roles have enough users to compare, and from which share on a difference counts.
     """
 
-    def __init__(self, data: Any, atoms: Any, codes: Any, min_peers: int, min_share: float) -> None:
-        self.data, self.atoms, self.codes, self.min_share = data, atoms, codes, min_share
+    def __init__(self, data: Any, atoms: Any, codes: Any, options: AuditOptions) -> None:
+        self.data, self.atoms, self.codes, self.min_share = data, atoms, codes, options.min_share
         self.n_users: NDArray[np.int64] = np.asarray(codes.sum(axis=0)).reshape(-1)
-        self.is_large = self.n_users > min_peers  # roles whose users have enough peers
+        self.is_large = self.n_users > options.min_peers  # roles whose users have enough peers
         self.counts = (codes.T @ data).tocsr()  # users of each role who have each permission
         self.counts.sort_indices()
 

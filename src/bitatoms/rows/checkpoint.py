@@ -30,7 +30,6 @@ from ..engine.counts import Counts, voted_bits
 from ..engine.objective import Objective
 from ..engine.passes import PassSpec, RowCounts
 from ..errors import InputError, Parameter
-from ..formatting import quoted
 from ..io.atomic import is_zarr_store, write_error
 from ..io.errors import FileError
 from ..io.npz import NpzReader, check_metadata_int, sparse_arrays
@@ -298,7 +297,7 @@ def _state_from_file(
     finished, best = entries["finished"], index(entries["best"])
     n_done = len(specs) - (not finished)
     if type(finished) is not bool or not 0 <= best <= n_done or n_done < finished:
-        raise ValueError(f"pass {quoted(best)} cannot be the best of {n_done}")
+        raise ValueError(f"its best pass is not one of the {n_done} passes made")
     counts = _counts_from_file(file, entries["counts"], "counts", specs[best - 1], shape) if best else None
     partial = None
     if entries["partial"] is not None:
