@@ -1,7 +1,7 @@
 """Parameters, each declared once: type, default, limits, help and documentation.
 
-`factorize`, the estimator and the command line take their signatures, checks, options and documentation from the
-declarations here. Each is a field of a `TypedDict`, annotated with a `Param`, so that type checkers know it too.
+Functions, estimators and the command line take their signatures, checks, options and documentation from `Options`.
+These are frozen dataclasses, which stand beside the feature; each field is declared by `option`.
 """
 
 from __future__ import annotations
@@ -30,53 +30,28 @@ from typing import (
 )
 
 from .errors import InputError, Parameter
-from .validation import (
-    check_choice,
-    check_int,
-)
+from .validation import check_choice, check_int
 
 _WIDTH = 112  # characters of a line of documentation, without its indentation
 
 
 @dataclass(frozen=True)
 class Param:
-    """The declaration of a parameter, apart from its name and its type.
-
-    Parameters
-    ----------
-    default : object
-        Its default value.
-    help : str
-        One line for the command line, and the beginning of the documentation.
-    details : str
-        The rest of the documentation.
-    minimum : int
-        The smallest integer allowed.
-    check : callable, optional
-        Called with the name and the value instead of the check that follows from the type. It returns the value to use.
-    type : str, optional
-        The type in the documentation, where it cannot be derived from the annotation.
-    option : str, optional
-        The name of the command-line option, if there is one.
-    is_run_setting : bool
-        Whether it states how a fit runs, not what it finds. Run settings are neither stored in model files nor read
-        from them, because a file may be untrusted.
-    formats : tuple of str
-        The file formats that it applies to; empty for all, and for parameters that are not about files.
-    is_remembered : bool
-        Whether a model remembers it for new files, because it decides what their cells mean.
-    """
+    """The declaration of a parameter, apart from its name and its type."""
 
     default: Any
-    help: str
-    details: str = ""
-    minimum: int = 0
+    help: str  # one line for the command line, and the beginning of the documentation
+    details: str = ""  # the rest of the documentation
+    minimum: int = 0  # the smallest integer allowed
+    # Called with the name and the value, instead of the check that follows from the type; returns the value to use.
     check: Callable[[str, Any], Any] | None = None
-    type: str | None = None
-    option: str | None = None
+    type: str | None = None  # in the documentation, where it cannot be derived from the annotation
+    option: str | None = None  # the name of the command-line option, if there is one
+    # Whether it states how a fit runs, not what it finds: neither stored in model files, which may be untrusted, nor
+    # read from them.
     is_run_setting: bool = False
-    formats: tuple[str, ...] = ()
-    is_remembered: bool = False
+    formats: tuple[str, ...] = ()  # the file formats that it applies to; empty for all
+    is_remembered: bool = False  # by a model for new files, because it decides what their cells mean
 
 
 class Options:
@@ -91,8 +66,9 @@ class Options:
             object.__setattr__(self, name, check(name, getattr(self, name), declared))
 
     def __repr__(self) -> str:
-        values = {name: (repr(value), repr(_default(self, name))) for name, value in self.get_params().items()}
-        given = [f"{name}={value}" for name, (value, default) in values.items() if value != default]
+        declared = declarations(type(self))
+        texts = {name: repr(value) for name, value in self.get_params(deep=False).items()}
+        given = [f"{name}={text}" for name, text in texts.items() if text != repr(declared[name][1].default)]
         return f"{type(self).__name__}({', '.join(given)})"
 
     @classmethod
@@ -100,10 +76,9 @@ class Options:
         """Return options from fields by name, those of nested options among them, as on the command line."""
         flat, own = dict(values), {}
         for name, declared in declarations(cls).items():
-            inner = _nested(declared)
-            if inner is not None:
-                given = {each: flat.pop(each) for each in declarations(inner) if each in flat}
-                own[name] = inner(**given) if given else None
+            if (kind := _nested(declared)) is not None:
+                given = {each: flat.pop(each) for each in declarations(kind) if each in flat}
+                own[name] = kind(**given) if given else None
         return cls(**flat, **own)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -116,22 +91,9 @@ class Options:
         return self  # it cannot change
 
 
-def option(
-    default: Any,
-    help: str,
-    details: str = "",
-    *,
-    minimum: int = 0,
-    check: Callable[[str, Any], Any] | None = None,
-    type: str | None = None,
-    option: str | None = None,
-    is_run_setting: bool = False,
-    formats: tuple[str, ...] = (),
-    is_remembered: bool = False,
-) -> Any:
+def option(default: Any, help: str, details: str = "", **more: Any) -> Any:
     """Declare a parameter as a field of `Options`; see `Param` for the arguments."""
-    param = Param(default, help, details, minimum, check, type, option, is_run_setting, formats, is_remembered)
-    return field(default=default, metadata={"param": param})
+    return field(default=default, metadata={"param": Param(default, help, details, **more)})
 
 
 def declared_in(kind: type[Options], name: str, **changes: Any) -> Any:
@@ -141,8 +103,14 @@ def declared_in(kind: type[Options], name: str, **changes: Any) -> Any:
 
 
 def declarations(kind: Any) -> dict[str, tuple[Any, Param]]:
-    """Return the type and the declaration of each field of `Options` (or of a TypedDict), by name."""
+    """Return the type and the declaration of each field of `Options`, by name."""
     return _declared(kind)
+
+
+@functools.cache
+def _declared(kind: Any) -> dict[str, tuple[Any, Param]]:
+    hints = get_type_hints(kind)
+    return {each.name: (hints[each.name], each.metadata["param"]) for each in fields(kind)}
 
 
 def flat_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
@@ -154,15 +122,17 @@ def flat_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
     return flat
 
 
+def nested_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
+    """Return the declarations of `Options` and of nested ones, by name as in `Options.get_params`: ``outer__inner``."""
+    kinds = {name: options_kind(annotation) for name, (annotation, _) in declarations(kind).items()}
+    inner = {name: declarations(each) for name, each in kinds.items() if each is not None}
+    return declarations(kind) | {f"{name}__{each}": own for name, of in inner.items() for each, own in of.items()}
+
+
 def options_kind(annotation: Any) -> type[Options] | None:
     """Return the `Options` that a type allows, if any."""
     kinds = (part for part in _alternatives(annotation) if isinstance(part, type) and issubclass(part, Options))
     return next(kinds, None)
-
-
-def _default(options: Options, name: str) -> Any:
-    """Return the default of a field."""
-    return declarations(type(options))[name][1].default
 
 
 def _nested(declared: tuple[Any, Param]) -> type[Options] | None:
@@ -171,29 +141,8 @@ def _nested(declared: tuple[Any, Param]) -> type[Options] | None:
     return options_kind(annotation) if param.default is None else None
 
 
-def nested_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
-    """Return the declarations of `Options` and of nested ones, by name as in `Options.get_params`: ``outer__inner``."""
-    nested = {}
-    for name, declared in declarations(kind).items():
-        inner = options_kind(declared[0])
-        nested[name] = declared
-        if inner is not None:
-            nested |= {f"{name}__{each}": own for each, own in declarations(inner).items()}
-    return nested
-
-
-@functools.cache
-def _declared(kind: Any) -> dict[str, tuple[Any, Param]]:
-    hints = get_type_hints(kind, include_extras=True)
-    if issubclass(kind, Options):
-        return {each.name: (hints[each.name], each.metadata["param"]) for each in fields(kind)}
-    return {name: get_args(hint) for name, hint in hints.items()}
-
-
 def choices(annotation: Any) -> tuple[str, ...]:
     """Return the strings that a type allows."""
-    if get_origin(annotation) is Literal:
-        return get_args(annotation)
     return tuple(word for part in _alternatives(annotation) if get_origin(part) is Literal for word in get_args(part))
 
 
@@ -278,17 +227,8 @@ class with_values(Generic[_Fields]):
 def _taking_fields(function: Callable[..., Any], kind: type[Options], collect: Callable[..., Any]) -> Any:
     """Return a function with the fields of `Options` as parameters, which it collects as its last argument."""
     *own, _ = inspect.signature(function).parameters.values()
-    by_name = {each.name: each for each in fields(cast(Any, kind))}
-    listed = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY if by_name[name].kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=param.default,
-            annotation=annotation,
-        )
-        for name, (annotation, param) in declarations(kind).items()
-    ]
-    listed.sort(key=lambda parameter: parameter.kind)  # those that may be passed by position come first
+    fields_of = inspect.signature(kind).parameters.values()
+    listed = [each.replace(annotation=declarations(kind)[each.name][0]) for each in fields_of]
     signature = inspect.Signature([*own, *listed])
 
     @functools.wraps(function)
@@ -303,29 +243,32 @@ def _taking_fields(function: Callable[..., Any], kind: type[Options], collect: C
     call.__signature__, call.kind = signature, kind  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
     if function.__doc__:
-        described = "\n".join(_described(each.name, *declarations(kind)[each.name]) for each in listed)
-        call.__doc__ = inspect.cleandoc(function.__doc__).replace("{parameters}", described)
+        call.__doc__ = _with_parameters(function.__doc__, kind)
     return call
 
 
 def _advice(kind: type[Options], given: Iterable[str]) -> str:
-    """Return where arguments belong that are not fields of `Options`, but of nested ones."""
-    declared = declarations(kind)
-    nested = {name: inner for name, (annotation, _) in declared.items() if (inner := options_kind(annotation))}
-    for outer, inner in nested.items():
-        for name in given:
-            if name not in declared and name in declarations(inner):
-                owner = f"bitatoms.{inner.__name__}"
-                return f"; {name} is a parameter of {owner}: {outer}={owner}({name}=...)"
+    """Return where an argument belongs that is not a field of `Options`, but of nested ones."""
+    known = nested_declarations(kind)
+    for name in given:
+        outer = next((each.partition("__")[0] for each in known if each.endswith(f"__{name}")), None)
+        if name not in known and outer is not None:
+            owner = f"bitatoms.{cast(Any, options_kind(known[outer][0])).__name__}"
+            return f"; {name} is a parameter of {owner}: {outer}={owner}({name}=...)"
     return ""
 
 
 def with_documentation(cls: type[_Class]) -> type[_Class]:
     """Write the parameters of `Options`, or of an estimator that takes them, into the docstring of the class."""
-    kind = getattr(cls.__init__, "kind", cls)
-    described = "\n".join(_described(name, *declared) for name, declared in declarations(kind).items())
-    cls.__doc__ = inspect.cleandoc(cls.__doc__ or "").replace("{parameters}", described)
+    kind: Any = getattr(cls.__init__, "kind", cls)
+    cls.__doc__ = _with_parameters(cls.__doc__ or "", kind)
     return cls
+
+
+def _with_parameters(documentation: str, kind: type[Options]) -> str:
+    """Return a docstring with the parameters that `Options` declare."""
+    described = "\n".join(_described(name, *declared) for name, declared in declarations(kind).items())
+    return inspect.cleandoc(documentation).replace("{parameters}", described)
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:
