@@ -14,6 +14,7 @@ from bitatoms import InputError, factorize
 from bitatoms.baselines import Asso, GreConD, MessagePassing, PandaPlus, PenalizedNMF, Proximus, ThresholdedNMF
 from bitatoms.rows.budget import MemoryLimitError
 from support.commands import runner
+from support.parameters import nested
 from support.zoo import specimen
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -199,7 +200,7 @@ CALLS = [
 @pytest.mark.parametrize(("parameters", "error", "fragment"), CALLS, ids=shown)
 def test_an_invalid_call_states_what_is_wrong(parameters, error, fragment):
     with pytest.raises(error) as caught:
-        factorize(**{"X": TINY, **parameters})
+        factorize(**nested(**{"X": TINY, **parameters}))
     assert fragment in str(caught.value)
 
 
@@ -238,7 +239,7 @@ VALID = [
 @pytest.mark.parametrize("parameters", VALID, ids=str)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_nearest_valid_call_is_accepted(parameters):
-    result = factorize(**{"X": TINY, "max_iter": 1, **parameters})
+    result = factorize(**nested(**{"X": TINY, "max_iter": 1, **parameters}))
     assert result.reconstruct().shape == np.shape(parameters.get("X", TINY))
 
 
@@ -252,8 +253,8 @@ def test_coders_that_a_search_can_use_are_used(search):
         ("exact", 3, "auto"),
         ("greedy", 17, "auto"),
     ):
-        assert factorize(X, n, coder=coder, objective=objective, **how).coder == coder
-    assert factorize(X, patience=None, **{**how, "max_iter": 8}).ended == "max_iter"
+        assert factorize(X, n, **nested(coder=coder, objective=objective, **how)).coder == coder
+    assert factorize(X, **nested(patience=None, **{**how, "max_iter": 8})).ended == "max_iter"
 
 
 # --- what other functions and estimators check beside the parameters of `factorize`
@@ -291,7 +292,7 @@ def recommend(n):
 
 
 def partial_fit(**parameters):
-    return ba.BinaryDictionaryLearning(**parameters).partial_fit(TINY)
+    return ba.BinaryDictionaryLearning(**nested(**parameters)).partial_fit(TINY)
 
 
 PICTURE = np.zeros((72, 72), np.uint8)
@@ -469,7 +470,7 @@ def test_fit_of_every_estimator_makes_the_same_checks(estimator, name):
         "X": [[1, 0, 1], [0, 2, 1]], "sample_weight": [1, 0.5],
     }[name]  # fmt: skip
     with pytest.raises((ValueError, TypeError)) as expected:
-        factorize(**{"X": TINY, name: wrong})
+        factorize(**nested(**{"X": TINY, name: wrong}))
     how, data = ({}, {name: wrong}) if name in ("X", "sample_weight") else ({name: wrong}, {})
     model = estimator(**how)
     assert all(model.get_params()[parameter] is value for parameter, value in how.items())
@@ -483,7 +484,7 @@ def test_fit_of_every_estimator_makes_the_same_checks(estimator, name):
     "method", ["transform", "score_samples", "decision_function", "score", "partial_fit", "complete"]
 )
 def test_every_method_checks_its_table(method):
-    model = ba.BinaryDictionaryLearning(1, random_state=0)
+    model = ba.BinaryDictionaryLearning(1, algebra="xor", random_state=0)
     model = model.partial_fit(TINY) if method == "partial_fit" else model.fit(TINY)
     calls = [
         ([[1, 0, 2]], f"X{TWO_VALUES}2 at row 0, column 2); for counts, pass binarize=0"),

@@ -13,9 +13,9 @@ import naive
 from bitatoms import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
-from bitatoms.search.params import resolve
 from bitatoms.search.starts import initial
 from support.blocks import bits_of
+from support.parameters import nested, resolved
 from support.strategies import SEEDS, factorisations, matrices, random_bits
 
 factorize = partial(bitatoms.factorize, search="paper")  # starts of the other searches are in test_driver.py
@@ -61,7 +61,7 @@ def test_fewer_distinct_rows_than_atoms_warn(init):
     X = np.repeat(random_bits(0, 3, 20, 0.5), 4, axis=0)
     expected = "finds only 3 distinct atoms in X, but 5 were requested; 3 are learned"
     with pytest.warns(UserWarning, match=expected) as caught:
-        result = factorize(X, 5, init=init, random_state=0)
+        result = factorize(X, 5, init=init, algebra="xor", random_state=0)
     assert result.atoms.shape == (3, 20)
     assert result.wrong_bits == 0
     assert [warning.filename for warning in caught] == [__file__]
@@ -74,8 +74,8 @@ def test_fewer_distinct_rows_than_atoms_warn(init):
 def test_learning_starts_from_given_atoms(as_type, n_components):
     data = planted(200, 65, 4, noise=0.0, atom_density=0.3, random_state=1)
     given_atoms, how = as_type(data.atoms), {"coder": "exact", "start_components": 2, "random_state": 0}
-    result = factorize(data.X, n_components, init=given_atoms, **how)
-    pair = factorize(data.X, n_components, init=(given_atoms, None), **how)
+    result = factorize(data.X, n_components, **nested(init=given_atoms, **how))
+    pair = factorize(data.X, n_components, **nested(init=(given_atoms, None), **how))
     assert (pair.atoms, pair.codes) == (result.atoms, result.codes)
     assert result.wrong_bits == 0
     assert result.history[0].atoms == 4
@@ -88,17 +88,17 @@ def test_coding_starts_from_given_codes_which_are_not_modified(as_type):
     init = as_type(atoms), as_type(codes)
     expected = naive.code(X, atoms, codes, "greedy", "xor")
     assert not np.array_equal(expected, naive.code(X, atoms, np.zeros_like(codes), "greedy", "xor"))
-    result = factorize(X, 6, init=init, coder="greedy", max_iter=1)
+    result = factorize(X, 6, init=init, coder="greedy", max_iter=1, algebra="xor")
     assert sorted(result.codes.to_dense().T.tolist()) == sorted(expected.T.tolist())
     for search, n_components in (("paper", "mdl"), ("fast", 6), ("thorough", "mdl")):
-        factorize(X, n_components, search=search, init=init, max_iter=3)
+        factorize(X, n_components, algebra="xor", search=search, init=init, max_iter=3)
     for given_to_it, before in zip(init, (atoms, codes), strict=True):
         assert BitMatrix.from_any(given_to_it) == BitMatrix.from_dense(before)
 
 
 def start_of(X, n_components, **how):
     """Return the atoms and codes from which a search under OR starts."""
-    params = resolve(n_components, algebra="or", search="paper", **how)
+    params = resolved(n_components, algebra="or", search="paper", **how)
     return initial.start_factors(BitMatrix.from_dense(X), params, True, Workers(), np.random.default_rng(0))
 
 

@@ -9,10 +9,10 @@ from bitatoms.engine.codelength import string_bits
 from bitatoms.model.result import Factorization
 from bitatoms.parallel import Workers
 from bitatoms.rows.source import MemoryRows
-from bitatoms.search.params import resolve
 from bitatoms.search.windows.driver import is_wide_and_sparse
 from bitatoms.sparse_bits import SparseBits
 from support.journals import Killed, MemoryJournal
+from support.parameters import resolved
 from support.plans import use_small_budget, use_windows
 from support.results import assert_same_search, planted_in
 from support.sources import learned
@@ -30,7 +30,7 @@ for rows, columns in zip(np.arange(300).reshape(6, 50), np.arange(120).reshape(6
 SPARSE = SparseBits.from_bits(BitMatrix.from_dense(BUNDLES))
 SEARCHES = {
     "mdl xor": (SMALL, {}),
-    "both algebras, two starts each": (OVERLAID, {"algebra": "prefer-or", "n_init": 2}),
+    "both algebras, two starts each": (OVERLAID, {"algebra": "auto", "n_init": 2}),
     "thorough": (SMALL[:60], {"search": "thorough"}),
     "anytime": (SMALL, {"search": "anytime", "max_iter": 25}),
     "anytime k": (NOISE, {"search": "anytime", "n_components": 4, "max_iter": 80}),
@@ -101,7 +101,7 @@ def test_a_search_killed_again_and_again_ends_no_worse_than_what_it_saved(name):
         cost = found.wrong_bits if by_errors else found.codelength.total
         assert cost <= min(least.values())
     if isinstance(table, SparseBits):
-        assert is_wide_and_sparse(table, resolve(**params))
+        assert is_wide_and_sparse(table, resolved(**params))
 
 
 @pytest.mark.parametrize("name", ["mdl xor", "thorough", "paper", "windows of scattered columns"])

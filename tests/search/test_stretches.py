@@ -4,15 +4,16 @@ import json
 
 import numpy as np
 import pytest
+from bitatoms.html.model_tables import pattern_table
 
 import bitatoms as ba
 import naive
 from bitatoms.columns.annotations import Annotations
 from bitatoms.columns.variants import column_data
-from bitatoms.io.patterns import write_patterns
 from bitatoms.report import report_data
 from bitatoms.search.windows import driver as windows
 from support.commands import rows_of
+from support.parameters import nested
 from support.plans import use_small_budget, use_windows
 from support.results import assert_matches_oracle
 
@@ -118,7 +119,7 @@ def test_patterns_show_where_atoms_are(table, model, tmp_path):
             found = [int(end) for end in ends.split("-")]
             assert found == sorted({min(places[name]), max(places[name])})
     for name in ("patterns.csv", "patterns.json"):
-        write_patterns(model.as_model(), tmp_path / name)
+        pattern_table(model.patterns()).write(tmp_path / name)
     for stored in (json.loads((tmp_path / "patterns.json").read_text()), rows_of(tmp_path / "patterns.csv")):
         assert [row["span"] for row in stored] == [pattern.span for pattern in model.patterns()]
     plain = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).fit(cells(table)[:, :40])
@@ -141,10 +142,10 @@ def test_a_sample_and_passes_in_memory_and_in_a_store(tmp_path, monkeypatch):
 def test_a_fit_is_not_resumed_with_other_positions(table, tmp_path):
     table, _ = table
     how = {"algebra": "or", "callbacks": [lambda row: True], "random_state": 0, "checkpoint": tmp_path / "checkpoint"}
-    ba.factorize(table, **how)
+    ba.factorize(table, **nested(**how))
     elsewhere = table.column_data.updated(position=table.column_data["position"][::-1])
     with pytest.raises(ba.FileError, match=r"different call: .*regions"):
-        ba.factorize(ba.Table(table.bits, column_data=elsewhere), **how, resume=True)
+        ba.factorize(ba.Table(table.bits, column_data=elsewhere), **nested(**how, resume=True))
 
 
 def test_a_stream(table):

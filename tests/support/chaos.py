@@ -15,6 +15,7 @@ from bitatoms import factorize, parallel
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.search import monitor
+from support.parameters import nested
 from support.plans import use_windows
 from support.strategies import random_bits
 
@@ -99,7 +100,7 @@ class Kind:
         how = {"algebra": self.algebra, "random_state": 3, **self.parameters, **weights, **how}
         with pytest.MonkeyPatch.context() as patch:
             use_windows(patch, **self.windows)
-            return factorize(X, self.n_components, **how)
+            return factorize(X, self.n_components, **nested(**how))
 
 
 FIXED = np.eye(1, 30, 3, dtype=np.uint8) | np.eye(1, 30, 4, dtype=np.uint8)

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 import bitatoms as ba
 from bitatoms.columns.table import Picture, Table
-from bitatoms.io.values import write_values
+from bitatoms.html.tables import DataTable
 from bitatoms.search.plan import PLANS
 from support.bundles import table_with_bundles
 from support.plans import use_one_start, use_small_cover_plan
@@ -32,7 +32,7 @@ class Specimen(NamedTuple):
 
 
 def _learn(table, n_components="mdl", sample_weight=None, **params):
-    model = ba.BinaryDictionaryLearning(n_components, random_state=0, **params)
+    model = ba.BinaryDictionaryLearning(n_components, random_state=0, **{"algebra": "xor", **params})
     return Specimen(model.fit(table, sample_weight=sample_weight), table)
 
 
@@ -80,7 +80,7 @@ def _genotypes():
 def _weights():
     """Sixty rows with the weights `WEIGHTS`."""
     X = ba.datasets.planted(60, 12, 3, code_density=0.4, noise=0.02, random_state=0).X
-    return _learn(_named(X, "row"), sample_weight=WEIGHTS, algebra="prefer-or")
+    return _learn(_named(X, "row"), sample_weight=WEIGHTS, algebra="auto")
 
 
 def _sparse():
@@ -121,7 +121,8 @@ def _files(name):
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         if name == "categories":
-            write_values(_customers(), None, folder / "table.csv", "csv")
+            values = _customers()
+            DataTable(tuple(values), zip(*values.values(), strict=True)).write(folder / "table.csv")
         else:
             ba.write(table, folder / ("table.npz" if name in ("genotypes", "sparse") else "table.csv"))
         if name == "roles":

@@ -66,7 +66,7 @@ _TOGETHER_HELP = (
     "Features of which an atom has all or none, separated by commas (quote names that contain commas); may be repeated."
 )
 _COMPARISON, _RULES, _REPORT = "Comparison options", "Rule options", "Report options"
-_PREFER_OR, _XOR, _FAST = Algebra("prefer-or"), Algebra("xor"), Search(default_of("search"))
+_AUTO, _XOR, _FAST = Algebra(default_of("algebra")), Algebra("xor"), Search(default_of("search"))
 _ROLES = CoverObjective("roles")
 
 
@@ -192,7 +192,7 @@ def fit(
     data: Data,
     output: Annotated[Path | None, _output("--output", "-o", help="Write the model, an .npz file.")] = None,
     atoms: Annotated[str, parameter("n_components", "--atoms", "-k", panel=SEARCH, metavar="INTEGER|mdl")] = "mdl",
-    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _PREFER_OR,
+    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _AUTO,
     search: Annotated[Search, parameter("search", panel=SEARCH)] = _FAST,
     max_atoms: Annotated[int | None, parameter("max_components", panel=SEARCH)] = None,
     false_negative_cost: Annotated[float, parameter("false_negative_cost", panel=_LIMITS, metavar="COST")] = 1.0,
@@ -431,7 +431,7 @@ def crossvalidate(
             rich_help_panel=SEARCH,
         ),
     ] = "mdl",
-    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _PREFER_OR,
+    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _AUTO,
     search: Annotated[Search, parameter("search", panel=SEARCH)] = _FAST,
     max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,
     seed: Annotated[int, parameter("random_state", panel=SEARCH, min=0)] = 0,
@@ -478,7 +478,7 @@ def stability(
         str | None,
         parameter("n_components", "--atoms", "-k", panel=SEARCH, metavar="INTEGER|mdl", show_default="mdl"),
     ] = None,
-    algebra: Annotated[Algebra | None, parameter("algebra", panel=SEARCH, show_default=str(_PREFER_OR))] = None,
+    algebra: Annotated[Algebra | None, parameter("algebra", panel=SEARCH, show_default=str(_AUTO))] = None,
     search: Annotated[Search | None, parameter("search", panel=SEARCH, show_default=str(_FAST))] = None,
     max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,
     seed: Annotated[int, parameter("random_state", panel=SEARCH, min=0)] = 0,
@@ -511,7 +511,7 @@ def stability(
         raise typer.BadParameter("a model has its own --atoms, --algebra and --search; omit these, or the model")
     parameters = {
         "n_components": _parse_atoms(atoms or "mdl"),
-        "algebra": str(algebra or _PREFER_OR),
+        "algebra": str(algebra or _AUTO),
         "search": str(search or _FAST),
         "max_time": max_time,
     }

@@ -160,7 +160,7 @@ def fit(
         if outputs.model is not None:
             written.append(outputs.model if complete else path_of_interrupted(outputs.model))
             packed = stores.packing_options(table) if isinstance(table, Store) else {}
-            save = partial(save_model, model, written[0], search, packed | remembered_options(data.reading))
+            save = partial(save_model, model, written[0], to_store(search), packed | remembered_options(data.reading))
             try:
                 save()
             except KeyboardInterrupt:  # saving is short, and the search may have been long
@@ -220,10 +220,17 @@ def _repeated(table: Table, weights: Weights | None) -> Table:
     return Table(rows, names, table.columns, picture, column_data=table.column_data)
 
 
-def save_model(model: Model, path: Path, search: dict[str, Any], reading: dict[str, Any]) -> None:
+def save_model(model: Model, path: Path, parameters: dict[str, Any], reading: dict[str, Any]) -> None:
     """Write a model to a file or a stream."""
     with output_file(path, ".npz") as file:
-        model_file.save(model, file, search, reading)
+        model_file.save(model, file, parameters, reading)
+
+
+def to_store(search: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a search to store with its model, from the options of the command."""
+    from ..estimators.options import EstimatorOptions, stored_parameters
+
+    return stored_parameters(EstimatorOptions.from_flat(search).get_params())
 
 
 def write_pattern_file(model: Model, path: Path) -> None:
@@ -291,13 +298,15 @@ def _learned(
     # Only this needs scikit-learn, which takes longer to import than many commands take to run.
     from ..estimators import BinaryDictionaryLearning
     from ..estimators.dictionary_learning import fit_with_codes
+    from ..estimators.options import EstimatorOptions
 
     codes, interrupted = None, False
     with ExitStack() as stack:
         with show_status("Starting", quiet) as status:
             n_rows = len(table) if weights is None else int(weights.sum())
             progress = SearchProgress(n_rows, quiet, status, keeps_model)
-            estimator = BinaryDictionaryLearning(**search, callbacks=progress, **run._asdict())
+            how = EstimatorOptions.from_flat({**search, "callbacks": progress, **run._asdict()})
+            estimator = BinaryDictionaryLearning(**how.get_params(deep=False))
             data = ObservedStore(table, progress.update_rows) if isinstance(table, Store) else table
             try:
                 if keeps_codes:

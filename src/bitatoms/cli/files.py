@@ -28,6 +28,7 @@ from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.values import check_values_format, write_values
 from ..io.weight_column import read_weight_column
 from ..model.model import Model
+from ..parameters import Param
 from ..rows.store import Store
 from .console import print_note
 from .options import PLAIN, Input, NewRows, Reading, default_of
@@ -340,11 +341,11 @@ def _is_interrupted(path: Path) -> bool:
         return False
 
 
-def load_model(path: Path) -> model_file.LoadedModel:
-    """Read a model file."""
+def load_model(path: Path, declared: dict[str, tuple[Any, Param]] | None = None) -> model_file.LoadedModel:
+    """Read a model file, and the parameters declared, if any."""
     if path == STANDARD:
         raise FileError("standard input: a model cannot be read from a stream; pass a file")
-    return model_file.load(path)
+    return model_file.load(path, declared)
 
 
 def load_model_and_table(rows: NewRows, quiet: bool) -> tuple[Model, Table]:

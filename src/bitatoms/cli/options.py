@@ -18,8 +18,10 @@ from ..images.options import DenoiseOptions
 from ..io.formats.registry import FORMATS
 from ..io.options import ReadOptions
 from ..model.options import RuleOptions
-from ..parameters import choices, declarations
+from ..parameters import choices, declarations, flat_declarations
 from ..roles.options import AuditOptions
+from ..run_options import NewRowOptions
+from ..search.options import FitOptions
 from .console import hide_notes
 from .spelling import STANDARD
 
@@ -28,6 +30,8 @@ _OF_COMMANDS = {
     **declarations(AuditOptions),
     **declarations(RuleOptions),
     **{name: declarations(DenoiseOptions)[name] for name in ("block_sizes", "stride", "noise")},
+    **declarations(NewRowOptions),
+    **flat_declarations(FitOptions),
     **READ,
 }
 READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output options", "General options"
@@ -35,7 +39,7 @@ READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output
 
 def declaration(name: str) -> tuple[Any, parameters.Param]:
     """Return the type and the declaration of a parameter of reading, of fitting, or of a command of its own."""
-    return _OF_COMMANDS.get(name) or parameters.declaration(name)
+    return _OF_COMMANDS[name]
 
 
 def parameter(name: str, *flags: str, panel: str, kind: type | None = None, **more: Any) -> Any:

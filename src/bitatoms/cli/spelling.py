@@ -5,22 +5,24 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from ..covers.options import CoverOptions
 from ..errors import Message, Parameter, in_python
 from ..images.options import DenoiseOptions
 from ..io.options import ReadOptions
 from ..model.options import RuleOptions
-from ..parameters import EstimatorKwargs, NComponents, Param, declarations
+from ..parameters import Param, declarations, flat_declarations
 from ..roles.options import AuditOptions
+from ..run_options import NewRowOptions
+from ..search.options import FitOptions
 from ..verbosity import escape_name
 
 _DECLARED: dict[str, Param] = {
     name: param
     for name, (_, param) in {
-        **declarations(CoverOptions), "n_components": get_args(NComponents), **declarations(ReadOptions),
-        **declarations(EstimatorKwargs), **declarations(DenoiseOptions), **declarations(RuleOptions),
+        **declarations(CoverOptions), **declarations(ReadOptions), **flat_declarations(FitOptions),
+        **declarations(NewRowOptions), **declarations(DenoiseOptions), **declarations(RuleOptions),
         **declarations(AuditOptions),
     }.items()
 }  # fmt: skip

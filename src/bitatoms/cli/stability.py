@@ -9,11 +9,13 @@ from ..columns.table import Table
 from ..estimators import BinaryDictionaryLearning
 from ..estimators.atom_stability import Stability, stability
 from ..estimators.dictionary_learning import fitted_estimator
+from ..estimators.options import result_parameters
 from ..formatting import percent
 from ..io.errors import FileError
 from ..rows.store import Store
+from ..search.options import Resources
 from . import stores
-from .commands import Outputs, listed, open_data, save_model, write_pattern_file
+from .commands import Outputs, listed, open_data, save_model, to_store, write_pattern_file
 from .console import Display, print_json, print_line
 from .files import load_model, load_model_and_table, open_packed, remembered_options
 from .options import Input, NewRows
@@ -83,8 +85,8 @@ def _open(data: Input, model: Path | None, search: dict[str, Any], run: RunOptio
     if model is None:
         table = open_data(data, quiet) if store is None else store
         packed = {} if store is None else stores.packing_options(store)
-        return _Opened(table, None, search, packed | remembered_options(data.reading))
-    loaded = load_model(model)
+        return _Opened(table, None, to_store(search), packed | remembered_options(data.reading))
+    loaded = load_model(model, result_parameters())
     limit = {} if search["max_time"] is None else {"max_time": search["max_time"]}
     # What the cells of the table mean is decided when it is read.
     estimator = fitted_estimator(loaded.model, loaded.parameters | limit | {"binarize": None})
@@ -117,7 +119,7 @@ def _resampled(
         own: dict[str, Any] = {
             "n_jobs": run.n_jobs,
             "device": run.device,
-            "max_memory": run.max_memory,
+            "resources": Resources(max_memory=run.max_memory),
             "callback": update,
         }
         own |= search if fitted is None else {}

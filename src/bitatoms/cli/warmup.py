@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..parameters import DeviceChoice
+from ..run_options import DeviceChoice
 from ..warmup import warm_up
 from .console import Display, print_result
 from .progress import ProgressLine, show_status

@@ -11,7 +11,7 @@ from ..api import factorize
 from ..baselines.baseline import Baseline, Factors
 from ..bits import BitMatrix
 from ..errors import InputError, Parameter
-from ..parameters import NComponents
+from ..search.options import PaperSearch, Update
 from .deprecated import renamed_attribute
 from .third_party import ThirdParty, installed
 
@@ -172,7 +172,10 @@ def _bitatoms_methods() -> list[Method]:
 
 def _paper_methods() -> list[Method]:
     """Return the methods of the paper, as published."""
-    updates = (("mob", "MOB", "method of binary directions"), ("k-prox", "K-PROX", "atoms updated by Proximus"))
+    updates: tuple[tuple[Update, str, str], ...] = (
+        ("mob", "MOB", "method of binary directions"),
+        ("k-prox", "K-PROX", "atoms updated by Proximus"),
+    )
     return [
         Method(
             key=update,
@@ -180,7 +183,7 @@ def _paper_methods() -> list[Method]:
             algebra="xor",
             minimizes=ERRORS,
             about=f"the paper's {about}",
-            run=_factorize_runner(search="paper", coder="bmp", update=update),
+            run=_factorize_runner(algebra="xor", search=PaperSearch(update=update)),
         )
         for update, name, about in updates
     ]
@@ -190,7 +193,7 @@ def _factorize_runner(**options: Any) -> Callable[[Task], Factors]:
     """Return a function that runs `factorize`."""
 
     def run(task: Task) -> Factors:
-        n_components: NComponents = "mdl" if task.rank is None else task.rank
+        n_components: Any = "mdl" if task.rank is None else task.rank
         found = factorize(task.data, n_components, random_state=task.seed, n_jobs=task.n_jobs, **options)
         return Factors(found.atoms, found.codes, found.bias)
 

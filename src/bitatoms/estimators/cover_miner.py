@@ -19,10 +19,10 @@ from ..covers.result import Cover
 from ..engine.block import reconstruct
 from ..model.patterns import pattern_frame
 from ..model.result import Interrupted
-from ..parameters import declarations, documented, with_values
+from ..parameters import declarations, with_documentation, with_values
 
 
-@documented(CoverOptions)
+@with_documentation
 class CoverMiner(TableTransformer):
     """Find roles: atoms whose union is each row of a table exactly, with no one missed and none added.
 

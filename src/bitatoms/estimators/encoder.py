@@ -16,12 +16,12 @@ from ..columns.frame_columns import names_of_columns
 from ..columns.table import Table
 from ..errors import InputError, Parameter
 from ..frames import in_memory
-from ..parameters import documented, with_values
+from ..parameters import with_documentation, with_values
 
 _OUTPUTS = ("default", "pandas", "polars")
 
 
-@documented(EncodeOptions)
+@with_documentation
 class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Encode tables of categories and numbers as tables of 0 and 1: `bitatoms.encode` as a transformer.
 

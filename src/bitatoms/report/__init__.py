@@ -17,7 +17,7 @@ from ..errors import InputError, Parameter
 from ..io.atomic import atomic_write
 from ..io.group_labels import read_group_labels
 from ..model.model import Model
-from ..parameters import DeviceChoice
+from ..run_options import DeviceChoice
 from ..validation import check_int
 from ..verbosity import quote_name
 from .data import KnownCodes, ReportData, collect
