@@ -88,7 +88,7 @@ def make(store: Path, n_rows: int) -> Row:
 def fit(store: Path, model: Path, max_memory: int) -> Row:
     """Fit the store with the planted number of atoms, and count those that are found."""
     estimator = ba.BinaryDictionaryLearning(
-        N_ATOMS, random_state=0, n_jobs=-1, resources=ba.Resources(max_memory=max_memory)
+        N_ATOMS, algebra="xor", random_state=0, n_jobs=-1, resources=ba.Resources(max_memory=max_memory)
     ).fit(store)
     estimator.save(model)
     truth, found = planted_atoms(), ba.BitMatrix.from_dense(estimator.components_)
