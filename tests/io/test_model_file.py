@@ -13,12 +13,12 @@ from scipy.sparse import csr_array
 import bitatoms as ba
 from bitatoms.cli.summary import model_json
 from bitatoms.columns.table import Picture
+from bitatoms.estimators.options import result_parameters
 from bitatoms.io import model_file
 from bitatoms.io.npz import write_npz
 from bitatoms.model.model import Model
 from bitatoms.model.patterns import Recurrence
 from bitatoms.parallel import Workers
-from bitatoms.parameters import result_parameters
 from bitatoms.sparse_bits import SparseBits
 from support.bundles import table_with_bundles
 from support.files import assert_read_error, outcome
@@ -275,33 +275,27 @@ def test_corrupt_atoms_of_a_wide_model(wide, tmp_path, columns, ends):
     assert_load_error(path, "a corrupt model")
 
 
-RUN_SETTINGS = {
-    "checkpoint": "hostile",
-    "resume": True,
-    "n_jobs": 1000,
-    "device": "cuda",
-    "verbose": 2,
-    "max_memory": "1 TB",
-    "callbacks": "os.system",
-}
+RUN_SETTINGS = {"n_jobs": 1000, "device": "cuda", "verbose": 2, "callbacks": "os.system"}
+RESOURCES = {"checkpoint": "hostile", "resume": True, "max_memory": "1 TB"}
 
 
 def test_run_settings_are_neither_read_from_a_file_nor_stored(path, model, tmp_path, monkeypatch):
     """A hostile model must not decide where the next fit writes."""
     monkeypatch.chdir(tmp_path)
-    rewrite(path, {"parameters": {**RUN_SETTINGS, "n_components": 2, "search_rows": 50, "random_state": 3}})
+    nested = {f"resources__{name}": value for name, value in RESOURCES.items()}
+    hostile = {**RUN_SETTINGS, **RESOURCES, **nested, "resources": RESOURCES}
+    rewrite(path, {"parameters": {**hostile, "n_components": 2, "search_rows": 50, "random_state": 3}})
     loaded = ba.load(path)
-    defaults = ba.BinaryDictionaryLearning(algebra="xor").get_params()
-    assert defaults.keys() - result_parameters().keys() == RUN_SETTINGS.keys()
-    assert {name: getattr(loaded, name) for name in RUN_SETTINGS} == {name: defaults[name] for name in RUN_SETTINGS}
+    defaults = ba.BinaryDictionaryLearning()
+    for name in (*RUN_SETTINGS, "resources"):
+        assert name not in result_parameters()
+        assert getattr(loaded, name) == getattr(defaults, name)
     assert (loaded.n_components, loaded.search_rows, loaded.random_state) == (2, 50, 3)
     loaded.fit(random_bits(0, 100, 10, 0.3))
     assert [file.name for file in tmp_path.iterdir()] == ["model.npz"]
-    other = deepcopy(model).set_params(
-        n_jobs=2, verbose=1, resources=ba.Resources(max_memory="1 GB", checkpoint="folder", resume=True)
-    )
+    other = deepcopy(model).set_params(n_jobs=2, verbose=1, resources=ba.Resources(**RESOURCES))
     other.save(path)
-    assert not RUN_SETTINGS.keys() & contents(path)[1]["parameters"].keys()
+    assert not hostile.keys() & contents(path)[1]["parameters"].keys()
 
 
 @pytest.mark.parametrize("value", ["[]", '{"a":1}'])
