@@ -14,21 +14,19 @@ from pathlib import Path
 from PIL import Image
 
 from bitatoms.compare import Comparison, Run, compare
+from bitatoms.compare.comparison import overview, table_section
 from bitatoms.compare.figures import draw_figures
-from bitatoms.compare.markdown import table_section
-from bitatoms.compare.rankings import overview
 
 DOCS = Path(__file__).parents[1] / "docs"
 DATASETS = ("digits", "planted-or", "planted-xor", "planted-dense", "halftone", "baskets")
 BEGIN, END = "<!-- compare: begin -->", "<!-- compare: end -->"
-SHOWN = ("digits-or-wrong-by-atoms", "digits-xor-bits-by-atoms")
 
 
 def main() -> None:
     """Run the comparison and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machine", help="name of the machine in the text")
-    parser.add_argument("--folder", type=Path, help="also write the tables, the figures and the page to this folder")
+    parser.add_argument("--folder", type=Path, help="also write the tables and the figures to this folder")
     options = parser.parse_args()
     found = compare(DATASETS, callback=report_run)
     show_progress("")
@@ -52,25 +50,20 @@ def summary(found: Comparison, machine: str | None) -> str:
     """Return the machine, and the best methods on each table, as Markdown."""
     how = dict(found.how) | ({"Machine": machine} if machine else {})
     run = f"*{how['Machine'][0].upper()}{how['Machine'][1:]}; threads: {how['Threads']}; {how['Versions']}; seed 0.*\n"
-    return f"{run}\n{overview(found).to_markdown()}"
+    return f"{run}\n{overview(found)}"
 
 
 def tables(found: Comparison) -> str:
     """Return the results of all methods on each table as Markdown."""
-    return "\n".join(table_section(found, table) for table in found.tables)
+    return "\n".join(table_section(table, found.results(table)) for table in found.tables)
 
 
 def picture(found: Comparison) -> bytes:
-    """Return two of the figures side by side as a PNG with few colours."""
-    figures = {figure.name: figure for figure in draw_figures(found, found.tables[0])}
-    images = [Image.open(io.BytesIO(figures[name].png)).convert("RGB") for name in SHOWN]
-    sheet = Image.new("RGB", (sum(image.width for image in images), max(image.height for image in images)), "white")
-    left = 0
-    for image in images:
-        sheet.paste(image, (left, 0))
-        left += image.width
+    """Return the figure of the first table under OR as a PNG with few colours."""
+    table = found.tables[0]
+    image = Image.open(io.BytesIO(draw_figures(table, found.results(table))["or"])).convert("RGB")
     made = io.BytesIO()
-    sheet.quantize(64).save(made, "png", optimize=True)
+    image.quantize(64).save(made, "png", optimize=True)
     return made.getvalue()
 
 

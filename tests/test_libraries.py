@@ -13,7 +13,7 @@ from bitatoms.libraries import LIBRARIES, MissingLibrary, explained, import_libr
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-# What other libraries bring along, what tables of users are made of, and programs that `bitatoms compare` runs.
+# What other libraries bring along, what tables of users are made of.
 OTHERS = {"cupy", "llvmlite", "polars", "threadpoolctl", "zstandard"}
 
 

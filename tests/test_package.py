@@ -65,5 +65,5 @@ def test_warnings_are_suppressed_only_where_one_thing_runs_at_a_time():
         for file in package.rglob("*.py")
         if "catch_warnings" in file.read_text(encoding="utf-8")
     }
-    programs = {"cli/app.py", "compare/runner.py", "compare/third_party.py"}
+    programs = {"cli/app.py", "compare/runner.py"}
     assert users == programs | {"baselines/thresholded.py"}  # scikit-learn's NMF has no option for it

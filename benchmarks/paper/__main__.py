@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from bitatoms import FileError
-from bitatoms.html.figures import check_matplotlib
 
 from . import reproduce
 from .experiment import Experiment, Verdict, summarize_verdicts
+from .figures import check_matplotlib
 
 
 def main() -> None:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bitatoms.html.figures import Figure, plot_figure
 from bitatoms.html.tables import DataTable
 from bitatoms.html.text import pluralize
 
 from .datasets import PaperDataset
 from .drawing import plot_method
 from .experiment import BITS_PER_SAMPLE, Claim, Experiment, Panel, Verdict, verdict_if
+from .figures import Figure, plot_figure
 from .runs import UPDATES, MethodRun, run_learning, starting_atoms
 
 if TYPE_CHECKING:

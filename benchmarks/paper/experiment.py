@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bitatoms.html.figures import Figure
 from bitatoms.html.tables import DataTable
+
+from .figures import Figure
 
 BITS_PER_SAMPLE = "bits a sample"  # the name of this column in all CSV files
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from bitatoms.bits import BitMatrix
 from bitatoms.engine.codelength import codelength_from_counts
-from bitatoms.html.figures import Figure
 from bitatoms.html.tables import DataTable
 
 from .datasets import PaperDataset
 from .experiment import BITS_PER_SAMPLE, Claim, Experiment, Panel, Verdict, verdict_if
+from .figures import Figure
 from .mosaics import mosaic_figure
 from .runs import STARTS, UPDATES, MethodRun, run_learning, starting_atoms
 from .similarity import max_jaccard

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bitatoms.html.figures import Figure, pixel_figure
 from bitatoms.html.tables import DataTable
 
 from .datasets import PaperDataset
 from .experiment import Experiment, Panel
+from .figures import Figure, pixel_figure
 from .mosaics import PALETTE, mosaic, with_blocks, with_stripe
 
 N_SAMPLES = 40  # samples that are shown with their codes

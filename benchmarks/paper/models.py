@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from bitatoms.bits import BitMatrix
-from bitatoms.html.figures import Figure, pixel_figure
 from bitatoms.html.tables import DataTable
 
 from .datasets import PaperDataset
 from .experiment import Experiment, Panel
+from .figures import Figure, pixel_figure
 from .input_data import sample_indices
 from .model_claims import model_claims
 from .mosaics import BLUE, GREEN, PALETTE, RED, coded_samples, mosaic_figure

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitatoms.bits import BitMatrix
-from bitatoms.html.figures import Figure, pixel_figure
 from bitatoms.html.tables import DataTable
 from bitatoms.report.pictures import INK, PAPER
+
+from .figures import Figure, pixel_figure
 
 Pixels = NDArray[np.uint8]
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bitatoms.html.figures import Figure, plot_figure
 from bitatoms.html.tables import DataTable
 from bitatoms.plots import codelength_curve
 
 from .datasets import PaperDataset
 from .drawing import plot_method
 from .experiment import BITS_PER_SAMPLE, Experiment, Panel
+from .figures import Figure, plot_figure
 from .runs import PATIENCE, START_ATOMS, UPDATES, run_selection, stopping_round
 from .selection_claims import selection_claims, smoothness_claim, typical_parts_claim
 from .selection_curve import SelectionCurve, running_median

@@ -1,8 +1,7 @@
 """Declarations of parameters: type, default, limits, help and documentation.
 
-The parameters of a feature are the fields of a dataclass beside it, such as `ReadOptions`. Functions, estimators and
-the command line take their signatures, checks, options and documentation from its declarations, and the code uses it
-as a value.
+The parameters of a feature are the fields of a dataclass beside it, such as `ReadOptions`. Signatures, documentation
+and command-line options follow from it; the code uses it as a value, which is checked when it is created.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from typing import (
     Self,
     TypeVar,
     Union,
-    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -33,48 +31,23 @@ from typing import (
 from .errors import InputError, Parameter
 from .validation import check_choice, check_int
 
-_WIDTH = 112  # characters of a line of documentation, without its indentation
-
 
 @dataclass(frozen=True)
 class Param:
-    """The declaration of a parameter, apart from its name and its type.
-
-    Parameters
-    ----------
-    default : object
-        Its default value.
-    help : str
-        One line for the command line, and the beginning of the documentation.
-    details : str
-        The rest of the documentation.
-    minimum : int
-        The smallest integer allowed.
-    check : callable, optional
-        Called with the name and the value instead of the check that follows from the type. It returns the value to use.
-    type : str, optional
-        The type in the documentation, where it cannot be derived from the annotation.
-    option : str, optional
-        The name of the command-line option, if there is one.
-    is_run_setting : bool
-        Whether it states how a fit runs, not what it finds. Run settings are neither stored in model files nor read
-        from them, because a file may be untrusted.
-    formats : tuple of str
-        The file formats that it applies to; empty for all, and for parameters that are not about files.
-    is_remembered : bool
-        Whether a model remembers it for new files, because it decides what their cells mean.
-    """
+    """The declaration of a parameter, apart from its name and its type."""
 
     default: Any
-    help: str
-    details: str = ""
-    minimum: int = 0
+    help: str  # one line for the command line, and the beginning of the documentation
+    details: str = ""  # the rest of the documentation
+    minimum: int = 0  # the smallest integer allowed
+    # Called with the name and the value instead of the check that follows from the type; returns the value to use.
     check: Callable[[str, Any], Any] | None = None
-    type: str | None = None
-    option: str | None = None
+    type: str | None = None  # in the documentation, where it cannot be derived from the annotation
+    option: str | None = None  # the name of the command-line option, if there is one
+    # How a fit runs, not what it finds; neither stored in model files nor read from them: a file may be untrusted.
     is_run_setting: bool = False
-    formats: tuple[str, ...] = ()
-    is_remembered: bool = False
+    formats: tuple[str, ...] = ()  # the file formats that it applies to; empty for all
+    is_remembered: bool = False  # by a model for new files, because it decides what their cells mean
 
 
 class Options:
@@ -97,11 +70,9 @@ class Options:
     def from_flat(cls, values: Mapping[str, Any]) -> Self:
         """Return options from fields by name, those of nested options among them, as on the command line."""
         flat, own = dict(values), {}
-        for name, declared in declarations(cls).items():
-            inner = _nested(declared)
-            if inner is not None:
-                given = {each: flat.pop(each) for each in declarations(inner) if each in flat}
-                own[name] = inner(**given) if given else None
+        for name, group in _groups(cls).items():
+            given = {each: flat.pop(each) for each in declarations(group) if each in flat}
+            own[name] = group(**given) if given else None
         return cls(**flat, **own)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -133,9 +104,9 @@ def declarations(kind: Any) -> dict[str, tuple[Any, Param]]:
 def flat_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
     """Return the declarations of `Options`; the fields of nested options take the place of the field that has them."""
     flat: dict[str, tuple[Any, Param]] = {}
+    groups = _groups(kind)
     for name, declared in declarations(kind).items():
-        inner = _nested(declared)
-        flat |= {name: declared} if inner is None else declarations(inner)
+        flat |= declarations(groups[name]) if name in groups else {name: declared}
     return flat
 
 
@@ -145,18 +116,17 @@ def options_kind(annotation: Any) -> type[Options] | None:
     return next(kinds, None)
 
 
-def _nested(declared: tuple[Any, Param]) -> type[Options] | None:
-    """Return the `Options` that a parameter holds if it is given at all."""
-    annotation, param = declared
-    return options_kind(annotation) if param.default is None else None
+def _groups(kind: type[Options]) -> dict[str, type[Options]]:
+    """Return the parameters that hold other `Options` if they are given at all."""
+    unset = {name: options_kind(each) for name, (each, param) in declarations(kind).items() if param.default is None}
+    return {name: group for name, group in unset.items() if group is not None}
 
 
 def nested_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
     """Return the declarations of `Options` and of nested ones, by name as in `Options.get_params`: ``outer__inner``."""
-    nested = {}
-    for name, declared in declarations(kind).items():
-        inner = options_kind(declared[0])
-        nested[name] = declared
+    nested = dict(declarations(kind))
+    for name, (annotation, _) in declarations(kind).items():
+        inner = options_kind(annotation)
         if inner is not None:
             nested |= {f"{name}__{each}": own for each, own in declarations(inner).items()}
     return nested
@@ -165,13 +135,12 @@ def nested_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
 @functools.cache
 def _declared(kind: Any) -> dict[str, tuple[Any, Param]]:
     hints = get_type_hints(kind)
-    return {each.name: (hints[each.name], each.metadata["param"]) for each in fields(kind)}
+    ordered = sorted(fields(kind), key=lambda each: each.kw_only is True)  # as in a signature
+    return {each.name: (hints[each.name], each.metadata["param"]) for each in ordered}
 
 
 def choices(annotation: Any) -> tuple[str, ...]:
     """Return the strings that a type allows."""
-    if get_origin(annotation) is Literal:
-        return get_args(annotation)
     return tuple(word for part in _alternatives(annotation) if get_origin(part) is Literal for word in get_args(part))
 
 
@@ -197,7 +166,6 @@ _Kind = TypeVar("_Kind", bound=Options)
 _First = TypeVar("_First")
 _Second = TypeVar("_Second")
 _Result = TypeVar("_Result")
-_Class = TypeVar("_Class")
 
 
 class with_options(Generic[_Fields, _Kind]):
@@ -249,40 +217,29 @@ class with_values(Generic[_Fields]):
     def __call__(
         self, function: Callable[[_First, dict[str, Any]], None]
     ) -> Callable[Concatenate[_First, _Fields], None]:
-        defaults = {name: param.default for name, (_, param) in declarations(self._kind).items()}
-        return _taking_fields(function, self._kind, lambda **given: defaults | given)
+        return _taking_fields(function, self._kind, dict)
 
 
 def _taking_fields(function: Callable[..., Any], kind: type[Options], collect: Callable[..., Any]) -> Any:
     """Return a function with the fields of `Options` as parameters, which it collects as its last argument."""
     *own, _ = inspect.signature(function).parameters.values()
-    by_name = {each.name: each for each in fields(cast(Any, kind))}
-    listed = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY if by_name[name].kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=param.default,
-            annotation=annotation,
-        )
-        for name, (annotation, param) in declarations(kind).items()
-    ]
-    listed.sort(key=lambda parameter: parameter.kind)  # those that may be passed by position come first
+    declared = declarations(kind)
+    listed = [each.replace(annotation=declared[each.name][0]) for each in inspect.signature(kind).parameters.values()]
     signature = inspect.Signature([*own, *listed])
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
         try:
-            values = signature.bind(*args, **given).arguments
+            bound = signature.bind(*args, **given)
         except TypeError as error:
             raise TypeError(f"{function.__qualname__}() {error}{_advice(kind, given)}") from None
-        first = [values.pop(parameter.name, parameter.default) for parameter in own]
-        return function(*first, collect(**values))
+        bound.apply_defaults()
+        first = [bound.arguments.pop(parameter.name) for parameter in own]
+        return function(*first, collect(**bound.arguments))
 
     call.__signature__, call.kind = signature, kind  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
-    if function.__doc__:
-        described = "\n".join(_described(each.name, *declarations(kind)[each.name]) for each in listed)
-        call.__doc__ = inspect.cleandoc(function.__doc__).replace("{parameters}", described)
+    call.__doc__ = function.__doc__ and _with_parameters(function.__doc__, kind)
     return call
 
 
@@ -298,12 +255,17 @@ def _advice(kind: type[Options], given: Iterable[str]) -> str:
     return ""
 
 
-def with_documentation(cls: type[_Class]) -> type[_Class]:
+def with_documentation(cls: type[_Result]) -> type[_Result]:
     """Write the parameters of `Options`, or of an estimator that takes them, into the docstring of the class."""
-    kind = getattr(cls.__init__, "kind", cls)
-    described = "\n".join(_described(name, *declared) for name, declared in declarations(kind).items())
-    cls.__doc__ = inspect.cleandoc(cls.__doc__ or "").replace("{parameters}", described)
+    kind: Any = getattr(cls.__init__, "kind", cls)
+    cls.__doc__ = _with_parameters(cls.__doc__ or "", kind)
     return cls
+
+
+def _with_parameters(docstring: str, kind: type[Options]) -> str:
+    """Return a docstring with the documentation of `Options` in the place of ``{parameters}``."""
+    described = "\n".join(_described(name, *declared) for name, declared in declarations(kind).items())
+    return inspect.cleandoc(docstring).replace("{parameters}", described)
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:
@@ -312,8 +274,8 @@ def _alternatives(annotation: Any) -> tuple[Any, ...]:
 
 
 def _described(name: str, annotation: Any, param: Param) -> str:
-    """Return the entry of a parameter in a numpydoc section."""
-    lines = textwrap.wrap(f"{param.help} {param.details}", _WIDTH, break_long_words=False, break_on_hyphens=False)
+    """Return the entry of a parameter in a numpydoc section, in lines of 112 characters."""
+    lines = textwrap.wrap(f"{param.help} {param.details}", 112, break_long_words=False, break_on_hyphens=False)
     return "\n    ".join([f"{name} : {param.type or _type_text(annotation, param.default)}", *lines])
 
 

@@ -29,7 +29,7 @@ def table(tmp_path):
 @pytest.fixture
 def no_figures(monkeypatch):
     """Draw no figures, which takes longer than the comparisons."""
-    monkeypatch.setattr("bitatoms.compare.comparison.draw_figures", lambda comparison, table: [])
+    monkeypatch.setattr("bitatoms.compare.comparison.draw_figures", lambda table, results: {})
 
 
 def test_comparison_on_a_file_writes_all_outputs(bitatoms, tmp_path):
@@ -37,13 +37,13 @@ def test_comparison_on_a_file_writes_all_outputs(bitatoms, tmp_path):
     assert code == 0  # progress is printed if it takes long, as where kernels are compiled
     assert "table.csv: 90 rows of 20 columns" in stdout
     assert "Wrong cells in percent" in stdout
-    assert "The shortest description is that of " in stdout
+    assert "Fewest bits, any number of atoms: " in stdout
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"compare.md", "compare.csv", "index.html", "figures"}
+    assert names == {"compare.md", "compare.csv", "figures"}
     asked = [(row["contender"], row["atoms asked"], row["seed"]) for row in rows_of(tmp_path / "out/compare.csv")]
     assert asked == [("grecond", "1", ""), ("grecond", "2", ""), ("mob", "1", "5"), ("mob", "2", "5")]
     command = "bitatoms compare table.csv --atoms 1,2 --only grecond,mob --seed 5 -o out"
-    assert command in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert command in (tmp_path / "out" / "compare.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("no_figures")
@@ -66,9 +66,6 @@ def test_no_figure_is_lost_in_a_narrow_terminal(bitatoms, monkeypatch, tmp_path)
 def test_json_output_of_tables_of_the_same_name(bitatoms, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "table.csv").write_bytes((tmp_path / "table.csv").read_bytes())
-    older = tmp_path / "out" / "figures" / "other-csv-or-bits-by-atoms.png"
-    older.parent.mkdir(parents=True)
-    older.write_bytes(b"older")
     wanted = ("compare", "table.csv", "other/table.csv", "--only", "grecond", "-k", "1", "-o", "out")
     code, stdout, stderr = bitatoms(*wanted, "--json")
     assert (code, stderr) == (0, "")
@@ -79,10 +76,13 @@ def test_json_output_of_tables_of_the_same_name(bitatoms, tmp_path):
     assert [run["contender"] for run in found["runs"]] == ["grecond"] * 2
     assert found["runs"][0]["wrong_cells"] > 0
     assert (found["interrupted"], found["not_reached"]) == (False, [])
-    assert found["older_figures"] == ["out/figures/other-csv-or-bits-by-atoms.png"]
-    assert "out/index.html" in found["written"]
-    assert "Left in out/figures: 1 file of figures of an earlier comparison" in bitatoms(*wanted)[1]
-    assert older.read_bytes() == b"older"
+    assert found["written"] == ["out/compare.md", "out/compare.csv"]
+
+
+def test_a_page_is_not_written(bitatoms):
+    code, _, stderr = bitatoms("compare", "table.csv", "-o", "page.html")
+    written = "a comparison is written to a folder, as Markdown, CSV and PNG, not as a page; pass a folder"
+    assert (code, stderr) == (2, f"bitatoms: page.html: {written}\n")
 
 
 @pytest.mark.usefixtures("no_figures")

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -180,7 +181,7 @@ def test_warmup_prints_progress_and_the_folder(bitatoms, monkeypatch, options):
 
 
 def test_missing_matplotlib_is_reported_before_any_work(bitatoms, monkeypatch):
-    monkeypatch.setattr("bitatoms.html.figures.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr("bitatoms.cli.compare.run_comparison", lambda *_, **__: pytest.fail("there is work"))
     code, _, stderr = bitatoms("compare", "planted-or")
     assert code == 2

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
+from bitatoms.html.model_tables import pattern_table
 from bitatoms.io import atomic
 from bitatoms.io.atomic import atomic_write, write_files
-from bitatoms.io.patterns import write_patterns
 from bitatoms.report import write_report
 
 X = np.eye(40, 6, dtype=np.uint8)
@@ -107,7 +107,7 @@ WRITERS = {  # ending of the file, and a function that writes one
     "compressed table": (".tsv.gz", lambda path, model: ba.write(TABLE, path)),
     "array": (".npy", lambda path, model: ba.write(X, path)),
     "model": (".npz", lambda path, model: model.save(path)),
-    "patterns": (".json", lambda path, model: write_patterns(model.as_model(), path)),
+    "patterns": (".json", lambda path, model: pattern_table(model.patterns()).write(path)),
     "report": (".html", lambda path, model: write_report(model, TABLE, path)),
 }
 

@@ -1,5 +1,7 @@
 """The building blocks of pages: PNG images, tables, text and ticks."""
 
+import gzip
+import json
 import re
 from io import BytesIO
 
@@ -8,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import bitatoms as ba
 from bitatoms.html.png import encode_png, png_data_uri
 from bitatoms.html.tables import DataTable
 from bitatoms.html.text import escape, truncated
@@ -50,6 +53,40 @@ def test_table_is_exported_as_csv_markdown_and_html():
     table = DataTable.from_rows(("name|", "count", "share"), [("a|b<", 12345, 0.12345), ("c", None, 1234.5)])
     assert table.to_csv() == "name|,count,share\na|b<,12345,0.12345\nc,,1234.5\n"
     lines = table.to_markdown().splitlines()
-    assert lines[1:] == ["| --- | ---: | ---: |", "| a\\|b< | 12,345 | 0.123 |", "| c | – | 1,234 |"]
+    assert lines[1:] == ["| --- | ---: | ---: |", "| a\\|b&lt; | 12,345 | 0.123 |", "| c | – | 1,234 |"]
     assert '<td class="number">12,345</td><td class="number">0.123</td>' in table.to_html("label")
     assert "a|b&lt;" in table.to_html("label")
+
+
+MIXED = DataTable(
+    ("names", "share", "known", "never", "lifts"),
+    ((("a;b", "<c>"), 0.123456, True, None, (1.25, None)), ((), None, False, None, None)),
+    {"share": ".2f", "lifts": ".3g"},
+    frozenset({"never", "lifts"}),
+)
+
+
+def test_a_table_is_written_in_all_formats(tmp_path):
+    for name in ("t.csv", "t.tsv", "t.csv.gz", "t.json", "t.md", "t.html", "t.xlsx"):
+        MIXED.write(tmp_path / name)
+    assert (tmp_path / "t.csv").read_text() == 'names,share,known,lifts\n"""a;b""; <c>",0.12,yes,1.25; \n,,no,\n'
+    assert (tmp_path / "t.tsv").read_text().splitlines()[0] == "names\tshare\tknown\tlifts"
+    assert gzip.decompress((tmp_path / "t.csv.gz").read_bytes()) == (tmp_path / "t.csv").read_bytes()
+    records = json.loads((tmp_path / "t.json").read_text())
+    assert records[0] == {
+        "names": ["a;b", "<c>"], "share": 0.123456, "known": True, "never": None, "lifts": [1.25, None]
+    }  # fmt: skip
+    lines = (tmp_path / "t.md").read_text(encoding="utf-8").splitlines()
+    assert lines[1:] == ["| --- | ---: | --- | --- |", '| "a;b"; &lt;c> | 0.12 | yes | 1.25;  |', "|  | – | no | – |"]
+    page = (tmp_path / "t.html").read_text(encoding="utf-8")
+    assert "<h1>t</h1>" in page
+    assert '<td class="number">0.12</td><td>yes</td>' in page
+    sheet = pytest.importorskip("openpyxl").load_workbook(tmp_path / "t.xlsx").active
+    assert list(sheet.values)[1:] == [('"a;b"; <c>', 0.12, "yes", "1.25; "), (None, None, "no", None)]
+
+
+def test_rows_are_generated_once(tmp_path):
+    DataTable(("n",), ((number,) for number in range(3))).write(tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text() == "n\n0\n1\n2\n"
+    with pytest.raises(ba.FileError, match=r"t.xlsx.gz: tables are written as .csv, .tsv, .json, .md, .html or .xlsx"):
+        MIXED.write(tmp_path / "t.xlsx.gz")

@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from bitatoms.html.model_tables import pattern_table
 
 import bitatoms as ba
 import naive
 from bitatoms.columns.annotations import Annotations
 from bitatoms.columns.variants import column_data
+from bitatoms.html.model_tables import pattern_table
 from bitatoms.report import report_data
 from bitatoms.search.windows import driver as windows
 from support.commands import rows_of

@@ -102,7 +102,8 @@ Decode = Annotated[
         help="Write a table of categories or of numbers of copies, as the model's table was: one column per variable.",
     ),
 ]
-Patterns = Annotated[Path | None, _output("--patterns", help="Write the patterns as .csv, .json, .md or .xlsx.")]
+READABLE = ".csv, .tsv, .json, .md, .html or .xlsx; - is CSV on standard output"
+Patterns = Annotated[Path | None, _output("--patterns", help=f"Write the patterns as {READABLE}.")]
 
 
 def _examples(*commands: str) -> str:
@@ -285,7 +286,9 @@ def transform(
     to: To = None,
     soft: Annotated[
         bool,
-        _output("--soft", help="Write soft codes, the bits that each atom saves in each row, as .csv, .tsv or .npy."),
+        _output(
+            "--soft", help="Write soft codes (bits that each atom saves in each row) as .csv, .tsv, .xlsx or .npy."
+        ),
     ] = False,
     absent: AbsentColumns = ABSENT_DEFAULT,
     max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
@@ -375,7 +378,7 @@ def complete(
         bool,
         _output(
             "--only-missing",
-            help="Write a list of the missing cells as CSV: row, column, value and probability of a one.",
+            help=f"List the missing cells (row, column, value, probability of a one) as {READABLE}.",
         ),
     ] = False,
     decode: Decode = False,
@@ -729,7 +732,7 @@ def rules(
             show_default=False,
         ),
     ] = None,
-    output: Annotated[Path | None, _output("--output", "-o", help="Write the rules as .csv or .json.")] = None,
+    output: Annotated[Path | None, _output("--output", "-o", help=f"Write the rules as {READABLE}.")] = None,
     min_support: Annotated[float, parameter("min_support", panel=_RULES)] = default_of("min_support"),
     min_confidence: Annotated[float, parameter("min_confidence", panel=_RULES)] = default_of("min_confidence"),
     min_lift: Annotated[float, parameter("min_lift", panel=_RULES)] = default_of("min_lift"),
@@ -770,7 +773,7 @@ def recommend(
     n: Annotated[int, typer.Option("--number", "-n", min=1, help="Number of items per row.")] = 5,
     output: Annotated[
         Path | None,
-        _output("--output", "-o", help="Write row, rank, item and probability as .csv; - is standard output."),
+        _output("--output", "-o", help=f"Write row, rank, item and probability as {READABLE}."),
     ] = None,
     absent: AbsentColumns = ABSENT_DEFAULT,
     max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
@@ -806,7 +809,11 @@ def score(
     n: Annotated[int, typer.Option("--number", "-n", min=0, help="Number of rows to print.")] = 10,
     output: Annotated[
         Path | None,
-        _output("--output", "-o", help="Write all rows, their bits and wrong cells as .csv; - is standard output."),
+        _output(
+            "--output",
+            "-o",
+            help=f"Write all rows, their bits and wrong cells as {READABLE}.",
+        ),
     ] = None,
     absent: AbsentColumns = ABSENT_DEFAULT,
     max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
@@ -1041,9 +1048,8 @@ def compare(
 ) -> None:
     """Run bitatoms and other methods on the same data, and compare their errors, codelengths and times.
 
-    Writes compare.md, compare.csv, a page (index.html) and figures. Third-party programs are run if they are
-    installed. After Ctrl-C, the finished runs are written. If the folder holds an earlier comparison, they go to a
-    folder named interrupted inside it.
+    Writes compare.md, compare.csv and figures. After Ctrl-C, the finished runs are written. If the folder holds an
+    earlier comparison, they go to a folder named interrupted inside it.
     """
     from . import compare
 

@@ -20,12 +20,11 @@ from ..device_choice import checked_device
 from ..errors import Parameter
 from ..formatting import listed_names
 from ..frames import obsm_key
+from ..html.model_tables import pattern_table
 from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.formats.registry import FORMATS
-from ..io.numbers import check_number_format, write_numbers
-from ..io.patterns import patterns_format, write_patterns
 from ..model.model import Model
 from ..report import write_report
 from ..rows.budget import coding_rows, given_memory_limit
@@ -40,10 +39,12 @@ from .files import (
     check_html_extension,
     check_json_output,
     check_output,
+    check_readable,
     check_writable,
     is_packed,
     load_model,
     load_model_and_table,
+    named_rows,
     open_packed,
     path_of_interrupted,
     read_atoms,
@@ -53,11 +54,12 @@ from .files import (
     table_format,
     write_code_table,
     write_decoded,
+    write_readable,
     write_table,
 )
 from .options import Input, NewRows
 from .progress import ObservedStore, SearchProgress, show_status
-from .spelling import STANDARD, as_arguments, quote_path
+from .spelling import as_arguments, quote_path
 from .stores import RunOptions, show_store, write_codes
 from .streams import is_stream, output_file, output_name
 from .summary import (
@@ -70,6 +72,8 @@ from .summary import (
     print_patterns,
     table_json,
 )
+
+_NUMBER_FORMATS = ("csv", "tsv", "xlsx", "npy")
 
 
 class Outputs(NamedTuple):
@@ -88,8 +92,8 @@ class Outputs(NamedTuple):
         for table in (self.codes, self.atoms):
             if table is not None:
                 table_format(table)
-        if self.patterns is not None and self.patterns != STANDARD:
-            patterns_format(self.patterns)
+        if self.patterns is not None:
+            check_readable(self.patterns, "patterns")
         if self.report is not None:
             check_html_extension(self.report)
         if self.model is not None and self.model.suffix.lower() != ".npz" and not is_stream(self.model):
@@ -235,9 +239,7 @@ def to_store(search: dict[str, Any]) -> dict[str, Any]:
 
 def write_pattern_file(model: Model, path: Path) -> None:
     """Write patterns to a file or a stream, by default as CSV."""
-    format = "csv" if path == STANDARD else patterns_format(path)
-    with output_file(path, ".csv") as file:
-        write_patterns(model, file, format)
+    write_readable(pattern_table(model.patterns()), path)
 
 
 def _write_report(
@@ -398,7 +400,12 @@ def transform_soft(rows: NewRows, output: OutputTable, run: RunOptions, display:
     (model_path, data, absent), quiet = rows, display.is_silent
     check_json_output(display.json, output.path)
     name = output_name(output.path)
-    format = check_number_format(table_format(*output), name)
+    format = table_format(*output)
+    if format not in _NUMBER_FORMATS:
+        raise FileError(
+            f"{name}: soft codes are numbers, which are written as .csv, .tsv, .xlsx or .npy; a copy of an .h5ad file "
+            "has them in any case: omit --soft"
+        )
     check_writable(output.path, read=(model_path, data.path))
     store = open_packed(data)
     if store is not None:
@@ -410,8 +417,14 @@ def transform_soft(rows: NewRows, output: OutputTable, run: RunOptions, display:
         model, table = load_model_and_table(rows, quiet)
         soft = _soft_codes(model, table, _codes(model, table, run), run)
         row_names = table.row_names
-    with output_file(output.path, FORMATS[format].extensions[0]) as file:
-        write_numbers(soft, row_names, model.atom_names, file, format)
+    if format == "npy":
+        with output_file(output.path, ".npy") as file, atomic_write(file) as made, open(made, "wb") as array:
+            np.save(array, soft)
+    elif not len(model.atom_names):
+        raise FileError(f"{name}: the model has no atoms, so soft codes have no columns; .npy files can store them")
+    else:
+        numbers = named_rows(row_names, model.atom_names, map(np.ndarray.tolist, soft), number_format=".6g")
+        write_readable(numbers, output.path, format)
     values = {"written": name, "rows": len(soft), "atoms": soft.shape[1]}
     print_result(values, display, f"{name}: soft codes of {describe_codes(soft.shape)}")
 

@@ -15,12 +15,11 @@ from rich.text import Text
 from ..bits import BitMatrix
 from ..compare import BUNDLED, Comparison, Dataset, Run, all_methods
 from ..compare import compare as run_comparison
-from ..compare.figures import find_older_figures
 from ..compare.methods import select_methods
-from ..compare.rankings import Ranking, rank_by_bits, rank_by_wrong_cells
-from ..compare.summary import summarize
-from ..html.figures import check_matplotlib
+from ..compare.rankings import TEXT_COLUMNS, Ranking, rank_by_bits, rank_by_wrong_cells, summarize
+from ..formatting import counted
 from ..io.errors import FileError
+from ..libraries import import_library
 from .console import out, print_json, print_line, print_rich
 from .files import check_folder, read_with_status
 from .options import Input, Reading
@@ -74,7 +73,11 @@ def compare(
         raise FileError(f"no data to compare; pass a file, or one of {', '.join(BUNDLED)}")
     how = requested.arguments()
     select_methods(how["only"], how["leave_out"])  # check the names before tables are read
-    check_matplotlib()
+    import_library("matplotlib", "figures need")
+    if folder.suffix.lower() in (".html", ".htm"):
+        raise FileError(
+            f"{folder}: a comparison is written to a folder, as Markdown, CSV and PNG, not as a page; pass a folder"
+        )
     check_folder(folder, "a comparison")
     silent = quiet or json
     tables = _tables(data, reading, silent)
@@ -84,7 +87,7 @@ def compare(
         line = ProgressLine(silent, status)
 
         def show_run(done: int, all_runs: int, run: Run) -> None:
-            n_atoms = "" if run.asked is None else f", {run.asked} atom{'' if run.asked == 1 else 's'}"
+            n_atoms = "" if run.asked is None else f", {counted(run.asked, 'atom')}"
             label = f"{run.data}: {run.method.label}{n_atoms}"
             line.update(f"{label}; {done} of {all_runs} runs done, {line.seconds}", "  (Ctrl-C keeps them)")
 
@@ -96,16 +99,11 @@ def compare(
     with show_status("Drawing", silent):
         written = comparison.write(folder)
     if json:
-        print_json(_as_json(comparison, written, find_older_figures(folder, written)))
+        print_json(_as_json(comparison, written))
     elif not quiet:
         for table in comparison.tables:
             _print_table(comparison, table)
-        print_line(
-            f"\nWritten: {folder / 'index.html'}, compare.md, compare.csv and {len(written) - 3} files of figures"
-        )
-        if older := len(find_older_figures(folder, written)):
-            files = "1 file" if older == 1 else f"{older} files"
-            print_line(f"Left in {folder / 'figures'}: {files} of figures of an earlier comparison")
+        print_line(f"\nWritten: {folder / 'compare.md'}, compare.csv and {counted(len(written) - 2, 'figure')}")
     if not comparison.interrupted:
         return None
     rest = f"; not reached: {', '.join(comparison.not_reached)}" if comparison.not_reached else ""
@@ -161,13 +159,14 @@ def _print_table(comparison: Comparison, table: Dataset) -> None:
     """Print the rankings of a table."""
     rows, columns = table.shape
     print_line(f"\n{table.name}: {rows} rows of {columns} columns, {table.density:.2%} ones", style="bold")
-    for ranking in (rank_by_wrong_cells(comparison, table), rank_by_bits(comparison, table)):
+    results = comparison.results(table)
+    for ranking in (rank_by_wrong_cells(table, results), rank_by_bits(table, results)):
         print_line(f"\n{ranking.heading}")
         _print_ranking(ranking)
         for note in ranking.notes:
             print_line(note)
     print_line("")
-    for sentence in summarize(comparison, table):
+    for sentence in summarize(table, results):
         print_line(sentence)
 
 
@@ -181,7 +180,7 @@ def _print_ranking(ranking: Ranking) -> None:
         heads = tuple(ranking.columns[j] for j in columns)
         if sum(max(pair) + _GAP for pair in zip(map(cell_len, heads), widths, strict=True)) - _GAP > out.width:
             heads = tuple("\n".join(wrap(head, width)) for head, width in zip(heads, widths, strict=True))
-        grid = _grid(heads, ranking.n_text_columns)
+        grid = _grid(heads, TEXT_COLUMNS)
         for i, row in enumerate(rows):
             grid.add_row(*(Text(row[j], style="bold green" if (i, j) in ranking.best else "") for j in columns))
         if number:
@@ -191,10 +190,10 @@ def _print_ranking(ranking: Ranking) -> None:
 
 def _column_groups(ranking: Ranking, rows: Rows) -> list[list[int]]:
     """Return groups of columns that fit into the terminal, each preceded by the columns that hold names."""
-    names = list(range(ranking.n_text_columns))
+    names = list(range(TEXT_COLUMNS))
     room = out.width - sum(_width(ranking, rows, j) + _GAP for j in names)
     groups: list[list[int]] = [[]]
-    for j in range(ranking.n_text_columns, len(ranking.columns)):
+    for j in range(TEXT_COLUMNS, len(ranking.columns)):
         needed = sum(_width(ranking, rows, other) + _GAP for other in groups[-1]) + _width(ranking, rows, j)
         if groups[-1] and needed > room:
             groups.append([])
@@ -216,7 +215,7 @@ def _grid(columns: tuple[str, ...], texts: int) -> Grid:
     return grid
 
 
-def _as_json(comparison: Comparison, written: list[Path], older: list[Path]) -> dict[str, Any]:
+def _as_json(comparison: Comparison, written: list[Path]) -> dict[str, Any]:
     """Return the results, for ``--json``."""
     numbers = comparison.numbers()
     names = [column.lower().replace(" ", "_") for column in numbers.columns]
@@ -226,12 +225,11 @@ def _as_json(comparison: Comparison, written: list[Path], older: list[Path]) -> 
             for table in comparison.tables
         ],
         "runs": [dict(zip(names, row, strict=True)) for row in numbers.rows],
-        "verdicts": {table.name: summarize(comparison, table) for table in comparison.tables},
+        "verdicts": {table.name: summarize(table, comparison.results(table)) for table in comparison.tables},
         "how": dict(comparison.how),
         "interrupted": comparison.interrupted,
         "not_reached": list(comparison.not_reached),
         "written": [str(path) for path in written],
-        "older_figures": [str(path) for path in older],
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..bits import BitMatrix
 from ..columns.encoding import ColumnTies
 from ..columns.table import Names, Table, feature_names
 from ..columns.variants import are_variants
-from ..io.atomic import atomic_write
+from ..html.tables import DataTable
 from ..io.errors import FileError
 from ..model.model import Model
 from ..model.similar_rows import SimilarRows, fit_similar_rows
@@ -24,6 +24,7 @@ from .files import (
     Original,
     check_json_output,
     check_output,
+    check_readable,
     check_writable,
     count_missing,
     decoded_values,
@@ -31,12 +32,13 @@ from .files import (
     load_model_and_table,
     read_with_status,
     write_decoded,
+    write_readable,
     write_table,
 )
 from .options import Input, NewRows
 from .progress import show_status
 from .stores import RunOptions
-from .streams import is_stream, output_file, output_name
+from .streams import output_name
 from .summary import describe_shape, describe_size, describe_table
 
 _HIDDEN_SHARE = 0.02  # of the known genotypes, for the check
@@ -141,10 +143,13 @@ def _described(scores: GenotypeScores, by_neighbours: bool) -> str:
 
 
 def _check_list(output: OutputTable) -> None:
-    """Check that a list can be written: it is a CSV file."""
+    """Check that a list can be written."""
     path, format = output
-    if format not in (None, "csv") or not (is_stream(path) or path.suffix.lower() == ".csv"):
-        raise FileError(f"{output_name(path)}: a list of missing values is a CSV file; use the extension .csv")
+    if format not in (None, "csv"):
+        raise FileError(
+            f"{output_name(path)}: a list of missing values is not written as {format}; use the extension .csv"
+        )
+    check_readable(path, "lists of missing values")
 
 
 def _write_list(
@@ -156,14 +161,9 @@ def _write_list(
     workers: Workers,
 ) -> None:
     """Write row, column, value and probability of each missing value, row by row."""
-    unknown = table.bits.unknown
-    with (
-        output_file(path, ".csv") as file,
-        atomic_write(file) as made,
-        open(made, "w", newline="", encoding="utf-8") as text,
-    ):
-        lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(("row", "column", "value", "probability"))
+
+    def filled_cells() -> Iterator[tuple[Any, ...]]:
+        unknown = table.bits.unknown
         if unknown is None:
             return
         rows = np.flatnonzero(unknown.words.any(axis=1))
@@ -173,7 +173,10 @@ def _write_list(
         for row, own, of_row, filled in zip(rows.tolist(), mask, probabilities, values, strict=True):
             name = row if table.row_names is None else table.row_names[row]
             for column in np.flatnonzero(own).tolist():
-                lines.writerow((name, columns[column], int(filled[column]), f"{of_row[column]:.6f}"))
+                yield name, columns[column], int(filled[column]), float(of_row[column])
+
+    names = ("row", "column", "value", "probability")
+    write_readable(DataTable(names, filled_cells(), {"probability": ".6f"}), path)
 
 
 def crossvalidate(data: Input, models: list[Any], options: dict[str, Any], quiet: bool, json: bool) -> None:

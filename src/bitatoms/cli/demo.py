@@ -12,8 +12,8 @@ import typer
 from .. import datasets
 from ..bits import BitMatrix
 from ..columns.table import Picture, Table
+from ..html.tables import DataTable
 from ..io.api import write
-from ..io.values import write_values
 from .console import Display, print_json, print_line
 
 
@@ -52,7 +52,7 @@ def run(which: str, folder: Path, run_command: Callable[..., Any], display: Disp
     if isinstance(generated, Table):
         write(generated, data)
     else:
-        write_values(generated, None, data, "csv")
+        DataTable(tuple(generated), zip(*generated.values(), strict=True)).write(data)
     if not display.is_silent:
         print_line(f"{demonstration.about}: written to {data}")
     for command in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
@@ -17,6 +17,7 @@ from ..columns.encoding import Encoding
 from ..columns.table import Header, Picture, Table, check_picture
 from ..columns.variables import parse_number
 from ..errors import Parameter
+from ..html.tables import DataTable, readable_format
 from ..io import model_file
 from ..io.api import StreamingSource, open_table, read, read_known_values, read_matching, read_row_label, write
 from ..io.atomic import is_zarr_store, link_target, write_error
@@ -25,7 +26,6 @@ from ..io.formats.registry import FORMATS, GENOTYPE_FORMATS, check_one_file, inf
 from ..io.options import ReadOptions, remembered
 from ..io.patterns import read_patterns
 from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT
-from ..io.values import check_values_format, write_values
 from ..io.weight_column import read_weight_column
 from ..model.model import Model
 from ..parameters import Param
@@ -37,6 +37,7 @@ from .spelling import STANDARD, as_arguments
 from .streams import is_stream, output_file, output_name, spooled
 
 CUT_SHORT = ("interrupted", "max_memory")  # how a search ends that was neither finished nor limited by the user
+_DECODED_FORMATS = ("csv", "tsv", "xlsx")
 # Formats that a remembered option applies to.
 _FORMATS_WITH = {
     "layer": ("h5ad", "h5mu", "zarr"),
@@ -159,7 +160,10 @@ def check_output(path: Path, format: str | None, decoded_by: Path | None) -> Non
     format = table_format(path, format)
     if decoded_by is None:
         return
-    check_values_format(format, output_name(path))
+    if format not in _DECODED_FORMATS:
+        raise FileError(
+            f"{output_name(path)}: categories are written as .csv, .tsv or .xlsx; use one of these extensions"
+        )
     model = load_model(decoded_by).model
     if Encoding.of(model) is None:
         raise FileError(
@@ -182,9 +186,35 @@ def write_decoded(table: Table, path: Path, format: str | None = None, original:
         numbers = {variable.name for variable in encoding.variables if variable.kind != "category"}
         values |= {name: list(map(_as_number, values[name])) for name in numbers}
     label = original.row_label if original is not None and original.row_label not in values else ""
-    with output_file(path, FORMATS[format].extensions[0]) as file:
-        write_values(values, table.row_names, file, format, label)
+    write_readable(named_rows(table.row_names, values, zip(*values.values(), strict=True), label), path, format)
     return size
+
+
+def named_rows(
+    row_names: Sequence[str] | None,
+    columns: Iterable[str],
+    rows: Iterable[Sequence[Any]],
+    label: str = "",
+    number_format: str = "",
+) -> DataTable:
+    """Return a table to read whose first column, called ``label``, has the names of the rows, if they have names."""
+    names = tuple(columns)
+    formats = dict.fromkeys(names, number_format)
+    if row_names is None:
+        return DataTable(names, rows, formats)
+    return DataTable((label, *names), ((name, *row) for name, row in zip(row_names, rows, strict=True)), formats)
+
+
+def check_readable(path: Path, contents: str) -> None:
+    """Raise an error that names the contents of a file if its ending is not one of a table to read."""
+    if not is_stream(path):
+        readable_format(path, contents)
+
+
+def write_readable(table: DataTable, path: Path, format: str | None = None) -> None:
+    """Write a table to read to a file or, by default as CSV, to a stream."""
+    with output_file(path, ".csv") as file:
+        table.write(file, format)
 
 
 def count_missing(values: Mapping[str, Sequence[Any]]) -> int:

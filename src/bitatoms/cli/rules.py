@@ -6,18 +6,25 @@ from pathlib import Path
 from typing import Any
 
 from ..formatting import times
-from ..io.rules import rule_json, rules_format, write_rules
+from ..html.model_tables import rule_table
 from ..model.model import Model
 from ..model.options import RuleOptions
 from ..model.rules import Chunks, Rule, find_rules
 from ..rows.store_transform import StoreTransform
 from .console import Display, print_json, print_line
-from .files import check_json_output, check_writable, load_model, load_model_and_table, open_packed
+from .files import (
+    check_json_output,
+    check_readable,
+    check_writable,
+    load_model,
+    load_model_and_table,
+    open_packed,
+    write_readable,
+)
 from .options import Input, NewRows
 from .progress import show_status
-from .spelling import STANDARD
 from .stores import RunOptions
-from .streams import output_file, output_name
+from .streams import output_name
 
 
 def rules(
@@ -33,15 +40,15 @@ def rules(
     wanted = RuleOptions(**limits)
     check_writable(output, read=(model_path, None if data is None else data.path))
     check_json_output(display.json, output)
-    format = None if output is None else "csv" if output == STANDARD else rules_format(output)
+    if output is not None:
+        check_readable(output, "rules")
     model, chunks = _opened(model_path, data, absent, run, display.is_silent)
     with show_status("Counting", display.is_silent):
         found = find_rules(model, wanted, chunks)
-    if output is not None and format is not None:
-        with output_file(output, f".{format}") as file:
-            write_rules(found, file, format)
+    if output is not None:
+        write_readable(rule_table(found), output)
     if display.json:
-        print_json({"rules": [rule_json(rule) for rule in found], "patterns": model.atoms.n_rows})
+        print_json({"rules": rule_table(found).records(), "patterns": model.atoms.n_rows})
     elif not display.quiet:
         _print_rules(found, model, display.top, output)
 

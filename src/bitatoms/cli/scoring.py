@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
+from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,8 @@ from numpy.typing import NDArray
 
 from ..columns.table import Table
 from ..formatting import percent
-from ..io.atomic import atomic_write
+from ..html.tables import DataTable
 from ..io.errors import FileError
-from ..io.name_lists import join_names
-from ..io.text_lines import open_text_writer
 from ..model.model import Model
 from ..model.recommendation import Recommendations, recommend
 from ..model.row_fit import RowFit, ScoredRows, score_rows, worst_rows
@@ -26,11 +23,19 @@ from ..rows.store import Store
 from ..rows.store_transform import StoreTransform
 from ..verbosity import escape_name, quote_name
 from .console import Display, print_json, print_line
-from .files import check_json_output, check_writable, load_model, load_model_and_table, open_packed
+from .files import (
+    check_json_output,
+    check_readable,
+    check_writable,
+    load_model,
+    load_model_and_table,
+    open_packed,
+    write_readable,
+)
 from .options import NewRows
 from .progress import show_status
 from .stores import RunOptions
-from .streams import is_stream, output_file, output_name
+from .streams import output_name
 from .summary import describe_rows
 
 _ROWS_AT_A_TIME = 1 << 14
@@ -39,33 +44,31 @@ _MAX_CELLS = 6  # wrong cells of each kind that are printed for a row
 
 def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions, display: Display) -> None:
     """Print or write the most probable items that each row does not have."""
-    _check_output(rows, output, display)
+    _check_output(rows, output, "recommendations", display)
     model, table = _opened(rows, display.is_silent)
-    found: list[dict[str, Any]] = []
-    with _csv_writer(output) as lines:
-        if lines is not None:
-            lines.writerow(("row", "rank", "item", "probability"))
-        start = 0
-        for chunk in _recommended(model, table, n, rows.absent, run):
-            named = list(_named_items(chunk, _row_names(table, start, start + len(chunk.items))))
-            start += len(named)
-            if lines is not None:
-                lines.writerows(
-                    (row, rank, item, f"{share:.6f}")
-                    for row, items in named
-                    for rank, (item, share) in enumerate(items, 1)
-                )
-            elif display.json:
-                found += [
-                    {"row": row, "items": [{"item": item, "probability": share} for item, share in items]}
-                    for row, items in named
-                ]
-            elif named and not display.quiet:
-                print_line("\n".join(_recommendation_line(row, items) for row, items in named))
-    if display.json:
-        print_json({"rows": start, **({"written": str(output)} if output else {"recommendations": found})})
-    elif output is not None and not display.quiet:
-        print_line(f"{output_name(output)}: recommendations for {describe_rows(start)}")
+    n_rows = len(table)
+    chunks = _recommended(model, table, n, rows.absent, run)
+    if output is not None:
+        lines = (
+            (row, rank, item, share)
+            for row, items in _named_items(chunks, table)
+            for rank, (item, share) in enumerate(items, 1)
+        )
+        columns = ("row", "rank", "item", "probability")
+        write_readable(DataTable(columns, lines, {"probability": ".6f"}), output)
+        if display.json:
+            print_json({"rows": n_rows, "written": str(output)})
+        elif not display.quiet:
+            print_line(f"{output_name(output)}: recommendations for {describe_rows(n_rows)}")
+    elif display.json:
+        found = [
+            {"row": row, "items": [{"item": item, "probability": share} for item, share in items]}
+            for row, items in _named_items(chunks, table)
+        ]
+        print_json({"rows": n_rows, "recommendations": found})
+    elif not display.quiet:
+        for row, items in _named_items(chunks, table):
+            print_line(_recommendation_line(row, items))
 
 
 def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: RunOptions) -> Iterator[Recommendations]:
@@ -78,11 +81,17 @@ def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: R
         yield recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers)
 
 
-def _named_items(chunk: Recommendations, rows: list[Any]) -> Iterator[tuple[Any, list[tuple[str, float]]]]:
-    """Yield each row with its items and their probabilities."""
-    for row, items, shares in zip(rows, *chunk, strict=True):
-        has_item = ~np.isnan(shares)
-        yield row, list(zip(items[has_item].tolist(), shares[has_item].tolist(), strict=True))
+def _named_items(
+    chunks: Iterable[Recommendations], table: Table | Store
+) -> Iterator[tuple[Any, list[tuple[str, float]]]]:
+    """Yield the name of each row with its items and their probabilities."""
+    start = 0
+    for chunk in chunks:
+        names = _row_names(table, start, start + len(chunk.items))
+        start += len(names)
+        for name, items, shares in zip(names, *chunk, strict=True):
+            has_item = ~np.isnan(shares)
+            yield name, list(zip(items[has_item].tolist(), shares[has_item].tolist(), strict=True))
 
 
 def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
@@ -93,27 +102,29 @@ def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
 
 def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display) -> None:
     """Print the rows that take most bits with the cells that make them so; write all rows to a file."""
-    _check_output(rows, output, display)
+    _check_output(rows, output, "scores", display)
     model, table = _opened(rows, display.is_silent)
     if not len(table):
         raise FileError(f"{rows.data.name}: the table has no rows")
     all_bits: list[NDArray[np.float64]] = []
     workers = run.workers(None if isinstance(table, Store) else table.data)
-    with _csv_writer(output) as lines, show_status(f"Scoring {rows.data.title}", display.is_silent):
-        if lines is not None:
-            lines.writerow(("row", "bits", "patterns", "unexpected", "missing"))
+    worst: list[RowFit] = []
 
-        def observed(chunks: Iterable[ScoredRows]) -> Iterator[ScoredRows]:
-            """Yield chunks of rows after their bits are kept and, if requested, written."""
-            for chunk in chunks:
-                start = sum(map(len, all_bits))
-                all_bits.append(chunk.bits)
-                if lines is not None:
-                    names = _row_names(table, start, start + len(chunk.bits))
-                    lines.writerows(_csv_row(name, fit) for name, fit in zip(names, chunk.fits(workers), strict=True))
-                yield chunk
+    def observed() -> Iterator[ScoredRows]:
+        """Yield chunks of rows after their bits, and the worst rows so far, are kept."""
+        for chunk in _scored(model, table, rows.absent, run, workers):
+            all_bits.append(chunk.bits)
+            worst.extend(worst_rows([chunk], display.top, workers))
+            worst.sort(key=lambda fit: (-fit.bits, fit.row))
+            del worst[display.top :]
+            yield chunk
 
-        worst = worst_rows(observed(_scored(model, table, rows.absent, run, workers)), display.top, workers)
+    with show_status(f"Scoring {rows.data.title}", display.is_silent):
+        if output is None:
+            deque(observed(), maxlen=0)
+        else:
+            columns = ("row", "bits", "patterns", "unexpected", "missing")
+            write_readable(DataTable(columns, _fitted(observed(), table, workers), {"bits": ".4f"}), output)
     bits = np.concatenate(all_bits)
     named = [(_row_names(table, fit.row, fit.row + 1)[0], fit) for fit in worst]
     if display.json:
@@ -146,10 +157,16 @@ def _scored(model: Model, table: Table | Store, absent: str, run: RunOptions, wo
         yield score_rows(model, table.data[start : start + _ROWS_AT_A_TIME], workers, start, max_rows)
 
 
-def _csv_row(name: Any, fit: RowFit) -> tuple[Any, ...]:
-    """Return the fit of a row as cells of a CSV file."""
-    kinds = (join_names(cell.feature for cell in fit.cells if cell.kind == kind) for kind in ("unexpected", "missing"))
-    return name, f"{fit.bits:.4f}", "; ".join(map(str, fit.atoms)), *kinds
+def _fitted(chunks: Iterable[ScoredRows], table: Table | Store, workers: Workers) -> Iterator[tuple[Any, ...]]:
+    """Yield for each row its name, its bits, its patterns, and its wrong cells of both kinds."""
+    for chunk in chunks:
+        start = int(chunk.indices[0]) if len(chunk.indices) else 0
+        names = _row_names(table, start, start + len(chunk.indices))
+        for name, fit in zip(names, chunk.fits(workers), strict=True):
+            cells = (
+                tuple(cell.feature for cell in fit.cells if cell.kind == kind) for kind in ("unexpected", "missing")
+            )
+            yield name, fit.bits, fit.atoms, *cells
 
 
 def _as_json(name: Any, fit: RowFit) -> dict[str, Any]:
@@ -177,26 +194,12 @@ def _opened(rows: NewRows, quiet: bool) -> tuple[Model, Table | Store]:
     return load_model_and_table(rows, quiet) if store is None else (load_model(rows.model_path).model, store)
 
 
-def _check_output(rows: NewRows, output: Path | None, display: Display) -> None:
-    """Check before long work that a CSV file can be written."""
+def _check_output(rows: NewRows, output: Path | None, contents: str, display: Display) -> None:
+    """Check before long work that a file can be written."""
     check_writable(output, read=(rows.model_path, rows.data.path))
     check_json_output(display.json, output)
-    if output is not None and output.suffix.lower() != ".csv" and not is_stream(output):
-        raise FileError(f"{output}: the result is written as CSV; use the extension .csv, or --json")
-
-
-@contextmanager
-def _csv_writer(output: Path | None) -> Iterator[Any]:
-    """Yield a writer of CSV lines to a file or a stream; None without one."""
-    if output is None:
-        yield None
-        return
-    with (
-        output_file(output, ".csv") as file,
-        atomic_write(file) as temporary,
-        open_text_writer(temporary) as text,
-    ):
-        yield csv.writer(text, lineterminator="\n")
+    if output is not None:
+        check_readable(output, contents)
 
 
 def _row_names(table: Table | Store, start: int, stop: int) -> list[Any]:

@@ -21,8 +21,8 @@ from ..verbosity import escape_name
 _DECLARED: dict[str, Param] = {
     name: param
     for name, (_, param) in {
-        **declarations(CoverOptions), **declarations(ReadOptions), **flat_declarations(FitOptions),
-        **declarations(NewRowOptions), **declarations(DenoiseOptions), **declarations(RuleOptions),
+        **declarations(CoverOptions), **declarations(ReadOptions), **declarations(DenoiseOptions),
+        **flat_declarations(FitOptions), **declarations(NewRowOptions), **declarations(RuleOptions),
         **declarations(AuditOptions),
     }.items()
 }  # fmt: skip

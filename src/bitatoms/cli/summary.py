@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..columns.table import Table
 from ..formatting import few, percent, times
-from ..io.patterns import as_json
+from ..html.model_tables import pattern_table
 from ..model.model import Model
 from ..model.patterns import LIFTS_READING, Pattern
 from ..verbosity import escape_name, quote_name
@@ -181,5 +181,5 @@ def model_json(model: Model, n_patterns: int | None = None) -> dict[str, Any]:
         "codelengths": dict(model.codelengths),
         "compared": dict(model.compared),
         "recurrence": None if model.recurrence is None else model.recurrence.settings,
-        "patterns": [as_json(pattern) for pattern in model.patterns(n_patterns)],
+        "patterns": pattern_table(model.patterns(n_patterns)).records(),
     }

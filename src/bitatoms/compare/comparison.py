@@ -1,29 +1,30 @@
-"""The public result of a comparison: its data, and its output as Markdown, HTML, CSV and figures."""
+"""The result of a comparison, as Markdown, CSV and figures."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..html.figures import Figure
-from ..html.tables import DataTable
+from ..html.tables import DataTable, table_markdown
 from ..io.atomic import write_files
-from .figures import draw_figures
-from .markdown import to_markdown
-from .page import render_page
-from .results import ComparisonData, Run
+from .figures import draw_figures, file_slugs
+from .rankings import TEXT_COLUMNS, Ranking, find_best, rank_by_bits, rank_by_wrong_cells, summarize
+from .results import Dataset, Result, Run, count_seeds
 
 # The columns of compare.csv are a file format: keep their names.
 COLUMNS = (
     "data", "contender", "algebra", "makes small", "atoms asked", "seed", "atoms", "wrong cells", "wrong share", "bits",
     "bits of errors", "bits of codes", "bits of atoms", "CPU seconds", "wall seconds", "why not",
 )  # fmt: skip
+COMMAND = "To repeat it"  # a key of ``how``
+_MARKUP = re.compile(r"([\\`*_\[\]<>|#&~])")
+_FENCE = re.compile("`{3,}")
 
 
 @dataclass(frozen=True)
-class Comparison(ComparisonData):
+class Comparison:
     """All runs of a comparison.
 
     Attributes
@@ -40,31 +41,55 @@ class Comparison(ComparisonData):
         The names of the tables without a finished run. They are not in ``tables``.
     """
 
+    tables: tuple[Dataset, ...]
+    runs: tuple[Run, ...] = field(repr=False)
+    how: tuple[tuple[str, str], ...] = field(repr=False)
+    interrupted: bool = False
+    not_reached: tuple[str, ...] = ()
+
+    @property
+    def interruption_note(self) -> str:
+        """A sentence on what is missing after an interruption, else an empty string."""
+        if not self.interrupted:
+            return ""
+        rest = f" Not reached: {', '.join(self.not_reached)}." if self.not_reached else ""
+        return f"This comparison was interrupted; the remaining runs are missing.{rest}"
+
+    @property
+    def n_seeds(self) -> int:
+        """The largest number of runs per table, method and number of atoms."""
+        return max((count_seeds(self.results(table)) for table in self.tables), default=1)
+
+    def results(self, table: Dataset) -> list[Result]:
+        """Return the results on a table per method and number of atoms, in the order of the runs."""
+        grouped: dict[tuple[str, int | None], list[Run]] = {}
+        for run in self.runs:
+            if run.data == table.name:
+                grouped.setdefault((run.method.key, run.asked), []).append(run)
+        return [Result(runs[0].method, runs[0].asked, tuple(runs)) for runs in grouped.values()]
+
     def numbers(self) -> DataTable:
         """Return all runs as a table with one row per run."""
         n_cells = {table.name: table.n_cells for table in self.tables}
         return DataTable.from_rows(COLUMNS, [_csv_row(run, n_cells[run.data]) for run in self.runs])
 
     def to_markdown(self) -> str:
-        """Return the summary and the rankings of all tables as Markdown."""
-        return to_markdown(self)
-
-    def to_html(self, figures: Sequence[Sequence[Figure]] | None = None) -> str:
-        """Return the comparison as a self-contained HTML page.
-
-        Parameters
-        ----------
-        figures : sequence of sequences of Figure, optional
-            The figures of each table; drawn by default.
-
-        Returns
-        -------
-        str
-        """
-        return render_page(self, [draw_figures(self, table) for table in self.tables] if figures is None else figures)
+        """Return the best methods, the rankings on each table, and how the comparison was run, as Markdown."""
+        sections = ["# Comparison\n"]
+        if self.interrupted:
+            sections.append(f"{escape_markdown(self.interruption_note)}\n")
+        if len(self.tables) > 1:
+            sections.append(overview(self))
+        sections += [table_section(table, self.results(table)) for table in self.tables]
+        sections.append("## How it was run\n")
+        sections.append(
+            "".join(f"- {escape_markdown(f'{name}: {value}')}\n" for name, value in self.how if name != COMMAND)
+        )
+        sections += [f"{COMMAND}:\n\n{_code_block(value)}" for name, value in self.how if name == COMMAND]
+        return "\n".join(sections)
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write compare.md, compare.csv, index.html and the figures (PNG and CSV) to a folder.
+        """Write compare.md, compare.csv and the figures (PNG) to a folder.
 
         The folder is created if it does not exist. The files replace older ones of the same names, all at once: a
         write that is interrupted changes nothing. Other files are kept, including figures of an earlier comparison on
@@ -79,17 +104,57 @@ class Comparison(ComparisonData):
         list of Path
             The files written.
         """
-        figures = [draw_figures(self, table) for table in self.tables]
-        files: dict[str, bytes] = {}
-        for figure in (figure for of_table in figures for figure in of_table):
-            files |= figure.files()
-        texts = {
-            "compare.md": self.to_markdown(),
-            "compare.csv": self.numbers().to_csv(),
-            "index.html": self.to_html(figures),
+        files = {
+            f"figures/{slug}-{algebra}.png": png
+            for slug, table in zip(file_slugs([table.name for table in self.tables]), self.tables, strict=True)
+            for algebra, png in draw_figures(table, self.results(table)).items()
         }
-        files |= {name: text.encode("utf-8", "replace") for name, text in texts.items()}
+        files["compare.md"] = self.to_markdown().encode("utf-8", "replace")
+        files["compare.csv"] = self.numbers().to_csv().encode("utf-8", "replace")
         return write_files(Path(folder), files)
+
+
+def overview(comparison: Comparison) -> str:
+    """Return the best methods on each table as Markdown."""
+    rows = []
+    for table in comparison.tables:
+        best = (verdict.best for verdict in find_best(table, comparison.results(table)))
+        rows.append([escape_markdown(cell) for cell in (table.name, str(table.ranks[-1]), *best)])
+    criteria = ("fewest wrong cells, OR", "fewest wrong cells, XOR", "fewest bits, any number of atoms")
+    median = " (medians)" if comparison.n_seeds > 1 else ""
+    columns = ["data", "atoms asked", *(f"{criterion}{median}" for criterion in criteria)]
+    return table_markdown(columns, rows, [False] * len(columns))
+
+
+def table_section(table: Dataset, results: list[Result]) -> str:
+    """Return the best methods on a table, and the rankings, as Markdown."""
+    about = f"{escape_markdown(table.about)}; " if table.about else ""
+    size = f"{about}{table.shape[0]:,} × {table.shape[1]:,}, {table.density:.1%} ones."
+    lines = [f"## {escape_markdown(table.name)}\n", f"{size[0].upper()}{size[1:]}\n"]
+    lines.append("".join(f"- {escape_markdown(line)}\n" for line in summarize(table, results)))
+    lines += [_ranking_section(rank(table, results)) for rank in (rank_by_wrong_cells, rank_by_bits)]
+    return "\n".join(lines)
+
+
+def escape_markdown(value: str) -> str:
+    """Return text that Markdown shows literally, on one line."""
+    return _MARKUP.sub(r"\\\1", " ".join(value.split()))
+
+
+def _ranking_section(ranking: Ranking) -> str:
+    """Return a ranking as Markdown, with its heading and notes, and the best values in bold."""
+    rows = [list(map(escape_markdown, row)) for row in ranking.rows]
+    for i, j in ranking.best:
+        rows[i][j] = f"**{rows[i][j]}**"
+    numeric = [column >= TEXT_COLUMNS for column in range(len(ranking.columns))]
+    notes = "".join(f"\n{escape_markdown(note)}\n" for note in ranking.notes)
+    return f"### {ranking.heading}\n\n{table_markdown(ranking.columns, rows, numeric)}{notes}"
+
+
+def _code_block(command: str) -> str:
+    """Return a command in a fenced code block, whatever backticks it contains."""
+    fence = "`" * max(3, 1 + max(map(len, _FENCE.findall(command)), default=0))
+    return f"{fence}sh\n{command}\n{fence}\n"
 
 
 def _csv_row(run: Run, n_cells: int) -> tuple[str | int | float | None, ...]:

@@ -1,21 +1,54 @@
-"""Validation of the arguments of `compare`: the tables by name, and the numbers of atoms."""
+"""What is compared: tables by name, bundled data sets, and the numbers of atoms to try."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
+from .. import datasets
 from ..bits import BitMatrix
 from ..errors import InputError
 from ..validation import check_int
-from .datasets import BUNDLED
 
 UNNAMED = "table"  # the name of a single table
 
 
-def load_tables(data: Any) -> tuple[dict[str, BitMatrix], dict[str, str]]:
-    """Return the packed tables by name, and their descriptions."""
+class Bundled(NamedTuple):
+    """A data set that needs no file."""
+
+    about: str
+    make: Callable[[], BitMatrix]
+
+
+def _planted(algebra: str, density: float) -> BitMatrix:
+    """Return a table of 500 × 200 from eight atoms, with 5 % of its cells flipped."""
+    data = datasets.planted(500, 200, 8, algebra=algebra, atom_density=density, code_density=density, random_state=0)
+    return BitMatrix.from_dense(data.X)
+
+
+#: The tables that come with bitatoms, by name: what each is, and a function that returns it.
+BUNDLED = {
+    "digits": Bundled(
+        "handwritten digits of 8 × 8 pixels, from scikit-learn", lambda: BitMatrix.from_dense(datasets.digits()[0])
+    ),
+    "halftone": Bundled(
+        "a halftone picture in blocks of 16 × 16 pixels",
+        lambda: BitMatrix.from_dense(datasets.cut_blocks(datasets.halftone())),
+    ),
+    "baskets": Bundled("synthetic market baskets", lambda: datasets.baskets().bits),
+    "genotypes": Bundled("synthetic genotypes of three populations", lambda: datasets.genotypes().bits),
+    "planted-or": Bundled("eight atoms combined by OR, 5 % of the cells flipped", lambda: _planted("or", 0.15)),
+    "planted-xor": Bundled("eight atoms combined by XOR, 5 % of the cells flipped", lambda: _planted("xor", 0.15)),
+    "planted-dense": Bundled(
+        "eight atoms combined by XOR, atoms and codes half ones, 5 % of the cells flipped",
+        lambda: _planted("xor", 0.5),
+    ),
+}
+
+
+def load_tables(data: Any) -> dict[str, BitMatrix]:
+    """Return the packed tables by name."""
     if _is_table(data):
         data = {UNNAMED: data}
     if isinstance(data, Mapping):
@@ -27,7 +60,7 @@ def load_tables(data: Any) -> tuple[dict[str, BitMatrix], dict[str, str]]:
     for name, table in tables.items():
         if 0 in table.shape:
             raise InputError(f"{name}: the table has no {'rows' if table.n_rows == 0 else 'columns'}")
-    return tables, {name: BUNDLED[name].about if name in BUNDLED else "" for name in tables}
+    return tables
 
 
 def check_ranks(ranks: Any) -> list[int]:
@@ -36,10 +69,15 @@ def check_ranks(ranks: Any) -> list[int]:
         ranks = [ranks]
     if isinstance(ranks, str) or not isinstance(ranks, Iterable):
         raise InputError(f"ranks is {ranks!r}; pass a number of atoms, or several, such as [2, 4, 8]")
-    wanted = list(ranks)
+    wanted = sorted({check_int("ranks", rank, 1) for rank in ranks})
     if not wanted:
         raise InputError("ranks is empty; pass the numbers of atoms, such as [2, 4, 8]")
-    return sorted({check_int("ranks", rank, 1) for rank in wanted})
+    return wanted
+
+
+def default_ranks(shape: tuple[int, int]) -> list[int]:
+    """Return the numbers of atoms to try on a table: at most half its rows and columns."""
+    return [rank for rank in (2, 4, 8, 16) if rank <= min(shape) // 2] or [1]
 
 
 def _is_table(data: Any) -> bool:
@@ -51,9 +89,7 @@ def _is_table(data: Any) -> bool:
 
 def _check_bundled_names(data: Any) -> list[str]:
     """Return the names of bundled data sets as a list; a single name is accepted."""
-    if isinstance(data, str):
-        data = [data]
-    names = list(data) if isinstance(data, Iterable) else [data]
+    names = list(data) if isinstance(data, Iterable) and not isinstance(data, str) else [data]
     for name in names:
         if not isinstance(name, str):
             raise InputError(

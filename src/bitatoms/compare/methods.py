@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,11 +12,8 @@ from ..baselines.baseline import Baseline, Factors
 from ..bits import BitMatrix
 from ..errors import InputError, Parameter
 from ..search.options import PaperSearch, Update
-from .deprecated import renamed_attribute
-from .third_party import ThirdParty, installed
 
 ERRORS, BITS = "wrong cells", "bits"
-_OLD_FIELDS = {"small": "minimizes", "ours": "is_bitatoms", "chooses": "chooses_rank", "either": "both_algebras"}
 
 
 class Task(NamedTuple):
@@ -79,11 +76,6 @@ class Method:
     chooses_rank: bool = False
     both_algebras: bool = False
 
-    small = renamed_attribute("small", "minimizes")
-    ours = renamed_attribute("ours", "is_bitatoms")
-    chooses = renamed_attribute("chooses", "chooses_rank")
-    either = renamed_attribute("either", "both_algebras")
-
     @property
     def label(self) -> str:
         """Its name with the algebra."""
@@ -100,16 +92,37 @@ class Method:
         return "/".join(self.algebras).upper()
 
 
-class Contender(Method):
-    """Deprecated: `Method` with its old field names."""
-
-    def __init__(self, *values: Any, **named: Any) -> None:
-        super().__init__(*values, **{_OLD_FIELDS.get(name, name): value for name, value in named.items()})
-
-
 def all_methods() -> list[Method]:
-    """Return all methods available here: bitatoms first, installed third-party programs last."""
-    return [*_bitatoms_methods(), *_paper_methods(), *_baseline_methods(), *map(_third_party_method, installed())]
+    """Return all methods, bitatoms first."""
+    fewest = "a given number of atoms, fewest"
+    return [
+        *_searches("", "bitatoms", ERRORS, f"{fewest} wrong cells"),
+        *_searches("-bits", "bitatoms for bits", BITS, f"{fewest} bits; may use a bias", objective="codelength"),
+        *_searches("-mdl", "bitatoms mdl", BITS, "the number of atoms with the fewest bits; may use a bias"),
+        _paper("mob", "MOB", "the paper's method of binary directions"),
+        _paper("k-prox", "K-PROX", "the paper's atoms updated by Proximus"),
+        _baseline("message-passing", "message passing", baselines.MessagePassing, ERRORS, "Ravanbakhsh et al. 2016"),
+        _baseline("nmf", "NMF + thresholds", baselines.ThresholdedNMF, ERRORS, "with thresholds, Zhang et al. 2007"),
+        _baseline("nmf-penalty", "NMF + penalty", baselines.PenalizedNMF, ERRORS, "with a penalty, Zhang et al. 2007"),
+        _baseline("panda", "PaNDa+", baselines.PandaPlus, BITS, "Lucchese et al. 2014"),
+        _baseline(
+            "proximus",
+            "Proximus",
+            baselines.Proximus,
+            ERRORS,
+            "at most one atom per row, so OR and XOR agree; Koyutürk et al. 2005",
+            both_algebras=True,
+        ),
+        _baseline("asso", "Asso", baselines.Asso, ERRORS, "with all thresholds, Miettinen et al. 2008", seeded=False),
+        _baseline(
+            "grecond",
+            "GreConD",
+            baselines.GreConD,
+            "missed ones",
+            "covers no zero, Belohlavek and Vychodil 2010",
+            seeded=False,
+        ),
+    ]
 
 
 def select_methods(only: Any = None, leave_out: Any = ()) -> list[Method]:
@@ -141,55 +154,29 @@ def _key(each: str | Method) -> str:
     return each if isinstance(each, str) else each.key
 
 
-def _bitatoms_methods() -> list[Method]:
-    """Return the searches of bitatoms, each in both algebras."""
-    variants: tuple[tuple[str, str, str, str, dict[str, Any]], ...] = (
-        ("", "bitatoms", ERRORS, "a given number of atoms, fewest wrong cells", {}),
-        (
-            "-bits",
-            "bitatoms for bits",
-            BITS,
-            "a given number of atoms, fewest bits; may use a bias",
-            {"objective": "codelength"},
-        ),
-        ("-mdl", "bitatoms mdl", BITS, "the number of atoms with the fewest bits; may use a bias", {}),
-    )
+def _searches(suffix: str, name: str, minimizes: str, about: str, **options: Any) -> list[Method]:
+    """Return a search of bitatoms in both algebras."""
     return [
         Method(
-            key=f"bitatoms-{algebra}{suffix}",
-            name=name,
-            algebra=algebra,
-            minimizes=minimizes,
-            about=about,
-            run=_factorize_runner(algebra=algebra, **options),
+            f"bitatoms-{algebra}{suffix}",
+            name,
+            algebra,
+            minimizes,
+            about,
+            _factorizer(algebra=algebra, **options),
             is_bitatoms=True,
             chooses_rank=suffix == "-mdl",
         )
-        for suffix, name, minimizes, about, options in variants
         for algebra in ("or", "xor")
     ]
 
 
-def _paper_methods() -> list[Method]:
-    """Return the methods of the paper, as published."""
-    updates: tuple[tuple[Update, str, str], ...] = (
-        ("mob", "MOB", "method of binary directions"),
-        ("k-prox", "K-PROX", "atoms updated by Proximus"),
-    )
-    return [
-        Method(
-            key=update,
-            name=name,
-            algebra="xor",
-            minimizes=ERRORS,
-            about=f"the paper's {about}",
-            run=_factorize_runner(algebra="xor", search=PaperSearch(update=update)),
-        )
-        for update, name, about in updates
-    ]
+def _paper(update: Update, name: str, about: str) -> Method:
+    """Return a method of the paper, as published."""
+    return Method(update, name, "xor", ERRORS, about, _factorizer(search=PaperSearch(update=update)))
 
 
-def _factorize_runner(**options: Any) -> Callable[[Task], Factors]:
+def _factorizer(**options: Any) -> Callable[[Task], Factors]:
     """Return a function that runs `factorize`."""
 
     def run(task: Task) -> Factors:
@@ -200,63 +187,20 @@ def _factorize_runner(**options: Any) -> Callable[[Task], Factors]:
     return run
 
 
-def _baseline_methods() -> list[Method]:
-    """Return the methods of `bitatoms.baselines`."""
-    seeded = (
-        ("message-passing", "message passing", ERRORS, "Ravanbakhsh et al. 2016", baselines.MessagePassing),
-        ("nmf", "NMF + thresholds", ERRORS, "NMF with thresholds, Zhang et al. 2007", baselines.ThresholdedNMF),
-        ("nmf-penalty", "NMF + penalty", ERRORS, "NMF with a penalty, Zhang et al. 2007", baselines.PenalizedNMF),
-        ("panda", "PaNDa+", BITS, "Lucchese et al. 2014", baselines.PandaPlus),
-        (
-            "proximus",
-            "Proximus",
-            ERRORS,
-            "at most one atom per row, so OR and XOR agree; Koyutürk et al. 2005",
-            baselines.Proximus,
-        ),
-    )
-    deterministic = (
-        ("asso", "Asso", ERRORS, "with all thresholds, Miettinen et al. 2008", baselines.Asso),
-        ("grecond", "GreConD", "missed ones", "covers no zero, Belohlavek and Vychodil 2010", baselines.GreConD),
-    )
-    return [
-        Method(
-            key=key,
-            name=name,
-            algebra=estimator.algebra,
-            minimizes=minimizes,
-            about=about,
-            run=_baseline_runner(estimator, is_seeded),
-            seeded=is_seeded,
-            both_algebras=estimator is baselines.Proximus,
-        )
-        for is_seeded, group in ((True, seeded), (False, deterministic))
-        for key, name, minimizes, about, estimator in group
-    ]
-
-
-def _baseline_runner(estimator: type[Baseline], seeded: bool) -> Callable[[Task], Factors]:
-    """Return a function that fits an estimator of `bitatoms.baselines`."""
+def _baseline(
+    key: str,
+    name: str,
+    kind: type[Baseline],
+    minimizes: str,
+    about: str,
+    seeded: bool = True,
+    both_algebras: bool = False,
+) -> Method:
+    """Return a method of `bitatoms.baselines`."""
 
     def run(task: Task) -> Factors:
-        options: dict[str, Any] = {"random_state": task.seed} if seeded else {}
-        fitted = estimator(n_components=task.rank, **options).fit(task.data)
+        seed: dict[str, Any] = {"random_state": task.seed} if seeded else {}
+        fitted = kind(n_components=task.rank, **seed).fit(task.data)
         return Factors(fitted.components_, fitted.codes_)
 
-    return run
-
-
-def _third_party_method(program: ThirdParty) -> Method:
-    """Return a third-party program as a method."""
-
-    def run(task: Task) -> Factors:
-        assert task.rank is not None  # these programs do not choose
-        return program.run(task.data.to_dense(), task.rank, task.seed)
-
-    key = program.name.lower().replace(" ", "-")
-    return Method(key, program.name, program.algebra, ERRORS, f"{program.package}, as installed", run)
-
-
-def default_ranks(shape: tuple[int, int]) -> Sequence[int]:
-    """Return the numbers of atoms to try on a table: at most half its rows and columns."""
-    return [rank for rank in (2, 4, 8, 16) if rank <= min(shape) // 2] or [1]
+    return Method(key, name, kind.algebra, minimizes, about, run, seeded=seeded, both_algebras=both_algebras)

@@ -1,19 +1,18 @@
-"""Rankings of the methods on a table, with the best value of each column marked."""
+"""Rankings of the methods on a table, with the best values marked, and the best methods in a line each."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import NamedTuple
 
-from ..html.tables import format_cell, table_html, table_markdown
-from ..html.text import escape
-from .results import ComparisonData, Dataset, Result, Spread
+from ..formatting import counted
+from ..html.tables import format_cell
+from .methods import Method
+from .results import Dataset, Result, Spread, count_seeds
 
-_TEXT_COLUMNS = 2  # the method and its algebra
-_DIGITS = 2  # decimals of a percentage of cells
-_MARKUP = re.compile(r"([\\`*_\[\]<>|#&~])")
-_EMPTY = "–"
+TEXT_COLUMNS = 2  # of a ranking: the method and its algebra; the others are numbers
+NO_VALUE = "–"
 
 
 class Ranking(NamedTuple):
@@ -23,152 +22,163 @@ class Ranking(NamedTuple):
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     best: frozenset[tuple[int, int]]  # cells to mark, as (row, column)
-    bitatoms_rows: frozenset[int]
-    notes: tuple[str, ...] = ()
-    n_text_columns: int = _TEXT_COLUMNS  # leading columns that hold no numbers
-
-    def to_markdown(self) -> str:
-        """Return the table as Markdown, with the best values in bold."""
-        return table_markdown(self.columns, self._marked_cells(escape_markdown, "**", "**"), self._numeric_columns())
-
-    def to_html(self, label: str) -> str:
-        """Return the table as HTML that scrolls horizontally; ``label`` is its accessible name."""
-        cells = self._marked_cells(escape, "<b>", "</b>")
-        css_class = "ranking texts" if self.n_text_columns == len(self.columns) else "ranking"
-        row_classes = dict.fromkeys(self.bitatoms_rows, "bitatoms")
-        return table_html(self.columns, cells, self._numeric_columns(), label, css_class, row_classes)
-
-    def _marked_cells(self, escape_text: Callable[[str], str], start: str, end: str) -> list[list[str]]:
-        """Return the escaped cells, with the best between ``start`` and ``end``."""
-        return [
-            [
-                f"{start}{escape_text(cell)}{end}" if (i, j) in self.best else escape_text(cell)
-                for j, cell in enumerate(row)
-            ]
-            for i, row in enumerate(self.rows)
-        ]
-
-    def _numeric_columns(self) -> list[bool]:
-        """Return for each column whether it holds numbers."""
-        return [column >= self.n_text_columns for column in range(len(self.columns))]
+    notes: tuple[str, ...]
 
 
-def escape_markdown(value: str) -> str:
-    """Return text that Markdown shows literally, on one line."""
-    return _MARKUP.sub(r"\\\1", " ".join(value.split()))
+class Verdict(NamedTuple):
+    """The best method by a criterion, and the best of the other side: bitatoms, or the other methods."""
+
+    criterion: str
+    best: str
+    rival: str
 
 
-def rank_by_wrong_cells(comparison: ComparisonData, table: Dataset) -> Ranking:
+def rank_by_wrong_cells(table: Dataset, results: Sequence[Result]) -> Ranking:
     """Rank by the share of wrong cells per number of atoms, and mark the lowest of each algebra."""
-    results = [result for result in comparison.results(table) if not result.method.chooses_rank]
+    results = [result for result in results if not result.method.chooses_rank]
     by_rank = {(result.method.key, result.asked): result for result in results}
     methods = {result.method.key: result.method for result in results}
-
-    def sort_key(entry: tuple[str, str]) -> tuple[str, list[float]]:
-        """Sort by algebra, then by wrong cells from the most atoms down."""
-        algebra, key = entry
-        by_descending_rank = [by_rank.get((key, rank)) for rank in reversed(table.ranks)]
-        return algebra, [each.wrong.median if each and each.done else float("inf") for each in by_descending_rank]
-
-    entries = sorted(((algebra, key) for key, each in methods.items() for algebra in each.algebras), key=sort_key)
-    rows, best = [], set()
-    for i, (algebra, key) in enumerate(entries):
-        of_method = [by_rank.get((key, rank)) for rank in table.ranks]
-        shares = [_wrong_text(result, table) for result in of_method]
-        rows.append((methods[key].name, algebra.upper(), *shares, _seconds_text(of_method[-1])))
-        rivals = [other for other_algebra, other in entries if other_algebra == algebra]
-        for j, result in enumerate(of_method):
-            wrong = _median_wrong([by_rank.get((other, table.ranks[j])) for other in rivals])
-            if result and result.done and _shown_equal(result.wrong.median, min(wrong), table):
-                best.add((i, _TEXT_COLUMNS + j))
-    ranks = [f"{rank} atom{'' if rank == 1 else 's'}" for rank in table.ranks]
+    rows: list[tuple[str, ...]] = []
+    best = set()
+    for algebra in ("or", "xor"):
+        rivals = [
+            (method, [by_rank.get((key, rank)) for rank in table.ranks])
+            for key, method in methods.items()
+            if algebra in method.algebras
+        ]
+        rivals.sort(key=lambda rival: [_wrong(result) for result in reversed(rival[1])])
+        least = [min(map(_wrong, column)) for column in zip(*(of_method for _, of_method in rivals), strict=True)]
+        for method, of_method in rivals:
+            for column, (result, lowest) in enumerate(zip(of_method, least, strict=True), TEXT_COLUMNS):
+                if _wrong(result) < inf and _percent(_wrong(result), table) == _percent(lowest, table):
+                    best.add((len(rows), column))
+            shares = [_wrong_text(result, table) for result in of_method]
+            rows.append((method.name, algebra.upper(), *shares, _seconds_text(of_method[-1])))
+    ranks = [counted(rank, "atom") for rank in table.ranks]
     return Ranking(
-        f"Wrong cells in percent{_median_heading(comparison)}",
+        f"Wrong cells in percent{_heading_end(results)}",
         ("method", "algebra", *ranks, f"CPU s, {ranks[-1]}"),
         tuple(rows),
         frozenset(best),
-        frozenset(i for i, (_, key) in enumerate(entries) if methods[key].is_bitatoms),
         _failure_notes(results),
     )
 
 
-def rank_by_bits(comparison: ComparisonData, table: Dataset) -> Ranking:
+def rank_by_bits(table: Dataset, results: Sequence[Result]) -> Ranking:
     """Rank by the shortest codelength of each method over all numbers of atoms."""
     shortest: dict[str, Result] = {}
-    for result in comparison.results(table):
-        key = result.method.key
-        if result.done and (key not in shortest or result.bits.median < shortest[key].bits.median):
-            shortest[key] = result
-    results = sorted(shortest.values(), key=lambda result: result.bits.median)
+    for result in sorted((each for each in results if each.done), key=_bits):
+        shortest.setdefault(result.method.key, result)
+    ranked = list(shortest.values())
     rows = [
         (
             result.method.name,
             result.method.algebra_label,
             _spread_text(result.bits, 1, 0),
-            f"{100 * result.bits.median / max(1, table.bits_without):.1f}",
+            f"{100 * _bits(result) / max(1, table.bits_without):.1f}",
             str(result.atoms),
-            f"{100 * result.wrong.median / table.n_cells:.{_DIGITS}f}",
+            _percent(_wrong(result), table),
             _seconds_text(result),
         )
-        for result in results
+        for result in ranked
     ]
-    least = results[0].bits.median if results else None
     return Ranking(
-        f"Bits at the best number of atoms{_median_heading(comparison)}",
+        f"Bits at the best number of atoms{_heading_end(results)}",
         ("method", "algebra", "bits", "% of no model", "atoms", "wrong cells, %", "CPU s"),
         tuple(rows),
-        frozenset((i, _TEXT_COLUMNS) for i, result in enumerate(results) if result.bits.median == least),
-        frozenset(i for i, result in enumerate(results) if result.method.is_bitatoms),
+        frozenset((i, TEXT_COLUMNS) for i, result in enumerate(ranked) if _bits(result) == _bits(ranked[0])),
         (f"Without a model the table takes {table.bits_without:,} bits.",),
     )
 
 
-def overview(comparison: ComparisonData) -> Ranking:
-    """Return the best methods of each table: by wrong cells with the most atoms in each algebra, and by bits."""
-    rows = []
-    for table in comparison.tables:
-        done = [result for result in comparison.results(table) if result.done]
-        at_most_atoms = [result for result in done if result.asked == table.ranks[-1]]
-        by_algebra = [[each for each in at_most_atoms if algebra in each.method.algebras] for algebra in ("or", "xor")]
-        cells = [_best_text(results, table) for results in by_algebra]
-        least = min(done, key=lambda each: each.bits.median, default=None)
-        bits = _EMPTY if least is None else f"{least.method.label}, {least.bits.median / table.shape[0]:.1f} per row"
-        rows.append((table.name, str(table.ranks[-1]), *cells, bits))
-    median = " (medians)" if comparison.n_seeds > 1 else ""
-    columns = (
-        "data",
-        "atoms asked",
-        f"fewest wrong cells, OR{median}",
-        f"fewest wrong cells, XOR{median}",
-        f"fewest bits, any number of atoms{median}",
+def find_best(table: Dataset, results: Sequence[Result]) -> list[Verdict]:
+    """Return the best methods: by wrong cells with the most atoms in each algebra, and by bits."""
+    done = [result for result in results if result.done]
+    most = [result for result in done if result.asked == table.ranks[-1]]
+    verdicts = [
+        _verdict(
+            f"fewest wrong cells with {counted(table.ranks[-1], 'atom')}, {algebra.upper()}",
+            [result for result in most if algebra in result.method.algebras],
+            _wrong,
+            lambda method: method.name,
+            lambda wrong: f"{_percent(wrong, table)} %",
+        )
+        for algebra in ("or", "xor")
+    ]
+    bits = _verdict(
+        "fewest bits, any number of atoms",
+        done,
+        _bits,
+        lambda method: method.label,
+        lambda bits: f"{bits / table.shape[0]:.1f} per row",
     )
-    return Ranking("Best method per table", columns, tuple(rows), frozenset(), frozenset(), (), len(columns))
+    return [*verdicts, bits]
 
 
-def _median_heading(comparison: ComparisonData) -> str:
-    """Return the end of a heading: what the values are if there are several seeds."""
-    return ": median (range)" if comparison.n_seeds > 1 else ""
+def summarize(table: Dataset, results: Sequence[Result]) -> list[str]:
+    """Return the best methods in a line each, and what the values are if there are several seeds."""
+    n_seeds = count_seeds(results)
+    median = " in the median" if n_seeds > 1 else ""
+    lines = [
+        f"{criterion[0].upper()}{criterion[1:]}{median}: {best}{rival and f'; {rival}'}."
+        for criterion, best, rival in find_best(table, results)
+        if best != NO_VALUE
+    ]
+    if n_seeds > 1:
+        lower = "" if n_seeds % 2 else " (the lower of the two middle values)"
+        lines.append(
+            f"Values are medians over {n_seeds} seeds{lower}, "
+            "taken separately for the number of atoms, wrong cells, bits and seconds."
+        )
+    return lines or ["No run has finished."]
 
 
-def _best_text(results: Sequence[Result], table: Dataset) -> str:
-    """Return the method with the fewest wrong cells, their share, and the methods that share the lead."""
+def _verdict(
+    criterion: str,
+    results: Sequence[Result],
+    value: Callable[[Result], float],
+    name: Callable[[Method], str],
+    shown: Callable[[float], str],
+) -> Verdict:
+    """Return the best result by a value, others that are shown with the same value, and the best of the other side."""
     if not results:
-        return _EMPTY
-    least = min(_median_wrong(results))
-    first = next(result for result in results if result.wrong.median == least).method
-    equal = [result.method for result in results if _shown_equal(result.wrong.median, least, table)]
-    also = [each.name for each in equal if each.name != first.name and not (each.is_bitatoms and first.is_bitatoms)]
-    others = f" (also {', '.join(also)})" if also else ""
-    return f"{first.name}, {100 * least / table.n_cells:.{_DIGITS}f} %{others}"
+        return Verdict(criterion, NO_VALUE, "")
+    best = min(results, key=lambda result: (value(result), not result.method.is_bitatoms))
+    is_ours, text = best.method.is_bitatoms, shown(value(best))
+    equal = [each.method for each in results if shown(value(each)) == text]
+    others = [name(each) for each in equal if not (is_ours and each.is_bitatoms) and name(each) != name(best.method)]
+    also = f" (also {', '.join(dict.fromkeys(others))})" if others else ""
+    rival = min((each for each in results if each.method.is_bitatoms != is_ours), key=value, default=best)
+    side = "the best other method" if is_ours else "the best of bitatoms"
+    rest = "" if rival.method in equal else f"{side}: {name(rival.method)}, {shown(value(rival))}"
+    return Verdict(criterion, f"{name(best.method)}, {text}{also}", rest)
+
+
+def _wrong(result: Result | None) -> float:
+    """Return the median of the number of wrong cells; infinity if there is no result."""
+    return result.wrong.median if result is not None and result.done else inf
+
+
+def _bits(result: Result) -> float:
+    """Return the median of the codelength."""
+    return result.bits.median
+
+
+def _heading_end(results: Sequence[Result]) -> str:
+    """Return the end of a heading: what the values are if there are several seeds."""
+    return ": median (range)" if count_seeds(results) > 1 else ""
+
+
+def _percent(wrong: float, table: Dataset) -> str:
+    """Return a number of wrong cells in percent, as it is shown."""
+    return f"{100 * wrong / table.n_cells:.2f}"
 
 
 def _wrong_text(result: Result | None, table: Dataset) -> str:
     """Return a share of wrong cells, or "failed" or "not run"."""
     if result is None:
-        return _EMPTY
-    if result.done:
-        return _spread_text(result.wrong, 100 / table.n_cells, _DIGITS)
-    return result.why_not.partition(":")[0]
+        return NO_VALUE
+    return _spread_text(result.wrong, 100 / table.n_cells, 2) if result.done else result.why_not.partition(":")[0]
 
 
 def _spread_text(spread: Spread, scale: float, digits: int) -> str:
@@ -179,17 +189,7 @@ def _spread_text(spread: Spread, scale: float, digits: int) -> str:
 
 def _seconds_text(result: Result | None) -> str:
     """Return the CPU seconds."""
-    return format_cell(float(result.cpu)) if result is not None and result.done else _EMPTY
-
-
-def _median_wrong(results: Sequence[Result | None]) -> list[float]:
-    """Return the numbers of wrong cells of the finished results."""
-    return [result.wrong.median for result in results if result is not None and result.done]
-
-
-def _shown_equal(wrong: float, other: float, table: Dataset) -> bool:
-    """Return whether two numbers of wrong cells are shown as the same percentage."""
-    return f"{100 * wrong / table.n_cells:.{_DIGITS}f}" == f"{100 * other / table.n_cells:.{_DIGITS}f}"
+    return format_cell(float(result.cpu)) if result is not None and result.done else NO_VALUE
 
 
 def _failure_notes(results: Sequence[Result]) -> tuple[str, ...]:
@@ -197,6 +197,6 @@ def _failure_notes(results: Sequence[Result]) -> tuple[str, ...]:
     notes: dict[str, str] = {}
     for result in results:
         if result.why_not:
-            atoms = f"{result.asked} atom{'' if result.asked == 1 else 's'}"
+            atoms = counted(result.asked or 0, "atom")
             notes.setdefault(result.method.key, f"{result.method.label}, {atoms}: {result.why_not}.")
     return tuple(notes.values())

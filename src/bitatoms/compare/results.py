@@ -1,15 +1,13 @@
-"""The results of a comparison as plain data: runs, and their medians per method and number of atoms."""
+"""The results of a comparison: runs, and their medians per method and number of atoms."""
 
 from __future__ import annotations
 
 import statistics
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..engine.codelength import Codelength
-from .deprecated import renamed_attribute, warn_renamed
 from .methods import Method
 
 
@@ -84,8 +82,6 @@ class Run:
     wall: float | None = None
     why_not: str = ""
 
-    contender = renamed_attribute("contender", "method")
-
     @property
     def done(self) -> bool:
         """Whether the run has a result."""
@@ -98,12 +94,6 @@ class Spread(NamedTuple):
     median: float
     least: float
     most: float
-
-    @property
-    def middle(self) -> float:
-        """Deprecated: use ``median``."""
-        warn_renamed("middle", "median")
-        return self.median
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
@@ -128,8 +118,6 @@ class Result:
     method: Method
     asked: int | None
     runs: tuple[Run, ...]
-
-    contender = renamed_attribute("contender", "method")
 
     @property
     def done(self) -> bool:
@@ -162,36 +150,6 @@ class Result:
         return int(Spread.of([run.atoms for run in self.runs if run.atoms is not None]).median)
 
 
-@dataclass(frozen=True)
-class ComparisonData:
-    """All runs of a comparison; the attributes are documented in `Comparison`, which adds the output."""
-
-    tables: tuple[Dataset, ...]
-    runs: tuple[Run, ...] = field(repr=False)
-    how: tuple[tuple[str, str], ...] = field(repr=False)
-    interrupted: bool = False
-    not_reached: tuple[str, ...] = ()
-
-    @property
-    def interruption_note(self) -> str:
-        """A sentence on what is missing after an interruption, else an empty string."""
-        if not self.interrupted:
-            return ""
-        rest = f" Not reached: {', '.join(self.not_reached)}." if self.not_reached else ""
-        return f"This comparison was interrupted; the remaining runs are missing.{rest}"
-
-    ended = renamed_attribute("ended", "interruption_note")
-
-    @property
-    def n_seeds(self) -> int:
-        """The largest number of runs per table, method and number of atoms."""
-        n_runs = Counter((run.data, run.method.key, run.asked) for run in self.runs if run.done)
-        return max(n_runs.values(), default=1)
-
-    def results(self, table: Dataset) -> list[Result]:
-        """Return the results on a table per method and number of atoms, in the order of the runs."""
-        grouped: dict[tuple[str, int | None], list[Run]] = {}
-        for run in self.runs:
-            if run.data == table.name:
-                grouped.setdefault((run.method.key, run.asked), []).append(run)
-        return [Result(runs[0].method, runs[0].asked, tuple(runs)) for runs in grouped.values()]
+def count_seeds(results: Sequence[Result]) -> int:
+    """Return the largest number of finished runs of a method with the same number of atoms, at least 1."""
+    return max((sum(run.done for run in result.runs) for result in results), default=0) or 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,9 +15,9 @@ from ...libraries import missing_library
 from ..cells import CellPosition
 from ..chunked import ChunkCells, read_row_chunks
 from ..options import ReadOptions
-from ..safe_zarr import ZarrReader, check_store_folder, open_zarr
 from ..store.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..stream import RowChunk, Source, TableStream
+from ..zarr_reader import ZarrReader
 from .genotypes.vcf_zarr import is_vcf_zarr, read_vcf_zarr
 from .single_cell.anndata_elements import is_array
 from .single_cell.anndata_matrix import check_numeric_table
@@ -26,7 +27,6 @@ from .single_cell.mudata import read_modality
 
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a Zarr store: a packed table, an AnnData, genotypes, or an array."""
-    check_store_folder(source)
     with source.catch_library_errors():
         store = ZarrReader(source)
         attributes = dict(store.root.attrs)
@@ -45,8 +45,13 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         if kind in ("anndata", "mudata"):
             if find_spec("anndata") is None:
                 raise missing_library(f"{source.name}: AnnData needs", "anndata")
-            return (read_anndata if kind == "anndata" else read_modality)(source, options, open_zarr)
+            return (read_anndata if kind == "anndata" else read_modality)(source, options, _open)
         return _read_array(source, options, store, _select_array(source, options, store))
+
+
+def _open(source: Source) -> AbstractContextManager[ZarrReader]:
+    """Open a store as `open_hdf5` opens a file."""
+    return nullcontext(ZarrReader(source))
 
 
 def _select_array(source: Source, options: ReadOptions, store: ZarrReader) -> Any:

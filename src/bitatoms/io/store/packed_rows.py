@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix
 from ...sparse_bits import Bits, packed
 from ..stream import CHUNK_BITS
-from .checksums import rows_per_chunk
-from .store_arrays import ArrayAppender, ArrayReader, adjacent_runs
+from .arrays import ArrayAppender, StoreArrays, adjacent_runs, rows_per_chunk
 
 PACKED, PACKED_UNKNOWN = "packed", "packed, with unknown cells"
 _READ_BYTES = 1 << 22  # bytes read together, in several chunks: zarr decompresses these in parallel
@@ -46,9 +45,9 @@ class PackedRowsWriter:
         """How the rows are stored."""
         return PACKED if self._unknown is None else PACKED_UNKNOWN
 
-    def reader(self, reader: ArrayReader) -> PackedRowsReader:
+    def reader(self, arrays: StoreArrays) -> PackedRowsReader:
         """Return the rows that were appended, after a flush of the arrays."""
-        return PackedRowsReader(reader, self._n_cols, self._unknown is not None)
+        return PackedRowsReader(arrays, self._n_cols, self._unknown is not None)
 
     def _appender(self, name: str) -> ArrayAppender:
         """Return an array of packed rows, empty."""
@@ -75,22 +74,22 @@ class PackedRowsReader:
 
     n_ones: int | None = None  # counted only where rows are stored by their ones
 
-    def __init__(self, reader: ArrayReader, n_cols: int, has_unknown: bool) -> None:
-        self._reader, self._n_cols = reader, n_cols
-        self._bits: Any = reader.open("bits")
+    def __init__(self, arrays: StoreArrays, n_cols: int, has_unknown: bool) -> None:
+        self._store, self._n_cols = arrays, n_cols
+        self._bits: Any = arrays.open("bits")
         bits = self._bits
         if bits is None or len(bits.shape) != 2 or bits.dtype != np.uint8 or bits.shape[1] != -(-n_cols // 8):
-            raise reader.source.error(f"corrupt: its array 'bits' does not match its {n_cols} columns")
+            raise arrays.source.error(f"corrupt: its array 'bits' does not match its {n_cols} columns")
         self.n_rows: int = bits.shape[0]
         self.chunk_rows = rows_per_chunk(bits)
         self.arrays: tuple[Any, ...] = (bits, self._open_unknown()) if has_unknown else (bits,)
 
     def _open_unknown(self) -> Any:
         """Return the array of unknown cells."""
-        array: Any = self._reader.open("unknown")
+        array: Any = self._store.open("unknown")
         expected = self._bits.shape, self._bits.dtype, self.chunk_rows
         if array is None or (array.shape, array.dtype, rows_per_chunk(array)) != expected:
-            raise self._reader.source.error(
+            raise self._store.source.error(
                 "corrupt: its array 'unknown' does not match its array 'bits'; copy it again"
             )
         return array
@@ -139,7 +138,7 @@ class PackedRowsReader:
             first = chunk * self.chunk_rows
             tables = [np.empty((min(self.n_rows, (chunk + count) * self.chunk_rows) - first, 0), np.uint8)]
             if self._n_cols:
-                tables = [self._reader.read_chunks(array, chunk, count) for array in self.arrays]
+                tables = [self._store.read_chunks(array, chunk, count) for array in self.arrays]
             yield first, tables[0][np.newaxis] if len(tables) == 1 else np.stack(tables)
 
     def _empty_words(self, n_rows: int) -> NDArray[np.uint64]:
@@ -150,7 +149,7 @@ class PackedRowsReader:
         """Copy rows of bytes into words; ``row`` is the index of the first, for messages."""
         n_rows, width = raw.shape[1:]
         if self._n_cols % 8 and (raw[..., -1] >> (self._n_cols % 8)).any():
-            raise self._reader.source.error(
+            raise self._store.source.error(
                 f"corrupt: in its rows {row} to {row + n_rows - 1}, the bits past column {self._n_cols} must be zero"
             )
         if words.size:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,20 +23,17 @@ from ..annotations import decode_annotations, encode_annotations
 from ..npz import METADATA_KEY as METADATA_KEY
 from ..npz import TABLE_FORMAT as TABLE_FORMAT
 from ..npz import check_metadata_names, check_version
-from ..safe_zarr import ZarrReader
 from ..stream import CHUNK_BITS, RowChunk, Source
-from .checksums import Checksums, write_checksums
+from ..zarr_reader import ZarrReader
+from .arrays import ArrayAppender, StoreArrays
 from .packed_rows import PACKED, PACKED_UNKNOWN, PackedRowsReader, PackedRowsWriter
 from .sparse_rows import SPARSE, SparseRowsReader, SparseRowsWriter
-from .store_arrays import ArrayAppender, ArrayReader
 
 VERSION = 4  # the only one that is read
 _CHUNK_BYTES = 1 << 20
 _CHUNK_ONES = 1 << 19  # ones of a chunk of sparse rows that is appended
 _FREE_ONES = 1 << 22  # rows are written by their ones up to this number, however many of their cells are ones
 _SLACK = 2  # bytes of rows by their ones per byte of packed rows, before they are written again
-
-Array = TypeVar("Array")
 
 
 class PackedStoreWriter:
@@ -51,8 +49,8 @@ class PackedStoreWriter:
       row end.
 
     If rows have names, ``name_bytes`` holds them in UTF-8 one after the other, and ``name_ends`` where each ends. The
-    array ``checksums`` and the ``id`` in the attribute bind each chunk to its position in this store (see
-    `bitatoms.io.store.checksums`). All chunks are written, those of zeros too, so that a missing chunk is an error.
+    ``id`` in the attribute is a hash of the content of these arrays. All chunks are written, also those of zeros, so
+    that a missing chunk is an error.
 
     Whether a table is sparse is known after the last row. Rows of wide tables are written by their ones. If these turn
     out to take more than packed rows, or a cell is unknown, all rows so far are written again, packed; and by their
@@ -172,25 +170,24 @@ class PackedStoreWriter:
         if self.n_rows:
             for array in before.arrays:
                 array.flush()
-            written = before.reader(ArrayReader(ZarrReader(Source(self._path, "zarr", os.fspath(self._path)))))
+            written = before.reader(StoreArrays(ZarrReader(Source(self._path, "zarr", os.fspath(self._path)))))
             for rows in written.iter_stored():
                 self._rows.append(rows)
         for array in before.arrays:
             array.remove()
 
     def close(self) -> None:
-        """Write the last, partial chunks and the checksums, and mark the store as complete."""
+        """Write the last, partial chunks, and mark the store as complete."""
         if self._n_annotated not in (None, self.n_rows):
             raise ValueError(f"there are annotations of {self._n_annotated} rows for {self.n_rows} rows")
         is_sparse = not self._has_unknown and is_smaller_sparse((self.n_rows, self._n_cols), self._n_ones)
         if is_sparse != isinstance(self._rows, SparseRowsWriter):
             self._rewrite(SparseRowsWriter if is_sparse else PackedRowsWriter)
-        arrays = _in_order(self._rows.arrays, self._names or ())
-        for array in arrays:
+        content = hashlib.sha256(b"%d %d " % (self.n_rows, self._n_cols))
+        for array in (*self._rows.arrays, *(self._names or ())):
             array.flush()
-        checksums = [checksum for array in arrays for checksum in array.checksums]
-        self._metadata["id"] = write_checksums(self._group, checksums, (self.n_rows, self._n_cols))
-        self._metadata |= {"form": self._rows.form, "complete": True}
+            content.update(array.digest)
+        self._metadata |= {"id": content.hexdigest()[:32], "form": self._rows.form, "complete": True}
         with _compact_json():
             self._group.attrs[METADATA_KEY] = self._metadata
 
@@ -212,14 +209,12 @@ def _compact_json() -> AbstractContextManager[object]:
 class PackedStoreReader:
     """Read the rows of a packed store, in order or by index.
 
-    Rows are read on demand, and only the chunks that are read are checked. A chunk that is missing, truncated,
-    modified, moved or of another store is named in a FileError. If the store was replaced since it was opened, that is
-    an error too, so that rows of two stores are never mixed.
+    Rows are read on demand, and only the chunks that are read are checked: a missing or corrupt one is an error. If the
+    store was replaced since it was opened, that is an error too, so that rows of two stores are never mixed.
     """
 
     def __init__(self, reader: ZarrReader, metadata: dict[str, Any]) -> None:
-        self._reader, self._source = reader, reader.source
-        self._arrays = ArrayReader(reader)
+        self._source, self._arrays = reader.source, StoreArrays(reader)
         with self._arrays.unless_replaced():
             self._open(metadata)
 
@@ -257,11 +252,9 @@ class PackedStoreReader:
         self.about: dict[str, Any] = dict(metadata.get("about") or {})
         self.row_data = decode_annotations(metadata.get("row_data"), self.n_rows, "row")
         self.column_data = decode_annotations(metadata.get("column_data"), n_cols, "column")
-        for array in self._rows.arrays:
-            self._arrays.check_last_chunk(array)
-        self.id = str(metadata["id"])
-        arrays = _in_order(self._rows.arrays, () if ends is None else (name_bytes, ends))
-        self._arrays.checksums = Checksums(self._reader, arrays, (self.n_rows, n_cols), self.id)
+        if not isinstance(metadata["id"], str):
+            raise self._source.error("corrupt: it has no valid id; copy the store again")
+        self.id: str = metadata["id"]
 
     @property
     def has_names(self) -> bool:
@@ -303,11 +296,6 @@ class PackedStoreReader:
     def fingerprint(self) -> str:
         """Return what identifies the rows without reading them: the id of the store."""
         return f"store:{self.id}"
-
-
-def _in_order(rows: Sequence[Array], names: Sequence[Array]) -> tuple[Array, ...]:
-    """Return the arrays of a store in the order of their checksums."""
-    return rows[0], *names, *rows[1:]
 
 
 def split_rows(rows: RowChunk) -> Iterator[RowChunk]:

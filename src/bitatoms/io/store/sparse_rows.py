@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix, flip_sparse
 from ...sparse_bits import Bits, SparseBits, index_type, sparse
-from .checksums import rows_per_chunk
-from .store_arrays import ArrayAppender, ArrayReader, BufferedArray, adjacent_runs
+from .arrays import ArrayAppender, BufferedArray, StoreArrays, adjacent_runs, rows_per_chunk
 
 SPARSE = "sparse"
 _READ_ONES = 1 << 18  # ones read together, at most, unless one row has more
@@ -39,9 +38,9 @@ class SparseRowsWriter:
         """The arrays written."""
         return self._indices, self._ends
 
-    def reader(self, reader: ArrayReader) -> SparseRowsReader:
+    def reader(self, arrays: StoreArrays) -> SparseRowsReader:
         """Return the rows that were appended, after a flush of the arrays."""
-        return SparseRowsReader(reader, self._n_cols)
+        return SparseRowsReader(arrays, self._n_cols)
 
 
 class SparseRowsReader:
@@ -50,18 +49,18 @@ class SparseRowsReader:
     The file is untrusted: column indices that are out of range or not in increasing order are errors.
     """
 
-    def __init__(self, reader: ArrayReader, n_cols: int) -> None:
-        self._reader, self._n_cols = reader, n_cols
-        self._indices: Any = reader.open("indices")
-        self._ends: Any = reader.open("row_ends")
+    def __init__(self, arrays: StoreArrays, n_cols: int) -> None:
+        self._store, self._n_cols = arrays, n_cols
+        self._indices: Any = arrays.open("indices")
+        self._ends: Any = arrays.open("row_ends")
         self.arrays: tuple[Any, ...] = self._indices, self._ends
         for name, array, dtype in (("indices", self._indices, index_type(n_cols)), ("row_ends", self._ends, np.int64)):
             if array is None or len(array.shape) != 1 or array.dtype != dtype:
-                raise reader.source.error(f"corrupt: it has no valid array {name!r}; copy it again")
+                raise arrays.source.error(f"corrupt: it has no valid array {name!r}; copy it again")
         self.n_rows: int = self._ends.shape[0]
         self.n_ones: int | None = self._indices.shape[0]
         if n_cols < 0 or self._indices.shape[0] > self.n_rows * n_cols:
-            raise reader.source.error(f"corrupt: its array 'indices' does not match its {n_cols} columns")
+            raise arrays.source.error(f"corrupt: its array 'indices' does not match its {n_cols} columns")
 
     @property
     def read_bytes(self) -> int:
@@ -72,7 +71,7 @@ class SparseRowsReader:
 
     def iter_chunks(self, size: int, start: int = 0) -> Iterator[BitMatrix]:
         """Yield the rows from ``start`` on, packed, ``size`` at a time; each stored chunk is read once."""
-        indices, ends = BufferedArray(self._reader, self._indices), BufferedArray(self._reader, self._ends)
+        indices, ends = BufferedArray(self._store, self._indices), BufferedArray(self._store, self._ends)
         for first in range(start, self.n_rows, size):
             stop = min(first + size, self.n_rows)
             words = np.zeros((stop - first, -(-self._n_cols // 64)), np.uint64)
@@ -83,7 +82,7 @@ class SparseRowsReader:
     def iter_stored(self, size: int | None = None, start: int = 0) -> Iterator[SparseBits]:
         """Yield the rows from ``start`` on, at most ``size`` at a time; fewer where they have many ones."""
         size = size or rows_per_chunk(self._ends)
-        indices, ends = BufferedArray(self._reader, self._indices), BufferedArray(self._reader, self._ends)
+        indices, ends = BufferedArray(self._store, self._indices), BufferedArray(self._store, self._ends)
         for first in range(start, self.n_rows, size):
             for _, rows in self._read(indices, ends, first, min(first + size, self.n_rows)):
                 yield rows
@@ -99,7 +98,7 @@ class SparseRowsReader:
         size = rows_per_chunk(self._indices)
         for chunk, count in adjacent_runs(np.unique(of_one // size), max(1, _READ_ONES // size)):
             first, last = np.searchsorted(of_one, (chunk * size, (chunk + count) * size))
-            values = self._reader.read_chunks(self._indices, chunk, count)
+            values = self._store.read_chunks(self._indices, chunk, count)
             indices[first:last] = values[of_one[first:last] - chunk * size]
         taken = self._checked(indptr, indices, int(wanted[0]) if len(wanted) else 0)
         return taken if len(wanted) == len(rows) else taken[position]
@@ -107,7 +106,7 @@ class SparseRowsReader:
     def _bounds(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the ones of these rows, in ascending order, begin and end."""
         bounds = np.zeros((2, len(rows)), np.int64)
-        ends = BufferedArray(self._reader, self._ends)
+        ends = BufferedArray(self._store, self._ends)
         size = rows_per_chunk(self._ends)
         for chunk in np.unique(rows // size).tolist():
             first, last = np.searchsorted(rows, (chunk * size, (chunk + 1) * size))
@@ -137,7 +136,7 @@ class SparseRowsReader:
         weights, n_ones = np.diff(bounds), self._indices.shape[0]
         wrong = (weights < 0) | (weights > self._n_cols) | (bounds[1:] > n_ones)
         if bounds[0] < 0 or wrong.any() or (stop == self.n_rows and bounds[-1] != n_ones):
-            raise self._reader.source.error(
+            raise self._store.source.error(
                 f"corrupt: in its rows {start} to {stop - 1}, the end positions in 'row_ends' do not match 'indices'"
             )
         return bounds
@@ -146,7 +145,7 @@ class SparseRowsReader:
         """Return rows, of which the first has this index, after checking their column indices."""
         rows = SparseBits.checked(indptr, indices, self._n_cols)
         if rows is None:
-            raise self._reader.source.error(
+            raise self._store.source.error(
                 f"corrupt: from its row {row} on, 'indices' are not columns of {self._n_cols} in increasing order"
             )
         return rows

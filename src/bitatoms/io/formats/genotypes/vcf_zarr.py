@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...options import ReadOptions
-from ...safe_zarr import ZarrReader
 from ...stream import CHUNK_BITS, Source, TableStream
+from ...zarr_reader import ZarrReader
 from ..single_cell.anndata_elements import is_array
 from .genotype_file import ABSENT, AlleleChunk, GenotypeFile, Indices, Records, open_genotypes, split_records
 

@@ -20,9 +20,9 @@ from ....columns.table import Header, Names, Picture, Table, check_picture
 from ....errors import warn
 from ....model.model import Model
 from ...errors import FileError
+from ...hdf5_reader import open_hdf5
 from ...npz import METADATA_KEY, TABLE_FORMAT
 from ...options import ReadOptions
-from ...safe_hdf5 import check_heaps, open_hdf5
 from ...stream import CHUNK_BITS, RowChunk, Source, TableStream, unique_columns
 from .anndata_elements import HierarchicalFile, OpenFile, check_kind, find_element, is_array, read_element
 from .anndata_frame import field_names, read_annotations, read_names
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open X, a layer or ``raw`` of an .h5ad file."""
-    check_heaps(source)
     with source.catch_library_errors(), open_hdf5(source) as file:
         check_kind(source, file)
     return read_anndata(source, options, open_hdf5)
@@ -277,7 +276,6 @@ def write_annotated(
     from anndata import read_h5ad
 
     source = Source(source_path, "h5ad", str(source_path))
-    check_heaps(source)
     with source.catch_library_errors():
         with open_hdf5(source) as file:
             file.check_all(file.root)

@@ -13,8 +13,8 @@ import numpy as np
 from ....columns.table import Table
 from ....errors import Parameter
 from ...errors import FileError
+from ...hdf5_reader import open_hdf5
 from ...options import ReadOptions
-from ...safe_hdf5 import check_heaps, open_hdf5
 from ...stream import Source, TableStream
 from .anndata_elements import HierarchicalFile, OpenFile, check_kind, find_element, is_array
 from .h5ad import read_anndata
@@ -24,7 +24,6 @@ _LISTED = 20  # modalities in a message
 
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a modality of an .h5mu file."""
-    check_heaps(source)
     with source.catch_library_errors(), open_hdf5(source) as file:
         check_kind(source, file)
     return read_modality(source, options, open_hdf5)

@@ -15,8 +15,8 @@ from ....columns.table import Table
 from ....errors import Parameter, warn
 from ....libraries import missing_library
 from ...errors import FileError
+from ...hdf5_reader import Hdf5Reader, open_hdf5
 from ...options import ReadOptions
-from ...safe_hdf5 import Hdf5Reader, check_heaps, open_hdf5
 from ...stream import RowChunk, Source, TableStream, named_chunks
 from ..cell_ranger import feature_data, feature_names
 from ..matrix_market import read_cells
@@ -54,7 +54,6 @@ def _read_hdf5(source: Source, options: ReadOptions) -> TableStream:
     """Open the matrix of an HDF5 file."""
     if find_spec("h5py") is None:
         raise missing_library(f"{source.name}: HDF5 needs", "h5py")
-    check_heaps(source)
     with source.catch_library_errors(), open_hdf5(source) as file:
         matrix = _find_matrix(source, file, options.layer)
         n_cells, n_features = matrix.shape

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..libraries import missing_library
-from .png import Colour, encode_png, png_data_uri
-from .tables import DataTable
-from .text import escape
+from bitatoms.html.png import Colour, encode_png, png_data_uri
+from bitatoms.html.tables import DataTable
+from bitatoms.html.text import escape
+from bitatoms.libraries import missing_library
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ class Figure:
             f'alt="{escape(self.alt)}">'
         )
         details = ""
-        if self.table is not None and len(self.table.rows) <= _MAX_ROWS_SHOWN:
+        if self.table is not None and len(tuple(self.table.rows)) <= _MAX_ROWS_SHOWN:
             details = f"<details><summary>The numbers</summary>{self.table.to_html(self.title)}</details>"
         elif self.table is not None:
             details = f' <span class="note">(numbers: {self.name}.csv)</span>'

@@ -1,0 +1,32 @@
+"""The patterns and the rules of a model as tables to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..model.patterns import Pattern
+from ..model.rules import Rule
+from .tables import DataTable
+
+_PATTERN_COLUMNS = (
+    "atom", "features", "size", "rows", "share", "bits_saved", "complete", "expected", "lift", "member_lifts", "recurs",
+)  # fmt: skip
+_PATTERN_FORMATS = {"share": ".4f", "expected": ".6g", "lift": ".4g", "member_lifts": ".4g", "recurs": ".4f"}
+_MEASURES = ("support", "confidence", "lift", "leverage")
+
+
+def pattern_table(patterns: Sequence[Pattern]) -> DataTable:
+    """Return a table of patterns, one per row: features, numbers of rows that use it and have it complete, bits saved.
+
+    It has their lifts if complete rows were counted, how often they recur if `bitatoms.stability` has counted it, and
+    where they are if features have positions.
+    """
+    columns = _PATTERN_COLUMNS + ("span",) * any(pattern.span is not None for pattern in patterns)
+    rows = tuple(tuple(getattr(pattern, name) for name in columns) for pattern in patterns)
+    return DataTable(columns, rows, _PATTERN_FORMATS, frozenset({"expected", "lift", "member_lifts", "recurs"}))
+
+
+def rule_table(rules: Iterable[Rule]) -> DataTable:
+    """Return a table of rules, one per row, with their measures."""
+    rows = tuple((*rule, *(getattr(rule, name) for name in _MEASURES)) for rule in rules)
+    return DataTable((*Rule._fields, *_MEASURES), rows, dict.fromkeys(("consequent_share", *_MEASURES), ".6g"))
