@@ -8,19 +8,19 @@ import bitatoms as ba
 from bitatoms.engine.coding import CODERS
 from bitatoms.io.options import ReadOptions
 from bitatoms.parameters import choices, declarations, with_options
-from bitatoms.search.options import PaperSearch, SearchOptions
+from bitatoms.search.options import FactorizeOptions, PaperSearch
 
 
 def test_the_coders_are_those_of_the_algorithms():
-    words = [choices(declarations(kind)["coder"][0]) for kind in (SearchOptions, PaperSearch)]
-    assert {word for each in words for word in each} == {"auto", *CODERS}
+    words = {word for kind in (FactorizeOptions, PaperSearch) for word in choices(declarations(kind)["coder"][0])}
+    assert words == {"auto", *CODERS}
 
 
 ESTIMATORS = ba.BinaryDictionaryLearning, ba.BinaryDictionaryClassifier, ba.BinaryImputer, ba.CoverMiner
-OBJECTS = ba.PaperSearch, ba.Constraints, ba.Resources
+GROUPS = ba.PaperSearch, ba.Constraints, ba.Resources
 
 
-@pytest.mark.parametrize("function", [ba.factorize, ba.cover, ba.read, ba.encode, *ESTIMATORS, *OBJECTS])
+@pytest.mark.parametrize("function", [ba.factorize, ba.cover, ba.read, ba.encode, *ESTIMATORS, *GROUPS])
 def test_every_parameter_is_documented(function):
     described = function.__doc__.split("Attributes\n")[0]
     for name, parameter in inspect.signature(function).parameters.items():
@@ -34,7 +34,7 @@ def test_types_and_defaults_are_documented():
         assert '\nalgebra : {"auto", "or", "xor"}, default="auto"\n' in function.__doc__
         assert '\nn_components : int or "mdl", default="mdl"\n' in function.__doc__
         assert "\nconstraints : Constraints, optional\n" in function.__doc__
-        assert "    How the atoms of a row are combined; auto keeps OR unless" in function.__doc__
+        assert "    How the atoms of a row are combined; auto keeps OR" in function.__doc__
     assert "\npatience : int or None, default=1\n" in ba.PaperSearch.__doc__
     assert "\ncheckpoint : str or path-like, optional\n" in ba.Resources.__doc__
 

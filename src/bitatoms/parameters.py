@@ -1,7 +1,7 @@
-"""Parameters, each declared once: type, default, limits, help and documentation.
+"""Declarations of parameters: type, default, limits, help and documentation.
 
-Functions, estimators and the command line take their signatures, checks, options and documentation from `Options`.
-These are frozen dataclasses, which stand beside the feature; each field is declared by `option`.
+The parameters of a feature are the fields of a dataclass beside it, such as `ReadOptions`. Signatures, documentation
+and command-line options follow from it; the code uses it as a value, which is checked when it is created.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from typing import (
     Self,
     TypeVar,
     Union,
-    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -31,8 +30,6 @@ from typing import (
 
 from .errors import InputError, Parameter
 from .validation import check_choice, check_int
-
-_WIDTH = 112  # characters of a line of documentation, without its indentation
 
 
 @dataclass(frozen=True)
@@ -43,12 +40,11 @@ class Param:
     help: str  # one line for the command line, and the beginning of the documentation
     details: str = ""  # the rest of the documentation
     minimum: int = 0  # the smallest integer allowed
-    # Called with the name and the value, instead of the check that follows from the type; returns the value to use.
+    # Called with the name and the value instead of the check that follows from the type; returns the value to use.
     check: Callable[[str, Any], Any] | None = None
     type: str | None = None  # in the documentation, where it cannot be derived from the annotation
     option: str | None = None  # the name of the command-line option, if there is one
-    # Whether it states how a fit runs, not what it finds: neither stored in model files, which may be untrusted, nor
-    # read from them.
+    # How a fit runs, not what it finds; neither stored in model files nor read from them: a file may be untrusted.
     is_run_setting: bool = False
     formats: tuple[str, ...] = ()  # the file formats that it applies to; empty for all
     is_remembered: bool = False  # by a model for new files, because it decides what their cells mean
@@ -66,19 +62,17 @@ class Options:
             object.__setattr__(self, name, check(name, getattr(self, name), declared))
 
     def __repr__(self) -> str:
-        declared = declarations(type(self))
-        texts = {name: repr(value) for name, value in self.get_params(deep=False).items()}
-        given = [f"{name}={text}" for name, text in texts.items() if text != repr(declared[name][1].default)]
+        values = self.get_params(deep=False).items()
+        given = [f"{name}={value!r}" for name, value in values if repr(value) != repr(getattr(type(self), name))]
         return f"{type(self).__name__}({', '.join(given)})"
 
     @classmethod
     def from_flat(cls, values: Mapping[str, Any]) -> Self:
         """Return options from fields by name, those of nested options among them, as on the command line."""
         flat, own = dict(values), {}
-        for name, declared in declarations(cls).items():
-            if (kind := _nested(declared)) is not None:
-                given = {each: flat.pop(each) for each in declarations(kind) if each in flat}
-                own[name] = kind(**given) if given else None
+        for name, group in _groups(cls).items():
+            given = {each: flat.pop(each) for each in declarations(group) if each in flat}
+            own[name] = group(**given) if given else None
         return cls(**flat, **own)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -107,26 +101,13 @@ def declarations(kind: Any) -> dict[str, tuple[Any, Param]]:
     return _declared(kind)
 
 
-@functools.cache
-def _declared(kind: Any) -> dict[str, tuple[Any, Param]]:
-    hints = get_type_hints(kind)
-    return {each.name: (hints[each.name], each.metadata["param"]) for each in fields(kind)}
-
-
 def flat_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
     """Return the declarations of `Options`; the fields of nested options take the place of the field that has them."""
     flat: dict[str, tuple[Any, Param]] = {}
+    groups = _groups(kind)
     for name, declared in declarations(kind).items():
-        inner = _nested(declared)
-        flat |= {name: declared} if inner is None else declarations(inner)
+        flat |= declarations(groups[name]) if name in groups else {name: declared}
     return flat
-
-
-def nested_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
-    """Return the declarations of `Options` and of nested ones, by name as in `Options.get_params`: ``outer__inner``."""
-    kinds = {name: options_kind(annotation) for name, (annotation, _) in declarations(kind).items()}
-    inner = {name: declarations(each) for name, each in kinds.items() if each is not None}
-    return declarations(kind) | {f"{name}__{each}": own for name, of in inner.items() for each, own in of.items()}
 
 
 def options_kind(annotation: Any) -> type[Options] | None:
@@ -135,10 +116,27 @@ def options_kind(annotation: Any) -> type[Options] | None:
     return next(kinds, None)
 
 
-def _nested(declared: tuple[Any, Param]) -> type[Options] | None:
-    """Return the `Options` that a parameter holds if it is given at all."""
-    annotation, param = declared
-    return options_kind(annotation) if param.default is None else None
+def _groups(kind: type[Options]) -> dict[str, type[Options]]:
+    """Return the parameters that hold other `Options` if they are given at all."""
+    unset = {name: options_kind(each) for name, (each, param) in declarations(kind).items() if param.default is None}
+    return {name: group for name, group in unset.items() if group is not None}
+
+
+def nested_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
+    """Return the declarations of `Options` and of nested ones, by name as in `Options.get_params`: ``outer__inner``."""
+    nested = dict(declarations(kind))
+    for name, (annotation, _) in declarations(kind).items():
+        inner = options_kind(annotation)
+        if inner is not None:
+            nested |= {f"{name}__{each}": own for each, own in declarations(inner).items()}
+    return nested
+
+
+@functools.cache
+def _declared(kind: Any) -> dict[str, tuple[Any, Param]]:
+    hints = get_type_hints(kind)
+    ordered = sorted(fields(kind), key=lambda each: each.kw_only is True)  # as in a signature
+    return {each.name: (hints[each.name], each.metadata["param"]) for each in ordered}
 
 
 def choices(annotation: Any) -> tuple[str, ...]:
@@ -168,7 +166,6 @@ _Kind = TypeVar("_Kind", bound=Options)
 _First = TypeVar("_First")
 _Second = TypeVar("_Second")
 _Result = TypeVar("_Result")
-_Class = TypeVar("_Class")
 
 
 class with_options(Generic[_Fields, _Kind]):
@@ -220,55 +217,55 @@ class with_values(Generic[_Fields]):
     def __call__(
         self, function: Callable[[_First, dict[str, Any]], None]
     ) -> Callable[Concatenate[_First, _Fields], None]:
-        defaults = {name: param.default for name, (_, param) in declarations(self._kind).items()}
-        return _taking_fields(function, self._kind, lambda **given: defaults | given)
+        return _taking_fields(function, self._kind, dict)
 
 
 def _taking_fields(function: Callable[..., Any], kind: type[Options], collect: Callable[..., Any]) -> Any:
     """Return a function with the fields of `Options` as parameters, which it collects as its last argument."""
     *own, _ = inspect.signature(function).parameters.values()
-    fields_of = inspect.signature(kind).parameters.values()
-    listed = [each.replace(annotation=declarations(kind)[each.name][0]) for each in fields_of]
+    declared = declarations(kind)
+    listed = [each.replace(annotation=declared[each.name][0]) for each in inspect.signature(kind).parameters.values()]
     signature = inspect.Signature([*own, *listed])
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
         try:
-            values = signature.bind(*args, **given).arguments
+            bound = signature.bind(*args, **given)
         except TypeError as error:
             raise TypeError(f"{function.__qualname__}() {error}{_advice(kind, given)}") from None
-        first = [values.pop(parameter.name, parameter.default) for parameter in own]
-        return function(*first, collect(**values))
+        bound.apply_defaults()
+        first = [bound.arguments.pop(parameter.name) for parameter in own]
+        return function(*first, collect(**bound.arguments))
 
     call.__signature__, call.kind = signature, kind  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in signature.parameters.values()}
-    if function.__doc__:
-        call.__doc__ = _with_parameters(function.__doc__, kind)
+    call.__doc__ = function.__doc__ and _with_parameters(function.__doc__, kind)
     return call
 
 
 def _advice(kind: type[Options], given: Iterable[str]) -> str:
-    """Return where an argument belongs that is not a field of `Options`, but of nested ones."""
-    known = nested_declarations(kind)
-    for name in given:
-        outer = next((each.partition("__")[0] for each in known if each.endswith(f"__{name}")), None)
-        if name not in known and outer is not None:
-            owner = f"bitatoms.{cast(Any, options_kind(known[outer][0])).__name__}"
-            return f"; {name} is a parameter of {owner}: {outer}={owner}({name}=...)"
+    """Return where arguments belong that are not fields of `Options`, but of nested ones."""
+    declared = declarations(kind)
+    nested = {name: inner for name, (annotation, _) in declared.items() if (inner := options_kind(annotation))}
+    for outer, inner in nested.items():
+        for name in given:
+            if name not in declared and name in declarations(inner):
+                owner = f"bitatoms.{inner.__name__}"
+                return f"; {name} is a parameter of {owner}: {outer}={owner}({name}=...)"
     return ""
 
 
-def with_documentation(cls: type[_Class]) -> type[_Class]:
+def with_documentation(cls: type[_Result]) -> type[_Result]:
     """Write the parameters of `Options`, or of an estimator that takes them, into the docstring of the class."""
     kind: Any = getattr(cls.__init__, "kind", cls)
     cls.__doc__ = _with_parameters(cls.__doc__ or "", kind)
     return cls
 
 
-def _with_parameters(documentation: str, kind: type[Options]) -> str:
-    """Return a docstring with the parameters that `Options` declare."""
+def _with_parameters(docstring: str, kind: type[Options]) -> str:
+    """Return a docstring with the documentation of `Options` in the place of ``{parameters}``."""
     described = "\n".join(_described(name, *declared) for name, declared in declarations(kind).items())
-    return inspect.cleandoc(documentation).replace("{parameters}", described)
+    return inspect.cleandoc(docstring).replace("{parameters}", described)
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:
@@ -277,8 +274,8 @@ def _alternatives(annotation: Any) -> tuple[Any, ...]:
 
 
 def _described(name: str, annotation: Any, param: Param) -> str:
-    """Return the entry of a parameter in a numpydoc section."""
-    lines = textwrap.wrap(f"{param.help} {param.details}", _WIDTH, break_long_words=False, break_on_hyphens=False)
+    """Return the entry of a parameter in a numpydoc section, in lines of 112 characters."""
+    lines = textwrap.wrap(f"{param.help} {param.details}", 112, break_long_words=False, break_on_hyphens=False)
     return "\n    ".join([f"{name} : {param.type or _type_text(annotation, param.default)}", *lines])
 
 

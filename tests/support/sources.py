@@ -18,8 +18,8 @@ from support.parameters import resolved
 
 
 def params_for(**given) -> SearchParams:
-    """Return the search parameters of a call of `factorize` with these arguments."""
-    return resolved(**given)
+    """Return the search parameters of a call of `factorize` with these arguments, under XOR unless they name OR."""
+    return resolved(**{"algebra": "xor", **given})
 
 
 def learned(rows: RowSource, seed: int = 0, journal=None, workers: Workers = Workers(1), **given):  # noqa: B008

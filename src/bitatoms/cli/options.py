@@ -26,7 +26,7 @@ from .console import hide_notes
 from .spelling import STANDARD
 
 READ = {name: declared for name, declared in declarations(ReadOptions).items() if name != "format"}
-_DECLARED = {
+_OF_COMMANDS = {
     **declarations(AuditOptions),
     **declarations(RuleOptions),
     **{name: declarations(DenoiseOptions)[name] for name in ("block_sizes", "stride", "noise")},
@@ -39,7 +39,7 @@ READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output
 
 def declaration(name: str) -> tuple[Any, parameters.Param]:
     """Return the type and the declaration of a parameter of reading, of fitting, or of a command of its own."""
-    return _DECLARED[name]
+    return _OF_COMMANDS[name]
 
 
 def parameter(name: str, *flags: str, panel: str, kind: type | None = None, **more: Any) -> Any:
