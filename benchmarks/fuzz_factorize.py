@@ -171,7 +171,7 @@ def draw_parameters(rng: np.random.Generator, case: Case, has_names: bool) -> di
         return rng.choice(values, m)
 
     maybe(0.45, "n_components", lambda: int(rng.integers(1, 7)))
-    maybe(0.7, "algebra", lambda: str(rng.choice(["xor", "or", "or", "auto", "prefer-or"])))
+    maybe(0.7, "algebra", lambda: str(rng.choice(["xor", "or", "or", "auto", "auto"])))
     maybe(0.35, "search", lambda: str(rng.choice(["fast", "thorough", "anytime", "paper"])))
     maybe(0.25, "objective", lambda: str(rng.choice(["auto", "codelength", "errors"])))
     maybe(0.04, "update", lambda: str(rng.choice(["mob", "k-prox"])))
@@ -203,7 +203,20 @@ def draw_parameters(rng: np.random.Generator, case: Case, has_names: bool) -> di
     maybe(0.02, "max_memory", lambda: "64MB")
     if given.get("search") == "anytime" or ("n_components" in given and rng.random() < 0.7):
         given.setdefault("max_iter", int(rng.integers(1, 10)))  # other searches take longer
+    if given.get("search") != "paper":  # the others have no such parameters
+        given = {name: value for name, value in given.items() if name == "coder" or name not in _PAPER}
     return given
+
+
+def nested(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as `factorize` takes them, those of constraints, resources and the paper in their objects."""
+    kinds = {"constraints": ba.Constraints, "resources": ba.Resources}
+    kinds |= {"search": ba.PaperSearch} if parameters.get("search") == "paper" else {}
+    for group, kind in kinds.items():
+        own = {name: parameters[name] for name in kind().get_params() if name in parameters}
+        if own:
+            parameters = {name: value for name, value in parameters.items() if name not in own} | {group: kind(**own)}
+    return parameters
 
 
 def run(case: Case) -> Outcome:
@@ -283,8 +296,8 @@ def _fit_once(case: Case, parameters: dict[str, Any], folder: Path) -> tuple[lis
     X = _in_form(case, case.X)
     if case.source == "factorize":
         mask = {"mask": case.X == UNKNOWN} if case.form == "mask" else {}
-        return [ba.factorize(X, sample_weight=case.weights, **mask, **parameters)], None
-    model = ba.BinaryDictionaryLearning(**parameters, forget=case.forget)
+        return [ba.factorize(X, sample_weight=case.weights, **mask, **nested(parameters))], None
+    model = ba.BinaryDictionaryLearning(**nested(parameters), forget=case.forget)
     return _fit_model(case, model, X, folder), model
 
 
@@ -406,6 +419,7 @@ class Asked:
         return self.by_codelength and self.search != "paper"
 
 
+_PAPER = frozenset(ba.PaperSearch().get_params())
 _LIMITS = ("max_features_per_atom", "min_samples_per_atom", "apart", "together", "max_components")
 
 
@@ -421,9 +435,8 @@ def _check_asked(asked: Asked, result: Any, warned: Sequence[str]) -> Iterator[s
     case, given, atoms = asked.case, asked.case.parameters, result.atoms.to_dense()
     p, n_fixed, limits, uses = len(atoms), len(asked.fixed), asked.limits, result.uses
     learned = atoms[n_fixed:]
-    algebras = {"auto": ("xor", "or"), "prefer-or": ("or", "xor")}
-    algebra = given.get("algebra", "xor")
-    if result.algebra not in algebras.get(algebra, (algebra,)):
+    algebra = given.get("algebra", "auto")
+    if result.algebra not in (("xor", "or") if algebra == "auto" else (algebra,)):
         yield f"the algebra is {result.algebra}"
     if atoms.shape[1] != case.X.shape[1] or result.bias.shape != (case.X.shape[1],):
         yield "atoms or bias have other columns"
@@ -470,8 +483,7 @@ def _check_asked(asked: Asked, result: Any, warned: Sequence[str]) -> Iterator[s
             yield "there are errors that costs forbid"
     lengths = result.codelengths
     if case.source != "batches" and asked.by_codelength and set(lengths) == {"xor", "or"} and not result.compared:
-        margin = 0.95 * lengths["or"] if algebra == "prefer-or" else lengths["or"]
-        kept = "xor" if lengths["xor"] < margin or (algebra == "auto" and lengths["xor"] == margin) else "or"
+        kept = "xor" if lengths["xor"] < 0.95 * lengths["or"] else "or"
         beyond = any((each != 1).any() for each in asked.costs) or not given.get("bias", True) or len(asked.fixed)
         if result.algebra != kept and not beyond:  # else costs are compared, not codelengths
             yield f"{result.algebra} is kept, but codelengths are {dict(lengths)}"
