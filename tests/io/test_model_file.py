@@ -214,7 +214,7 @@ CORRUPT = {
     "parameters of another type": ({"parameters": [1]}, {}, "a corrupt model"),
     "an absurd parameter": ({"parameters": {"max_iter": "forever"}}, {}, "max_iter must be an integer"),
     "an infinite threshold": ({"parameters": {"binarize": math.inf}}, {}, "binarize must be None or a finite number"),
-    "an absurd seed": ({"parameters": {"random_state": -1}}, {}, "random_state must be at least 0"),
+    "an absurd seed": ({"parameters": {"random_state": -1}}, {}, "random_state must be None, a non-negative integer"),
     "an absurd number of atoms": ({"parameters": {"n_components": "many"}}, {}, "n_components='many' is not available"),
 }
 
