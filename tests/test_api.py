@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import naive
-from bitatoms import BitMatrix, Interrupted, codelength, factorize, proximus
+from bitatoms import BitMatrix, Interrupted, PaperSearch, codelength, factorize, proximus
 from bitatoms.columns.table import Table
 from bitatoms.datasets import planted
 from bitatoms.search.starts import initial
@@ -136,8 +136,9 @@ def test_atoms_are_sorted_by_bits_saved_and_odd_ones_are_counted(problem, algebr
 @pytest.mark.parametrize(("search", "n_components"), [("paper", 4), ("paper", "mdl"), ("fast", "mdl")])
 def test_the_best_of_several_starts_is_kept(table, search, n_components):
     rows, cost = [], (lambda row: row.bits) if n_components == "mdl" else (lambda row: row.wrong_bits)
-    how = {"search": search, "start_components": 1, "patience": 2, "random_state": 0}
-    result = factorize(table, n_components, **nested(n_init=6, callbacks=rows.append, **how))
+    search = PaperSearch(start_components=1, patience=2) if search == "paper" else search
+    how = {"algebra": "xor", "search": search, "random_state": 0}
+    result = factorize(table, n_components, n_init=6, callbacks=rows.append, **how)
     starts = [index for index, row in enumerate(rows) if row.round == 1]
     ends = [rows[stop - 1] for stop in (*starts[1:], len(rows))]
     assert search == "fast" or len({cost(end) for end in ends}) > 1
@@ -149,7 +150,7 @@ def test_the_best_of_several_starts_is_kept(table, search, n_components):
 def test_samples_with_few_wrong_bits_are_not_coded():
     X = np.zeros((3, 9), np.uint8)
     X[0, :3] = X[1, :4] = 1
-    result = factorize(X, 2, **nested(init=X[:2], residual_limit=3, **PAPER))
+    result = factorize(X, 2, init=X[:2], search=PaperSearch(residual_limit=3))
     assert result.codes.row_weights().tolist() == [0, 1, 0]
 
 

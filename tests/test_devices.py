@@ -19,8 +19,9 @@ from bitatoms.errors import InputError
 from bitatoms.frames import on_host
 from bitatoms.kernels.gpu.device import Device, DeviceMemoryError, NoDeviceError, find_device, import_cupy
 from bitatoms.parallel import Workers
-from bitatoms.parameters import EstimatorKwargs, declarations
+from bitatoms.parameters import declarations
 from bitatoms.report import report_data
+from bitatoms.run_options import RunOptions
 from bitatoms.sparse_bits import SparseBits
 from support.devices import FOUND, CupyArray, DeviceTensor, Tensor, fake_cupy, found_device, installed_cupy
 from support.parameters import nested
@@ -97,7 +98,7 @@ def test_a_model_and_a_checkpoint_do_not_depend_on_it(model, tmp_path):
     assert loaded.device == "cpu"
     np.testing.assert_array_equal(loaded.components_, model.components_)
     np.testing.assert_array_equal(loaded.transform(X), codes)
-    assert declarations(EstimatorKwargs)["device"][1].is_run_setting
+    assert declarations(RunOptions)["device"][1].is_run_setting
     assert "device" in ba.BinaryDictionaryLearning().get_params()
     how = {"search_rows": 40, "random_state": 0, "checkpoint": tmp_path / "checkpoint"}
     with found_device():

@@ -46,7 +46,7 @@ def test_costs_may_be_given_by_name():
     X = ba.Table.from_any(pd.DataFrame(noisy(m=5), columns=list("abcde")))
     by_name = factorize(X, false_positive_cost={"b": math.inf, "d": 4}, random_state=0)
     by_column = factorize(X, false_positive_cost=[1, math.inf, 1, 4, 1], random_state=0)
-    plain, of_1 = factorize(X, algebra="xor", random_state=0), factorize(X, false_negative_cost=1, random_state=0)
+    plain, of_1 = factorize(X, random_state=0), factorize(X, false_negative_cost=1, random_state=0)
     assert (plain.atoms, plain.codes) == (of_1.atoms, of_1.codes)
     assert (by_name.atoms, by_name.codes) == (by_column.atoms, by_column.codes)
     assert by_name.costs.added.tolist() == [1, math.inf, 1, 4, 1]

@@ -142,7 +142,7 @@ def test_a_window_of_a_sample_is_compared_with_itself_without_atoms():
 @pytest.mark.parametrize(
     "limit",
     [
-        *[{"n_components": 4}, {"max_components": 4}, {"max_atoms_per_sample": 2}, {"residual_limit": 3}],
+        *[{"n_components": 4}, {"max_components": 4}, {"max_atoms_per_sample": 2}],
         *[{"init": "samples"}, {"init": np.eye(100)}, {"search": "paper"}, {"search": "anytime"}],
     ],
 )

@@ -120,7 +120,7 @@ KINDS = {
     "unknown cells, 5 atoms": Kind({}, 5, unknown=0.1),
     "weights": Kind({}, weighted=True),
     "constraints": Kind({"fixed_atoms": FIXED, "max_features_per_atom": 6, "min_samples_per_atom": 9}, algebra="or"),
-    "limits of rows": Kind({"max_atoms_per_sample": 2, "residual_limit": 8}),
+    "limits of rows": Kind({"max_atoms_per_sample": 2}),
     "costs of errors": Kind({"false_positive_cost": 3.0}, algebra="or"),
     "given start": Kind({"init": (random_bits(1, 4, 30, 0.3), random_bits(2, 200, 4, 0.3))}),
     "windows xor": Kind({}, windows={"min_features": 60, "width": 30, "max_cells": 0}),

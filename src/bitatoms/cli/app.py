@@ -66,7 +66,7 @@ _TOGETHER_HELP = (
     "Features of which an atom has all or none, separated by commas (quote names that contain commas); may be repeated."
 )
 _COMPARISON, _RULES, _REPORT = "Comparison options", "Rule options", "Report options"
-_AUTO, _XOR, _FAST = Algebra(default_of("algebra")), Algebra("xor"), Search(default_of("search"))
+_AUTO, _FAST = Algebra(default_of("algebra")), Search(default_of("search"))
 _ROLES = CoverObjective("roles")
 
 
@@ -923,7 +923,7 @@ def denoise(
     noise: Annotated[float | None, parameter("noise", panel=SEARCH)] = None,
     block_sizes: Annotated[str, parameter("block_sizes", panel=SEARCH, metavar="INTEGERS")] = "6,8",
     stride: Annotated[int, parameter("stride", panel=SEARCH, min=1)] = default_of("stride"),
-    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _XOR,
+    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _AUTO,
     search: Annotated[Search, parameter("search", panel=SEARCH)] = _FAST,
     max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,
     seed: Annotated[int, parameter("random_state", panel=SEARCH, min=0)] = 0,
@@ -972,7 +972,7 @@ def inpaint(
     to: To = None,
     block_sizes: Annotated[str, parameter("block_sizes", panel=SEARCH, metavar="INTEGERS")] = "6,8",
     stride: Annotated[int, parameter("stride", panel=SEARCH, min=1)] = default_of("stride"),
-    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _XOR,
+    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _AUTO,
     search: Annotated[Search, parameter("search", panel=SEARCH)] = _FAST,
     max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,
     seed: Annotated[int, parameter("random_state", panel=SEARCH, min=0)] = 0,

@@ -19,7 +19,7 @@ from ..covers.result import Cover
 from ..engine.block import reconstruct
 from ..model.patterns import pattern_frame
 from ..model.result import Interrupted
-from ..parameters import declarations, with_documentation, with_values
+from ..parameters import with_documentation, with_values
 
 
 @with_documentation
@@ -61,8 +61,8 @@ class CoverMiner(TableTransformer):
     """
 
     @with_values(CoverOptions)
-    def __init__(self, given: dict[str, Any]) -> None:
-        self.__dict__.update(given)
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.__dict__.update(parameters)
 
     def fit(self, X: Any, y: Any = None) -> CoverMiner:
         """Find the roles of a table.
@@ -85,7 +85,7 @@ class CoverMiner(TableTransformer):
             On Ctrl-C. It is a KeyboardInterrupt; the estimator then holds the best cover so far.
         """
         self._reset()
-        options = CoverOptions(**{name: getattr(self, name) for name in declarations(CoverOptions)})
+        options = CoverOptions(**self.get_params())
         table = self._table_in_memory(X, reset=True)
         if options.has_limits and table.columns is None and table.row_names is None:
             table = Table(table.data, *axis_names(X))  # scikit-learn's validation drops the names of a data frame
