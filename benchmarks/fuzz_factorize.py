@@ -34,6 +34,7 @@ import bitatoms as ba
 from bitatoms.engine.prices import ERROR_BITS
 from bitatoms.errors import InputError
 from bitatoms.online import stream
+from bitatoms.parameters import declarations
 from bitatoms.search.plan import PLANS
 
 UNKNOWN = 2  # a cell above 1 is unknown
@@ -171,7 +172,7 @@ def draw_parameters(rng: np.random.Generator, case: Case, has_names: bool) -> di
         return rng.choice(values, m)
 
     maybe(0.45, "n_components", lambda: int(rng.integers(1, 7)))
-    maybe(0.7, "algebra", lambda: str(rng.choice(["xor", "or", "or", "auto", "auto"])))
+    maybe(0.7, "algebra", lambda: str(rng.choice(["xor", "or", "or", "auto"])))
     maybe(0.35, "search", lambda: str(rng.choice(["fast", "thorough", "anytime", "paper"])))
     maybe(0.25, "objective", lambda: str(rng.choice(["auto", "codelength", "errors"])))
     maybe(0.04, "update", lambda: str(rng.choice(["mob", "k-prox"])))
@@ -201,22 +202,28 @@ def draw_parameters(rng: np.random.Generator, case: Case, has_names: bool) -> di
     maybe(0.2, "search_rows", lambda: int(rng.integers(2, 40)) if rng.random() < 0.8 else None)
     maybe(0.15, "n_jobs", lambda: 2)
     maybe(0.02, "max_memory", lambda: "64MB")
+    if given.get("search") != "paper":
+        for name in _OF_PAPER:
+            given.pop(name, None)
     if given.get("search") == "anytime" or ("n_components" in given and rng.random() < 0.7):
         given.setdefault("max_iter", int(rng.integers(1, 10)))  # other searches take longer
-    if given.get("search") != "paper":  # the others have no such parameters
-        given = {name: value for name, value in given.items() if name == "coder" or name not in _PAPER}
     return given
 
 
-def nested(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters as `factorize` takes them, those of constraints, resources and the paper in their objects."""
-    kinds = {"constraints": ba.Constraints, "resources": ba.Resources}
-    kinds |= {"search": ba.PaperSearch} if parameters.get("search") == "paper" else {}
-    for group, kind in kinds.items():
-        own = {name: parameters[name] for name in kind().get_params() if name in parameters}
+_OF_PAPER = ("update", "init_density", "residual_limit", "start_components", "patience")
+
+
+def _nested(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as `factorize` takes them: those that belong together are one object."""
+    groups: dict[str, Any] = {"constraints": ba.Constraints, "resources": ba.Resources}
+    if parameters.get("search") == "paper":
+        groups["search"] = ba.PaperSearch
+    nested = dict(parameters)
+    for group, kind in groups.items():
+        own = {name: nested.pop(name) for name in declarations(kind) if name in nested}
         if own:
-            parameters = {name: value for name, value in parameters.items() if name not in own} | {group: kind(**own)}
-    return parameters
+            nested[group] = kind(**own)
+    return nested
 
 
 def run(case: Case) -> Outcome:
@@ -293,11 +300,11 @@ def _fit(case: Case, folder: Path) -> tuple[list[Any], list[str], Any]:
 
 def _fit_once(case: Case, parameters: dict[str, Any], folder: Path) -> tuple[list[Any], Any]:
     """Return the results of a fit, and the fitted model if there is one."""
-    X = _in_form(case, case.X)
+    X, parameters = _in_form(case, case.X), _nested(parameters)
     if case.source == "factorize":
         mask = {"mask": case.X == UNKNOWN} if case.form == "mask" else {}
-        return [ba.factorize(X, sample_weight=case.weights, **mask, **nested(parameters))], None
-    model = ba.BinaryDictionaryLearning(**nested(parameters), forget=case.forget)
+        return [ba.factorize(X, sample_weight=case.weights, **mask, **parameters)], None
+    model = ba.BinaryDictionaryLearning(**parameters, forget=case.forget)
     return _fit_model(case, model, X, folder), model
 
 
@@ -419,7 +426,6 @@ class Asked:
         return self.by_codelength and self.search != "paper"
 
 
-_PAPER = frozenset(ba.PaperSearch().get_params())
 _LIMITS = ("max_features_per_atom", "min_samples_per_atom", "apart", "together", "max_components")
 
 
@@ -436,7 +442,9 @@ def _check_asked(asked: Asked, result: Any, warned: Sequence[str]) -> Iterator[s
     p, n_fixed, limits, uses = len(atoms), len(asked.fixed), asked.limits, result.uses
     learned = atoms[n_fixed:]
     algebra = given.get("algebra", "auto")
-    if result.algebra not in (("xor", "or") if algebra == "auto" else (algebra,)):
+    has_costs = any((each != 1).any() for each in asked.costs)
+    either = ("or",) if has_costs else ("xor",) if asked.search == "paper" else ("or", "xor")
+    if result.algebra not in (either if algebra == "auto" else (algebra,)):
         yield f"the algebra is {result.algebra}"
     if atoms.shape[1] != case.X.shape[1] or result.bias.shape != (case.X.shape[1],):
         yield "atoms or bias have other columns"
@@ -484,7 +492,7 @@ def _check_asked(asked: Asked, result: Any, warned: Sequence[str]) -> Iterator[s
     lengths = result.codelengths
     if case.source != "batches" and asked.by_codelength and set(lengths) == {"xor", "or"} and not result.compared:
         kept = "xor" if lengths["xor"] < 0.95 * lengths["or"] else "or"
-        beyond = any((each != 1).any() for each in asked.costs) or not given.get("bias", True) or len(asked.fixed)
+        beyond = has_costs or not given.get("bias", True) or len(asked.fixed)
         if result.algebra != kept and not beyond:  # else costs are compared, not codelengths
             yield f"{result.algebra} is kept, but codelengths are {dict(lengths)}"
     if isinstance(result, ba.Factorization):

@@ -100,7 +100,7 @@ def fit(store: Path, model: Path, max_memory: int) -> Row:
 
 def transform(store: Path, model: Path, codes: Path, max_memory: int) -> Row:
     """Write the codes of all rows."""
-    estimator = ba.load(model).set_params(n_jobs=-1, max_memory=max_memory)
+    estimator = ba.load(model).set_params(n_jobs=-1, resources__max_memory=max_memory)
     return {"rows": len(estimator.transform(store, output=codes))}
 
 

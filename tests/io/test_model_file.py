@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 import bitatoms as ba
 from bitatoms.cli.summary import model_json
 from bitatoms.columns.table import Picture
-from bitatoms.estimators.options import result_parameters
+from bitatoms.estimators.options import result_parameters, stored_parameters
 from bitatoms.io import model_file
 from bitatoms.io.npz import write_npz
 from bitatoms.model.model import Model
@@ -100,7 +100,7 @@ def test_remembered_codes_and_recurrence_are_stored_only_if_there_are_any(model,
     codes = ba.BitMatrix.from_dense(random_bits(1, 5, model.n_components_, 0.5))
     recurrence = Recurrence(np.arange(model.n_components_), 20, 0.5, 0.8)
     learned = replace(model.as_model(), remembered=codes, recurrence=recurrence)
-    model_file.save(learned, tmp_path / "more.npz", model.get_params())
+    model_file.save(learned, tmp_path / "more.npz", stored_parameters(model.get_params()))
     again = ba.load(tmp_path / "more.npz")
     assert again.as_model().remembered == codes
     np.testing.assert_array_equal(again.transform(named), learned.code(named.bits, Workers()).codes().to_dense())

@@ -184,7 +184,7 @@ def test_a_search_ended_by_its_time_is_resumed(written_at_once, tmp_path):
         resources = ba.Resources(checkpoint=tmp_path, resume=resume)
         return ba.BinaryDictionaryLearning(algebra="xor", random_state=0, resources=resources, **how).fit(X)
 
-    ended = "max_time ended the search .*; raise it for a better model, or pass resume=True to go on from the check"
+    ended = "max_time ended the search .*; raise it for a better model, or pass resume=True to resume from the check"
     with pytest.MonkeyPatch.context() as patch:
         FaultAtChunk(patch, at=1)
         with pytest.warns(ConvergenceWarning, match=ended):
