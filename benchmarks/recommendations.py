@@ -39,10 +39,9 @@ def hits(X: NDArray[np.uint8], n_folds: int, n_items: int, n_jobs: int) -> dict[
         hidden = np.array([random.choice(np.flatnonzero(basket)) for basket in baskets])
         visible = baskets.copy()
         visible[np.arange(len(baskets)), hidden] = 0
-        names = np.array([f"x{column}" for column in hidden], object)
         recommended = model.recommend(visible, n_items).items
         popular = largest(np.where(visible == 1, -1.0, learned.mean(axis=0)), n_items)
-        found["bitatoms"].append((recommended == names[:, np.newaxis]).any(axis=1))
+        found["bitatoms"].append((recommended == hidden[:, np.newaxis]).any(axis=1))
         found["popularity"].append((popular == hidden[:, np.newaxis]).any(axis=1))
         print(f"fold {k + 1}: {model.n_components_} atoms ({model.algebra_})", flush=True)
     return {method: np.concatenate(each) for method, each in found.items()}

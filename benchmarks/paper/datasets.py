@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import zlib
 from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
@@ -14,7 +16,7 @@ from bitatoms import datasets
 from bitatoms.bits import BitMatrix
 from bitatoms.columns.table import Table
 from bitatoms.datasets.mnist_digits import SIDE as MNIST_SIDE
-from bitatoms.datasets.mnist_digits import downsample, is_idx_file
+from bitatoms.datasets.mnist_digits import downsample
 from bitatoms.io.api import read
 from bitatoms.io.errors import FileError
 from bitatoms.io.formats.registry import infer_format
@@ -69,7 +71,7 @@ def load_digits(source: str | os.PathLike[str] | None) -> PaperDataset:
         data = BitMatrix.from_dense(mnist.X)
         return PaperDataset("MNIST", "MNIST", description, False, data, (_SIDE, _SIDE), labels=mnist.y)
     path = Path(source)
-    if is_idx_file(path):
+    if _is_idx_file(path):
         data = BitMatrix.from_dense(datasets.mnist(path, side=_SIDE).X)
         description = f"{data.n_rows} digits of MNIST from {path.name}, {method}."
     else:
@@ -124,3 +126,14 @@ def _check_size(path: Path, data: BitMatrix) -> None:
     """Raise FileError if there are too few samples to learn from."""
     if data.n_rows < _MIN_SAMPLES:
         raise FileError(f"{path}: {data.n_rows} samples are too few; pass at least {_MIN_SAMPLES}")
+
+
+def _is_idx_file(path: Path) -> bool:
+    """Return whether a file starts like the published files of MNIST, compressed or not."""
+    with open(path, "rb") as file:
+        compressed = file.read(2) == b"\x1f\x8b"
+    try:
+        with gzip.open(path) if compressed else open(path, "rb") as file:
+            return file.read(3) == bytes((0, 0, 8))
+    except (EOFError, OSError, zlib.error):
+        return False

@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,6 +22,7 @@ from .columns.encoding import check_not_copies, matched_rows, raw_encoding
 from .columns.table import Header, Picture, Table, as_bits
 from .device_choice import workers_for
 from .errors import InputWarning, Parameter, named_columns, warn
+from .formatting import numbered
 from .io.api import read, read_matching
 from .io.options import Missing, ReadOptions
 from .model.model import Model
@@ -134,14 +136,25 @@ class TableEstimator(BaseEstimator):
         return tags
 
 
-class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TableEstimator):
+class TableTransformer(TransformerMixin, TableEstimator):
     """A transformer of tables of 0 and 1 to codes."""
 
     n_components_: int
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the atoms in tables of codes: atom1, atom2 and so on.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        check_is_fitted(self, "n_components_")
+        return np.array(numbered("atom", self.n_components_), object)
 
     def _codes_of(self, X: Any) -> BitMatrix:
         """Return codes as bits, after checking that there is one column per atom."""

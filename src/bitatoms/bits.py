@@ -20,7 +20,7 @@ from .cell_values import (
     sparse_ones,
 )
 from .errors import Cell, MissingCell
-from .formatting import counted
+from .formatting import be, counted
 from .kernels.cpu import packing
 from .kernels.structs import PLANES
 from .validation import check_threshold
@@ -363,7 +363,7 @@ class BitMatrix(Matrix):
         if self.n_unknown:
             if np.dtype(dtype).kind not in "fO":
                 raise ValueError(
-                    f"{self.n_unknown} cell{'s are' if self.n_unknown > 1 else ' is'} unknown; pass dtype=float to get "
+                    f"{counted(self.n_unknown, 'cell')} {be(self.n_unknown)} unknown; pass dtype=float to get "
                     "NaN there, or call filled() first to get 0"
                 )
             return np.where(self.unknown.to_dense(bool), np.nan, dense).astype(dtype)  # type: ignore[union-attr]

@@ -41,7 +41,12 @@ def percent(part: float, total: float) -> str:
     return f"{value:.2f}%" if value < 0.995 or value > 99 else f"{value:.1f}%"
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
+def noun(number: int, singular: str, plural: str | None = None) -> str:
+    """Return the singular for 1, otherwise the plural; by default, it ends in s."""
+    return singular if number == 1 else plural or f"{singular}s"
+
+
+def counted(number: int, singular: str, plural: str | None = None, style: str = "") -> str:
     """Return a number with its noun, in the singular for 1; by default, the plural ends in s.
 
     Examples
@@ -49,7 +54,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     >>> print(counted(1, "row"), counted(2, "row"), counted(0, "search", "searches"))
     1 row 2 rows 0 searches
     """
-    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
+    return f"{number:{style}} {noun(number, singular, plural)}"
 
 
 def quoted(name: object) -> str:
@@ -76,6 +81,22 @@ def listed_names(names: Iterable[object], n_shown: int = 5, show: Callable[[Any]
     found = list(names)
     text = ", ".join(map(show, found[:n_shown])) or "none"
     return text if len(found) <= n_shown else f"{text} and {len(found) - n_shown} more"
+
+
+def numbered(prefix: str, n: int) -> tuple[str, ...]:
+    """Return n names: the prefix with numbers from 1.
+
+    Examples
+    --------
+    >>> numbered("atom", 2)
+    ('atom1', 'atom2')
+    """
+    return tuple(f"{prefix}{number}" for number in range(1, n + 1))
+
+
+def verb(number: int, plural: str) -> str:
+    """Return the verb of a sentence whose subject is a number of something, such as "uses" for 1."""
+    return f"{plural}s" if number == 1 else plural
 
 
 def have(number: int) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .cell_values import binarize_advice, dense_table, is_sparse, package_name
 from .errors import InputError, Parameter, warn
+from .formatting import numbered
 from .libraries import import_library
 
 RAW = "raw"  # what a layer is called that means the ``raw`` of an AnnData
@@ -40,6 +41,16 @@ def in_memory(X: Any, name: str = "X") -> Any:
     return on_host(X, name)
 
 
+def is_frame(X: Any) -> bool:
+    """Return whether X is a data frame of pandas or polars, or a pyarrow table."""
+    package = package_name(X)
+    return (
+        hasattr(X, "column_names")
+        if package == "pyarrow"
+        else package in ("pandas", "polars") and hasattr(X, "columns")
+    )
+
+
 def obsm_key(layer: str | None) -> str | None:
     """Return the name of the array of ``obsm`` that a layer such as "obsm/protein" means; None for other layers."""
     return layer.removeprefix(OBSM) if layer is not None and layer.startswith(OBSM) else None
@@ -47,8 +58,7 @@ def obsm_key(layer: str | None) -> str | None:
 
 def numbered_columns(layer: str, n: int) -> tuple[str, ...]:
     """Return the names of the columns of an array of ``obsm``: numbers from 1, as in the method ``to_df`` of it."""
-    key = obsm_key(layer)
-    return tuple(f"{key}{number}" for number in range(1, n + 1))
+    return numbered(str(obsm_key(layer)), n)
 
 
 def is_anndata(X: Any) -> bool:

@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 
 import naive
-from bitatoms.baselines.penalized import PenalizedNMF, penalized
-from bitatoms.baselines.thresholded import RealFactors, ThresholdedNMF, best_rounded, best_thresholds, nmf_factors
+from bitatoms.baselines.nmf import (
+    PenalizedNMF,
+    RealFactors,
+    ThresholdedNMF,
+    best_rounded,
+    best_thresholds,
+    nmf_factors,
+    penalized,
+)
 from bitatoms.datasets import planted
 
 

@@ -60,6 +60,7 @@ def test_figures_tables_and_claims_are_in_files_and_in_the_page(reproduced, caps
         assert (folder / "figures" / f"{figure.name}.png").read_bytes() == figure.png
         assert figure.table is None or (folder / "figures" / f"{figure.name}.csv").exists()
     claims = [claim for experiment in experiments for claim in experiment.claims]
+    assert (len(list((folder / "figures").glob("*.png"))), sum(each.in_paper for each in claims)) == (41, 22)
     rows = list(csv.reader((folder / "claims.csv").read_text(encoding="utf-8").splitlines()))
     assert [(row[2] == "yes", row[3]) for row in rows[1:]] == [(each.in_paper, each.statement) for each in claims]
     assert not re.findall(r"(?:src|href)=\"(?!#|data:)|<script", page)

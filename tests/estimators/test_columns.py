@@ -35,7 +35,7 @@ def as_library(frame, library):
 
 def assert_same_codes(model, given, expected):
     codes = model.transform(expected)
-    assert codes.any()
+    assert np.any(codes)
     np.testing.assert_array_equal(model.transform(given), codes)
     np.testing.assert_array_equal(model.score_samples(given), model.score_samples(expected))
     np.testing.assert_array_equal(model.decision_function(given), model.decision_function(expected))

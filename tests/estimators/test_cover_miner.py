@@ -30,7 +30,7 @@ def test_roles_are_those_of_cover(table, miner):
     assert miner.cover_.codes == expected.codes
     assert miner.n_iter_ == len(expected.history) > 1
     assert miner.feature_names_in_.tolist() == list(table.columns)
-    assert miner.get_feature_names_out()[0] == "coverminer0"
+    assert miner.get_feature_names_out()[0] == "atom1"
 
 
 def test_rows_get_only_roles_that_they_contain(table, miner):

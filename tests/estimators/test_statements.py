@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import bitatoms as ba
 from support.zoo import specimen
@@ -78,6 +79,8 @@ def test_a_store_and_columns_in_another_order_give_what_the_table_gives(fitted, 
     shuffled = ba.Table(table.bits.take_columns(order), table.row_names, [table.columns[column] for column in order])
     assert model.rules(store) == model.rules(table) == model.rules(shuffled)
     np.testing.assert_array_equal(model.recommend(shuffled).items, model.recommend(table).items)
+    indices = clone(model).fit(table.bits).recommend(table.bits).items
+    np.testing.assert_array_equal(np.array(table.columns, object)[indices], model.recommend(table).items)
     assert model.worst_rows(store, 5) == model.worst_rows(table, 5)
     assert model.worst_rows(table, 0) == []
     for n in (3, 100):  # of 40 items

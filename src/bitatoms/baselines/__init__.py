@@ -6,9 +6,8 @@ from .asso import Asso
 from .dude import dude
 from .grecond import GreConD
 from .message_passing import MessagePassing
+from .nmf import PenalizedNMF, ThresholdedNMF
 from .panda import PandaPlus
-from .penalized import PenalizedNMF
 from .proximus import Proximus
-from .thresholded import ThresholdedNMF
 
 __all__ = ["Asso", "GreConD", "MessagePassing", "PandaPlus", "PenalizedNMF", "Proximus", "ThresholdedNMF", "dude"]

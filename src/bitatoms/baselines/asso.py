@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -97,24 +97,21 @@ class Asso(Baseline):
         rows = data.to_dense(np.float32 if (reward + penalty) * data.n_cols < 1 << 24 else np.float64)
         confidences = _confidences(rows)
         covers = (
-            _greedy_cover(rows, confidences, threshold, reward, penalty, self.n_components) for threshold in thresholds
+            _greedy_cover(rows, _candidates(confidences, threshold), reward, penalty, self.n_components)
+            for threshold in thresholds
         )
-        best = min(covers, key=lambda cover: cover.wrong)  # ties: the first
-        self.threshold_ = best.threshold
-        return best.factors
+        (_, factors), self.threshold_ = min(zip(covers, thresholds, strict=True), key=lambda pair: pair[0][0])
+        return factors
 
 
 def _thresholds(threshold: Any) -> tuple[float, ...]:
     """Return the thresholds to try."""
-    if isinstance(threshold, str):
-        if threshold != "sweep":
-            raise ValueError(f'threshold must be "sweep", a number or a sequence of numbers, not {threshold!r}')
+    several = [threshold] if isinstance(threshold, Real) else threshold
+    if isinstance(several, str) and several == "sweep":
         return _SWEEP
-    several = (threshold,) if isinstance(threshold, Real) else threshold
-    try:
-        checked = tuple(check_fraction("threshold", one) for one in several)
-    except TypeError:
-        raise ValueError(f'threshold must be "sweep", a number or a sequence of numbers, not {threshold!r}') from None
+    if isinstance(several, str) or not isinstance(several, Iterable):
+        raise ValueError(f'threshold must be "sweep", a number or a sequence of numbers, not {threshold!r}')
+    checked = tuple(check_fraction("threshold", one) for one in several)
     if not checked or 0.0 in checked:
         raise ValueError(f"threshold must be greater than 0 and at most 1, not {threshold!r}")
     return checked
@@ -156,19 +153,10 @@ def _row_chunks(n_rows: int, width: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, n_rows, step))
 
 
-class _CoverResult(NamedTuple):
-    """The factors of one threshold."""
-
-    threshold: float
-    wrong: int
-    factors: Factors
-
-
 def _greedy_cover(
-    rows: np.ndarray, confidences: np.ndarray, threshold: float, reward: int, penalty: int, max_atoms: int | None
-) -> _CoverResult:
-    """Select the best candidate until there are ``max_atoms`` or none improves the cover."""
-    candidates = _candidates(confidences, threshold)
+    rows: np.ndarray, candidates: np.ndarray, reward: int, penalty: int, max_atoms: int | None
+) -> tuple[int, Factors]:
+    """Select the best candidate until there are ``max_atoms`` or none improves; return the wrong cells and factors."""
     cover = _Cover(rows, candidates, reward, penalty)
     selected: list[int] = []
     codes = []
@@ -178,8 +166,7 @@ def _greedy_cover(
             break
         selected.append(best)
         codes.append(cover.add(best))
-    used = np.array(codes, bool).reshape(len(selected), len(rows)).T
-    return _CoverResult(threshold, cover.wrong, Factors(candidates[selected], used))
+    return cover.wrong, Factors(candidates[selected], np.array(codes, bool).reshape(len(selected), len(rows)).T)
 
 
 class _Cover:

@@ -6,15 +6,17 @@ from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..api import codelength
 from ..base import TableTransformer
 from ..bits import BitMatrix
+from ..columns.table import feature_names
 from ..engine.block import reconstruct
 from ..engine.coding import coding_rule
 from ..engine.passes import PassSpec, row_codes
+from ..estimators.outputs import frame_like, transformed
+from ..frames import in_memory
 from ..parallel import Workers
 from ..validation import as_generator, check_int
 
@@ -78,7 +80,7 @@ class Baseline(TableTransformer):
         self.codelength_ = codelength(data, self.components_, self.codes_, algebra=self.algebra)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.uint8]:
+    def transform(self, X: Any) -> Any:
         """Return the codes of samples.
 
         Parameters
@@ -87,18 +89,21 @@ class Baseline(TableTransformer):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_), uint8
+        ndarray or data frame of shape (n_samples, n_components_), uint8
+            For a data frame, one of the same package with its index and the columns atom1, atom2, ...
         """
         check_is_fitted(self, "components_")
+        X = in_memory(X)
         data = self._validate_table(X, reset=False).bits
-        return self._code(data, BitMatrix.from_dense(self.components_)).to_dense()
+        codes = self._code(data, BitMatrix.from_dense(self.components_)).to_dense()
+        return transformed(self, X, codes, self.get_feature_names_out())
 
     def _code(self, data: BitMatrix, atoms: BitMatrix) -> BitMatrix:
         """Return the codes of samples, each coded greedily to leave few wrong cells."""
         spec = PassSpec(atoms, BitMatrix.zeros(1, data.n_cols), "greedy", coding_rule("greedy", self.algebra))
         return row_codes(data, spec, Workers())
 
-    def inverse_transform(self, X: Any) -> NDArray[np.uint8]:
+    def inverse_transform(self, X: Any) -> Any:
         """Return the product of codes and atoms.
 
         Parameters
@@ -108,8 +113,11 @@ class Baseline(TableTransformer):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_features), uint8
+        ndarray or data frame of shape (n_samples, n_features), uint8
+            For a data frame, one of the same package with its index.
         """
+        X = in_memory(X)
         codes = self._codes_of(X)
         atoms = BitMatrix.from_dense(self.components_)
-        return reconstruct(codes, atoms, np.zeros(atoms.n_cols, np.uint8), self.algebra).to_dense()
+        rows = reconstruct(codes, atoms, np.zeros(atoms.n_cols, np.uint8), self.algebra).to_dense()
+        return frame_like(X, rows, feature_names(self._header.names, range(atoms.n_cols)))

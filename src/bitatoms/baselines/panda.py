@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from ..bits import BitMatrix
-from ..validation import check_choice, check_fraction, check_int
+from ..validation import check_choice, check_fraction, check_int, check_not_negative
 from .baseline import Baseline, Factors
 
 _TOLERANCE = 1e-9  # for comparing shares of integers as floats
@@ -121,30 +119,29 @@ class PandaPlus(Baseline):
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
         check_choice("cost", self.cost, ("mdl", "patterns"))
         check_choice("order", self.order, ("pairs", "frequency", "correlation"))
-        weight = _check_weight("pattern_weight", self.pattern_weight)
-        limits = _Limits(
+        weight = check_not_negative("pattern_weight", self.pattern_weight)
+        miner = _Miner(
+            data,
+            _Cost(data.shape, data.count(), None if self.cost == "mdl" else weight),
             check_fraction("row_tolerance", self.row_tolerance),
             check_fraction("column_tolerance", self.column_tolerance),
         )
         n_orders = check_int("n_orders", self.n_orders, 1)
-        cells = _CellSets.of(data)
-        cost = _Cost(data.shape, data.count(), None if self.cost == "mdl" else weight)
         patterns: list[_Pattern] = []
         while self.n_components is None or len(patterns) < self.n_components:
-            scores = _item_scores(cells, self.order)
+            scores = miner.item_scores(self.order)
             if not scores.any():  # every one is covered
                 break
             candidates = []
             for turn in range(n_orders):
-                order = np.argsort(-(scores if turn == 0 else scores * random.random(len(scores))), kind="stable")
-                core, others = _find_core(cells, cost, order, resort=self.order == "correlation")
-                candidates.append(_extended(core, others, cells, cost, limits))
-            best = min(candidates, key=lambda pattern: cost.with_pattern(pattern.counts))  # ties: the first
-            if cost.with_pattern(best.counts) >= cost.total:
+                keys = scores if turn == 0 else scores * random.random(len(scores))
+                order = np.argsort(-keys, kind="stable")
+                candidates.append(miner.find_pattern(order, resort=self.order == "correlation"))
+            best = min(candidates, key=lambda pattern: miner.cost.with_pattern(pattern.counts))  # ties: the first
+            if miner.cost.with_pattern(best.counts) >= miner.cost.total:
                 break
             patterns.append(best)
-            cost.add(best.counts)
-            cells = cells.without(best)
+            miner.add(best)
         return Factors(
             np.array([pattern.items for pattern in patterns], bool).reshape(len(patterns), data.n_cols),
             np.array([pattern.rows for pattern in patterns], bool).reshape(len(patterns), data.n_rows).T,
@@ -168,71 +165,41 @@ class _Pattern(NamedTuple):
     counts: _PatternCounts
 
 
-class _Limits(NamedTuple):
-    """Maximum shares of zeros in a pattern."""
+class _Cells(NamedTuple):
+    """A set of cells: the bits of each sample, and those of each item."""
 
-    per_row: float
-    per_column: float
-
-
-@dataclass(frozen=True, slots=True)
-class _CellSets:
-    """The uncovered ones, the uncovered zeros, and all ones, each with its transpose."""
-
-    ones: BitMatrix
-    ones_by_item: BitMatrix
-    zeros: BitMatrix
-    zeros_by_item: BitMatrix
-    data: BitMatrix
-    data_by_item: BitMatrix
+    by_row: NDArray[np.uint64]
+    by_item: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, data: BitMatrix) -> _CellSets:
-        """Return the cells of a table, none of them covered."""
-        zeros = data ^ BitMatrix.from_dense(np.ones((1, data.n_cols), np.uint8))[np.zeros(data.n_rows, np.int64)]
-        return cls(data, data.T, zeros, zeros.T, data, data.T)
+    def of(cls, table: BitMatrix) -> _Cells:
+        """Return the cells that are one."""
+        return cls(table.words, table.T.words)
 
-    def without(self, pattern: _Pattern) -> _CellSets:
-        """Return the cells that are uncovered after a pattern is added."""
-
-        def cleared(table: BitMatrix, which: NDArray[np.bool_], bits: NDArray[np.bool_]) -> BitMatrix:
-            words = table.words.copy()
-            words[which] &= ~_packed(bits)
-            return BitMatrix.from_words(words, table.n_cols, check=False)
-
-        items, rows = pattern.items, pattern.rows
-        return _CellSets(
-            cleared(self.ones, rows, items),
-            cleared(self.ones_by_item, items, rows),
-            cleared(self.zeros, rows, items),
-            cleared(self.zeros_by_item, items, rows),
-            self.data,
-            self.data_by_item,
-        )
+    def without(self, pattern: _Pattern) -> _Cells:
+        """Return the cells that a pattern does not cover."""
+        by_row, by_item = self.by_row.copy(), self.by_item.copy()
+        by_row[pattern.rows] &= ~_packed(pattern.items)
+        by_item[pattern.items] &= ~_packed(pattern.rows)
+        return _Cells(by_row, by_item)
 
 
 class _Cost:
-    """The cost of the patterns found so far, and of these with one more."""
+    """The cost of the patterns found so far, and with one more."""
 
     def __init__(self, shape: tuple[int, int], n_ones: int, weight: float | None) -> None:
         self._shape = shape
+        self._n_ones = n_ones
         self._weight = weight  # of patterns relative to wrong cells; None: the cost is in bits
         self._patterns = 0.0
-        self._ones, self._zeros, self._uncovered = 0, 0, n_ones
-        self.total = float(self.with_pattern(None))
+        self._ones = self._zeros = 0
+        self.total = float(self._cost(0.0, 0, 0))
 
-    def with_pattern(self, counts: _PatternCounts | None) -> Any:
-        """Return the cost with one more pattern, or an array of costs for several candidates; None adds none."""
-        n_rows, n_items = self._shape
-        patterns, ones, zeros = self._patterns, self._ones, self._zeros
-        if counts is not None:
-            patterns = patterns + self._pattern_cost(counts)
-            ones, zeros = ones + counts.ones, zeros + counts.zeros
-        uncovered = self._uncovered + self._ones - ones
-        if self._weight is not None:
-            return patterns + zeros + uncovered
-        covered = ones + zeros
-        return patterns + _string_bits(covered, zeros) + _string_bits(n_rows * n_items - covered, uncovered)
+    def with_pattern(self, counts: _PatternCounts) -> Any:
+        """Return the cost with one more pattern, or an array of costs for several candidates."""
+        return self._cost(
+            self._patterns + self._pattern_cost(counts), self._ones + counts.ones, self._zeros + counts.zeros
+        )
 
     def add(self, counts: _PatternCounts) -> None:
         """Add a pattern to those found so far."""
@@ -240,7 +207,15 @@ class _Cost:
         self._patterns += float(self._pattern_cost(counts))
         self._ones += counts.ones
         self._zeros += counts.zeros
-        self._uncovered -= counts.ones
+
+    def _cost(self, patterns: Any, ones: Any, zeros: Any) -> Any:
+        """Return the cost of patterns that cover these numbers of ones and zeros."""
+        uncovered = self._n_ones - ones
+        if self._weight is not None:
+            return patterns + zeros + uncovered
+        covered = ones + zeros
+        n_cells = self._shape[0] * self._shape[1]
+        return patterns + _string_bits(covered, zeros) + _string_bits(n_cells - covered, uncovered)
 
     def _pattern_cost(self, counts: _PatternCounts) -> Any:
         """Return the cost of the lists of items and samples."""
@@ -249,165 +224,159 @@ class _Cost:
         return _string_bits(self._shape[0], counts.rows) + _string_bits(self._shape[1], counts.items)
 
 
+class _Miner:
+    """The table, the ones and zeros that no pattern covers yet, and the cost of the patterns found so far."""
+
+    def __init__(self, data: BitMatrix, cost: _Cost, row_tolerance: float, column_tolerance: float) -> None:
+        ones = BitMatrix.from_dense(np.ones((1, data.n_cols), np.uint8))[np.zeros(data.n_rows, np.int64)]
+        self.table = data
+        self.data = self.ones = _Cells.of(data)
+        self.zeros = _Cells.of(data ^ ones)
+        self.cost = cost
+        self.row_tolerance, self.column_tolerance = row_tolerance, column_tolerance
+
+    def add(self, pattern: _Pattern) -> None:
+        """Cover the cells of a pattern."""
+        self.cost.add(pattern.counts)
+        self.ones, self.zeros = self.ones.without(pattern), self.zeros.without(pattern)
+
+    def item_scores(self, order: str) -> NDArray[np.int64]:
+        """Return the sort key of each item: its uncovered ones, or those of the samples that have it."""
+        columns = self.ones.by_item
+        if order == "frequency":
+            return _weights(columns)
+        weights = _weights(self.ones.by_row)
+        # bit plane by bit plane of the weights, so that nothing is unpacked
+        bits = range(int(weights.max()).bit_length())
+        return sum((_shared(columns, (weights >> bit & 1) > 0) << bit for bit in bits), np.zeros(1, np.int64))
+
+    def find_pattern(self, order: NDArray[np.int64], resort: bool) -> _Pattern:
+        """Return a core, extended by samples and items that do not raise the cost; samples are tried after each item.
+
+        With ``resort``, the next item of the core is always the one that the most samples of the core have.
+        """
+        core, others = self._find_core(order, resort)
+        pattern = self._with_rows(core)
+        while len(others):
+            counts = pattern.counts
+            ones = _shared(self.ones.by_item[others], pattern.rows)
+            zeros = _shared(self.zeros.by_item[others], pattern.rows)
+            grown = _PatternCounts(counts.items + 1, counts.rows, counts.ones + ones, counts.zeros + zeros)
+            acceptable = (self.cost.with_pattern(grown) <= self.cost.with_pattern(counts)) & (ones > 0)
+            indices = np.flatnonzero(acceptable & self._within_tolerances(pattern, others))
+            if len(indices) == 0:
+                break
+            first = indices[0]
+            items = pattern.items.copy()
+            items[others[first]] = True
+            counts = grown._replace(ones=int(grown.ones[first]), zeros=int(grown.zeros[first]))
+            pattern = self._with_rows(_Pattern(items, pattern.rows, counts))
+            others = others[first + 1 :]
+        return pattern
+
+    def _find_core(self, order: NDArray[np.int64], resort: bool) -> tuple[_Pattern, NDArray[np.int64]]:
+        """Return a full rectangle of uncovered ones, and the other items in the order in which they were visited.
+
+        The core starts with the first item and all its samples. An item is added, and the samples without it are
+        removed, if the cost does not rise.
+        """
+        columns = self.ones.by_item
+        items, others = [int(order[0])], order[1:]
+        rows = columns[order[0]]
+        skipped: list[NDArray[np.int64]] = []
+        n_rows = int(_weights(rows))
+        lowest = self.cost.with_pattern(_PatternCounts(1, n_rows, n_rows, 0))
+        while len(others):
+            shared = _weights(columns[others] & rows)
+            if resort:
+                ranks = np.argsort(-shared, kind="stable")
+                others, shared = others[ranks], shared[ranks]
+            n_items = len(items) + 1
+            costs = self.cost.with_pattern(_PatternCounts(n_items, shared, n_items * shared, 0))
+            acceptable = np.flatnonzero((costs <= lowest) & (shared > 0))
+            if len(acceptable) == 0:
+                break
+            first = acceptable[0]
+            items.append(int(others[first]))
+            rows, lowest, n_rows = rows & columns[others[first]], costs[first], int(shared[first])
+            skipped.append(others[:first])
+            others = others[first + 1 :]
+        item_mask = np.zeros(len(order), bool)
+        item_mask[items] = True
+        row_mask = BitMatrix.from_words(rows[None], self.table.n_rows, check=False).to_dense(bool)[0]
+        core = _Pattern(item_mask, row_mask, _PatternCounts(len(items), n_rows, len(items) * n_rows, 0))
+        return core, np.concatenate([*skipped, others])
+
+    def _within_tolerances(self, pattern: _Pattern, others: NDArray[np.int64]) -> NDArray[np.bool_] | np.bool_:
+        """Return which of the other items can be added without exceeding the limits of any sample or of the item."""
+        if (self.row_tolerance, self.column_tolerance) == (1.0, 1.0):
+            return np.bool_(True)
+        columns, (n_items, n_rows, *_) = self.data.by_item[others], pattern.counts
+        zeros_per_item = n_rows - _shared(columns, pattern.rows)
+        zeros_per_row = n_items - _shared(self.data.by_row, pattern.items)
+        # a sample at its limit must have the item
+        at_limit = pattern.rows & (zeros_per_row + 1 > self.row_tolerance * (n_items + 1) + _TOLERANCE)
+        has_all = _shared(columns, at_limit) == at_limit.sum()
+        return (zeros_per_item <= self.column_tolerance * n_rows + _TOLERANCE) & has_all
+
+    def _with_rows(self, pattern: _Pattern) -> _Pattern:
+        """Return the pattern with other samples added, best first, that do not raise the cost."""
+        n_items = pattern.counts.items
+        ones, zeros = _shared(self.ones.by_row, pattern.items), _shared(self.zeros.by_row, pattern.items)
+        acceptable = ~pattern.rows & (ones > 0)
+        if self.row_tolerance < 1:
+            zeros_per_row = n_items - _shared(self.data.by_row, pattern.items)
+            acceptable &= zeros_per_row <= self.row_tolerance * n_items + _TOLERANCE
+        rows = np.flatnonzero(acceptable)
+        rows = rows[np.argsort(zeros[rows] - ones[rows], kind="stable")]
+        counts = self._counts_with_rows(pattern.counts, ones[rows], zeros[rows])
+        if self.column_tolerance < 1 and len(counts.rows) > 1:
+            rows = self._within_column_tolerance(rows[: len(counts.rows) - 1], pattern)
+            counts = self._counts_with_rows(pattern.counts, ones[rows], zeros[rows])
+        row_mask = pattern.rows.copy()
+        row_mask[rows[: len(counts.rows) - 1]] = True
+        n_rows, n_ones, n_zeros = (int(each[-1]) for each in counts[1:])
+        return _Pattern(pattern.items, row_mask, _PatternCounts(n_items, n_rows, n_ones, n_zeros))
+
+    def _counts_with_rows(self, counts: _PatternCounts, ones: NDArray, zeros: NDArray) -> _PatternCounts:
+        """Return the counts after no sample, one, two and so on, up to the first that raises the cost."""
+        n_rows = counts.rows + np.arange(len(ones) + 1)
+        n_ones = counts.ones + np.concatenate([[0], np.cumsum(ones)])
+        n_zeros = counts.zeros + np.concatenate([[0], np.cumsum(zeros)])
+        costs = self.cost.with_pattern(_PatternCounts(counts.items, n_rows, n_ones, n_zeros))
+        rises = np.flatnonzero(np.diff(costs) > 0)
+        end = int(rises[0]) + 1 if len(rises) else len(n_rows)
+        return _PatternCounts(counts.items, n_rows[:end], n_ones[:end], n_zeros[:end])
+
+    def _within_column_tolerance(self, rows: NDArray, pattern: _Pattern) -> NDArray:
+        """Return the samples that can be added one after another without exceeding the limit of any item."""
+        is_zero = ~self.table[rows].to_dense(bool)[:, pattern.items]
+        n_zeros = pattern.counts.rows - _shared(self.data.by_item[pattern.items], pattern.rows)
+        max_zeros = self.column_tolerance * pattern.counts.rows + _TOLERANCE
+        kept = []
+        for row, added in zip(rows, is_zero, strict=True):
+            if (n_zeros + added <= max_zeros + self.column_tolerance).all():
+                kept.append(row)
+                n_zeros, max_zeros = n_zeros + added, max_zeros + self.column_tolerance
+        return np.array(kept, np.int64)
+
+
 def _string_bits(length: Any, ones: Any) -> Any:
     """Return log2(length + 1) + log2 C(length, ones): the bits of a string with this many ones."""
     choices = gammaln(length + 1.0) - gammaln(ones + 1.0) - gammaln(length - ones + 1.0)
     return (np.log(length + 1.0) + choices) / np.log(2)
 
 
-def _item_scores(cells: _CellSets, order: str) -> NDArray[np.int64]:
-    """Return the sort key of each item: its uncovered ones, or those of the samples that have it."""
-    if order == "frequency":
-        return cells.ones_by_item.row_weights()
-    weights, columns = cells.ones.row_weights(), cells.ones_by_item.words
-    # bit plane by bit plane of the weights, so that nothing is unpacked
-    bits = range(int(weights.max()).bit_length())
-    return sum((_shared(columns, _packed((weights >> bit & 1) > 0)) << bit for bit in bits), np.zeros(1, np.int64))
+def _weights(words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the number of ones of each row of words."""
+    return np.bitwise_count(words).sum(axis=-1, dtype=np.int64)
 
 
-def _find_core(
-    cells: _CellSets, cost: _Cost, order: NDArray[np.int64], resort: bool
-) -> tuple[_Pattern, NDArray[np.int64]]:
-    """Return a full rectangle of uncovered ones, and the other items in the order in which they were visited.
-
-    The core starts with the first item and all its samples. An item is added, and the samples without it are removed,
-    if the cost does not rise. With ``resort``, the next item is always the one that the most samples of the core have.
-    """
-    columns = cells.ones_by_item.words
-    items, others = [int(order[0])], order[1:]
-    rows = columns[order[0]]
-    skipped: list[NDArray[np.int64]] = []
-    n_rows = int(np.bitwise_count(rows).sum())
-    lowest = cost.with_pattern(_PatternCounts(1, n_rows, n_rows, 0))
-    while len(others):
-        shared = _shared(columns[others], rows)
-        if resort:
-            ranks = np.argsort(-shared, kind="stable")
-            others, shared = others[ranks], shared[ranks]
-        n_items = len(items) + 1
-        costs = cost.with_pattern(_PatternCounts(n_items, shared, n_items * shared, 0))
-        acceptable = np.flatnonzero((costs <= lowest) & (shared > 0))
-        if len(acceptable) == 0:
-            break
-        first = acceptable[0]
-        items.append(int(others[first]))
-        rows, lowest = rows & columns[others[first]], costs[first]
-        skipped.append(others[:first])
-        others = others[first + 1 :]
-    mask = np.zeros(len(order), bool)
-    mask[items] = True
-    row_mask = _unpacked(rows, cells.ones.n_rows)
-    n_rows = int(row_mask.sum())
-    core = _Pattern(mask, row_mask, _PatternCounts(len(items), n_rows, len(items) * n_rows, 0))
-    return core, np.concatenate([*skipped, others])
-
-
-def _extended(core: _Pattern, others: NDArray[np.int64], cells: _CellSets, cost: _Cost, limits: _Limits) -> _Pattern:
-    """Return the core with samples and items added that do not raise the cost; samples are tried after each item."""
-    pattern = _with_rows(core, cells, cost, limits)
-    while len(others):
-        rows, counts = _packed(pattern.rows), pattern.counts
-        ones = _shared(cells.ones_by_item.words[others], rows)
-        zeros = _shared(cells.zeros_by_item.words[others], rows)
-        grown = _PatternCounts(counts.items + 1, counts.rows, counts.ones + ones, counts.zeros + zeros)
-        acceptable = (cost.with_pattern(grown) <= cost.with_pattern(counts)) & (ones > 0)
-        acceptable &= _within_limits(pattern, others, cells, limits)
-        indices = np.flatnonzero(acceptable)
-        if len(indices) == 0:
-            break
-        first = indices[0]
-        items = pattern.items.copy()
-        items[others[first]] = True
-        counts = _PatternCounts(grown.items, grown.rows, int(grown.ones[first]), int(grown.zeros[first]))
-        pattern = _with_rows(_Pattern(items, pattern.rows, counts), cells, cost, limits)
-        others = others[first + 1 :]
-    return pattern
-
-
-def _within_limits(
-    pattern: _Pattern, others: NDArray[np.int64], cells: _CellSets, limits: _Limits
-) -> NDArray[np.bool_] | np.bool_:
-    """Return which of the other items can be added without exceeding the limits of any sample or of the item."""
-    if limits == (1.0, 1.0):
-        return np.bool_(True)
-    columns, n_rows = cells.data_by_item.words[others], pattern.counts.rows
-    zeros_per_item = n_rows - _shared(columns, _packed(pattern.rows))
-    zeros_per_row = pattern.counts.items - _shared(cells.data.words, _packed(pattern.items))
-    # a sample at its limit must have the item
-    at_limit = pattern.rows & (zeros_per_row + 1 > limits.per_row * (pattern.counts.items + 1) + _TOLERANCE)
-    has_all = _shared(columns, _packed(at_limit)) == at_limit.sum()
-    return (zeros_per_item <= limits.per_column * n_rows + _TOLERANCE) & has_all
-
-
-def _with_rows(pattern: _Pattern, cells: _CellSets, cost: _Cost, limits: _Limits) -> _Pattern:
-    """Return the pattern with other samples added, best first, that do not raise the cost."""
-    bits, counts = _packed(pattern.items), pattern.counts
-    ones, zeros = _shared(cells.ones.words, bits), _shared(cells.zeros.words, bits)
-    acceptable = ~pattern.rows & (ones > 0)
-    if limits.per_row < 1:
-        zeros_per_row = counts.items - _shared(cells.data.words, bits)
-        acceptable &= zeros_per_row <= limits.per_row * counts.items + _TOLERANCE
-    rows = np.flatnonzero(acceptable)
-    rows = rows[np.argsort(zeros[rows] - ones[rows], kind="stable")]
-    rows = rows[: _count_not_rising(rows, counts, ones, zeros, cost)]
-    if limits.per_column < 1 and len(rows):
-        rows = _within_column_limits(rows, pattern, cells, limits)
-        rows = rows[: _count_not_rising(rows, counts, ones, zeros, cost)]
-    row_mask = pattern.rows.copy()
-    row_mask[rows] = True
-    grown = _PatternCounts(
-        counts.items,
-        counts.rows + len(rows),
-        counts.ones + int(ones[rows].sum()),
-        counts.zeros + int(zeros[rows].sum()),
-    )
-    return _Pattern(pattern.items, row_mask, grown)
-
-
-def _count_not_rising(rows: NDArray, counts: _PatternCounts, ones: NDArray, zeros: NDArray, cost: _Cost) -> int:
-    """Return how many of the rows can be added one after another before one raises the cost."""
-    costs = cost.with_pattern(
-        _PatternCounts(
-            counts.items,
-            counts.rows + np.arange(len(rows) + 1),
-            counts.ones + np.concatenate([[0], np.cumsum(ones[rows])]),
-            counts.zeros + np.concatenate([[0], np.cumsum(zeros[rows])]),
-        )
-    )
-    rises = np.flatnonzero(np.diff(costs) > 0)
-    return int(rises[0]) if len(rises) else len(rows)
-
-
-def _within_column_limits(rows: NDArray, pattern: _Pattern, cells: _CellSets, limits: _Limits) -> NDArray:
-    """Return the rows that can be added one after another without exceeding the limit of any item."""
-    is_zero = ~cells.data[rows].to_dense(bool)[:, pattern.items]
-    n_zeros = pattern.counts.rows - _shared(cells.data_by_item.words[pattern.items], _packed(pattern.rows))
-    max_zeros = limits.per_column * pattern.counts.rows + _TOLERANCE
-    kept = []
-    for row, added in zip(rows, is_zero, strict=True):
-        if (n_zeros + added <= max_zeros + limits.per_column).all():
-            kept.append(row)
-            n_zeros, max_zeros = n_zeros + added, max_zeros + limits.per_column
-    return np.array(kept, np.int64)
-
-
-def _shared(words: NDArray, bits: NDArray) -> NDArray[np.int64]:
-    """Return the number of ones that each row of words shares with the bits."""
-    return np.bitwise_count(words & bits).sum(axis=1, dtype=np.int64)
+def _shared(words: NDArray[np.uint64], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the number of ones that each row of words shares with a mask."""
+    return _weights(words & _packed(mask))
 
 
 def _packed(mask: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """Return a mask as words."""
     return BitMatrix.from_dense(mask[None]).words[0]
-
-
-def _unpacked(words: NDArray[np.uint64], length: int) -> NDArray[np.bool_]:
-    """Return words as a mask."""
-    return BitMatrix.from_words(words[None], length, check=False).to_dense(bool)[0]
-
-
-def _check_weight(name: str, value: Any) -> float:
-    """Check and return a non-negative number."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
-        raise ValueError(f"{name} must be a non-negative number, not {value!r}")
-    return float(value)

@@ -18,7 +18,7 @@ from ..columns.matching import match_columns
 from ..columns.table import Header, Picture, Table
 from ..device_choice import checked_device
 from ..errors import Parameter
-from ..formatting import listed_names
+from ..formatting import counted, listed_names
 from ..frames import obsm_key
 from ..html.model_tables import pattern_table
 from ..io import model_file
@@ -460,7 +460,7 @@ def possible_genotypes(samples: BitMatrix, model: Model, quiet: bool) -> BitMatr
     """Return samples with the nearest possible genotypes, and print how many were impossible."""
     possible, n_impossible = model.possible(samples)
     if n_impossible and not quiet:
-        genotypes = "1 genotype" if n_impossible == 1 else f"{n_impossible} genotypes"
+        genotypes = counted(n_impossible, "genotype")
         print_note(
             f"{genotypes} of the reconstruction had two copies of an allele but not one; changed to the nearest "
             "possible genotype, no copy or two, by the bit that the model gets wrong more often"

@@ -12,6 +12,7 @@ from ..bits import BitMatrix
 from ..columns.encoding import ColumnTies
 from ..columns.table import Names, Table, feature_names
 from ..columns.variants import are_variants
+from ..formatting import counted
 from ..html.tables import DataTable
 from ..io.errors import FileError
 from ..model.model import Model
@@ -104,7 +105,7 @@ def complete(
 
 def _missing_values(n: int) -> str:
     """Return a number of missing values in words."""
-    return "1 missing value" if n == 1 else f"{n} missing values"
+    return counted(n, "missing value")
 
 
 def _predictor(model: Model, data: BitMatrix, by_neighbours: bool, workers: Workers) -> Model | SimilarRows:

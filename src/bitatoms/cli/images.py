@@ -8,6 +8,7 @@ from typing import Any
 from ..bits import BitMatrix
 from ..columns.table import Table
 from ..errors import Parameter
+from ..formatting import be, counted
 from ..images import LITTLE_REPETITION, denoise, inpaint
 from ..io.api import read
 from ..io.errors import FileError
@@ -100,7 +101,7 @@ def inpaint_file(
 
 def _unknown_pixels(picture: BitMatrix) -> str:
     """Return how many pixels of a picture are unknown, in words."""
-    return "1 pixel is unknown" if picture.n_unknown == 1 else f"{picture.n_unknown} pixels are unknown"
+    return f"{counted(picture.n_unknown, 'pixel')} {be(picture.n_unknown)} unknown"
 
 
 def _check_output(output: OutputTable, read: tuple[Path, ...], display: Display) -> None:

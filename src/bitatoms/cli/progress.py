@@ -11,6 +11,7 @@ from rich.status import Status
 from rich.text import Text
 
 from ..bits import BitMatrix
+from ..formatting import counted
 from ..model.result import Round
 from ..rows.store import Store
 from ..sparse_bits import Bits
@@ -70,7 +71,7 @@ class SearchProgress(ProgressLine):
 
     def __call__(self, row: Round) -> None:
         """Show a round of the search, or a pass over all rows."""
-        atoms = "1 atom" if row.atoms == 1 else f"{row.atoms} atoms"
+        atoms = counted(row.atoms, "atom")
         result = f"{atoms} ({row.algebra.upper()}), {row.bits / max(1, row.rows):.2f} bits per row"
         task = "Learning"
         if row.rows < self.n_rows:

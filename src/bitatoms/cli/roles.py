@@ -16,6 +16,7 @@ from ..covers.monitor import CoverRound
 from ..covers.options import CoverOptions
 from ..covers.result import Cover
 from ..errors import InputError, Parameter
+from ..formatting import listed_names
 from ..io.errors import FileError
 from ..model.result import Interrupted
 from ..roles.audit import RoleReport, role_report
@@ -190,8 +191,7 @@ def print_lists(heading: str, lists: Sequence[tuple[str, Sequence[str]]], n_show
 def _cut(names: Sequence[str]) -> str:
     """Return the first names, and the number of the others."""
     shown = len(names) if len(names) <= _MAX_NAMES + 2 else _MAX_NAMES
-    text = ", ".join(map(quote_name, names[:shown]))
-    return f"{text} and {len(names) - shown} more" if len(names) > shown else text
+    return listed_names(names, shown, quote_name) if names else ""
 
 
 def _found(table: Table, parameters: dict[str, Any], quiet: bool) -> Cover:

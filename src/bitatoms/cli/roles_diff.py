@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..formatting import counted
 from ..io.errors import FileError
 from ..roles.audit import role_report
 from ..roles.diff import RoleChange, RoleDiff, UnmatchedRole, UserChange, role_diff
@@ -68,7 +69,7 @@ def _title(change: RoleChange) -> str:
 
 def _named(role: UnmatchedRole) -> str:
     """Return the name of a role, and how many users have it."""
-    return role.name if role.n_users is None else f"{role.name} ({role.n_users} user{'s' * (role.n_users != 1)})"
+    return role.name if role.n_users is None else f"{role.name} ({counted(role.n_users, 'user')})"
 
 
 def _marked(change: RoleChange) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..formatting import times
+from ..formatting import counted, times
 from ..html.model_tables import rule_table
 from ..model.model import Model
 from ..model.options import RuleOptions
@@ -69,11 +69,11 @@ def _opened(
 
 def _print_rules(found: list[Rule], model: Model, n_shown: int, output: Path | None) -> None:
     """Print how many rules there are, and the first ones."""
-    count = "1 rule" if len(found) == 1 else f"{len(found)} rules"
+    count = counted(len(found), "rule")
     if output is not None:
         print_line(f"{output_name(output)}: {count}")
         return
-    patterns = "1 pattern" if model.atoms.n_rows == 1 else f"{model.atoms.n_rows} patterns"
+    patterns = counted(model.atoms.n_rows, "pattern")
     if not found:
         print_line(f"No rules from {patterns}; lower --min-support, --min-confidence or --min-lift to see more.")
         return

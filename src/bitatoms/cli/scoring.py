@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..columns.table import Table
-from ..formatting import percent
+from ..formatting import listed_names, noun, percent, verb
 from ..html.tables import DataTable
 from ..io.errors import FileError
 from ..model.model import Model
-from ..model.recommendation import Recommendations, recommend
+from ..model.recommendation import Recommendations, named, recommend
 from ..model.row_fit import RowFit, ScoredRows, score_rows, worst_rows
 from ..parallel import Workers
 from ..rows.budget import coding_rows, given_memory_limit
@@ -74,11 +74,12 @@ def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions,
 def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: RunOptions) -> Iterator[Recommendations]:
     """Yield recommendations for the rows of a table, in chunks."""
     if isinstance(table, Store):
-        yield from StoreTransform(table, model, run.workers(), run.memory_limit, absent).recommended_chunks(n)
+        rows = StoreTransform(table, model, run.workers(), run.memory_limit, absent)
+        yield from (named(found, model) for found in rows.recommended_chunks(n))
         return
     workers = run.workers(table.data)
     for start in range(0, len(table), _ROWS_AT_A_TIME):
-        yield recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers)
+        yield named(recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers), model)
 
 
 def _named_items(
@@ -139,7 +140,7 @@ def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display)
         )
     elif not display.quiet:
         mean, median = f"{bits.mean():.1f} bits per row on average", f"the median is {np.median(bits):.1f}"
-        print_line(f"{rows.data.title}: {describe_rows(len(bits))} take{'s' * (len(bits) == 1)} {mean}; {median}.")
+        print_line(f"{rows.data.title}: {describe_rows(len(bits))} {verb(len(bits), 'take')} {mean}; {median}.")
         if named:
             print_line("Rows that take most bits, and the cells that their patterns get wrong (with their bits):\n")
             print_line("\n".join(_score_line(name, fit) for name, fit in named))
@@ -179,12 +180,11 @@ def _score_line(name: Any, fit: RowFit) -> str:
     """Return the fit of a row as a line of text."""
     parts = [f"{fit.bits:.1f} bits"]
     if fit.atoms:
-        parts.append(f"pattern{'s' * (len(fit.atoms) > 1)} {', '.join(map(str, fit.atoms))}")
+        parts.append(f"{noun(len(fit.atoms), 'pattern')} {', '.join(map(str, fit.atoms))}")
     for kind in ("unexpected", "missing"):
         cells = [cell for cell in fit.cells if cell.kind == kind]
-        listed = ", ".join(f"{quote_name(cell.feature, ';')} ({cell.bits:.1f})" for cell in cells[:_MAX_CELLS])
-        more = f" and {len(cells) - _MAX_CELLS} more" if len(cells) > _MAX_CELLS else ""
-        parts += [f"{kind}: {listed}{more}"] if cells else []
+        listed = listed_names(cells, _MAX_CELLS, lambda cell: f"{quote_name(cell.feature, ';')} ({cell.bits:.1f})")
+        parts += [f"{kind}: {listed}"] if cells else []
     return f"{_row_text(name)}: {'; '.join(parts)}"
 
 

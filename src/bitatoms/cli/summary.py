@@ -11,7 +11,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from ..columns.table import Table
-from ..formatting import few, percent, times
+from ..formatting import counted, few, percent, times
 from ..html.model_tables import pattern_table
 from ..model.model import Model
 from ..model.patterns import LIFTS_READING, Pattern
@@ -66,12 +66,12 @@ def describe_size(shape: tuple[int, int]) -> str:
 
 def describe_codes(shape: tuple[int, ...]) -> str:
     """Describe the number of rows and atoms."""
-    return f"{describe_rows(shape[0])} by {'1 atom' if shape[1] == 1 else f'{shape[1]} atoms'}"
+    return f"{describe_rows(shape[0])} by {counted(shape[1], 'atom')}"
 
 
 def describe_rows(number: int) -> str:
     """Describe a number of rows."""
-    return "1 row" if number == 1 else f"{number} rows"
+    return counted(number, "row")
 
 
 def describe_names(row_names: object, columns: object) -> str:

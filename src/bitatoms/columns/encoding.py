@@ -147,15 +147,15 @@ class UnseenValues:
         n = self.n
         if not n:
             return
-        shown = [
-            f"{quote_name(name)} ({count}, such as {quoted(self._examples[name])})"
-            for name, count in self._counts.items()
-        ]
-        more = f" and {len(shown) - _LISTED} more columns" if len(shown) > _LISTED else ""
+        listed = listed_names(
+            self._counts,
+            _LISTED,
+            lambda name: f"{quote_name(name)} ({self._counts[name]}, such as {quoted(self._examples[name])})",
+        )
         warn(
             f"{table}: {counted(n, 'value')} did not occur in the training table; all columns of the variable are 0 in "
             "such a row: "
-            f"{', '.join(shown[:_LISTED])}{more}"
+            f"{listed}"
         )
 
 

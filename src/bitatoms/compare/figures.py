@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Sequence
+from itertools import cycle, islice
 from typing import Any
 
 from ..html.text import truncated
@@ -19,8 +20,8 @@ _MIN_SECONDS = 1e-4  # shorter times are drawn here
 _MAX_TICKS = 8  # numbers of atoms on the axis
 _BITATOMS_COLORS = ("#0b5c93", "#1a9a76", "#0b5c93")
 # The colour-blind safe palette of Okabe and Ito, without the blues and greens of bitatoms
-_OTHER_COLORS = ("#d55e00", "#cc79a7", "#8a6d00", "#5f5b54", "#e69f00", "#7a63d8")
-_MARKERS = "ovs^DXP<>*hd"
+_OTHER_COLORS = ("#d55e00", "#cc79a7", "#8a6d00", "#5f5b54", "#e69f00", "#7a63d8", "#8c1c1c")
+_MARKERS = "ovs^DXP<>hd8"
 _MEASURES: dict[str, Callable[[Result, Dataset], float]] = {
     "wrong cells, %": lambda result, table: 100 * result.wrong.median / table.n_cells,
     "bits per row": lambda result, table: result.bits.median / table.shape[0],
@@ -89,13 +90,14 @@ def _line_styles(results: Sequence[Result], algebra: str) -> list[tuple[Method, 
     # methods of both algebras come first among the others, so that they have the same style in both
     ordered = sorted(methods.values(), key=lambda method: (not method.is_bitatoms, not method.both_algebras))
     n_ours = sum(method.is_bitatoms for method in ordered)
+    colors = [*islice(cycle(_BITATOMS_COLORS), n_ours), *islice(cycle(_OTHER_COLORS), len(ordered) - n_ours)]
     return [
         (
             method,
             {
                 "label": literal_text(method.name),
-                "color": (*_BITATOMS_COLORS[:n_ours], *_OTHER_COLORS)[index % (n_ours + len(_OTHER_COLORS))],
-                "marker": _MARKERS[index % len(_MARKERS)],
+                "color": color,
+                "marker": marker,
                 "markersize": 5.5 if method.is_bitatoms else 4.5,
                 "markeredgecolor": "white",
                 "markeredgewidth": 0.5,
@@ -103,5 +105,5 @@ def _line_styles(results: Sequence[Result], algebra: str) -> list[tuple[Method, 
                 "zorder": 3 if method.is_bitatoms else 2,
             },
         )
-        for index, method in enumerate(ordered)
+        for method, color, marker in zip(ordered, colors, cycle(_MARKERS), strict=False)
     ]

@@ -15,8 +15,6 @@ from ..validation import check_int
 
 SIDE = 28  # height and width of the original images, in pixels
 _MAX_GRAY = 255
-_IMAGES_MAGIC = (0, 0, 8, 3)  # first bytes of an IDX file of images: uint8, three dimensions
-_LABELS_MAGIC = (0, 0, 8, 1)  # first bytes of an IDX file of labels
 _N_TEST = 10_000  # size of the test set, the last rows of OpenML's table
 
 
@@ -69,8 +67,13 @@ def mnist(
     if side > SIDE:
         raise ValueError(f"side must be at most {SIDE}, the size of the images of MNIST, not {side}")
     if path is not None:
-        images = _read_images(Path(path))
-        y = None if labels is None else _read_labels(Path(labels), len(images))
+        images = _read_idx(Path(path), "images", 3)
+        if images.shape[1:] != (SIDE, SIDE):
+            height, width = images.shape[1:]
+            raise ValueError(f"{path}: the images have {height} × {width} pixels, but those of MNIST {SIDE} × {SIDE}")
+        y = None if labels is None else _read_idx(Path(labels), "labels", 1).astype(np.int64)
+        if y is not None and len(y) != len(images):
+            raise ValueError(f"{labels}: {len(y)} labels for {len(images)} images; pass the file of the same set")
         return Digits(downsample(images, side), y)
     if labels is not None:
         raise ValueError("labels= is the label file of the images in path=; pass both or neither")
@@ -92,57 +95,24 @@ def downsample(gray: NDArray, side: int) -> NDArray[np.uint8]:
     return bits
 
 
-def is_idx_file(path: Path) -> bool:
-    """Return whether a file starts like the published files of MNIST, compressed or not."""
-    with open(path, "rb") as file:
-        first = file.read(2)
-    try:
-        with gzip.open(path) if first == b"\x1f\x8b" else open(path, "rb") as file:
-            return tuple(file.read(4)) in (_IMAGES_MAGIC, _LABELS_MAGIC)
-    except (EOFError, OSError, zlib.error):
-        return False
-
-
-def _read_images(path: Path) -> NDArray[np.uint8]:
-    """Return the images of an IDX file: four magic bytes, three sizes, then the pixels."""
-    content = _read_bytes(path)
-    if tuple(content[:4]) == _LABELS_MAGIC:
-        raise ValueError(f"{path}: the file contains labels; pass the images, t10k-images-idx3-ubyte.gz")
-    if tuple(content[:4]) != _IMAGES_MAGIC:
-        raise ValueError(f"{path}: not an image file of MNIST; pass one such as t10k-images-idx3-ubyte.gz")
-    n_digits, height, width = (int.from_bytes(content[start : start + 4], "big") for start in (4, 8, 12))
-    if (height, width) != (SIDE, SIDE):
-        raise ValueError(f"{path}: the images have {height} × {width} pixels, but those of MNIST have {SIDE} × {SIDE}")
-    expected = 16 + n_digits * height * width
-    if not n_digits or len(content) != expected:
-        raise ValueError(
-            f"{path}: {n_digits} images take {expected} bytes, but the file has {len(content)}; download it again"
-        )
-    return np.frombuffer(content, np.uint8, offset=16).reshape(n_digits, height, width)
-
-
-def _read_labels(path: Path, n_digits: int) -> NDArray[np.int64]:
-    """Return the labels of an IDX file: four magic bytes, their number, then the labels."""
-    content = _read_bytes(path)
-    if tuple(content[:4]) != _LABELS_MAGIC:
-        raise ValueError(f"{path}: not a label file of MNIST; pass one such as t10k-labels-idx1-ubyte.gz")
-    n_labels = int.from_bytes(content[4:8], "big")
-    if len(content) != 8 + n_labels:
-        raise ValueError(f"{path}: the file is truncated or corrupt; download it again")
-    if n_labels != n_digits:
-        raise ValueError(f"{path}: {n_labels} labels, but there are {n_digits} images; pass the file of the same set")
-    return np.frombuffer(content, np.uint8, offset=8).astype(np.int64)
-
-
-def _read_bytes(path: Path) -> bytes:
-    """Return the contents of a file, compressed or not."""
+def _read_idx(path: Path, content: str, n_dims: int) -> NDArray[np.uint8]:
+    """Return the array of an IDX file, compressed or not: four magic bytes, its shape, then its values."""
     with open(path, "rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
     try:
         with gzip.open(path) if compressed else open(path, "rb") as file:
-            return file.read()
+            found = file.read()
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path}: the file is truncated or corrupt ({error}); download it again") from error
+    if found[:4] != bytes((0, 0, 8, n_dims)):
+        raise ValueError(
+            f"{path}: not a file of {content} of MNIST; pass one such as t10k-{content}-idx{n_dims}-ubyte.gz"
+        )
+    begin = 4 + 4 * n_dims
+    shape = np.frombuffer(found[4:begin].ljust(4 * n_dims, b"\0"), ">u4").astype(np.int64)
+    if not shape.all() or len(found) != begin + shape.prod():
+        raise ValueError(f"{path}: the file is truncated or corrupt; download it again")
+    return np.frombuffer(found, np.uint8, offset=begin).reshape(shape)
 
 
 def _fetch(data_home: Any) -> tuple[NDArray, NDArray]:

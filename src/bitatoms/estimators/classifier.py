@@ -21,6 +21,7 @@ from ..base import SearchEstimator, tile_of, warn_of_limit
 from ..bits import BitMatrix
 from ..columns.table import Table
 from ..errors import InputError, Parameter
+from ..frames import in_memory
 from ..model.likelihood import Frequencies
 from ..model.model import RowCoder
 from ..model.patterns import pattern_frame
@@ -33,6 +34,7 @@ from ..search.monitor import at_once
 from ..search.params import SearchParams
 from ..validation import as_generator
 from .options import ClassifierOptions
+from .outputs import frame_like
 
 _CALIBRATION_ROWS = 500  # the temperature is fitted to at most this many rows
 _MAX_TEMPERATURE = 1000.0
@@ -229,7 +231,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
         best = minimize_scalar(log_loss, bounds=(0.0, np.log(_MAX_TEMPERATURE)), method="bounded")
         return float(np.exp(best.x))
 
-    def codelengths(self, X: Any) -> NDArray[np.float64]:
+    def codelengths(self, X: Any) -> Any:
         """Return the bits that describe each sample with each class, those of the class included.
 
         Parameters
@@ -239,8 +241,16 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes), float64
+        ndarray or data frame of shape (n_samples, n_classes), float64
+            For a data frame, one of the same package with its index and the classes as columns. Probabilities and
+            predictions are arrays, as the scores of scikit-learn need them.
         """
+        check_is_fitted(self, "classes_")
+        X = in_memory(X)
+        return frame_like(X, self._codelengths(X), self.classes_.tolist())
+
+    def _codelengths(self, X: Any) -> NDArray[np.float64]:
+        """Return the bits that describe each sample with each class."""
         check_is_fitted(self, "classes_")
         data = self._table_in_memory(X, reset=False).bits
         workers = self._workers(data)
@@ -261,7 +271,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        fewest = self.codelengths(X).argmin(axis=1)
+        fewest = self._codelengths(X).argmin(axis=1)
         return self.classes_[fewest]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -276,7 +286,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
         """
-        bits = self.codelengths(X)
+        bits = self._codelengths(X)
         return bits[:, 0] - bits[:, 1] if bits.shape[1] == 2 else -bits
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -291,7 +301,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        bits = self.codelengths(X)
+        bits = self._codelengths(X)
         return _log_probabilities(bits, self.temperature_)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..api import run_cover
 from ..base import TableTransformer, warn_of_limit
 from ..bits import BitMatrix
-from ..columns.table import Table, axis_names
+from ..columns.table import Table, axis_names, feature_names
 from ..covers.coding import code_from_below
 from ..covers.options import CoverOptions
 from ..covers.patterns import role_patterns
 from ..covers.result import Cover
 from ..engine.block import reconstruct
+from ..frames import in_memory
 from ..model.patterns import pattern_frame
 from ..model.result import Interrupted
 from ..parameters import with_documentation, with_values
+from .outputs import frame_like, transformed
 
 
 @with_documentation
@@ -106,7 +107,7 @@ class CoverMiner(TableTransformer):
         self.n_components_ = found.n_roles
         self.n_iter_ = max(1, len(found.history))
 
-    def transform(self, X: Any) -> NDArray[np.uint8]:
+    def transform(self, X: Any) -> Any:
         """Return the roles of users, from below: only roles all of whose permissions a user has.
 
         The roles cover as many of the ones of a row as these roles can, and are the fewest that do so. Rows of the
@@ -120,27 +121,33 @@ class CoverMiner(TableTransformer):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_), uint8
+        ndarray or data frame of shape (n_samples, n_components_), uint8
+            For a data frame, one of the same package with its index and the columns atom1, atom2, ...
         """
         check_is_fitted(self, "n_components_")
+        X = in_memory(X)
         data = self._table_in_memory(X, reset=False).bits
-        return code_from_below(data, BitMatrix.from_dense(self.components_)).to_dense()
+        codes = code_from_below(data, BitMatrix.from_dense(self.components_)).to_dense()
+        return transformed(self, X, codes, self.get_feature_names_out())
 
-    def inverse_transform(self, X: Any) -> NDArray[np.uint8]:
+    def inverse_transform(self, X: Any) -> Any:
         """Return the permissions of users with these roles.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or BitMatrix of shape (n_samples, n_components_)
+        X : array-like, sparse matrix, data frame or BitMatrix of shape (n_samples, n_components_)
             The roles of each user.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_features), uint8
+        ndarray or data frame of shape (n_samples, n_features), uint8
+            For a data frame, one of the same package with its index.
         """
+        X = in_memory(X)
         codes = self._codes_of(X)
         bias = np.zeros(self.n_features_in_, np.uint8)
-        return reconstruct(codes, BitMatrix.from_dense(self.components_), bias, "or").to_dense()
+        users = reconstruct(codes, BitMatrix.from_dense(self.components_), bias, "or").to_dense()
+        return frame_like(X, users, feature_names(self._header.names, range(self.n_features_in_)))
 
     def to_frame(self) -> Any:
         """Return the roles as a pandas data frame, one row per role.

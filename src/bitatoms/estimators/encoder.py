@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +16,7 @@ from ..columns.table import Table
 from ..errors import InputError, Parameter
 from ..frames import in_memory
 from ..parameters import with_documentation, with_values
+from .outputs import chosen_output, columns_like
 
 _OUTPUTS = ("default", "pandas", "polars")
 
@@ -140,7 +140,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
 
     def _output(self, table: Table, X: Any) -> Any:
         """Return a table of these samples in the type that was chosen."""
-        chosen = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        chosen = chosen_output(self)
         if chosen == "default":
             return table
         if chosen == "pandas":
@@ -157,7 +157,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
             column.set(Series(mask), None) for column, mask in zip(columns, masks, strict=True) if mask.any()
         )
 
-    def inverse_transform(self, X: Any) -> dict[str, list[Any]]:
+    def inverse_transform(self, X: Any) -> Any:
         """Return the values of the variables; see `Encoding.decode`.
 
         Parameters
@@ -167,10 +167,12 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
 
         Returns
         -------
-        dict of str to list
+        dict of str to list, or data frame
+            For a data frame, one of the same package with its index.
         """
         check_is_fitted(self)
-        return self.encoding_.decode(X)
+        X = in_memory(X)
+        return columns_like(X, self.encoding_.decode(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns of 0 and 1.

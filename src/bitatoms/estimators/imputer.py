@@ -35,7 +35,7 @@ from ..search.params import SearchParams
 from ..sparse_bits import packed
 from ..validation import as_generator
 from .options import ImputerOptions
-from .outputs import dense_dtype
+from .outputs import dense_dtype, frame_like, transformed
 
 _HIDDEN_SHARE = 0.1  # of the known cells, by which method="auto" chooses
 _MOST_KNOWN = 300_000  # known cells of tables on which all methods are tried; of larger ones it is a part:
@@ -188,7 +188,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
             return fit_similar_rows(data, as_generator(random), workers)
         return self._search(data, params, workers, random)
 
-    def predict_cell_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_cell_proba(self, X: Any) -> Any:
         """Return the probability of a one in every cell, known or not, given the known cells of its row.
 
         Parameters
@@ -198,11 +198,14 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_features), float64
-            0.5 in columns without any known value in ``fit``. With neighbours, 0 or 1 in known cells.
+        ndarray or data frame of shape (n_samples, n_features), float64
+            For a data frame, one of the same package with its index and the features of the model as columns. 0.5 in
+            columns without any known value in ``fit``. With neighbours, 0 or 1 in known cells.
         """
         check_is_fitted(self, "method_")
-        return self._probabilities(self._table_in_memory(X, reset=False).bits)
+        X = in_memory(X)
+        table = self._table_in_memory(X, reset=False)
+        return frame_like(X, self._probabilities(table.bits), table.columns)
 
     def _probabilities(self, data: BitMatrix) -> NDArray[np.float64]:
         """Return the probability of a one in every cell of rows with the columns of the model."""
@@ -220,15 +223,20 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
 
         Returns
         -------
-        ndarray or sparse array of shape (n_samples, n_features)
-            Of the dtype of X, or uint8. ``set_output`` chooses data frames, as in other transformers. The columns are
-            those of ``fit``: of numbers of copies, two of 0 and 1 per variant.
+        ndarray, sparse array or data frame of shape (n_samples, n_features)
+            Of the dtype of X, or uint8. For a data frame, one of the same package with its index and dtypes;
+            ``set_output`` chooses other ones, as in other transformers. The columns are those of ``fit``: of numbers of
+            copies, two of 0 and 1 per variant.
         """
         check_is_fitted(self, "method_")
         X = in_memory(X)
-        data = self._table_in_memory(X, reset=False).bits
-        completed = fill_unknown(data, self._tied, lambda rows, convert: [convert(self._probabilities(rows), rows)])
-        return completed.to_sparse().astype(X.dtype) if is_sparse(X) else completed.to_dense(dense_dtype(X))
+        table = self._table_in_memory(X, reset=False)
+        completed = fill_unknown(
+            table.bits, self._tied, lambda rows, convert: [convert(self._probabilities(rows), rows)]
+        )
+        if is_sparse(X):
+            return completed.to_sparse().astype(X.dtype)
+        return transformed(self, X, completed.to_dense(dense_dtype(X)), table.columns, keeps_types=True)
 
 
 def _part(data: BitMatrix, first: NDArray[np.intp], random: np.random.Generator) -> tuple[BitMatrix, NDArray[np.intp]]:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..base import SearchEstimator, TableTransformer, check_not_empty
 from ..bits import BitMatrix
 from ..columns.encoding import raw_encoding
-from ..columns.table import Table
+from ..columns.table import Table, feature_names
 from ..errors import InputError, Parameter
 from ..frames import in_memory
 from ..io import model_file
@@ -26,7 +26,7 @@ from ..rows.weights import check_total, checked_weights
 from ..search.options import Resources
 from ..sparse_bits import Bits
 from .options import stored_parameters
-from .outputs import completed_as_given
+from .outputs import completed_as_given, frame_like, series_like, transformed
 
 
 class ModelEstimator(TableTransformer, SearchEstimator):
@@ -100,14 +100,17 @@ class ModelEstimator(TableTransformer, SearchEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_), uint8
-            For a Dask collection, a lazy Dask array; with ``output``, a Store.
+        ndarray or data frame of shape (n_samples, n_components_), uint8
+            For a data frame, one of the same package with its index and the columns atom1, atom2, ...; ``set_output``
+            chooses other ones. For a Dask collection, a lazy Dask array; with ``output``, a Store.
         """
         if not out_of_core.is_out_of_core(X):
             if output is not None:
                 raise ValueError("output= is for packed stores; use bitatoms.write to write the codes of a table")
+            X = in_memory(X)
             model, data, max_rows = self._to_code(X)
-            return model.codes(data, self._workers(data), max_rows).to_dense()
+            codes = model.codes(data, self._workers(data), max_rows).to_dense()
+            return transformed(self, X, codes, self.get_feature_names_out())
         if out_of_core.is_dask(X):
             if output is not None:
                 raise ValueError("output= is for packed stores; use to_zarr to write the codes of a Dask array")
@@ -131,21 +134,22 @@ class ModelEstimator(TableTransformer, SearchEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, BitMatrix or Dask array of shape (n_samples, n_components_)
+        X : array-like, sparse matrix, data frame, BitMatrix or Dask array of shape (n_samples, n_components_)
             The codes.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_features), uint8
-            For a Dask array, a lazy Dask array.
+        ndarray or data frame of shape (n_samples, n_features), uint8
+            For a data frame, one of the same package with its index. For a Dask array, a lazy Dask array.
         """
         model = self.as_model()
         if out_of_core.is_dask(X):
             from ..rows import dask_transform
 
             return dask_transform.inverse_transform(model, X)
-        codes = self._codes_of(X)
-        return model.possible(model.reconstruct(codes))[0].to_dense()
+        X = in_memory(X)
+        rows = model.possible(model.reconstruct(self._codes_of(X)))[0].to_dense()
+        return frame_like(X, rows, feature_names(self._header.names, range(self.n_features_in_)))
 
     def decision_function(self, X: Any) -> Any:
         """Return the soft codes of samples: the bits that each atom saves, or would save, in each sample.
@@ -168,8 +172,8 @@ class ModelEstimator(TableTransformer, SearchEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_), float64
-            For a Dask collection, a lazy Dask array.
+        ndarray or data frame of shape (n_samples, n_components_), float64
+            For a data frame, one of the same package with its index. For a Dask collection, a lazy Dask array.
 
         Examples
         --------
@@ -183,7 +187,9 @@ class ModelEstimator(TableTransformer, SearchEstimator):
                [  6.3, -19. ],
                [ 19. ,   6.3]])
         """
-        return self._by_rows("decision_function", X, soft_codes_of, StoreTransform.soft_codes)
+        X = in_memory(X)
+        soft = self._by_rows("decision_function", X, soft_codes_of, StoreTransform.soft_codes)
+        return frame_like(X, soft, self.get_feature_names_out())
 
     def score_samples(self, X: Any) -> Any:
         """Return minus the number of bits that each sample takes, its log-likelihood to base 2; higher is better.
@@ -202,8 +208,8 @@ class ModelEstimator(TableTransformer, SearchEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples,), float64
-            For a Dask collection, a lazy Dask array.
+        ndarray or series of shape (n_samples,), float64
+            For a data frame, a series of the same package with its index. For a Dask collection, a lazy Dask array.
 
         Examples
         --------
@@ -214,7 +220,9 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         >>> model.score_samples([[1, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 0]]).round(1)
         array([ -2.1, -14.8])
         """
-        return self._by_rows("score_samples", X, scores_of, StoreTransform.score_samples)
+        X = in_memory(X)
+        scores = self._by_rows("score_samples", X, scores_of, StoreTransform.score_samples)
+        return series_like(X, scores, "score")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the mean number of bits per sample; higher is better.
@@ -233,15 +241,14 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         float
             The mean of ``score_samples(X)``, with weights that of the repeated samples.
         """
-        scores = self.score_samples(X)
+        scores = np.asarray(self.score_samples(X))
         if sample_weight is None:
             return float(scores.mean())
-        scores = np.asarray(scores)
         weights = checked_weights(sample_weight, len(scores))
         check_total(weights, scores.itemsize, given_memory_limit(self._resources.max_memory))
         return float(np.repeat(scores, weights).mean())
 
-    def predict_cell_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_cell_proba(self, X: Any) -> Any:
         """Return the probability of a one in every cell, known or not, given the known cells of its row.
 
         A code predicts a value for each cell. The probability of a one where 0 and where 1 is predicted is its
@@ -255,7 +262,8 @@ class ModelEstimator(TableTransformer, SearchEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_features), float64
+        ndarray or data frame of shape (n_samples, n_features), float64
+            For a data frame, one of the same package with its index and the features of the model as columns.
 
         Examples
         --------
@@ -265,8 +273,10 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         >>> ba.BinaryDictionaryLearning(random_state=0).fit(X).predict_cell_proba(X).shape
         (300, 40)
         """
-        data = self._table_of_cells(X).bits
-        return self.as_model().cell_probabilities(data, self._workers(data))
+        X = in_memory(X)
+        table = self._table_of_cells(X)
+        probabilities = self.as_model().cell_probabilities(table.bits, self._workers(table.bits))
+        return frame_like(X, probabilities, table.columns)
 
     def complete(self, X: Any) -> Any:
         """Return samples with their missing values filled in, known values as they are.
@@ -281,9 +291,9 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         Returns
         -------
         array, sparse array, data frame, Table or BitMatrix
-            As X is, with its dtypes; with ``binarize``, 0 and 1. Columns are those of the model. For files, AnnData and
-            pyarrow tables, a Table. An array, sparse array or data frame of numbers of copies (see `Table.from_any`)
-            stays one, with one column per variant; `Table.to_dosages` converts a Table.
+            As X is, with its index and dtypes; with ``binarize``, 0 and 1. Columns are those of the model. For files
+            and AnnData, a Table. An array, sparse array or data frame of numbers of copies (see `Table.from_any`) stays
+            one, with one column per variant; `Table.to_dosages` converts a Table.
 
         Examples
         --------

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 
 from .. import frames
 from ..bits import BitMatrix
 from ..cell_values import as_csr, is_sparse, package_name
 from ..columns.encoding import Encoding
 from ..columns.frame_columns import names_of_columns
-from ..columns.table import Names, Table
+from ..columns.table import Table
 from ..columns.variants import pairs, unpack_dosages
+from ..frames import is_frame
 
 
 def completed_as_given(X: Any, completed: BitMatrix, table: Table, encoding: Encoding | None) -> Any:
@@ -33,45 +36,77 @@ def completed_as_given(X: Any, completed: BitMatrix, table: Table, encoding: Enc
         return _copies_as_given(X, made, table, encoding)
     if is_sparse(X):
         return completed.to_sparse().astype(X.dtype)
-    return table_as_given(X, completed.to_dense(dense_dtype(X)), table.columns, keeps_types=True)
+    return frame_like(X, completed.to_dense(dense_dtype(X)), table.columns, keeps_types=True)
 
 
-def table_as_given(X: Any, values: NDArray[Any], columns: Names | None, keeps_types: bool = False) -> Any:
-    """Return rows of the features of X as X is, if it is a data frame: with its index, and the types of its columns.
+def transformed(
+    estimator: Any, X: Any, values: NDArray[Any], columns: Iterable[Any] | None, keeps_types: bool = False
+) -> Any:
+    """Return what a transformer makes of X, as `frame_like` does, or an array for the frames of ``set_output``.
 
-    Of anything else than data frames, the values are returned as they are.
+    A pyarrow table has no index column, which the next step of a pipeline would take for a feature.
     """
-    package = package_name(X)
-    if package == "pyarrow":
-        return _as_arrow(X, values, columns, keeps_types)
-    if package not in ("pandas", "polars") or not hasattr(X, "columns"):
+    if chosen_output(estimator) != "default":
         return values
-    names = X.columns if columns is None else list(columns)
-    if package == "pandas":
-        import pandas as pd
+    if is_frame(X) and package_name(X) == "pyarrow":
+        X = X.drop_columns(list(frames.arrow_index(X)))
+    return frame_like(X, values, columns, keeps_types)
 
-        frame = pd.DataFrame(values, index=X.index, columns=names)
+
+def chosen_output(estimator: Any) -> str:
+    """Return the type that scikit-learn's ``set_output`` or ``set_config`` chose: "default", "pandas" or "polars"."""
+    chosen: str = getattr(estimator, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+    return chosen
+
+
+def frame_like(X: Any, values: NDArray[Any], columns: Iterable[Any] | None, keeps_types: bool = False) -> Any:
+    """Return values for the rows of X as X is, if it is a data frame: of the same package, with its index.
+
+    Of anything else than data frames, the values are returned as they are. ``columns`` are the names of the values, by
+    default those of X; with ``keeps_types``, columns that X has are of their type there.
+    """
+    if not is_frame(X):
+        return values
+    package, library = package_name(X), sys.modules[package_name(X)]
+    if package == "pandas":
+        names = X.columns if columns is None else list(columns)
+        frame = library.DataFrame(values, index=X.index, columns=names)
         if not keeps_types or not X.columns.is_unique:
             return frame
         return frame.astype({name: X[name].dtype for name in names if name in X.columns and X[name].dtype != object})
-    import polars as pl
+    names = names_of_columns(X) if columns is None else tuple(map(str, columns))
+    if package == "polars":
+        made = library.DataFrame(values, schema=names)
+        return made.cast({name: X.schema[name] for name in names if keeps_types and name in X.columns})
+    types = {field.name: field.type for field in X.schema} if keeps_types else {}
+    arrays = {name: library.array(np.ascontiguousarray(own)) for name, own in zip(names, values.T, strict=True)}
+    return columns_like(X, {name: array.cast(types.get(name, array.type)) for name, array in arrays.items()})
 
-    made = pl.DataFrame(values, schema=list(names))
-    return made.with_columns(pl.col(name).cast(X.schema[name]) for name in names if keeps_types and name in X.columns)
 
-
-def values_by_row(X: Any, values: NDArray[Any], name: str) -> Any:
-    """Return one value per row of X: as a series with its index if X is a data frame of pandas, or one of polars."""
-    package = package_name(X)
-    if package not in ("pandas", "polars") or not hasattr(X, "columns"):
+def series_like(X: Any, values: NDArray[Any], name: str) -> Any:
+    """Return one value per row of X: as a series with its index if X is a data frame of pandas, and so on."""
+    if not is_frame(X):
         return values
+    package, library = package_name(X), sys.modules[package_name(X)]
+    if package == "pyarrow":
+        return library.array(values)
+    return library.Series(values, X.index, name=name) if package == "pandas" else library.Series(name, values)
+
+
+def columns_like(X: Any, columns: Mapping[str, Any]) -> Any:
+    """Return a data frame of these columns as the data frame X is, with its index; the columns if X is not one."""
+    if not is_frame(X):
+        return columns
+    package, library = package_name(X), sys.modules[package_name(X)]
     if package == "pandas":
-        import pandas as pd
-
-        return pd.Series(values, X.index, name=name)
-    import polars as pl
-
-    return pl.Series(name, values)
+        return library.DataFrame(columns, index=X.index)
+    if package == "polars":
+        return library.DataFrame(columns)
+    index = frames.arrow_index(X)  # which pandas stored in X
+    if not index:
+        return library.table(columns)
+    frame = library.table(columns).to_pandas().set_axis(X.select(list(index)).to_pandas().index)
+    return library.Table.from_pandas(frame)
 
 
 def dense_dtype(X: Any) -> np.dtype[Any]:
@@ -80,30 +115,9 @@ def dense_dtype(X: Any) -> np.dtype[Any]:
     return dtype if isinstance(dtype, np.dtype) and dtype.kind in "biuf" else np.dtype(np.uint8)
 
 
-def _as_arrow(X: Any, values: NDArray[Any], columns: Names | None, keeps_types: bool) -> Any:
-    """Return a pyarrow table with the index that pandas stored in X, and the types of the columns of X."""
-    import pyarrow as pa
-
-    names = frames.column_names(X) or () if columns is None else columns
-    made = {name: pa.array(np.ascontiguousarray(column)) for name, column in zip(names, values.T, strict=True)}
-    types = {field.name: field.type for field in X.schema} if keeps_types else {}
-    return _arrow_with_index(X, {name: column.cast(types.get(name, column.type)) for name, column in made.items()})
-
-
-def _arrow_with_index(X: Any, columns: dict[str, Any]) -> Any:
-    """Return a pyarrow table of these columns with the index that pandas stored in X, if it did."""
-    import pyarrow as pa
-
-    index = frames.arrow_index(X)
-    if not index:
-        return pa.table(columns)
-    return pa.Table.from_pandas(pa.table(columns).to_pandas().set_axis(X.select(list(index)).to_pandas().index))
-
-
 def _copies_as_given(X: Any, completed: Table, table: Table, encoding: Encoding) -> Any:
     """Return numbers of copies as X is, one column for each variant of the model."""
-    package = package_name(X)
-    if package in ("pandas", "polars", "pyarrow"):
+    if is_frame(X):
         has_names = frames.column_names(X) is not None
         given = X if has_names else X.set_axis([variable.name for variable in encoding.variables], axis=1)
         of_given = set(names_of_columns(given))
@@ -111,11 +125,9 @@ def _copies_as_given(X: Any, completed: Table, table: Table, encoding: Encoding)
             name: _filled_column(given[name] if name in of_given else None, values)
             for name, values in encoding.decode(completed, given).items()
         }
-        if package == "pyarrow":
-            return _arrow_with_index(X, columns)
-        if package == "polars":
-            return type(X)(columns)
-        frame = type(X)(columns, index=X.index)
+        frame = columns_like(X, columns)
+        if package_name(X) != "pandas":
+            return frame
         return frame.rename_axis(X.columns.name, axis=1) if has_names else frame.set_axis(X.columns, axis=1)
     variants = pairs(table.column_data, table.columns)
     copies, is_missing = (

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..columns.table import axis_names
+from ..frames import in_memory
 from ..libraries import import_library
 from ..model.options import RuleOptions
 from ..model.patterns import Pattern
-from ..model.recommendation import Recommendations, joined, recommend
+from ..model.recommendation import Recommendations, joined, named, recommend
 from ..model.row_fit import RowFit, score_rows, worst_rows
 from ..model.rules import Chunks, Rule, find_itemsets, find_rules
 from ..parameters import with_options
@@ -206,8 +209,8 @@ class StatementsEstimator(ModelEstimator):
         Returns
         -------
         Recommendations
-            A named tuple of two arrays of shape (n_samples, n), ``items`` with names and ``probabilities``; with fewer
-            columns if the model has fewer than n features.
+            A named tuple of two arrays of shape (n_samples, n), ``items`` and ``probabilities``; with fewer columns if
+            the model has fewer than n features. Items are names, and indices of features if X has no names.
 
         Examples
         --------
@@ -216,15 +219,20 @@ class StatementsEstimator(ModelEstimator):
         >>> X = np.array([[1, 1, 1, 0, 0, 0]] * 20 + [[0, 0, 0, 1, 1, 1]] * 20)
         >>> model = ba.BinaryDictionaryLearning(2, random_state=0).fit(X)
         >>> model.recommend([[1, 1, 0, 0, 0, 0], [0, 0, 0, 1, 0, 1]], 1).items
-        array([['x2'],
-               ['x4']], dtype=object)
+        array([[2],
+               [4]])
         """
         n = check_int("n", n, 1)
         if self._is_stored(X):
             rows = self._stored(X)
-            return joined(rows.recommended_chunks(n), min(n, rows.model.atoms.n_cols))
-        model, data, _ = self._to_code(X)
-        return recommend(model, data, n, self._workers(data))
+            model, has_names = rows.model, rows.store.columns is not None
+            found = joined(rows.recommended_chunks(n), min(n, model.atoms.n_cols))
+        else:
+            X = in_memory(X)
+            has_names = isinstance(X, (str, os.PathLike)) or axis_names(X)[1] is not None
+            model, data, _ = self._to_code(X)
+            found = recommend(model, data, n, self._workers(data))
+        return named(found, model) if has_names else found
 
     def worst_rows(self, X: Any, n: int = 10) -> list[RowFit]:
         """Return the samples that fit worst, with the cells that make them so.

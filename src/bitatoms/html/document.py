@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 from .._version import __version__
+from ..io.atomic import atomic_write
 from .text import escape
+
+_FOOTER = f"<footer><p>Made by bitatoms {__version__}.</p></footer>"
 
 
 class Section(NamedTuple):
-    """A section of a page; one without an anchor is not listed in the contents."""
+    """A section of a page: one without HTML is left out, one without an anchor is not listed in the contents."""
 
     html: str
     anchor: str = ""
@@ -29,8 +34,11 @@ class PageHeader(NamedTuple):
     skip_link: tuple[str, str] | None = None  # anchor and name of the section that screen readers can skip to
 
 
-def html_document(header: PageHeader, sections: Sequence[Section], footer: str, style: str, script: str = "") -> str:
+def html_document(
+    header: PageHeader, sections: Sequence[Section], footer: str = _FOOTER, style: str = "", script: str = ""
+) -> str:
     """Return the HTML of a page; ``style`` is appended to the style sheet that all pages share."""
+    shown = [section for section in sections if section.html]
     skip = header.skip_link
     skip_html = "" if skip is None else f'<a class="skip" href="#{skip[0]}">Skip to {skip[1]}</a>\n'
     return f"""<!doctype html>
@@ -49,16 +57,29 @@ def html_document(header: PageHeader, sections: Sequence[Section], footer: str, 
 {skip_html}<header class="top">
 <p class="kicker">{escape(header.kicker)}</p>
 <h1>{escape(header.heading)}</h1>
-{_contents(sections)}
+{_contents(shown)}
 </header>
 <main>
-{chr(10).join(section.html for section in sections)}
+{chr(10).join(section.html for section in shown)}
 </main>
 {footer}
 {f"<script>{script}</script>" if script else ""}
 </body>
 </html>
 """
+
+
+def glossary_section(entries: Sequence[tuple[str, str]]) -> Section:
+    """Return the section with the definitions of terms, which are shown after a click."""
+    items = "".join(f"<dt>{term}</dt><dd>{meaning}</dd>" for term, meaning in entries)
+    html = f'<section id="words"><details><summary><h2>Glossary</h2></summary><dl>{items}</dl></details></section>'
+    return Section(html, "words", "Glossary")
+
+
+def write_page(html: str, path: str | os.PathLike[str]) -> None:
+    """Write a page to a file. The write is atomic."""
+    with atomic_write(Path(path)) as temporary:
+        temporary.write_text(html, encoding="utf-8", newline="\n")
 
 
 def read_asset(package: str, name: str) -> str:

@@ -118,7 +118,7 @@ class DataTable:
     def _to_page(self, title: str) -> str:
         """Return the table as an HTML document."""
         sections = [Section(f"<section>{self.to_html(title)}</section>")]
-        return html_document(PageHeader(title, "Made by bitatoms", title), sections, "", "")
+        return html_document(PageHeader(title, "A table", title), sections)
 
     def _write_lines(self, file: IO[str], delimiter: str) -> None:
         """Write the table as lines of cells."""
@@ -202,23 +202,20 @@ def table_html(
     numeric: Sequence[bool],
     label: str,
     css_class: str = "",
-    row_classes: Mapping[int, str] | None = None,
 ) -> str:
     """Return an HTML table that scrolls horizontally.
 
-    Cells are HTML, names of columns are text. ``label`` is the accessible name; ``row_classes`` maps indices of rows to
-    CSS classes.
+    Cells are HTML, names of columns are text. ``label`` is the accessible name.
     """
     cell_classes = [_class_attribute("number" if is_number else "") for is_number in numeric]
     head = "".join(
         f'<th scope="col"{attribute}>{escape(name)}</th>' for name, attribute in zip(columns, cell_classes, strict=True)
     )
     body = "".join(
-        f"<tr{_class_attribute((row_classes or {}).get(index, ''))}>"
-        f'<th scope="row"{cell_classes[0]}>{row[0]}</th>'
+        f'<tr><th scope="row"{cell_classes[0]}>{row[0]}</th>'
         + "".join(f"<td{attribute}>{cell}</td>" for cell, attribute in zip(row[1:], cell_classes[1:], strict=True))
         + "</tr>"
-        for index, row in enumerate(rows)
+        for row in rows
     )
     return (
         f'<div class="scroll" role="region" aria-label="{escape(label)}" tabindex="0">'

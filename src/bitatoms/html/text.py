@@ -6,6 +6,8 @@ import html
 import re
 from collections.abc import Sequence
 
+from ..formatting import counted, listed_names
+
 MAX_NAME_LENGTH = 80  # characters of a name that are shown
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # control, or not UTF-8
 
@@ -37,13 +39,12 @@ def format_count(number: int) -> str:
 
 def pluralize(number: int, singular: str, plural: str | None = None) -> str:
     """Return a number with its noun: 1 row, 2 rows."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+    return counted(number, singular, plural, ",")
 
 
 def join_names(names: Sequence[str], limit: int) -> str:
     """Return the first names as HTML, and the number of the others."""
-    first = ", ".join(map(name_html, names[:limit]))
-    return first if len(names) <= limit else f"{first} and {len(names) - limit:,} more"
+    return listed_names(names, limit, name_html) if names else ""
 
 
 def chips_html(names: Sequence[str], css_class: str = "", notes: Sequence[str] = ()) -> str:

@@ -1,4 +1,4 @@
-"""Convert the cells of a file to bits: numbers by `Cells`, text by `TextCells`; count the missing ones.
+"""Convert the cells of a file to bits, and count the missing ones: `Cells`, the same for text, numbers and bits.
 
 Between a file and packed bits, a cell is a *state*: 0, 1, `MISSING`, or `BLANK` while it is open what blanks mean. In a
 table of numbers of copies it may also be `TWO`, and becomes two bits: one copy or more, two copies.
@@ -6,6 +6,7 @@ table of numbers of copies it may also be `TWO`, and becomes two bits: one copy 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, overload
@@ -16,24 +17,28 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..cell_values import binarize_advice, binarized
 from ..columns.table import as_bits
-from ..columns.variables import FALSE_WORDS, TRUE_WORDS
+from ..columns.variables import FALSE_WORDS, TRUE_WORDS, parse_number
 from ..errors import Parameter, warn
+from ..formatting import be, counted, quoted
 from ..sparse_bits import Bits
 from ..validation import check_threshold
 from .errors import FileError
-from .options import DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions
+from .options import CELL_FORMATS, DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions
 from .stream import Source
-from .text_numbers import parse_number
 
 MISSING, TWO, BLANK = 2, 3, 4  # states besides 0 and 1; the lowest bit of a state is that of the cell
 MISSING_WORDS = frozenset(("na", "n/a", "nan", "null", "none", "?", ".", "<na>", "#n/a"))
 _MISSING_STATES = dict.fromkeys(MISSING_WORDS, MISSING) | {"": BLANK}
 _BIT_STATES = dict.fromkeys(TRUE_WORDS | {"1", "1.0", "x", "+"}, 1) | dict.fromkeys(FALSE_WORDS | {"0", "0.0", "-"}, 0)
+_COPIES_STATES = {"0": 0, "1": 1, "2": TWO}
 # Other ways to write 0 and 1, such as -0.0 and 1.00e+00. Numbers with leading zeros, such as 01, are rather codes.
 _WRITTEN_BIT = re.compile(r"[+-]?0(\.0*)?(e[+-]?[0-9]+)?|(?P<one>\+?1(\.0*)?(e[+-]?0+)?)")
 _NO_STATE = 255
 _LEAST_COPIES, _MOST_COPIES = -0.5, 2.5  # numbers of copies are rounded
 _INFINITE_WORDS = frozenset(("inf", "infinity"))  # not names either: an error in a table of numbers
+
+Indices = tuple[Any, Any]  # of the rows and the columns of cells
+Locate = Callable[[NDArray[np.intp]], Indices]  # from flat indices of some values to those of the table
 
 
 class CellPosition(NamedTuple):
@@ -47,20 +52,11 @@ class CellPosition(NamedTuple):
     def __str__(self) -> str:
         count = " (counted from 0)" if self.zero_based else ""
         if isinstance(self.column, str):
-            return f"{self.unit} {self.row}{count}, column {self.column[:40]!r}"
+            return f"{self.unit} {self.row}{count}, column {quoted(self.column)}"
         return f"{self.unit} {self.row}, column {self.column}{count}"
 
 
-def state_of(cell: str) -> int | None:
-    """Return the state of a cell of text: 0, 1, missing or blank; None if it is none of these."""
-    word = cell.strip().lower()
-    state = _BIT_STATES.get(word, _MISSING_STATES.get(word))
-    if state is None and (number := _WRITTEN_BIT.fullmatch(word)):
-        return int(number["one"] is not None)
-    return state
-
-
-PositionOf = Callable[[int, int], CellPosition]  # from the row and column within a chunk
+PositionOf = Callable[[int, int], CellPosition | str]  # from the row and column of a cell
 
 
 def array_position(row: int, column: int | str) -> CellPosition:
@@ -68,37 +64,150 @@ def array_position(row: int, column: int | str) -> CellPosition:
     return CellPosition(row, column, zero_based=True)
 
 
-class Cells:
-    """Convert the cells of one file to bits. Missing cells are counted; they are unknown, or 0 (``missing="zero"``).
+def position_in(columns: Sequence[str] | None) -> PositionOf:
+    """Return the positions of the cells of an array whose columns have these names."""
+    return array_position if columns is None else lambda row, column: array_position(row, columns[column])
 
-    Call `check_missing` after the last cell: it raises an error if cells were missing and ``missing="refuse"``, and
-    notes how many are unknown.
+
+def rectangle(top: int, left: int, width: int) -> Locate:
+    """Return the indices of the cells of a part of a table that is this wide."""
+    return lambda indices: (top + indices // width, left + indices % width)
+
+
+def state_of(cell: str) -> int | None:
+    """Return the state of a cell of text: 0, 1, missing or blank; None if it is none of these."""
+    word = cell.strip().lower()
+    state = _BIT_STATES.get(word, _MISSING_STATES.get(word))
+    if state is None and (number := _WRITTEN_BIT.fullmatch(word)):
+        state = int(number["one"] is not None)
+    return state
+
+
+def are_cells(words: Sequence[str]) -> bool:
+    """Return whether all words are ones, zeros, blank or missing."""
+    return all(state_of(word) is not None for word in words)
+
+
+class CellCount:
+    """The number of some cells, and the first one in row order, whatever the order in which they are found."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.first = (-1, -1)
+
+    def add(self, n: int, row: int, column: int) -> None:
+        """Add this many cells; the first one is given."""
+        if n:
+            self.first = min(self.first, (row, column)) if self.n else (row, column)
+            self.n += n
+
+    def add_all(self, rows: Any, columns: Any) -> None:
+        """Add the cells at these indices."""
+        if len(rows):
+            row = int(rows.min())
+            self.add(len(rows), row, int(columns[rows == row].min()))
+
+
+class Cells:
+    """Convert the cells of one file to states and bits, and count those that are missing or blank.
+
+    Missing cells are unknown, or 0 (``missing="zero"``). A blank cell of text is 0 if the table contains no other zero,
+    and missing otherwise. Call `check_missing` after the last cell.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    options : ReadOptions
+        How to convert its cells.
+    position : callable, default=array_position
+        Returns what messages call a cell, from the indices of its row and column.
     """
 
-    def __init__(self, source: Source, options: ReadOptions) -> None:
-        self.source = source
+    def __init__(self, source: Source, options: ReadOptions, position: PositionOf = array_position) -> None:
+        self.source, self.position = source, position
         self.threshold = check_threshold(options.binarize)
-        self.missing = options.missing
+        self.missing_option = options.missing
         self.are_copies = options.dosage
-        self.n_missing = 0
-        self.first_missing: CellPosition | str | None = None
+        self.are_numbers = self.threshold is not None or self.are_copies  # any numbers, not only 0 and 1
+        self.has_zeros = self.are_numbers  # a zero was found, or blanks are missing in any case
+        self.missing, self.blank = CellCount(), CellCount()
+        states = _MISSING_STATES | (_COPIES_STATES if self.are_copies else {} if self.are_numbers else _BIT_STATES)
+        self._state_of_word = {spelled: states[word] for word in states for spelled in (word, word.upper())}
+        self._state_of_character = np.full(128, _NO_STATE, np.uint8)
+        for word, state in self._state_of_word.items():
+            if len(word) == 1 and state not in (MISSING, BLANK):
+                self._state_of_character[ord(word)] = state
 
-    @property
-    def are_numbers(self) -> bool:
-        """Whether cells are any numbers, not only 0 and 1."""
-        return self.threshold is not None or self.are_copies
+    def is_valid(self, cell: str) -> bool:
+        """Return whether a cell of text is a one, a zero, blank or missing; in a table of numbers, also a number."""
+        if state_of(cell) is not None or not self.are_numbers:
+            return state_of(cell) is not None
+        word = cell.strip().lower()
+        number = parse_number(word)
+        if self.are_copies:
+            return number is not None and _LEAST_COPIES < number <= _MOST_COPIES
+        return number is not None or word.lstrip("+-") in _INFINITE_WORDS
 
-    def pack_numbers(self, values: NDArray[Any], position_of: PositionOf) -> BitMatrix:
+    def is_text(self, cell: str) -> bool:
+        """Return whether a cell is neither valid nor a number."""
+        return not self.is_valid(cell) and parse_number(cell.strip()) is None
+
+    def characters_to_states(self, characters: str) -> NDArray[np.uint8] | None:
+        """Convert cells of one character that are not missing; None if `words_to_states` has to do it."""
+        if not characters.isascii():
+            return None
+        states = self._state_of_character[np.frombuffer(characters.encode("ascii"), np.uint8)]
+        return None if states.size and states.max() == _NO_STATE else states
+
+    def words_to_states(self, words: Sequence[str], row: int) -> NDArray[np.uint8]:
+        """Convert the cells of a row of text."""
+        known = self._state_of_word
+        states = [known[word] if word in known else self.parse(word, row, i) for i, word in enumerate(words)]
+        return np.array(states, np.uint8)
+
+    def parse(self, text: str, row: int, column: int) -> int:
+        """Return the state of a cell of text, which may have blanks around it, or be a number."""
+        word = text.strip().lower()
+        state = self._state_of_word.get(word) if self.are_numbers else state_of(word)
+        if state is not None:
+            return state
+        number = parse_number(word) if self.are_numbers else None
+        if number is None:
+            raise self.invalid_cell(text.strip(), row, column)
+        return int(self.numbers_to_states(np.array([number]), lambda _: ([row], [column]))[0])
+
+    def numbers_to_states(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:
+        """Convert numbers to states, booleans if none is missing."""
+        bits = None if self.are_copies else binarized(values, self.threshold)
+        if bits is not None:
+            return bits
+        missing = np.isnan(values)
+        values = np.where(missing, 0, values)
+        bits = binarized(values, self.threshold)
+        if self.are_copies:
+            valid = (_LEAST_COPIES < values) & (values <= _MOST_COPIES)
+            bits = np.where(values > 1.5, np.uint8(TWO), (values > 0.5).astype(np.uint8)) if valid.all() else None
+        elif bits is None:
+            valid = np.isfinite(values) if self.threshold is not None else (values == 0) | (values == 1)
+        if bits is None:
+            first = np.flatnonzero(~valid)[:1]
+            (row,), (column,) = locate(first)
+            raise self.invalid_cell(str(values.ravel()[first[0]]).removesuffix(".0"), int(row), int(column))
+        return np.where(missing, np.uint8(MISSING), bits)
+
+    def count(self, states: NDArray[Any], locate: Locate) -> None:
+        """Count missing and blank cells among states, and note whether there are zeros."""
+        self.has_zeros = self.has_zeros or not states.all()
+        if states.dtype != np.bool_ and states.size and states.max() > 1:
+            for state, found in ((MISSING, self.missing), (BLANK, self.blank)):
+                found.add_all(*locate(np.flatnonzero(states == state)))
+
+    def pack_numbers(self, values: NDArray[Any], locate: Locate) -> BitMatrix:
         """Pack a 2-D chunk of numbers."""
-
-        def at(index: int) -> CellPosition:
-            return position_of(*divmod(index, values.shape[1]))
-
-        def count(indices: NDArray[np.intp]) -> None:
-            if len(indices):
-                self.add_missing(len(indices), at(int(indices[0])))
-
-        return self.pack(self.numbers_to_states(values, count, at))
+        states = self.numbers_to_states(values, locate)
+        self.count(states, locate)
+        return self.pack(states)
 
     def pack(self, states: NDArray[Any], has_zeros: Callable[[], bool] | None = None) -> BitMatrix:
         """Pack a 2-D chunk of states: missing cells are unknown, or 0. Numbers of copies become two columns each.
@@ -113,206 +222,69 @@ class Cells:
         if states.dtype == np.bool_ or not states.size or states.max() <= 1:
             return BitMatrix.from_dense(ones)
         bits = BitMatrix.from_dense(ones if self.are_copies else states & 1)
-        if self.missing != "unknown":
+        if self.missing_option != "unknown":
             return bits
-        is_blank_missing = has_zeros is not None and bool((states == BLANK).any()) and has_zeros()
-        lacking = (states == MISSING) | (states == BLANK) if is_blank_missing else states == MISSING
+        lacking = states == MISSING
+        if has_zeros is not None and (blank := states == BLANK).any() and has_zeros():
+            lacking |= blank
         return bits.with_unknown(BitMatrix.from_dense(np.repeat(lacking, 2, axis=1) if self.are_copies else lacking))
 
     @overload
-    def known(self, bits: BitMatrix, position_of: PositionOf) -> BitMatrix: ...
+    def known(self, bits: BitMatrix, top: int) -> BitMatrix: ...
     @overload
-    def known(self, bits: Bits, position_of: PositionOf) -> Bits: ...
-    def known(self, bits: Bits, position_of: PositionOf) -> Bits:
-        """Return rows of a table of bits: unknown cells are missing values, and a threshold applies to the others."""
+    def known(self, bits: Bits, top: int) -> Bits: ...
+    def known(self, bits: Bits, top: int) -> Bits:
+        """Return rows of a table of bits, the first of which is ``top``.
+
+        Unknown cells are missing values, and a threshold applies to the others.
+        """
         if bits.unknown is not None and (rows := np.flatnonzero(bits.unknown.words.any(axis=1))).size:
             first = int(rows[0])
-            self.add_missing(bits.n_unknown, position_of(first, int(np.argmax(bits.unknown[first]))))
+            self.missing.add(bits.n_unknown, top + first, int(np.argmax(bits.unknown[first])))
         above = as_bits(bits, self.threshold, missing="unknown")
-        return above if self.missing == "unknown" else above.filled()
+        return above if self.missing_option == "unknown" else above.filled()
 
-    def numbers_to_states(
-        self,
-        values: NDArray[Any],
-        on_missing: Callable[[NDArray[np.intp]], None],
-        position_at: Callable[[int], CellPosition],
-    ) -> NDArray[Any]:
-        """Convert numbers to states; ``on_missing`` and ``position_at`` get flat indices."""
-        if self.are_copies:
-            return self._copies_to_states(values, on_missing, position_at)
-        bits = binarized(values, self.threshold)
-        if bits is not None:
-            return bits
-        missing = np.isnan(values)
-        on_missing(np.flatnonzero(missing))
-        values = np.where(missing, 0, values)
-        bits = binarized(values, self.threshold)
-        if bits is None:
-            valid = np.isfinite(values) if self.threshold is not None else (values == 0) | (values == 1)
-            first = int(np.flatnonzero(~valid)[0])
-            raise self.invalid_cell(str(values.ravel()[first]).removesuffix(".0"), position_at(first))
-        return np.where(missing, np.uint8(MISSING), bits)
-
-    def _copies_to_states(
-        self,
-        values: NDArray[Any],
-        on_missing: Callable[[NDArray[np.intp]], None],
-        position_at: Callable[[int], CellPosition],
-    ) -> NDArray[np.uint8]:
-        """Convert numbers of copies, which are rounded, to states."""
-        missing = np.isnan(values)
-        on_missing(np.flatnonzero(missing))
-        values = np.where(missing, 0, values)
-        invalid = np.flatnonzero((values <= _LEAST_COPIES) | (values > _MOST_COPIES))
-        if len(invalid):
-            first = int(invalid[0])
-            raise self.invalid_cell(str(values.ravel()[first]).removesuffix(".0"), position_at(first))
-        states = np.where(values > 1.5, np.uint8(TWO), (values > 0.5).astype(np.uint8))
-        return np.where(missing, np.uint8(MISSING), states)
-
-    def invalid_cell(self, value: str, position: CellPosition, note: str = "") -> FileError:
+    def invalid_cell(self, value: str, row: int, column: int, note: str = "") -> FileError:
         """Return the error for a cell that is neither 0 nor 1, no number of copies, or not finite under a threshold."""
+        position, format = self.position(row, column), self.source.format
         if self.threshold is not None:
-            problem = f"{note}: {value[:40]!r} is not a finite number, as "
+            problem = f"{note}: {quoted(value)} is not a finite number, as "
             return self.source.error(position, problem, Parameter("binarize"), " requires; correct it")
         drop: tuple[str | Parameter, ...] = ()
-        if self.source.format in ("csv", "tsv", "xlsx") and not self.are_copies:
+        if format in CELL_FORMATS and not self.are_copies:
             drop = ("; for a table of categories and numbers, pass ", Parameter("categories", True))
-        if self.source.format in DROPPING_FORMATS:
-            drop += (
-                "; if the column is not part of the table, drop it with ",
-                Parameter("without", str(position.column)),
-            )
+        if format in DROPPING_FORMATS and isinstance(position, CellPosition):
+            without = Parameter("without", str(position.column))
+            drop += "; if the column is not part of the table, drop it with ", without
         if self.are_copies:
-            problem = f"{note}: {value[:40]!r} is not a number of copies, 0, 1 or 2; a missing genotype is blank or NA"
+            problem = f"{note}: {quoted(value)} is not a number of copies, 0, 1 or 2; a missing genotype is blank or NA"
             return self.source.error(position, problem, *drop)
-        number = parse_number(value)
+        number = math.inf if value.lstrip("+-").lower() in _INFINITE_WORDS else parse_number(value)
         if number is None:
             problem = "neither a one (1, yes, true, x) nor a zero (0, no, false); correct it"
-            return self.source.error(position, f"{note}: {value[:40]!r} is {problem}", *drop)
-        problem = f"{note}: {value[:40]} is neither 0 nor 1; "
+            return self.source.error(position, f"{note}: {quoted(value)} is {problem}", *drop)
         advice = binarize_advice(number)
-        if number == 2 and self.source.format in DOSAGE_FORMATS:
+        if number == 2 and format in DOSAGE_FORMATS:
             advice += ("; for numbers of copies of an allele (0, 1 and 2), pass ", Parameter("dosage", True))
-        return self.source.error(position, problem, *advice, *drop)
-
-    def add_missing(self, count: int, first: CellPosition | str) -> None:
-        """Count missing cells; the first one is at this position."""
-        if not self.n_missing:
-            self.first_missing = first
-        self.n_missing += count
+        return self.source.error(position, f"{note}: {value[:40]} is neither 0 nor 1; ", *advice, *drop)
 
     def check_missing(self) -> None:
-        """Raise if cells were missing and may not be; note how many are unknown."""
-        if not self.n_missing or self.missing == "zero":
+        """Raise if cells were missing and may not be; note how many are unknown, and how many blank ones are zeros."""
+        if self.missing_option == "zero":
             return
-        one = self.n_missing == 1
-        if self.missing == "refuse":
-            problem = "1 value is missing, at " if one else f"{self.n_missing} values are missing, the first at "
-            them = "it" if one else "them"
+        if self.has_zeros:
+            self.missing.add(self.blank.n, *self.blank.first)
+        elif self.blank.n:
+            cells = f"{counted(self.blank.n, 'blank cell')} {be(self.blank.n)}"
+            warn(f"{self.source.name}: {cells} read as 0, because the table contains no other zeros")
+        n = self.missing.n
+        if not n:
+            return
+        values = f"{counted(n, 'value')} {be(n)} missing"
+        if self.missing_option == "refuse":
+            where = "at" if n == 1 else "the first at"
+            them = "it" if n == 1 else "them"
             fix = f"; fill {them} in, or pass ", Parameter("missing", "zero"), f" to read {them} as 0"
-            raise self.source.error(problem, self.first_missing, *fix)
-        values = "1 missing value is" if one else f"{self.n_missing} missing values are"
-        warn(f"{self.source.name}: {values} read as {'an unknown cell' if one else 'unknown cells'}")
-
-
-class TextCells:
-    """Convert cells of text to states: 0 and 1, yes and no, true and false, x and blank; with a threshold, numbers.
-
-    A blank cell is 0 if the table contains no other zero, and missing otherwise: `Cells.pack` decides that.
-    """
-
-    def __init__(self, cells: Cells) -> None:
-        self.cells = cells
-        self.has_zeros = cells.are_copies  # blank cells are then missing
-        self.n_blank = 0
-        self._first_blank_or_missing: CellPosition | None = None
-        states = dict(_MISSING_STATES)
-        if cells.are_copies:
-            states |= {"0": 0, "1": 1, "2": TWO}
-        elif cells.threshold is None:
-            states |= _BIT_STATES
-        self._state_of_word = {spelled: states[word] for word in states for spelled in (word, word.upper())}
-        self._state_of_character = np.full(128, _NO_STATE, np.uint8)
-        for word, state in self._state_of_word.items():
-            if len(word) == 1 and state not in (MISSING, BLANK):
-                self._state_of_character[ord(word)] = state
-
-    def is_valid(self, cell: str) -> bool:
-        """Return whether a cell is a one, a zero, blank or missing; with a threshold, also a number."""
-        if state_of(cell) is not None:
-            return True
-        word = cell.strip().lower()
-        number = _number(word) if self.cells.are_numbers else None
-        if self.cells.are_copies:
-            return number is not None and _LEAST_COPIES < number <= _MOST_COPIES
-        return number is not None or (self.cells.are_numbers and word.lstrip("+-") in _INFINITE_WORDS)
-
-    def is_text(self, cell: str) -> bool:
-        """Return whether a cell is neither valid nor a number."""
-        return not self.is_valid(cell) and _number(cell) is None
-
-    def characters_to_states(self, characters: str) -> NDArray[np.uint8] | None:
-        """Convert a row of one-character cells that are not missing; None if `row_to_states` has to do it."""
-        if not characters.isascii():
-            return None
-        states = self._state_of_character[np.frombuffer(characters.encode("ascii"), np.uint8)]
-        if states.size and states.max() == _NO_STATE:
-            return None
-        self.has_zeros = self.has_zeros or not states.all()
-        return states
-
-    def row_to_states(self, cells: Sequence[str], position_of: Callable[[int], CellPosition]) -> NDArray[np.uint8]:
-        """Convert a row of cells to states; ``position_of`` gets the column."""
-        known = self._state_of_word
-        states = np.array(
-            [
-                known[cell] if cell in known else self._parse(cell, column, position_of)
-                for column, cell in enumerate(cells)
-            ],
-            np.uint8,
-        )
-        self.has_zeros = self.has_zeros or not states.all()
-        if states.size and states.max() > 1:
-            missing, lacking = np.flatnonzero(states == MISSING), (states == MISSING) | (states == BLANK)
-            if len(missing):
-                self.cells.add_missing(len(missing), position_of(int(missing[0])))
-            self.n_blank += int(np.count_nonzero(states == BLANK))
-            if lacking.any():
-                self._first_blank_or_missing = self._first_blank_or_missing or position_of(int(np.argmax(lacking)))
-        return states
-
-    def _parse(self, cell: str, column: int, position_of: Callable[[int], CellPosition]) -> int:
-        """Return the state of a cell with blanks around it, in mixed case, or of a number."""
-        word = cell.strip().lower()
-        state = self._state_of_word.get(word) if self.cells.are_numbers else state_of(word)
-        if state is not None:
-            return state
-        number = _number(word) if self.cells.are_numbers else None
-        if number is None:
-            raise self.cells.invalid_cell(cell.strip(), position_of(column))
-        self.has_zeros = True  # in a table of numbers, a blank cell is missing
-        if self.cells.threshold is not None:
-            return number > self.cells.threshold
-        return int(self.cells.numbers_to_states(np.array([number]), lambda _: None, lambda _: position_of(column))[0])
-
-    def check_missing(self) -> None:
-        """Check missing cells as `Cells.check_missing` does; blank cells count if the table has zeros."""
-        if self.has_zeros and self.n_blank:
-            self.cells.first_missing = self._first_blank_or_missing
-            self.cells.n_missing += self.n_blank
-        note_blanks(self.cells, 0 if self.has_zeros else self.n_blank)
-        self.cells.check_missing()
-
-
-def note_blanks(cells: Cells, n_blank: int) -> None:
-    """Note that this many blank cells are zeros, unless the user asked for that."""
-    if n_blank and cells.missing != "zero":
-        blanks = "1 blank cell is" if n_blank == 1 else f"{n_blank} blank cells are"
-        warn(f"{cells.source.name}: {blanks} read as 0, because the table contains no other zeros")
-
-
-def _number(cell: str) -> float | None:
-    """Return a cell as a finite number, or None."""
-    number = parse_number(cell.strip())
-    return number if number is not None and np.isfinite(number) else None
+            raise self.source.error(f"{values}, {where} ", self.position(*self.missing.first), *fix)
+        unknown = "an unknown cell" if n == 1 else "unknown cells"
+        warn(f"{self.source.name}: {counted(n, 'missing value')} {be(n)} read as {unknown}")

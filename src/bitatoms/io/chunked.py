@@ -10,69 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from .cells import CellPosition, Cells, array_position
-from .options import ReadOptions
-from .stream import CHUNK_BITS, Source
+from .cells import Cells, Indices
+from .limits import CHUNK_BITS
+from .stream import Source
 
 _MAX_CHUNK_BYTES = 1 << 30  # libraries hold one decompressed chunk in memory
 _FREE_BYTES = 1 << 30  # an array may claim this many bytes whatever the file contains
 _MAX_COMPRESSION = 100_000  # zeros, by the best compressor
 
-Indices = tuple[NDArray[Any], NDArray[Any]]  # rows and columns of cells
-Locate = Callable[[NDArray[np.intp]], Indices]  # from flat indices in a chunk to indices in the table
 ReadChunk = Callable[[slice, slice], NDArray[Any]]
-
-
-class MissingCells:
-    """Count missing cells and keep the first in row order, whatever the order of the chunks."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.first = (-1, -1)
-
-    def add(self, rows: NDArray[Any], columns: NDArray[Any]) -> None:
-        """Add missing cells at these indices."""
-        if len(rows):
-            row = int(rows.min())
-            self._add(len(rows), (row, int(columns[rows == row].min())))
-
-    def merge(self, other: MissingCells) -> None:
-        """Add the missing cells of another count."""
-        if other.count:
-            self._add(other.count, other.first)
-
-    def _add(self, count: int, first: tuple[int, int]) -> None:
-        """Add this many cells; the first one is given."""
-        self.first = min(self.first, first) if self.count else first
-        self.count += count
-
-
-class ChunkCells:
-    """Convert the chunks of one table to states; call `check_missing` after the last chunk."""
-
-    def __init__(self, source: Source, options: ReadOptions, columns: Sequence[str] | None) -> None:
-        self.cells = Cells(source, options)
-        self.columns = columns
-        self.missing = MissingCells()
-
-    def position(self, row: int, column: int) -> CellPosition:
-        """Return the position of a cell; rows count from 0, as in NumPy and pandas."""
-        return array_position(row, column if self.columns is None else self.columns[column])
-
-    def numbers_to_states(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:
-        """Convert numbers to states; missing ones are counted."""
-
-        def position_at(index: int) -> CellPosition:
-            (row,), (column,) = locate(np.array([index]))
-            return self.position(int(row), int(column))
-
-        return self.cells.numbers_to_states(values, lambda indices: self.missing.add(*locate(indices)), position_at)
-
-    def check_missing(self) -> None:
-        """Check missing cells as `Cells.check_missing` does."""
-        if self.missing.count:
-            self.cells.add_missing(self.missing.count, self.position(*self.missing.first))
-        self.cells.check_missing()
 
 
 class BitsBuilder:
@@ -99,7 +45,7 @@ class BitsBuilder:
 
 
 def read_row_chunks(
-    read: ReadChunk, shape: tuple[int, int], chunk_shape: tuple[int, int], cells: ChunkCells
+    read: ReadChunk, shape: tuple[int, int], chunk_shape: tuple[int, int], cells: Cells
 ) -> Iterator[BitMatrix]:
     """Read the rows of an array stored in chunks of this shape, some at a time; each stored chunk is read once."""
     n_rows, n_cols = shape
@@ -112,7 +58,7 @@ def read_row_chunks(
         yield _read_rows(read, slice(start, min(n_rows, start + height)), n_cols, width, cells)
 
 
-def _read_rows(read: ReadChunk, rows: slice, n_cols: int, width: int, cells: ChunkCells) -> BitMatrix:
+def _read_rows(read: ReadChunk, rows: slice, n_cols: int, width: int, cells: Cells) -> BitMatrix:
     """Read and pack some rows, ``width`` columns at a time; columns that do not fill a word wait for the next ones."""
     n_rows = rows.stop - rows.start
     builder = BitsBuilder(n_rows, n_cols)
@@ -126,9 +72,10 @@ def _read_rows(read: ReadChunk, rows: slice, n_cols: int, width: int, cells: Chu
             return rows.start + row, columns.start + column
 
         states = cells.numbers_to_states(read(rows, columns), locate)
+        cells.count(states, locate)
         pending = np.concatenate((pending, states), axis=1) if pending.shape[1] else states
         count = pending.shape[1] if columns.stop == n_cols else pending.shape[1] // 64 * 64
-        builder.put(cells.cells.pack(pending[:, :count]), column=n_packed)
+        builder.put(cells.pack(pending[:, :count]), column=n_packed)
         pending = pending[:, count:]
         n_packed += count
     return builder.build()

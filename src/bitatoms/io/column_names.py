@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ..columns.variables import parse_number
 from ..errors import warn
 from ..formatting import listed_names
 from .options import ReadOptions
 from .records import read_records
 from .stream import Source, TableStream
-from .text_numbers import parse_number
 
 
 def named_columns(

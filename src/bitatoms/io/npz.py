@@ -5,7 +5,6 @@ The .npz files that bitatoms writes describe themselves in JSON, stored as an ar
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import zipfile
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..bits import BitMatrix
 from ..columns.table import Names
+from ..formatting import quoted
 from ..sparse_bits import SparseBits, index_type
 from .errors import FileError
 from .stream import Source
@@ -30,13 +30,8 @@ from .stream import Source
 METADATA_KEY = "bitatoms"  # the array that holds the JSON
 TABLE_FORMAT = "bitatoms table"  # the format in the metadata of a table
 _MAX_COMPRESSION = 1100  # deflate expands a byte to at most 1032
-_MAX_TEXT_COMPRESSION = 100  # real text compresses less
-_MAX_PARSED_RATIO = 250  # of parsed JSON to compressed text; that of real names is at most 165
-_SMALL_JSON = 1 << 26  # bytes of parsed JSON that are always allowed
-_PARSED_BYTES = {b"[": 96, b"{": 256, b",": 40, b'"': 30}  # memory per character of JSON, in CPython
+_PARSED_COPIES = 30  # bytes of parsed JSON per byte of text, at most
 _CHUNK_BYTES = 1 << 20
-_MAX_HEADER_BYTES = 1 << 16  # NumPy refuses headers of more than 10 000 bytes
-_PYTHON_2_INTEGER = re.compile(rb"([0-9])L(?=\s*[,)])")  # as in (3L, 4L)
 
 
 class NpyHeader(NamedTuple):
@@ -53,7 +48,7 @@ class NpyHeader(NamedTuple):
         return self.dtype.itemsize * prod(self.shape)
 
 
-class ArrayReader:
+class NpyReader:
     """Read the values of an array one after the other, in the order of the file."""
 
     def __init__(self, source: Source, file: IO[bytes], header: NpyHeader, what: str) -> None:
@@ -91,10 +86,7 @@ def read_header(source: Source, file: IO[bytes], what: str = "the array") -> Npy
         reader = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
         if reader is None:
             raise ValueError(f"version {version[0]}.{version[1]} of the .npy format, which only structured arrays use")
-        length_field = file.read(2 if version == (1, 0) else 4)
-        header = file.read(min(int.from_bytes(length_field, "little"), _MAX_HEADER_BYTES))
-        header = _PYTHON_2_INTEGER.sub(rb"\1 ", header)  # NumPy warns about them
-        shape, fortran_order, dtype = reader(io.BytesIO(length_field + header))
+        shape, fortran_order, dtype = reader(file)
     except Exception as error:  # NumPy evaluates the header, which may raise anything
         reason = " ".join(str(error).split())[:200]
         raise source.error(f"{what} is corrupt, truncated, or not a NumPy array: {reason}") from error
@@ -108,7 +100,7 @@ def read_header(source: Source, file: IO[bytes], what: str = "the array") -> Npy
     return NpyHeader(dtype, tuple(map(int, shape)), bool(fortran_order), file.tell())
 
 
-def _open_array(source: Source, file: IO[bytes], n_bytes: int, what: str) -> ArrayReader:
+def _open_array(source: Source, file: IO[bytes], n_bytes: int, what: str) -> NpyReader:
     """Return a reader of an array after checking that the file is as long as its header claims."""
     header = read_header(source, file, what)
     if header.data_offset + header.n_bytes != n_bytes:
@@ -116,11 +108,11 @@ def _open_array(source: Source, file: IO[bytes], n_bytes: int, what: str) -> Arr
             f"{what} is corrupt or truncated: it has {n_bytes - header.data_offset} bytes of values, "
             f"but its shape {str(header.shape)[:100]} requires {header.n_bytes}"
         )
-    return ArrayReader(source, file, header, what)
+    return NpyReader(source, file, header, what)
 
 
 @contextmanager
-def open_npy(source: Source) -> Iterator[ArrayReader]:
+def open_npy(source: Source) -> Iterator[NpyReader]:
     """Open the array of an .npy file."""
     with open(source.path, "rb") as file:
         yield _open_array(source, file, source.path.stat().st_size, "the array")
@@ -137,7 +129,7 @@ class NpzReader:
         for member in file.infolist():
             name = member.filename.removesuffix(".npy")
             if name in self._members:
-                raise source.error(f"it contains two arrays named {name[:40]!r}: corrupt or malicious")
+                raise source.error(f"it contains two arrays named {quoted(name)}: corrupt or malicious")
             self._members[name] = member
 
     def __contains__(self, name: str) -> bool:
@@ -149,9 +141,9 @@ class NpzReader:
         return list(self._members)
 
     @contextmanager
-    def open_array(self, name: str) -> Iterator[ArrayReader]:
+    def open_array(self, name: str) -> Iterator[NpyReader]:
         """Open an array; its claimed size is checked first."""
-        member, what = self._members[name], f"its array {name[:40]!r}"
+        member, what = self._members[name], f"its array {quoted(name)}"
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others expand without bound
             raise self.source.error(
                 f"{what} uses a compression method that NumPy does not support; write it with np.savez"
@@ -204,16 +196,9 @@ class NpzReader:
         return sum(member.file_size for member in self._members.values())
 
     def _read_json(self, name: str) -> Any:
-        """Return the value of JSON in an array of bytes, unless it takes far more memory than real text can."""
-        member, size = self._members[name], self._members[name].compress_size
-        malicious = self.source.error(f"its array {name!r} claims an impossible size: corrupt or malicious")
-        if member.file_size > _MAX_TEXT_COMPRESSION * size + (1 << 24):
-            raise malicious
-        text = self.read_array(name).astype(np.uint8, casting="safe", copy=False).tobytes()
-        parsed_bytes = 2 * len(text) + sum(text.count(mark) * each for mark, each in _PARSED_BYTES.items())
-        if parsed_bytes > _MAX_PARSED_RATIO * size + _SMALL_JSON:
-            raise malicious
-        return json.loads(text)
+        """Return the value of JSON in an array of bytes."""
+        self.source.check_memory(_PARSED_COPIES * self._members[name].file_size, "its metadata")
+        return json.loads(self.read_array(name).astype(np.uint8, casting="safe", copy=False).tobytes())
 
     def read_metadata(self, format: str, version: int, renewal: str, hint: str = "") -> dict[str, Any]:
         """Return the metadata of a file that bitatoms wrote; raise for another format or another version.

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ..columns.variables import parse_number
 from .cells import state_of
 from .options import ReadOptions
 from .sheets import read_sheet
 from .stream import Source
 from .text_lines import check_separator, detect_separator, read_lines, split_lines
-from .text_numbers import parse_number
 
 _HEAD_ROWS = 100  # rows of a sheet from which its width is detected
 _MAX_BLANK_ROWS = 1000  # in succession; what follows more of them is hardly part of the table

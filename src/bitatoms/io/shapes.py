@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from ..columns.variables import parse_number
 from ..errors import Parameter
 from .cells import state_of
 from .stream import Source
-from .text_numbers import parse_number
 
 Advice = tuple[str | Parameter, ...]  # a part of a message
 Head = Sequence[Sequence[str]]  # the cells of the first lines that are not blank

@@ -20,12 +20,10 @@ from ..memory import memory_limit
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from ..verbosity import CONTROLS_OF_NAMES, escape_name
 from .errors import FileError, MissingLibrary
+from .limits import FREE_TABLE_BYTES, MAX_TABLE_EXPANSION
 from .scratch import Scratch
 
 _BYTES_PER_ONE, _BYTES_PER_LINE = 32, 8  # of a sparse table while it is sorted; per row and per column
-_FREE_BYTES = 1 << 30  # of a table, whatever the size of the file: few ones can be in any number of zeros
-_MAX_EXPANSION = 100_000  # bytes of a table per byte of its file; lists of items reach 1000
-CHUNK_BITS = 1 << 23  # cells of a chunk of rows: 1 MiB packed, 8 MiB unpacked
 
 
 class Source(NamedTuple):
@@ -73,7 +71,7 @@ class Source(NamedTuple):
         """Raise if a table of this size takes far more bytes than are allowed or the size of the file suggests."""
         files = self.path.rglob("*") if self.path.is_dir() else (self.path,)
         size = sum(file.stat().st_size for file in files)
-        if n_bytes > max(allowed, _FREE_BYTES + _MAX_EXPANSION * size):
+        if n_bytes > max(allowed, FREE_TABLE_BYTES + MAX_TABLE_EXPANSION * size):
             raise self.error(
                 f"it claims to have {n_rows} rows and {n_cols} columns, far more than its {size} bytes can be expected "
                 "to hold: corrupt or malicious"

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import Parameter
+from .limits import FREE_LINE, LONGEST_LINE, MAX_TEXT_COMPRESSION
 from .stream import Source
 
 _SEPARATORS = (",", "\t", ";", "|")
 _QUOTED_CELL = re.compile(r'(?:(?<=[,\t;|])|^)[ ]*"(?:[^"]|"")*+"', re.MULTILINE)
 # A name with blanks around it, or with a separator, or that begins as a text file may begin.
 _AMBIGUOUS_NAME = re.compile(r"^\s|\s$|[,\t;|]|^\ufeff|^sep=", re.IGNORECASE)
-_LONGEST_LINE = 1 << 28  # bytes
-_FREE_LINE = 1 << 22  # bytes that a line may have however small the file is
-_MAX_TEXT_COMPRESSION = 100  # real text compresses less; the cells of a line take many times its length
 
 
 @contextmanager
@@ -43,7 +41,7 @@ def open_decompressed(source: Source) -> Iterator[IO[bytes]]:
 def read_lines(source: Source) -> Iterator[str]:
     """Yield the lines of a text file, with their line ends."""
     number = 0
-    longest = min(_LONGEST_LINE, _FREE_LINE + _MAX_TEXT_COMPRESSION * source.path.stat().st_size)
+    longest = min(LONGEST_LINE, FREE_LINE + MAX_TEXT_COMPRESSION * source.path.stat().st_size)
     with open_decompressed(source) as file:
         try:
             while line := file.readline(longest):

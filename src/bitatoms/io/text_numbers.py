@@ -1,4 +1,4 @@
-"""Numbers in text: `parse_number` for a word, `read_numbers` for a file, in chunks of complete lines.
+"""Text files of numbers, read in chunks of complete lines.
 
 A number is written in ASCII: decimal digits, with a sign, a point and an exponent where needed; or nan, inf, infinity.
 Python's ``float`` also accepts underscores and the digits of other scripts, which are more likely mistakes in a table.
@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import FileError
+from .limits import CHUNK_BYTES, LONGEST_NUMBER_LINE
 from .stream import Source
 
-_CHUNK_BYTES = 1 << 20
-_LONGEST_LINE = 1 << 26  # bytes; parsing a line takes about ten times as many
 _PREVIEW_BYTES = 1 << 12  # the beginning of a chunk, which shows how its numbers are written
 _BLANKS = b" \t\r\n\v\f"
 _DIGITS = b"0123456789"
@@ -25,11 +24,6 @@ _ITEM = re.compile(rb"[0-9]+")
 _NUMBER = re.compile(rb"[+-]?+(?:(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+|(?i:nan|inf(?:inity)?+))")
 _NUMBERS = re.compile(rb"\s*+(?:%b(?:\s++|\Z))*+" % _NUMBER.pattern)  # possessive: no backtracking in long texts
 _ZERO_FRACTION = re.compile(rb"(?<=[0-9])\.0*(?:[eE][+-]?0+)?(\s)")  # as in 1.0 and 1.00e+00
-
-
-def parse_number(word: str) -> float | None:
-    """Return a word without blanks as a number, or None if it is not one."""
-    return float(word) if word.isascii() and _NUMBER.fullmatch(word.encode("ascii")) else None
 
 
 class NumberLines(NamedTuple):
@@ -81,14 +75,14 @@ def read_numbers(
 def _line_chunks(source: Source, file: IO[bytes]) -> Iterator[bytes]:
     """Yield the text of a file in chunks of complete lines."""
     begun: list[bytes] = []
-    while chunk := file.read(_CHUNK_BYTES):
+    while chunk := file.read(CHUNK_BYTES):
         end = chunk.rfind(b"\n") + 1
         if end:
             yield b"".join((*begun, chunk[:end]))
             begun = []
         begun.append(chunk[end:])
-        if len(begun) * _CHUNK_BYTES > _LONGEST_LINE:
-            raise source.error(f"a line is longer than {_LONGEST_LINE >> 20} MiB: not lines of numbers")
+        if len(begun) * CHUNK_BYTES > LONGEST_NUMBER_LINE:
+            raise source.error(f"a line is longer than {LONGEST_NUMBER_LINE >> 20} MiB: not lines of numbers")
     if rest := b"".join(begun):
         yield rest
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formatting import quoted
 from .chunked import check_claimed_size
 from .stream import Source
 
@@ -107,7 +108,7 @@ class ZarrReader:
         unknown = next((codec for codec in codecs if codec not in _CODECS), None)
         dtype = metadata.get("data_type", metadata.get("dtype"))
         if unknown is not None or not isinstance(dtype, str) or (dtype == "|O" and "vlen-utf8" not in codecs):
-            problem = f"needs the codec {unknown[:40]!r}" if unknown is not None else f"has the type {str(dtype)[:40]}"
+            problem = f"needs the codec {quoted(unknown)}" if unknown is not None else f"has the type {str(dtype)[:40]}"
             raise self.source.error(
                 f"its array {name!r} {problem}, which is not supported; save it as numbers or booleans"
             )

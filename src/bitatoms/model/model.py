@@ -22,6 +22,7 @@ from ..engine.coding import NO_LIMIT, PRICED_CODERS, code, coding_rule, typical_
 from ..engine.device_rows import run_in_chunks
 from ..engine.passes import AtomGroup, PassSpec, RowCounts, joined_codes
 from ..engine.prices import EQUAL_COSTS, codelength_prices, unit_prices
+from ..formatting import numbered
 from ..kernels.cpu.cell_costs import (
     AtomOnes,
     CellCosts,
@@ -106,7 +107,7 @@ class Model(ResultBase):
     @property
     def atom_names(self) -> Names:
         """Names of the atoms in tables: atom1, which saves most bits, atom2 and so on."""
-        return tuple(f"atom{k + 1}" for k in range(self.atoms.n_rows))
+        return numbered("atom", self.atoms.n_rows)
 
     @property
     def header(self) -> Header:

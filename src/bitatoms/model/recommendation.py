@@ -36,8 +36,8 @@ class Recommendations(NamedTuple):
 
     Attributes
     ----------
-    items : ndarray of shape (n_samples, n), str
-        Names of features; "" where a sample has fewer other features.
+    items : ndarray of shape (n_samples, n), str or int
+        Names of features, "" where a sample has fewer other features; for samples without names, indices and -1.
     probabilities : ndarray of shape (n_samples, n), float64
         Their probabilities; NaN where a sample has fewer other features.
     """
@@ -47,35 +47,40 @@ class Recommendations(NamedTuple):
 
 
 def recommend(model: Model, data: Bits, n: int, workers: Workers) -> Recommendations:
-    """Return at most ``n`` features for each row, by `HiddenItems`; on a tie, the first column comes first."""
+    """Return the indices of at most ``n`` features for each row, by `HiddenItems`; on a tie, the first come first."""
     n = min(n, data.n_cols)
     step = max(1, _CHUNK_CELLS // max(1, data.n_cols))
     hidden = HiddenItems(model, workers.device)
-    names = np.array([*feature_names(model.columns, range(model.atoms.n_cols)), ""], object)
 
     def run(start: int, stop: int) -> list[Recommendations]:
         edges = range(start, stop, step)
-        return [_most_probable(hidden, data[at : min(at + step, stop)], n, names) for at in edges]
+        return [_most_probable(hidden, data[at : min(at + step, stop)], n) for at in edges]
 
     return joined((each for part in workers.map_rows(run, len(data), _CELL_COST * data.n_cols) for each in part), n)
 
 
 def joined(chunks: Iterable[Recommendations], n: int) -> Recommendations:
     """Return the recommendations for all rows from those for chunks of them, of ``n`` features each."""
-    nothing = Recommendations(np.empty((0, n), object), np.empty((0, n)))
+    nothing = Recommendations(np.empty((0, n), np.int64), np.empty((0, n)))
     items, probabilities = zip(nothing, *chunks, strict=True)
     return Recommendations(np.concatenate(items), np.concatenate(probabilities))
 
 
-def _most_probable(hidden: HiddenItems, data: Bits, n: int, names: NDArray[Any]) -> Recommendations:
-    """Return the most probable features of a few rows; the last of the names stands for none."""
+def named(found: Recommendations, model: Model) -> Recommendations:
+    """Return recommendations with names in place of the indices of features."""
+    names = np.array([*feature_names(model.columns, range(model.atoms.n_cols)), ""], object)
+    return Recommendations(names[found.items], found.probabilities)
+
+
+def _most_probable(hidden: HiddenItems, data: Bits, n: int) -> Recommendations:
+    """Return the indices of the most probable features of a few rows."""
     bits = data if isinstance(data, BitMatrix) else data.bits
     probabilities = hidden.probabilities(bits)
     probabilities[bits.filled().to_dense(bool)] = -np.inf
     features = largest(probabilities, n)
     chosen = np.take_along_axis(probabilities, features, axis=1)
     has_none = np.isneginf(chosen)
-    return Recommendations(names[np.where(has_none, -1, features)], np.where(has_none, np.nan, chosen))
+    return Recommendations(np.where(has_none, -1, features), np.where(has_none, np.nan, chosen))
 
 
 def largest(values: NDArray[np.float64], n: int) -> NDArray[np.int64]:

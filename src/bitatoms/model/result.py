@@ -13,7 +13,7 @@ from ..bits import BitMatrix
 from ..engine.block import reconstruct
 from ..engine.codelength import Codelength
 from ..engine.prices import ErrorCosts
-from ..formatting import counted, have, percent
+from ..formatting import counted, have, percent, verb
 from ..sparse_bits import Bits, sparse
 
 THOROUGH_WINDOW = "thorough window"  # a move: the thorough search of a window of the columns
@@ -172,7 +172,7 @@ class ResultBase:
         n, m, bits = self.n_samples, self.atoms.n_cols, self.codelength.total
         n_atoms = self.atoms.n_rows
         algebra = f" ({self.algebra.upper()})" if n_atoms else ""
-        used = f"{counted(n_atoms, 'atom')}{algebra} {'describes' if n_atoms == 1 else 'describe'}"
+        used = f"{counted(n_atoms, 'atom')}{algebra} {verb(n_atoms, 'describe')}"
         lines = [f"{used} {counted(n, 'sample')} of {counted(m, 'feature')} in {counted(bits, 'bit')}"]
         if self.bits_without:
             saved = self.bits_without - bits
@@ -227,7 +227,7 @@ class ResultBase:
             return [f"{none}: there is none in the table, or none was found or allowed"]
         if not n_beyond:
             return [f"{none}, and no two features {more} {other}"]
-        pairs = f"{counted(n_beyond, 'pair')} of features {more.replace('occur', 'occurs') if n_beyond == 1 else more}"
+        pairs = f"{counted(n_beyond, 'pair')} of features {more.replace('occur', verb(n_beyond, 'occur'))}"
         return [f"{none}, although {pairs} {other}; {_alternatives(self.untried)} may find one"]
 
     @property

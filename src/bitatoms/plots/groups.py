@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..columns.annotations import Groups
+from ..formatting import numbered
 from .axes import literal_text, make_axes
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def _means(values: NDArray[Any], group: NDArray[np.intp], n_groups: int) -> NDAr
 def _names(names: Sequence[str] | None, n: int, what: str) -> list[str]:
     """Return names, or numbered ones; there must be ``n``."""
     if names is None:
-        return [f"{what}{number + 1}" for number in range(n)]
+        return list(numbered(what, n))
     if len(names) != n:
         raise ValueError(f"there are {len(names)} names for {n} {what}s")
     return list(names)

@@ -14,7 +14,7 @@ from ..columns.encoding import matched_rows
 from ..columns.table import Table
 from ..device_choice import workers_for
 from ..errors import InputError, Parameter
-from ..io.atomic import atomic_write
+from ..html.document import write_page
 from ..io.group_labels import read_group_labels
 from ..model.model import Model
 from ..run_options import DeviceChoice
@@ -153,9 +153,7 @@ def write_report(
         The file to write, usually ending in .html.
     """
     shown: dict[str, Any] = {"rows": rows, "groups": groups, "codes": codes, "max_rows": max_rows}
-    html = report_html(model, table, title=title, **shown, n_jobs=n_jobs, device=device)
-    with atomic_write(Path(path)) as temporary:
-        temporary.write_text(html, encoding="utf-8", newline="\n")
+    write_page(report_html(model, table, title=title, **shown, n_jobs=n_jobs, device=device), path)
 
 
 def _groups_of(table: Table, groups: Any) -> Groups | None:

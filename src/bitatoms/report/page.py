@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._version import __version__
-from ..html.document import PageHeader, Section, html_document, read_asset
+from ..html.document import PageHeader, Section, glossary_section, html_document, read_asset
 from ..html.text import escape, format_count, pluralize
 from .codelength import codelength_section
 from .data import ReportData
@@ -53,10 +53,11 @@ def render(data: ReportData, title: str | None, parameters: dict[str, Any]) -> s
 
 
 def _sections(data: ReportData) -> list[Section]:
-    """Return the sections that are not empty; an empty model has neither codelength nor rows to show."""
+    """Return the sections; an empty model has neither codelength nor rows to show."""
     shows_fit = not data.is_model_empty
     shows_rows = shows_fit and data.shows_rows
-    sections = [
+    pattern = f"A set of features. {data.model.reading} The program and its paper call it an atom."
+    return [
         Section(summary_section(data)),
         Section(_picture_section(data) if shows_rows else "", "picture", "Picture"),
         Section(patterns_section(data), "patterns", "Patterns"),
@@ -68,23 +69,14 @@ def _sections(data: ReportData) -> list[Section]:
         Section(worst_rows_section(data) if shows_rows else "", "worst", "Worst fits"),
         Section(pixels_section(data), "pixels", "Pixels"),
         Section(unknown_section(data), "unknown", "Unknown cells"),
-        Section(_glossary(data), "words", "Glossary"),
+        glossary_section((("pattern", pattern), *_GLOSSARY)),
     ]
-    return [section for section in sections if section.html]
 
 
 def _picture_section(data: ReportData) -> str:
     """Return the picture that the rows are blocks of."""
     shown = full_picture(data)
     return f'<section id="picture"><h2>The picture</h2>{shown}</section>' if shown else ""
-
-
-def _glossary(data: ReportData) -> str:
-    """Return the definitions of terms."""
-    pattern = f"A set of features. {data.model.reading} The program and its paper call it an atom."
-    entries = (("pattern", pattern), *_GLOSSARY)
-    items = "".join(f"<dt>{term}</dt><dd>{meaning}</dd>" for term, meaning in entries)
-    return f'<section id="words"><details><summary><h2>Glossary</h2></summary><dl>{items}</dl></details></section>'
 
 
 def _footer(data: ReportData, parameters: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..formatting import percent
+from ..formatting import counted, noun, percent
 from ..html.text import chips_html, format_count, name_html, pluralize
 from .data import ReportData, ReportRow
 from .pictures import LEGEND, before_and_after
@@ -120,7 +120,7 @@ def _first_names(names: tuple[str, ...], kind: str) -> str:
 
 def _bits_text(bits: float) -> str:
     """Return the bits of one row, rounded."""
-    return f"{bits:,.0f} bits" if round(bits) != 1 else "1 bit"
+    return counted(round(bits), "bit", style=",")
 
 
 def _fit_text(row: ReportRow) -> str:
@@ -136,7 +136,7 @@ def _atoms_text(row: ReportRow) -> str:
     """Name the atoms that a row uses."""
     if not len(row.atoms):
         return "uses no pattern"
-    return f"uses {'pattern' if len(row.atoms) == 1 else 'patterns'} {_atom_links(row)}"
+    return f"uses {noun(len(row.atoms), 'pattern')} {_atom_links(row)}"
 
 
 def _atom_links(row: ReportRow) -> str:

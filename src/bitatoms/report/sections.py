@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formatting import be, few, have, percent, times
+from ..formatting import be, few, have, noun, percent, times, verb
 from ..html.tables import table_html
 from ..html.text import format_count, join_names, name_html, pluralize
 from ..model.model import Model
@@ -70,7 +70,7 @@ def _key_figures(data: ReportData) -> list[tuple[str, str]]:
         return []
     n_ones, n_missed = int(data.ones.sum()), int(data.missed.sum())
     n_zeros = data.n_known_cells - n_ones
-    figures = [(format_count(data.n_atoms), "patterns" if data.n_atoms != 1 else "pattern")]
+    figures = [(format_count(data.n_atoms), noun(data.n_atoms, "pattern"))]
     if n_ones:
         figures.append((percent(n_ones - n_missed, n_ones), "of the ones are accounted for"))
     if n_zeros:
@@ -116,10 +116,7 @@ def _patterns_per_row(data: ReportData) -> str:
     if data.n_rows == 1:
         return f"The row uses {pluralize(most, 'pattern')}."
     median = int(np.sort(used)[(len(used) - 1) // 2])
-    without = (
-        f"{pluralize(n_without, 'row')} ({percent(n_without, data.n_rows)}) "
-        f"{'uses' if n_without == 1 else 'use'} no pattern"
-    )
+    without = f"{pluralize(n_without, 'row')} ({percent(n_without, data.n_rows)}) {verb(n_without, 'use')} no pattern"
     if not median:
         return f"{without}; none uses more than {format_count(most)}."
     text = f"Half of the rows use {pluralize(median, 'pattern')} or fewer; none uses more than {format_count(most)}."
@@ -169,7 +166,7 @@ def verdict(model: Model) -> str:
     if n_atoms:
         return f"No columns of a pattern occur together {how}."
     if n_beyond:
-        pairs = f"{pluralize(n_beyond, 'pair')} of columns {'occurs' if n_beyond == 1 else 'occur'}"
+        pairs = f"{pluralize(n_beyond, 'pair')} of columns {verb(n_beyond, 'occur')}"
         return f"But {pairs} together {how}. You can try {to_try(model)}."
     return f"No two columns occur together {how}."
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..columns.table import Names, Table
 from ..covers.coding import code_from_below
 from ..covers.result import Cover
-from ..formatting import be, counted, have, tally
+from ..formatting import be, counted, have, tally, verb
 from ..parameters import with_options
 from .entries import FITS, Fit, PeerDifference, PermissionEntry, RoleEntry, RolePair, UserEntry
 from .options import AuditOptions
@@ -119,7 +120,7 @@ class RoleReport:
         if self.n_direct:
             lines.append(
                 f"Of {counted(self.n_grants, 'permission')} of users, {self.n_direct} "
-                f"{'comes' if self.n_direct == 1 else 'come'} from no role ({counted(n_with_direct, 'user')})"
+                f"{verb(self.n_direct, 'come')} from no role ({counted(n_with_direct, 'user')})"
             )
         else:
             lines.append(f"The roles give all users exactly their permissions, {self.n_grants} in all")
@@ -190,7 +191,7 @@ def role_report(users: Any, roles: Any, options: AuditOptions) -> RoleReport:
     table, named = aligned(users=Table.from_any(users, missing="refuse"), roles=as_roles(roles, options.names))
     cover = roles if isinstance(roles, Cover) and _is_cover_of(roles, table) else None
     codes = code_from_below(table.bits, named.bits) if cover is None else cover.codes
-    return _Collected(table, named, Table(codes, table.row_names, named.row_names)).report(cover, options)
+    return _collected(table, named, Table(codes, table.row_names, named.row_names), cover, options)
 
 
 def _is_cover_of(cover: Cover, table: Table) -> bool:
@@ -198,117 +199,80 @@ def _is_cover_of(cover: Cover, table: Table) -> bool:
     return cover.codes.n_rows == len(table) and cover.reconstruct() == table.bits
 
 
-class _Collected:
-    """Users x permissions, roles x permissions and users x roles, and the statements about them."""
+def _collected(users: Table, roles: Table, codes: Table, cover: Cover | None, options: AuditOptions) -> RoleReport:
+    """Return the report on users x permissions, roles x permissions and users x roles."""
+    data, atoms, uses = (table.bits.to_sparse().astype(np.int64) for table in (users, roles, codes))
+    times_given = (uses @ atoms).tocsr()  # how many roles of a user give each permission
+    direct = (data - data.multiply(times_given.astype(bool).astype(np.int64))).tocsr()
+    direct.eliminate_zeros()
+    direct.sort_indices()
+    times_given.data = (times_given.data == 1).astype(np.int64)
+    n_only = np.asarray((uses.T @ times_given).multiply(atoms).sum(axis=1)).reshape(-1)
+    n_direct = np.bincount(direct.indices, minlength=users.shape[1])
+    n_roles, n_users = codes.bits.row_weights(), codes.bits.column_weights()  # of each user, and of each role
+    n_permissions, n_having = users.bits.row_weights(), roles.bits.column_weights()  # roles with each permission
+    roles_of, gives, permissions, named_roles = _indices(uses), _indices(atoms), users.names_of, codes.names_of
+    role_names = named_roles(range(len(roles)))
 
-    def __init__(self, users: Table, roles: Table, codes: Table) -> None:
-        self.users, self.roles, self.codes = users, roles, codes
-        self.data, self.atoms, self.uses = (table.bits.to_sparse().astype(np.int64) for table in (users, roles, codes))
-        self.times_given = (self.uses @ self.atoms).tocsr()  # how many roles of a user give each permission
-        direct = (self.data - self.data.multiply(self.times_given.astype(bool).astype(np.int64))).tocsr()
-        direct.eliminate_zeros()
-        direct.sort_indices()
-        self.direct = direct
-        self.n_direct = np.bincount(direct.indices, minlength=users.shape[1])
-        self.roles_of, self.direct_of = _lists(self.uses), _lists(direct)
-        self.user_names: Names = tuple(map(users.row_name, range(len(users))))
-        self.role_names: Names = tuple(map(roles.row_name, range(len(roles))))
-        self.permission_names: Names = users.names_of(range(users.shape[1]))
+    def permission_name(column: int) -> str:
+        return permissions([column])[0]
 
-    def report(self, cover: Cover | None, options: AuditOptions) -> RoleReport:
-        """Return the report."""
-        peers = Peers(self.data, self.atoms, self.uses, options)
-        overlaps, n_overlaps = overlapping_pairs(self.atoms, self.uses, self.role_names)
-        return RoleReport(
-            roles=self._roles(),
-            permissions=self._permissions(),
-            users=self._users(),
-            overlaps=overlaps,
-            n_overlaps=n_overlaps,
-            unusual=self._unusual(peers.unusual()),
-            missing=tuple(self._difference(each, ()) for each in peers.missing()),
-            codes=self.codes,
-            direct=self.users.with_bits(BitMatrix.from_any(self.direct)),
-            min_peers=options.min_peers,
-            min_share=options.min_share,
-            cover=cover,
+    def named_users(rows: Iterable[int]) -> Names:
+        return tuple(map(users.row_name, rows))
+
+    def fit(row: int) -> Fit:
+        """Return how a user fits roles."""
+        if not n_roles[row]:
+            return "none" if n_permissions[row] else "empty"
+        return "shared" if n_users[roles_of[row]].max() > 1 else "own"
+
+    def named(found: Difference) -> PeerDifference:
+        """Return a difference with names, and with the roles of the user that give the permission."""
+        row, column, role, n_peers, n_with = found
+        giving = named_roles(role for role in roles_of[row] if column in gives[role])
+        return PeerDifference(
+            row, users.row_name(row), permission_name(column), role_names[role], n_peers, n_with, giving
         )
 
-    def _roles(self) -> tuple[RoleEntry, ...]:
-        """Return the entry of each role."""
-        once = self.times_given.copy()
-        once.data = (once.data == 1).astype(np.int64)
-        n_only = np.asarray((self.uses.T @ once).multiply(self.atoms).sum(axis=1)).reshape(-1)
-        n_roles = self.codes.bits.row_weights()  # of each user
-        n_having = self.roles.bits.column_weights()  # roles with each permission
-        permissions, users = _lists(self.atoms), _lists(self.uses.T)
-        return tuple(
+    peers = Peers(data, atoms, uses, options)
+    overlaps, n_overlaps = overlapping_pairs(atoms, uses, role_names)
+    return RoleReport(
+        roles=tuple(
             RoleEntry(
-                name,
-                self._permission_names(permissions[role]),
-                self._user_names(users[role]),
-                self._permission_names(column for column in permissions[role] if n_having[column] == 1),
-                self._user_names(row for row in users[role] if n_roles[row] == 1),
-                len(permissions[role]) * len(users[role]),
+                role_names[role],
+                permissions(columns),
+                named_users(rows),
+                permissions(columns[n_having[columns] == 1]),
+                named_users(rows[n_roles[rows] == 1]),
+                len(columns) * len(rows),
                 int(n_only[role]),
             )
-            for role, name in enumerate(self.role_names)
-        )
-
-    def _permissions(self) -> tuple[PermissionEntry, ...]:
-        """Return the entry of each permission."""
-        roles, users = _lists(self.atoms.T), _lists(self.data.T)
-        return tuple(
-            PermissionEntry(
-                name, self._role_names(roles[column]), self._user_names(users[column]), int(self.n_direct[column])
+            for role, (columns, rows) in enumerate(zip(gives, _indices(uses.T), strict=True))
+        ),
+        permissions=tuple(
+            PermissionEntry(permission_name(column), named_roles(own), named_users(rows), int(n_direct[column]))
+            for column, (own, rows) in enumerate(zip(_indices(atoms.T), _indices(data.T), strict=True))
+        ),
+        users=tuple(
+            UserEntry(
+                row, users.row_name(row), named_roles(own), int(n_permissions[row]), permissions(columns), fit(row)
             )
-            for column, name in enumerate(self.permission_names)
-        )
-
-    def _users(self) -> tuple[UserEntry, ...]:
-        """Return the entry of each user."""
-        n_users, n_permissions = self.codes.bits.column_weights(), self.users.bits.row_weights()
-        entries = []
-        for row, name in enumerate(self.user_names):
-            fit: Fit = "none" if n_permissions[row] else "empty"
-            roles, direct = self._role_names(self.roles_of[row]), self._permission_names(self.direct_of[row])
-            if roles:
-                fit = "shared" if any(n_users[role] > 1 for role in self.roles_of[row]) else "own"
-            entries.append(UserEntry(row, name, roles, int(n_permissions[row]), direct, fit))
-        return tuple(entries)
-
-    def _unusual(self, differences: Sequence[Difference]) -> tuple[PeerDifference, ...]:
-        """Return unusual permissions with names, and with the roles that give them."""
-        gives = list(map(set, _lists(self.atoms)))
-        return tuple(
-            self._difference(each, [role for role in self.roles_of[each.row] if each.column in gives[role]])
-            for each in differences
-        )
-
-    def _difference(self, found: Difference, giving: Sequence[int]) -> PeerDifference:
-        """Return a difference with names."""
-        return PeerDifference(
-            found.row,
-            self.user_names[found.row],
-            self.permission_names[found.column],
-            self.role_names[found.role],
-            found.n_peers,
-            found.n_with,
-            self._role_names(giving),
-        )
-
-    def _role_names(self, roles: Any) -> Names:
-        return tuple(self.role_names[role] for role in roles)
-
-    def _user_names(self, rows: Any) -> Names:
-        return tuple(self.user_names[row] for row in rows)
-
-    def _permission_names(self, columns: Any) -> Names:
-        return tuple(self.permission_names[column] for column in columns)
+            for row, (own, columns) in enumerate(zip(roles_of, _indices(direct), strict=True))
+        ),
+        overlaps=overlaps,
+        n_overlaps=n_overlaps,
+        unusual=tuple(map(named, peers.unusual())),
+        missing=tuple(map(named, peers.missing())),
+        codes=codes,
+        direct=users.with_bits(BitMatrix.from_any(direct)),
+        min_peers=options.min_peers,
+        min_share=options.min_share,
+        cover=cover,
+    )
 
 
-def _lists(matrix: Any) -> list[list[int]]:
+def _indices(matrix: Any) -> list[NDArray[np.int32]]:
     """Return the indices of the entries of each row of a sparse array, sorted."""
     rows = matrix.tocsr(copy=True)
     rows.sort_indices()
-    return [part.tolist() for part in np.split(rows.indices, rows.indptr[1:-1])] if rows.shape[0] else []
+    return np.split(rows.indices, rows.indptr[1:-1]) if rows.shape[0] else []

@@ -13,7 +13,7 @@ from ..bits import BitMatrix
 from ..columns.table import Names, Table
 from ..covers.coding import code_from_below
 from ..engine.block import reconstruct
-from ..formatting import counted, tally
+from ..formatting import counted, tally, verb
 from ..model.patterns import atom_overlaps, match_pairs
 from ..validation import check_fraction
 from .tables import aligned, as_roles
@@ -299,7 +299,7 @@ def _names(roles: Table, members: NDArray[Any]) -> Names:
 
 
 def _get(number: int) -> str:
-    return "gets" if number == 1 else "get"
+    return verb(number, "get")
 
 
 def _minus(first: BitMatrix, second: BitMatrix) -> BitMatrix:

@@ -1,33 +1,60 @@
-"""Parts of the page of a role report: lists of names that are cut, links to roles, and tables that are cut."""
+"""Parts of the page of a role report: lists of names that are cut, links to roles, and tables of entries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from ..formatting import listed_names, percent
 from ..html.tables import table_html
 from ..html.text import chips_html, format_count, name_html
-from .audit import RoleReport
+from .entries import RoleEntry
 
 MAX_ROWS = 500  # of a table
+_MAX_CHIPS, _MAX_LINKS = 20, 12  # names in a cell of a table
+_FIELDS_OF_ROLES = ("roles", "role", "first", "second", "within", "given_by")  # whose names are links
+
+Column = tuple[str, str | Callable[[Any], str]]  # a heading, and a field of the entries or what returns its HTML
 
 
-class RoleLinks:
-    """Names of roles as links to their cards."""
+class Listings:
+    """Tables of entries, in which the names of roles are links to the cards of these roles."""
 
-    def __init__(self, report: RoleReport, n_cards: int) -> None:
-        self._numbers = {role.name: number for number, role in enumerate(report.roles[:n_cards], start=1)}
+    def __init__(self, roles: Sequence[RoleEntry]) -> None:
+        self._numbers = {role.name: number for number, role in enumerate(roles, start=1)}
 
-    def of(self, names: Sequence[str], limit: int = 12) -> str:
-        """Return the first names, and the number of the others."""
-        first = ", ".join(map(self._link, names[:limit]))
-        return f"{first} and {format_count(len(names) - limit)} more" if len(names) > limit else first or "–"
+    def table(self, label: str, entries: Sequence[Any], columns: Sequence[Column]) -> str:
+        """Return a table with one row per entry, without those beyond a limit; nothing if there are no entries."""
+        if not entries:
+            return ""
+        rows = [[self._cell(entry, source) for _, source in columns] for entry in entries[:MAX_ROWS]]
+        are_numbers = [any(cell[:1].isdigit() for cell in column) for column in zip(*rows, strict=True)]
+        table = table_html([heading for heading, _ in columns], rows, are_numbers, label, "listing")
+        return table + more(len(entries) - MAX_ROWS)
+
+    def links(self, names: Sequence[str]) -> str:
+        """Return the first names as links, and the number of the others."""
+        return listed_names(names, _MAX_LINKS, self._link) if names else "–"
 
     def _link(self, name: str) -> str:
         number = self._numbers.get(name)
         return name_html(name) if number is None else f'<a href="#role-{number}">{name_html(name)}</a>'
 
+    def _cell(self, entry: Any, source: str | Callable[[Any], str]) -> str:
+        """Return a cell as HTML: a count, a share, a name or several names."""
+        if callable(source):
+            return source(entry)
+        value = getattr(entry, source)
+        if isinstance(value, int):
+            return format_count(value)
+        if isinstance(value, float):
+            return percent(value, 1)
+        if source in _FIELDS_OF_ROLES:
+            return self.links([value] if isinstance(value, str) else value)
+        return name_html(value) if isinstance(value, str) else chips(value)
 
-def chips(names: Sequence[str], limit: int, css_class: str = "") -> str:
+
+def chips(names: Sequence[str], limit: int = _MAX_CHIPS, css_class: str = "") -> str:
     """Return the first names as the items of a list, and the number of the others."""
     shown = names if len(names) <= limit + 2 else names[:limit]
     items = chips_html(shown, css_class) or '<li class="more">–</li>'
@@ -36,15 +63,17 @@ def chips(names: Sequence[str], limit: int, css_class: str = "") -> str:
     return f'<ul class="chips">{items}</ul>'
 
 
-def folded(summary: str, body: str) -> str:
-    """Return what is shown after a click."""
-    return f"<details><summary>{summary}</summary>{body}</details>"
+def more(number: int) -> str:
+    """State how many items are not shown, if there are any."""
+    return f'<p class="note">and {format_count(number)} more</p>' if number > 0 else ""
 
 
-def listing(
-    label: str, columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[str] = (), n_rows: int = 0
-) -> str:
-    """Return a table of HTML cells; ``n_rows`` is the number of rows that there are, if not all are passed."""
-    n_more = max(n_rows, len(rows)) - min(len(rows), MAX_ROWS)
-    table = table_html(columns, rows[:MAX_ROWS], [name in numeric for name in columns], label, "listing")
-    return table + (f'<p class="note">and {format_count(n_more)} more</p>' if n_more else "")
+def section(anchor: str, heading: str, *parts: str, otherwise: str = "") -> str:
+    """Return a section of parts, or with another text if all of them are empty; nothing if that is empty, too."""
+    body = "".join(parts) or otherwise
+    return f'<section id="{anchor}"><h2>{heading}</h2>{body}</section>' if body else ""
+
+
+def part(heading: str, text: str, body: str) -> str:
+    """Return a part of a section; nothing if it has no body."""
+    return f"<h3>{heading}</h3>{f'<p>{text}</p>' if text else ''}{body}" if body else ""

@@ -1,26 +1,25 @@
-"""The page of a role report: its sections from top to bottom, the glossary and the footer."""
+"""The page of a role report: its sections from top to bottom, and the glossary."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from .._version import __version__
-from ..html.document import PageHeader, Section, html_document, read_asset
+from ..html.document import PageHeader, Section, glossary_section, html_document, read_asset, write_page
 from ..html.text import pluralize
-from ..io.atomic import atomic_write
 from .audit import RoleReport
-from .details import (
+from .diff import RoleDiff
+from .listing import Listings
+from .sections import (
     MAX_ROLES,
     changes_section,
+    exceptions_section,
     overlaps_section,
     permissions_section,
     roles_section,
+    summary_section,
+    unfitting_section,
     users_section,
 )
-from .diff import RoleDiff
-from .findings import exceptions_section, summary_section, unfitting_section
-from .listing import RoleLinks
 
 _GLOSSARY = (
     ("role", "A set of permissions. A user with a role has all of them."),
@@ -61,21 +60,20 @@ def role_report_html(report: RoleReport, *, title: str | None = None, diff: Role
     users = pluralize(len(report.users), "user")
     heading = title or f"Roles of {users} and {pluralize(len(report.permissions), 'permission')}"
     header = PageHeader(f"{heading} – roles", "Roles, users and permissions", heading, ("roles", "the roles"))
-    links = RoleLinks(report, MAX_ROLES)
+    listings = Listings(report.roles[:MAX_ROLES])
     sections = [
         Section(summary_section(report)),
-        Section("" if diff is None else changes_section(diff), "changes", "Changes"),
-        Section(exceptions_section(report, links), "exceptions", "Exceptions"),
-        Section(unfitting_section(report, links), "unfitting", "Who fits no role"),
+        Section("" if diff is None else changes_section(diff, listings), "changes", "Changes"),
+        Section(exceptions_section(report, listings), "exceptions", "Exceptions"),
+        Section(unfitting_section(report, listings), "unfitting", "Who fits no role"),
         Section(roles_section(report), "roles", "Roles"),
-        Section(permissions_section(report, links), "permissions", "Permissions"),
-        Section(users_section(report, links), "users", "Users"),
-        Section(overlaps_section(report, links), "overlaps", "Overlaps"),
-        Section(_glossary(), "words", "Glossary"),
+        Section(permissions_section(report, listings), "permissions", "Permissions"),
+        Section(users_section(report, listings), "users", "Users"),
+        Section(overlaps_section(report, listings), "overlaps", "Overlaps"),
+        glossary_section(_GLOSSARY),
     ]
     style = read_asset("html", "cards.css") + read_asset("roles", "page.css")
-    footer = f"<footer><p>Made by bitatoms {__version__}.</p></footer>"
-    return html_document(header, [section for section in sections if section.html], footer, style)
+    return html_document(header, sections, style=style)
 
 
 def write_role_report(
@@ -94,12 +92,4 @@ def write_role_report(
     diff : RoleDiff, optional
         What `role_diff` returned, for a section about what changed from earlier roles.
     """
-    html = role_report_html(report, title=title, diff=diff)
-    with atomic_write(Path(path)) as temporary:
-        temporary.write_text(html, encoding="utf-8", newline="\n")
-
-
-def _glossary() -> str:
-    """Return the definitions of terms."""
-    items = "".join(f"<dt>{term}</dt><dd>{meaning}</dd>" for term, meaning in _GLOSSARY)
-    return f'<section id="words"><details><summary><h2>Glossary</h2></summary><dl>{items}</dl></details></section>'
+    write_page(role_report_html(report, title=title, diff=diff), path)

@@ -22,10 +22,11 @@ from ..io.api import StreamingSource, drop_columns, open_table
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.formats.registry import infer_format, load_reader
+from ..io.limits import CHUNK_BITS
 from ..io.options import PackOptions, ReadOptions
 from ..io.scratch import LEAST_LIMIT, Scratch
 from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
-from ..io.stream import CHUNK_BITS, RowChunk, Source, TableStream
+from ..io.stream import RowChunk, Source, TableStream
 from ..io.zarr_reader import ZarrReader
 from ..libraries import import_library
 from ..parallel import Workers

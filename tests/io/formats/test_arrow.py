@@ -174,12 +174,14 @@ def test_duplicate_columns_are_errors_or_numbered(tmp_path, format, monkeypatch)
 
 
 @pytest.mark.filterwarnings("ignore:Feather V1:DeprecationWarning")
-def test_reads_arrow_streams_and_feather_v1(tmp_path):
+def test_arrow_streams_and_feather_v1_are_refused(tmp_path):
     table = pa.table({"who": ["ann", "bob"], "milk": [1, 1], "bread": [0, 1]})
-    assert ba.read(write_file(tmp_path / "table.arrows", table), "feather") == ANN
-    old = tmp_path / "old.feather"
-    feather.write_feather(table, old, version=1)
-    assert ba.read(old) == ANN
+    feather.write_feather(table, tmp_path / "old.feather", version=1)
+    for path in (write_file(tmp_path / "table.arrows", table), tmp_path / "old.feather"):
+        with pytest.raises(
+            ba.FileError, match="Arrow streams and Feather version 1 are not read: write the table with"
+        ):
+            ba.read(path, "feather")
 
 
 def test_malformed_metadata_is_ignored(tmp_path):

@@ -236,7 +236,7 @@ MALFORMED = {
     "a missing index": (attribute("obs", "_index", "gone"), "does not contain its index 'gone'"),
     "no names": (gone("var"), "not in the format of AnnData 0.7 or later"),
     "a data frame of an old format": (put("obs", data=np.zeros(20, [("index", "S5")])), "rewrite an older file"),
-    "too few names": (put("obs/_index", data=CELLS[1:]), "shape (19,)"),
+    "too few names": (put("obs/_index", data=CELLS[1:]), "has 19 names"),
     "text": (put("X", data=BITS.astype("S1")), NO_TABLE),
     "no values in X": (put("X", dtype="f4"), NO_TABLE),
     "a group for X": (replace_element("X", h5py.Group.create_group), "neither an array nor a sparse matrix"),
@@ -535,18 +535,18 @@ def nest(file):
     file["obs/ordered/categories"] = file["obs/ordered"]
 
 
-NO_CODES = "no valid codes and categories"
+UNREADABLE = "corrupt: the column 'obs/"
 MALFORMED_COLUMNS = {
     "a link": (link("obs/text", h5py.ExternalLink("other.h5ad", "X")), "'/obs/text' is a link"),
     "a link to codes": (link("obs/categories/codes", h5py.SoftLink("/obs/int8")), "is a link"),
-    "too few values": (put("obs/int8", data=[1]), "expected (3,)"),
-    "a code without a category": (put("obs/ordered/codes", data=[0, 1, 2]), "has a code without a category"),
-    "a code below -1": (put("obs/ordered/codes", data=[0, 1, -(2**40)]), "has a code without a category"),
-    "the same category twice": (put("obs/ordered/categories", data=["a", "a"]), "not distinct"),
-    "no categories": (gone("obs/ordered/categories"), NO_CODES),
-    "categories of categories": (nest, NO_CODES),
-    "no mask": (gone("obs/nullable integers/mask"), "no valid values and mask"),
-    "a mask of numbers": (put("obs/nullable integers/mask", data=[0, 1, 2]), "no valid values and mask"),
+    "too few values": (put("obs/int8", data=[1]), "has 1 value; expected 3"),
+    "a code without a category": (put("obs/ordered/codes", data=[0, 1, 2]), UNREADABLE),
+    "a code below -1": (put("obs/ordered/codes", data=[0, 1, -(2**40)]), UNREADABLE),
+    "the same category twice": (put("obs/ordered/categories", data=["a", "a"]), UNREADABLE),
+    "no categories": (gone("obs/ordered/categories"), UNREADABLE),
+    "categories of categories": (nest, UNREADABLE),
+    "no mask": (gone("obs/nullable integers/mask"), UNREADABLE),
+    "a mask of numbers": (put("obs/nullable integers/mask", data=[0, 1, 2]), UNREADABLE),
     "a missing column": (gone("obs/int8"), "there is no 'obs/int8'"),
     "lists as column names": (attribute("obs", "column-order", LISTS), "'column-order' of '/obs' is not text"),
     "a list that states the order": (attribute("obs/ordered", "ordered", LISTS), "'ordered' of '/obs/ordered' is not"),

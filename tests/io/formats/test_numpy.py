@@ -163,7 +163,7 @@ MALFORMED_NPZ = {
     "an unknown format": (packed_table({"format": "bitatoms\nthing"}), "not a table"),
     "deeply nested metadata": (npz(**{METADATA_KEY: np.frombuffer(b"[" * 100000, np.uint8)}), "corrupt"),
     "metadata that is not text": (npz(**{METADATA_KEY: np.arange(300)}), "corrupt"),
-    "very long metadata": (npz(**{METADATA_KEY: np.full(1 << 25, ord("["), np.uint8)}), "claims an impossible size"),
+    "very long metadata": (npz(**{METADATA_KEY: np.full(1 << 25, ord("["), np.uint8)}), "metadata is corrupt"),
     "no columns": (packed_table({"n_cols": None}), "corrupt"),
     "bits of another shape": (packed_table(bits=np.array([[1]], np.uint8)), "corrupt", "(1, 1)"),
     "bits of another type": (packed_table(bits=np.array([[1], [6]], np.int64)), "corrupt", "int64"),
@@ -185,10 +185,3 @@ MALFORMED_NPZ = {
 def test_malformed_npz_files_are_errors(file, case):
     content, *parts = MALFORMED_NPZ[case]
     assert_read_error(file(content, "bad.npz"), *parts)
-
-
-def test_header_written_by_python_2(file):
-    content = npy_with_header(
-        "{'descr': '|u1', 'fortran_order': False, 'shape': (2L, 3L), }", bytes([1, 0, 0, 0, 1, 1])
-    )
-    assert ba.read(file(content, "table.npy")).to_dense().tolist() == [[1, 0, 0], [0, 1, 1]]

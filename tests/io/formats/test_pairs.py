@@ -92,15 +92,15 @@ def test_returned_items_are_not_bought(orders):
 
 
 def test_quantities_that_cannot_be_read_are_noted(orders):
-    """A minus may follow a number, and brackets mean the same."""
-    path = orders("order,item,quantity\n7,milk,two\n7,tea,2-\n8,tea,(1)\n8,jam,n/a\n8,gin,3 l\n")
-    about = "2 lines have a quantity .column 'quantity'. that is no number, and is read as 1 .first: line 2, 'two'."
+    """A minus stands before a number: bookkeeping's 2- and (1) are noted, too."""
+    path = orders("order,item,quantity\n7,milk,two\n7,tea,-2\n8,tea,- 1 l\n8,jam,(2)\n8,gin,3 l\n9,milk,2-\n")
+    about = "3 lines have a quantity .column 'quantity'. that is no number, and is read as 1 .first: line 2, 'two'."
     with (
         pytest.warns(ba.errors.InputWarning, match=about),
         pytest.warns(ba.errors.InputWarning, match="2 lines have a quantity .* of 0 or less"),
     ):
         table = ba.read(path, long="order,item")
-    assert ones_of(table) == {("7", "milk"), ("8", "jam"), ("8", "gin")}
+    assert ones_of(table) == {("7", "milk"), ("8", "jam"), ("8", "gin"), ("9", "milk")}
 
 
 def test_rows_and_columns_without_ones_are_lost_with_a_warning(tmp_path):

@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix
 from ...columns.table import Picture, Table, check_picture, feature_names
 from ...errors import Parameter, warn
-from ..cells import BLANK, MISSING, CellPosition, Cells, TextCells, note_blanks
-from ..chunked import BitsBuilder, ChunkCells, MissingCells
+from ..cells import MISSING, Cells, Indices, position_in
+from ..chunked import BitsBuilder
 from ..errors import FileError
+from ..limits import CHUNK_BITS
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..options import ReadOptions
 from ..shapes import Advice, doubt_row_names
-from ..stream import CHUNK_BITS, RowChunk, Source, TableStream, find_columns
+from ..stream import RowChunk, Source, TableStream, find_columns
 from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
 
 _LAYOUT_ROWS = 100  # rows from which it is detected whether the first column contains names
@@ -68,10 +69,10 @@ def _detect_layout(source: Source, options: ReadOptions, file: ArrowFile) -> Arr
         raise source.error("there is no column that can contain the row names; pass ", Parameter("row_names", False))
     if options.row_names:
         return ArrowLayout(data[:1], data[1:])
-    text_cells, names = TextCells(Cells(source, options)), _first_texts(file, data)
-    if len(set(names)) < len(names) or all(map(text_cells.is_valid, names)):
+    cells, names = Cells(source, options), _first_texts(file, data)
+    if len(set(names)) < len(names) or all(map(cells.is_valid, names)):
         return ArrowLayout([], data)
-    doubt = doubt_row_names(source, file.names[data[0]], names, text_cells.is_valid)
+    doubt = doubt_row_names(source, file.names[data[0]], names, cells.is_valid)
     return ArrowLayout(data[:1], data[1:], doubt)
 
 
@@ -132,13 +133,17 @@ def _picture(metadata: dict[str, Any], n_cols: int, file: ArrowFile) -> Picture 
 
 def _chunks(source: Source, options: ReadOptions, layout: ArrowLayout, columns: list[str]) -> Iterator[RowChunk]:
     """Yield the rows as packed bits."""
-    cells = _ColumnCells(source, options, columns, partial(_has_zeros, source, options, layout, columns))
-    n_rows = 0
+    cells, n_rows = Cells(source, options, position_in(columns)), 0
+
+    @cache
+    def has_zeros() -> bool:
+        return cells.has_zeros or _has_later_zeros(source, options, layout)
+
     with source.catch_library_errors(), open_arrow(source) as file:
         _check_types(source, file, layout.data)  # not before: names of columns to leave out come from the open file
         for chunk in file.chunks():
             source.check_size(n_rows + chunk.n_rows, len(columns))
-            bits = _pack_chunk(source, cells, chunk, layout.data, n_rows)
+            bits = _pack_chunk(source, cells, chunk, layout.data, n_rows, has_zeros)
             yield RowChunk(bits, _row_names(source, chunk, layout.names))
             n_rows += chunk.n_rows
     cells.check_missing()
@@ -146,13 +151,13 @@ def _chunks(source: Source, options: ReadOptions, layout: ArrowLayout, columns: 
         warn(*layout.doubt)
 
 
-def _has_zeros(source: Source, options: ReadOptions, layout: ArrowLayout, columns: list[str]) -> bool:
+def _has_later_zeros(source: Source, options: ReadOptions, layout: ArrowLayout) -> bool:
     """Return whether a table has a zero: read it from its beginning, until there is one."""
-    cells = _ColumnCells(source, options, columns, lambda: False)
+    cells = Cells(source, options)
     with suppress(FileError), open_arrow(source) as file:  # an error is raised again when these rows are read
         for chunk in file.chunks():
             for top, left, values in _rectangles(source, chunk, layout.data):
-                cells.to_states(values, top, left)
+                _to_states(cells, values, top, left)
                 if cells.has_zeros:
                     return True
     return False
@@ -172,12 +177,15 @@ def _rectangles(source: Source, chunk: ArrowChunk, indices: list[int]) -> Iterat
         _check_length(source, top, n_rows)
 
 
-def _pack_chunk(source: Source, cells: _ColumnCells, chunk: ArrowChunk, indices: list[int], start: int) -> BitMatrix:
-    """Return the rows of a chunk; ``start`` is the index of the first row."""
-    width = cells.n_bits_per_cell
+def _pack_chunk(
+    source: Source, cells: Cells, chunk: ArrowChunk, indices: list[int], start: int, has_zeros: Callable[[], bool]
+) -> BitMatrix:
+    """Return the rows of a chunk; ``start`` is the index of the first. ``has_zeros`` is as in `Cells.pack`."""
+    width = 2 if cells.are_copies else 1
     builder = BitsBuilder(chunk.n_rows, width * len(indices))
     for top, left, columns in _rectangles(source, chunk, indices):
-        builder.put(cells.to_bits(columns, start + top, left), top, width * left)
+        states = _to_states(cells, columns, start + top, left)
+        builder.put(cells.pack(states.T, has_zeros), top, width * left)
     return builder.build()
 
 
@@ -199,101 +207,54 @@ def _row_names(source: Source, chunk: ArrowChunk, indices: list[int]) -> list[st
     return names
 
 
-class _ColumnCells:
-    """Convert the columns of one file to bits and count the missing values.
+def _to_states(cells: Cells, columns: Sequence[Any], top: int, left: int) -> NDArray[np.uint8]:
+    """Return the states of some rows of some columns, which begin at ``top`` and ``left``; one row per column."""
+    states = np.empty((len(columns), len(columns[0])), np.uint8)
+    for number, column in enumerate(columns):
+        states[number] = _column_states(cells, column, top, left + number)
 
-    ``look_ahead`` returns whether the file has a zero, so that its blank cells are missing. It is called only if there
-    are blank cells before the first zero.
-    """
+    def locate(indices: NDArray[np.intp]) -> Indices:
+        column, row = np.divmod(indices, states.shape[1])
+        return top + row, left + column
 
-    def __init__(
-        self, source: Source, options: ReadOptions, columns: Sequence[str], look_ahead: Callable[[], bool]
-    ) -> None:
-        from pyarrow import types
+    cells.count(states, locate)
+    return states
 
-        self._types = types
-        self._source, self._options = source, options
-        self._numbers = ChunkCells(source, options, columns)
-        self._blank = MissingCells()
-        self._look_ahead = cache(look_ahead)
-        self.has_zeros = options.dosage  # blank cells are then missing
-        self.n_bits_per_cell = 2 if options.dosage else 1
-        self._text_states: dict[str, int] = {}
 
-    def to_bits(self, columns: Sequence[Any], top: int, left: int) -> BitMatrix:
-        """Return some rows of some columns; ``top`` and ``left`` are the indices of the first."""
-        states = self.to_states(columns, top, left)
-        return self._numbers.cells.pack(states.T, lambda: self.has_zeros or self._look_ahead())
+def _column_states(cells: Cells, column: Any, top: int, index: int) -> NDArray[Any]:
+    """Return the state of each cell of a column: 0, 1, missing or blank."""
+    from pyarrow import types
 
-    def to_states(self, columns: Sequence[Any], top: int, left: int) -> NDArray[np.uint8]:
-        """Return the states of some rows of some columns, one column per row of the array."""
-        states = np.empty((len(columns), len(columns[0])), np.uint8)
-        for number, column in enumerate(columns):
-            states[number] = self._states(column, top, left + number)
-        if states.size and states.max() > 1:
-            for missing, state in ((self._numbers.missing, MISSING), (self._blank, BLANK)):
-                column_indices, row_indices = np.nonzero(states == state)
-                missing.add(top + row_indices, left + column_indices)
-        return states
-
-    def _states(self, column: Any, top: int, index: int) -> NDArray[Any]:
-        """Return the state of each cell of a column: 0, 1, missing or blank."""
-        types, kind = self._types, column.type
-        if not types.is_primitive(kind):
-            if types.is_null(kind):
-                return np.full(len(column), MISSING, np.uint8)
-            if is_text(kind):
-                encoded = column if types.is_dictionary(kind) else column.dictionary_encode()
-                return self._states_of_text(encoded, top, index)
-            return self._states(column.dictionary_decode(), top, index)
-        is_null = None
-        if column.null_count and not types.is_floating(kind):  # nulls of floats become NaN
-            is_null = column.is_null().to_numpy(zero_copy_only=False)
-            column = column.fill_null(0 if types.is_integer(kind) else False)
-        values = column.to_numpy(zero_copy_only=False)
-
-        def position_at(row: int) -> CellPosition:
-            return self._numbers.position(top + row, index)
-
-        states = self._numbers.cells.numbers_to_states(values, lambda _: None, position_at)  # `to_states` counts
-        if is_null is not None:
-            states = np.where(is_null, np.uint8(MISSING), states)
-        self.has_zeros = self.has_zeros or not states.all()
-        return states
-
-    def _states_of_text(self, column: Any, top: int, index: int) -> NDArray[np.uint8]:
-        """Return the state of each cell of a dictionary-encoded column; each distinct text is converted once."""
-        codes = column.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    kind = column.type
+    if types.is_null(kind):
+        return np.full(len(column), MISSING, np.uint8)
+    if is_text(kind):
+        return _text_states(cells, column if types.is_dictionary(kind) else column.dictionary_encode(), top, index)
+    if types.is_dictionary(kind):
+        column = column.dictionary_decode()
+    is_null = None
+    if column.null_count and not types.is_floating(column.type):  # nulls of floats become NaN
         is_null = column.is_null().to_numpy(zero_copy_only=False)
-        used, first, inverse = np.unique(codes[~is_null], return_index=True, return_inverse=True)
-        rows = np.flatnonzero(~is_null)
-        used_states = np.empty(len(used), np.uint8)
-        for number, code in enumerate(used.tolist()):
-            text = column.dictionary[code].as_py()
-            row = top + int(rows[first[number]])
-            used_states[number] = MISSING if text is None else self._state_of_text(text, row, index)
-        states = np.full(len(codes), MISSING, np.uint8)
-        states[rows] = used_states[inverse]
-        return states
+        column = column.fill_null(0 if types.is_integer(column.type) else False)
+    values = column.to_numpy(zero_copy_only=False)
+    states = cells.numbers_to_states(values, lambda rows: (top + rows, np.full(len(rows), index)))
+    return states if is_null is None else np.where(is_null, np.uint8(MISSING), states)
 
-    def _state_of_text(self, text: str, row: int, index: int) -> int:
-        """Return the state of a cell."""
-        if text not in self._text_states:
-            text_cells = TextCells(Cells(self._source, self._options))
-            state = text_cells.row_to_states([text], lambda _: self._numbers.position(row, index))[0]
-            self.has_zeros = self.has_zeros or text_cells.has_zeros
-            if len(self._text_states) > CHUNK_BITS // 64:  # numbers stored as text seldom repeat
-                self._text_states.clear()
-            self._text_states[text] = int(state)
-        return self._text_states[text]
 
-    def check_missing(self) -> None:
-        """Check missing cells as `Cells.check_missing` does; call this after the last cell."""
-        if self.has_zeros:  # a blank is a zero only if the file has no other zeros
-            self._numbers.missing.merge(self._blank)
-        else:
-            note_blanks(self._numbers.cells, self._blank.count)
-        self._numbers.check_missing()
+def _text_states(cells: Cells, column: Any, top: int, index: int) -> NDArray[np.uint8]:
+    """Return the state of each cell of a dictionary-encoded column; each distinct text is converted once."""
+    codes = column.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    is_null = column.is_null().to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(~is_null)
+    used, first, inverse = np.unique(codes[rows], return_index=True, return_inverse=True)
+    texts = [column.dictionary[code].as_py() for code in used.tolist()]
+    used_states = [
+        MISSING if text is None else cells.parse(text, top + row, index)
+        for text, row in zip(texts, rows[first].tolist(), strict=True)
+    ]
+    states = np.full(len(codes), MISSING, np.uint8)
+    states[rows] = np.array(used_states, np.uint8)[inverse]
+    return states
 
 
 def write(table: Table, path: Path, format: str) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
-from ..stream import CHUNK_BITS, Source
+from ..limits import CHUNK_BITS
+from ..stream import Source
 
+_MAGIC = b"ARROW1"
 _MAX_COLUMNS = 1024  # columns read together: each keeps a part of the file in memory
 
 
@@ -20,18 +22,14 @@ class ArrowChunk(NamedTuple):
     read_columns: Callable[[Sequence[int], int], Iterator[list[Any]]]  # indices of columns, rows at a time
 
 
-class ArrowFile(NamedTuple):
+class ArrowFile:
     """An open file: its schema, and its rows in chunks."""
 
-    names: list[str]
-    types: list[Any]
-    metadata: dict[bytes, bytes]
-    chunks: Callable[[], Iterator[ArrowChunk]]
-
-    @classmethod
-    def from_schema(cls, schema: Any, chunks: Callable[[], Iterator[ArrowChunk]]) -> ArrowFile:
-        """Return a file with this schema."""
-        return cls(schema.names, schema.types, schema.metadata or {}, chunks)
+    def __init__(self, schema: Any, chunks: Callable[[], Iterator[ArrowChunk]]) -> None:
+        self.names: list[str] = schema.names
+        self.types: list[Any] = schema.types
+        self.metadata: dict[bytes, bytes] = schema.metadata or {}
+        self.chunks = chunks
 
 
 def open_arrow(source: Source) -> AbstractContextManager[ArrowFile]:
@@ -62,7 +60,7 @@ def _open_parquet(source: Source) -> Iterator[ArrowFile]:
             for group in range(metadata.num_row_groups):
                 yield _row_group(source, file, names, group)
 
-        yield ArrowFile.from_schema(schema, chunks)
+        yield ArrowFile(schema, chunks)
 
 
 def _row_group(source: Source, file: Any, names: list[str], group: int) -> ArrowChunk:
@@ -85,26 +83,18 @@ def _row_group(source: Source, file: Any, names: list[str], group: int) -> Arrow
 
 @contextmanager
 def _open_feather(source: Source) -> Iterator[ArrowFile]:
-    """Open an Arrow file, an Arrow stream or a Feather V1 file; each record batch is a chunk."""
+    """Open an Arrow file, which Feather files of version 2 are; each record batch is a chunk."""
     import pyarrow as pa
-    from pyarrow import feather, ipc
+    from pyarrow import ipc
 
     with pa.memory_map(str(source.path)) as file:
-        magic = file.read(6)
-        file.seek(0)
-        if magic == b"ARROW1":
-            reader = ipc.open_file(file)
-            yield ArrowFile.from_schema(reader.schema, lambda: _record_batches(file, reader))
-        elif magic[:4] == b"FEA1":
-            table = feather.read_table(file)
-            yield ArrowFile.from_schema(table.schema, lambda: map(_loaded_batch, table.to_batches()))
-        else:
-
-            def chunks() -> Iterator[ArrowChunk]:
-                file.seek(0)
-                yield from map(_loaded_batch, ipc.open_stream(file))
-
-            yield ArrowFile.from_schema(ipc.open_stream(file).schema, chunks)
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise source.error(
+                "not an Arrow file, nor Feather version 2; Arrow streams and Feather version 1 are not read: write the "
+                "table with pyarrow.feather.write_feather"
+            )
+        reader = ipc.open_file(file)
+        yield ArrowFile(reader.schema, lambda: _record_batches(file, reader))
 
 
 def _record_batches(file: Any, full_reader: Any) -> Iterator[ArrowChunk]:
@@ -113,34 +103,25 @@ def _record_batches(file: Any, full_reader: Any) -> Iterator[ArrowChunk]:
 
     readers: dict[tuple[int, ...], Any] = {}
 
-    def reader(indices: tuple[int, ...]) -> Any:
+    def read_batch(number: int, indices: tuple[int, ...]) -> Any:
         if indices not in readers:
             readers[indices] = ipc.open_file(file, options=ipc.IpcReadOptions(included_fields=list(indices)))
-        return readers[indices]
+        batch = readers[indices].get_batch(number)
+        batch.validate(full=True)  # Arrow itself does not check untrusted data
+        return batch
 
     def chunk(number: int) -> ArrowChunk:
         def read_columns(indices: Sequence[int], chunk_rows: int) -> Iterator[list[Any]]:
             ordered = sorted(indices)
-            order = [ordered.index(index) for index in indices] if ordered != list(indices) else range(len(ordered))
-            yield from _loaded_batch(reader(tuple(ordered)).get_batch(number)).read_columns(order, chunk_rows)
+            batch = read_batch(number, tuple(ordered))
+            for start in range(0, batch.num_rows, chunk_rows):
+                yield [batch.column(ordered.index(index)).slice(start, chunk_rows) for index in indices]
 
-        narrow = reader((0,)) if len(full_reader.schema) else full_reader
-        n_rows = narrow.get_batch(number).num_rows
+        n_rows = (read_batch(number, (0,)) if len(full_reader.schema) else full_reader.get_batch(number)).num_rows
         max_columns = min(_MAX_COLUMNS, max(1, 16 * CHUNK_BITS // max(1, n_rows) // 64) * 64)
         return ArrowChunk(n_rows, max_columns, read_columns)
 
     return map(chunk, range(full_reader.num_record_batches))
-
-
-def _loaded_batch(batch: Any) -> ArrowChunk:
-    """Return a record batch in memory, validated: Arrow itself does not check untrusted data."""
-    batch.validate(full=True)
-
-    def read_columns(indices: Sequence[int], chunk_rows: int) -> Iterator[list[Any]]:
-        for start in range(0, batch.num_rows, chunk_rows):
-            yield [batch.column(index).slice(start, chunk_rows) for index in indices]
-
-    return ArrowChunk(batch.num_rows, _MAX_COLUMNS, read_columns)
 
 
 def is_text(kind: Any) -> bool:

@@ -21,10 +21,11 @@ from ...columns.variables import Summary, parse_number
 from ...errors import InputError, Parameter, warn
 from ..cells import MISSING_WORDS, CellPosition, Cells, state_of
 from ..errors import FileError
+from ..limits import CHUNK_BITS
 from ..options import ReadOptions
 from ..records import Record, is_blank, read_records, unit_of
 from ..shapes import Advice, column_labels, doubt_row_names, names_rows
-from ..stream import CHUNK_BITS, RowChunk, Source, TableStream, find_columns, unique_columns
+from ..stream import RowChunk, Source, TableStream, find_columns, unique_columns
 
 _HEAD_ROWS = 1000  # rows from which the header is detected
 _MAX_CHUNK_ROWS = 1 << 14
@@ -265,12 +266,14 @@ def _encoded(source: Source, options: ReadOptions, layout: CategoryLayout, encod
     size = min(_MAX_CHUNK_ROWS, max(1, CHUNK_BITS // max(1, len(encoding.columns))))
 
     def chunks() -> Iterator[RowChunk]:
-        cells, unseen = Cells(source, options), UnseenValues()
+        names = [variable.name for variable in encoding.variables]
+        cells = Cells(source, options, lambda row, index: CellPosition(row, names[index], unit=unit_of(source)))
+        unseen = UnseenValues()
         for chunk in _row_chunks(source, options, layout, size):
             with _named_errors(source):
                 bits = _pack(chunk, layout, encoding, cells, unseen)
-            names = None if layout.row_names is None else [row[layout.row_names].strip() for _, row in chunk]
-            yield RowChunk(bits if options.missing == "unknown" else bits.filled(), names)
+            rows = None if layout.row_names is None else [row[layout.row_names].strip() for _, row in chunk]
+            yield RowChunk(bits if options.missing == "unknown" else bits.filled(), rows)
         unseen.warn(source.name)
         cells.check_missing()
         if layout.doubt:
@@ -284,11 +287,11 @@ def _pack(
 ) -> BitMatrix:
     """Return rows as bits; missing and unseen values are counted."""
     columns, texts = {}, _columns(chunk)
-    for variable in encoding.variables:
+    for index, variable in enumerate(encoding.variables):
         labels = _labels(texts[layout.indices[variable.name]])
         if n_missing := int((labels.codes < 0).sum()):
             number = chunk[int(np.argmax(labels.codes < 0))][0]
-            cells.add_missing(n_missing, CellPosition(number, variable.name, unit=unit_of(cells.source)))
+            cells.missing.add(n_missing, number, index)
         columns[variable.name] = labels
     bits, lacking = encoding.packed(columns, len(chunk), cells.source.name)
     unseen.update(lacking)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from ...columns.table import Table, first_duplicate
 from ...errors import Parameter, warn
-from ..cells import CellPosition, Cells, TextCells, state_of
+from ..cells import CellPosition, Cells, are_cells
 from ..errors import FileError
+from ..limits import CHUNK_BITS
 from ..options import ReadOptions
 from ..records import is_blank, open_lines, read_records, unit_of
 from ..shapes import Advice, LongTable, column_labels, detect_shape, doubt_row_names, quantity_column, suggest_pairs
 from ..sheets import has_text_header
-from ..stream import CHUNK_BITS, RowChunk, Source, TableStream, find_columns
+from ..stream import RowChunk, Source, TableStream, find_columns
 from ..text_lines import need_quotes, open_text_writer
 from . import pairs, transactions
 from .registry import sniff_format
@@ -63,7 +64,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         other = _read_other_shape(source, options)
         if other is not None:
             return other
-    text_cells = TextCells(Cells(source, options))
+    text_cells = Cells(source, options)
     stream, doubt = _open(source, options, text_cells)
     return replace(stream, chunks=_checked(stream.chunks, text_cells, doubt))
 
@@ -110,7 +111,7 @@ def _shape_head(records: Iterator[list[str]]) -> list[list[str]]:
     return [*head, *itertools.islice(records, _SHAPE_ROWS - 2)]
 
 
-def _checked(chunks: Iterator[RowChunk], text_cells: TextCells, doubt: Advice) -> Iterator[RowChunk]:
+def _checked(chunks: Iterator[RowChunk], text_cells: Cells, doubt: Advice) -> Iterator[RowChunk]:
     """Yield the chunks, then check missing cells, and note a doubt about row names."""
     yield from chunks
     text_cells.check_missing()
@@ -118,7 +119,7 @@ def _checked(chunks: Iterator[RowChunk], text_cells: TextCells, doubt: Advice) -
         warn(*doubt)
 
 
-def _open(source: Source, options: ReadOptions, text_cells: TextCells) -> tuple[TableStream, Advice]:
+def _open(source: Source, options: ReadOptions, text_cells: Cells) -> tuple[TableStream, Advice]:
     """Open a file whose cells are converted by these ``text_cells``; return also a note on its row names, or ()."""
     opened = None if source.format == "xlsx" else open_lines(source, options)
     records: Iterator[Record]
@@ -197,7 +198,7 @@ def _quoted(cell: str) -> str:
 
 
 def _detect_layout(
-    source: Source, options: ReadOptions, text_cells: TextCells, head: list[tuple[int, list[str]]], is_quoted: bool
+    source: Source, options: ReadOptions, text_cells: Cells, head: list[tuple[int, list[str]]], is_quoted: bool
 ) -> CsvLayout:
     """Detect from the first rows whether the first line and the first column contain names."""
     first = head[0][1]
@@ -236,7 +237,7 @@ def _detect_layout(
     return _without_excluded(source, options, layout)
 
 
-def _suggest_format(text_cells: TextCells, rows: list[list[str]]) -> Advice:
+def _suggest_format(text_cells: Cells, rows: list[list[str]]) -> Advice:
     """Return how to read a file whose first rows look like lists of items, or like a long table; () if they do not."""
     if pairs := suggest_pairs(rows):
         return pairs
@@ -262,7 +263,7 @@ def _not_a_table(source: Source, line: int, cells: list[str], advice: Advice) ->
     )
 
 
-def _has_header(text_cells: TextCells, rows: list[list[str]]) -> bool:
+def _has_header(text_cells: Cells, rows: list[list[str]]) -> bool:
     """Return whether the first line contains column names: cells that are no bits, beyond the name of a row."""
     first, *body = rows
     if any(not text_cells.is_valid(cell) for cell in first[1:] or first):
@@ -282,7 +283,7 @@ def _lacks_first_name(header: list[str] | None, rows: list[list[str]]) -> bool:
     return len(header) == n_cells > 1 - len(rows) and not header[0].strip()
 
 
-def _are_row_names(text_cells: TextCells, rows: list[list[str]]) -> bool:
+def _are_row_names(text_cells: Cells, rows: list[list[str]]) -> bool:
     """Return whether the cells of the first column differ and are not all cells of the table."""
     if not rows or len(rows[0]) < 2:
         return False
@@ -314,7 +315,7 @@ def _without_excluded(source: Source, options: ReadOptions, layout: CsvLayout) -
 def _chunks(
     source: Source,
     options: ReadOptions,
-    text_cells: TextCells,
+    text_cells: Cells,
     layout: CsvLayout,
     separator: str,
     records: Iterator[Record],
@@ -324,14 +325,23 @@ def _chunks(
     chunk = np.empty((max(1, CHUNK_BITS // max(1, n_cols)), n_cols), np.uint8)
     separators = separator * (n_cols - 1)
     names: list[str] = []
+    lines: list[int] = []
     filled = 0
 
     @cache
     def has_zeros() -> bool:
         return text_cells.has_zeros or _has_later_zeros(source, options)
 
+    def position(line: int, column: int) -> CellPosition:
+        label = layout.indices[column] + 1 if layout.columns is None else layout.columns[column]
+        return CellPosition(line, label, unit=unit_of(source))
+
+    text_cells.position = position
+
     def packed(has_zeros: Callable[[], bool]) -> RowChunk:
-        bits = text_cells.cells.pack(chunk[:filled], has_zeros)
+        numbers = np.array(lines)
+        text_cells.count(chunk[:filled], lambda indices: (numbers[indices // n_cols], indices % n_cols))
+        bits = text_cells.pack(chunk[:filled], has_zeros)
         return RowChunk(bits, names if layout.has_row_names else None)
 
     for line, record in records:
@@ -348,10 +358,11 @@ def _chunks(
             name, states = cells[0], _row_to_states(source, text_cells, layout, line, cells)
         chunk[filled] = states
         names.append(name)
+        lines.append(line)
         filled += 1
         if filled == len(chunk):
             yield packed(has_zeros)
-            names, filled = [], 0
+            names, lines, filled = [], [], 0
     if filled:
         yield packed(lambda: text_cells.has_zeros)
 
@@ -359,14 +370,14 @@ def _chunks(
 def _has_later_zeros(source: Source, options: ReadOptions) -> bool:
     """Return whether a table whose first chunk has no zeros has one: read it again, until there is one."""
     options = replace(options, missing="zero")  # blanks have no meaning here
-    ahead = TextCells(Cells(source, options))
+    ahead = Cells(source, options)
     with suppress(FileError):  # raised again when these rows are read
         return any(ahead.has_zeros for _ in _open(source, options, ahead)[0].chunks)
     return ahead.has_zeros
 
 
 def _row_to_states(
-    source: Source, text_cells: TextCells, layout: CsvLayout, line: int, cells: list[str]
+    source: Source, text_cells: Cells, layout: CsvLayout, line: int, cells: list[str]
 ) -> NDArray[np.uint8]:
     """Convert the cells of a line to states."""
     advice = layout.other_format or _as_items({layout.n_cells})
@@ -380,12 +391,8 @@ def _row_to_states(
     if table_cells and all(map(text_cells.is_text, table_cells)):
         raise _not_a_table(source, line, table_cells, advice)
 
-    def position(column: int) -> CellPosition:
-        label = layout.indices[column] + 1 if layout.columns is None else layout.columns[column]
-        return CellPosition(line, label, unit=unit_of(source))
-
     try:
-        return text_cells.row_to_states(table_cells, position)
+        return text_cells.words_to_states(table_cells, line)
     except FileError as error:
         if layout.other_format:
             raise _not_a_table(source, line, cells, advice) from error
@@ -426,11 +433,6 @@ def row_cells(table: Table) -> Iterator[list[Any]]:
             dense = np.where(chunk.unknown.to_dense(bool), np.array(_UNKNOWN, object), dense.astype(object))
         for row, cells in enumerate(dense.tolist(), start):
             yield cells if table.row_names is None else [table.row_names[row], *cells]
-
-
-def are_cells(words: Sequence[str]) -> bool:
-    """Return whether all words are ones, zeros or missing."""
-    return all(state_of(word) is not None for word in words)
 
 
 def check_writable(table: Table, path: Path) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...columns.annotations import Annotations
 from ...columns.table import Table
+from ...formatting import quoted
 from ...sparse_bits import Bits
 from ..options import ReadOptions
 from ..out_of_core.coo import CooBuilder, column_indices_by_row
@@ -126,7 +127,7 @@ def _read_header(source: Source, file: IO[bytes]) -> MatrixMarketHeader:
     sizes = [int(word) for word in line.split() if word.isdecimal() and word.isascii() and len(word) < 20]
     if len(sizes) != len(line.split()) or len(sizes) != 2 + sparse:
         expected = "rows, columns and entries" if sparse else "rows and columns"
-        raise source.error(f"line {n_lines} must contain the numbers of {expected}, got {line.strip()[:40]!r}")
+        raise source.error(f"line {n_lines} must contain the numbers of {expected}, got {quoted(line.strip())}")
     n_rows, n_cols = sizes[:2]
     if symmetry != "general" and n_rows != n_cols:
         raise source.error(f"corrupt: a {symmetry} matrix cannot have {n_rows} rows and {n_cols} columns")

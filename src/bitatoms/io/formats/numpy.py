@@ -17,14 +17,16 @@ from ..._version import __version__
 from ...bits import BitMatrix
 from ...columns.table import Names, Table, check_picture
 from ...errors import Parameter
+from ...formatting import counted
 from ..annotations import decode_annotations, encode_annotations
-from ..cells import Cells, PositionOf, array_position
+from ..cells import Cells, array_position, rectangle
 from ..chunked import BitsBuilder
 from ..errors import FileError
+from ..limits import CHUNK_BITS
 from ..npz import (
     METADATA_KEY,
     TABLE_FORMAT,
-    ArrayReader,
+    NpyReader,
     NpzReader,
     check_metadata_names,
     encode_metadata,
@@ -34,7 +36,7 @@ from ..npz import (
 )
 from ..options import ReadOptions
 from ..out_of_core.transposing import rows_of_columns
-from ..stream import CHUNK_BITS, RowChunk, Source, TableStream
+from ..stream import RowChunk, Source, TableStream
 from .sparse import Shape, is_sparse, read_shape, read_sparse
 
 VERSION = 3  # the only one that is read
@@ -92,7 +94,7 @@ def _is_numeric_table(file: NpzReader, name: str) -> bool:
         return False
 
 
-def _table_shape(values: ArrayReader) -> Shape:
+def _table_shape(values: NpyReader) -> Shape:
     """Return the shape of an array; raise FileError unless it is a table of numbers that fits into memory."""
     kind, shape = values.dtype.kind, values.shape
     if kind not in _NUMERIC_KINDS:
@@ -100,7 +102,7 @@ def _table_shape(values: ArrayReader) -> Shape:
         raise values.source.error(f"{values.what} contains {problem}")
     if len(shape) != 2:
         raise values.source.error(
-            f"{values.what} has {len(shape)} dimension{'' if len(shape) == 1 else 's'} (shape {str(shape)[:60]}); "
+            f"{values.what} has {counted(len(shape), 'dimension')} (shape {str(shape)[:60]}); "
             "a table has two; reshape it to (rows, columns)"
         )
     values.source.check_size(*shape, streamable=True)
@@ -108,7 +110,7 @@ def _table_shape(values: ArrayReader) -> Shape:
 
 
 @contextmanager
-def _open_array(source: Source, name: str | None) -> Iterator[ArrayReader]:
+def _open_array(source: Source, name: str | None) -> Iterator[NpyReader]:
     """Open the array of an .npy file, or the one of this name in an .npz file."""
     if name is None:
         with open_npy(source) as values:
@@ -120,42 +122,36 @@ def _open_array(source: Source, name: str | None) -> Iterator[ArrayReader]:
 
 def _chunks(source: Source, options: ReadOptions, name: str | None) -> Iterator[RowChunk]:
     """Yield the rows of an array of numbers as packed bits."""
-    cells = Cells(source, options)
     with _open_array(source, name) as values:
         n_rows, n_cols = _table_shape(values)
         if values.fortran_order:
-            columns = _pack_lines(values, n_cols, n_rows, cells, lambda column, row: array_position(row, column))
+            cells = Cells(source, options, lambda column, row: array_position(row, column))
+            columns = _pack_lines(values, n_cols, n_rows, cells)
             yield from map(RowChunk, rows_of_columns(source, columns, (n_rows, n_cols), cells.check_missing))
         else:
-            yield from map(RowChunk, _pack_lines(values, n_rows, n_cols, cells, array_position))
+            cells = Cells(source, options)
+            yield from map(RowChunk, _pack_lines(values, n_rows, n_cols, cells))
             cells.check_missing()
 
 
-def _pack_lines(
-    values: ArrayReader, n_lines: int, length: int, cells: Cells, position_of: PositionOf
-) -> Iterator[BitMatrix]:
+def _pack_lines(values: NpyReader, n_lines: int, length: int, cells: Cells) -> Iterator[BitMatrix]:
     """Yield the lines of an array (rows, in Fortran order columns) as packed bits; long lines are read in parts."""
     n_values = max(64, CHUNK_BITS // values.dtype.itemsize // 64 * 64)
     chunk_lines = n_values // max(1, length)
     if chunk_lines:
         for start in range(0, n_lines, chunk_lines):
             count = min(chunk_lines, n_lines - start)
-            yield cells.pack_numbers(values.read(count * length).reshape(count, length), _offset(position_of, start, 0))
+            yield cells.pack_numbers(values.read(count * length).reshape(count, length), rectangle(start, 0, length))
         return
     for line in range(n_lines):
         builder = BitsBuilder(1, length)
         for start in range(0, length, n_values):
             part = values.read(min(n_values, length - start))[np.newaxis]
-            builder.put(cells.pack_numbers(part, _offset(position_of, line, start)), column=start)
+            builder.put(cells.pack_numbers(part, rectangle(line, start, part.shape[1])), column=start)
         yield builder.build()
 
 
-def _offset(position_of: PositionOf, line: int, start: int) -> PositionOf:
-    """Return the positions of the cells of a chunk that begins in this line at this index."""
-    return lambda row, column: position_of(line + row, start + column)
-
-
-def _packbits_shape(file: NpzReader, values: ArrayReader) -> Shape | None:
+def _packbits_shape(file: NpzReader, values: NpyReader) -> Shape | None:
     """Return the shape of a table that was packed by np.packbits, if the array "shape" states one that fits."""
     shape = read_shape(file)
     if shape is None or values.dtype != np.uint8 or values.fortran_order or values.shape == shape:
@@ -207,7 +203,7 @@ def _packed_chunks(
     start = 0
     for bits, mask in zip(_unpacked_bytes(source, name, shape, bit_order), masks, strict=False):
         names = None if rows is None else rows[start : start + len(bits)]
-        yield RowChunk(cells.known(bits.with_unknown(mask), _offset(array_position, start, 0)), names)
+        yield RowChunk(cells.known(bits.with_unknown(mask), start), names)
         start += len(bits)
     cells.check_missing()
 

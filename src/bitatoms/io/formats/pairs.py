@@ -17,16 +17,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ...columns.table import Table, first_duplicate
+from ...columns.variables import parse_number
 from ...errors import Parameter, warn
 from ..cells import CellPosition, Cells
 from ..errors import FileError
+from ..limits import CHUNK_ENTRIES
 from ..options import ReadOptions
-from ..out_of_core.coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
+from ..out_of_core.coo import CooBuilder, column_indices_by_row
 from ..records import is_blank, read_records, unit_of
 from ..shapes import column_labels, has_header, long_columns, quantity_column
 from ..stream import RowChunk, Source, TableStream, find_columns, named_chunks
 from ..text_lines import open_text_writer
-from ..text_numbers import parse_number
 from .transactions import CHANGED, check_names, warn_about_empty
 
 _HEAD_LINES = 1000  # lines from which the header is detected
@@ -100,20 +101,21 @@ class LongLines:
 
 
 def _quantity(text: str) -> float | None:
-    """Return a quantity, 1 if it is blank; 1 or -1 if it is not a plain number, as with a unit; None if it is none.
+    """Return a quantity; 1 if it is blank, 1 or -1 for a number with a unit, None for other text.
 
     Examples
     --------
-    >>> [_quantity(text) for text in ("2", "", "-0,5", "2-", "(3)", "- 1 l", "4 kg", "two")]
-    [2.0, 1.0, -0.5, -2.0, -3.0, -1.0, 1.0, None]
+    >>> [_quantity(text) for text in ("2", "", "-0,5", "- 1 l", "4 kg", "two", "2-", "(3)")]
+    [2.0, 1.0, -0.5, -1.0, 1.0, None, None, None]
     """
     plain = text.strip().replace("\N{MINUS SIGN}", "-")
-    sign = -1.0 if plain.startswith(("-", "(")) or plain.endswith("-") else 1.0
-    digits = plain.strip("-+() ").replace(",", ".")
+    sign = -1.0 if plain.startswith("-") else 1.0
+    digits = plain.lstrip("-+ ").replace(",", ".")
     number = parse_number(digits)
     if number is not None and math.isfinite(number):
         return sign * number
-    return sign if digits[:1].isdecimal() or not plain else None
+    has_unit = digits[:1].isdecimal() and digits[-1].isalnum()
+    return sign if has_unit or not plain else None
 
 
 class LongNames:
@@ -122,7 +124,12 @@ class LongNames:
     def __init__(self, lines: LongLines) -> None:
         source, layout, missing = lines.source, lines.layout, lines.options.missing
         # Nothing is known of an item without a name: no cell of the row could be unknown.
-        self._cells = Cells(source, replace(lines.options, missing="refuse" if missing == "unknown" else missing))
+        missing = "refuse" if missing == "unknown" else missing
+        self._cells = Cells(
+            source,
+            replace(lines.options, missing=missing),
+            lambda line, _: CellPosition(line, layout.labels[1], unit=unit_of(source)),
+        )
         self._lines = lines
         self._unnamed: list[int] = []
         self._unread: list[tuple[int, str]] = []  # lines whose quantity is no number, and that
@@ -138,7 +145,7 @@ class LongNames:
             if item:
                 self.items.setdefault(item, len(self.items))
             else:
-                self._cells.add_missing(1, CellPosition(number, layout.labels[1], unit=unit_of(source)))
+                self._cells.missing.add(1, number, 0)
             if quantity[:1] in _POSITIVE and quantity[-1:] != "-":
                 continue
             found = _quantity(quantity)

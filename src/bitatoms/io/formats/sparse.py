@@ -1,6 +1,7 @@
 """Sparse matrices in .npz files, as `scipy.sparse.save_npz` writes them.
 
-`scipy.sparse.load_npz` is not used: it needs many times the memory of the packed table, and trusts the indices.
+CSR, CSC and COO matrices are read in chunks, because `scipy.sparse.load_npz` needs many times the memory of the packed
+table, and trusts the indices. It reads BSR and DIA matrices, which are rare.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileError
-from ..npz import ArrayReader, NpzReader, open_npz
+from ..limits import CHUNK_ENTRIES
+from ..npz import NpyReader, NpzReader, open_npz
 from ..options import ReadOptions
-from ..out_of_core.coo import CHUNK_ENTRIES, CooBuilder
+from ..out_of_core.coo import CooBuilder
 from ..stream import RowChunk, Source, TableStream
+
+_COPIES = 4  # of the entries in memory, while SciPy converts a matrix
 
 Shape = tuple[int, int]
 Entries = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[Any]]  # rows, columns and values
@@ -74,7 +78,7 @@ def _read_format(file: NpzReader) -> str:
 def _read_csr(file: NpzReader, shape: Shape) -> Iterator[Entries]:
     """Yield the entries of a CSR matrix."""
     with _open_array(file, "indices", "iu", 1) as columns, _open_array(file, "data", "biuf", 1) as values:
-        for rows in _expand_indptr(file, shape[0], CHUNK_ENTRIES):
+        for rows in _expand_indptr(file, shape[0]):
             yield rows, columns.read(len(rows)), values.read(len(rows))
 
 
@@ -102,58 +106,37 @@ def _read_coo(file: NpzReader, shape: Shape) -> Iterator[Entries]:
             yield rows.read(step), columns.read(step), values.read(step)
 
 
-def _read_bsr(file: NpzReader, shape: Shape) -> Iterator[Entries]:
-    """Yield the entries of a BSR matrix, which consists of dense blocks of the same size."""
-    with _open_array(file, "indices", "iu", 1) as indices, _open_array(file, "data", "biuf", 3) as values:
-        _, tall, wide = values.shape
-        if not tall or not wide or shape[0] % tall or shape[1] % wide:
-            raise file.source.error(f"a matrix of shape {shape} cannot consist of blocks of shape {(tall, wide)}")
-        n_block_cols = shape[1] // wide
-        for block_rows in _expand_indptr(file, shape[0] // tall, max(1, CHUNK_ENTRIES // (tall * wide))):
-            block_cols = indices.read(len(block_rows)).astype(np.int64)
-            if block_cols.min() < 0 or block_cols.max() >= n_block_cols:
-                raise file.source.error(f"corrupt: {indices.what} has values outside 0 to {n_block_cols - 1}")
-            for first, step in _steps(len(block_rows) * tall * wide):
-                block, cell = np.divmod(np.arange(first, first + step), tall * wide)
-                row, column = np.divmod(cell, wide)
-                yield block_rows[block] * tall + row, block_cols[block] * wide + column, values.read(step)
+def _read_by_scipy(file: NpzReader, shape: Shape) -> Iterator[Entries]:
+    """Yield the entries of a BSR or DIA matrix, all of which are in memory."""
+    from scipy import sparse
 
-
-def _read_dia(file: NpzReader, shape: Shape) -> Iterator[Entries]:
-    """Yield the entries of a DIA matrix, which consists of diagonals; values outside the matrix are ignored."""
-    with (
-        _open_array(file, "data", "biuf", 2, fortran_order=True) as values,
-        _open_array(file, "offsets", "iu", 1) as stored_offsets,
-    ):
-        n_diagonals, length = values.shape
-        if stored_offsets.shape != (n_diagonals,):
-            raise file.source.error(f"there are {n_diagonals} diagonals, but {stored_offsets.shape[0]} offsets")
-        # Offsets beyond the corners are equivalent. They are clipped as floats, which both signed and unsigned fit.
-        offsets = stored_offsets.read(n_diagonals).astype(np.float64).clip(-shape[0], shape[1]).astype(np.int64)
-        for first, step in _steps(n_diagonals * length):
-            flat = np.arange(first, first + step)
-            if values.fortran_order:
-                columns, diagonals = np.divmod(flat, n_diagonals)
-            else:
-                diagonals, columns = np.divmod(flat, length)
-            rows = columns - offsets[diagonals]
-            inside = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
-            yield rows[inside], columns[inside], values.read(step)[inside]
+    source, needed = file.source, _COPIES * file.n_bytes
+    if source.scratch is not None and needed > source.scratch.limit:
+        raise source.error(f"takes {needed >> 20} MiB in this sparse format; convert it with .tocsr()")
+    source.check_memory(needed, "its entries", "; convert it with .tocsr()")
+    with source.catch_library_errors():
+        matrix = sparse.load_npz(source.path)
+        if matrix.format == "bsr":
+            matrix.check_format(full_check=True)
+        entries = matrix.tocoo()
+    if entries.shape != shape or entries.dtype.kind not in "biuf":
+        raise source.error(f"a matrix of {entries.dtype} and shape {entries.shape} is not a table of {shape}")
+    for first, step in _steps(len(entries.data)):
+        part = slice(first, first + step)
+        yield entries.row[part], entries.col[part], entries.data[part]
 
 
 _READERS: dict[str, Callable[[NpzReader, Shape], Iterator[Entries]]] = {
     "csr": _read_csr,
     "csc": _read_csc,
     "coo": _read_coo,
-    "bsr": _read_bsr,
-    "dia": _read_dia,
+    "bsr": _read_by_scipy,
+    "dia": _read_by_scipy,
 }
 
 
 @contextmanager
-def _open_array(
-    file: NpzReader, name: str, kinds: str, ndim: int, fortran_order: bool = False
-) -> Iterator[ArrayReader]:
+def _open_array(file: NpzReader, name: str, kinds: str, ndim: int) -> Iterator[NpyReader]:
     """Open one of the arrays of a sparse matrix; its dtype must be of these kinds."""
     if name not in file:
         raise file.source.error(f"the sparse matrix has no array {name!r}; save it with scipy.sparse.save_npz")
@@ -163,12 +146,12 @@ def _open_array(
                 f"{values.what} is a {len(values.shape)}-D array of {values.dtype}, which is not valid in a sparse "
                 "matrix of 0 and 1"
             )
-        if ndim > 1 and values.fortran_order and not fortran_order:
+        if ndim > 1 and values.fortran_order:
             raise file.source.error(f"{values.what} is in Fortran order; convert the matrix with .tocsr()")
         yield values
 
 
-def _expand_indptr(file: NpzReader, n_lines: int, chunk_entries: int) -> Iterator[NDArray[np.int64]]:
+def _expand_indptr(file: NpzReader, n_lines: int) -> Iterator[NDArray[np.int64]]:
     """Yield the line (row of a CSR, column of a CSC matrix) of each entry, in chunks."""
     with _open_array(file, "indptr", "iu", 1) as indptr:
         if indptr.shape != (n_lines + 1,):
@@ -182,8 +165,8 @@ def _expand_indptr(file: NpzReader, n_lines: int, chunk_entries: int) -> Iterato
             if (starts[1:] < starts[:-1]).any():
                 raise corrupt
             begin, end = int(starts[0]), int(starts[-1])
-            for first in range(begin, end, chunk_entries):
-                stops = starts.clip(first, min(first + chunk_entries, end)).astype(np.int64)
+            for first in range(begin, end, CHUNK_ENTRIES):
+                stops = starts.clip(first, min(first + CHUNK_ENTRIES, end)).astype(np.int64)
                 yield np.repeat(np.arange(line, line + count), np.diff(stops))
             last = starts[-1:]
 

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from ...columns.table import Table
 from ...errors import Parameter
+from ...formatting import quoted
 from ...verbosity import quote_name
 from ..errors import FileError
+from ..limits import CHUNK_ENTRIES
 from ..options import ReadOptions
-from ..out_of_core.coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
+from ..out_of_core.coo import CooBuilder, column_indices_by_row
 from ..records import Record, is_blank, read_records, without_outer_blanks
 from ..shapes import ItemLists
 from ..stream import RowChunk, Source, TableStream, named_chunks
@@ -178,7 +180,7 @@ def _item_numbers(table: Table, path: Path) -> list[str]:
     for name in table.columns:
         if not (name.isascii() and name.isdecimal() and len(name) < 19 and str(int(name)) == name):
             raise FileError(
-                f"{path.name}: column names must be non-negative integers in this format, got {name[:40]!r}; "
+                f"{path.name}: column names must be non-negative integers in this format, got {quoted(name)}; "
                 f".basket, {_OTHER_FORMATS} store other names"
             )
     return list(table.columns)
@@ -189,7 +191,7 @@ def check_names(path: Path, axis: str, names: Sequence[str]) -> Sequence[str]:
     for name in names:
         if not name or name != name.strip() or "\r" in name or "\0" in name:
             raise FileError(
-                f"{path.name}: this format cannot store the {axis} name {name[:40]!r}: names must not be empty, begin "
+                f"{path.name}: this format cannot store the {axis} name {quoted(name)}: names must not be empty, begin "
                 "or end with blanks, or contain carriage returns or zero bytes; .npz files store any name"
             )
     return names

@@ -6,10 +6,10 @@ import itertools
 from pathlib import Path
 
 from ...columns.table import Table
-from ..cells import MISSING_WORDS
+from ..cells import MISSING_WORDS, are_cells
 from ..errors import FileError
 from ..sheets import write_sheet
-from .csv import are_cells, check_writable, header_cells, read, row_cells
+from .csv import check_writable, header_cells, read, row_cells
 
 __all__ = ["read", "write"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ from typing import Any
 from ...columns.table import Table
 from ...errors import Parameter
 from ...libraries import missing_library
-from ..cells import CellPosition
-from ..chunked import ChunkCells, read_row_chunks
+from ..cells import Cells, position_in
+from ..chunked import read_row_chunks
 from ..options import ReadOptions
 from ..store.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..stream import RowChunk, Source, TableStream
@@ -81,7 +80,7 @@ def _read_array(source: Source, options: ReadOptions, store: ZarrReader, array: 
     """Open an array of numbers."""
     check_numeric_table(source, "the array", array)
     source.check_size(*array.shape)
-    cells = ChunkCells(source, options, None)
+    cells = Cells(source, options)
 
     def chunks() -> Iterator[RowChunk]:
         with source.catch_library_errors():
@@ -98,24 +97,18 @@ def _read_packed(source: Source, options: ReadOptions, packed: PackedStoreReader
     if options.layer is not None:
         raise source.error(f"a packed table has no array {options.layer!r}; omit ", Parameter("layer"))
     source.check_size(packed.n_rows, packed.n_cols, n_ones=packed.n_ones)
-    cells = ChunkCells(source, options, packed.columns)
+    cells = Cells(source, options, position_in(packed.columns))
 
     def chunks() -> Iterator[RowChunk]:
         start = 0
         for bits in packed.iter_stored():
             names = packed.names(start, start + len(bits))
-            position_of = partial(_position, cells, start)
-            yield RowChunk(cells.cells.known(bits, position_of), names)
+            yield RowChunk(cells.known(bits, start), names)
             start += len(bits)
         cells.check_missing()
 
     known = packed.picture, packed.absent_is_zero, packed.row_data, packed.column_data
     return TableStream(packed.n_cols, chunks(), packed.columns, *known)
-
-
-def _position(cells: ChunkCells, start: int, row: int, column: int) -> CellPosition:
-    """Return the position of a cell in rows that begin at ``start``."""
-    return cells.position(start + row, column)
 
 
 def write(table: Table, path: Path, format: str) -> None:

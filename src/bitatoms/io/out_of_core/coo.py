@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix, flip_sparse
 from ...sparse_bits import Bits, SparseBits, is_smaller_sparse
 from ..cells import CellPosition, Cells, array_position
+from ..limits import CHUNK_BITS, CHUNK_ENTRIES
 from ..options import ReadOptions
-from ..stream import CHUNK_BITS, Source
+from ..stream import Source
 from .sorted_entries import FLIPPED, UNKNOWN, Entries, SortedEntries
 
-CHUNK_ENTRIES = 1 << 18  # entries read together; each takes about fifty bytes until it is a bit
 COPIES = 4  # of the ones of a chunk in memory, while entries are sorted by column
 
 
@@ -52,7 +52,7 @@ class CooBuilder:
     ) -> None:
         self._source = source
         self._is_exchanged = is_exchanged
-        self._cells = Cells(source, options)
+        self._cells = Cells(source, options, self._position)
         self._shape = shape
         self._first = first
         self._row_bits = 64 * -(-shape[1] // 64)
@@ -83,9 +83,7 @@ class CooBuilder:
         axes = ("column", "row") if self._is_exchanged else ("row", "column")
         self._check_indices(rows, self._shape[0], axes[0])
         self._check_indices(columns, self._shape[1], axes[1])
-        packed = self._cells.pack_numbers(
-            values[np.newaxis], lambda _, entry: self._position(int(rows[entry]), int(columns[entry]))
-        )
+        packed = self._cells.pack_numbers(values[np.newaxis], lambda entries: (rows[entries], columns[entries]))
         self._is_summed = self._is_summed or values.dtype.kind != "b"  # SciPy does not sum booleans
         kept = ones = packed.filled().to_dense(np.bool_)[0]
         threshold = self._cells.threshold
@@ -217,7 +215,7 @@ class CooBuilder:
             return
         self._duplicate = row, column = divmod(index, self._row_bits)
         if self._cells.threshold is None:
-            raise self._cells.invalid_cell("2", self._position(row, column), ", which has two entries")
+            raise self._cells.invalid_cell("2", row, column, ", which has two entries")
 
 
 class EntryBits:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..limits import CHUNK_ENTRIES
 from ..scratch import Scratch, ScratchFile, read_words
 
 FLIPPED, UNKNOWN = 1, 2  # states of an entry: the bit is not that of a cell without an entry; it is unknown
 _STATE_BITS = np.uint64(2)
-_CHUNK_ENTRIES = 1 << 18  # entries read together
 
 Entries = tuple[NDArray[np.int64], NDArray[np.uint8]]  # indices of cells, and states
 
@@ -76,8 +76,8 @@ class SortedEntries:
         """Yield the entries of adjacent chunks of rows; indices count from the first cell of the first chunk."""
         for segment in self._segments:
             first, end = segment.firsts[[chunks.start, chunks.stop]].tolist()
-            for start in range(first, end, _CHUNK_ENTRIES):
-                words = self._read(segment.offset + 8 * start, min(_CHUNK_ENTRIES, end - start))
+            for start in range(first, end, CHUNK_ENTRIES):
+                words = self._read(segment.offset + 8 * start, min(CHUNK_ENTRIES, end - start))
                 states = (words & np.uint64(FLIPPED | UNKNOWN)).astype(np.uint8)
                 words >>= _STATE_BITS
                 words -= self._starts[chunks.start]

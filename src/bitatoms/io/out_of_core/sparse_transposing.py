@@ -8,8 +8,9 @@ import numpy as np
 
 from ...bits import BitMatrix
 from ...sparse_bits import Bits, SparseBits, is_smaller_sparse
+from ..limits import CHUNK_ENTRIES
 from ..scratch import Scratch
-from .coo import CHUNK_ENTRIES, COPIES, EntryBits
+from .coo import COPIES, EntryBits
 from .sorted_entries import FLIPPED, UNKNOWN, SortedEntries
 
 _COLUMN_BITS = 31  # of the index of a cell; the others are those of its row

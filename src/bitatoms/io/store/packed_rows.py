@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...sparse_bits import Bits, packed
-from ..stream import CHUNK_BITS
+from ..limits import CHUNK_BITS
 from .arrays import ArrayAppender, StoreArrays, adjacent_runs, rows_per_chunk
 
 PACKED, PACKED_UNKNOWN = "packed", "packed, with unknown cells"

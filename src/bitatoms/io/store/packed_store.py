@@ -20,10 +20,11 @@ from ...columns.annotations import Annotations
 from ...columns.table import Picture, check_picture
 from ...sparse_bits import Bits, SparseBits, is_smaller_sparse
 from ..annotations import decode_annotations, encode_annotations
+from ..limits import CHUNK_BITS
 from ..npz import METADATA_KEY as METADATA_KEY
 from ..npz import TABLE_FORMAT as TABLE_FORMAT
 from ..npz import check_metadata_names, check_version
-from ..stream import CHUNK_BITS, RowChunk, Source
+from ..stream import RowChunk, Source
 from ..zarr_reader import ZarrReader
 from .arrays import ArrayAppender, StoreArrays
 from .packed_rows import PACKED, PACKED_UNKNOWN, PackedRowsReader, PackedRowsWriter

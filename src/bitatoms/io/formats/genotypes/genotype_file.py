@@ -27,6 +27,7 @@ from ....columns.variants import (
     plain_chromosomes,
 )
 from ....errors import Parameter, warn
+from ....formatting import quoted
 from ...cells import MISSING, Cells
 from ...options import ReadOptions
 from ...out_of_core.transposing import rows_of_columns
@@ -145,7 +146,7 @@ class Records(NamedTuple):
             first = int(np.argmax(invalid))
             variant, allele = int(chosen[first]), int(lowest[first] if lowest[first] < ABSENT else highest[first])
             raise source.error(
-                f"variant {self.names[variant][:40]!r}: a genotype has the allele {allele}, but the record lists "
+                f"variant {quoted(self.names[variant])}: a genotype has the allele {allele}, but the record lists "
                 f"{self.n_alternatives[variant]} alternative alleles: corrupt"
             )
 
@@ -199,7 +200,9 @@ def _genotypes(
             ambiguous = differ & ~half_known
             if ambiguous.any() and not n_unphased:
                 variant, sample = np.argwhere(ambiguous)[0].tolist()
-                first = f"variant {file.names[selected[start + variant]][:40]!r} of {file.samples[kept[sample]][:40]!r}"
+                first = (
+                    f"variant {quoted(file.names[selected[start + variant]])} of {quoted(file.samples[kept[sample]])}"
+                )
             n_unphased += int(ambiguous.sum())
         yield haplotypes.reshape(len(haplotypes), -1)
         start += len(haplotypes)
@@ -258,7 +261,7 @@ def _distinct_names(source: Source, options: ReadOptions, names: Sequence[str], 
     if options.duplicates == "refuse":
         first, second = [number for number, key in enumerate(keys, 1) if key == duplicate][:2]
         raise source.error(
-            f"variants {first} and {second} have the same name {duplicate.split()[0][:40]!r} and the same allele; "
+            f"variants {first} and {second} have the same name {quoted(duplicate.split()[0])} and the same allele; "
             "rename one, or pass ",
             Parameter("duplicates", "number"),
             " to number them",
@@ -274,7 +277,8 @@ def _chunks(
     names: tuple[list[str], Sequence[str]],
 ) -> Iterator[RowChunk]:
     """Yield the rows; the file is ordered by variant, so all of it is read before the first row."""
-    cells, (rows, variants) = Cells(source, options), names
+    rows, variants = names
+    cells = Cells(source, options, lambda variant, row: f"variant {quoted(variants[variant])} of {quoted(rows[row])}")
 
     def columns() -> Iterator[BitMatrix]:
         start = 0
@@ -282,8 +286,7 @@ def _chunks(
             is_missing = genotypes < 0
             if is_missing.any():
                 variant, row = np.argwhere(is_missing)[0].tolist()
-                where = f"variant {variants[start + variant][:40]!r} of {rows[row][:40]!r}"
-                cells.add_missing(int(is_missing.sum()), where)
+                cells.missing.add(int(is_missing.sum()), start + variant, row)
             yield cells.pack(_states(genotypes, is_missing, options.phased))
             start += len(genotypes)
 

@@ -17,7 +17,7 @@ from ....columns.table import Names, Table, first_duplicate
 from ....columns.variants import FIELDS, are_variants, column_data, from_names, variants_of
 from ....errors import warn
 from ...errors import FileError
-from ...stream import CHUNK_BITS
+from ...limits import CHUNK_BITS
 from .genotype_file import HAPLOTYPE, Indices, sample_name
 
 _NO_GENOTYPES = (

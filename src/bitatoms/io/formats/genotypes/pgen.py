@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from ....columns.table import Table
 from ....errors import warn
 from ...errors import FileError
+from ...limits import CHUNK_BITS
 from ...options import ReadOptions
-from ...stream import CHUNK_BITS, Source, TableStream
+from ...stream import Source, TableStream
 from . import plink_tables
 from .genotype_file import AlleleChunk, GenotypeFile, Indices, Records, open_genotypes
 from .genotype_table import GenotypeTable

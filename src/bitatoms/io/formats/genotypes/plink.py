@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from ....columns.table import Table
 from ....errors import Parameter
 from ...errors import FileError
+from ...limits import CHUNK_BITS
 from ...options import ReadOptions
-from ...stream import CHUNK_BITS, Source, TableStream
+from ...stream import Source, TableStream
 from . import plink_tables
 from .genotype_file import GenotypeFile, Indices, open_genotypes
 from .genotype_table import GenotypeTable

@@ -26,9 +26,11 @@ from numpy.typing import NDArray
 from ....columns.annotations import Labels
 from ....columns.table import Names, Table, first_duplicate
 from ....errors import warn
+from ....formatting import quoted
 from ...errors import FileError
+from ...limits import CHUNK_BITS
 from ...options import ReadOptions
-from ...stream import CHUNK_BITS, Source, TableStream
+from ...stream import Source, TableStream
 from ...text_lines import open_decompressed, read_lines
 from .genotype_file import (
     ABSENT,
@@ -120,7 +122,7 @@ def _read_records(source: Source) -> tuple[Names, Records]:
     if header[:8] != _COLUMNS or (len(header) > 8 and header[8] != "FORMAT"):
         raise source.error("not a VCF file: its header has no line of column names, from #CHROM to INFO")
     if (duplicate := first_duplicate(header[9:])) is not None:
-        raise source.error(f"two samples have the name {duplicate[:40]!r}; rename one")
+        raise source.error(f"two samples have the name {quoted(duplicate)}; rename one")
     n_fields = min(len(header), 10)
     rows = []
     for number, line in lines:
@@ -230,7 +232,7 @@ def write(table: Table, path: Path, format: str) -> None:
     lines = _lines(genotypes, path)
     genotypes.warn_not_stored(path, ("quality", "filter"), ())
     if (blank := next((name for name in genotypes.samples if " " in name), None)) is not None:
-        warn(f"{path.name}: a row name contains a blank ({blank[:40]!r}); PLINK would read only what precedes it")
+        warn(f"{path.name}: a row name contains a blank ({quoted(blank)}); PLINK would read only what precedes it")
     if format == "vcf" and not path.name.lower().endswith(".gz"):
         with open(path, "wb") as file:
             file.write(header.encode())
@@ -279,7 +281,7 @@ def _lines(genotypes: GenotypeTable, path: Path) -> Iterator[bytes]:
         if wrong or position < 0:
             raise FileError(
                 f"{path.name}: a VCF file cannot store {wrong[0] if wrong else position!r} of the variant "
-                f"{name[:40]!r}; rename it"
+                f"{quoted(name)}; rename it"
             )
 
     def generate() -> Iterator[bytes]:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...limits import CHUNK_BITS
 from ...options import ReadOptions
-from ...stream import CHUNK_BITS, Source, TableStream
+from ...stream import Source, TableStream
 from ...zarr_reader import ZarrReader
 from ..single_cell.anndata_elements import is_array
 from .genotype_file import ABSENT, AlleleChunk, GenotypeFile, Indices, Records, open_genotypes, split_records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -68,8 +69,13 @@ def encoding(element: Any) -> str:
     return text_attribute(element, "encoding-type")
 
 
-def read_element(element: Any) -> Any:
-    """Return a small element as anndata reads it; check all of it before."""
+def read_element(file: HierarchicalFile, element: Any) -> Any:
+    """Return a small element as anndata reads it, after checking all of it."""
+    from anndata import OldFormatWarning
     from anndata.io import read_elem
 
-    return read_elem(element)
+    if not is_array(element):
+        file.check_all(element)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OldFormatWarning)  # AnnData 0.7 wrote no encoding of arrays
+        return read_elem(element)

@@ -13,14 +13,16 @@ from .... import frames
 from ....bits import BitMatrix, stack_rows
 from ....cell_values import sparse_table
 from ....errors import Parameter, warn
+from ....formatting import quoted
 from ....sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
-from ...chunked import ChunkCells, Indices, Locate, read_row_chunks
+from ...cells import Cells, Indices, Locate, position_in
+from ...chunked import read_row_chunks
+from ...limits import CHUNK_BITS, CHUNK_ENTRIES
 from ...options import ReadOptions
-from ...out_of_core.coo import CHUNK_ENTRIES
 from ...out_of_core.transposing import rows_of_columns
-from ...stream import CHUNK_BITS, Source
+from ...stream import Source
 from .anndata_elements import HierarchicalFile, encoding, find_element, is_array, text_attribute
-from .anndata_frame import field_names, frame_length, read_numbers
+from .anndata_frame import field_names, read_names, read_numbers
 
 _CHUNK_ENTRIES = CHUNK_BITS // 4  # most stored values read together
 _PACKED_BITS = 1 << 27  # of a chunk of sparse lines, if it were packed
@@ -54,10 +56,10 @@ def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> Ma
         check_numeric_table(source, path, element)
         shape = element.shape
     elif kind == "frame" and variables is None:
-        shape = frame_length(source, file, path), len(field_names(source, file, path))
+        shape = len(read_names(source, file, path)), len(field_names(source, file, path))
     elif kind is None or kind == "frame":
         raise source.error(
-            f"{path} is {(encoding(element) or 'a group')[:40]!r}, neither an array nor a sparse matrix; write it as "
+            f"{path} is {quoted(encoding(element) or 'a group')}, neither an array nor a sparse matrix; write it as "
             "one of them"
         )
     else:
@@ -104,32 +106,32 @@ def layer_names(file: HierarchicalFile, layer: str | None = None) -> list[str]:
     return names if find_element(file, "raw", "X") is None else [*names, frames.RAW]
 
 
-class AnnDataCells(ChunkCells):
+class AnnDataCells(Cells):
     """Convert the values of an AnnData to 0 and 1. Negative values are an error; with a threshold, a warning."""
 
     def __init__(self, source: Source, options: ReadOptions, columns: Sequence[str], layers: Sequence[str]) -> None:
-        super().__init__(source, options, columns)
+        super().__init__(source, options, position_in(columns))
         layer = frames.layer_of_counts(layers, options.layer)
         counts = () if layer is None else ("pass ", Parameter("layer", layer), " and ", Parameter("binarize", 0))
         self._advice = frames.scaled_advice(options.binarize, *counts)
         self._is_scaled = False
 
     def numbers_to_states(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:
-        """Convert numbers to states; missing ones are counted."""
+        """Convert numbers to states."""
         if values.dtype.kind in "if" and (values < 0).any():
             self._is_scaled = True
-            if self.cells.threshold is None:
-                raise self.cells.source.error(*self._advice)
+            if self.threshold is None:
+                raise self.source.error(*self._advice)
         return super().numbers_to_states(values, locate)
 
     def check_missing(self) -> None:
         """Check missing cells as `Cells.check_missing` does; warn if values were negative."""
         super().check_missing()
         if self._is_scaled:
-            warn(f"{self.cells.source.name}: ", *self._advice)
+            warn(f"{self.source.name}: ", *self._advice)
 
 
-def read_matrix(source: Source, file: HierarchicalFile, matrix: MatrixElement, cells: ChunkCells) -> Iterator[Bits]:
+def read_matrix(source: Source, file: HierarchicalFile, matrix: MatrixElement, cells: Cells) -> Iterator[Bits]:
     """Yield the rows of a matrix as bits."""
     if matrix.kind == "dense":
         chunk = matrix.element.chunks or (1, matrix.shape[1])
@@ -158,7 +160,7 @@ def _transposed(columns: list[Bits], n_rows: int) -> Bits:
 
 
 def _read_lines(
-    source: Source, file: HierarchicalFile, matrix: MatrixElement, shape: tuple[int, int], cells: ChunkCells
+    source: Source, file: HierarchicalFile, matrix: MatrixElement, shape: tuple[int, int], cells: Cells
 ) -> Iterator[Bits]:
     """Yield the lines of a sparse matrix (rows of CSR, columns of CSC) as bits, which are sparse if few are ones."""
     from scipy.sparse import csr_array
@@ -209,7 +211,7 @@ def _open_compressed(
     return data, indices, indptr
 
 
-def _as_bits(lines: Any, start: int, by_columns: bool, cells: ChunkCells, is_sparse: bool) -> Bits:
+def _as_bits(lines: Any, start: int, by_columns: bool, cells: Cells, is_sparse: bool) -> Bits:
     """Return lines of a sparse matrix as bits, sparse or packed; ``start`` is the index of the first."""
     from scipy.sparse import csr_array
 
@@ -222,10 +224,10 @@ def _as_bits(lines: Any, start: int, by_columns: bool, cells: ChunkCells, is_spa
     def where(cells: NDArray[np.bool_]) -> BitMatrix:
         return BitMatrix.from_sparse(csr_array((cells, indices, indptr), shape=lines.shape))
 
-    packed = cells.cells.pack(cells.numbers_to_states(data, locate)[np.newaxis])
+    packed = cells.pack_numbers(data[np.newaxis], locate)
     ones = packed.filled().to_dense(np.bool_)[0]
     unknown = None if packed.unknown is None else where(packed.unknown.to_dense(np.bool_)[0])
-    threshold = cells.cells.threshold
+    threshold = cells.threshold
     if threshold is None or threshold >= 0:
         if is_sparse and unknown is None:
             return SparseBits(np.concatenate(([0], np.cumsum(ones)))[indptr], indices[ones], lines.shape[1])

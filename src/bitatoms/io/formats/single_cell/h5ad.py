@@ -19,11 +19,13 @@ from ....columns.matching import match_columns
 from ....columns.table import Header, Names, Picture, Table, check_picture
 from ....errors import warn
 from ....model.model import Model
+from ....sparse_bits import Bits
 from ...errors import FileError
 from ...hdf5_reader import open_hdf5
+from ...limits import CHUNK_BITS
 from ...npz import METADATA_KEY, TABLE_FORMAT
 from ...options import ReadOptions
-from ...stream import CHUNK_BITS, RowChunk, Source, TableStream, unique_columns
+from ...stream import Source, TableStream, named_chunks, unique_columns
 from .anndata_elements import HierarchicalFile, OpenFile, check_kind, find_element, is_array, read_element
 from .anndata_frame import field_names, read_annotations, read_names
 from .anndata_matrix import AnnDataCells, MatrixElement, find_matrix, layer_names, read_matrix
@@ -46,14 +48,16 @@ def read_anndata(source: Source, options: ReadOptions, open_file: OpenFile) -> T
         n_rows, n_cols = matrix.shape
         metadata = _read_metadata(file)
         columns, column_data = _read_columns(source, file, matrix)
+        rows = read_names(source, file, "obs", n_rows)
         row_data = read_annotations(source, file, "obs", n_rows)
         picture = _picture(metadata, matrix.shape)
     is_ours = matrix.variables == "var"  # what the metadata describe
     has_columns = not is_ours or metadata.get("columns") is not False or columns != _default_names(n_cols)
-    chunks = _chunks(source, options, open_file, columns, metadata.get("rows") is not False)
+    has_rows = metadata.get("rows") is not False or rows != _default_names(n_rows)
+    chunks = _chunks(source, options, open_file, columns)
     return TableStream(
         n_cols,
-        chunks,
+        named_chunks(chunks, rows if has_rows else None),
         columns if has_columns else None,
         picture if is_ours else None,
         is_ours and metadata.get("absent_is_zero") is True,
@@ -92,7 +96,7 @@ def _read_metadata(file: HierarchicalFile) -> dict[str, Any]:
     if element is None or not is_array(element) or element.shape != ():
         return {}
     try:
-        metadata = json.loads(str(read_element(element)))
+        metadata = json.loads(str(read_element(file, element)))
     except (ValueError, RecursionError):
         return {}
     return metadata if isinstance(metadata, dict) else {}
@@ -106,19 +110,11 @@ def _picture(metadata: dict[str, Any], shape: tuple[int, int]) -> Picture | None
         return None
 
 
-def _chunks(
-    source: Source, options: ReadOptions, open_file: OpenFile, columns: Names, has_rows: bool
-) -> Iterator[RowChunk]:
-    """Yield the rows as packed bits."""
+def _chunks(source: Source, options: ReadOptions, open_file: OpenFile, columns: Names) -> Iterator[Bits]:
+    """Yield the rows as bits."""
     with source.catch_library_errors(), open_file(source) as file:
         cells = AnnDataCells(source, options, columns, layer_names(file, options.layer))
-        matrix = find_matrix(source, file, options.layer)
-        rows = read_names(source, file, "obs", matrix.shape[0])
-        has_rows = has_rows or rows != _default_names(len(rows))
-        start = 0
-        for bits in read_matrix(source, file, matrix, cells):
-            yield RowChunk(bits, rows[start : start + len(bits)] if has_rows else None)
-            start += len(bits)
+        yield from read_matrix(source, file, find_matrix(source, file, options.layer), cells)
     cells.check_missing()
 
 

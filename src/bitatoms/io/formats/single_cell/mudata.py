@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ....columns.table import Table
 from ....errors import Parameter
-from ...errors import FileError
+from ....formatting import listed_names, quoted
 from ...hdf5_reader import open_hdf5
 from ...options import ReadOptions
 from ...stream import Source, TableStream
@@ -50,22 +48,17 @@ def _select(source: Source, file: HierarchicalFile, modality: str | None) -> Any
     stored = sorted(group)
     order = [name.decode() if isinstance(name, bytes) else str(name) for name in _mod_order(group)]
     names = stored if sorted(order) != stored else order
-    listed = ", ".join(repr(name[:40]) for name in names[:_LISTED])
+    listed = listed_names(names, _LISTED)
     if not names:
         raise source.error("it has no modalities")
     if modality is None and len(names) != 1:
         raise source.error(f"it has {len(names)} modalities ({listed}); pass ", Parameter("modality"))
     element = find_element(file, names[0] if modality is None else modality, start=group)
     if element is None or is_array(element):
-        raise source.error(f"there is no modality {(modality or names[0])[:40]!r} (modalities: {listed})")
+        raise source.error(f"there is no modality {quoted(modality or names[0])} (modalities: {listed})")
     return element
 
 
 def _mod_order(group: Any) -> list[Any]:
     """Return the names of the modalities in the order that the file states."""
     return np.atleast_1d(group.attrs.get("mod-order", [])).tolist()
-
-
-def write(table: Table, path: Path, format: str) -> None:
-    """Raise FileError: a table is one modality."""
-    raise FileError(f"{path.name}: a MuData cannot be written; write .h5ad")

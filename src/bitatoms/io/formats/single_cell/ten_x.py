@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ....columns.annotations import Annotations, Labels, Values
-from ....columns.table import Table
 from ....errors import Parameter, warn
+from ....formatting import listed_names, quoted
 from ....libraries import missing_library
-from ...errors import FileError
 from ...hdf5_reader import Hdf5Reader, open_hdf5
 from ...options import ReadOptions
 from ...stream import RowChunk, Source, TableStream, named_chunks
@@ -78,7 +76,7 @@ def _find_matrix(source: Source, file: Hdf5Reader, layer: str | None) -> MatrixE
     check_kind(source, file)
     names = [_MATRIX] if _MATRIX in file.root else sorted(file.root)
     groups = {name: group for name in names if _is_matrix(file, group := file.child(file.root, name))}
-    listed = ", ".join(repr(name[:40]) for name in list(groups)[:_LISTED]) or "none"
+    listed = listed_names(groups, _LISTED)
     if layer is None and len(groups) != 1:
         problem = (
             f"it has the matrices of {len(groups)} genomes ({listed}); pass "
@@ -87,7 +85,7 @@ def _find_matrix(source: Source, file: Hdf5Reader, layer: str | None) -> MatrixE
         )
         raise source.error(problem, *((Parameter("layer"),) if groups else ()))
     if layer is not None and layer not in groups:
-        raise source.error(f"there is no matrix {layer[:40]!r} (matrices: {listed})")
+        raise source.error(f"there is no matrix {quoted(layer)} (matrices: {listed})")
     name = next(iter(groups)) if layer is None else layer
     shape = file.child(groups[name], "shape")
     if shape is None or not is_array(shape) or shape.shape != (2,) or shape.dtype.kind not in "iu":
@@ -137,7 +135,7 @@ def _of_one_type(source: Source, options: ReadOptions, stream: TableStream) -> T
     types = None if stream.column_data is None or "feature_types" not in stream.column_data else stream.column_data
     labels = None if types is None else types.values_of("feature_types")
     names = labels.categories if isinstance(labels, Labels) else ()
-    listed = ", ".join(repr(name[:40]) for name in names[:_LISTED]) or "none"
+    listed = listed_names(names, _LISTED)
     if options.modality is None:
         if len(names) > 1:
             warn(
@@ -146,13 +144,8 @@ def _of_one_type(source: Source, options: ReadOptions, stream: TableStream) -> T
             )
         return stream
     if not isinstance(labels, Labels) or types is None or options.modality not in names:
-        raise source.error(f"there are no features of the type {options.modality[:40]!r} (types: {listed})")
+        raise source.error(f"there are no features of the type {quoted(options.modality)} (types: {listed})")
     kept = np.flatnonzero(labels.codes == names.index(options.modality))
     chunks = (RowChunk(chunk.bits.take_columns(kept), chunk.names) for chunk in stream.chunks)
     features = types.take(kept)  # of which fewer may have the same name
     return replace(stream, n_cols=len(kept), chunks=chunks, columns=feature_names(features), column_data=features)
-
-
-def write(table: Table, path: Path, format: str) -> None:
-    """Raise FileError: bits are not counts."""
-    raise FileError(f"{path.name}: files of 10x Genomics cannot be written; write .h5ad")
