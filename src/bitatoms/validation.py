@@ -100,7 +100,7 @@ def check_callbacks(name: str, value: Any) -> tuple[Callable[[Any], object], ...
 
 def check_seed(name: str, value: Any) -> Any:
     """Check a seed; generators are used as they are."""
-    if isinstance(value, (str, Real)) and not (isinstance(value, Integral) and value >= 0):
+    if isinstance(value, (str, Real)) and not (isinstance(value, Integral) and int(value) >= 0):
         raise _not_a_seed(value)
     return value
 
