@@ -35,7 +35,7 @@ LIBRARY = {  # what is recorded, for each command
 READING = {name: value for name, value in ReadOptions().get_params().items() if name != "format"}
 DEVICE = {"n_jobs": -1, "device": "cpu"}
 SEARCH = {"algebra": "auto", "search": "fast", "max_time": None}
-PICTURES = {"block_sizes": (6, 8), "stride": 2, "algebra": "xor", "search": "fast", "max_time": None, "random_state": 0}
+PICTURES = {"block_sizes": (6, 8), "stride": 2, "algebra": "auto", "search": "fast", "max_time": None, "random_state": 0}
 COVER = {
     "objective": "roles", "weights": (1, 1, 1), "direct_weight": None, "fixed_atoms": None,
     "max_features_per_atom": None, "apart": None, "together": None, "max_iter": 100, "max_time": None,
