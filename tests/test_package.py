@@ -24,20 +24,19 @@ def modules_loaded_by(code):
     [
         ("import bitatoms; dir(bitatoms)", HEAVY),
         ("import bitatoms; bitatoms.BitMatrix", {"sklearn", "matplotlib"}),
-        ("import bitatoms.cli.commands, bitatoms.cli.completion", {"sklearn", "pandas"}),  # only commands that fit do
+        ("import bitatoms.cli.files, bitatoms.cli.stores", {"sklearn", "pandas"}),  # only commands that fit do
     ],
 )
 def test_imports_are_light(code, heavy):
     assert not modules_loaded_by(code) & heavy
 
 
-@pytest.mark.parametrize("option", ["--help", "--version"])
-def test_help_and_version_need_no_numpy(option):
-    printed = f"import contextlib, sys; sys.argv[1:] = [{option!r}]; from bitatoms.__main__ import main"
+@pytest.mark.parametrize("options", ["--help", "--version", "fit --help"])
+def test_help_and_version_are_light(options):
+    printed = f"import contextlib, sys; sys.argv[1:] = {options.split()!r}; from bitatoms.__main__ import main"
     loaded = modules_loaded_by(f"{printed}\nwith contextlib.suppress(SystemExit): main()")
-    assert "typer" in loaded
+    assert "click" in loaded
     assert not loaded & (HEAVY | {"numpy"})
-    assert option == "--help" or "pydantic" not in loaded  # with which typer parses other options
 
 
 def test_public_names_exist_and_are_documented():

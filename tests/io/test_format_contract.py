@@ -484,7 +484,7 @@ def test_malformed_files_are_errors(valid_file, tmp_path, format, case):
 
 
 def test_outputs_never_overwrite_inputs_or_each_other(valid_file, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("typer")
+    pytest.importorskip("click")
     monkeypatch.chdir(tmp_path)
     table = ba.read(valid_file("csv", tmp_path))
     ba.BinaryDictionaryLearning(1, search="paper", random_state=0).fit(table).save("model.npz")

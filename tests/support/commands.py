@@ -13,7 +13,7 @@ def runner(capsys):
 
     Its attribute ``output`` is a function that runs a command that must succeed, and returns stdout.
     """
-    from bitatoms.cli.app import run  # typer may not be installed
+    from bitatoms.cli.app import run  # click may not be installed
 
     def command(*arguments):
         with pytest.raises(SystemExit) as ended:

@@ -100,6 +100,7 @@ class ReadOptions(EncodeOptions):
         "Without it, all values must be 0 or 1.",
         check=lambda name, value: check_threshold(value),
         option="binarize",
+        is_common=True,
         is_remembered=True,
     )
     missing: Missing = option(
@@ -156,6 +157,7 @@ class ReadOptions(EncodeOptions):
         "Read a table of categories and numbers: one column per value, and per bin of a number.",
         "See `bitatoms.encode`. A model stores the encoding and applies it to new rows.",
         option="categories",
+        is_common=True,
         formats=CELL_FORMATS,
     )
     names: str | os.PathLike[str] | Mapping[int, str] | None = option(
