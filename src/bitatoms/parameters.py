@@ -156,7 +156,7 @@ def check(name: str, value: Any, declared: tuple[Any, Param]) -> Any:
     if kind is not None and not words:
         raise InputError(Parameter(name), f" must be {kind.__name__}(...) or None, not {value!r}")
     if words and (int not in types or isinstance(value, str)):
-        check_choice(name, value, words, "an integer" if int in types else kind and f"{kind.__name__}(...)")
+        check_choice(name, value, words, "an integer" if int in types else f"{kind.__name__}(...)" if kind else None)
         return value
     return check_int(name, value, param.minimum) if int in types else value
 
@@ -267,9 +267,15 @@ def with_documentation(cls: type[_Result]) -> type[_Result]:
 
 
 def _with_parameters(docstring: str, kind: type[Options]) -> str:
-    """Return a docstring with the documentation of `Options` in the place of ``{parameters}``."""
-    described = "\n".join(_described(name, *declared) for name, declared in declarations(kind).items())
-    return inspect.cleandoc(docstring).replace("{parameters}", described)
+    """Return a docstring with numpydoc entries of `Options`, in lines of 112 characters, for ``{parameters}``."""
+    entries = []
+    for name, (annotation, param) in declarations(kind).items():
+        text = textwrap.wrap(f"{param.help} {param.details}", 112, break_long_words=False, break_on_hyphens=False)
+        entries += [
+            f"{name} : {param.type or _type_text(annotation, param.default)}",
+            *(f"    {line}" for line in text),
+        ]
+    return inspect.cleandoc(docstring).replace("{parameters}", "\n".join(entries))
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:
@@ -277,22 +283,16 @@ def _alternatives(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
 
 
-def _described(name: str, annotation: Any, param: Param) -> str:
-    """Return the entry of a parameter in a numpydoc section, in lines of 112 characters."""
-    lines = textwrap.wrap(f"{param.help} {param.details}", 112, break_long_words=False, break_on_hyphens=False)
-    return "\n    ".join([f"{name} : {param.type or _type_text(annotation, param.default)}", *lines])
-
-
 def _type_text(annotation: Any, default: Any) -> str:
     """Return a type and a default as numpydoc writes them."""
-    if get_origin(annotation) is Literal:
-        return f"{{{', '.join(map(_quoted, get_args(annotation)))}}}, default={_quoted(default)}"
     names = []
     for part in _alternatives(annotation):
         if get_origin(part) is Literal:
             names += [_quoted(word) for word in get_args(part)]
         elif part is not NoneType:
             names.append("path-like" if get_origin(part) is os.PathLike else part.__name__)
+    if get_origin(annotation) is Literal:
+        return f"{{{', '.join(names)}}}, default={_quoted(default)}"
     if NoneType in _alternatives(annotation) and default is not None:
         names.append("None")
     listed = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -37,13 +37,6 @@ READING = {name: value for name, value in ReadOptions().get_params().items() if 
 DEVICE = {"n_jobs": -1, "device": "cpu"}
 SEARCH = {"algebra": "auto", "search": "fast", "max_time": None}
 PICTURES = SEARCH | {"block_sizes": (6, 8), "stride": 2, "random_state": 0}
-    "block_sizes": (6, 8),
-    "stride": 2,
-    "algebra": "auto",
-    "search": "fast",
-    "max_time": None,
-    "random_state": 0,
-}
 COVER = {
     "objective": "roles", "weights": (1, 1, 1), "direct_weight": None, "fixed_atoms": None,
     "max_features_per_atom": None, "apart": (), "together": (), "max_iter": 100, "max_time": None,
