@@ -22,6 +22,7 @@ from typing import (
     Self,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -104,8 +105,7 @@ def declarations(kind: Any) -> dict[str, tuple[Any, Param]]:
 
 def flat_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
     """Return the declarations of `Options`; the fields of nested options take the place of the field that has them."""
-    flat: dict[str, tuple[Any, Param]] = {}
-    groups = _groups(kind)
+    flat, groups = dict[str, tuple[Any, Param]](), _groups(kind)
     for name, declared in declarations(kind).items():
         flat |= declarations(groups[name]) if name in groups else {name: declared}
     return flat
@@ -261,8 +261,7 @@ def _advice(kind: type[Options], given: Iterable[str]) -> str:
 
 def with_documentation(cls: type[_Result]) -> type[_Result]:
     """Write the parameters of `Options`, or of an estimator that takes them, into the docstring of the class."""
-    kind: Any = getattr(cls.__init__, "kind", cls)
-    cls.__doc__ = _with_parameters(cls.__doc__ or "", kind)
+    cls.__doc__ = _with_parameters(cls.__doc__ or "", getattr(cls.__init__, "kind", cast(Any, cls)))
     return cls
 
 
@@ -271,10 +270,8 @@ def _with_parameters(docstring: str, kind: type[Options]) -> str:
     entries = []
     for name, (annotation, param) in declarations(kind).items():
         text = textwrap.wrap(f"{param.help} {param.details}", 112, break_long_words=False, break_on_hyphens=False)
-        entries += [
-            f"{name} : {param.type or _type_text(annotation, param.default)}",
-            *(f"    {line}" for line in text),
-        ]
+        described = param.type or _type_text(annotation, param.default)
+        entries.append("\n    ".join([f"{name} : {described}", *text]))
     return inspect.cleandoc(docstring).replace("{parameters}", "\n".join(entries))
 
 

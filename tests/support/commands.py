@@ -2,6 +2,8 @@
 
 import csv
 import re
+import sys
+from unittest import mock
 
 import pytest
 
@@ -16,8 +18,9 @@ def runner(capsys):
     from bitatoms.cli.app import run  # click may not be installed
 
     def command(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            run([str(argument) for argument in arguments])
+        words = [str(argument) for argument in arguments]
+        with pytest.raises(SystemExit) as ended, mock.patch.object(sys, "argv", ["bitatoms", *words]):
+            run(words)
         printed = capsys.readouterr()
         return ended.value.code or 0, printed.out, COMPILATION.sub("", printed.err)
 

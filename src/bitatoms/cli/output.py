@@ -74,7 +74,8 @@ def as_option(parameter: Parameter) -> str:
         return f"--no-{option}" if value is False else f"--{option}"
     joint = "," if name == "long" else "x"
     text = joint.join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return f"--{option} {shlex.quote(escape_name(text))}"
+    spelled = f"--{option} {shlex.quote(escape_name(text))}"
+    return spelled if parameter.file is None else f"{shlex.join(('bitatoms', *sys.argv[1:]))} {spelled}"
 
 
 def describe(error: BaseException | str) -> str:

@@ -145,8 +145,8 @@ class ReadOptions(EncodeOptions):
     long: Sequence[str] | None = option(
         None,
         "Read a long table: the names of two columns, that of the rows and that of the items, such as order,item.",
-        "Each line then names a row and one of its items. By default such a table is detected where that is clear, "
-        "with a warning. In a text file without column names, their numbers, counting from 1.",
+        "Each line then names a row and one of its items. In a text file without column names, their numbers, counting "
+        "from 1. An error about a file that looks like such a table has the columns to pass.",
         check=_check_long,
         type="str or pair of str, optional",
         option="long",
