@@ -25,7 +25,7 @@ SPEAKS_FOR_ITSELF = """
 import numpy as np, bitatoms, sys
 from importlib.util import find_spec
 assert bitatoms.__file__.startswith(sys.prefix), bitatoms.__file__
-present = [name for name in ("typer", "rich", "pandas", "matplotlib", "dask", "zarr", "pytest") if find_spec(name)]
+present = [name for name in ("click", "rich", "pandas", "matplotlib", "dask", "zarr", "pytest") if find_spec(name)]
 assert not present, f"the wheel requires optional libraries: {present}"
 missing = [name for name in bitatoms.__all__ if not hasattr(bitatoms, name)]
 assert not missing, missing

@@ -552,7 +552,7 @@ def test_invalid_codes_are_reported(estimator):
     ],
 )
 def test_the_command_line_makes_the_same_checks(capsys, tmp_path, options, line):
-    pytest.importorskip("typer")
+    pytest.importorskip("click")
     ba.write(ba.BitMatrix.from_dense(TINY), tmp_path / "table.csv")
     code, _, printed = runner(capsys)("fit", tmp_path / "table.csv", *options)
     assert code == 2

@@ -38,7 +38,7 @@ def test_all_imported_libraries_are_listed():
 
 
 def test_commands_that_install():
-    commands = {("typer", "rich"): '"bitatoms[cli]"', ("zarr", "dask"): '"bitatoms[dask,zarr]"', ("numba",): "bitatoms"}
+    commands = {("click", "rich"): '"bitatoms[cli]"', ("zarr", "dask"): '"bitatoms[dask,zarr]"', ("numba",): "bitatoms"}
     assert {names: pip_command(*names) for names in commands} == {k: f"pip install {v}" for k, v in commands.items()}
 
 

@@ -104,7 +104,7 @@ def test_the_code_for_scanpy_runs(monkeypatch, tmp_path):
 @pytest.fixture
 def small_tables(monkeypatch):
     """Let commands use smaller generated tables, and parts of the bundled pictures."""
-    pytest.importorskip("typer")
+    pytest.importorskip("click")
     from bitatoms.cli import demo
 
     tables = [("baskets", 300), ("customers", 100), ("genotypes", 60, 40)]

@@ -76,15 +76,15 @@ def extension(name):
 
 
 def test_the_reference_of_the_command_line_has_every_command_and_option():
-    typer = pytest.importorskip("typer")
+    click = pytest.importorskip("click")
     from bitatoms.cli.app import app
 
     text = "\n".join(extension("command_line").described_commands())
     sections = dict(re.findall(r"^## bitatoms (\S+)\n(.*?)(?=^## )", text, re.MULTILINE | re.DOTALL))
-    commands = typer.main.get_command(app).commands
+    commands = {name: app.get_command(click.Context(app), name) for name in app.list_commands(click.Context(app))}
     assert list(sections) == list(commands)
     for name, command in commands.items():
-        options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
+        options = command.options()
         spelled = {spelling for one in options for spelling in (one.opts[0], *one.secondary_opts[:1])}
         shared = set(re.findall(r"`(--[a-z-]+)`", text.partition("## Reading options")[2]))
         assert spelled - set(re.findall(r"`(--?[A-Za-z-]+)`", sections[name])) <= shared

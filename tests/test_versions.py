@@ -61,7 +61,7 @@ def test_the_device_is_named(monkeypatch):
 
 
 def test_the_command_line(capsys):
-    pytest.importorskip("typer")
+    pytest.importorskip("click")
     command, described = runner(capsys), f"{versions.describe_installation()}\n"
     for options in ("--version", "--version show"):
         assert command(*options.split()) == (0, f"bitatoms {ba.__version__}\n", "")

@@ -6,11 +6,13 @@ It takes the place of a comment in a page: ``<!-- commands -->``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from bitatoms.cli.app import app as commands
+from bitatoms.cli.app import COMMANDS
+from bitatoms.cli.app import app as group
+from bitatoms.cli.help import Argument, Command, Option, panels, values_of
 from bitatoms.cli.options import READING
 
 if TYPE_CHECKING:
@@ -33,84 +35,65 @@ def insert_commands(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def described_commands() -> Iterator[str]:
-    """Yield lines of Markdown: a list of the commands, then a section per command."""
-    group = typer.main.get_command(commands)
-    top = group.context_class(group, info_name="bitatoms")
-    shown = {name: command for name, command in group.commands.items() if not command.hidden}
-    yield from ["| command | purpose |", "|---|---|"]
-    for name, command in shown.items():
-        yield f"| [`bitatoms {name}`](#bitatoms-{name}) | {_summary(command)} |"
+    """Yield lines of Markdown: a list of the commands by groups, then a section per command."""
+    found: dict[str, Command] = {}
+    for title, names in COMMANDS.items():
+        yield from [f"**{title}**", "", "| command | purpose |", "|---|---|"]
+        for name in names:
+            found[name] = group.get_command(click.Context(group), name)
+            summary = " ".join(found[name].help.split("\n\n")[0].split())
+            yield f"| [`bitatoms {name}`](#bitatoms-{name}) | {summary} |"
+        yield ""
+    yield from ["**Options**", "", *HEADER]
+    yield from (f"| {_names(one)} | {one.help} | |" for one in group.params)
     yield ""
-    yield from _options(group.params, top)
-    reading: dict[str, str] = {}
-    for name, command in shown.items():
-        context = command.context_class(command, info_name=name, parent=top)
-        arguments = [_argument(parameter) for parameter in command.params if _is_argument(parameter)]
-        usage = " ".join(["bitatoms", name, "[OPTIONS]", *arguments])
+    reading: dict[str, None] = {}
+    for name, command in found.items():
+        arguments = [one for one in command.params if isinstance(one, Argument)]
+        usage = " ".join(["bitatoms", name, "[OPTIONS]", *map(_argument, arguments)])
         yield from [f"## bitatoms {name}", "", "```text", usage, "```", "", *command.help.splitlines(), ""]
-        shared = [one for one in command.params if getattr(one, "rich_help_panel", None) == READING and not one.hidden]
-        yield from _options([one for one in command.params if one not in shared], context)
-        if shared:
-            names = ", ".join(f"`{one.opts[0]}`" for one in shared)
-            yield from [f"[{READING}](#reading-options): {names}.", ""]
-            reading = {_row(one, context): "" for one in shared} | reading
-        if command.epilog:
-            yield from [*command.epilog.splitlines(), ""]
+        if arguments:
+            yield from ["**Arguments**", "", *HEADER]
+            yield from (f"| `{one.name.upper()}` | {_cell(one.text)} | {_default(one)} |" for one in arguments)
+            yield ""
+        for panel, members in panels(command.options()).items():
+            if panel != READING:
+                yield from [f"**{panel}**", "", *HEADER, *map(_row, members), ""]
+                continue
+            yield from [f"[{READING}](#reading-options): {', '.join(f'`{one.opts[0]}`' for one in members)}.", ""]
+            reading |= dict.fromkeys(map(_row, members))
+        yield from ["Examples:", "", *(line for example in command.examples for line in (f"`{example}`", ""))]
+        if command.formats:
+            yield from ["Formats:", ""]
+            yield from (line for name, about in command.formats.items() for line in (f"`{name}`: {about}", ""))
     yield from [f"## {READING}", "", "Commands that read a table share these options.", "", *HEADER, *sorted(reading)]
 
 
-def _summary(command: Any) -> str:
-    """Return the first sentence of the help of a command."""
-    return " ".join(command.help.split("\n\n")[0].split())
-
-
-def _is_argument(parameter: Any) -> bool:
-    return parameter.param_type_name == "argument"
-
-
-def _argument(parameter: Any) -> str:
+def _argument(parameter: Argument) -> str:
     """Return an argument as in a usage line."""
-    name = (parameter.metavar or parameter.name).upper() + ("..." if parameter.nargs == -1 else "")
+    name = parameter.name.upper() + ("..." if parameter.nargs == -1 else "")
     return name if parameter.required else f"[{name}]"
 
 
-def _options(parameters: list[Any], context: Any) -> Iterator[str]:
-    """Yield a table of arguments and one per group of options, in the order of the help of the command."""
-    groups: dict[str, list[Any]] = {}
-    for parameter in parameters:
-        if not parameter.hidden:
-            panel = "Arguments" if _is_argument(parameter) else parameter.rich_help_panel or "Options"
-            groups.setdefault(panel, []).append(parameter)
-    for panel, members in groups.items():
-        yield from [f"**{panel}**", "", *HEADER, *(_row(one, context) for one in members), ""]
+def _row(option: Option) -> str:
+    """Return an option as a row of a table."""
+    values = f" `{_cell(values_of(option))}`" if values_of(option) else ""
+    return f"| {_names(option)}{values} | {_cell(option.help)} | {_default(option)} |"
 
 
-def _row(parameter: Any, context: Any) -> str:
-    """Return a parameter as a row of a table."""
-    return f"| {_spelled(parameter, context)} | {_cell(parameter.help)} | {_default(parameter)} |"
+def _names(option: click.Option) -> str:
+    """Return the names of an option as code."""
+    return ", ".join(f"`{name}`" for name in [*option.opts, *option.secondary_opts])
 
 
-def _spelled(parameter: Any, context: Any) -> str:
-    """Return the names of a parameter with its type, each as code."""
-    if _is_argument(parameter):
-        return f"`{_argument(parameter).strip('[]')}`"
-    names = ", ".join(f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts])
-    values = parameter.get_help_record(context)[0].rpartition(parameter.opts[0])[2].strip("<> ")
-    values = "" if parameter.is_flag else values.removesuffix(" range").removeprefix("list[").removesuffix("]")
-    return f"{names} `{_cell(values)}`" if values else names
-
-
-def _default(parameter: Any) -> str:
+def _default(parameter: Argument | Option) -> str:
     """Return the default of a parameter, if it has one."""
-    value = parameter.default
+    value = parameter.to_info_dict()["default"]
     if parameter.required:
         return "required"
     if getattr(parameter, "is_flag", False):
-        on, off = parameter.opts[0], [*parameter.secondary_opts, ""][0]
-        value = {True: on, False: off or None}.get(value)
-    if value is None or callable(value) or value == ():
-        return ""
-    return f"`{_cell(str(value))}`"
+        value = {True: parameter.opts[0]}.get(value)
+    return "" if value is None else f"`{_cell(str(value))}`"
 
 
 def _cell(text: str) -> str:

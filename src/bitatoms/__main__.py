@@ -11,7 +11,7 @@ from .libraries import pip_command
 def main() -> None:
     """Run the command line, or print how to install its extra."""
     try:
-        missing = [library for library in ("typer", "rich") if find_spec(library) is None]
+        missing = [library for library in ("click", "rich") if find_spec(library) is None]
         if missing:
             sys.exit(f"the command line needs {' and '.join(missing)}; install it with {pip_command(*missing)}")
         from .cli.app import run

@@ -28,7 +28,7 @@ from .io.options import Missing, ReadOptions
 from .model.model import Model
 from .model.result import Factorization
 from .parallel import Workers
-from .parameters import declarations, nested_declarations, options_kind
+from .parameters import nested_declarations, nested_kinds
 from .rows import out_of_core
 from .rows.passes import PassResult
 from .rows.source import MemoryRows
@@ -195,14 +195,12 @@ class SearchEstimator(TableEstimator):
         nested = {name: params.pop(name) for name in list(params) if "__" in name}
         super().set_params(**params)
         for name, value in nested.items():
-            outer, _, inner = name.partition("__")
             if name not in nested_declarations(self._kind):
                 raise ValueError(f"Invalid parameter {name!r} for {type(self).__name__}; see get_params()")
-            group, kind = getattr(self, outer), cast(Any, options_kind(declarations(self._kind)[outer][0]))
+            outer, _, inner = name.partition("__")
+            group, kind = getattr(self, outer), cast(Any, nested_kinds(self._kind)[outer])
             if isinstance(group, str) and group != "paper":
-                raise ValueError(
-                    f"{outer}={group!r} has no parameter {inner!r}; set {outer}={kind.__name__}(...) first"
-                )
+                raise ValueError(f"{outer}={group!r} has no parameter {inner!r}; set {outer}={kind.__name__}() first")
             setattr(self, outer, replace(group if isinstance(group, kind) else kind(), **{inner: value}))
         return self
 

@@ -19,10 +19,14 @@ from .formatting import quoted
 
 
 class Parameter(NamedTuple):
-    """A parameter that a message names, with the value to give it where there is one."""
+    """A parameter that a message names, with the value to give it where there is one.
+
+    With a ``file``, the message shows the complete call or command that reads it.
+    """
 
     name: str
     value: Any = None
+    file: str | None = None
 
 
 Spelling = Callable[[Parameter], str]
@@ -33,7 +37,8 @@ def in_python(parameter: Parameter) -> str:
     if parameter.value is None:
         return parameter.name
     value = f'"{parameter.value}"' if isinstance(parameter.value, str) else repr(parameter.value)
-    return f"{parameter.name}={value}"
+    argument = f"{parameter.name}={value}"
+    return argument if parameter.file is None else f"bitatoms.read({parameter.file!r}, {argument})"
 
 
 class Message(Exception):

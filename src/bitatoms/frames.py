@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .cell_values import binarize_advice, dense_table, is_sparse, package_name
 from .errors import InputError, Parameter, warn
-from .formatting import numbered
+from .formatting import listed_names, numbered
 from .libraries import import_library
 
 RAW = "raw"  # what a layer is called that means the ``raw`` of an AnnData
@@ -110,12 +110,10 @@ def _values(X: Any, name: str, layer: str | None) -> Any:
             "bitatoms.encode(X) to encode categories and numbers"
         )
     package = package_name(X)
-    if package == "pyarrow" and hasattr(X, "column_names"):
-        kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in arrow_index(X)]
-        if not kept:
-            return np.empty((X.num_rows, 0), np.uint8)
-        return np.stack([_arrow_column(column) for column in kept]).T  # column-major, as in Arrow
-    if package == "pandas" and hasattr(X, "columns") and hasattr(X, "sparse"):
+    if package == "pyarrow" and is_frame(X):
+        columns = [_arrow_column(column) for column in X.drop_columns(list(arrow_index(X))).columns]
+        return np.stack(columns).T if columns else np.empty((X.num_rows, 0), np.uint8)  # column-major, as in Arrow
+    if package == "pandas" and is_frame(X) and hasattr(X, "sparse"):
         with suppress(ValueError):  # other values than zero are not stored
             return X.sparse.to_coo()
     return X
@@ -179,11 +177,15 @@ def layer_values(X: Any, layer: str) -> Any:
         return X.layers[layer]
     key = obsm_key(layer)
     if key is None:
-        names = [*filter(None, X.layers), *((RAW,) if X.raw is not None else ())]  # None is X, in new versions
-        raise ValueError(f"the AnnData has no layer {layer!r}; it has {', '.join(map(repr, names)) or 'none'}")
+        raise ValueError(f"the AnnData has no layer {layer!r}; it has {listed_names(_layers(X), 20)}")
     if key not in X.obsm:
-        raise ValueError(f"the AnnData has no {layer!r}; its obsm has {', '.join(map(repr, X.obsm)) or 'nothing'}")
+        raise ValueError(f"the AnnData has no {layer!r}; its obsm has {listed_names(X.obsm, 20)}")
     return X.obsm[key]
+
+
+def _layers(X: Any) -> tuple[str, ...]:
+    """Return the names of the layers of an AnnData, and "raw" if it has one."""
+    return (*filter(None, X.layers), *((RAW,) if X.raw is not None else ()))  # None is X, in new versions
 
 
 def is_obsm(X: Any, layer: str | None) -> bool:
@@ -212,11 +214,7 @@ def check_scaled(X: Any, layer: str | None, values: Any, binarize: float | None)
     numbers = values.data if is_sparse(values) else values
     if not (isinstance(numbers, np.ndarray) and numbers.dtype.kind in "if" and (numbers < 0).any()):
         return
-    layers: tuple[str, ...] = ()
-    if is_obsm(X, layer):
-        layers = tuple(f"{OBSM}{key}" for key in X.obsm)
-    elif hasattr(X, "layers"):
-        layers = (*filter(None, X.layers), *((RAW,) if X.raw is not None else ()))
+    layers = [f"{OBSM}{key}" for key in X.obsm] if is_obsm(X, layer) else _layers(X) if hasattr(X, "layers") else ()
     name = layer_of_counts(layers, layer)
     counts = () if name is None else (f'Table.from_any(adata, layer="{name}", binarize=0)',)
     message = ("the AnnData: ", *scaled_advice(binarize, *counts))
@@ -253,13 +251,10 @@ def column_names(X: Any, layer: str | None = None) -> tuple[str, ...] | None:
             return tuple(map(str, X.var_names))
         values = layer_values(X, layer)
         return tuple(map(str, getattr(values, "columns", numbered_columns(layer, values.shape[1]))))
-    package = package_name(X)
-    if package in ("pandas", "polars") and hasattr(X, "columns"):
-        return _strings(X.columns)
-    if package == "pyarrow" and hasattr(X, "column_names"):
-        index = arrow_index(X)
-        return _strings(name for name in X.schema.names if name not in index)
-    return None
+    if not is_frame(X):
+        return None
+    names = tuple(X.columns if package_name(X) != "pyarrow" else X.drop_columns(list(arrow_index(X))).column_names)
+    return names if names and all(isinstance(name, str) for name in names) else None  # as scikit-learn does
 
 
 def axis_names(X: Any, layer: str | None = None) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
@@ -281,7 +276,7 @@ def select_modality(X: Any, modality: str | None) -> Any:
             raise ValueError(f"modality={modality!r} requires a MuData, got {type(X).__name__}")
         return X
     names = list(X.mod)
-    listed = ", ".join(map(repr, names)) or "none"
+    listed = listed_names(names, 20)
     if modality is not None and modality not in names:
         raise ValueError(f"the MuData has no modality {modality!r}; it has {listed}")
     if modality is None and len(names) != 1:
@@ -293,9 +288,3 @@ def select_modality(X: Any, modality: str | None) -> Any:
 def select_columns(frame: Any, names: Sequence[str]) -> Any:
     """Return these columns of a pandas, polars, pyarrow or Dask data frame."""
     return frame.select(list(names)) if package_name(frame) == "pyarrow" else frame[list(names)]
-
-
-def _strings(names: Iterable[Any]) -> tuple[str, ...] | None:
-    """Return the names if all are strings, else None, as scikit-learn does."""
-    kept = tuple(names)
-    return kept if kept and all(isinstance(name, str) for name in kept) else None

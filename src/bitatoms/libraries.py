@@ -21,6 +21,7 @@ LIBRARIES = {  # by the name of the module
     "joblib": Library("joblib"),
     "anndata": Library("anndata", "anndata"),
     "bed_reader": Library("bed-reader", "plink"),
+    "click": Library("click", "cli"),
     "cyvcf2": Library("cyvcf2", "vcf"),
     "dask": Library("dask", "dask"),
     "distributed": Library("distributed", "dask"),
@@ -32,7 +33,6 @@ LIBRARIES = {  # by the name of the module
     "PIL": Library("pillow", "image"),
     "pyarrow": Library("pyarrow", "arrow"),
     "rich": Library("rich", "cli"),
-    "typer": Library("typer", "cli"),
     "zarr": Library("zarr", "zarr"),
 }
 

@@ -22,6 +22,7 @@ from typing import (
     Self,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -48,6 +49,7 @@ class Param:
     is_run_setting: bool = False
     formats: tuple[str, ...] = ()  # the file formats that it applies to; empty for all
     is_remembered: bool = False  # by a model for new files, because it decides what their cells mean
+    is_common: bool = False  # whether ``--help`` describes its option; ``--help-all`` describes all options
 
 
 class Options:
@@ -103,8 +105,7 @@ def declarations(kind: Any) -> dict[str, tuple[Any, Param]]:
 
 def flat_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
     """Return the declarations of `Options`; the fields of nested options take the place of the field that has them."""
-    flat: dict[str, tuple[Any, Param]] = {}
-    groups = _groups(kind)
+    flat, groups = dict[str, tuple[Any, Param]](), _groups(kind)
     for name, declared in declarations(kind).items():
         flat |= declarations(groups[name]) if name in groups else {name: declared}
     return flat
@@ -116,20 +117,20 @@ def options_kind(annotation: Any) -> type[Options] | None:
     return next(kinds, None)
 
 
+def nested_kinds(kind: type[Options]) -> dict[str, type[Options]]:
+    """Return the `Options` that parameters of other `Options` may hold, by name."""
+    return {name: inner for name, (annotation, _) in declarations(kind).items() if (inner := options_kind(annotation))}
+
+
 def _groups(kind: type[Options]) -> dict[str, type[Options]]:
     """Return the parameters that hold other `Options` if they are given at all."""
-    unset = {name: options_kind(each) for name, (each, param) in declarations(kind).items() if param.default is None}
-    return {name: group for name, group in unset.items() if group is not None}
+    return {name: inner for name, inner in nested_kinds(kind).items() if declarations(kind)[name][1].default is None}
 
 
 def nested_declarations(kind: type[Options]) -> dict[str, tuple[Any, Param]]:
     """Return the declarations of `Options` and of nested ones, by name as in `Options.get_params`: ``outer__inner``."""
-    nested = dict(declarations(kind))
-    for name, (annotation, _) in declarations(kind).items():
-        inner = options_kind(annotation)
-        if inner is not None:
-            nested |= {f"{name}__{each}": own for each, own in declarations(inner).items()}
-    return nested
+    inner = {name: declarations(each) for name, each in nested_kinds(kind).items()}
+    return declarations(kind) | {f"{name}__{each}": own for name, of in inner.items() for each, own in of.items()}
 
 
 @functools.cache
@@ -155,8 +156,7 @@ def check(name: str, value: Any, declared: tuple[Any, Param]) -> Any:
     if kind is not None and not words:
         raise InputError(Parameter(name), f" must be {kind.__name__}(...) or None, not {value!r}")
     if words and (int not in types or isinstance(value, str)):
-        also = "an integer" if int in types else None if kind is None else f"{kind.__name__}(...)"
-        check_choice(name, value, words, also)
+        check_choice(name, value, words, "an integer" if int in types else f"{kind.__name__}(...)" if kind else None)
         return value
     return check_int(name, value, param.minimum) if int in types else value
 
@@ -165,6 +165,7 @@ _Fields = ParamSpec("_Fields")
 _Kind = TypeVar("_Kind", bound=Options)
 _First = TypeVar("_First")
 _Second = TypeVar("_Second")
+_Third = TypeVar("_Third")
 _Result = TypeVar("_Result")
 
 
@@ -200,6 +201,11 @@ class with_options(Generic[_Fields, _Kind]):
     def __call__(
         self, function: Callable[[_First, _Second, _Kind], _Result]
     ) -> Callable[Concatenate[_First, _Second, _Fields], _Result]: ...
+
+    @overload
+    def __call__(
+        self, function: Callable[[_First, _Second, _Third, _Kind], _Result]
+    ) -> Callable[Concatenate[_First, _Second, _Third, _Fields], _Result]: ...
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return _taking_fields(function, self._kind, self._kind)
@@ -245,11 +251,9 @@ def _taking_fields(function: Callable[..., Any], kind: type[Options], collect: C
 
 def _advice(kind: type[Options], given: Iterable[str]) -> str:
     """Return where arguments belong that are not fields of `Options`, but of nested ones."""
-    declared = declarations(kind)
-    nested = {name: inner for name, (annotation, _) in declared.items() if (inner := options_kind(annotation))}
-    for outer, inner in nested.items():
+    for outer, inner in nested_kinds(kind).items():
         for name in given:
-            if name not in declared and name in declarations(inner):
+            if name in declarations(inner) and name not in declarations(kind):
                 owner = f"bitatoms.{inner.__name__}"
                 return f"; {name} is a parameter of {owner}: {outer}={owner}({name}=...)"
     return ""
@@ -257,15 +261,18 @@ def _advice(kind: type[Options], given: Iterable[str]) -> str:
 
 def with_documentation(cls: type[_Result]) -> type[_Result]:
     """Write the parameters of `Options`, or of an estimator that takes them, into the docstring of the class."""
-    kind: Any = getattr(cls.__init__, "kind", cls)
-    cls.__doc__ = _with_parameters(cls.__doc__ or "", kind)
+    cls.__doc__ = _with_parameters(cls.__doc__ or "", getattr(cls.__init__, "kind", cast(Any, cls)))
     return cls
 
 
 def _with_parameters(docstring: str, kind: type[Options]) -> str:
-    """Return a docstring with the documentation of `Options` in the place of ``{parameters}``."""
-    described = "\n".join(_described(name, *declared) for name, declared in declarations(kind).items())
-    return inspect.cleandoc(docstring).replace("{parameters}", described)
+    """Return a docstring with numpydoc entries of `Options`, in lines of 112 characters, for ``{parameters}``."""
+    entries = []
+    for name, (annotation, param) in declarations(kind).items():
+        text = textwrap.wrap(f"{param.help} {param.details}", 112, break_long_words=False, break_on_hyphens=False)
+        described = param.type or _type_text(annotation, param.default)
+        entries.append("\n    ".join([f"{name} : {described}", *text]))
+    return inspect.cleandoc(docstring).replace("{parameters}", "\n".join(entries))
 
 
 def _alternatives(annotation: Any) -> tuple[Any, ...]:
@@ -273,22 +280,16 @@ def _alternatives(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
 
 
-def _described(name: str, annotation: Any, param: Param) -> str:
-    """Return the entry of a parameter in a numpydoc section, in lines of 112 characters."""
-    lines = textwrap.wrap(f"{param.help} {param.details}", 112, break_long_words=False, break_on_hyphens=False)
-    return "\n    ".join([f"{name} : {param.type or _type_text(annotation, param.default)}", *lines])
-
-
 def _type_text(annotation: Any, default: Any) -> str:
     """Return a type and a default as numpydoc writes them."""
-    if get_origin(annotation) is Literal:
-        return f"{{{', '.join(map(_quoted, get_args(annotation)))}}}, default={_quoted(default)}"
     names = []
     for part in _alternatives(annotation):
         if get_origin(part) is Literal:
             names += [_quoted(word) for word in get_args(part)]
         elif part is not NoneType:
             names.append("path-like" if get_origin(part) is os.PathLike else part.__name__)
+    if get_origin(annotation) is Literal:
+        return f"{{{', '.join(names)}}}, default={_quoted(default)}"
     if NoneType in _alternatives(annotation) and default is not None:
         names.append("None")
     listed = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -9,7 +9,7 @@ import pytest
 
 import bitatoms as ba
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 pytest.importorskip("zarr")
 
 pytestmark = pytest.mark.usefixtures("few_trials")

@@ -18,11 +18,11 @@ import pytest
 
 import bitatoms as ba
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
 from bitatoms.__main__ import main
 from bitatoms.cli import demo
-from bitatoms.cli.console import print_line
+from bitatoms.cli.output import print_line
 from bitatoms.io import model_file
 
 pytestmark = pytest.mark.usefixtures("few_trials")

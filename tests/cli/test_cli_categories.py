@@ -10,7 +10,7 @@ import pytest
 
 import bitatoms as ba
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
 pytestmark = [
     pytest.mark.usefixtures("few_trials"),
@@ -104,9 +104,11 @@ def test_exports_of_shops(bitatoms, tmp_path):
     (tmp_path / "orders.csv").write_text(
         "order,item,price\n" + "".join(f"{n // 2},{'ab'[n % 2]},3\n" for n in range(40))
     )
-    code, stdout, stderr = bitatoms("fit", "orders.csv", "-k", "1", "-o", "orders.npz")
-    assert code == 0
-    assert "--long chooses other columns, and --categories reads a table of categories" in stderr
+    code, _, stderr = bitatoms("fit", "orders.csv", "-k", "1", "-o", "orders.npz")
+    advised = "bitatoms fit orders.csv -k 1 -o orders.npz --long order,item"
+    assert code == 2
+    assert f"if each line names a row and one of its items, run {advised}; for categories" in stderr
+    stdout = bitatoms.output(*advised.split()[1:])
     assert "orders.csv: 20 rows of 2 columns" in stdout
     (tmp_path / "items.dat").write_text("1 2\n2\n")
     (tmp_path / "items.csv").write_text("1,milk\n2,tea\n")

@@ -8,7 +8,7 @@ import pytest
 
 import bitatoms as ba
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
 pytestmark = [
     pytest.mark.usefixtures("few_trials"),

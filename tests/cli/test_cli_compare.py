@@ -9,7 +9,7 @@ import pytest
 
 import bitatoms as ba
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 pytest.importorskip("matplotlib")
 
 from bitatoms.compare import all_methods
@@ -48,9 +48,9 @@ def test_comparison_on_a_file_writes_all_outputs(bitatoms, tmp_path):
 
 @pytest.mark.usefixtures("no_figures")
 def test_no_figure_is_lost_in_a_narrow_terminal(bitatoms, monkeypatch, tmp_path):
-    from bitatoms.cli import compare as command
+    from bitatoms.cli.output import out
 
-    monkeypatch.setattr(command.out, "width", 60)
+    monkeypatch.setattr(out, "width", 60)
     wanted = ("--only", "mob,k-prox", "-k", "1,2,3,4,5,6", "--seeds", 2, "-o", ".")
     _, stdout, _ = bitatoms("compare", "table.csv", *wanted)
     assert "…" not in stdout
@@ -107,8 +107,8 @@ def test_unwritable_folder_is_reported_before_any_work(bitatoms, monkeypatch):
     def refuse(*given, **more):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("bitatoms.cli.files.tempfile.TemporaryDirectory", refuse)
-    monkeypatch.setattr("bitatoms.cli.compare.run_comparison", None)
+    monkeypatch.setattr("bitatoms.cli.paths.tempfile.TemporaryDirectory", refuse)
+    monkeypatch.setattr("bitatoms.compare.compare", None)
     code, _, stderr = bitatoms("compare", "table.csv", "-o", ".")
     assert (code, stderr) == (2, "bitatoms: .: cannot be written: Permission denied; nothing was changed\n")
 

@@ -6,7 +6,7 @@ import pytest
 
 import bitatoms as ba
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
 from support.devices import FOUND, fake_cupy, found_device, installed_cupy
 

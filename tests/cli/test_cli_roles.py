@@ -7,7 +7,7 @@ import pytest
 
 import bitatoms as ba
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
 pytestmark = pytest.mark.usefixtures("few_exchanges")
 

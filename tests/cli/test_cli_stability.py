@@ -11,7 +11,7 @@ import bitatoms as ba
 from bitatoms.columns.table import Picture
 from bitatoms.formatting import percent
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +89,7 @@ def test_an_interrupt_keeps_the_resamples_that_were_searched(bitatoms, monkeypat
             ba.stability(X, model, callback=callback, **options | {"n_resamples": 2})
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bitatoms.cli.stability.stability", interrupted)
+    monkeypatch.setattr("bitatoms.estimators.atom_stability.stability", interrupted)
     code, out, err = bitatoms("stability", "table.csv", "model.npz", "--resamples", 3, "-o", "part.npz")
     assert (code, err) == (130, "bitatoms: interrupted; only 2 of 3 resamples were searched\n")
     assert "Written: part.npz" in out

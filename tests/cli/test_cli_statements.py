@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
 from support.commands import rows_of
 

@@ -9,10 +9,10 @@ import pytest
 
 import bitatoms as ba
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 pytest.importorskip("zarr")
 
-from bitatoms.cli.progress import SearchProgress
+from bitatoms.cli.output import SearchProgress
 from bitatoms.rows.budget import parse_memory_limit
 from bitatoms.rows.store import Store
 from bitatoms.sparse_bits import SparseBits
@@ -189,7 +189,7 @@ def stopped(*arguments, **options):
 
 
 def test_interrupt_while_codes_are_written_keeps_the_model(bitatoms, monkeypatch, tmp_path):
-    monkeypatch.setattr("bitatoms.cli.commands.write_codes", stopped)
+    monkeypatch.setattr("bitatoms.cli.stores.write_codes", stopped)
     outputs = ("-o", "m.npz", "--atoms-to", "atoms.csv", "--codes", "codes.zarr")
     code, _, stderr = bitatoms("fit", "rows.zarr", *SEARCH, *outputs)
     assert (code, stderr) == (130, "bitatoms: interrupted; only m.npz, atoms.csv was written\n")
@@ -197,7 +197,7 @@ def test_interrupt_while_codes_are_written_keeps_the_model(bitatoms, monkeypatch
 
 
 def test_interrupt_after_packing_keeps_the_store(bitatoms, monkeypatch, table):
-    monkeypatch.setattr("bitatoms.cli.stores._count_ones", stopped)
+    monkeypatch.setattr("bitatoms.cli.stores.count_ones", stopped)
     code, stdout, stderr = bitatoms("pack", "table.csv", "-o", "new.zarr")
     assert (code, stdout) == (130, "")
     assert stderr.startswith("bitatoms: interrupted; new.zarr was written, but not read back")

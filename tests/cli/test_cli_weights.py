@@ -5,10 +5,10 @@ import pytest
 
 import bitatoms as ba
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
 from bitatoms.cli.files import read_with_weights
-from bitatoms.cli.options import PLAIN, Input
+from bitatoms.cli.paths import Input
 from bitatoms.engine.block import reconstruct
 from support.scripts import bits_of, data_of
 from support.zoo import WEIGHTS
@@ -41,7 +41,7 @@ def test_a_weight_column_gives_the_model_of_the_weights(bitatoms, counted, tmp_p
 
 
 def assert_is_read(path, counted, row_names):
-    table, weights = read_with_weights(Input(path, PLAIN), "count", quiet=True)
+    table, weights = read_with_weights(Input(path), "count", quiet=True)
     assert (table.columns, table.row_names) == (counted.table.columns, row_names)
     np.testing.assert_array_equal(table.to_dense(), counted.table.to_dense())
     np.testing.assert_array_equal(weights, WEIGHTS)

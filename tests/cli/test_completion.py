@@ -9,7 +9,7 @@ import pytest
 
 import bitatoms as ba
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
 from support.commands import rows_of
 from support.zoo import specimen

@@ -11,14 +11,12 @@ import pytest
 
 import bitatoms as ba
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
-from rich.console import Console
 from rich.text import Text
 
-from bitatoms.cli import console, progress, warmup
-from bitatoms.cli.console import printing_notes
-from bitatoms.cli.progress import SearchProgress, show_status
+from bitatoms.cli import output
+from bitatoms.cli.output import SafeConsole, SearchProgress, printing_notes, show_status
 from bitatoms.model.result import Round
 from bitatoms.verbosity import escape_controls, escape_name, log_to_stderr
 
@@ -94,9 +92,9 @@ def test_file_names_in_errors_and_lines(bitatoms, table):
 
 
 def test_notes_progress_and_logs(capsys, monkeypatch):
-    console.print_note("a note about \x1b[31m and \x9b2J")
-    line = progress.ProgressLine(quiet=False, status=None)
-    monkeypatch.setattr(progress, "_INTERVAL", -1.0)
+    output.print_note("a note about \x1b[31m and \x9b2J")
+    line = output.ProgressLine(quiet=False, status=None)
+    monkeypatch.setattr(output, "_INTERVAL", -1.0)
     line.update("reading \x1b[31mfile")
     with log_to_stderr(1):
         logging.getLogger("bitatoms.test").info("a log of \x1b[31m and %s", "\x9b2J")
@@ -107,7 +105,7 @@ def test_notes_progress_and_logs(capsys, monkeypatch):
 
 
 def test_styles_of_a_terminal_are_kept():
-    terminal = Console(file=StringIO(), force_terminal=True, color_system="standard")
+    terminal = SafeConsole(file=StringIO(), force_terminal=True, color_system="standard")
     terminal.print(Text("name \x1b[2J", style="red"))
     assert terminal.file.getvalue() == "\x1b[31mname \\x1b[2J\x1b[0m\n"
 
@@ -118,8 +116,7 @@ def test_styles_of_a_terminal_are_kept():
 def compiling(monkeypatch, is_terminal, inside=True, n_commands=1):
     """Log that kernels are compiled while a command predicts, or after it; return the line of progress and stderr."""
     stderr, line = StringIO(), None
-    for module in (console, progress):
-        monkeypatch.setattr(module, "err", Console(file=stderr, force_terminal=is_terminal, width=200))
+    monkeypatch.setattr(output, "err", SafeConsole(file=stderr, force_terminal=is_terminal, width=200))
     log = logging.getLogger("bitatoms.kernels.compilation").info
     for _ in range(n_commands):
         with printing_notes():
@@ -170,8 +167,8 @@ def test_warmup_prints_progress_and_the_folder(bitatoms, monkeypatch, options):
         callback("words.hamming", 2, 2)
         return Path("kernels")
 
-    monkeypatch.setattr(warmup, "warm_up", warm_up)
-    monkeypatch.setattr(progress, "_INTERVAL", -1.0)
+    monkeypatch.setattr("bitatoms.warmup.warm_up", warm_up)
+    monkeypatch.setattr(output, "_INTERVAL", -1.0)
     code, out, err = bitatoms("warmup", "--jobs", "3", *options.split())
     assert (code, asked) == (0, [(3, "cuda" if "cuda" in options else "cpu")])
     line = "Kernels for this kind of processor are compiled and stored in kernels."
@@ -182,7 +179,7 @@ def test_warmup_prints_progress_and_the_folder(bitatoms, monkeypatch, options):
 
 def test_missing_matplotlib_is_reported_before_any_work(bitatoms, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr("bitatoms.cli.compare.run_comparison", lambda *_, **__: pytest.fail("there is work"))
+    monkeypatch.setattr("bitatoms.compare.compare", lambda *_, **__: pytest.fail("there is work"))
     code, _, stderr = bitatoms("compare", "planted-or")
     assert code == 2
     assert 'install it with pip install "bitatoms[plot]"' in stderr

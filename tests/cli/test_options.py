@@ -8,44 +8,38 @@ import pytest
 
 import bitatoms as ba
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
-import typer
+import click
 
 from bitatoms.cli import options
-from bitatoms.cli.app import app
-from bitatoms.cli.spelling import as_arguments, as_option, describe
+from bitatoms.cli.app import COMMANDS, app
+from bitatoms.cli.output import as_arguments, as_option, describe
 from bitatoms.errors import Parameter
 from bitatoms.io.options import ReadOptions
+from bitatoms.search.options import FitOptions
 
 LIBRARY = {  # what is recorded, for each command
     "fit": "bitatoms.estimators.BinaryDictionaryLearning.fit",
     "convert": "bitatoms.cli.files.read",
-    "pack": "bitatoms.cli.stores.pack",
+    "pack": "bitatoms.rows.store.pack",
     "crossvalidate": "bitatoms.estimators.cell_validation.cross_validate_cells",
-    "stability": "bitatoms.cli.stability.stability",
-    "roles": "bitatoms.cli.roles.cover",
-    "roles-diff": "bitatoms.cli.roles_diff.role_diff",
-    "rules": "bitatoms.cli.rules.RuleOptions",
-    "report": "bitatoms.cli.commands.write_report",
-    "denoise": "bitatoms.cli.images.denoise",
-    "inpaint": "bitatoms.cli.images.inpaint",
-    "compare": "bitatoms.cli.compare.run_comparison",
+    "stability": "bitatoms.estimators.atom_stability.stability",
+    "roles": "bitatoms.api.cover",
+    "roles-diff": "bitatoms.roles.diff.role_diff",
+    "rules": "bitatoms.model.rules.find_rules",
+    "report": "bitatoms.report.write_report",
+    "denoise": "bitatoms.images.denoise",
+    "inpaint": "bitatoms.images.inpaint",
+    "compare": "bitatoms.compare.compare",
 }
 READING = {name: value for name, value in ReadOptions().get_params().items() if name != "format"}
 DEVICE = {"n_jobs": -1, "device": "cpu"}
 SEARCH = {"algebra": "auto", "search": "fast", "max_time": None}
-PICTURES = {
-    "block_sizes": (6, 8),
-    "stride": 2,
-    "algebra": "auto",
-    "search": "fast",
-    "max_time": None,
-    "random_state": 0,
-}
+PICTURES = SEARCH | {"block_sizes": (6, 8), "stride": 2, "random_state": 0}
 COVER = {
     "objective": "roles", "weights": (1, 1, 1), "direct_weight": None, "fixed_atoms": None,
-    "max_features_per_atom": None, "apart": None, "together": None, "max_iter": 100, "max_time": None,
+    "max_features_per_atom": None, "apart": (), "together": (), "max_iter": 100, "max_time": None,
     "random_state": 0,
 }  # fmt: skip
 RESAMPLING = {
@@ -55,7 +49,7 @@ RESAMPLING = {
 COMPARISON = {
     "ranks": None, "only": None, "leave_out": [], "seeds": 1, "random_state": 0, "max_time": 60.0, "n_jobs": 1
 }  # fmt: skip
-REPORT = {"title": "table.csv", "rows": (), "groups": None, "codes": None, "max_rows": None} | DEVICE
+REPORT = {"title": "table.csv", "rows": (), "groups": None, "max_rows": None} | DEVICE
 FIT = SEARCH | DEVICE | {
     "n_components": "mdl", "max_components": None, "false_negative_cost": 1.0, "false_positive_cost": 1.0,
     "fixed_atoms": None, "bias": True, "max_features_per_atom": None, "min_samples_per_atom": None, "apart": (),
@@ -90,7 +84,7 @@ CALLS = [
         "--region 1:2-3 --maf 0.1 --keep k.txt --extract e.txt",
         {
             "format": "tsv", "binarize": 2.0, "missing": "zero", "duplicates": "number", "header": False,
-            "row_names": True, "separator": "\t", "sheet": "s", "long": "a,b", "categories": True,
+            "row_names": True, "separator": "\t", "sheet": "s", "long": ("a", "b"), "categories": True,
             "as_category": ("a", "b"), "as_number": ("c",), "bins": 3, "names": "n.txt", "layer": "l",
             "modality": "rna", "blocks": (16, 8), "transpose": True, "without": ("x", "y"), "dosage": True,
             "phased": True, "region": "1:2-3", "maf": 0.1, "keep": "k.txt", "extract": "e.txt",
@@ -123,7 +117,7 @@ CALLS = [
         "--apart 'item 1,item 2' --together 'item 3,item 4' --max-iter 7 --max-time 9 --random-state 4",
         COVER | {
             "objective": "assignments", "weights": (2, 1, 0.5), "direct_weight": 1.5, "max_features_per_atom": 3,
-            "apart": [("item 1", "item 2")], "together": [("item 3", "item 4")], "max_iter": 7, "max_time": 9.0,
+            "apart": (("item 1", "item 2"),), "together": (("item 3", "item 4"),), "max_iter": 7, "max_time": 9.0,
             "random_state": 4,
         },
     ),
@@ -186,9 +180,8 @@ def test_options_arrive_with_their_values(bitatoms, put, monkeypatch, command, e
     found = []
 
     def record(*given, **more):
-        if name == "convert":
-            more["format"] = given[1]
-        found.append(flat(given[0].get_params(deep=False) if name == "fit" else more))
+        options = {"fit": 0, "rules": 1}  # the position of an object that has the options
+        found.append(flat(given[options[name]].get_params(deep=False)) if name in options else flat(more))
         raise ba.InputError("recorded")
 
     monkeypatch.setattr(LIBRARY[name], record)
@@ -196,11 +189,22 @@ def test_options_arrive_with_their_values(bitatoms, put, monkeypatch, command, e
     assert (code, stderr.splitlines()[-1]) == (2, "bitatoms: recorded")
     (given,) = found
     assert {key: value for key, value in given.items() if key in expected} == expected
-    assert name == "fit" or given.keys() - expected.keys() <= {"callback", "callbacks", "command"}
+    assert name == "fit" or given.keys() - expected.keys() <= {
+        "callback",
+        "callbacks",
+        "command",
+        "binarize",
+        "verbose",
+    }
+
+
+def commands():
+    """Return the commands by name."""
+    return [(name, app.get_command(click.Context(app), name)) for group in COMMANDS.values() for name in group]
 
 
 def test_every_command_has_json_and_options_with_names_of_their_own():
-    for name, command in typer.main.get_command(app).commands.items():
+    for name, command in commands():
         flags = [flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)]
         assert "--json" in flags, name
         assert len(flags) == len(set(flags)), name
@@ -209,11 +213,44 @@ def test_every_command_has_json_and_options_with_names_of_their_own():
 
 def test_help_has_examples_and_choices(bitatoms, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    for name, command in typer.main.get_command(app).commands.items():
-        assert f"`bitatoms {name}" in command.epilog.removeprefix("Examples:")
+    for name, command in commands():
+        assert f"bitatoms {name}" in " ".join(command.examples)
+        assert f"bitatoms {name}" in bitatoms.output(name, "--help").partition("Examples:")[2]
     stdout = bitatoms.output("transform", "--help")
     assert "bitatoms transform model.npz new.csv -o codes.csv" in stdout
-    assert "cpu|cuda|auto" in stdout
+    assert "auto|refuse|zero|unknown" not in stdout
+    assert "cpu|cuda|auto" in bitatoms.output("transform", "--help-all")
+
+
+def test_help_lists_all_commands_by_groups_with_the_first_words_of_their_help(bitatoms, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "150")
+    stdout = bitatoms.output("--help")
+    assert [line[:-1] for line in stdout.splitlines() if line[:-1] in COMMANDS] == [*COMMANDS]
+    for group in COMMANDS.values():
+        for name, (_, about) in group.items():
+            command = app.get_command(click.Context(app), name)
+            assert command.callback.__module__ == "bitatoms.cli.options"
+            assert " ".join(command.help.split()).startswith(about.removesuffix(".")), name
+            assert about in stdout
+
+
+def test_help_describes_what_people_use_and_names_the_rest(bitatoms, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = bitatoms.output("fit", "--help").splitlines()
+    assert len(lines) <= 50
+    assert max(map(len, lines)) <= 100
+    described = [line.split()[0].strip(",") for line in lines if line.startswith("  --")]
+    common = "--output --report --atoms --algebra --search --max-time --binarize --categories"
+    assert described == common.split()
+    for name, command in commands():
+        text = everything = bitatoms.output(name, "--help")
+        if command.hides:
+            everything = bitatoms.output(name, "--help-all")
+        for option in command.options():
+            assert option.opts[0] in text
+            assert f"  {option.opts[0]}" in everything
+            assert " ".join(option.help.split()) in " ".join(everything.split())
+        assert ("--help-all" in text) == command.hides
 
 
 SPELLED = {
@@ -237,4 +274,4 @@ def test_messages_name_parameters_as_options_and_their_text_is_never_parsed():
     given = {"binarize": 2.0, "header": True, "without": ("a", "b c"), "blocks": (8, 8)}
     assert as_arguments(given) == " --binarize 2.0 --header --without a --without 'b c' --blocks 8x8"
     with pytest.raises(AssertionError, match="coder is declared without an option"):
-        options.parameter("coder", panel="Search options")
+        options.declared(FitOptions, "coder")

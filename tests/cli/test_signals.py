@@ -7,9 +7,9 @@ import pytest
 
 import bitatoms as ba
 
-pytest.importorskip("typer")
+pytest.importorskip("click")
 
-from bitatoms.cli.progress import SearchProgress
+from bitatoms.cli.output import SearchProgress
 from bitatoms.io import model_file
 from bitatoms.parallel import Workers
 

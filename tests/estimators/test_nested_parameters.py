@@ -53,7 +53,7 @@ def test_resources_are_set():
         ({"algebra__most": 2}, "Invalid parameter 'algebra__most'"),
         (
             {"search__coder": "greedy"},
-            r"search='fast' has no parameter 'coder'; set search=PaperSearch\(\.\.\.\) first",
+            r"search='fast' has no parameter 'coder'; set search=PaperSearch\(\) first",
         ),
         ({"constraints__max_components": 1.5}, "max_components must be an integer"),
         ({"max_components": 2}, "Invalid parameter 'max_components'"),

@@ -245,7 +245,7 @@ def learn(table, n_components=3):
 
 @pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
 def test_commands_read_copies(tmp_path, capsys, monkeypatch, frame):
-    pytest.importorskip("typer")
+    pytest.importorskip("click")
     monkeypatch.chdir(tmp_path)
 
     def bitatoms(command):

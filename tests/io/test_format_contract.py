@@ -336,7 +336,7 @@ def test_other_contents_are_errors_and_nothing_is_unpickled(valid_file, tmp_path
 
 # Pairs of a content and a format that can read it: text may be lists of names, and the separator of cells is detected.
 READABLE_AS = {("csv", "baskets"), ("tsv", "baskets"), ("fimi", "baskets"), ("pairs", "baskets"), ("tsv", "csv")}
-READABLE_AS |= {("pairs", "csv"), ("baskets", "csv")}  # detected
+READABLE_AS |= {("baskets", "csv")}  # detected
 READABLE_AS |= {("vcf", "baskets"), ("vcf", "bcf"), ("bcf", "vcf")}
 # Known by their bytes.
 MAGIC = ("npy", "npz", "xlsx", "parquet", "feather", "mtx", "h5ad", "h5mu", "png", "tiff", "bed")
@@ -484,7 +484,7 @@ def test_malformed_files_are_errors(valid_file, tmp_path, format, case):
 
 
 def test_outputs_never_overwrite_inputs_or_each_other(valid_file, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("typer")
+    pytest.importorskip("click")
     monkeypatch.chdir(tmp_path)
     table = ba.read(valid_file("csv", tmp_path))
     ba.BinaryDictionaryLearning(1, search="paper", random_state=0).fit(table).save("model.npz")
@@ -519,7 +519,7 @@ def test_memory_is_that_of_the_packed_table_and_a_chunk(tmp_path, monkeypatch, n
 @pytest.mark.parametrize("file", ["x.csv.gz", "x.pairs.gz", "x.basket.gz", "x.dat.gz", "x.mtx.gz"])
 def test_endless_lines_are_errors_before_all_of_them_is_read(tmp_path, monkeypatch, file):
     monkeypatch.setattr("bitatoms.io.text_numbers.LONGEST_NUMBER_LINE", 1 << 16)
-    monkeypatch.setattr("bitatoms.io.text_lines.LONGEST_LINE", 1 << 16)
+    monkeypatch.setattr("bitatoms.io.text.LONGEST_LINE", 1 << 16)
     beginning = b"%%MatrixMarket matrix coordinate pattern general\n3 3 3\n" if "mtx" in file else b""
     (tmp_path / file).write_bytes(gzip.compress(beginning + b"0" * (1 << 21), mtime=0))
     assert_read_error(tmp_path / file, "longer than 0 MiB")

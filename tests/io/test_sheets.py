@@ -39,8 +39,8 @@ SHAPES = {  # rows of a sheet, options, a note, names of rows and of columns
     "not at the corner": ([[], [None, "milk", "tea"], [None, 1, 0], [None, 0, 1]], {}, None, None, ("milk", "tea")),
     "a long table": (
         [["Order", "Item", "Date"], [7, "milk", datetime.datetime(2020, 1, 1)], [7, "tea", None], [8.0, "tea", 3]],
-        {},
-        "long table",
+        {"long": "Order,Item"},
+        None,
         ("7", "8"),
         ("milk", "tea"),
     ),
@@ -85,7 +85,7 @@ def test_errors_name_the_row(tmp_path, monkeypatch):
         ([], "only blank rows"),
     ):
         assert_read_error(write_book(tmp_path / "table.xlsx", page=rows), part)
-    monkeypatch.setattr(sheets, "MAX_ROWS", 3)
+    monkeypatch.setattr(sheets, "MAX_SHEET_ROWS", 3)
     assert_read_error(write_book(tmp_path / "table.xlsx", page=[["a"], [1], [0], [1]]), "larger than Excel allows")
     assert ba.read(write_book(tmp_path / "table.xlsx", page=[["a"], [1], [0]])).shape == (2, 1)
 

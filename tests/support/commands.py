@@ -2,6 +2,8 @@
 
 import csv
 import re
+import sys
+from unittest import mock
 
 import pytest
 
@@ -13,11 +15,12 @@ def runner(capsys):
 
     Its attribute ``output`` is a function that runs a command that must succeed, and returns stdout.
     """
-    from bitatoms.cli.app import run  # typer may not be installed
+    from bitatoms.cli.app import run  # click may not be installed
 
     def command(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            run([str(argument) for argument in arguments])
+        words = [str(argument) for argument in arguments]
+        with pytest.raises(SystemExit) as ended, mock.patch.object(sys, "argv", ["bitatoms", *words]):
+            run(words)
         printed = capsys.readouterr()
         return ended.value.code or 0, printed.out, COMPILATION.sub("", printed.err)
 

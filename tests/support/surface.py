@@ -14,8 +14,6 @@ from enum import Enum
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import NoneType
-from typing import get_args
 from unittest import mock
 
 RECORD = Path(__file__).parents[1] / "data" / "public_surface.txt"
@@ -108,47 +106,41 @@ def fitted_section():
     return [f"{type(fit).__name__}: {', '.join(own)}" for fit, own in zip(fits, names, strict=True)]
 
 
-def leaves(kind):
-    """Return the types that an annotation consists of."""
-    return [leaf for each in get_args(kind) for leaf in leaves(each)] or [kind]
-
-
 def spelled_option(parameter):
     """Return an argument or an option of a command with its flags, type and default."""
-    annotation, declared = get_args(parameter.annotation)[:2]
-    kind = next(leaf for leaf in leaves(annotation) if leaf is not NoneType)
-    flags = [flag for flag in (declared.default, *(declared.param_decls or ())) if isinstance(flag, str)]
-    is_argument = type(declared).__name__ == "ArgumentInfo"
-    words = [f"<{parameter.name}>" if is_argument else "/".join(flags) or f"--{parameter.name.replace('_', '-')}"]
-    if kind is not bool:
-        words.append("|".join(each.value for each in kind) if issubclass(kind, Enum) else kind.__name__)
-    words += ["..."] if "list[" in str(annotation) else []
-    if parameter.default in (parameter.empty, ...):
+    is_argument = parameter.param_type_name == "argument"
+    words = [f"<{parameter.name}>" if is_argument else "/".join([*parameter.opts, *parameter.secondary_opts])]
+    if not getattr(parameter, "is_flag", False):
+        names = {"text": "str", "integer": "int", "integer range": "int", "path": "Path"}
+        kind = parameter.type
+        words.append("|".join(kind.choices) if hasattr(kind, "choices") else names.get(kind.name, kind.name))
+    words += ["..."] if parameter.multiple or parameter.nargs == -1 else []
+    default = parameter.to_info_dict()["default"]
+    if parameter.required:
         words.append("required")
-    elif parameter.default is not None and parameter.default is not False:
-        words.append(f"default={Default.of(parameter.default)}")
-    return " ".join([*words, "(hidden)"] if declared.hidden else words)
+    elif default is not None and default is not False:
+        words.append(f"default={Default.of(default)}")
+    return " ".join([*words, "(hidden)"] if getattr(parameter, "hidden", False) else words)
 
 
 def command_section():
     """Return each option once, with the commands that have it."""
-    from bitatoms.cli.app import app
+    from bitatoms.cli.app import COMMANDS, app
 
-    functions = {
-        each.name or each.callback.__name__.replace("_", "-"): each.callback for each in app.registered_commands
-    }
+    names = [name for group in COMMANDS.values() for name in group]
     options = {}
-    for name, function in {"bitatoms": app.registered_callback.callback, **functions}.items():
-        for parameter in inspect.signature(function).parameters.values():
+    for name, command in {"bitatoms": app, **{name: app.get_command(None, name) for name in names}}.items():
+        for parameter in command.params:
             options.setdefault(spelled_option(parameter), []).append(name)
-    return [f"commands: {', '.join(functions)}", *(f"{line}: {', '.join(options[line])}" for line in sorted(options))]
+    groups = [f"commands, {title.lower()}: {', '.join(group)}" for title, group in COMMANDS.items()]
+    return [*groups, *(f"{line}: {', '.join(options[line])}" for line in sorted(options))]
 
 
 def exit_code(*arguments, fault=None):
     """Return the exit code of a command; with a fault, ``show`` calls it instead of what it does."""
     from bitatoms.cli.app import run
 
-    patch = mock.patch("bitatoms.cli.commands.show", side_effect=fault) if fault else contextlib.nullcontext()
+    patch = mock.patch("bitatoms.cli.files.load_model", side_effect=fault) if fault else contextlib.nullcontext()
     with patch, contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
             run(list(arguments))
@@ -204,8 +196,8 @@ SECTIONS = {
 NEEDS = {
     "bitatoms.plots": "matplotlib",
     "bitatoms.dask": "dask",
-    "command line": "typer",
-    "exit codes": "typer",
+    "command line": "click",
+    "exit codes": "click",
 }
 
 

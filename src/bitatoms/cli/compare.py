@@ -3,104 +3,141 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+import click
 from rich.cells import cell_len
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..bits import BitMatrix
-from ..compare import BUNDLED, Comparison, Dataset, Run, all_methods
-from ..compare import compare as run_comparison
-from ..compare.methods import select_methods
-from ..compare.rankings import TEXT_COLUMNS, Ranking, rank_by_bits, rank_by_wrong_cells, summarize
 from ..formatting import counted
 from ..io.errors import FileError
 from ..libraries import import_library
-from .console import out, print_json, print_line, print_rich
-from .files import check_folder, read_with_status
-from .options import Input, Reading
-from .progress import ProgressLine, show_status
-from .spelling import STANDARD, as_arguments
+from ..search.options import FitOptions
+from .options import PATH, WRITING, argument, command, declared, display, flag, group, option, reading_fields
+from .output import STANDARD, Display, ProgressLine, as_arguments, out, print_json, print_line, print_rich, show_status
+from .paths import Input, check_folder
 
+if TYPE_CHECKING:
+    from ..bits import BitMatrix
+    from ..compare import Comparison, Dataset, Run
+    from ..compare.rankings import Ranking
+
+_PANEL = "Comparison options"
 _GAP = 2  # blanks between columns
 Rows = tuple[tuple[str, ...], ...]
 
 
-class ComparisonOptions(NamedTuple):
-    """Which methods are run, and how, as written on the command line."""
-
-    atoms: str | None
-    only: str | None
-    leave_out: str | None
-    seeds: int
-    seed: int
-    max_time: float
-    jobs: int
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the keyword arguments of `bitatoms.compare.compare`."""
-        return {
-            "ranks": None if self.atoms is None else _numbers(self.atoms),
-            "only": None if self.only is None else _names(self.only),
-            "leave_out": _names(self.leave_out or ""),
-            "seeds": self.seeds,
-            "random_state": self.seed,
-            "max_time": self.max_time,
-            "n_jobs": self.jobs,
-        }
-
-    def as_arguments(self) -> str:
-        """Return the options that are given as they are written on the command line, each with a blank before it."""
-        options = {"atoms": self.atoms, "only": self.only, "leave-out": self.leave_out}
-        words = [f" --{name} {shlex.quote(value)}" for name, value in options.items() if value is not None]
-        words += [f" --{name} {value:g}" for name, value, default in self._numbers() if value != default]
-        return "".join(words)
-
-    def _numbers(self) -> tuple[tuple[str, float, float], ...]:
-        """Return name, value and default of the options that are numbers."""
-        return ("seeds", self.seeds, 1), ("seed", self.seed, 0), ("max-time", self.max_time, 60), ("jobs", self.jobs, 1)
+def _names(text: str) -> list[str]:
+    """Return names separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def _numbers(text: str) -> list[int]:
+    """Return numbers separated by commas."""
+    words = _names(text)
+    if not words or not all(word.isdecimal() and int(word) for word in words):
+        raise click.UsageError(f"--atoms is {text!r}; pass positive integers separated by commas, such as 2,4,8")
+    return [int(word) for word in words]
+
+
+@command(
+    "bitatoms compare digits planted-or -o comparison",
+    "bitatoms compare baskets.csv --atoms 5,10,20 --seeds 5 -o comparison",
+    "bitatoms compare mushroom.npz --only bitatoms-or,asso,grecond --max-time 300 -o comparison",
+    "bitatoms compare --list",
+)
 def compare(
-    data: list[str], folder: Path, requested: ComparisonOptions, quiet: bool, json: bool, reading: Reading
+    data: tuple[str, ...] = argument(
+        "Tables, or names of bundled data sets (see --list).", type=str, file=None, nargs=-1, required=False
+    ),
+    output: Path = option(
+        "--output",
+        "-o",
+        help="Folder to write to.",
+        type=PATH,
+        default=Path("comparison"),
+        metavar="FOLDER",
+        panel=WRITING,
+    ),
+    atoms: str | None = option(
+        "--atoms", "-k", help="Numbers of atoms, such as 2,4,8.", show_default="2,4,8,16, or fewer", panel=_PANEL
+    ),
+    only: str | None = option(
+        "--only", help="Methods to run, such as bitatoms-or,asso.", show_default="all", panel=_PANEL
+    ),
+    leave_out: str | None = option("--leave-out", help="Methods to leave out.", panel=_PANEL),
+    seeds: int = option(
+        "--seeds",
+        type=click.IntRange(1),
+        default=1,
+        help="Number of seeds; with several, tables show medians and ranges.",
+        panel=_PANEL,
+    ),
+    seed: int = option("--seed", type=click.IntRange(0), default=0, help="The first seed.", panel=_PANEL),
+    max_time: float = option(
+        "--max-time",
+        type=float,
+        default=60.0,
+        help="Seconds per run; a method that takes longer is not run again on that table.",
+        panel=_PANEL,
+    ),
+    list_methods: bool = flag("--list", help="List the methods and the bundled data sets, and exit.", panel=_PANEL),
+    jobs: int = declared(FitOptions, "n_jobs", _PANEL, default=1),
+    reading: Input = group(lambda options, tile: Input(STANDARD, options, tile), reading_fields()),
+    shown: Display = display(),
 ) -> str | None:
-    """Compare, and write the results. If Ctrl-C ended it early, return what was written; nothing is replaced."""
+    """Run bitatoms and other methods on the same data, and compare their errors, codelengths and times.
+
+    Writes compare.md, compare.csv and figures. After Ctrl-C, the finished runs are written. If the folder holds an
+    earlier comparison, they go to a folder named interrupted inside it.
+    """
+    from .. import compare as comparisons
+    from ..compare.methods import select_methods
+
+    if list_methods:
+        _list_all(shown.json)
+        return None
     if not data:
-        raise FileError(f"no data to compare; pass a file, or one of {', '.join(BUNDLED)}")
-    how = requested.arguments()
-    select_methods(how["only"], how["leave_out"])  # check the names before tables are read
+        raise FileError(f"no data to compare; pass a file, or one of {', '.join(comparisons.BUNDLED)}")
+    chosen: dict[str, Any] = {"only": None if only is None else _names(only), "leave_out": _names(leave_out or "")}
+    ranks = None if atoms is None else _numbers(atoms)
+    select_methods(**chosen)  # check the names before tables are read
     import_library("matplotlib", "figures need")
-    if folder.suffix.lower() in (".html", ".htm"):
+    if output.suffix.lower() in (".html", ".htm"):
         raise FileError(
-            f"{folder}: a comparison is written to a folder, as Markdown, CSV and PNG, not as a page; pass a folder"
+            f"{output}: a comparison is written to a folder, as Markdown, CSV and PNG, not as a page; pass a folder"
         )
-    check_folder(folder, "a comparison")
-    silent = quiet or json
-    tables = _tables(data, reading, silent)
-    options = f"{requested.as_arguments()}{as_arguments(reading.given())}"
-    command = f"bitatoms compare {shlex.join(data)}{options} -o {shlex.quote(str(folder))}"
-    with show_status("Starting", silent) as status:
-        line = ProgressLine(silent, status)
+    check_folder(output, "a comparison")
+    tables = _tables(data, reading, shown.is_silent)
+    texts = {"atoms": atoms, "only": only, "leave-out": leave_out}
+    words = [f" --{name} {shlex.quote(value)}" for name, value in texts.items() if value is not None]
+    numbers = (("seeds", seeds, 1), ("seed", seed, 0), ("max-time", max_time, 60), ("jobs", jobs, 1))
+    words += [f" --{name} {value:g}" for name, value, default in numbers if value != default]
+    options = "".join(words) + as_arguments(reading.given())
+    command = f"bitatoms compare {shlex.join(data)}{options} -o {shlex.quote(str(output))}"
+    how: dict[str, Any] = {"seeds": seeds, "random_state": seed, "max_time": max_time, "n_jobs": jobs}
+    with show_status("Starting", shown.is_silent) as status:
+        line = ProgressLine(shown.is_silent, status)
 
         def show_run(done: int, all_runs: int, run: Run) -> None:
             n_atoms = "" if run.asked is None else f", {counted(run.asked, 'atom')}"
             label = f"{run.data}: {run.method.label}{n_atoms}"
             line.update(f"{label}; {done} of {all_runs} runs done, {line.seconds}", "  (Ctrl-C keeps them)")
 
-        comparison = run_comparison(tables, **how, callback=show_run, command=command)
+        comparison = comparisons.compare(tables, ranks=ranks, **chosen, **how, callback=show_run, command=command)
     if comparison.interrupted and not comparison.runs:
         return "nothing was written"
-    if comparison.interrupted:
-        folder = _folder_of_interrupted(folder)
-    with show_status("Drawing", silent):
+    folder = _folder_of_interrupted(output) if comparison.interrupted else output
+    with show_status("Drawing", shown.is_silent):
         written = comparison.write(folder)
-    if json:
+    if shown.json:
         print_json(_as_json(comparison, written))
-    elif not quiet:
+    elif not shown.quiet:
         for table in comparison.tables:
             _print_table(comparison, table)
         print_line(f"\nWritten: {folder / 'compare.md'}, compare.csv and {counted(len(written) - 2, 'figure')}")
@@ -116,8 +153,10 @@ def _folder_of_interrupted(folder: Path) -> Path:
     return next(each for each in chain([folder], others) if not (each / "compare.csv").exists())
 
 
-def list_all(json: bool) -> None:
+def _list_all(json: bool) -> None:
     """Print the methods that can be compared, and the bundled data."""
+    from ..compare import BUNDLED, all_methods
+
     methods = all_methods()
     if json:
         fields = {"key": "key", "name": "name", "algebra": "algebra", "small": "minimizes", "about": "about"}
@@ -135,8 +174,11 @@ def list_all(json: bool) -> None:
     print_rich(data, soft_wrap=False)
 
 
-def _tables(data: list[str], reading: Reading, quiet: bool) -> dict[str, BitMatrix]:
+def _tables(data: tuple[str, ...], reading: Input, quiet: bool) -> dict[str, BitMatrix]:
     """Return the tables by name: those of files, and bundled ones."""
+    from ..compare import BUNDLED
+    from .files import read_table
+
     twice = {name for name in data if data.count(name) > 1}
     if twice:
         raise FileError(f"{min(twice)}: passed twice; pass it once")
@@ -151,12 +193,14 @@ def _tables(data: list[str], reading: Reading, quiet: bool) -> dict[str, BitMatr
         if path != STANDARD and not path.exists() and path.suffix == "":
             raise FileError(f"{given}: there is no such file or bundled data set; choose from {', '.join(BUNDLED)}")
         name = "standard input" if path == STANDARD else title if titles.count(title) == 1 else given
-        tables[name] = read_with_status(Input(path, reading).with_all_known(), quiet).bits
+        tables[name] = read_table(replace(reading, path=path).with_all_known(), quiet).bits
     return tables
 
 
 def _print_table(comparison: Comparison, table: Dataset) -> None:
     """Print the rankings of a table."""
+    from ..compare.rankings import rank_by_bits, rank_by_wrong_cells, summarize
+
     rows, columns = table.shape
     print_line(f"\n{table.name}: {rows} rows of {columns} columns, {table.density:.2%} ones", style="bold")
     results = comparison.results(table)
@@ -172,6 +216,8 @@ def _print_table(comparison: Comparison, table: Dataset) -> None:
 
 def _print_ranking(ranking: Ranking) -> None:
     """Print a table of methods, the best in bold; if it is too wide, break ranges, then split the columns."""
+    from ..compare.rankings import TEXT_COLUMNS
+
     rows = ranking.rows
     if len(_column_groups(ranking, rows)) > 1:
         rows = tuple(tuple(cell.replace(" (", "\n(") for cell in row) for row in rows)
@@ -190,6 +236,8 @@ def _print_ranking(ranking: Ranking) -> None:
 
 def _column_groups(ranking: Ranking, rows: Rows) -> list[list[int]]:
     """Return groups of columns that fit into the terminal, each preceded by the columns that hold names."""
+    from ..compare.rankings import TEXT_COLUMNS
+
     names = list(range(TEXT_COLUMNS))
     room = out.width - sum(_width(ranking, rows, j) + _GAP for j in names)
     groups: list[list[int]] = [[]]
@@ -217,6 +265,8 @@ def _grid(columns: tuple[str, ...], texts: int) -> Grid:
 
 def _as_json(comparison: Comparison, written: list[Path]) -> dict[str, Any]:
     """Return the results, for ``--json``."""
+    from ..compare.rankings import summarize
+
     numbers = comparison.numbers()
     names = [column.lower().replace(" ", "_") for column in numbers.columns]
     return {
@@ -231,16 +281,3 @@ def _as_json(comparison: Comparison, written: list[Path]) -> dict[str, Any]:
         "not_reached": list(comparison.not_reached),
         "written": [str(path) for path in written],
     }
-
-
-def _names(text: str) -> list[str]:
-    """Return names separated by commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _numbers(text: str) -> list[int]:
-    """Return numbers separated by commas."""
-    words = _names(text)
-    if not words or not all(word.isdecimal() and int(word) for word in words):
-        raise ValueError(f"--atoms is {text!r}; pass positive integers separated by commas, such as 2,4,8")
-    return [int(word) for word in words]

@@ -1,20 +1,20 @@
-"""`bitatoms demo`: write generated data to a file, then show and run the commands that a user would enter."""
+"""`bitatoms demo` and `bitatoms warmup`: try the program, and compile its kernels before they are needed."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
+import click
 
 from .. import datasets
-from ..bits import BitMatrix
-from ..columns.table import Picture, Table
-from ..html.tables import DataTable
-from ..io.api import write
-from .console import Display, print_json, print_line
+from .options import PATH, Run, argument, command, display, option, run
+from .output import Display, ProgressLine, print_json, print_line, print_result, show_status
+
+if TYPE_CHECKING:
+    from ..columns.table import Table
 
 
 class Demonstration(NamedTuple):
@@ -27,43 +27,95 @@ class Demonstration(NamedTuple):
 
 
 def _digits() -> Table:
+    from ..bits import BitMatrix
+    from ..columns.table import Picture, Table
+
     return Table(BitMatrix.from_dense(datasets.digits()[0]), picture=Picture((8, 8)))
 
 
 def _halftone() -> Table:
+    from ..bits import BitMatrix
+    from ..columns.table import Table
+
     return Table(BitMatrix.from_dense(datasets.halftone()))
 
 
 _ALL = {
-    "baskets": Demonstration("Generated market baskets", datasets.baskets, "baskets.csv"),
-    "customers": Demonstration("Generated customers of a shop", datasets.customers, "customers.csv", "--categories"),
-    "genotypes": Demonstration("Generated genotypes of three populations", datasets.genotypes, "genotypes.npz"),
+    "baskets": Demonstration("Generated market baskets", lambda: datasets.baskets(), "baskets.csv"),
+    "customers": Demonstration(
+        "Generated customers of a shop", lambda: datasets.customers(), "customers.csv", "--categories"
+    ),
+    "genotypes": Demonstration(
+        "Generated genotypes of three populations", lambda: datasets.genotypes(), "genotypes.npz"
+    ),
     "digits": Demonstration("Handwritten digits, from scikit-learn", _digits, "digits.npz"),
     "halftone": Demonstration("A halftone image", _halftone, "halftone.pbm", "--blocks 16x16"),
 }
 
 
-def run(which: str, folder: Path, run_command: Callable[..., Any], display: Display) -> None:
-    """Write the data, fit a model and write a report, with the commands for it."""
-    demonstration = _ALL[which]
+@command("bitatoms demo", "bitatoms demo genotypes --folder somewhere")
+def demo(
+    data: str = argument("The data to use.", type=click.Choice(list(_ALL)), file=None, default="baskets"),
+    folder: Path = option("--folder", help="Folder to write to.", type=PATH, default=Path("bitatoms-demo")),
+    shown: Display = display(),
+) -> None:
+    """Try bitatoms: write an example table, learn its patterns and write a report. Prints the commands it runs."""
+    from ..columns.table import Table
+    from ..html.tables import DataTable
+    from ..io.api import write
+    from .app import app
+
+    about, generate, name, options = _ALL[data]
     folder.mkdir(parents=True, exist_ok=True)
-    data, model, page = folder / demonstration.file, folder / f"{which}-model.npz", folder / f"{which}.html"
-    generated = demonstration.data()
+    table, model, page = folder / name, folder / f"{data}-model.npz", folder / f"{data}.html"
+    generated = generate()
     if isinstance(generated, Table):
-        write(generated, data)
+        write(generated, table)
     else:
-        DataTable(tuple(generated), zip(*generated.values(), strict=True)).write(data)
-    if not display.is_silent:
-        print_line(f"{demonstration.about}: written to {data}")
-    for command in (
-        ["fit", str(data), *demonstration.options.split(), "-o", str(model)],
-        ["report", str(model), str(data), *demonstration.options.split(), "-o", str(page)],
+        DataTable(tuple(generated), zip(*generated.values(), strict=True)).write(table)
+    if not shown.is_silent:
+        print_line(f"{about}: written to {table}")
+    for words in (
+        ["fit", str(table), *options.split(), "-o", str(model)],
+        ["report", str(model), str(table), *options.split(), "-o", str(page)],
     ):
-        if display.is_silent:
-            command.append("--quiet")
+        if shown.is_silent:
+            words.append("--quiet")
         else:
-            print_line(f"\n$ bitatoms {shlex.join(command)}", style="bold")
-        if code := run_command(command, standalone_mode=False):
-            raise typer.Exit(code)
-    if display.json:
-        print_json({"about": demonstration.about, "table": str(data), "model": str(model), "report": str(page)})
+            print_line(f"\n$ bitatoms {shlex.join(words)}", style="bold")
+        if code := app.main(words, prog_name="bitatoms", standalone_mode=False):
+            raise click.exceptions.Exit(code)
+    if shown.json:
+        print_json({"about": about, "table": str(table), "model": str(model), "report": str(page)})
+
+
+@command("bitatoms warmup", "NUMBA_CACHE_DIR=/opt/kernels bitatoms warmup", "bitatoms warmup --device cuda")
+def warmup(
+    how: Run = run(
+        "n_jobs",
+        "device",
+        n_jobs={"help": "Processes; -1 is one per processor."},
+        device={
+            "help": "With cuda, compile the kernels of the GPU too; auto: if there is one.",
+            "convert": None,
+        },
+    ),
+    shown: Display = display(),
+) -> None:
+    """Compile the kernels of all common calls now, for container images, clusters and demonstrations.
+
+    This takes about a minute. Without it, a kernel is compiled when it is first needed, and the fit waits.
+    """
+    from .. import warmup
+
+    with show_status("compiling kernels", shown.is_silent) as status:
+        progress = ProgressLine(shown.is_silent, status)
+
+        def show(name: str, n_done: int, n_all: int) -> None:
+            progress.update(f"compiling kernels: {n_done} of {n_all}, {progress.seconds}", f" (done: {name})")
+
+        kernels = warmup.warm_up(callback=show, **how.threads)
+    line = f"Kernels for this kind of processor are compiled and stored in {kernels}."
+    if how.device == "cuda":
+        line += " Those for this kind of GPU are in the cache of CuPy."
+    print_result({"kernels": str(kernels)}, shown, line)

@@ -1,222 +1,246 @@
-"""`bitatoms roles`: an exact cover of a table of users and permissions, and the report on it or on given roles."""
+"""`bitatoms roles` and `roles-diff`: roles of users and permissions, reports on them, and what changes in them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..api import cover
-from ..columns.table import Names, Table
-from ..covers.monitor import CoverRound
 from ..covers.options import CoverOptions
-from ..covers.result import Cover
 from ..errors import InputError, Parameter
-from ..formatting import listed_names
+from ..formatting import counted
 from ..io.errors import FileError
-from ..model.result import Interrupted
-from ..roles.audit import RoleReport, role_report
-from ..roles.diff import RoleDiff
 from ..roles.options import AuditOptions
-from ..roles.page import write_role_report
-from ..roles.tables import as_roles, role_names
-from ..verbosity import escape_name, quote_name
-from .commands import listed
-from .console import Display, print_json, print_line, print_rich
-from .files import (
-    check_html_extension,
-    check_json_output,
-    check_writable,
-    read_atoms,
-    read_with_status,
-    table_format,
-    write_code_table,
-    write_table,
+from ..verbosity import escape_name
+from .options import (
+    PATH,
+    SEARCH,
+    argument,
+    command,
+    declared_options,
+    display,
+    option,
+    page,
+    table,
+    table_file,
 )
-from .options import PLAIN, Input
-from .progress import ProgressLine, show_status
-from .streams import output_file
-from .summary import describe_table
+from .output import (
+    Display,
+    ProgressLine,
+    first_names,
+    print_json,
+    print_line,
+    print_lists,
+    print_rest,
+    print_rich,
+    show_status,
+)
+from .paths import Input, OutputTable, listed, output_file
 
-_MAX_NAMES = 12  # permissions listed for a role
+if TYPE_CHECKING:
+    from ..columns.table import Names, Table
+    from ..covers.result import Cover
+    from ..roles.audit import RoleReport
+    from ..roles.diff import RoleChange, RoleDiff, UnmatchedRole, UserChange
 
-
-class RoleOutputs(NamedTuple):
-    """The files to write."""
-
-    roles: Path | None = None
-    codes: Path | None = None
-    direct: Path | None = None
-    report: Path | None = None
-
-    def check(self, read: tuple[Path, ...], json: bool) -> None:
-        """Check before long work that all files can be written."""
-        check_writable(*self, read=read)
-        check_json_output(json, *self)
-        for path in (self.roles, self.codes, self.direct):
-            if path is not None:
-                table_format(path)
-        if self.report is not None:
-            check_html_extension(self.report)
-
-    @property
-    def paths(self) -> list[Path]:
-        """The files that are requested."""
-        return [path for path in self if path is not None]
+_REPORT = "Report options"
+_QUOTED = "separated by commas (quote names that contain commas); may be repeated."
 
 
-class RoleSearch(NamedTuple):
-    """How roles are searched, and which users the report compares."""
-
-    parameters: dict[str, Any]
-    peers: dict[str, Any]
-    fixed: Path | None = None
+def _audit_options() -> Any:
+    return declared_options(AuditOptions, _REPORT)
 
 
-def find_roles(data: Input, outputs: RoleOutputs, search: RoleSearch, display: Display) -> str | None:
-    """Find roles, write them, and print a summary. If Ctrl-C ended it early, return what was written."""
-    options = CoverOptions(**search.parameters)
-    checked_peers(search.peers, outputs.report)
-    if outputs.direct is not None and options.direct_weight is None:
+@command(
+    "bitatoms roles users.csv -o roles.csv",
+    "bitatoms roles users.csv -o roles.csv --codes user-roles.csv --objective assignments",
+    "bitatoms roles users.csv -o roles.csv --objective assignments --direct-weight 2 --direct exceptions.csv",
+    "bitatoms roles users.csv -o roles.csv --fixed known-roles.csv --apart 'pay,approve'",
+    "bitatoms roles users.csv -o roles.csv --report roles.html",
+    "bitatoms roles users.csv --roles roles.csv --report roles.html --direct exceptions.csv",
+)
+def roles(
+    data: Input = table(),
+    output: OutputTable | None = table_file(
+        "--output", "-o", help="Write the roles, one row per role, as a table, in any format.", is_common=True
+    ),
+    codes: OutputTable | None = table_file("--codes", help="Write the roles of each user as a table, in any format."),
+    direct: OutputTable | None = table_file(
+        "--direct", help="Write the permissions granted outside of roles, in any format."
+    ),
+    report: Path | None = page(
+        "--report", help="Write a report for auditors, an HTML page; with --json, its data are printed too."
+    ),
+    given: Path | None = option(
+        "--roles",
+        help="Give the users these roles, a table with one row per role, instead of a search.",
+        type=PATH,
+        file="read",
+        panel=SEARCH,
+    ),
+    search: CoverOptions = declared_options(
+        CoverOptions,
+        without=("binarize",),
+        fixed_atoms={
+            "help": "Keep these roles, a table with one row per role, as they are, and find others for the rest.",
+            "file": "read",
+        },
+        apart={"help": f"Permissions of which a role has at most one, {_QUOTED}", "metavar": "PERMISSION,..."},
+        together={"help": f"Permissions of which a role has all or none, {_QUOTED}", "metavar": "PERMISSION,..."},
+        random_state={"flags": ("--seed", "--random-state")},
+    ),
+    audit: AuditOptions = _audit_options(),
+    shown: Display = display(5, "roles to show"),
+) -> str | None:
+    """Find the roles of a table of users and permissions: an exact cover, with no one missed and none added.
+
+    A user gets every permission of each of its roles, and no other. The summary gives a lower bound: no cover has
+    fewer roles, or a lower cost.
+
+    With --roles, nothing is searched: users get those of the given roles all of whose permissions they have, and few
+    that give as many of their permissions as these roles can. Columns are matched by name. The report lists the
+    permissions that come from no role, unusual permissions, and who fits no role.
+    """
+    from ..columns.table import Table
+    from ..roles.audit import role_report
+    from ..roles.tables import role_names
+    from .files import write_code_table, write_table
+
+    outputs = [output, codes, direct, report]
+    if given is not None:
+        _audit(data, given, search, audit, outputs, shown)
+        return None
+    _check_audit(audit, report)
+    if direct is not None and search.direct_weight is None:
         raise FileError(
-            f"{outputs.direct}: without --direct-weight no permission is granted directly; pass "
+            f"{direct.path}: without --direct-weight no permission is granted directly; pass "
             "--objective assignments and --direct-weight, such as 2, or omit --direct"
         )
-    outputs.check((data.path,) if search.fixed is None else (data.path, search.fixed), display.json)
-    table = read_users(data, display.is_silent)
-    fixed = None if search.fixed is None else read_roles(search.fixed, display.is_silent)
-    found = _found(table, search.parameters | {"fixed_atoms": fixed}, display.is_silent)
+    quiet = shown.is_silent
+    users = _read_users(data, quiet)
+    fixed = None if search.fixed_atoms is None else _read_roles(search.fixed_atoms, quiet)
+    found = _found(users, search.get_params() | {"fixed_atoms": fixed}, quiet)
     names = role_names(found.n_roles, () if fixed is None else fixed.row_names or ())
-    _write(found, names, table, outputs)
-    report = None
-    if outputs.report is not None:
-        report = role_report(table, found, names=names, **search.peers)
-        write_role_page(report, outputs.report, data.title, display.is_silent)
-    if display.json:
+    write_table(Table(found.atoms, names, users.columns), output)
+    write_code_table(Table(found.codes, users.row_names, names), codes)
+    write_table(Table(found.direct, users.row_names, users.columns), direct)
+    audited = None
+    if report is not None:
+        audited = role_report(users, found, **audit.get_params() | {"names": names})
+        _write_page(audited, report, data.title, quiet)
+    if shown.json:
         print_json(
-            _as_json(found, names, table, display.top) | ({} if report is None else {"report": report.to_dict()})
+            _as_json(found, names, users, shown.top) | ({} if audited is None else {"report": audited.to_dict()})
         )
-    elif not display.quiet:
+    elif not shown.quiet:
         print_line(f"\n{found.summary()}")
-        _print_roles(found, names, table, display.top)
-        written = f"Written: {listed(outputs.paths)}" if outputs.paths else "Nothing was written; -o keeps the roles."
-        print_line(f"\n{written}")
-        if found.n_direct and outputs.direct is None:
+        _print_roles(found, names, users, shown.top)
+        print_line(f"\nWritten: {listed(outputs)}" if listed(outputs) else "\nNothing was written; -o keeps the roles.")
+        if found.n_direct and direct is None:
             print_line("Direct grants were not written; --direct FILE keeps them.")
     if found.ended != "interrupted":
         return None
-    return f"the best roles so far are in {listed(outputs.paths)}" if outputs.paths else "nothing was written"
+    return f"the best roles so far are in {listed(outputs)}" if listed(outputs) else "nothing was written"
 
 
-def checked_peers(peers: dict[str, Any], report: Path | None) -> dict[str, Any]:
-    """Return the options of a report after checking them; raise if there is none that they could apply to."""
-    options = AuditOptions(**peers)
-    for name in peers:
-        if report is None and getattr(options, name) != getattr(AuditOptions, name):
+def _check_audit(audit: AuditOptions, report: Path | None) -> None:
+    """Raise if there is no report that its options could apply to."""
+    for name, value in audit.get_params().items():
+        if report is None and value != getattr(AuditOptions, name):
             raise InputError(Parameter(name), " requires --report; pass it, or omit this option")
-    return peers
 
 
-def audit_roles(data: Input, roles: Path, outputs: RoleOutputs, search: RoleSearch, display: Display) -> None:
+def _audit(
+    data: Input,
+    given: Path,
+    search: CoverOptions,
+    audit: AuditOptions,
+    outputs: list[Any],
+    shown: Display,
+) -> None:
     """Give users roles that are known, write these and the report, and print a summary."""
-    for name, value in (search.parameters | {"fixed_atoms": search.fixed}).items():
-        if value != (0 if name == "random_state" else getattr(CoverOptions, name)):
+    from ..roles.audit import role_report
+    from .files import write_code_table, write_table
+
+    output, codes, direct, report = outputs
+    defaults = CoverOptions(random_state=0).get_params()
+    for name, value in search.get_params().items():
+        if value != defaults[name]:
             raise InputError(
-                Parameter(name), f" is for a search, but --roles {roles} gives the roles; omit one of them"
+                Parameter(name), f" is for a search, but --roles {given} gives the roles; omit one of them"
             )
-    if outputs.roles is not None:
-        raise FileError(f"{outputs.roles}: --roles {roles} already gives the roles; omit --output")
-    outputs.check((data.path, roles), display.json)
-    table, given = read_users(data, display.is_silent), read_roles(roles, display.is_silent)
-    report = role_report(table, given, **search.peers)
-    if outputs.codes is not None:
-        write_code_table(report.codes, outputs.codes)
-    if outputs.direct is not None:
-        write_table(report.direct, outputs.direct)
-    if outputs.report is not None:
-        write_role_page(report, outputs.report, data.title, display.is_silent)
-    if display.json:
-        print_json({"users": len(report.users), "roles": len(report.roles), "report": report.to_dict()})
-    elif not display.quiet:
-        print_line(f"\n{report.summary()}")
-        direct = [(user.name, user.direct) for user in report.users if user.direct]
-        print_lists("\nPermissions that come from no role:", direct, display.top)
-        own = [(user.name, user.roles) for user in report.users_by_fit("own")]
-        print_lists("\nUsers with roles that nobody else has:", own, display.top)
-        print_lists("\nUsers without a role:", [(user.name, ()) for user in report.users_by_fit("none")], display.top)
-        if outputs.paths:
-            print_line(f"\nWritten: {listed(outputs.paths)}")
+    if output is not None:
+        raise FileError(f"{output.path}: --roles {given} already gives the roles; omit --output")
+    users, known = _read_users(data, shown.is_silent), _read_roles(given, shown.is_silent)
+    audited = role_report(users, known, **audit.get_params())
+    write_code_table(audited.codes, codes)
+    write_table(audited.direct, direct)
+    if report is not None:
+        _write_page(audited, report, data.title, shown.is_silent)
+    if shown.json:
+        print_json({"users": len(audited.users), "roles": len(audited.roles), "report": audited.to_dict()})
+    elif not shown.quiet:
+        print_line(f"\n{audited.summary()}")
+        exceptions = [(user.name, user.direct) for user in audited.users if user.direct]
+        print_lists("\nPermissions that come from no role:", exceptions, shown.top)
+        own = [(user.name, user.roles) for user in audited.users_by_fit("own")]
+        print_lists("\nUsers with roles that nobody else has:", own, shown.top)
+        print_lists("\nUsers without a role:", [(user.name, ()) for user in audited.users_by_fit("none")], shown.top)
+        if listed(outputs):
+            print_line(f"\nWritten: {listed(outputs)}")
 
 
-def read_users(data: Input, quiet: bool) -> Table:
+def _read_users(data: Input, quiet: bool) -> Table:
     """Read a table of users and permissions without missing values, and describe it."""
-    table = read_with_status(data.with_all_known(), quiet)
-    if 0 in table.shape:
-        raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")
+    from .files import check_filled, read_table
+    from .summary import describe_table
+
+    users = read_table(data.with_all_known(), quiet)
+    check_filled(users, data)
     if not quiet:
-        print_line(f"{data.title}: {describe_table(table)}")
-    return table
+        print_line(f"{data.title}: {describe_table(users)}")
+    return users
 
 
-def read_roles(path: Path, quiet: bool) -> Table:
+def _read_roles(path: Path, quiet: bool) -> Table:
     """Read a table of roles, with the defaults of all options for reading, or a pattern file."""
-    table = read_atoms(path, quiet)
+    from ..roles.tables import as_roles
+    from .files import read_atoms
+
+    given = read_atoms(path, quiet)
     try:
-        return as_roles(table)
+        return as_roles(given)
     except InputError as error:
-        raise FileError(f"{Input(path, PLAIN).name}: ", *error.args) from error
+        raise FileError(f"{Input(path).name}: ", *error.args) from error
 
 
-def write_role_page(report: RoleReport, path: Path, title: str, quiet: bool, diff: RoleDiff | None = None) -> None:
+def _write_page(report: RoleReport, path: Path, title: str, quiet: bool, diff: RoleDiff | None = None) -> None:
     """Write the page of a report to a file or a stream."""
+    from ..roles.page import write_role_report
+
     with show_status("Writing the report", quiet), output_file(path, ".html") as file:
         write_role_report(report, file, title=title, diff=diff)
 
 
-def print_lists(heading: str, lists: Sequence[tuple[str, Sequence[str]]], n_shown: int) -> None:
-    """Print a name and other names in each line, and how many lines there are more."""
-    if not lists or not n_shown:
-        return
-    print_line(heading)
-    for name, others in lists[:n_shown]:
-        print_line(f"  {escape_name(name)}" + (f": {_cut(others)}" if others else ""))
-    if len(lists) > n_shown:
-        print_line(f"and {len(lists) - n_shown} more (--top {len(lists)} shows all)")
-
-
-def _cut(names: Sequence[str]) -> str:
-    """Return the first names, and the number of the others."""
-    shown = len(names) if len(names) <= _MAX_NAMES + 2 else _MAX_NAMES
-    return listed_names(names, shown, quote_name) if names else ""
-
-
-def _found(table: Table, parameters: dict[str, Any], quiet: bool) -> Cover:
+def _found(users: Table, parameters: dict[str, Any], quiet: bool) -> Cover:
     """Search with progress; after Ctrl-C, return the best cover so far."""
+    from .. import api
+    from ..model.result import Interrupted
+
     with show_status("Searching", quiet) as status:
         progress = ProgressLine(quiet, status)
 
-        def update(row: CoverRound) -> None:
+        def update(row: Any) -> None:
             text = f"Searching: {row.roles} roles, {row.assignments} assignments, {progress.seconds}"
             progress.update(text, "  (Ctrl-C keeps the best cover so far)")
 
         try:
-            return cover(table, **parameters, callbacks=update)
+            return api.cover(users, **parameters | {"callbacks": update})
         except Interrupted as interrupted:
             return interrupted.result
-
-
-def _write(found: Cover, names: Names, table: Table, outputs: RoleOutputs) -> None:
-    """Write what was requested."""
-    if outputs.roles is not None:
-        write_table(Table(found.atoms, names, table.columns), outputs.roles)
-    if outputs.codes is not None:
-        write_code_table(Table(found.codes, table.row_names, names), outputs.codes)
-    if outputs.direct is not None:
-        write_table(Table(found.direct, table.row_names, table.columns), outputs.direct)
 
 
 def _largest(found: Cover, n_shown: int) -> list[int]:
@@ -238,10 +262,9 @@ def _print_roles(found: Cover, names: Names, table: Table, n_shown: int) -> None
     users = found.codes.column_weights()
     for role in shown:
         permissions = table.names_of(found.atoms[role].nonzero()[0])
-        grid.add_row(Text(escape_name(names[role])), Text(_cut(permissions)), str(users[role]))
+        grid.add_row(Text(escape_name(names[role])), Text(first_names(permissions)), str(users[role]))
     print_rich(grid, soft_wrap=False)
-    if found.n_roles > len(shown):
-        print_line(f"and {found.n_roles - len(shown)} more (--top {found.n_roles} shows all)")
+    print_rest(found.n_roles, len(shown))
 
 
 def _as_json(found: Cover, names: Names, table: Table, n_shown: int) -> dict[str, Any]:
@@ -270,3 +293,87 @@ def _as_json(found: Cover, names: Names, table: Table, n_shown: int) -> dict[str
             for role in _largest(found, n_shown)
         ],
     }
+
+
+@command(
+    "bitatoms roles-diff old-roles.csv roles.csv",
+    "bitatoms roles-diff old-roles.csv roles.csv --users users.csv --report changes.html",
+)
+def roles_diff(
+    old: Path = argument("The old roles, a table with one row per role."),
+    new: Path = argument("The new roles."),
+    users: Input | None = table(
+        "--users",
+        help="Users and their permissions, to see whose roles change; options for reading apply to this table.",
+        name="users",
+    ),
+    report: Path | None = page(
+        "--report", help="Write the report on the new roles with the changes, an HTML page; needs --users."
+    ),
+    threshold: float = option(
+        "--threshold",
+        type=float,
+        default=0.5,
+        help="Overlap of permissions (Jaccard index) from which a role is changed; below, it is gone and a new one is "
+        "there.",
+    ),
+    audit: AuditOptions = _audit_options(),
+    shown: Display = display(10, "roles and users to show"),
+) -> None:
+    """Compare two sets of roles: which are unchanged, changed, new and gone, and whose roles change.
+
+    Roles are matched by their permissions, and permissions by their names. Users get roles of both sets as by 'bitatoms
+    roles --roles'.
+    """
+    from ..roles import diff
+    from ..roles.audit import role_report
+
+    _check_audit(audit, report)
+    if report is not None and users is None:
+        raise FileError(f"{report}: the report is about users and their roles; pass --users")
+    quiet = shown.is_silent
+    before, after = _read_roles(old, quiet), _read_roles(new, quiet)
+    people = None if users is None else _read_users(users, quiet)
+    found = diff.role_diff(before, after, people, threshold=threshold)
+    if report is not None and users is not None:
+        _write_page(role_report(people, after, **audit.get_params()), report, users.title, quiet, found)
+    if shown.json:
+        print_json(found.to_dict())
+    elif not shown.quiet:
+        _print_diff(found, shown.top)
+        if report is not None:
+            print_line(f"\nWritten: {report}")
+
+
+def _print_diff(diff: RoleDiff, n_shown: int) -> None:
+    """Print the difference, the first roles and users of each kind."""
+    print_line(diff.summary())
+    print_lists("\nChanged roles:", [(_title(change), _marked(change)) for change in diff.changed], n_shown)
+    for heading, roles in (("New roles", diff.new), ("Roles that are gone", diff.gone)):
+        print_lists(f"\n{heading}:", [(_named(role), role.permissions) for role in roles], n_shown)
+    print_lists("\nUsers:", [(user.name, _gains(user)) for user in diff.users or ()], n_shown)
+
+
+def _title(change: RoleChange) -> str:
+    """Return the names of a role, and how many users have it."""
+    names = change.new if change.new == change.old else f"{change.new}, formerly {change.old}"
+    return names if change.n_users is None else f"{names} ({change.n_users[0]} -> {change.n_users[1]} users)"
+
+
+def _named(role: UnmatchedRole) -> str:
+    """Return the name of a role, and how many users have it."""
+    return role.name if role.n_users is None else f"{role.name} ({counted(role.n_users, 'user')})"
+
+
+def _marked(change: RoleChange) -> list[str]:
+    """Return the permissions that a role gains and loses."""
+    return [f"+{name}" for name in change.added] + [f"-{name}" for name in change.removed]
+
+
+def _gains(user: UserChange) -> list[str]:
+    """Return what a user gains and loses: new roles, old roles, and permissions that come from roles."""
+    roles = [f"+{name}" for name in user.gained] + [f"-{name} (old)" for name in user.lost]
+    permissions = [f"+{name}" for name in user.permissions_gained] + [f"-{name}" for name in user.permissions_lost]
+    if not permissions:
+        return roles or ["the same permissions"]
+    return [*roles, f"permissions from roles: {permissions[0]}", *permissions[1:]]

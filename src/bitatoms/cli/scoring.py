@@ -5,49 +5,58 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
-from ..columns.table import Table
-from ..formatting import listed_names, noun, percent, verb
-from ..html.tables import DataTable
+from ..formatting import counted, listed_names, noun, percent, verb
 from ..io.errors import FileError
-from ..model.model import Model
-from ..model.recommendation import Recommendations, named, recommend
-from ..model.row_fit import RowFit, ScoredRows, score_rows, worst_rows
-from ..parallel import Workers
-from ..rows.budget import coding_rows, given_memory_limit
-from ..rows.store import Store
-from ..rows.store_transform import StoreTransform
 from ..verbosity import escape_name, quote_name
-from .console import Display, print_json, print_line
-from .files import (
-    check_json_output,
-    check_readable,
-    check_writable,
-    load_model,
-    load_model_and_table,
-    open_packed,
-    write_readable,
-)
-from .options import NewRows
-from .progress import show_status
-from .stores import RunOptions
-from .streams import output_name
-from .summary import describe_rows
+from .options import READABLE, Run, command, display, new_rows, option, readable, run
+from .output import Display, print_json, print_line, show_status
+from .paths import NewRows, output_name
+
+if TYPE_CHECKING:
+    from ..columns.table import Table
+    from ..model.model import Model
+    from ..model.recommendation import Recommendations
+    from ..model.row_fit import RowFit, ScoredRows
+    from ..parallel import Workers
+    from ..rows.store import Store
 
 _ROWS_AT_A_TIME = 1 << 14
 _MAX_CELLS = 6  # wrong cells of each kind that are printed for a row
 
 
-def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions, display: Display) -> None:
-    """Print or write the most probable items that each row does not have."""
-    _check_output(rows, output, "recommendations", display)
-    model, table = _opened(rows, display.is_silent)
+@command(
+    "bitatoms recommend model.npz baskets.csv",
+    "bitatoms recommend model.npz baskets.csv -n 3 -o next.csv",
+    "bitatoms recommend model.npz baskets.zarr -o next.csv --max-memory 500MB",
+)
+def recommend(
+    rows: NewRows = new_rows(),
+    n: int = option("--number", "-n", type=click.IntRange(1), default=5, help="Number of items per row."),
+    output: Path | None = readable(
+        "--output",
+        "-o",
+        contents="recommendations",
+        help=f"Write row, rank, item and probability as {READABLE}.",
+    ),
+    how: Run = run("max_memory", "n_jobs", "device"),
+    shown: Display = display(),
+) -> None:
+    """Print the next items of each row: the most probable ones that it does not have.
+
+    The probability of an item is that with its own cell hidden, given all other cells of the row.
+    """
+    from ..html.tables import DataTable
+    from .files import open_model_and_rows, write_readable
+
+    model, table = open_model_and_rows(rows, shown.is_silent)
     n_rows = len(table)
-    chunks = _recommended(model, table, n, rows.absent, run)
+    chunks = _recommended(model, table, n, rows.absent, how)
     if output is not None:
         lines = (
             (row, rank, item, share)
@@ -56,28 +65,32 @@ def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions,
         )
         columns = ("row", "rank", "item", "probability")
         write_readable(DataTable(columns, lines, {"probability": ".6f"}), output)
-        if display.json:
+        if shown.json:
             print_json({"rows": n_rows, "written": str(output)})
-        elif not display.quiet:
-            print_line(f"{output_name(output)}: recommendations for {describe_rows(n_rows)}")
-    elif display.json:
+        elif not shown.quiet:
+            print_line(f"{output_name(output)}: recommendations for {counted(n_rows, 'row')}")
+    elif shown.json:
         found = [
             {"row": row, "items": [{"item": item, "probability": share} for item, share in items]}
             for row, items in _named_items(chunks, table)
         ]
         print_json({"rows": n_rows, "recommendations": found})
-    elif not display.quiet:
+    elif not shown.quiet:
         for row, items in _named_items(chunks, table):
             print_line(_recommendation_line(row, items))
 
 
-def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: RunOptions) -> Iterator[Recommendations]:
+def _recommended(model: Model, table: Table | Store, n: int, absent: str, how: Run) -> Iterator[Recommendations]:
     """Yield recommendations for the rows of a table, in chunks."""
+    from ..model.recommendation import named, recommend
+    from ..rows.store import Store
+    from ..rows.store_transform import StoreTransform
+
     if isinstance(table, Store):
-        rows = StoreTransform(table, model, run.workers(), run.memory_limit, absent)
+        rows = StoreTransform(table, model, how.workers(), how.memory_limit, absent)
         yield from (named(found, model) for found in rows.recommended_chunks(n))
         return
-    workers = run.workers(table.data)
+    workers = how.workers(table.data)
     for start in range(0, len(table), _ROWS_AT_A_TIME):
         yield named(recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers), model)
 
@@ -101,26 +114,46 @@ def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
     return f"{_row_text(row)}: {listed or 'it has all items'}"
 
 
-def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display) -> None:
-    """Print the rows that take most bits with the cells that make them so; write all rows to a file."""
-    _check_output(rows, output, "scores", display)
-    model, table = _opened(rows, display.is_silent)
+@command(
+    "bitatoms score model.npz baskets.csv",
+    "bitatoms score model.npz baskets.csv -n 50 -o scores.csv",
+    "bitatoms score model.npz baskets.zarr --json",
+)
+def score(
+    rows: NewRows = new_rows(),
+    output: Path | None = readable(
+        "--output", "-o", contents="scores", help=f"Write all rows, their bits and wrong cells as {READABLE}."
+    ),
+    how: Run = run("max_memory", "n_jobs", "device"),
+    shown: Display = display(10, "rows to print", ("--number", "-n")),
+) -> None:
+    """Print the rows that fit worst, with the cells that make them so.
+
+    The bits of a row are minus log2 of how frequent its cells and atoms were in the fit. An unexpected feature is one
+    that the row has and its patterns do not; a missing one is one that its patterns have and the row does not.
+    """
+    from ..html.tables import DataTable
+    from ..model.row_fit import worst_rows
+    from ..rows.store import Store
+    from .files import open_model_and_rows, write_readable
+
+    model, table = open_model_and_rows(rows, shown.is_silent)
     if not len(table):
         raise FileError(f"{rows.data.name}: the table has no rows")
     all_bits: list[NDArray[np.float64]] = []
-    workers = run.workers(None if isinstance(table, Store) else table.data)
+    workers = how.workers(None if isinstance(table, Store) else table.data)
     worst: list[RowFit] = []
 
     def observed() -> Iterator[ScoredRows]:
         """Yield chunks of rows after their bits, and the worst rows so far, are kept."""
-        for chunk in _scored(model, table, rows.absent, run, workers):
+        for chunk in _scored(model, table, rows.absent, how, workers):
             all_bits.append(chunk.bits)
-            worst.extend(worst_rows([chunk], display.top, workers))
+            worst.extend(worst_rows([chunk], shown.top, workers))
             worst.sort(key=lambda fit: (-fit.bits, fit.row))
-            del worst[display.top :]
+            del worst[shown.top :]
             yield chunk
 
-    with show_status(f"Scoring {rows.data.title}", display.is_silent):
+    with show_status(f"Scoring {rows.data.title}", shown.is_silent):
         if output is None:
             deque(observed(), maxlen=0)
         else:
@@ -128,7 +161,7 @@ def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display)
             write_readable(DataTable(columns, _fitted(observed(), table, workers), {"bits": ".4f"}), output)
     bits = np.concatenate(all_bits)
     named = [(_row_names(table, fit.row, fit.row + 1)[0], fit) for fit in worst]
-    if display.json:
+    if shown.json:
         print_json(
             {
                 "rows": len(bits),
@@ -138,9 +171,9 @@ def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display)
                 "worst": [_as_json(name, fit) for name, fit in named],
             }
         )
-    elif not display.quiet:
+    elif not shown.quiet:
         mean, median = f"{bits.mean():.1f} bits per row on average", f"the median is {np.median(bits):.1f}"
-        print_line(f"{rows.data.title}: {describe_rows(len(bits))} {verb(len(bits), 'take')} {mean}; {median}.")
+        print_line(f"{rows.data.title}: {counted(len(bits), 'row')} {verb(len(bits), 'take')} {mean}; {median}.")
         if named:
             print_line("Rows that take most bits, and the cells that their patterns get wrong (with their bits):\n")
             print_line("\n".join(_score_line(name, fit) for name, fit in named))
@@ -148,12 +181,17 @@ def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display)
             print_line(f"\nWritten: {output_name(output)}")
 
 
-def _scored(model: Model, table: Table | Store, absent: str, run: RunOptions, workers: Workers) -> Iterator[ScoredRows]:
+def _scored(model: Model, table: Table | Store, absent: str, how: Run, workers: Workers) -> Iterator[ScoredRows]:
     """Yield the rows of a table with their bits, in chunks."""
+    from ..model.row_fit import score_rows
+    from ..rows.budget import coding_rows, given_memory_limit
+    from ..rows.store import Store
+    from ..rows.store_transform import StoreTransform
+
     if isinstance(table, Store):
-        yield from StoreTransform(table, model, workers, run.memory_limit, absent).scored_chunks()
+        yield from StoreTransform(table, model, workers, how.memory_limit, absent).scored_chunks()
         return
-    max_rows = coding_rows(table.data, model, given_memory_limit(run.max_memory))
+    max_rows = coding_rows(table.data, model, given_memory_limit(how.max_memory))
     for start in range(0, len(table), _ROWS_AT_A_TIME):
         yield score_rows(model, table.data[start : start + _ROWS_AT_A_TIME], workers, start, max_rows)
 
@@ -188,26 +226,10 @@ def _score_line(name: Any, fit: RowFit) -> str:
     return f"{_row_text(name)}: {'; '.join(parts)}"
 
 
-def _opened(rows: NewRows, quiet: bool) -> tuple[Model, Table | Store]:
-    """Return the model, and the table or, if it is one, the packed store."""
-    store = open_packed(rows.data)
-    return load_model_and_table(rows, quiet) if store is None else (load_model(rows.model_path).model, store)
-
-
-def _check_output(rows: NewRows, output: Path | None, contents: str, display: Display) -> None:
-    """Check before long work that a file can be written."""
-    check_writable(output, read=(rows.model_path, rows.data.path))
-    check_json_output(display.json, output)
-    if output is not None:
-        check_readable(output, contents)
-
-
 def _row_names(table: Table | Store, start: int, stop: int) -> list[Any]:
     """Return the names of some rows, their indices if they have none."""
-    if isinstance(table, Store):
-        names = table.row_names(start, stop)
-    else:
-        names = None if table.row_names is None else list(table.row_names[start:stop])
+    given = table.row_names
+    names = given(start, stop) if callable(given) else None if given is None else given[start:stop]
     return list(range(start, stop)) if names is None else list(names)
 
 

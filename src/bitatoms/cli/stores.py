@@ -1,60 +1,64 @@
-"""Packed stores: `bitatoms pack`, and what other commands do with stores instead of tables in memory."""
+"""What commands do with packed stores instead of tables in memory."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from ..bits import BitMatrix
 from ..columns.table import Table
-from ..device_choice import workers_for
 from ..errors import InputError, Parameter
 from ..formatting import percent
 from ..io.errors import FileError
 from ..io.options import remembered
 from ..io.stream import Source
 from ..model.model import Model
-from ..parallel import Workers
 from ..rows.budget import parse_memory_limit
-from ..rows.store import Store, check_memory, memory_budget, pack
+from ..rows.store import Store, check_memory, memory_budget
 from ..rows.store_transform import StoreTransform, collect_codes, write_code_store
 from ..rows.subsample import default_search_rows
 from ..search.options import FitOptions
 from ..search.params import resolve
 from ..sparse_bits import Bits, is_smaller_sparse
-from .console import Display, print_json, print_line
-from .files import check_not_stream, check_writable, named_in_errors, table_format, write_code_table
-from .options import Input
-from .progress import ObservedStore, ProgressLine, show_status
-from .spelling import as_arguments, quote_path
-from .streams import output_name, spooled
+from .files import write_code_table
+from .options import Run
+from .output import Display, ProgressLine, as_arguments, print_json, print_line, quote_path, show_status
+from .paths import OutputTable
 from .summary import describe_names, describe_size
+
+AnyBits = TypeVar("AnyBits", BitMatrix, Bits)
 
 _EXPECTED_ATOMS = 256  # for which a suggested memory limit suffices
 _NAME_BYTES = 100  # approximate size of the name of a row in memory
 _COUNTED_BITS = 1 << 27  # of rows that are read back together
 
 
-class RunOptions(NamedTuple):
-    """Options that do not change the result."""
+class ObservedStore(Store):
+    """A store that reports how many of its rows have been read."""
 
-    n_jobs: int = -1
-    max_memory: str | None = None
-    checkpoint: Path | None = None
-    resume: bool = False
-    device: str = "cpu"
+    def __init__(self, store: Store, callback: Callable[[int], None]) -> None:
+        super().__init__(store.name)
+        self.picture = store.picture
+        self._callback = callback
 
-    @property
-    def memory_limit(self) -> int:
-        """The memory for processing a store, in bytes."""
-        return parse_memory_limit(self.max_memory)
+    def chunks(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
+        """Iterate over the rows in chunks."""
+        return self._observed(super().chunks(n_rows, start), start)
 
-    def workers(self, data: Bits | None = None) -> Workers:
-        """Return the threads and the device to use for a table, None if its rows are not in memory."""
-        return workers_for(self.n_jobs, self.device, None if data is None else math.prod(data.shape))
+    def stored_chunks(self, n_rows: int | None = None, start: int = 0) -> Iterator[Bits]:
+        """Iterate over the rows in chunks, as they are stored."""
+        stored = super().stored_chunks(n_rows, start)
+        return stored if self.n_ones is None else self._observed(stored, start)  # packed ones are observed already
+
+    def _observed(self, chunks: Iterator[AnyBits], start: int) -> Iterator[AnyBits]:
+        """Yield chunks, and report them."""
+        for data in chunks:
+            yield data
+            start += len(data)
+            self._callback(start)
 
 
 def packing_options(store: Store) -> dict[str, Any]:
@@ -105,7 +109,7 @@ def n_searched_rows(shape: tuple[int, int], search: dict[str, Any]) -> int:
 
 
 def check_fit(
-    store: Store, search: dict[str, Any], run: RunOptions, codes: Path | None = None, report: Path | None = None
+    store: Store, search: dict[str, Any], run: Run, codes: OutputTable | None = None, report: Path | None = None
 ) -> None:
     """Check before long work that a store can be fitted, coded and reported on as requested."""
     if search["search"] == "paper":
@@ -125,19 +129,19 @@ def check_fit(
     check_memory(store, run.workers(), run.memory_limit, n_searched, n_atoms)
 
 
-def check_codes(store: Store, path: Path | None, n_atoms: int, run: RunOptions, format: str | None = None) -> None:
+def check_codes(store: Store, output: OutputTable | None, n_atoms: int, run: Run) -> None:
     """Check that codes that are written from memory fit into it."""
-    if path is None or _is_packed_output(path, format):
+    if output is None or output.format == "zarr":
         return
     needed = len(store) * (-(-n_atoms // 64) * 8 + _NAME_BYTES * store.has_row_names)
     if needed > run.memory_limit:
         raise FileError(
-            f"{output_name(path)}: writing the codes of {len(store)} rows takes {needed / 2**20:.0f} MiB of memory, "
+            f"{output.name}: writing the codes of {len(store)} rows takes {needed / 2**20:.0f} MiB of memory, "
             "more than ", Parameter("max_memory", run.memory_limit), "; write them to a .zarr store",
         )  # fmt: skip
 
 
-def _check_report(store: Store, run: RunOptions) -> None:
+def _check_report(store: Store, run: Run) -> None:
     """Check that a store, which a report reads into memory, takes at most half of it."""
     needed = len(store) * -(-store.n_features // 64) * 8
     limit: Any = "the memory of this machine"
@@ -159,9 +163,8 @@ def _check_report(store: Store, run: RunOptions) -> None:
 def write_codes(
     store: Store,
     model: Model,
-    path: Path,
-    format: str | None,
-    run: RunOptions,
+    output: OutputTable,
+    run: Run,
     quiet: bool,
     absent: str | None = None,
     fitted: Iterable[BitMatrix] | None = None,
@@ -170,69 +173,31 @@ def write_codes(
 
     They are those of a fit, in chunks of rows, or, if these are not given, the rows are coded with the model.
     """
-    check_codes(store, path, model.atoms.n_rows, run, format)
+    check_codes(store, output, model.atoms.n_rows, run)
     task = f"Coding {store.path.name}" if fitted is None else f"Writing the codes of {store.path.name}"
     with show_status(task, quiet) as status:
         observed = ObservedStore(store, ProgressLine(quiet, status, task, len(store)).update_rows)
         coded = StoreTransform(observed, model, run.workers(), run.memory_limit, absent)
         chunks = coded.code_chunks() if fitted is None else fitted
-        if _is_packed_output(path, format):
-            return write_code_store(store, chunks, model, path)
+        if output.format == "zarr":
+            return write_code_store(store, chunks, model, output.path)
         bits = collect_codes(store, chunks, model)
     names = store.row_names()
     codes = Table(bits, None if names is None else tuple(names), model.atom_names, row_data=store.row_data)
-    write_code_table(codes, path, format)
+    write_code_table(codes, output)
     return codes
 
 
-def _is_packed_output(path: Path, format: str | None) -> bool:
-    """Return whether a table is written to a packed store, in chunks."""
-    return table_format(path, format) == "zarr"
-
-
-def pack_table(data: Input, output: Path, max_memory: str | None, quiet: bool, json: bool) -> str | None:
-    """Write a table as a packed store. If Ctrl-C ended the command after that, return what was written."""
-    check_not_stream(output, "a store")
-    check_writable(output, read=(data.path,))
-    if output.suffix.lower() != ".zarr":
-        raise FileError(f"{output}: a packed store is a folder; use the extension .zarr")
-    if data.reading.tile is not None:
-        raise FileError(f"{output}: pass ", Parameter("tile"), " to bitatoms fit instead")
-    store = _pack(data, output, max_memory, quiet or json)
-    if quiet and not json:
-        return None
-    try:
-        n_ones = _count_ones(store, json)
-    except KeyboardInterrupt:
-        return f"{output} was written, but not read back to count its ones"
-    if json:
-        print_json({**store_json(store), "ones": n_ones})
-    else:
-        density = percent(n_ones, math.prod(store.shape))
-        print_line(f"{output}: {describe_store(store)}, {density} ones, {_size(bytes_on_disk(store))} on disk")
-        print_line(f"Next: {_fit_command(store, n_ones)}")
-    return None
-
-
-def _fit_command(store: Store, n_ones: int | None = None) -> str:
+def fit_command(store: Store, n_ones: int | None = None) -> str:
     """Return the command that fits a store, with a memory limit if the default is too small for passes over it."""
-    needed = memory_budget(store, None, RunOptions().workers()).needed(0, _EXPECTED_ATOMS)
+    needed = memory_budget(store, None, Run().workers()).needed(0, _EXPECTED_ATOMS)
     if n_ones is not None and not store.has_unknown and is_smaller_sparse(store.shape, n_ones):
         needed = 0  # all rows are searched, without passes over them
     limit = f" --max-memory {-(-needed // 2**20)}MiB" if needed > parse_memory_limit(None) else ""
     return f"bitatoms fit {quote_path(Path(store.name))} -o model.npz{limit}"
 
 
-def _pack(data: Input, output: Path, max_memory: str | None, quiet: bool) -> Store:
-    """Pack a file, or standard input, with progress."""
-    task = f"Packing {data.title}"
-    with spooled(data) as file, named_in_errors(data, file), show_status(task, quiet) as status:
-        progress = ProgressLine(quiet, status, task).update_rows
-        how = data.reading
-        return pack(file, output, format=how.format, max_memory=max_memory, callback=progress, **how.options)
-
-
-def _count_ones(store: Store, quiet: bool) -> int:
+def count_ones(store: Store, quiet: bool) -> int:
     """Count the ones of a store by reading it back, which also shows that it can be read."""
     task = f"Reading {store.path.name} back"
     with show_status(task, quiet) as status:
@@ -241,26 +206,28 @@ def _count_ones(store: Store, quiet: bool) -> int:
         return sum(bits.count() for bits in observed.stored_chunks(n_rows))
 
 
-def show_store(store: Store, outputs: list[Path], display: Display) -> None:
+def show_store(store: Store, is_written: bool, display: Display) -> None:
     """Describe a packed store without reading its rows."""
-    if outputs:
+    if is_written:
         raise FileError(
-            f"{store.name}: this is a packed store, not a model; this command writes one: {_fit_command(store)}"
+            f"{store.name}: this is a packed store, not a model; this command writes one: {fit_command(store)}"
         )
     if display.json:
         print_json({**store_json(store), **({} if store.n_ones is None else {"ones": store.n_ones})})
         return
     if display.quiet:
         return
-    density = "" if store.n_ones is None else f", {percent(store.n_ones, math.prod(store.shape))} ones"
-    print_line(f"{store.name}: {describe_store(store)}{density}, {_size(bytes_on_disk(store))} on disk")
+    print_stored(store, store.n_ones)
     options = packing_options(store)
     if store.about.get("source"):
         read_with = f", read with{as_arguments(options)}" if options else ""
         print_line(f"packed from {store.about['source']}{read_with}")
 
 
-def _size(n_bytes: int) -> str:
-    """Return a number of bytes with a unit."""
+def print_stored(store: Store, n_ones: int | None) -> None:
+    """Print the size of a store, in rows and on disk."""
+    density = "" if n_ones is None else f", {percent(n_ones, math.prod(store.shape))} ones"
+    n_bytes = bytes_on_disk(store)
     power = min(3, max(0, len(str(n_bytes)) - 1) // 3)
-    return f"{n_bytes / 1000**power:.4g} {('bytes', 'kB', 'MB', 'GB')[power]}"
+    size = f"{n_bytes / 1000**power:.4g} {('bytes', 'kB', 'MB', 'GB')[power]}"
+    print_line(f"{store.name}: {describe_store(store)}{density}, {size} on disk")

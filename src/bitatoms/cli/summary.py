@@ -16,10 +16,9 @@ from ..html.model_tables import pattern_table
 from ..model.model import Model
 from ..model.patterns import LIFTS_READING, Pattern
 from ..verbosity import escape_name, quote_name
-from .console import print_line, print_rich, width_of_lines
+from .output import first_names, print_line, print_rest, print_rich, width_of_lines
 
 _MAX_PICTURE_WIDTH = 40  # pixels of a picture that is drawn in the terminal
-_MAX_FEATURES = 12  # listed for an atom
 _MAX_UNKNOWN = 3  # columns and rows with most unknown cells
 
 
@@ -61,17 +60,12 @@ def _most(counts: np.ndarray, total: int, name: Callable[[int], str]) -> str:
 
 def describe_size(shape: tuple[int, int]) -> str:
     """Describe the number of rows and columns."""
-    return f"{describe_rows(shape[0])} of {'1 column' if shape[1] == 1 else f'{shape[1]} columns'}"
+    return f"{counted(shape[0], 'row')} of {counted(shape[1], 'column')}"
 
 
 def describe_codes(shape: tuple[int, ...]) -> str:
     """Describe the number of rows and atoms."""
-    return f"{describe_rows(shape[0])} by {counted(shape[1], 'atom')}"
-
-
-def describe_rows(number: int) -> str:
-    """Describe a number of rows."""
-    return counted(number, "row")
+    return f"{counted(shape[0], 'row')} by {counted(shape[1], 'atom')}"
 
 
 def describe_names(row_names: object, columns: object) -> str:
@@ -94,42 +88,36 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
     if model.picture is not None and model.picture.tile[1] <= _MAX_PICTURE_WIDTH:
         _print_pictures(model, len(patterns))
         return
-    grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
-    grid.add_column("atom", justify="right")
-    grid.add_column("features", ratio=1)
     recurrence = model.recurrence
     known = ("complete in\n(expected)" if model.lifts is not None else "complete in",) * (model.complete is not None)
     lift = ("lift",) if model.lifts is not None else ()
     recurs = ("recurs",) if recurrence is not None else ()
-    for heading in ("used by", *known, *lift, "bits saved", *recurs):
-        grid.add_column(heading, justify="right", no_wrap=True)
+    shown = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
+    shown.add_column("atom", justify="right")
+    shown.add_column("features", ratio=1)
+    for column in ("used by", *known, *lift, "bits saved", *recurs):
+        shown.add_column(column, justify="right", no_wrap=True)
     for pattern in patterns:
-        shown = len(pattern.features) if len(pattern.features) <= _MAX_FEATURES + 2 else _MAX_FEATURES
-        names = _features(pattern, shown)
-        if len(pattern.features) > shown:
-            names += f" and {len(pattern.features) - shown} more"
-        used_by = f"{describe_rows(pattern.rows)}\n({percent(pattern.rows, model.n_samples)})"
+        names = _features(pattern)
+        used_by = f"{counted(pattern.rows, 'row')}\n({percent(pattern.rows, model.n_samples)})"
         expected = "" if pattern.expected is None else f"\n({few(pattern.expected)})"
-        complete_in = () if pattern.complete is None else (f"{describe_rows(pattern.complete)}{expected}",)
+        complete_in = () if pattern.complete is None else (f"{counted(pattern.complete, 'row')}{expected}",)
         whole = () if pattern.expected is None else (times(pattern.lift),)
         recurs = () if pattern.recurs is None else (percent(pattern.recurs, 1),)
         if pattern.span is not None:
             names += f" (at {escape_name(pattern.span)})"
-        grid.add_row(str(pattern.atom), Text(names), used_by, *complete_in, *whole, str(pattern.bits_saved), *recurs)
-    print_rich(grid, soft_wrap=False)
-    hidden = model.atoms.n_rows - len(patterns)
-    if hidden:
-        print_line(f"and {hidden} more (--top {model.atoms.n_rows} shows all)")
+        shown.add_row(str(pattern.atom), Text(names), used_by, *complete_in, *whole, str(pattern.bits_saved), *recurs)
+    print_rich(shown, soft_wrap=False)
+    print_rest(model.atoms.n_rows, len(patterns))
 
 
-def _features(pattern: Pattern, n_shown: int) -> str:
+def _features(pattern: Pattern) -> str:
     """Return the names of the first features of a pattern as text of a terminal, each with its lift."""
-    names = list(map(quote_name, pattern.features[:n_shown]))  # before the widths of columns are computed
-    if pattern.member_lifts is not None and len(pattern.features) > 1:
-        names = [
-            f"{name}\N{NO-BREAK SPACE}{times(lift)}" for name, lift in zip(names, pattern.member_lifts, strict=False)
-        ]
-    return ", ".join(names)
+    names = list(map(quote_name, pattern.features))  # before the widths of columns are computed
+    if pattern.member_lifts is not None and len(names) > 1:
+        lifts = map(times, pattern.member_lifts)
+        names = [f"{name}\N{NO-BREAK SPACE}{lift}" for name, lift in zip(names, lifts, strict=True)]
+    return first_names(names, str)
 
 
 def _print_pictures(model: Model, n_atoms: int) -> None:

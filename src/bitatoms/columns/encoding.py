@@ -23,10 +23,10 @@ from ..sparse_bits import SparseBits
 from ..validation import check_choice
 from ..verbosity import quote_name
 from . import variants
-from .annotations import Annotations, Labels, Values
-from .encode_options import EncodeOptions, check_names
+from .annotations import Annotations, Values
+from .encode_options import EncodeOptions
 from .frame_columns import DateColumn, column_values, has_columns, names_of_columns, typed_columns
-from .matching import match_columns, matched_table
+from .matching import ColumnMatch, match_columns, matched_table
 from .table import (
     Header,
     Names,
@@ -96,8 +96,7 @@ def encode(frame: Any, options: EncodeOptions) -> Table:
     names = tuple(name for name in given if name not in excluded)
     columns = typed_columns(frame, names)
     encoding = Encoding.learned({name: summarized(values) for name, values in columns.items()}, options)
-    bits, unseen = encoding.packed(columns, len(next(iter(columns.values()), ())))
-    assert not unseen.n, "each value of the table has a column"
+    bits = encoding.packed(columns, len(next(iter(columns.values()), ())), UnseenValues())
     return Table(bits, axis_names(frame)[0], encoding.columns, column_data=encoding.column_data)
 
 
@@ -132,30 +131,19 @@ class UnseenValues:
         self._counts[name] = self._counts.get(name, 0) + count
         self._examples.setdefault(name, example)
 
-    def update(self, others: UnseenValues) -> None:
-        """Add the counts of other rows."""
-        for name, count in others._counts.items():
-            self.add(name, count, others._examples[name])
-
-    @property
-    def n(self) -> int:
-        """The number of such values."""
-        return sum(self._counts.values())
-
     def warn(self, table: str) -> None:
         """Warn that there are such values, if there are any."""
-        n = self.n
-        if not n:
+        if not self._counts:
             return
         listed = listed_names(
             self._counts,
             _LISTED,
             lambda name: f"{quote_name(name)} ({self._counts[name]}, such as {quoted(self._examples[name])})",
         )
+        n_values = counted(sum(self._counts.values()), "value")
         warn(
-            f"{table}: {counted(n, 'value')} did not occur in the training table; all columns of the variable are 0 in "
-            "such a row: "
-            f"{listed}"
+            f"{table}: {n_values} did not occur in the training table; all columns of the variable are 0 in such a "
+            f"row: {listed}"
         )
 
 
@@ -316,15 +304,18 @@ class Encoding:
         )
         return not is_encoded and any(variable.name in given for variable in self.variables)
 
-    def match(self, names: Sequence[str], absent: str | None, table: str) -> tuple[Encoding, str]:
-        """Return the encoding of the variables that a table has, and what the columns of others are.
+    def match(self, names: Sequence[str], absent: str | None, table: str) -> tuple[Encoding, ColumnMatch]:
+        """Return the encoding of the variables that a table has, and where all columns are among those of it.
 
-        Columns that are no variables are ignored, with a warning. The rules are those of `match_columns`.
+        Columns of the table that are not variables are ignored, with a warning. The rules are those of `match_columns`.
         """
         match = match_columns(self.raw_header, Header(len(names), tuple(names)), absent, table)
         match.warn_differences(table)
         lacking = set(match.absent)
-        return Encoding([variable for variable in self.variables if variable.name not in lacking]), match.fill
+        present = Encoding([variable for variable in self.variables if variable.name not in lacking])
+        own = {name: index for index, name in enumerate(present.columns)}
+        indices = np.array([own.get(name, -1) for name in self.columns], np.int64)
+        return present, ColumnMatch(indices, self.header, fill=match.fill)
 
     def apply(self, frame: Any, *, absent: str = "refuse", missing: str = "unknown") -> Table:
         """Encode other rows.
@@ -356,31 +347,30 @@ class Encoding:
             )
         frame = _as_frame(frame)
         given = [name for name in names_of_columns(frame) if name not in without]
-        present, fill = self.match(given, absent, table)
+        present, match = self.match(given, absent, table)
         try:
             columns = typed_columns(frame, [variable.name for variable in present.variables])
         except DateColumn as error:
             variable = next(each for each in present.variables if each.name == error.name)
             raise variable.wrong_type("dates or times", table) from None
-        bits, unseen = present.packed(columns, len(next(iter(columns.values()), ())), table)
+        unseen = UnseenValues()
+        bits = present.packed(columns, len(next(iter(columns.values()), ())), unseen, table)
         unseen.warn(table)
         if missing == "refuse" and bits.n_unknown:
             name = next(name for name, values in columns.items() if (summarized(values).n < len(values)))
             raise InputError(f"{table}: values of the column {quoted(name)} are missing; fill them in")
-        own = {name: index for index, name in enumerate(present.columns)}
-        gathered = (bits if missing == "unknown" else bits.filled()).take_columns(
-            np.array([own.get(name, -1) for name in self.columns], np.int64), fill
-        )
+        gathered = match.gather(bits if missing == "unknown" else bits.filled())
         return Table(gathered, axis_names(frame)[0], self.columns, column_data=self.column_data)
 
-    def packed(self, columns: Mapping[str, Values], n_rows: int, table: str = "X") -> tuple[BitMatrix, UnseenValues]:
-        """Return rows as bits, from the values of each variable, and counts of values without a column."""
-        unseen, codes = UnseenValues(), []
+    def packed(self, columns: Mapping[str, Values], n_rows: int, unseen: UnseenValues, table: str = "X") -> BitMatrix:
+        """Return rows as bits, from the values of each variable; values without a column are counted."""
+        codes = []
         for variable in self.variables:
             given = columns[variable.name]
             own = variable.codes(given, table)
             if n_unseen := int((own == UNSEEN).sum()):
-                unseen.add(variable.name, n_unseen, _text_at(given, int(np.argmax(own == UNSEEN))))
+                example = np.asanyarray(given)[own == UNSEEN][:1].tolist()
+                unseen.add(variable.name, n_unseen, str(*example))
             codes.append(own)
         widths = np.array([variable.n_columns for variable in self.variables], np.intp)
         starts, n_cols = np.cumsum(widths) - widths, int(widths.sum())
@@ -395,7 +385,7 @@ class Encoding:
                 lacking[own == MISSING, first:stop] = True
             bits = BitMatrix.from_dense(ones)
             chunks.append(bits.with_unknown(BitMatrix.from_dense(lacking)) if lacking.any() else bits)
-        return stack_rows(chunks, n_cols), unseen
+        return stack_rows(chunks, n_cols)
 
     def decode(self, table: Any, original: Any = None) -> dict[str, list[Any]]:
         """Return the values of the variables, such as those that a model filled in.
@@ -466,12 +456,6 @@ class Encoding:
         }
 
 
-def _text_at(given: Values, index: int) -> str:
-    """Return a value as text."""
-    value = np.asarray(given)[index] if isinstance(given, Labels) else np.ma.getdata(given)[index].item()
-    return str(value)
-
-
 def matched_rows(X: Any, learned: Header, absent: str | None = None, table: str = "X", **conversion: Any) -> Table:
     """Convert new rows as `matched_table` does; one of categories or copies is encoded as that of the model was."""
     X = in_memory(X)
@@ -480,11 +464,6 @@ def matched_rows(X: Any, learned: Header, absent: str | None = None, table: str 
         return matched_table(X, learned, absent, table, **conversion)
     made = encoding._applied(X, absent, conversion.get("missing", "unknown"), table)
     return match_columns(learned, made.header, absent, table).gather_table(made)
-
-
-def encoded_rows(X: Any, encoding: Encoding, without: str | Sequence[str] = ()) -> Table:
-    """Encode new rows for a caller without the parameters of `Encoding.apply`; absent variables are an error."""
-    return encoding._applied(X, None, "unknown", "X", check_names("without", without))
 
 
 def raw_encoding(X: Any, learned: Header) -> Encoding | None:

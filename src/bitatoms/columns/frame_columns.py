@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..cell_values import is_missing, package_name
 from ..errors import InputError, Parameter
 from ..formatting import quoted
-from ..frames import column_names
+from ..frames import column_names, is_frame
 from .annotations import Annotations, Labels, Values
 
 _TEXTS = {str, float, type(None)}  # a float among text is usually NaN
@@ -37,11 +37,7 @@ class DateColumn(InputError):
 
 def has_columns(X: Any) -> bool:
     """Return whether X has columns with names and types of their own: a data frame, a mapping or a structured array."""
-    if package_name(X) in ("pandas", "polars"):
-        return hasattr(X, "columns")
-    if package_name(X) == "pyarrow":
-        return hasattr(X, "column_names")
-    return isinstance(X, Mapping) or (isinstance(X, np.ndarray) and X.dtype.names is not None)
+    return is_frame(X) or isinstance(X, Mapping) or (isinstance(X, np.ndarray) and X.dtype.names is not None)
 
 
 def names_of_columns(X: Any) -> tuple[str, ...]:
@@ -78,9 +74,13 @@ def typed_columns(X: Any, names: Sequence[str]) -> dict[str, Values]:
 
 def column_values(X: Any, name: str) -> list[Any]:
     """Return the values of a column as they are."""
-    column = _column(X, name, names_of_columns(X).index(name))
+    return _as_list(_column(X, name, names_of_columns(X).index(name)))
+
+
+def _as_list(column: Any) -> list[Any]:
+    """Return the values of a column of any kind as objects of Python."""
     to_list = next((each for each in ("to_pylist", "to_list", "tolist") if hasattr(column, each)), None)
-    return list(column) if to_list is None else list(getattr(column, to_list)())
+    return list(column if to_list is None else getattr(column, to_list)())
 
 
 def _column(X: Any, name: str, index: int) -> Any:
@@ -95,10 +95,12 @@ def _column(X: Any, name: str, index: int) -> Any:
 def _typed_column(name: str, column: Any) -> Values:
     """Return a column by its type."""
     package = package_name(column)
-    if package == "polars":
-        return _polars_column(name, column)
-    if package == "pyarrow":
-        return _typed_values(name, column.to_pylist())
+    if package in ("polars", "pyarrow"):
+        if type(getattr(column, "dtype", None)).__name__ != "Enum":
+            return _typed_values(name, _as_list(column))
+        categories = column.dtype.categories.to_list()  # of polars, which keep their order
+        codes = column.to_physical().cast(int).fill_null(-1).to_numpy()
+        return Labels.of_categories(codes, np.array(categories, object))
     if package == "pandas":
         distinct = getattr(column.dtype, "categories", None)
         if _are_dates(column.dtype) or (
@@ -121,19 +123,6 @@ def _typed_column(name: str, column: Any) -> Values:
 def _are_dates(dtype: Any) -> bool:
     """Return whether a type of pandas is that of dates, times or periods."""
     return getattr(dtype, "kind", "O") in "mM" or type(dtype).__name__ == "PeriodDtype"
-
-
-def _polars_column(name: str, column: Any) -> Values:
-    """Return a column of polars; the categories of an Enum keep their order."""
-    import polars as pl
-
-    if column.dtype.is_temporal():
-        raise DateColumn(name)
-    if isinstance(column.dtype, pl.Enum):
-        categories = column.dtype.categories.to_list()
-        codes = column.to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
-        return Labels.of_categories(codes, np.array(categories, object))
-    return _typed_values(name, column.to_list())
 
 
 def _typed_values(name: str, values: list[Any]) -> Values:

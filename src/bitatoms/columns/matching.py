@@ -33,8 +33,8 @@ class ColumnMatch:
     indices : ndarray of int64 or None
         For each column of the model, its index in the table, or -1 if it is absent. None if the
         table has the columns of the model, in the same order.
-    names : tuple of str or None
-        The names of the columns of the model, if ``indices`` is not None.
+    learned : Header or None
+        The columns of the model, if ``indices`` is not None.
     unknown : tuple of str
         Columns of the table that the model was not fitted on; they are ignored.
     absent : tuple of str
@@ -48,19 +48,16 @@ class ColumnMatch:
         inverted; None if none is.
     notes : tuple of str
         What else a user should know about the match.
-    data : Annotations or None
-        What is known about the columns of the model, if ``indices`` is not None.
     """
 
     indices: NDArray[np.int64] | None = None
-    names: Names | None = None
+    learned: Header | None = None
     unknown: Names = ()
     absent: Names = ()
     fill: str = "zero"
     is_fill_chosen: bool = False
     swapped: NDArray[np.bool_] | None = None
     notes: Names = ()
-    data: Annotations | None = None
 
     @overload
     def gather(self, bits: BitMatrix) -> BitMatrix: ...
@@ -75,9 +72,10 @@ class ColumnMatch:
 
     def gather_table(self, table: Table) -> Table:
         """Return the table with the columns of the model."""
-        if self.indices is None:
+        if self.learned is None:
             return table
-        return table._replaced(self.gather(table.data), columns=self.names, picture=None, column_data=self.data)
+        names, data = self.learned.names, self.learned.data
+        return table._replaced(self.gather(table.data), columns=names, picture=None, column_data=data)
 
     def inverse(self, n_cols: int) -> NDArray[np.int64]:
         """Return for each of the table's columns its index in the model, or -1 if it is unknown."""
@@ -184,7 +182,8 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
             f"{table} lacks columns that the model was fitted on: {listed_names(lacking)}{others}; add them",
             *(() if absent is None else (", or pass ", *fills)),
         )
-    return ColumnMatch(indices, names, unknown, lacking, fill, not given.absent_is_zero, swapped, notes, learned.data)
+    learned = learned._replace(names=names)
+    return ColumnMatch(indices, learned, unknown, lacking, fill, not given.absent_is_zero, swapped, notes)
 
 
 def _match_names(names: Names, given: Names) -> NDArray[np.int64]:

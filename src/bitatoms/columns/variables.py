@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..errors import InputError, Parameter, warn
 from ..formatting import counted, quoted
@@ -110,95 +110,53 @@ class Variable(NamedTuple):
             If the values are of another type than those of the variable.
         """
         if isinstance(given, Labels):
-            codes = self._codes_of_texts(given, table)
-            return np.append(codes, np.int32(MISSING))[given.codes]
-        numbers, missing = np.ma.getdata(given), _is_missing(given)
-        if self.kind == "bin":
-            codes = self._bin_codes(np.where(missing, 0, numbers).astype(np.float64))
-        elif self.kind == "copies":
-            codes = self._rounded(np.where(missing, 0, numbers).astype(np.float64), table)
-        else:
-            distinct, inverse = np.unique(np.where(missing, 0, numbers), return_inverse=True)
-            codes = self._codes_of_numbers(distinct, table)[inverse]
-            known = codes[~missing]
-            if self.kind == "category" and len(known) and (known == UNSEEN).all():
-                raise self.wrong_type(f"numbers, such as {_number_text(distinct[inverse[np.argmin(missing)]])}", table)
-        return np.where(missing, np.int32(MISSING), codes).astype(np.int32)
-
-    def _codes_of_texts(self, given: Labels, table: str) -> NDArray[np.int32]:
-        """Return the code of each of the distinct texts; those that do not occur are missing."""
-        occurs = np.zeros(len(given.categories) + 1, bool)
-        occurs[given.codes] = True
-        known = {index: word for index, word in enumerate(_words(given)) if occurs[index] and word}
-        coders: dict[str, Callable[[Sequence[str], str], ArrayLike]] = {
-            "bin": self._codes_of_bins,
-            "boolean": self._codes_of_booleans,
-            "copies": self._codes_of_copies,
-        }
-        code_of = coders.get(self.kind, self._codes_of_values)
-        codes = np.full(len(given.categories), MISSING, np.int32)
-        codes[np.array(list(known), np.intp)] = np.array(code_of(list(known.values()), table), np.int32)
+            words, occurs = _words(given), np.zeros(len(given.categories) + 1, bool)
+            occurs[given.codes] = True
+            known = [index for index, word in enumerate(words) if occurs[index] and word]
+            codes = np.full(len(words) + 1, MISSING, np.int32)  # the last one is that of missing values
+            codes[known] = self._codes_of_distinct([words[index] for index in known], table)
+            return codes[given.codes]
+        missing = _is_missing(given)
+        distinct, inverse = np.unique(np.ma.getdata(given)[~missing], return_inverse=True)
+        codes = np.full(len(given), MISSING, np.int32)
+        codes[~missing] = self._codes_of_distinct(distinct, table)[inverse]
         return codes
 
-    def _codes_of_bins(self, words: Sequence[str], table: str) -> NDArray[np.int32]:
-        """Return the bin of each text: a number, or the name of a bin."""
-        names = {name: code for code, name in enumerate(self.columns)}
-        numbers = [parse_number(word) for word in words]
-        codes = self._bin_codes(np.array([np.nan if number is None else number for number in numbers], np.float64))
-        for index, (word, number) in enumerate(zip(words, numbers, strict=True)):
-            if number is None:
-                if word not in names:
-                    raise self.wrong_type(f"text, such as {quoted(word)}", table)
-                codes[index] = names[word]
-        return codes
-
-    def _codes_of_copies(self, words: Sequence[str], table: str) -> NDArray[np.int32]:
-        """Return the number that each text is."""
-        numbers = [parse_number(word) for word in words]
-        return self._rounded(np.array([-1 if number is None else number for number in numbers], np.float64), table)
-
-    def _rounded(self, numbers: NDArray[np.float64], table: str) -> NDArray[np.int32]:
-        """Return numbers of copies as integers."""
-        if (wrong := numbers[~((numbers > -0.5) & (numbers <= 2.5))]).size:
-            raise self.wrong_type(_number_text(wrong[0]), table)
-        return np.ceil(numbers - 0.5).astype(np.int32)
-
-    def _codes_of_booleans(self, words: Sequence[str], table: str) -> list[int]:
-        """Return 1 and 0 for words such as yes and no, and for numbers."""
-        codes = []
-        for word in words:
-            number = parse_number(word)
-            code = _BOOLEANS.get(word.lower() if number is None else _number_text(number))
-            if code is None:
-                raise self.wrong_type(f"{quoted(word)}", table)
-            codes.append(code)
-        return codes
-
-    def _codes_of_values(self, words: Sequence[str], table: str) -> list[int]:
-        """Return the column of each text; numbers may be written in several ways."""
-        index = {value: code for code, value in enumerate(self.values)}
-        codes = [index.get(word, UNSEEN) for word in words]
-        if self.kind == "value":
-            for position, word in enumerate(words):
-                if codes[position] == UNSEEN and (number := parse_number(word)) is not None:
-                    codes[position] = index.get(_number_text(number), UNSEEN)
-        return codes
-
-    def _codes_of_numbers(self, distinct: NDArray[Any], table: str) -> NDArray[np.int32]:
-        """Return the code of each of the distinct numbers."""
-        if self.kind == "boolean":
-            if wrong := [value for value in distinct.tolist() if value not in (0, 1)]:
-                raise self.wrong_type(_number_text(wrong[0]), table)
-            return distinct.astype(np.int32)
-        index = {value: code for code, value in enumerate(self.values)}
-        return np.array([index.get(_number_text(value), UNSEEN) for value in distinct.tolist()], np.int32)
-
-    def _bin_codes(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the bin of each number."""
-        codes = np.full(len(numbers), UNSEEN, np.int32)
+    def _codes_of_distinct(self, values: list[str] | NDArray[Any], table: str) -> NDArray[np.int32]:
+        """Return the codes of texts or numbers: of the number that a text is, unless it is the text of a column."""
+        texts = values if isinstance(values, list) else None
+        numbers = np.array(values if texts is None else list(map(parse_number, texts)), np.float64)  # NaN: no number
+        codes = np.full(len(values), UNSEEN, np.int32)
+        if self.kind == "copies":
+            is_valid = (numbers > -0.5) & (numbers <= 2.5)
+            codes[is_valid] = np.ceil(numbers[is_valid] - 0.5)
         for code, (lower, upper) in enumerate(self.bounds):
             codes[(lower <= numbers) & ((numbers < upper) | (upper == np.inf))] = code
+        known = _BOOLEANS
+        if self.kind != "boolean":
+            known = {text: code for code, text in enumerate(self.columns if self.kind == "bin" else self.values)}
+        for index in np.flatnonzero(codes == UNSEEN).tolist():
+            codes[index] = self._code_of(values[index], known)
+        unseen = np.flatnonzero(codes == UNSEEN)
+        if self.kind == "bin":
+            unseen = unseen[np.isnan(numbers[unseen])]
+        may_be_new = self.kind == "value" or (self.kind == "category" and (texts or len(unseen) < len(values)))
+        if len(unseen) and not may_be_new:
+            found = quoted(texts[unseen[0]]) if texts else _number_text(values[unseen[0]])
+            what = {"bin": "text, such as ", "category": "numbers, such as "}.get(self.kind, "")
+            raise self.wrong_type(f"{what}{found}", table)
         return codes
+
+    def _code_of(self, value: Any, known: Mapping[str, int]) -> int:
+        """Return the code of a text or a number among the known texts; a number may be written in several ways."""
+        if self.kind == "copies":
+            return UNSEEN
+        if not isinstance(value, str):
+            return known.get(_number_text(value), UNSEEN)
+        text = value.lower() if self.kind == "boolean" else value
+        if text not in known and self.kind in ("boolean", "value") and (number := parse_number(value)) is not None:
+            text = _number_text(number)
+        return known.get(text, UNSEEN)
 
     def wrong_type(self, found: str, table: str) -> InputError:
         """Return the error for values of another type."""
@@ -407,15 +365,8 @@ def column_data(variables: Sequence[Variable]) -> Annotations:
     return Annotations(fields, len(values))
 
 
-class VariableColumns(NamedTuple):
-    """A variable, and where its columns are in a table."""
-
-    variable: Variable
-    indices: NDArray[np.intp]
-
-
-def variables_of(data: Annotations | None) -> list[VariableColumns]:
-    """Return the variables that columns with these annotations stand for; none if they are other columns."""
+def variables_of(data: Annotations | None) -> list[tuple[Variable, NDArray[np.intp]]]:
+    """Return the variables of columns with these annotations, and the indices of theirs; none of other columns."""
     if data is None or not all(name in data for name in FIELDS):
         return []
     stored = [data.values_of(name) for name in FIELDS]
@@ -438,5 +389,5 @@ def variables_of(data: Annotations | None) -> list[VariableColumns]:
         )
         if not is_valid or (kind == "value" and not all(parse_number(each) is not None for each in own)):
             return []
-        variables.append(VariableColumns(Variable(name, kind, own, tuple(pairs)), np.array(indices, np.intp)))
+        variables.append((Variable(name, kind, own, tuple(pairs)), np.array(indices, np.intp)))
     return variables

@@ -7,6 +7,7 @@ import platform
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -108,17 +109,11 @@ def compare(
     all_seeds = range(first_seed, first_seed + check_int("seeds", seeds, 1))
     if isinstance(max_time, bool) or not isinstance(max_time, Real) or not max_time > 0:
         raise InputError(Parameter("max_time"), f" must be a number of seconds greater than 0, not {max_time!r}")
-    datasets = tuple(
-        Dataset(
-            name,
-            table.shape,
-            table.density,
-            codelength(table).total,
-            asked[name],
-            BUNDLED[name].about if name in BUNDLED else "",
-        )
+    abouts = {name: bundled.about for name, bundled in BUNDLED.items()}
+    datasets = [
+        Dataset(name, table.shape, table.density, codelength(table).total, asked[name], abouts.get(name, ""))
         for name, table in tables.items()
-    )
+    ]
     how = _describe_environment(all_seeds, float(max_time), n_jobs, command)
     planned = [
         Run(name, method, rank, seed)
@@ -128,15 +123,17 @@ def compare(
         for seed in (all_seeds if method.seeded else [None])
     ]
     runs: list[Run] = []
-    try:
+    with suppress(KeyboardInterrupt):
         for run in _run_all(tables, planned, float(max_time), n_jobs, callback):
             runs.append(run)  # one by one: Ctrl-C keeps them
-    except KeyboardInterrupt:
-        started = {run.data for run in runs}
-        not_reached = tuple(name for name in tables if name not in started)
-        reached = tuple(dataset for dataset in datasets if dataset.name in started)
-        return Comparison(reached, tuple(runs), how, interrupted=True, not_reached=not_reached)
-    return Comparison(datasets, tuple(runs), how)
+    reached = {run.data for run in runs}
+    return Comparison(
+        tuple(dataset for dataset in datasets if dataset.name in reached),
+        tuple(runs),
+        how,
+        interrupted=len(runs) < len(planned),
+        not_reached=tuple(name for name in tables if name not in reached),
+    )
 
 
 def score_factors(data: BitMatrix, factors: Factors, algebra: str) -> tuple[int, int, Codelength]:
@@ -165,10 +162,10 @@ def _run_all(
                 callback(n_done, len(planned), run)
             if key not in warmed_up:
                 warmed_up.add(key)
-                ranks = [each.asked for each in planned if each.method.key == key]
-                for rank in {min(ranks, key=_rank_order), max(ranks, key=_rank_order)}:
+                ranks = [each.asked or 0 for each in planned if each.method.key == key]
+                for rank in {min(ranks), max(ranks)}:
                     # on a few rows, so that compiling and loading are not timed; a failure is reported below
-                    _timed_run(replace(run, asked=rank, seed=None), data[:_WARM_UP_ROWS], n_jobs)
+                    _timed_run(replace(run, asked=rank or None, seed=None), data[:_WARM_UP_ROWS], n_jobs)
             if reason := too_slow.get((run.data, key)):
                 yield replace(run, why_not=reason)
                 continue
@@ -190,15 +187,10 @@ def _timed_run(run: Run, data: BitMatrix, n_jobs: int | None) -> Run:
             factors = run.method.run(task)
         run = replace(run, cpu=_cpu_seconds() - cpu_start, wall=time.perf_counter() - start)
         atoms, wrong, bits = score_factors(data, factors, run.method.algebra)
-    except Exception as error:  # third-party programs raise anything; a failure is a result, too
+    except Exception as error:  # methods of users raise anything; a failure is a result, too
         wall = time.perf_counter() - start
         return replace(run, cpu=None, wall=wall, why_not=f"failed: {_one_line(error)}")
     return replace(run, atoms=atoms, wrong=wrong, bits=bits)
-
-
-def _rank_order(rank: int | None) -> int:
-    """Return a sort key for numbers of atoms."""
-    return rank or 0
 
 
 def _cpu_seconds() -> float:

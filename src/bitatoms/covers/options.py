@@ -48,6 +48,7 @@ class CoverOptions(Options):
         'structural complexity, the sum of roles, user assignments and permission assignments. "codelength": the '
         "bits that describe atoms and codes.",
         option="objective",
+        is_common=True,
     )
     weights: Sequence[float] = option(
         (1, 1, 1),
@@ -56,6 +57,7 @@ class CoverOptions(Options):
         check=_check_weights,
         type="sequence of three numbers, default=(1, 1, 1)",
         option="weights",
+        is_common=True,
     )
     direct_weight: float | None = option(
         None,
@@ -63,6 +65,7 @@ class CoverOptions(Options):
         'For ``objective="assignments"``.',
         check=lambda name, value: None if value is None else check_not_negative(name, value),
         option="direct-weight",
+        is_common=True,
     )
     fixed_atoms: Any = option(
         None,
@@ -72,6 +75,7 @@ class CoverOptions(Options):
         check=lambda name, value: value,  # checked when the table is known
         type="table of roles x features, optional",
         option="fixed",
+        is_common=True,
     )
     max_features_per_atom: int | None = option(
         None, "Number of features that a role has at most.", minimum=1, option="max-features-per-atom"
@@ -83,6 +87,7 @@ class CoverOptions(Options):
         check=check_feature_sets,
         type="list of sets of str or int, optional",
         option="apart",
+        is_common=True,
     )
     together: Any = option(
         None,
@@ -105,6 +110,7 @@ class CoverOptions(Options):
         "The result then depends on the speed of the machine.",
         check=check_seconds,
         option="max-time",
+        is_common=True,
     )
     callbacks: Any = option(
         None,

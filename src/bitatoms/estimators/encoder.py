@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..columns.encode_options import EncodeOptions
-from ..columns.encoding import Encoding, encode, encoded_rows
+from ..columns.encode_options import EncodeOptions, check_names
+from ..columns.encoding import Encoding, encode
 from ..columns.frame_columns import names_of_columns
 from ..columns.table import Table
 from ..errors import InputError, Parameter
@@ -116,7 +116,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=Non
         """
         check_is_fitted(self)
         X = in_memory(X)
-        return self._output(encoded_rows(X, self.encoding_, self.without), X)
+        return self._output(self.encoding_._applied(X, None, "unknown", "X", check_names("without", self.without)), X)
 
     def set_output(self, *, transform: str | None = None) -> CategoryEncoder:
         """Choose what ``transform`` and ``fit_transform`` return, as for the transformers of scikit-learn.

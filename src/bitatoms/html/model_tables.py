@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..model.patterns import Pattern
+from ..model.patterns import PATTERN_COLUMNS, Pattern
 from ..model.rules import Rule
 from .tables import DataTable
 
-_PATTERN_COLUMNS = (
-    "atom", "features", "size", "rows", "share", "bits_saved", "complete", "expected", "lift", "member_lifts", "recurs",
-)  # fmt: skip
 _PATTERN_FORMATS = {"share": ".4f", "expected": ".6g", "lift": ".4g", "member_lifts": ".4g", "recurs": ".4f"}
 _MEASURES = ("support", "confidence", "lift", "leverage")
 
@@ -21,7 +18,8 @@ def pattern_table(patterns: Sequence[Pattern]) -> DataTable:
     It has their lifts if complete rows were counted, how often they recur if `bitatoms.stability` has counted it, and
     where they are if features have positions.
     """
-    columns = _PATTERN_COLUMNS + ("span",) * any(pattern.span is not None for pattern in patterns)
+    has_spans = any(pattern.span is not None for pattern in patterns)
+    columns = tuple(name for name in PATTERN_COLUMNS if name != "span" or has_spans)
     rows = tuple(tuple(getattr(pattern, name) for name in columns) for pattern in patterns)
     return DataTable(columns, rows, _PATTERN_FORMATS, frozenset({"expected", "lift", "member_lifts", "recurs"}))
 

@@ -16,7 +16,7 @@ from ..io.errors import FileError
 from ..io.formats.registry import load_reader
 from ..io.name_lists import join_names
 from ..io.sheets import write_sheet
-from ..io.text_lines import open_text_writer
+from ..io.text import open_text_writer
 from ..verbosity import escape_name
 from .document import PageHeader, Section, html_document
 from .text import escape, format_count, truncated
@@ -152,11 +152,15 @@ def _is_number(value: Any) -> bool:
 
 def _plain_text(value: Any, format: str) -> str:
     """Return a value as a cell of CSV."""
+    if isinstance(value, float):
+        return value.__format__(format)
+    if isinstance(value, str):
+        return value
     if value is None or isinstance(value, bool):
         return _WORDS[value]
     if isinstance(value, (tuple, list)):
         return join_names(_plain_text(item, format) for item in value)
-    return value.__format__(format) if _is_number(value) else str(value)
+    return value.__format__(format) if isinstance(value, int) else str(value)
 
 
 def _shown_text(value: Any, format: str) -> str:

@@ -6,9 +6,10 @@ import html
 import re
 from collections.abc import Sequence
 
-from ..formatting import counted, listed_names
+from ..formatting import counted
 
 MAX_NAME_LENGTH = 80  # characters of a name that are shown
+NO_NAMES = '<li class="more">–</li>'  # in a list of names
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # control, or not UTF-8
 
 
@@ -42,13 +43,9 @@ def pluralize(number: int, singular: str, plural: str | None = None) -> str:
     return counted(number, singular, plural, ",")
 
 
-def join_names(names: Sequence[str], limit: int) -> str:
-    """Return the first names as HTML, and the number of the others."""
-    return listed_names(names, limit, name_html) if names else ""
-
-
-def chips_html(names: Sequence[str], css_class: str = "", notes: Sequence[str] = ()) -> str:
-    """Return names as the items of a wrapping list, each with its note, if there are notes."""
-    begin = f'<li class="{css_class}">' if css_class else "<li>"
-    after = [f" <small>{escape(note)}</small>" for note in notes] or [""] * len(names)
-    return "".join(f"{begin}{name_html(name)}{note}</li>" for name, note in zip(names, after, strict=True))
+def chips_html(names: Sequence[str], limit: int, css_class: str = "") -> str:
+    """Return the first names as the items of a wrapping list, and the number of the others."""
+    attribute = f' class="{css_class}"' if css_class else ""
+    items = "".join(f"<li{attribute}>{name_html(name)}</li>" for name in names[:limit])
+    n_more = len(names) - limit
+    return items + (f'<li class="more {css_class}">and {format_count(n_more)} more</li>' if n_more > 0 else "")

@@ -41,6 +41,7 @@ class BlockOptions(Options):
         check=_check_sizes,
         type="int or sequence of int, default=(6, 8)",
         option="block-sizes",
+        is_common=True,
     )
     stride: int = option(
         2,
@@ -62,4 +63,5 @@ class DenoiseOptions(BlockOptions):
         "Probability that a pixel was flipped, below 0.5; estimated by default.",
         check=lambda name, value: None if value is None else check_noise(name, value),
         option="noise",
+        is_common=True,
     )

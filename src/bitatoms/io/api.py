@@ -22,11 +22,10 @@ from .atomic import atomic_write
 from .column_names import named_columns
 from .dosages import PairedRows, with_paired_columns
 from .errors import FileError
-from .formats import categories, pairs
+from .formats import categories, long
 from .formats.registry import FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
 from .options import CELL_FORMATS, DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions
 from .out_of_core.transposing import transpose
-from .records import read_records
 from .stream import (
     RowChunk,
     Source,
@@ -38,6 +37,7 @@ from .stream import (
     table_bytes,
     unique_columns,
 )
+from .text import TextRows
 
 _STREAMED = ("parquet", "feather", "zarr")
 
@@ -112,8 +112,6 @@ def read_matching(
         if _has_copies(source, options, encoding):
             options = replace(options, dosage=True, binarize=None)
         stream = open_table(source, options)
-        if _may_be_long(source, options, learned, stream) and (long := pairs.find_long(source, options)):
-            stream = open_table(source, replace(options, long=long))
         try:
             if options.dosage and encoding is not None:  # messages name columns of the file
                 given = _raw_header(stream.header)
@@ -124,6 +122,8 @@ def read_matching(
                 match.warn_differences(name)
         except NoKnownColumn:
             _check_orientation(source, options, learned, encoding, name)
+            if source.format in CELL_FORMATS:
+                next(stream.chunks, None)  # a table of another shape is an error that says how to read it
             raise
         # Numbered duplicates do not have the names that the file has. Items and rows are not columns of the file.
         renamed = options.duplicates != "refuse" or options.transpose or stream.absent_is_zero
@@ -209,29 +209,17 @@ def read_row_label(path: str | os.PathLike[str], of_rows: Names, options: ReadOp
     if source.format not in CELL_FORMATS or options.transpose or options.long or options.header is False:
         return ""
     with _translate_errors(source):
-        first = next((cells for _, cells in read_records(source, options) if cells), [""])[0].strip()
+        first = next((cells for _, cells in TextRows(source, options) if cells), [""])[0].strip()
     return "" if first in of_rows else first
-
-
-def _may_be_long(source: Source, options: ReadOptions, learned: Header, stream: TableStream) -> bool:
-    """Return whether a file that was read as a table has no column of a model, as a long table of other rows has not.
-
-    The model may have been learned from a long table that was detected by rows with several items.
-    """
-    is_plain = source.format in CELL_FORMATS and not (options.long or options.categories or options.transpose)
-    if not is_plain or stream.absent_is_zero or stream.columns is None or learned.names is None:
-        return False
-    return set(learned.names).isdisjoint(stream.columns)
 
 
 def _with_columns(stream: TableStream, match: ColumnMatch) -> TableStream:
     """Return a stream with the columns of a model."""
-    if match.indices is None:
+    if match.learned is None:
         return stream
+    n_cols, names, _, data = match.learned
     chunks = (RowChunk(match.gather(chunk.bits), chunk.names) for chunk in stream.chunks)
-    return replace(
-        stream, n_cols=len(match.indices), chunks=chunks, columns=match.names, picture=None, column_data=match.data
-    )
+    return replace(stream, n_cols=n_cols, chunks=chunks, columns=names, picture=None, column_data=data)
 
 
 class StreamingSource(Source):
@@ -362,7 +350,7 @@ def _open_stream(source: Source, options: ReadOptions) -> TableStream:
     for name in ("as_category", "as_number", "bins"):
         if name in options.given():
             raise source.error(Parameter(name), " requires ", Parameter("categories", True))
-    stream: TableStream = (reader if options.long is None else pairs).read(source, options)
+    stream: TableStream = (reader if options.long is None else long).read(source, options)
     return stream
 
 

@@ -10,8 +10,8 @@ from ..columns.variables import parse_number
 from ..errors import warn
 from ..formatting import listed_names
 from .options import ReadOptions
-from .records import read_records
 from .stream import Source, TableStream
+from .text import TextRows
 
 
 def named_columns(
@@ -75,7 +75,7 @@ def read_names(path: str) -> dict[int, str]:
 
 def _numbered(source: Source) -> Iterator[tuple[int, int, str]]:
     """Yield the number of each line, the number in it and the name."""
-    for index, (line, cells) in enumerate(record for record in read_records(source, ReadOptions()) if record[1]):
+    for index, (line, cells) in enumerate(record for record in TextRows(source, ReadOptions()) if record[1]):
         number, name = (cell.strip() for cell in (*cells, "", "")[:2])
         value = parse_number(number)
         if index == 0 and value is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..columns.table import Names
 from ..formatting import quoted
 from .stream import Source
-from .text_lines import read_lines
+from .text import read_lines
 
 
 def read_group_labels(path: Path, row_names: Names | None, n_rows: int) -> list[str | None]:

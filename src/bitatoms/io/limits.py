@@ -9,6 +9,7 @@ from __future__ import annotations
 CHUNK_BITS = 1 << 23  # cells of a chunk of rows: 1 MiB packed, 8 MiB unpacked
 CHUNK_ENTRIES = 1 << 18  # entries of a sparse table or items of lists; each takes about fifty bytes until it is a bit
 CHUNK_BYTES = 1 << 20  # of text
+SPOOL_BYTES = 1 << 24  # of entries in memory until the size of a table is known; more are written to a temporary file
 MAX_CHUNK_ROWS = 1 << 14  # of a table of categories
 
 # Lines and rows from which it is detected what a text file contains.

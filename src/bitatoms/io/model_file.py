@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,9 +50,41 @@ _FIXED_ATOMS = "constraints__fixed_atoms"  # the first atoms of the model
 _COSTS = ("false_negative_cost", "false_positive_cost")  # stored as arrays
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete", "lacking", "atom_known")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete", "atom_known")
-_CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
 _HISTORY_TEXTS = ("move", "algebra")
 _HISTORY_FIELDS = tuple(name for name in Round._fields if name != "seconds")  # the same seed gives the same file
+
+
+def _read_choice(metadata: dict[str, Any], name: str, choices: Collection[str]) -> str:
+    """Return a text of the metadata that must be one of several."""
+    if metadata[name] not in choices:
+        raise ValueError(f"its {name} is {str(metadata[name])[:20]!r}")
+    return str(metadata[name])
+
+
+def _read_optional_int(metadata: dict[str, Any], name: str, least: int = 0) -> int | None:
+    """Return an integer of the metadata, or None."""
+    return None if metadata[name] is None else check_metadata_int(metadata, name, least)
+
+
+def _read_ints(metadata: dict[str, Any], name: str) -> dict[str, int]:
+    """Return integers of the metadata by name."""
+    return {key: check_metadata_int(metadata[name], key) for key in metadata[name]}
+
+
+_FIELDS: dict[str, Callable[[dict[str, Any], str], Any]] = {  # of a model, as JSON, and how they are read
+    "n_samples": check_metadata_int,
+    "algebra": partial(_read_choice, choices=("xor", "or")),
+    "coder": partial(_read_choice, choices=tuple(CODERS)),
+    "objective": partial(_read_choice, choices=("codelength", "errors")),
+    "ended": lambda metadata, name: str(metadata[name]),
+    "codelengths": _read_ints,
+    "compared": _read_ints,
+    "bits_without": _read_optional_int,
+    "beyond_chance": _read_optional_int,
+    "has_bias": lambda metadata, name: metadata[name] is not False,
+    "max_atoms_per_sample": partial(_read_optional_int, least=1),
+    "residual_limit": check_metadata_int,
+}
 
 
 class LoadedModel(NamedTuple):
@@ -73,21 +106,10 @@ def save(
         "format": MODEL_FORMAT,
         "version": VERSION,
         "bitatoms": __version__,
-        "n_samples": model.n_samples,
         "n_features": model.atoms.n_cols,
-        "algebra": model.algebra,
-        "coder": model.coder,
-        "objective": model.objective,
-        "ended": model.ended,
+        **{name: getattr(model, name) for name in _FIELDS},
         "codelength": asdict(model.codelength),
-        "codelengths": dict(model.codelengths),
-        "compared": dict(model.compared),
-        "bits_without": model.bits_without,
-        "beyond_chance": model.beyond_chance,
-        "has_bias": model.has_bias,
         "rows_hash": None if model.rows_hash is None else f"{model.rows_hash:x}",
-        "max_atoms_per_sample": model.max_atoms_per_sample,
-        "residual_limit": model.residual_limit,
         "columns": model.columns,
         "picture": model.picture,
         "column_data": encode_annotations(model.column_data),
@@ -106,7 +128,11 @@ def save(
         metadata["recurrence"] = model.recurrence.settings  # the counts are the array ``recurs``
     arrays: dict[str, NDArray[Any]] = {
         METADATA_KEY: encode_metadata(metadata),
-        **_atom_arrays(model.atoms),
+        **(
+            sparse_arrays("atom", model.atoms)
+            if isinstance(model.atoms, SparseBits)
+            else {"atoms": _packed(model.atoms)}
+        ),
         "bias": model.bias,
         "wrong": model.wrong,
         "uses": model.uses,
@@ -149,20 +175,6 @@ def load(path: str | os.PathLike[str], declared: Mapping[str, tuple[Any, Param]]
             raise source.error(f"a corrupt model: {' '.join(str(error).split())[:200]}") from error
 
 
-def _atom_arrays(atoms: Bits) -> dict[str, NDArray[Any]]:
-    """Return atoms as arrays: packed, or the columns of their ones and where those of each atom end."""
-    if isinstance(atoms, SparseBits):
-        return sparse_arrays("atom", atoms)
-    return {"atoms": _packed(atoms)}
-
-
-def _read_atoms(file: NpzReader, n_features: int) -> Bits:
-    """Return atoms, after checking every column."""
-    if "atom_columns" not in file:
-        return file.read_bits("atoms", n_features)
-    return file.read_sparse_bits("atom", n_features)
-
-
 def _packed(bits: BitMatrix) -> NDArray[np.uint8]:
     """Return rows of bits as `NpzReader.read_bits` reads them."""
     return np.frombuffer(bits.to_bytes(), np.uint8).reshape(bits.n_rows, -(-bits.n_cols // 8))
@@ -177,7 +189,8 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
     """Return the model of the arrays and their metadata, after checking every size."""
     n_features, n_samples = check_metadata_int(metadata, "n_features"), check_metadata_int(metadata, "n_samples")
     file.source.check_memory(file.n_bytes, "its arrays")
-    atoms = _read_atoms(file, n_features)
+    is_sparse = "atom_columns" in file
+    atoms: Bits = file.read_sparse_bits("atom", n_features) if is_sparse else file.read_bits("atoms", n_features)
     n_atoms = atoms.n_rows
     bias = file.read_array("bias").astype(np.uint8, casting="safe", copy=False)
     if bias.shape != (n_features,) or (bias > 1).any():
@@ -191,35 +204,22 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
     for name in ("wrong", "ones"):
         if name in counts and (counts[name] > known).any():
             raise ValueError(f"its {name} are more than its known cells")
-    for name, choices in _CHOICES.items():
-        if metadata[name] not in choices:
-            raise ValueError(f"its {name} is {str(metadata[name])[:20]!r}")
+    others: dict[str, Any] = counts | {name: read(metadata, name) for name, read in _FIELDS.items()}
     picture = metadata["picture"]
+    bits = {field.name: check_metadata_int(metadata["codelength"], field.name) for field in fields(Codelength)}
     return Model(
         atoms=atoms,
         bias=bias,
-        algebra=metadata["algebra"],
-        codelength=Codelength(**_read_ints(metadata["codelength"], [field.name for field in fields(Codelength)])),
+        codelength=Codelength(**bits),
         history=_read_history(metadata),
-        ended=str(metadata["ended"]),
-        coder=metadata["coder"],
-        objective=metadata["objective"],
-        codelengths=_read_ints(metadata["codelengths"], metadata["codelengths"]),
-        compared=_read_ints(metadata["compared"], metadata["compared"]),
-        bits_without=_read_optional_int(metadata, "bits_without"),
-        beyond_chance=_read_optional_int(metadata, "beyond_chance"),
         rows_hash=check_metadata_hash(metadata, "rows_hash"),
-        n_samples=n_samples,
-        max_atoms_per_sample=_read_optional_int(metadata, "max_atoms_per_sample", 1),
-        residual_limit=check_metadata_int(metadata, "residual_limit"),
         columns=check_metadata_names(metadata, "columns", n_features),
         column_data=decode_annotations(metadata["column_data"], n_features, "column"),
         picture=None if picture is None else check_picture((picture[0], None), (n_samples, n_features)),
         recurrence=_read_recurrence(file, metadata, n_atoms),
         remembered=_read_remembered(file, atoms),
         costs=_read_costs(file, n_features),
-        has_bias=metadata["has_bias"] is not False,
-        **counts,
+        **others,
     )
 
 
@@ -261,16 +261,6 @@ def _read_recurrence(file: NpzReader, metadata: dict[str, Any], n_atoms: int) ->
     return Recurrence(_read_counts(file, "recurs", n_atoms, n_resamples), n_resamples, *shares)
 
 
-def _read_optional_int(metadata: dict[str, Any], name: str, least: int = 0) -> int | None:
-    """Return an integer of the metadata, or None."""
-    return None if metadata[name] is None else check_metadata_int(metadata, name, least)
-
-
-def _read_ints(numbers: dict[str, Any], names: Iterable[str]) -> dict[str, int]:
-    """Return integers of the metadata by name."""
-    return {name: check_metadata_int(numbers, name) for name in names}
-
-
 def _read_history(metadata: dict[str, Any]) -> tuple[Round, ...]:
     """Return the history, after checking every value."""
     history = []
@@ -278,7 +268,7 @@ def _read_history(metadata: dict[str, Any]) -> tuple[Round, ...]:
         entry = dict(zip(metadata["history_fields"], row, strict=True))
         if not all(isinstance(entry[name], str) for name in _HISTORY_TEXTS):
             raise ValueError("its history is malformed")
-        numbers = _read_ints(entry, entry.keys() - {*_HISTORY_TEXTS})
+        numbers = {name: check_metadata_int(entry, name) for name in entry.keys() - {*_HISTORY_TEXTS}}
         history.append(Round(**entry | numbers, seconds=math.nan))
     return tuple(history)
 

@@ -100,6 +100,7 @@ class ReadOptions(EncodeOptions):
         "Without it, all values must be 0 or 1.",
         check=lambda name, value: check_threshold(value),
         option="binarize",
+        is_common=True,
         is_remembered=True,
     )
     missing: Missing = option(
@@ -144,8 +145,8 @@ class ReadOptions(EncodeOptions):
     long: Sequence[str] | None = option(
         None,
         "Read a long table: the names of two columns, that of the rows and that of the items, such as order,item.",
-        "Each line then names a row and one of its items. By default such a table is detected where that is clear, "
-        "with a warning. In a text file without column names, their numbers, counting from 1.",
+        "Each line then names a row and one of its items. In a text file without column names, their numbers, counting "
+        "from 1. An error about a file that looks like such a table has the columns to pass.",
         check=_check_long,
         type="str or pair of str, optional",
         option="long",
@@ -156,6 +157,7 @@ class ReadOptions(EncodeOptions):
         "Read a table of categories and numbers: one column per value, and per bin of a number.",
         "See `bitatoms.encode`. A model stores the encoding and applies it to new rows.",
         option="categories",
+        is_common=True,
         formats=CELL_FORMATS,
     )
     names: str | os.PathLike[str] | Mapping[int, str] | None = option(

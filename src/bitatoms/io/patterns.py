@@ -14,8 +14,8 @@ from .errors import FileError
 from .formats.registry import infer_format, sniff_format
 from .name_lists import split_names
 from .options import ReadOptions
-from .records import is_blank, read_records, unit_of
 from .stream import Source
+from .text import TextRows, is_blank
 
 
 def read_patterns(path: Path) -> Table | None:
@@ -29,11 +29,11 @@ def read_patterns(path: Path) -> Table | None:
     source = Source(path, infer_format(path), os.fspath(path))
     if source.format not in ("csv", "tsv", "xlsx") or not path.is_file() or sniff_format(path) not in (None, "xlsx"):
         return None
-    records = (record for record in read_records(source, ReadOptions()) if not is_blank(record[1]))
+    records = (record for record in TextRows(source, ReadOptions()) if not is_blank(record[1]))
     labels = [cell.strip() for cell in next(records, (0, []))[1]]
     if not {"atom", "features"} <= set(labels):
         return None
-    index, unit = labels.index("features"), unit_of(source)
+    index, unit = labels.index("features"), source.unit
     patterns: list[tuple[str, ...]] = []
     for line, cells in records:
         text = cells[index] if index < len(cells) else ""

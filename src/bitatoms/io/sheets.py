@@ -10,14 +10,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from .cells import MISSING_WORDS
+from ..columns.variables import parse_number
+from .cells import MISSING_WORDS, state_of
 from .errors import FileError
+from .limits import (
+    FREE_SHEET_PART,
+    LONGEST_SHEET_TEXT,
+    MAX_BLANK_ROWS,
+    MAX_SHEET_COLUMNS,
+    MAX_SHEET_COMPRESSION,
+    MAX_SHEET_ROWS,
+    TABLE_ROWS,
+)
 from .stream import Source
 
-MAX_ROWS, MAX_COLUMNS = 1 << 20, 1 << 14  # of a sheet, by Excel's limits
-_LONGEST_TEXT = (1 << 15) - 1  # characters of a cell; openpyxl would cut off the rest
-_MAX_COMPRESSION = 200  # bytes per compressed byte; sheets of zeros reach 100
-_SMALL_PART = 1 << 24  # bytes that a part may have in any case
 _PARSED_RATIO = 12  # bytes of texts in memory per byte of their XML
 _PROLOG = 1 << 16  # bytes within which the first element of a part must begin
 _FIRST_ELEMENT = re.compile(rb"<[A-Za-z_]")
@@ -27,21 +33,77 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MODIFIED = re.compile(rb"(<dcterms:(created|modified)[^>]*>)[^<]*")
 
 
-def read_sheet(source: Source, sheet: str | int | None = None) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the cells of each row of a sheet as text, up to its last cell; of a blank row, no cells."""
-    for number, row in _read_rows(source, sheet):
-        cells = [_to_text(value) for value in row] if row else []
-        while cells and not cells[-1].strip():
-            cells.pop()
-        yield number, cells
+class SheetRows:
+    """The rows of a sheet as numbers and text cells; they can be iterated once.
+
+    They begin and end with a row that is not blank, and have as many cells as the header, or as the longest of the
+    first rows: a table need not begin in the first column, and rows end with their last cell that is not blank.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    sheet : str or int, optional
+        Name or number of the sheet; the first one by default.
+    header : bool, optional
+        Whether the first row holds column names; detected by default.
+    """
+
+    def __init__(self, source: Source, sheet: str | int | None, header: bool | None) -> None:
+        self._source, self._sheet, self._header = source, sheet, header
+        self._first_values: list[list[Any]] = []  # those that are not blank, of the first two rows
+
+    def has_text_header(self) -> bool:
+        """Return whether the first row, which was read, is text, not only missing values, above other values."""
+        are_text = [all(isinstance(value, str) for value in row) for row in self._first_values]
+        return are_text == [True, False] and any(
+            value.strip().lower() not in MISSING_WORDS for value in self._first_values[0]
+        )
+
+    def __iter__(self) -> Iterator[tuple[int, list[str]]]:
+        rows = self._trimmed()
+        head = list(itertools.islice(rows, TABLE_ROWS))
+        used = [cells for _, cells in head if cells]
+        start = min((next(index for index, cell in enumerate(cells) if cell.strip()) for cells in used), default=0)
+        has_header = bool(used) and self._header is not False
+        has_header = has_header and not any(_may_be_cell(cell) for cell in used[0][start:] if cell.strip())
+        width = len(used[0]) if has_header else max(map(len, used), default=0)
+        n_blank = 0
+        for number, cells in itertools.chain(head, rows):
+            n_blank = 0 if cells else n_blank + 1
+            if n_blank > MAX_BLANK_ROWS:
+                raise self._source.error(
+                    f"more than {MAX_BLANK_ROWS} rows after row {number - n_blank} are blank, and others follow; "
+                    "delete what follows, or write 0 into blank rows that belong to the table"
+                )
+            if any(cell.strip() for cell in cells[:start]):
+                raise self._source.error(
+                    f"row {number} has a cell to the left of column {start + 1}, where the table begins; remove that "
+                    "cell, or move the table to the first column"
+                )
+            yield number, [*cells, *[""] * (width - len(cells))][start:]
+
+    def _trimmed(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the rows from the first to the last one that is not blank, up to the last cell that is not blank."""
+        blank: list[int] | None = None
+        for number, row in _read_rows(self._source, self._sheet):
+            cells = [_to_text(value) for value in row]
+            while cells and not cells[-1].strip():
+                cells.pop()
+            if not cells:
+                if blank is not None:
+                    blank.append(number)
+                continue
+            if len(self._first_values) < 2:
+                self._first_values.append([value for value in row if _to_text(value).strip()])
+            yield from ((each, []) for each in blank or ())
+            blank = []
+            yield number, cells
 
 
-def has_text_header(source: Source, sheet: str | int | None = None) -> bool:
-    """Return whether the first row of a sheet consists of text, not only of missing values, above other values."""
-    filled = ([value for value in row if _to_text(value).strip()] for _, row in _read_rows(source, sheet))
-    head = list(itertools.islice(filter(None, filled), 2))
-    are_text = [all(isinstance(value, str) for value in row) for row in head]
-    return are_text == [True, False] and any(value.strip().lower() not in MISSING_WORDS for value in head[0])
+def _may_be_cell(cell: str) -> bool:
+    """Return whether a cell is a one, a zero, missing or a number, which a header seldom contains."""
+    return state_of(cell) is not None or parse_number(cell.strip()) is not None
 
 
 def _read_rows(source: Source, sheet: str | int | None) -> Iterator[tuple[int, Sequence[Any]]]:
@@ -55,7 +117,7 @@ def _read_rows(source: Source, sheet: str | int | None) -> Iterator[tuple[int, S
             rows = _stored_values(source, rows, _open_page(source, file, sheet, data_only=False).iter_rows())
         with source.catch_library_errors():  # also while the caller uses a row: what it raises is not raised here
             for number, row in enumerate(rows, 1):
-                if number > MAX_ROWS or len(row) > MAX_COLUMNS:
+                if number > MAX_SHEET_ROWS or len(row) > MAX_SHEET_COLUMNS:
                     raise source.error("the sheet is larger than Excel allows: corrupt or malicious")
                 yield number, row if is_exact else [value.strip() if isinstance(value, str) else value for value in row]
 
@@ -98,7 +160,7 @@ def _check_parts(source: Source) -> bool:
             raise source.error("it contains two parts of the same name: corrupt or malicious")
         for member in members:
             name = member.filename[:40]
-            allowed = _MAX_COMPRESSION * min(member.compress_size, size) + _SMALL_PART
+            allowed = MAX_SHEET_COMPRESSION * min(member.compress_size, size) + FREE_SHEET_PART
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or member.file_size > allowed:
                 raise source.error(f"its part {name!r} claims an impossible size: corrupt or malicious")
             if member.filename.endswith((".xml", ".rels")):
@@ -158,8 +220,8 @@ def write_sheet(path: Path, rows: Iterable[Sequence[Any]], title: str = "Sheet1"
     page = book.create_sheet(title)
     try:
         for number, row in enumerate(rows, 1):
-            if number > MAX_ROWS or len(row) > MAX_COLUMNS:
-                size = f"{MAX_ROWS} rows and {MAX_COLUMNS} columns"
+            if number > MAX_SHEET_ROWS or len(row) > MAX_SHEET_COLUMNS:
+                size = f"{MAX_SHEET_ROWS} rows and {MAX_SHEET_COLUMNS} columns"
                 raise FileError(f"{path.name}: a sheet has at most {size}; write .csv or .npz")
             page.append([_to_cell(page, value, path.name) for value in row])
     except FileError:
@@ -179,8 +241,8 @@ def _to_cell(page: Any, value: Any, file: str) -> Any:
     except IllegalCharacterError:
         raise FileError(f"{file}: a sheet cannot store the name {value[:40]!r}; rename it, or write .npz") from None
     if isinstance(value, str):
-        if len(value) > _LONGEST_TEXT:
-            longest = f"{_LONGEST_TEXT} characters"
+        if len(value) > LONGEST_SHEET_TEXT:
+            longest = f"{LONGEST_SHEET_TEXT} characters"
             raise FileError(f"{file}: a sheet stores names of at most {longest}; shorten {value[:40]!r}, or write .npz")
         cell.data_type = "s"  # also text that begins like a formula
     return cell

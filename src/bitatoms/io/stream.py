@@ -34,6 +34,11 @@ class Source(NamedTuple):
     name: str  # as the user wrote it, for messages
     scratch: Scratch | None = None  # for cells that are not in the order of rows, if the table may exceed memory
 
+    @property
+    def unit(self) -> str:
+        """What messages call a row of a text file or a sheet."""
+        return "row" if self.format == "xlsx" else "line"
+
     def reserving(self, n_bytes: int) -> Self:
         """Return the source with a memory limit that leaves room for names, but at least half of the limit."""
         return self if self.scratch is None else self._replace(scratch=self.scratch.reserving(n_bytes))

@@ -16,8 +16,8 @@ from ..errors import Parameter
 from ..validation import weight_advice
 from .formats.registry import infer_format
 from .options import ReadOptions
-from .records import read_records, unit_of
 from .stream import Source, find_columns
+from .text import TextRows
 
 _TEXT, _ARROW = ("csv", "tsv", "xlsx"), ("parquet", "feather")
 
@@ -49,7 +49,7 @@ def read_weight_column(path: str | os.PathLike[str], column: str, options: ReadO
 
 def _in_text(source: Source, column: str, options: ReadOptions) -> WeightColumn:
     """Return the weights of a text file or a sheet, whose first row has the names of the columns."""
-    records = (record for record in read_records(source, options) if record[1])
+    records = (record for record in TextRows(source, options) if record[1])
     first, second = next(records, (0, [])), next(records, None)
     labels = [cell.strip() for cell in first[1]]
     if second is not None and len(second[1]) == len(labels) + 1 and second[1][-1].strip():
@@ -63,7 +63,7 @@ def _numbers(source: Source, column: str, index: int, records: Iterator[tuple[in
     """Yield the number in a cell of each row."""
     for line, cells in records:
         text = cells[index].strip() if index < len(cells) else ""
-        yield _checked(source, f"{unit_of(source)} {line}", column, text, parse_number(text))
+        yield _checked(source, f"{source.unit} {line}", column, text, parse_number(text))
 
 
 def _in_arrow(source: Source, column: str) -> WeightColumn:

@@ -24,7 +24,7 @@ LIFTS_READING = (
     "share of the rows that have the rest of the pattern with its share of all rows."
 )
 
-_COLUMNS = {  # with their types; those of "Int64" and "float64" are missing where a number is unknown
+PATTERN_COLUMNS = {  # with their types; those of "Int64" and "float64" are missing where a number is unknown
     "atom": "int64",
     "features": "object",
     "size": "int64",
@@ -94,7 +94,7 @@ def pattern_frame(patterns: Sequence[Pattern], leave_out: Sequence[str] = ()) ->
     return pd.DataFrame(
         {
             name: pd.Series([getattr(pattern, name) for pattern in patterns], dtype=dtype)
-            for name, dtype in _COLUMNS.items()
+            for name, dtype in PATTERN_COLUMNS.items()
             if name not in leave_out
         }
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +16,17 @@ from ..errors import InputError, Parameter
 from ..html.document import write_page
 from ..io.group_labels import read_group_labels
 from ..model.model import Model
-from ..run_options import DeviceChoice
-from ..validation import check_int
+from ..parameters import with_options
 from ..verbosity import quote_name
 from .data import KnownCodes, ReportData, collect
+from .options import ReportDataOptions, ReportOptions
 from .page import render
 
 __all__ = ["ReportData", "report_data", "report_html", "write_report"]
 
 
-def report_data(
-    model: Any,
-    table: Any,
-    *,
-    rows: Iterable[int | str] = (),
-    groups: Any = None,
-    codes: Any = None,
-    max_rows: int | None = None,
-    n_jobs: int | None = None,
-    device: DeviceChoice = "cpu",
-) -> ReportData:
+@with_options(ReportDataOptions)
+def report_data(model: Any, table: Any, options: ReportDataOptions) -> ReportData:
     """Code a table by the atoms of a model and collect the statistics that a report shows.
 
     Parameters
@@ -45,24 +35,7 @@ def report_data(
         A fitted model.
     table : Table, or any input of Table.from_any
         The training table, or another table with the same columns. Columns that have names may be in any order.
-    rows : iterable of int or str, optional
-        Rows to show before and after coding, by index (counted from 0) or by name. By default six rows, from good to
-        bad fit.
-    groups : str, path-like or array-like of shape (n_rows,), optional
-        The group of each row, such as its population or cell type; or the name of a field of ``table.row_data`` (of
-        ``obs``, if it is an AnnData); or a CSV file with the name and the group of each row, or with one group per
-        line. The report then shows which groups use each atom.
-    codes : array-like of shape (n_rows, n_atoms), optional
-        The atoms that each row uses, such as the ``codes`` of `bitatoms.factorize`. By default, those of the fit if
-        the model is an estimator that was fitted to this table in memory, else those that ``transform`` gives, which
-        may differ from those of the fit in a few rows.
-    max_rows : int, optional
-        The most rows that the page contains to be explored. By default 10 000, fewer where rows are wide; others are
-        left out at random. With 0, the page shows no single rows and no names of rows, only counts.
-    n_jobs : int, optional
-        Number of threads; -1 uses all processors.
-    device : {"cpu", "cuda", "auto"}, default="cpu"
-        Where rows are processed, as in `bitatoms.factorize`.
+    {parameters}
 
     Returns
     -------
@@ -78,38 +51,20 @@ def report_data(
     >>> [point.atoms for point in data.curve]
     [0, 1, 2, 3, 4]
     """
-    learned, parameters = _model_and_parameters(model)
-    binarize = None if isinstance(table, (BitMatrix, Table)) else parameters.get("binarize")
-    matched = matched_rows(table, learned.header, parameters.get("absent"), "the table", binarize=binarize)
-    workers = workers_for(n_jobs, device, math.prod(matched.shape))
-    wanted = tuple(rows)
-    if max_rows is not None and check_int("max_rows", max_rows, 0) == 0 and wanted:
-        raise InputError("no rows can be shown with ", Parameter("max_rows", 0), f"; omit it, or row {wanted[0]!r}")
-    given = None if codes is None else _codes_of(learned, matched, codes)
-    known = KnownCodes(given, getattr(model, "_fit_codes", None))
-    return collect(learned, matched, wanted, workers, known, _groups_of(matched, groups), max_rows)
+    return _data(model, table, options)
 
 
-def report_html(
-    model: Any,
-    table: Any,
-    *,
-    title: str | None = None,
-    rows: Iterable[int | str] = (),
-    groups: Any = None,
-    codes: Any = None,
-    max_rows: int | None = None,
-    n_jobs: int | None = None,
-    device: DeviceChoice = "cpu",
-) -> str:
+@with_options(ReportOptions)
+def report_html(model: Any, table: Any, options: ReportOptions) -> str:
     """Return the report as a string of HTML.
 
     Parameters
     ----------
-    model, table, rows, groups, codes, max_rows, n_jobs, device
+    model : BinaryDictionaryLearning or Model
+        A fitted model.
+    table : Table, or any input of Table.from_any
         As in `report_data`.
-    title : str, optional
-        The title of the page, for example the name of the table's file.
+    {parameters}
 
     Returns
     -------
@@ -125,35 +80,36 @@ def report_html(
     >>> "<h1>planted</h1>" in html
     True
     """
-    shown: dict[str, Any] = {"rows": rows, "groups": groups, "codes": codes, "max_rows": max_rows}
-    data = report_data(model, table, **shown, n_jobs=n_jobs, device=device)
-    return render(data, title, _model_and_parameters(model)[1])
+    return render(_data(model, table, options), options.title, _model_and_parameters(model)[1])
 
 
-def write_report(
-    model: Any,
-    table: Any,
-    path: str | os.PathLike[str],
-    *,
-    title: str | None = None,
-    rows: Iterable[int | str] = (),
-    groups: Any = None,
-    codes: Any = None,
-    max_rows: int | None = None,
-    n_jobs: int | None = None,
-    device: DeviceChoice = "cpu",
-) -> None:
+@with_options(ReportOptions)
+def write_report(model: Any, table: Any, path: str | os.PathLike[str], options: ReportOptions) -> None:
     """Write the report to a file that any browser opens without a network. The write is atomic.
 
     Parameters
     ----------
-    model, table, title, rows, groups, codes, max_rows, n_jobs, device
-        As in `report_html`.
+    model : BinaryDictionaryLearning or Model
+        A fitted model.
+    table : Table, or any input of Table.from_any
+        As in `report_data`.
     path : str or path-like
         The file to write, usually ending in .html.
+    {parameters}
     """
-    shown: dict[str, Any] = {"rows": rows, "groups": groups, "codes": codes, "max_rows": max_rows}
-    write_page(report_html(model, table, title=title, **shown, n_jobs=n_jobs, device=device), path)
+    write_page(render(_data(model, table, options), options.title, _model_and_parameters(model)[1]), path)
+
+
+def _data(model: Any, table: Any, options: ReportDataOptions) -> ReportData:
+    """Return the data of a report."""
+    learned, parameters = _model_and_parameters(model)
+    binarize = None if isinstance(table, (BitMatrix, Table)) else parameters.get("binarize")
+    matched = matched_rows(table, learned.header, parameters.get("absent"), "the table", binarize=binarize)
+    workers = workers_for(options.n_jobs, options.device, math.prod(matched.shape))
+    given = None if options.codes is None else _codes_of(learned, matched, options.codes)
+    known = KnownCodes(given, getattr(model, "_fit_codes", None))
+    groups = _groups_of(matched, options.groups)
+    return collect(learned, matched, tuple(options.rows), workers, known, groups, options.max_rows)
 
 
 def _groups_of(table: Table, groups: Any) -> Groups | None:

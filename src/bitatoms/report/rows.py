@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..formatting import counted, noun, percent
-from ..html.text import chips_html, format_count, name_html, pluralize
+from ..html.text import NO_NAMES, chips_html, name_html, pluralize
 from .data import ReportData, ReportRow
 from .pictures import LEGEND, before_and_after
 
@@ -87,18 +87,15 @@ def _marked_features(data: ReportData, row: ReportRow) -> str:
         ("missed", row.missed, _MAX_WRONG),
         ("invented", row.invented, _MAX_WRONG),
     )
-    items = ""
-    for kind, features, limit in kinds:
-        items += chips_html(data.names_of(features[:limit]), kind)
-        if len(features) > limit:
-            items += f'<li class="more {kind}">and {format_count(len(features) - limit)} more</li>'
-    return items or '<li class="more">no features</li>'
+    items = (chips_html(data.names_of(features), limit, kind) for kind, features, limit in kinds)
+    return "".join(items) or '<li class="more">no features</li>'
 
 
 def _table_row(data: ReportData, row: ReportRow, maximum: float) -> str:
     """Return a row of the table of worst rows."""
     cells = "".join(
-        f'<td data-label="{kind}"><ul class="chips">{_first_names(data.names_of(features), kind)}</ul></td>'
+        f'<td data-label="{kind}"><ul class="chips">'
+        f"{chips_html(data.names_of(features), _MAX_WRONG_IN_TABLE, kind) or NO_NAMES}</ul></td>"
         for kind, features in (("missed", row.missed), ("invented", row.invented))
     )
     return (
@@ -107,15 +104,6 @@ def _table_row(data: ReportData, row: ReportRow, maximum: float) -> str:
         f'<span class="bar"><i class="errors" style="width:{100 * row.bits / maximum:.1f}%"></i></span></td>'
         f'<td data-label="patterns">{_atom_links(row) or "–"}</td>{cells}</tr>'
     )
-
-
-def _first_names(names: tuple[str, ...], kind: str) -> str:
-    """Return the first names, and the number of the others."""
-    if not names:
-        return '<li class="more">–</li>'
-    n_more = len(names) - _MAX_WRONG_IN_TABLE
-    more = f'<li class="more">and {format_count(n_more)} more</li>' if n_more > 0 else ""
-    return chips_html(names[:_MAX_WRONG_IN_TABLE], kind) + more
 
 
 def _bits_text(bits: float) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formatting import be, few, have, noun, percent, times, verb
+from ..formatting import be, few, have, listed_names, noun, percent, times, verb
 from ..html.tables import table_html
-from ..html.text import format_count, join_names, name_html, pluralize
+from ..html.text import format_count, name_html, pluralize
 from ..model.model import Model
 from ..model.patterns import LIFTS_READING, number_or_none
 from ..model.result import is_small_saving
@@ -218,7 +218,7 @@ def _bias(data: ReportData) -> str:
     columns = "1 column is a one" if len(features) == 1 else f"{format_count(len(features))} columns are ones"
     return (
         f"<p>{columns} in every row unless a pattern changes that (the bias): "
-        f"{join_names(data.names_of(features), _MAX_NAMES)}. "
+        f"{listed_names(data.names_of(features), _MAX_NAMES, name_html)}. "
         "“not” before a feature means that the pattern removes it.</p>"
     )
 

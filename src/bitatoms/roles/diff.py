@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..columns.table import Names, Table
+from ..columns.table import Names, Table, feature_names
 from ..covers.coding import code_from_below
 from ..engine.block import reconstruct
 from ..formatting import counted, tally, verb
@@ -189,10 +188,19 @@ def role_diff(old: Any, new: Any, users: Any = None, *, threshold: float = 0.5) 
     if users is not None:
         tables["users"] = Table.from_any(users, missing="refuse")
     before, after, *rest = aligned(**tables)
+    people = rest[0] if rest else None
     pairs = _matched(before, after, threshold)
-    if not rest:
-        return _RolePairs(before, after, pairs).diff(threshold)
-    return _RolePairs(before, after, pairs, rest[0]).diff(threshold)
+    sides = _Assigned.of(people, before), _Assigned.of(people, after)
+    changes = [_change(*pair, *sides) for pair in pairs]
+    return RoleDiff(
+        unchanged=tuple(change for change in changes if not (change.added or change.removed)),
+        changed=tuple(change for change in changes if change.added or change.removed),
+        new=_unmatched(sides[1], {new for _, new, _ in pairs}),
+        gone=_unmatched(sides[0], {old for old, _, _ in pairs}),
+        users=None if people is None else _user_changes(people, *sides, pairs),
+        n_users=0 if people is None else len(people),
+        threshold=threshold,
+    )
 
 
 def _matched(before: Table, after: Table, threshold: float) -> list[tuple[int, int, float]]:
@@ -205,97 +213,71 @@ def _matched(before: Table, after: Table, threshold: float) -> list[tuple[int, i
     return [(old, new, float(overlap[old, new])) for old, new in sorted(pairs, key=lambda pair: pair[1])]
 
 
-class _Assigned:
-    """The roles of users from below, and the permissions that these give."""
+class _Assigned(NamedTuple):
+    """A set of roles, the roles that users have from below, and the number of users of each; None without users."""
 
-    def __init__(self, users: BitMatrix, roles: BitMatrix) -> None:
-        self.codes = code_from_below(users, roles)
-        self.given = reconstruct(self.codes, roles, np.zeros(roles.n_cols, np.uint8), "or")
-        self.n_users: Sequence[int] = self.codes.column_weights().tolist()
+    roles: Table
+    codes: BitMatrix | None
+    n_users: Sequence[int | None]
+
+    @classmethod
+    def of(cls, users: Table | None, roles: Table) -> _Assigned:
+        """Give users roles."""
+        if users is None:
+            return cls(roles, None, [None] * len(roles))
+        codes = code_from_below(users.bits, roles.bits)
+        return cls(roles, codes, codes.column_weights().tolist())
+
+    def given(self) -> BitMatrix:
+        """Return the permissions that roles give users."""
+        assert self.codes is not None
+        return reconstruct(self.codes, self.roles.bits, np.zeros(self.roles.shape[1], np.uint8), "or")
 
 
-class _RolePairs:
-    """Two sets of roles with the same columns, and which of them are each other's counterpart."""
+def _change(old: int, new: int, overlap: float, before: _Assigned, after: _Assigned) -> RoleChange:
+    """Return what changes in a role."""
+    had, has = before.roles.bits[old], after.roles.bits[new]
+    added, removed = (before.roles.names_of(np.flatnonzero(more)) for more in (has > had, had > has))
+    n_before, n_after = before.n_users[old], after.n_users[new]
+    n_users = None if n_before is None or n_after is None else (n_before, n_after)
+    return RoleChange(before.roles.row_name(old), after.roles.row_name(new), overlap, added, removed, n_users)
 
-    def __init__(
-        self, before: Table, after: Table, pairs: list[tuple[int, int, float]], users: Table | None = None
-    ) -> None:
-        self.before, self.after, self.pairs, self.users = before, after, pairs, users
-        self.assigned = None
-        if users is not None:
-            self.assigned = _Assigned(users.bits, before.bits), _Assigned(users.bits, after.bits)
 
-    def diff(self, threshold: float) -> RoleDiff:
-        """Return the difference."""
-        changes = [self._change(*pair) for pair in self.pairs]
-        return RoleDiff(
-            unchanged=tuple(change for change in changes if not (change.added or change.removed)),
-            changed=tuple(change for change in changes if change.added or change.removed),
-            new=self._unmatched(self.after, {new for _, new, _ in self.pairs}, 1),
-            gone=self._unmatched(self.before, {old for old, _, _ in self.pairs}, 0),
-            users=self._user_changes(),
-            n_users=0 if self.users is None else len(self.users),
-            threshold=threshold,
+def _unmatched(side: _Assigned, matched: set[int]) -> tuple[UnmatchedRole, ...]:
+    """Return the roles of a set without a counterpart."""
+    roles = side.roles
+    return tuple(
+        UnmatchedRole(roles.row_name(role), roles.names_of(np.flatnonzero(roles.bits[role])), side.n_users[role])
+        for role in range(len(roles))
+        if role not in matched
+    )
+
+
+def _user_changes(
+    users: Table, before: _Assigned, after: _Assigned, pairs: list[tuple[int, int, float]]
+) -> tuple[UserChange, ...]:
+    """Return the users with other roles, or other permissions from roles."""
+    assert before.codes is not None
+    assert after.codes is not None
+    counterpart, backwards = np.full(len(before.roles), -1), np.full(len(after.roles), -1)  # -1: there is none
+    for old, new, _ in pairs:
+        counterpart[old], backwards[new] = new, old
+    given_before, given_after = before.given(), after.given()
+    differences = (
+        _minus(after.codes, before.codes.take_columns(backwards)),
+        _minus(before.codes, after.codes.take_columns(counterpart)),
+        _minus(given_after, given_before),
+        _minus(given_before, given_after),
+    )
+    names = (after.roles.row_names, before.roles.row_names, users.columns, users.columns)
+    return tuple(
+        UserChange(
+            row,
+            users.row_name(row),
+            *(feature_names(own, np.flatnonzero(bits[row])) for own, bits in zip(names, differences, strict=True)),
         )
-
-    def _change(self, old: int, new: int, overlap: float) -> RoleChange:
-        """Return what changes in a role."""
-        before, after = self.before.bits[old].astype(bool), self.after.bits[new].astype(bool)
-        n_users = None
-        if self.assigned is not None:
-            n_users = self.assigned[0].n_users[old], self.assigned[1].n_users[new]
-        names = self.before.row_name(old), self.after.row_name(new)
-        return RoleChange(
-            *names, overlap, self._permissions(after & ~before), self._permissions(before & ~after), n_users
-        )
-
-    def _unmatched(self, roles: Table, matched: set[int], side: int) -> tuple[UnmatchedRole, ...]:
-        """Return the roles of a set without a counterpart."""
-        return tuple(
-            UnmatchedRole(
-                roles.row_name(role),
-                self._permissions(roles.bits[role].astype(bool)),
-                None if self.assigned is None else self.assigned[side].n_users[role],
-            )
-            for role in range(len(roles))
-            if role not in matched
-        )
-
-    def _user_changes(self) -> tuple[UserChange, ...] | None:
-        """Return the users with other roles, or other permissions from roles."""
-        if self.users is None or self.assigned is None:
-            return None
-        before, after = self.assigned
-        counterpart = np.full(len(self.before), -1, np.int64)
-        for old, new, _ in self.pairs:
-            counterpart[old] = new
-        backwards = np.full(len(self.after), -1, np.int64)
-        backwards[counterpart[counterpart >= 0]] = np.flatnonzero(counterpart >= 0)
-        gained = _minus(after.codes, before.codes.take_columns(backwards))
-        lost = _minus(before.codes, after.codes.take_columns(counterpart))
-        more, less = _minus(after.given, before.given), _minus(before.given, after.given)
-        weights = sum(bits.row_weights() for bits in (gained, lost, more, less))
-        return tuple(
-            UserChange(
-                row,
-                self.users.row_name(row),
-                _names(self.after, gained[row]),
-                _names(self.before, lost[row]),
-                self._permissions(more[row]),
-                self._permissions(less[row]),
-            )
-            for row in np.flatnonzero(weights).tolist()
-        )
-
-    def _permissions(self, members: NDArray[Any]) -> Names:
-        """Return the names of permissions."""
-        return self.before.names_of(np.flatnonzero(members).tolist())
-
-
-def _names(roles: Table, members: NDArray[Any]) -> Names:
-    """Return the names of some roles."""
-    chosen: Iterable[int] = np.flatnonzero(members).tolist()
-    return tuple(map(roles.row_name, chosen))
+        for row in np.flatnonzero(sum(bits.row_weights() for bits in differences)).tolist()
+    )
 
 
 def _get(number: int) -> str:

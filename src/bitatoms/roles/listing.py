@@ -7,7 +7,7 @@ from typing import Any
 
 from ..formatting import listed_names, percent
 from ..html.tables import table_html
-from ..html.text import chips_html, format_count, name_html
+from ..html.text import NO_NAMES, chips_html, format_count, name_html
 from .entries import RoleEntry
 
 MAX_ROWS = 500  # of a table
@@ -56,11 +56,8 @@ class Listings:
 
 def chips(names: Sequence[str], limit: int = _MAX_CHIPS, css_class: str = "") -> str:
     """Return the first names as the items of a list, and the number of the others."""
-    shown = names if len(names) <= limit + 2 else names[:limit]
-    items = chips_html(shown, css_class) or '<li class="more">–</li>'
-    if len(names) > len(shown):
-        items += f'<li class="more">and {format_count(len(names) - len(shown))} more</li>'
-    return f'<ul class="chips">{items}</ul>'
+    items = chips_html(names, len(names) if len(names) <= limit + 2 else limit, css_class)
+    return f'<ul class="chips">{items or NO_NAMES}</ul>'
 
 
 def more(number: int) -> str:

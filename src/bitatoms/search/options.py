@@ -267,6 +267,7 @@ class AtomOptions(Options):
         "return fewer, with a warning, only if the data cannot use more.",
         minimum=1,
         option="atoms",
+        is_common=True,
     )
 
 
@@ -282,6 +283,7 @@ class SearchOptions(AtomOptions):
         "XOR is better by more than 5 %: in codelength, or in wrong cells where these are minimized (see "
         'docs/how-it-works/xor-and-or.md). With costs of errors it is OR, and with ``search="paper"`` XOR.',
         option="algebra",
+        is_common=True,
     )
     search: Search | PaperSearch = option(
         "fast",
@@ -292,6 +294,7 @@ class SearchOptions(AtomOptions):
         'or ``max_iter`` is given), or until that gains nothing. "paper" runs the published methods, with their '
         "mistakes corrected; a `PaperSearch` has their own parameters.",
         option="search",
+        is_common=True,
     )
     objective: ObjectiveName = option(
         "auto",
@@ -364,6 +367,7 @@ class SearchOptions(AtomOptions):
         "model is that of the rows searched. The result depends on the speed of the machine.",
         check=check_seconds,
         option="max-time",
+        is_common=True,
     )
     search_rows: int | Literal["auto"] | None = option(
         "auto",

@@ -46,7 +46,7 @@ def test_a_file_is_encoded_as_its_frame_is(file, tmp_path, kind):
 @pytest.mark.parametrize("chunk_rows", [1, 7, 39, 40])
 def test_files_are_read_in_chunks(file, tmp_path, monkeypatch, chunk_rows):
     expected = ba.read(file(TEXT), categories=True)
-    monkeypatch.setattr(categories, "_MAX_CHUNK_ROWS", chunk_rows)
+    monkeypatch.setattr(categories, "MAX_CHUNK_ROWS", chunk_rows)
     assert ba.read(file(TEXT), categories=True) == expected
     store = ba.pack(file(TEXT), tmp_path / "table.zarr", categories=True)
     assert ba.Encoding.of(store) == ba.Encoding.of(expected)
@@ -56,8 +56,8 @@ def test_files_are_read_in_chunks(file, tmp_path, monkeypatch, chunk_rows):
 @pytest.mark.parametrize("most", [5, 30])
 def test_columns_of_many_numbers_are_counted_as_numbers(file, monkeypatch, most):
     expected = ba.read(file(TEXT), categories=True)
-    monkeypatch.setattr(categories, "_MAX_TEXTS", most)
-    monkeypatch.setattr(categories, "_MAX_CHUNK_ROWS", 8)
+    monkeypatch.setattr(categories, "MAX_CATEGORIES", most)
+    monkeypatch.setattr(categories, "MAX_CHUNK_ROWS", 8)
     assert ba.read(file(TEXT), categories=True) == expected
     problem = "'age' contains numbers and 'old'" if most == 30 else "'age' has more than 5 different texts"
     assert_read_error(file(TEXT.replace(",59,", ",old,")), problem, categories=True)

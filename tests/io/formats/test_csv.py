@@ -162,11 +162,11 @@ def test_failed_write_leaves_the_old_file_and_no_other(file, tmp_path, monkeypat
 
 
 # Text files of another shape that is not detected: errors name the parameters with which a file is read.
-BASKETS, PAIRS = {"format": "baskets"}, {"format": "pairs"}
+BASKETS = {"format": "baskets"}
 OTHER_FORMATS = {
     "baskets, the first with an item twice": ("milk,tea,milk\nbeer,,\nbeer,tea,\n", BASKETS, (3, 3)),
     "baskets of two items": ("milk,bread\nbeer,crisps\ntea,jam\n", BASKETS, (3, 6)),
-    "named orders": ("who,what\nann,soap\nann,tea\nbob,tea\n", PAIRS, (2, 2)),
+    "named orders": ("who,what\nann,soap\nann,tea\nbob,tea\n", {"long": ("who", "what")}, (2, 2)),
     "quantities, no header": ("7,2,milk\n7,1,tea\n9,3,tea\n", {"long": ("1", "3")}, (2, 2)),
     "one line": ('order number,article,qty\n7,"tea, green",2\n', {"long": ("order number", "article")}, (1, 1)),
 }

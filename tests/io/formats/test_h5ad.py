@@ -593,7 +593,7 @@ def test_arrays_of_obsm_are_tables(annotated_path):
     with pytest.raises(ValueError, match="the AnnData has no 'obsm/x'; its obsm has 'protein'"):
         ba.Table.from_any(adata, layer="obsm/x")
     del adata.obsm
-    with pytest.raises(ValueError, match="its obsm has nothing"):
+    with pytest.raises(ValueError, match="its obsm has none"):
         ba.Table.from_any(adata, layer="obsm/x")
 
 

@@ -118,4 +118,7 @@ def test_tables_that_do_not_fit_into_memory_and_files_that_change_are_errors(tmp
         assert_read_error(path, "GiB")
     path.write_text("1\n")
     monkeypatch.setattr("bitatoms.io.stream.Source.check_size", lambda *_, **__: path.write_text("5\n"))
-    assert_read_error(path, "changed while it was read")
+    if ending == "dat":
+        assert_read_error(path, "changed while it was read")
+    else:  # read once
+        assert ba.read(path).columns == ("1",)

@@ -19,10 +19,10 @@ from ...errors import Parameter, warn
 from ..cells import MISSING, Cells, Indices, position_in
 from ..chunked import BitsBuilder
 from ..errors import FileError
+from ..layout import Advice, doubt_row_names
 from ..limits import CHUNK_BITS
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..options import ReadOptions
-from ..shapes import Advice, doubt_row_names
 from ..stream import RowChunk, Source, TableStream, find_columns
 from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
 

@@ -9,7 +9,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,54 +19,45 @@ from ...columns.annotations import Labels
 from ...columns.encoding import Encoding, UnseenValues
 from ...columns.variables import Summary, parse_number
 from ...errors import InputError, Parameter, warn
-from ..cells import MISSING_WORDS, CellPosition, Cells, state_of
+from ..cells import MISSING_WORDS, Cells, are_cells
 from ..errors import FileError
-from ..limits import CHUNK_BITS
+from ..layout import CATEGORY_NAMES, Layout, doubt_row_names, header_and_labels, names_rows
+from ..limits import CHUNK_BITS, HEAD_ROWS, MAX_CATEGORIES, MAX_CHUNK_ROWS
 from ..options import ReadOptions
-from ..records import Record, is_blank, read_records, unit_of
-from ..shapes import Advice, column_labels, doubt_row_names, names_rows
-from ..stream import RowChunk, Source, TableStream, find_columns, unique_columns
+from ..stream import RowChunk, Source, TableStream
+from ..text import TextRows, is_blank
 
-_HEAD_ROWS = 1000  # rows from which the header is detected
-_MAX_CHUNK_ROWS = 1 << 14
-_MAX_TEXTS = 100_000  # distinct ones of a column that is no number and does not name the rows
+Row = tuple[int, list[str]]  # its number and cells
+
 _LACKING = (MISSING_WORDS - {"none"}) | {""}  # "none" is a category, such as that of a survey
-
-
-class CategoryLayout(NamedTuple):
-    """Where the variables are in the rows of a file."""
-
-    header: bool
-    labels: list[str]  # of all columns
-    indices: dict[str, int]  # of the variables
-    row_names: int | None  # the column that names the rows
-    doubt: Advice = ()  # a note on a first column that may not be row names
 
 
 def has_variables(source: Source, options: ReadOptions, encoding: Encoding) -> bool:
     """Return whether a file has the variables of an encoding, not their columns of 0 and 1."""
-    head = _head(source, options)
+    rows = TextRows(source, options)
+    head = [cells for _, cells in rows.head(HEAD_ROWS) if not is_blank(cells)]
     if not head:
         return False
-    header = _has_header(head) if options.header is None else options.header
-    are_bits = all(state_of(cell) is not None for cells in head for cell in cells)
-    if not header and are_bits and len(head[0]) == len(encoding.columns):
+    header, labels = header_and_labels(head, options.header, CATEGORY_NAMES)
+    if not header and len(labels) == len(encoding.columns) and all(map(are_cells, head)):
         return False
-    return encoding.is_raw(column_labels(head[0], header))
+    return encoding.is_raw(labels)
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a table of categories: learn the encoding of its values, and apply it."""
     with _named_errors(source):
-        layout = _detect_layout(source, options)
-        n_rows, n_blank, counts = _count_values(source, options, layout)
+        rows = TextRows(source, options)
+        layout = Layout.detect(rows, options)
+        n_rows, n_blank, counts = _count_values(rows, layout)
         layout = _with_row_names(source, options, layout, counts, n_rows - n_blank)
-        summaries = {name: counts[name].summary(name in options.as_category) for name in layout.indices}
+        names = layout.column_labels
+        summaries = {name: counts[name].summary(name in options.as_category) for name in names}
         encoding = Encoding.learned(summaries, options)
         source.check_size(n_rows, len(encoding.columns), streamable=True)
     if not encoding.variables:
         raise source.error("the table has no column with values")
-    return _encoded(source, options, layout, encoding)
+    return _encoded(TextRows(source, options), options, layout, encoding)
 
 
 def read_encoded(
@@ -74,37 +65,30 @@ def read_encoded(
 ) -> TableStream:
     """Open a table of categories with the encoding of a model; see `Encoding.apply`."""
     with _named_errors(source):
-        layout = _layout_for_model(source, options, encoding)
-        present, fill = encoding.match(tuple(layout.indices), absent, table)
-    stream = _encoded(source, options, layout, present)
-    own = {name: index for index, name in enumerate(present.columns)}
-    order = np.array([own.get(name, -1) for name in encoding.columns], np.int64)
-    chunks = (RowChunk(chunk.bits.take_columns(order, fill), chunk.names) for chunk in stream.chunks)
-    return TableStream(len(order), chunks, encoding.columns, column_data=encoding.column_data)
+        rows, layout = _open_for_model(source, options, encoding)
+        present, match = encoding.match(tuple(layout.column_labels), absent, table)
+    stream = _encoded(rows, options, layout, present)
+    chunks = (RowChunk(match.gather(chunk.bits), chunk.names) for chunk in stream.chunks)
+    return TableStream(len(encoding.columns), chunks, encoding.columns, column_data=encoding.column_data)
 
 
-def _layout_for_model(source: Source, options: ReadOptions, encoding: Encoding) -> CategoryLayout:
-    """Detect the layout of a table of new rows: a first column that the model does not know may name the rows."""
-    layout = _detect_layout(source, options)
-    first, has_names = layout.labels[0], options.row_names
-    if has_names is None:
-        texts = [cells[0] for cells in _head(source, options)[layout.header :]]
-        is_known = any(first == variable.name for variable in encoding.variables)
-        has_names = not first or (not is_known and len(set(texts)) == len(texts))
-    indices = {name: index for name, index in layout.indices.items() if index or not has_names}
-    return layout._replace(indices=indices, row_names=0 if has_names else None)
+def _open_for_model(source: Source, options: ReadOptions, encoding: Encoding) -> tuple[TextRows, Layout]:
+    """Open a table of new rows: a first column that the model does not know may name the rows."""
+    rows = TextRows(source, options)
+    known = [variable.name for variable in encoding.variables]
+    return rows, Layout.detect(rows, replace(options, categories=True), known)
 
 
 def read_values(source: Source, options: ReadOptions, encoding: Encoding) -> dict[str, list[str | None]]:
     """Return the values of the variables that a file has, as it has them; None where they are missing."""
-    layout = _layout_for_model(source, options, encoding)
-    columns = [(variable.name, layout.indices.get(variable.name)) for variable in encoding.variables]
-    values: dict[str, list[str | None]] = {name: [] for name, index in columns if index is not None}
-    for chunk in _row_chunks(source, options, layout, _MAX_CHUNK_ROWS):
+    rows, layout = _open_for_model(source, options, encoding)
+    own = dict(zip(layout.column_labels, layout.columns, strict=True))
+    columns = [(variable.name, own[variable.name]) for variable in encoding.variables if variable.name in own]
+    values: dict[str, list[str | None]] = {name: [] for name, _ in columns}
+    for chunk in _row_chunks(rows, layout, MAX_CHUNK_ROWS):
         texts = _columns(chunk)
         for name, index in columns:
-            if index is not None:
-                values[name].extend(None if text.strip().lower() in _LACKING else text for text in texts[index])
+            values[name].extend(None if text.strip().lower() in _LACKING else text for text in texts[index])
     return values
 
 
@@ -120,59 +104,23 @@ def _named_errors(source: Source) -> Iterator[None]:
         raise (FileError(*error.args) if is_named else source.error(*error.args)) from error
 
 
-def _head(source: Source, options: ReadOptions) -> list[list[str]]:
-    """Return the cells of the first rows that are not blank."""
-    records = (cells for _, cells in read_records(source, options) if not is_blank(cells))
-    return list(itertools.islice(records, _HEAD_ROWS))
-
-
-def _has_header(head: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row contains names: most of its cells are no numbers and do not occur below."""
-    first, *body = head
-    below = [{cells[index].strip() for cells in body if index < len(cells)} for index in range(len(first))]
-    others = sum(
-        parse_number(cell.strip()) is not None or (cell.strip() in values and cell.strip() != "")
-        for cell, values in zip(first, below, strict=True)
-    )
-    return 2 * others <= len(first)
-
-
-def _detect_layout(source: Source, options: ReadOptions) -> CategoryLayout:
-    """Detect the header, and which columns are variables."""
-    head = _head(source, options)
-    if not head:
-        raise source.error("the file is empty")
-    header = _has_header(head) if options.header is None else options.header
-    labels = column_labels(head[0], header)
-    row_names = 0 if options.row_names or (options.row_names is None and header and not labels[0]) else None
-    variables = [index for index in range(len(labels)) if index != row_names]
-    if header and (blank := [index + 1 for index in variables if not labels[index]]):
-        raise source.error(f"column {blank[0]} has no name; write one into the first {unit_of(source)}")
-    distinct = unique_columns(source, [labels[index] for index in variables], options.duplicates)
-    for index, name in zip(variables, distinct, strict=True):
-        labels[index] = name
-    without = find_columns(source, options.without, [labels[index] for index in variables])
-    kept = {labels[index]: index for index in variables if labels[index] not in without}
-    return CategoryLayout(header, labels, kept, row_names)
-
-
 def _with_row_names(
-    source: Source, options: ReadOptions, layout: CategoryLayout, counts: dict[str, _ValueCounts], n_rows: int
-) -> CategoryLayout:
+    source: Source, options: ReadOptions, layout: Layout, counts: dict[str, _ValueCounts], n_rows: int
+) -> Layout:
     """Return the layout in which a first column whose values all differ names the rows, unless these are numbers.
 
     Numbers name the rows only if the name of the column shows that.
     """
+    if options.row_names is not None or layout.row_names is not None or 0 not in layout.columns:
+        return layout
     first = layout.labels[0]
-    if options.row_names is not None or layout.row_names is not None or first not in layout.indices:
-        return layout
-    given = (*options.as_category, *options.as_number)
     is_name = not counts[first].are_numbers or names_rows(first)
-    if first in given or len(layout.labels) < 2 or counts[first].n_distinct < n_rows or not is_name or n_rows < 2:
+    if first in (*options.as_category, *options.as_number) or len(layout.labels) < 2 or n_rows < 2:
         return layout
-    others = {name: index for name, index in layout.indices.items() if name != first}
+    if counts[first].n_distinct < n_rows or not is_name:
+        return layout
     doubt = doubt_row_names(source, first, counts[first].texts, lambda text: parse_number(text) is not None)
-    return layout._replace(indices=others, row_names=0, doubt=doubt)
+    return replace(layout, columns=layout.columns[1:], row_names=0, doubt=doubt)
 
 
 class _ValueCounts:
@@ -190,13 +138,13 @@ class _ValueCounts:
             word = text.strip()
             if word.lower() not in _LACKING:
                 counts[word] = counts.get(word, 0) + count
-        if len(counts) > _MAX_TEXTS:
+        if len(counts) > MAX_CATEGORIES:
             if self.are_numbers:
                 self._numbers.append(np.repeat([float(text) for text in counts], list(counts.values())))
                 self._texts = {}
             elif not self._may_be_names:
                 raise self._source.error(
-                    f"the column {self._name[:40]!r} has more than {_MAX_TEXTS} different texts, which are hardly "
+                    f"the column {self._name[:40]!r} has more than {MAX_CATEGORIES} different texts, which are hardly "
                     "categories; leave it out with ", Parameter("without", self._name),
                 )  # fmt: skip
 
@@ -227,53 +175,50 @@ class _ValueCounts:
         return Summary(*np.unique(numbers, return_counts=True))
 
 
-def _count_values(
-    source: Source, options: ReadOptions, layout: CategoryLayout
-) -> tuple[int, int, dict[str, _ValueCounts]]:
+def _count_values(rows: TextRows, layout: Layout) -> tuple[int, int, dict[str, _ValueCounts]]:
     """Return the numbers of rows and of blank rows, and the values of each variable."""
-    counts = {name: _ValueCounts(source, name, index == 0) for name, index in layout.indices.items()}
+    variables = list(zip(layout.column_labels, layout.columns, strict=True))
+    counts = {name: _ValueCounts(rows.source, name, index == 0) for name, index in variables}
     n_rows = n_blank = 0
-    for chunk in _row_chunks(source, options, layout, _MAX_CHUNK_ROWS):
+    for chunk in _row_chunks(rows, layout, MAX_CHUNK_ROWS):
         n_rows += len(chunk)
         n_blank += sum(is_blank(cells) for _, cells in chunk)
         columns = _columns(chunk)
-        for name, index in layout.indices.items():
+        for name, index in variables:
             counts[name].add(columns[index])
     return n_rows, n_blank, counts
 
 
-def _row_chunks(source: Source, options: ReadOptions, layout: CategoryLayout, size: int) -> Iterator[list[Record]]:
+def _row_chunks(rows: TextRows, layout: Layout, size: int) -> Iterator[list[Row]]:
     """Yield the rows below the header, several at a time, with their numbers; without blank ones if rows have names."""
-    records = (record for record in read_records(source, options) if record[1])
-    rows: Iterator[Record] = itertools.islice(records, int(layout.header), None)
+    below: Iterator[Row] = itertools.islice((row for row in rows if row[1]), int(layout.header), None)
     if layout.row_names is not None:
-        rows = (record for record in rows if not is_blank(record[1]))
-    while chunk := list(itertools.islice(rows, size)):
+        below = (row for row in below if not is_blank(row[1]))
+    while chunk := list(itertools.islice(below, size)):
         for number, cells in chunk:
             if len(cells) != len(layout.labels):
-                unit = unit_of(source)
-                raise source.error(f"{unit} {number} has {len(cells)} cells; expected {len(layout.labels)}")
+                unit = rows.source.unit
+                raise rows.source.error(f"{unit} {number} has {len(cells)} cells; expected {len(layout.labels)}")
         yield chunk
 
 
-def _columns(chunk: list[Record]) -> list[tuple[str, ...]]:
+def _columns(chunk: list[Row]) -> list[tuple[str, ...]]:
     """Return the cells of rows by column."""
     return list(zip(*(cells for _, cells in chunk), strict=True))
 
 
-def _encoded(source: Source, options: ReadOptions, layout: CategoryLayout, encoding: Encoding) -> TableStream:
+def _encoded(rows: TextRows, options: ReadOptions, layout: Layout, encoding: Encoding) -> TableStream:
     """Return the rows of a file, encoded."""
-    size = min(_MAX_CHUNK_ROWS, max(1, CHUNK_BITS // max(1, len(encoding.columns))))
+    source = rows.source
+    size = min(MAX_CHUNK_ROWS, max(1, CHUNK_BITS // max(1, len(encoding.columns))))
 
     def chunks() -> Iterator[RowChunk]:
-        names = [variable.name for variable in encoding.variables]
-        cells = Cells(source, options, lambda row, index: CellPosition(row, names[index], unit=unit_of(source)))
-        unseen = UnseenValues()
-        for chunk in _row_chunks(source, options, layout, size):
+        cells, unseen = Cells(source, options, layout.position_of(source)), UnseenValues()
+        for chunk in _row_chunks(rows, layout, size):
             with _named_errors(source):
                 bits = _pack(chunk, layout, encoding, cells, unseen)
-            rows = None if layout.row_names is None else [row[layout.row_names].strip() for _, row in chunk]
-            yield RowChunk(bits if options.missing == "unknown" else bits.filled(), rows)
+            names = None if layout.row_names is None else [row[layout.row_names].strip() for _, row in chunk]
+            yield RowChunk(bits if options.missing == "unknown" else bits.filled(), names)
         unseen.warn(source.name)
         cells.check_missing()
         if layout.doubt:
@@ -282,20 +227,18 @@ def _encoded(source: Source, options: ReadOptions, layout: CategoryLayout, encod
     return TableStream(len(encoding.columns), chunks(), encoding.columns, column_data=encoding.column_data)
 
 
-def _pack(
-    chunk: list[Record], layout: CategoryLayout, encoding: Encoding, cells: Cells, unseen: UnseenValues
-) -> BitMatrix:
+def _pack(chunk: list[Row], layout: Layout, encoding: Encoding, cells: Cells, unseen: UnseenValues) -> BitMatrix:
     """Return rows as bits; missing and unseen values are counted."""
     columns, texts = {}, _columns(chunk)
-    for index, variable in enumerate(encoding.variables):
-        labels = _labels(texts[layout.indices[variable.name]])
+    wanted = {variable.name for variable in encoding.variables}
+    for number, index in enumerate(layout.columns):
+        name = layout.labels[index]
+        if name not in wanted:
+            continue
+        columns[name] = labels = _labels(texts[index])
         if n_missing := int((labels.codes < 0).sum()):
-            number = chunk[int(np.argmax(labels.codes < 0))][0]
-            cells.missing.add(n_missing, number, index)
-        columns[variable.name] = labels
-    bits, lacking = encoding.packed(columns, len(chunk), cells.source.name)
-    unseen.update(lacking)
-    return bits
+            cells.missing.add(n_missing, chunk[int(np.argmax(labels.codes < 0))][0], number)
+    return encoding.packed(columns, len(chunk), unseen, cells.source.name)
 
 
 def _labels(texts: Sequence[str]) -> Labels:

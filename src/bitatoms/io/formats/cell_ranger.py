@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ...columns.annotations import Annotations
 from ...errors import Parameter, warn
 from ..stream import Source
-from ..text_lines import read_lines
+from ..text import read_lines
 from .registry import FEATURE_MATRIX
 
 COMMENT = "%metadata_json:"  # in the header of the matrix

@@ -17,7 +17,7 @@ from ...sparse_bits import Bits
 from ..options import ReadOptions
 from ..out_of_core.coo import CooBuilder, column_indices_by_row
 from ..stream import RowChunk, Source, TableStream, named_chunks
-from ..text_lines import open_decompressed, open_text_writer
+from ..text import open_decompressed, open_text_writer
 from ..text_numbers import NumberLines, read_numbers
 from . import cell_ranger
 

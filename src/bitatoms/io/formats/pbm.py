@@ -19,7 +19,7 @@ from ..errors import FileError
 from ..limits import CHUNK_BITS
 from ..options import ReadOptions
 from ..stream import RowChunk, Source, TableStream
-from ..text_lines import open_decompressed, open_text_writer
+from ..text import open_decompressed, open_text_writer
 
 _WHITESPACE = b" \t\n\r\v\f"
 _COMMENT = re.compile(rb"#[^\r\n]*")

@@ -62,7 +62,7 @@ FORMATS = {
     "pairs": Format(
         "long table: the names of one row and one of its items per line",
         (".pairs",),
-        "pairs",
+        "long",
         gzip=True,
         stores_unknown=False,
     ),

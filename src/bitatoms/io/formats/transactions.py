@@ -1,6 +1,7 @@
 """Transactions: one line per row that lists its items, either numbers (FIMI) or names separated by commas (baskets).
 
-The columns are known only at the end of the file, so it is read twice.
+The columns are known only at the end of the file. Lists of numbers, which are parsed fast, are read twice; names are
+read once, and kept as numbers.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import csv
 import itertools
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,17 +22,16 @@ from ...errors import Parameter
 from ...formatting import quoted
 from ...verbosity import quote_name
 from ..errors import FileError
+from ..layout import Layout
 from ..limits import CHUNK_ENTRIES
 from ..options import ReadOptions
 from ..out_of_core.coo import CooBuilder, column_indices_by_row
-from ..records import Record, is_blank, read_records, without_outer_blanks
-from ..shapes import ItemLists
+from ..out_of_core.spool import Spool
 from ..stream import RowChunk, Source, TableStream, named_chunks
-from ..text_lines import need_quotes, open_decompressed, open_text_writer
+from ..text import TextRows, is_blank, need_quotes, open_decompressed, open_text_writer
 from ..text_numbers import NumberLines, read_numbers
 
 _OTHER_FORMATS = ".npz, .csv and .parquet files can"
-CHANGED = "the file changed while it was read; read it again"
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
@@ -40,7 +40,8 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         raise source.error("the file is empty")
     if source.format == "fimi":
         return _read_numbers(source, options)
-    return read_lists(source, options, ItemLists(bool(options.header), int(bool(options.row_names))))
+    rows = TextRows(source, options, ",")
+    return read_lists(rows, options, Layout.detect(rows, options))
 
 
 def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
@@ -60,7 +61,7 @@ def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
             for lines in chunks_of_lines:
                 columns = np.searchsorted(items, lines.values)
                 if (items.take(columns, mode="clip") != lines.values).any():
-                    raise source.error(CHANGED)
+                    raise source.error("the file changed while it was read; read it again")
                 rows = np.repeat(np.arange(lines.line - 1, lines.line - 1 + len(lines.counts)), lines.counts)
                 builder.add(rows, columns, np.ones(len(rows), np.bool_))
         yield from map(RowChunk, builder.chunks())
@@ -98,58 +99,50 @@ class _DistinctNumbers:
         return self._known
 
 
-def read_lists(source: Source, options: ReadOptions, layout: ItemLists) -> TableStream:
+def read_lists(rows: TextRows, options: ReadOptions, layout: Layout) -> TableStream:
     """Open lists of item names; columns are in order of first appearance."""
-    columns: dict[str, int] = {}
-    names: list[str] = []
-    n_rows = 0
-    for name, items in _item_lists(source, options, layout):
-        n_rows += 1
+    source, columns, names = rows.source, dict[str, int](), list[str]()
+    entries = Spool(source, row=np.int32, column=np.int32)
+    row_indices: list[int] = []
+    column_indices: list[int] = []
+    row = -1
+    for row, (name, items) in enumerate(_item_lists(rows, layout)):
         if options.row_names:
             names.append(name)
-        for item in items:
-            columns.setdefault(item, len(columns))
-    source.check_size(n_rows, len(columns), streamable=True, n_ones=0)
+        row_indices += [row] * len(items)
+        column_indices += [columns.setdefault(item, len(columns)) for item in items]
+        if len(row_indices) >= CHUNK_ENTRIES:
+            entries.append(row_indices, column_indices)
+            row_indices, column_indices = [], []
+    entries.append(row_indices, column_indices)
+    shape = row + 1, len(columns)
+    source.check_size(*shape, streamable=True, n_ones=0)
 
     def chunks() -> Iterator[RowChunk]:
-        builder = CooBuilder(source, options, (n_rows, len(columns)))
-        item_lists = (items for _, items in _item_lists(source, options, layout))
-        for row_indices, column_indices in _entries(source, item_lists, columns):
-            ones = np.ones(len(row_indices), np.bool_)
-            builder.add(np.array(row_indices), np.array(column_indices), ones)
+        builder = CooBuilder(source, options, shape)
+        for found in entries:
+            builder.add(found["row"], found["column"], np.ones(len(found), np.bool_))
         yield from named_chunks(builder.chunks(), names or None)
 
     return TableStream(len(columns), chunks(), list(columns), absent_is_zero=True)
 
 
-def _item_lists(source: Source, options: ReadOptions, layout: ItemLists) -> Iterator[tuple[str, list[str]]]:
-    """Yield the first cell and the item names of each line, stripped; empty names are ignored."""
-    lines: Iterator[Record] = read_records(source, options, ",")
-    if source.format != "baskets":
-        lines = without_outer_blanks(lines)
-    elif layout.header:
-        lines = itertools.dropwhile(lambda line: is_blank(line[1]), lines)
-    for _, cells in itertools.islice(lines, layout.header, None):
-        yield cells[0].strip() if cells else "", [item for cell in cells[layout.first :] if (item := cell.strip())]
+def _item_lists(rows: TextRows, layout: Layout) -> Iterator[tuple[str, list[str]]]:
+    """Yield the first cell and the item names of each line, stripped; empty names are ignored.
 
-
-def _entries(
-    source: Source, item_lists: Iterable[list[str]], columns: dict[str, int]
-) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the row and column indices of the items, in chunks."""
-    row_indices: list[int] = []
-    column_indices: list[int] = []
-    for row, items in enumerate(item_lists):
-        try:
-            column_indices += map(columns.__getitem__, items)
-        except KeyError:
-            raise source.error(CHANGED) from None
-        row_indices += [row] * len(items)
-        if len(row_indices) >= CHUNK_ENTRIES:
-            yield row_indices, column_indices
-            row_indices, column_indices = [], []
-    if row_indices:
-        yield row_indices, column_indices
+    Every line of a file of lists is a row; in other files, those from the first to the last one that is not blank.
+    """
+    lines: Iterator[list[str]] = (cells for _, cells in rows)
+    if layout.header or rows.source.format != "baskets":
+        lines = itertools.dropwhile(is_blank, lines)
+    n_blank = 0
+    for cells in itertools.islice(lines, layout.header, None):
+        if rows.source.format != "baskets" and is_blank(cells):
+            n_blank += 1
+            continue
+        yield from [("", [])] * n_blank
+        n_blank = 0
+        yield cells[0].strip() if cells else "", [item for cell in cells[layout.columns[0] :] if (item := cell.strip())]
 
 
 def write(table: Table, path: Path, format: str) -> None:

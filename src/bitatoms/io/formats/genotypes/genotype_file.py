@@ -32,7 +32,7 @@ from ...cells import MISSING, Cells
 from ...options import ReadOptions
 from ...out_of_core.transposing import rows_of_columns
 from ...stream import RowChunk, Source, TableStream, named_chunks, unique_columns
-from ...text_lines import read_lines
+from ...text import read_lines
 
 _MISSING_ALLELES = ("", "0", ".")  # how files write an allele that is not known
 UNKNOWN_REFERENCE, UNKNOWN_ALTERNATIVE = "N", "<*>"  # how VCF writes them

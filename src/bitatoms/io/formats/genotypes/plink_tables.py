@@ -13,7 +13,7 @@ from ....columns.annotations import Annotations
 from ....columns.table import Names
 from ...errors import FileError
 from ...stream import Source
-from ...text_lines import open_text_writer, read_lines
+from ...text import open_text_writer, read_lines
 from .genotype_file import Records, as_numbers, sample_name, split_records
 from .genotype_table import FIELD, GenotypeTable, quality_text
 

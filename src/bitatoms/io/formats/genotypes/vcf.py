@@ -31,7 +31,7 @@ from ...errors import FileError
 from ...limits import CHUNK_BITS
 from ...options import ReadOptions
 from ...stream import Source, TableStream
-from ...text_lines import open_decompressed, read_lines
+from ...text import open_decompressed, read_lines
 from .genotype_file import (
     ABSENT,
     UNKNOWN,
@@ -80,7 +80,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
             folder = TemporaryDirectory(dir=None if source.scratch is None else source.scratch.folder)
             text = _converted(source, Path(stack.enter_context(folder)))
         with source.catch_library_errors():
-            samples, records = _read_records(text)
+            samples, records = _TextRows(text)
 
         def genotypes(kept: Indices, selected: Indices) -> Iterator[AlleleChunk]:
             yield from _read_alleles(text, records, kept, selected, len(samples))
@@ -112,7 +112,7 @@ def _converted(source: Source, folder: Path) -> Source:
     return source._replace(path=path)
 
 
-def _read_records(source: Source) -> tuple[Names, Records]:
+def _TextRows(source: Source) -> tuple[Names, Records]:
     """Return the names of the samples and the variants of a VCF file.
 
     cyvcf2 crashes on malformed lines of chromosomes that the header does not list, so that all are checked here.

@@ -1,11 +1,14 @@
-"""The shape of text files: long tables and lists of items are detected, and tables never taken for them."""
+"""The layout of text files: lists of items are detected, and tables never taken for them."""
 
 import numpy as np
 import pytest
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
-from bitatoms.io.shapes import detect_shape
+from bitatoms.io.layout import Layout
+from bitatoms.io.options import ReadOptions
+from bitatoms.io.stream import Source
+from bitatoms.io.text import TextRows
 from support.files import assert_read_error
 
 ONLINE_RETAIL = (
@@ -34,11 +37,12 @@ LISTS = {  # files, and the items of each row
 
 
 @pytest.mark.parametrize("case", LONG)
-def test_long_tables_are_detected(file, case):
+def test_errors_about_long_tables_have_the_call_that_reads_them(file, case):
     text, columns = LONG[case]
-    with pytest.warns(InputWarning, match="read as a long table: .*; long chooses other columns, and categories=True"):
-        table = ba.read(file(text))
-    assert table == ba.read(file(text), long=columns)
+    path = file(text)
+    call = f"bitatoms.read({str(path)!r}, long={columns})"
+    assert_read_error(path, f"instead of ones and zeros; if each line names a row and one of its items, run {call}")
+    table = ba.read(path, long=columns)
     assert len(table.row_names) == len(set(table.row_names))
     assert (table.shape[0] > 1) == (case != "one order, numbered 1")
 
@@ -55,14 +59,13 @@ def test_the_columns_of_a_long_table_can_be_chosen(file):
         assert ba.read(path, format="pairs").row_names == ("536365", "536367")
 
 
-def test_a_model_reads_a_long_table_in_which_no_row_occurs_twice(file):
+def test_a_model_of_a_long_table_names_the_call_that_reads_another(file):
     path = file("order_id,product,qty\n7,milk,2\n7,tea,1\n8,milk,1\n9,tea,3\n")
-    with pytest.warns(InputWarning, match="read as a long table"):
-        model = ba.BinaryDictionaryLearning(1, algebra="or", random_state=0).fit(path)
+    model = ba.BinaryDictionaryLearning(1, algebra="or", random_state=0).fit(ba.read(path, long="order_id,product"))
     path = file("order_id,product,qty\n10,tea,2\n11,milk,1\n")
-    with pytest.warns(InputWarning, match="rows are named by column 'order_id' and items by column 'product'; long"):
-        codes = model.transform(path)
-    np.testing.assert_array_equal(codes, model.transform(ba.read(path, long="order_id,product")))
+    with pytest.raises(ba.FileError, match=r"run bitatoms.read.*, long=\('order_id', 'product'\)\)"):
+        model.transform(path)
+    model.transform(ba.read(path, long="order_id,product"))
 
 
 @pytest.mark.parametrize("case", LISTS)
@@ -110,9 +113,13 @@ NEITHER = {  # files that are of another shape, or of none that is clear
 
 
 @pytest.mark.parametrize("case", NEITHER)
-def test_other_files_are_not_detected(case):
-    rows = [line.split(",") for line in NEITHER[case].splitlines()]
-    assert detect_shape(rows) is None
+def test_other_files_are_not_detected(file, case):
+    source = Source(file(NEITHER[case]), "csv", "table.csv")
+    try:
+        layout = Layout.detect(TextRows(source, ReadOptions()), ReadOptions(), may_be_lists=True)
+    except ba.FileError:
+        return
+    assert layout.shape == "table"
 
 
 @pytest.mark.parametrize("options", [{"binarize": 0}, {"header": False}, {"row_names": True}, {"without": "item"}])
@@ -120,14 +127,13 @@ def test_options_of_a_table_rule_out_other_shapes(file, options):
     assert_read_error(file("order,item\n7,milk\n7,tea\n"), **options)
 
 
-@pytest.mark.filterwarnings("ignore:.*long table:bitatoms.errors.InputWarning")
 def test_an_order_or_an_item_without_a_name_is_an_error_that_names_the_line(file):
     path = file("order,item\n7,milk\n7,tea\n8,\n")
-    assert_read_error(path, "line 4, column 'item'")
-    assert ba.read(path, missing="zero").to_dense().tolist() == [[1, 1], [0, 0]]
+    assert_read_error(path, "line 4, column 'item'", long="order,item")
+    assert ba.read(path, missing="zero", long="order,item").to_dense().tolist() == [[1, 1], [0, 0]]
     path = file("date,order,city,item\nmon,7,x,milk\nmon,7,x,tea\ntue,,x,tea\ntue,8,x,tea\nwed, ,x,gin\n")
     problem = "line 4: column 'order', which names the row, is blank (as in 1 more line); fill it in, or pass missing"
-    assert_read_error(path, problem)
+    assert_read_error(path, problem, long="order,item")
     with pytest.warns(InputWarning, match=r"2 lines are left out, because column 'order', .* is blank .first: 4."):
-        table = ba.read(path, missing="zero")
+        table = ba.read(path, missing="zero", long="order,item")
     assert (table.row_names, table.columns) == (("7", "8"), ("milk", "tea"))

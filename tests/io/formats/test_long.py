@@ -8,8 +8,8 @@ import pytest
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.columns.table import Table
-from bitatoms.io.formats import pairs
 from support.files import assert_read_error
+from support.formats import use_small_chunks
 
 
 def ones_of(table):
@@ -59,7 +59,7 @@ def test_other_columns_are_dropped_by_name_or_number(orders):
 
 def test_missing_items(orders):
     assert_read_error(orders("7,milk\n8,tea,2\n"), "line 2 has 3 cells; expected 2", header=False)
-    assert_read_error(orders("\n \n"), "the file is empty")
+    assert_read_error(orders("\n \n"), "the file contains only blank lines")
     path = orders("order,item\n7,milk\n8,\n9, \n9,tea\n")
     assert_read_error(path, "2 values are missing, the first at line 3, column 'item'", 'missing="zero"')
     table = ba.read(path, missing="zero")
@@ -92,15 +92,36 @@ def test_returned_items_are_not_bought(orders):
 
 
 def test_quantities_that_cannot_be_read_are_noted(orders):
-    """A minus stands before a number: bookkeeping's 2- and (1) are noted, too."""
-    path = orders("order,item,quantity\n7,milk,two\n7,tea,-2\n8,tea,- 1 l\n8,jam,(2)\n8,gin,3 l\n9,milk,2-\n")
-    about = "3 lines have a quantity .column 'quantity'. that is no number, and is read as 1 .first: line 2, 'two'."
+    """A minus after a number, and brackets around it, are not read."""
+    path = orders("order,item,quantity\n7,milk,two\n7,tea,2-\n8,tea,(1)\n8,jam,n/a\n8,gin,3 l\n8,rum,-1\n")
+    about = (
+        "4 lines have a quantity .column 'quantity'. that is not a number, and are read as 1 .first: line 2, 'two'.; "
+        "write those of returned items as -2"
+    )
     with (
         pytest.warns(ba.errors.InputWarning, match=about),
-        pytest.warns(ba.errors.InputWarning, match="2 lines have a quantity .* of 0 or less"),
+        pytest.warns(ba.errors.InputWarning, match="1 line has a quantity .* of 0 or less"),
     ):
         table = ba.read(path, long="order,item")
-    assert ones_of(table) == {("7", "milk"), ("8", "jam"), ("8", "gin"), ("9", "milk")}
+    assert ones_of(table) == {("7", "milk"), ("7", "tea"), ("8", "tea"), ("8", "jam"), ("8", "gin")}
+
+
+@pytest.mark.parametrize("n", [2, 3, 300])
+def test_lines_in_a_temporary_file(orders, monkeypatch, n):
+    """Rows and items are in order of first appearance among the lines that are left."""
+    use_small_chunks(monkeypatch, 8)
+    lines = [(row, item, 1) for row in range(n) for item in range(row % 5 + 1)]
+    lines = [(n, 7, -1), *lines[::-1], (0, 0, -3), (1, 0, 1), (1, 0, -1)]
+    text = "".join(f"r{row},i{item},{quantity}\n" for row, item, quantity in lines)
+    with pytest.warns(ba.errors.InputWarning, match="of 0 or less"):
+        table = ba.read(orders("row,item,quantity\n" + text), long="row,item")
+    sums = {}
+    for row, item, quantity in lines:
+        sums[f"r{row}", f"i{item}"] = sums.get((f"r{row}", f"i{item}"), 0) + quantity
+    kept = [(f"r{row}", f"i{item}") for row, item, _ in lines if sums[f"r{row}", f"i{item}"] > 0]
+    assert ones_of(table) == set(kept)
+    assert table.row_names == tuple(dict.fromkeys(row for row, _ in kept))
+    assert table.columns == tuple(dict.fromkeys(item for _, item in kept))
 
 
 def test_rows_and_columns_without_ones_are_lost_with_a_warning(tmp_path):
@@ -115,14 +136,6 @@ def test_rows_and_columns_without_ones_are_lost_with_a_warning(tmp_path):
     table = Table(BitMatrix.from_dense([[1], [1]]), ["ann", "ann"])
     with pytest.raises(ba.FileError, match="cannot store two rows with the name 'ann'"):
         ba.write(table, tmp_path / "table.pairs")
-
-
-def test_a_file_that_changes_while_it_is_read(orders):
-    path = orders("order,item\n7,milk\n8,tea\n")
-    stream = pairs.read(ba.io.stream.Source(path, "pairs", str(path)), ba.io.options.ReadOptions())
-    path.write_text("order,item\n7,milk\n9,tea\n")
-    with pytest.raises(ba.FileError, match="the file changed while it was read"):
-        list(stream.chunks)
 
 
 @pytest.fixture
