@@ -290,7 +290,7 @@ def cover(X: Any, options: CoverOptions) -> Cover:
 
 def run_cover(table: Table, options: CoverOptions) -> Cover:
     """Return the cover of a table; raise `Interrupted` with the best one so far on Ctrl-C."""
-    limits = role_limits(options, table) if options.has_limits else None
+    limits = role_limits(options, table)
     with log_to_stderr(options.verbose):
         found = search_cover(table.bits, options, as_generator(options.random_state), limits)
     if found.ended == "interrupted":
