@@ -437,8 +437,8 @@ OTHER_CALLS = [
     (fit(MessagePassing), {"max_memory": "100 B"}, ValueError, "3 samples, 2 features and 8 atoms take "),
     (fit(PandaPlus), {"cost": "bits"}, InputError, "cost='bits' is not available; choose from 'mdl', 'patterns'"),
     (fit(PandaPlus), {"order": "size"}, InputError, "order='size' is not available"),
-    (fit(PandaPlus), {"pattern_weight": -1}, ValueError, "pattern_weight must be a non-negative number, not -1"),
-    (fit(PandaPlus), {"pattern_weight": "1"}, ValueError, "pattern_weight must be a non-negative number, not '1'"),
+    (fit(PandaPlus), {"pattern_weight": -1}, ValueError, "pattern_weight must be a finite number of at least 0, not"),
+    (fit(PandaPlus), {"pattern_weight": "1"}, ValueError, "pattern_weight must be a finite number of at least 0, not"),
     *[
         (fit(method), {"n_components": None}, ValueError, "n_components is None, but ")
         for method in (MessagePassing, ThresholdedNMF, PenalizedNMF)

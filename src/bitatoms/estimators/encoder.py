@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..columns.column_types import names_of_columns
 from ..columns.encode_options import EncodeOptions, check_names
 from ..columns.encoding import Encoding, encode
-from ..columns.frame_columns import names_of_columns
 from ..columns.table import Table
 from ..errors import InputError, Parameter
 from ..frames import in_memory
