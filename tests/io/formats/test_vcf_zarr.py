@@ -59,7 +59,7 @@ def write_store(path, arrays, zarr_format=3, **chunks):
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize(("n_samples", "n_variants"), [(1, 1), (33, 65)])
 def test_genotypes_are_read(tmp_path, monkeypatch, n_samples, n_variants, zarr_format):
-    monkeypatch.setattr(vcf_zarr, "_CHUNK_GENOTYPES", 300)
+    monkeypatch.setattr(vcf_zarr, "CHUNK_GENOTYPES", 300)
     alleles = random_alleles(n_samples, n_variants, missing=0.1)
     chunks = {"call_genotype": (20, 10, 2), "call_genotype_phased": (20, 10)}
     path = write_store(tmp_path / "g.zarr", arrays_of(alleles), zarr_format, **chunks)

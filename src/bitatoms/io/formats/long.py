@@ -25,7 +25,7 @@ from ..errors import FileError
 from ..layout import Layout
 from ..limits import CHUNK_ENTRIES
 from ..options import ReadOptions
-from ..out_of_core.coo import CooBuilder, column_indices_by_row
+from ..out_of_core.entries import EntriesBuilder, column_indices_by_row
 from ..out_of_core.spool import Spool
 from ..stream import RowChunk, Source, TableStream, named_chunks
 from ..text import TextRows, is_blank, open_text_writer
@@ -46,7 +46,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     source.check_size(len(row_names), len(items), streamable=True, n_ones=0)
 
     def chunks() -> Iterator[RowChunk]:
-        builder = CooBuilder(source, options, (len(row_names), len(items)))
+        builder = EntriesBuilder(source, options, (len(row_names), len(items)))
         for row_indices, item_indices in lines.entries():
             builder.add(row_indices, item_indices, np.ones(len(row_indices), np.bool_))
         yield from named_chunks(builder.chunks(), row_names)

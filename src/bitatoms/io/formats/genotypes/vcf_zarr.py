@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...limits import CHUNK_BITS
+from ...limits import CHUNK_GENOTYPES
 from ...options import ReadOptions
 from ...stream import Source, TableStream
 from ...zarr_reader import ZarrReader
@@ -20,7 +20,6 @@ from .genotype_file import ABSENT, AlleleChunk, GenotypeFile, Indices, Records, 
 
 _GENOTYPES, _PHASED = "call_genotype", "call_genotype_phased"
 _CONTIGS, _POSITIONS, _ALLELES, _SAMPLES = "variant_contig", "variant_position", "variant_allele", "sample_id"
-_CHUNK_GENOTYPES = CHUNK_BITS // 4  # read together; each takes about eight bytes until it is two bits
 
 
 def is_vcf_zarr(store: ZarrReader) -> bool:
@@ -113,7 +112,7 @@ def _chunks(
         yield AlleleChunk(nothing, records.numbers[selected], np.empty(nothing.shape[:2], bool))
         return
     first, end = int(kept[0]), int(kept[-1]) + 1
-    step = min(max(1, _CHUNK_GENOTYPES // (end - first)), max(1, (genotypes.shards or genotypes.chunks)[0]))
+    step = min(max(1, CHUNK_GENOTYPES // (end - first)), max(1, (genotypes.shards or genotypes.chunks)[0]))
     indices = records.indices[selected]
     for start in range(0, genotypes.shape[0], step):
         low, high = np.searchsorted(indices, (start, start + step))
