@@ -5,30 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from ..formatting import counted, times
 from ..model.options import RuleOptions
-from ..run_options import NewRowOptions
-from .options import (
-    READABLE,
-    READING,
-    WRITING,
-    Run,
-    command,
-    declared,
-    declared_options,
-    display,
-    model_file,
-    new_rows,
-    option,
-    page,
-    pattern_output,
-    readable,
-    run,
-    table,
-    table_file,
-)
+from . import options
 from .output import STANDARD, Display, print_json, print_line, print_rest, print_result, show_status
 from .paths import Input, NewRows, OutputTable, listed, output_file, output_name
 
@@ -38,12 +17,12 @@ if TYPE_CHECKING:
     from ..model.rules import Chunks, Rule
 
 
-@command("bitatoms show model.npz", "bitatoms show model.npz --patterns patterns.md --atoms-to atoms.csv")
+@options.command("bitatoms show model.npz", "bitatoms show model.npz --patterns patterns.md --atoms-to atoms.csv")
 def show(
-    model: Path = model_file(),
-    atoms_to: OutputTable | None = table_file("--atoms-to", help="Write the atoms as a table, in any format."),
-    patterns: Path | None = pattern_output(),
-    shown: Display = display(20),
+    model: Path = options.model_file(),
+    atoms_to: OutputTable | None = options.table_file("--atoms-to", "Write the atoms as a table, in any format."),
+    patterns: Path | None = options.readable("--patterns", "patterns", "the patterns"),
+    shown: Display = options.display(20),
 ) -> None:
     """Describe a model or a packed store.
 
@@ -70,31 +49,26 @@ def show(
             print_line(f"\nWritten: {listed(written)}")
 
 
-@command("bitatoms report model.npz baskets.csv -o report.html")
+@options.command("bitatoms report model.npz baskets.csv -o report.html")
 def report(
-    rows: NewRows = new_rows(),
-    output: Path = page("--output", "-o", help="The page to write.", default=Path("report.html")),
-    title: str | None = option("--title", help="Title of the page.", panel=WRITING),
-    row: tuple[str, ...] = option(
-        "--row",
-        help="Row to show before and after coding, by name or number (from 0); may be repeated.",
-        multiple=True,
-        panel=WRITING,
+    rows: NewRows = options.new_rows(),
+    output: Path = options.page("--output -o", "The page to write.", Path("report.html")),
+    title: str | None = options.option("--title", help="Title of the page."),
+    row: tuple[str, ...] = options.option(
+        "--row", help="Row to show before and after coding, by name or number (from 0); may be repeated.", multiple=True
     ),
-    groups: str | None = option(
+    groups: str | None = options.option(
         "--groups",
         help="Groups of rows, such as populations: a CSV file with the name and the group of each row, or a field of "
         "the table, such as a column of obs.",
-        panel=WRITING,
     ),
-    max_rows: int | None = option(
+    max_rows: int | None = options.option(
         "--max-rows",
-        type=click.IntRange(0),
         help="The most rows that the page contains to be explored, by default 10000; 0 shows no single rows.",
-        panel=WRITING,
+        minimum=0,
     ),
-    how: Run = run("n_jobs", "device"),
-    shown: Display = display(),
+    how: options.Run = options.run("n_jobs", "device"),
+    shown: Display = options.display(),
 ) -> None:
     """Write an HTML page to explore the patterns: where they occur, and what they do not explain."""
     from .files import load_model_and_table
@@ -108,7 +82,7 @@ def report(
         print_result(values, shown, f"The report is in {output}; open it in a browser.")
 
 
-def write_page(model: Model, table: Table, path: Path, how: Run, quiet: bool, **more: Any) -> None:
+def write_page(model: Model, table: Table, path: Path, how: options.Run, quiet: bool, **more: Any) -> None:
     """Write a report to a file or a stream."""
     from ..report import write_report
 
@@ -116,22 +90,21 @@ def write_page(model: Model, table: Table, path: Path, how: Run, quiet: bool, **
         write_report(model, table, file, **more, **how.threads)
 
 
-@command(
+@options.command(
     "bitatoms rules model.npz",
     "bitatoms rules model.npz baskets.csv --min-confidence 0.5 -o rules.csv",
     "bitatoms rules model.npz baskets.zarr --json",
 )
 def rules(
-    model: Path = model_file(),
-    data: Input | None = table(
-        help="The table to count in, which gives shorter rules; by default the counts of the model are used.",
-        required=False,
+    model: Path = options.model_file(),
+    data: Input | None = options.table(
+        "The table to count in, which gives shorter rules; by default the counts of the model are used.", required=False
     ),
-    output: Path | None = readable("--output", "-o", contents="rules", help=f"Write the rules as {READABLE}."),
-    limits: RuleOptions = declared_options(RuleOptions, "Rule options"),
-    absent: str = declared(NewRowOptions, "absent", READING),
-    how: Run = run("max_memory", "n_jobs"),
-    shown: Display = display(20, "rules to print"),
+    output: Path | None = options.readable("--output -o", "rules", "the rules"),
+    limits: RuleOptions = options.declared_options(RuleOptions, "Rule options"),
+    absent: str = options.absent(),
+    how: options.Run = options.run("max_memory", "n_jobs"),
+    shown: Display = options.display(20, "rules to print"),
 ) -> None:
     """Print rules: of the rows with some features of a pattern, which share has another one, and of all rows.
 
@@ -158,7 +131,7 @@ def rules(
         _print_rules(found, counted(learned.atoms.n_rows, "pattern"), shown.top)
 
 
-def _counted(rows: NewRows, how: Run, quiet: bool) -> tuple[Model, Chunks]:
+def _counted(rows: NewRows, how: options.Run, quiet: bool) -> tuple[Model, Chunks]:
     """Return the model, and what returns the rows to count."""
     from ..rows.store import Store
     from ..rows.store_transform import StoreTransform

@@ -21,9 +21,8 @@ from rich.segment import Segment
 from rich.text import Text
 
 from ..errors import Message, Parameter, in_python
-from ..formatting import counted, listed_names
+from ..formatting import CONTROLS, counted, escape_controls, escape_name, listed_names, quote_name
 from ..io.errors import FileError
-from ..verbosity import CONTROLS, escape_controls, escape_name, quote_name
 
 if TYPE_CHECKING:
     from rich.status import Status

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formatting import counted, listed_names, noun, percent, verb
+from ..formatting import counted, escape_name, listed_names, noun, percent, quote_name, verb
 from ..io.errors import FileError
-from ..verbosity import escape_name, quote_name
-from .options import READABLE, Run, command, display, new_rows, option, readable, run
+from . import options
 from .output import Display, print_json, print_line, show_status
 from .paths import NewRows, output_name
 
@@ -30,22 +28,17 @@ _ROWS_AT_A_TIME = 1 << 14
 _MAX_CELLS = 6  # wrong cells of each kind that are printed for a row
 
 
-@command(
+@options.command(
     "bitatoms recommend model.npz baskets.csv",
     "bitatoms recommend model.npz baskets.csv -n 3 -o next.csv",
     "bitatoms recommend model.npz baskets.zarr -o next.csv --max-memory 500MB",
 )
 def recommend(
-    rows: NewRows = new_rows(),
-    n: int = option("--number", "-n", type=click.IntRange(1), default=5, help="Number of items per row."),
-    output: Path | None = readable(
-        "--output",
-        "-o",
-        contents="recommendations",
-        help=f"Write row, rank, item and probability as {READABLE}.",
-    ),
-    how: Run = run("max_memory", "n_jobs", "device"),
-    shown: Display = display(),
+    rows: NewRows = options.new_rows(),
+    n: int = options.option("--number -n", 5, "Number of items per row.", minimum=1),
+    output: Path | None = options.readable("--output -o", "recommendations", "row, rank, item and probability"),
+    how: options.Run = options.run("max_memory", "n_jobs", "device"),
+    shown: Display = options.display(),
 ) -> None:
     """Print the next items of each row: the most probable ones that it does not have.
 
@@ -80,7 +73,9 @@ def recommend(
             print_line(_recommendation_line(row, items))
 
 
-def _recommended(model: Model, table: Table | Store, n: int, absent: str, how: Run) -> Iterator[Recommendations]:
+def _recommended(
+    model: Model, table: Table | Store, n: int, absent: str, how: options.Run
+) -> Iterator[Recommendations]:
     """Yield recommendations for the rows of a table, in chunks."""
     from ..model.recommendation import named, recommend
     from ..rows.store import Store
@@ -114,18 +109,16 @@ def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
     return f"{_row_text(row)}: {listed or 'it has all items'}"
 
 
-@command(
+@options.command(
     "bitatoms score model.npz baskets.csv",
     "bitatoms score model.npz baskets.csv -n 50 -o scores.csv",
     "bitatoms score model.npz baskets.zarr --json",
 )
 def score(
-    rows: NewRows = new_rows(),
-    output: Path | None = readable(
-        "--output", "-o", contents="scores", help=f"Write all rows, their bits and wrong cells as {READABLE}."
-    ),
-    how: Run = run("max_memory", "n_jobs", "device"),
-    shown: Display = display(10, "rows to print", ("--number", "-n")),
+    rows: NewRows = options.new_rows(),
+    output: Path | None = options.readable("--output -o", "scores", "all rows, their bits and wrong cells"),
+    how: options.Run = options.run("max_memory", "n_jobs", "device"),
+    shown: Display = options.display(10, "rows to print", "--number -n"),
 ) -> None:
     """Print the rows that fit worst, with the cells that make them so.
 
@@ -181,7 +174,9 @@ def score(
             print_line(f"\nWritten: {output_name(output)}")
 
 
-def _scored(model: Model, table: Table | Store, absent: str, how: Run, workers: Workers) -> Iterator[ScoredRows]:
+def _scored(
+    model: Model, table: Table | Store, absent: str, how: options.Run, workers: Workers
+) -> Iterator[ScoredRows]:
     """Yield the rows of a table with their bits, in chunks."""
     from ..model.row_fit import score_rows
     from ..rows.budget import coding_rows, given_memory_limit

@@ -11,11 +11,10 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from ..columns.table import Table
-from ..formatting import counted, few, percent, times
+from ..formatting import counted, escape_name, few, percent, quote_name, times
 from ..html.model_tables import pattern_table
 from ..model.model import Model
 from ..model.patterns import LIFTS_READING, Pattern
-from ..verbosity import escape_name, quote_name
 from .output import first_names, print_line, print_rest, print_rich, width_of_lines
 
 _MAX_PICTURE_WIDTH = 40  # pixels of a picture that is drawn in the terminal

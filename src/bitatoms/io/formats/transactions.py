@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from ...columns.table import Table
 from ...errors import Parameter
-from ...formatting import quoted
-from ...verbosity import quote_name
+from ...formatting import quote_name, quoted
 from ..errors import FileError
 from ..layout import Layout
 from ..limits import CHUNK_ENTRIES
