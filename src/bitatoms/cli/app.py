@@ -15,8 +15,16 @@ import click
 from .._version import __version__
 from ..libraries import explained
 from .help import SETTINGS, acting, heading, help_options, write_rows
-from .output import print_error, print_line, print_note, print_page, printing_notes
-from .signals import describe_interrupt, interrupt_exit_code, interrupted_by_sigterm
+from .output import (
+    describe_interrupt,
+    interrupt_exit_code,
+    interrupted_by_sigterm,
+    print_error,
+    print_line,
+    print_note,
+    print_page,
+    printing_notes,
+)
 
 BAD_INPUT = 2
 _VERBOSE = "bitatoms.verbose"  # whether --version prints more
@@ -36,14 +44,14 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "transform": ("apply", "Write the codes of a table: which atoms each row uses."),
         "reconstruct": ("apply", "Reconstruct a table from its atoms, without noise."),
         "complete": ("apply", "Fill in the missing values of a table; known values stay as they are."),
-        "recommend": ("scoring", "Print the next items of each row: the most probable ones that it does not have."),
+        "recommend": ("explain", "Print the next items of each row: the most probable ones that it does not have."),
         "convert": ("apply", "Convert a table to another format, with its row and column names."),
     },
     "Explain": {
         "show": ("explain", "Describe a model or a packed store."),
         "report": ("explain", "Write an HTML page to explore the patterns."),
         "rules": ("explain", "Print rules: of the rows with some features of a pattern, which share has another one."),
-        "score": ("scoring", "Print the rows that fit worst, with the cells that make them so."),
+        "score": ("explain", "Print the rows that fit worst, with the cells that make them so."),
     },
     "Special tables": {
         "roles": ("roles", "Find the roles of a table of users and permissions: an exact cover."),
