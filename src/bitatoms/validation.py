@@ -100,7 +100,9 @@ def check_callbacks(name: str, value: Any) -> tuple[Callable[[Any], object], ...
 
 def check_seed(name: str, value: Any) -> Any:
     """Check a seed; generators are used as they are."""
-    return check_int(name, value, 0) if isinstance(value, (str, Real)) else value
+    if isinstance(value, (str, Real)) and not (isinstance(value, Integral) and int(value) >= 0):
+        raise _not_a_seed(value)
+    return value
 
 
 def check_feature_sets(name: str, value: Any) -> tuple[tuple[int | str, ...], ...]:
@@ -148,9 +150,13 @@ def as_generator(random_state: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state must be None, a non-negative integer, a Generator or a RandomState, not {random_state!r}"
-        ) from None
+        raise _not_a_seed(random_state) from None
+
+
+def _not_a_seed(value: Any) -> InputError:
+    """Return the error for a value that seeds no random numbers."""
+    kinds = "None, a non-negative integer, a Generator or a RandomState"
+    return InputError(Parameter("random_state"), f" must be {kinds}, not {value!r}")
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from ..io.patterns import read_patterns
 from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.weight_column import read_weight_column
 from ..model.model import Model
+from ..parameters import Param
 from ..rows.store import Store
 from .output import STANDARD, as_arguments, print_note, show_status
 from .paths import Input, NewRows, OutputTable, output_file, spooled
@@ -124,11 +125,11 @@ def remembered_options(data: Input) -> dict[str, Any]:
     return remembered(data.given())
 
 
-def load_model(path: Path) -> model_file.LoadedModel:
-    """Read a model file."""
+def load_model(path: Path, declared: dict[str, tuple[Any, Param]] | None = None) -> model_file.LoadedModel:
+    """Read a model file, and the parameters declared, if any."""
     if path == STANDARD:
         raise FileError("standard input: a model cannot be read from a stream; pass a file")
-    return model_file.load(path)
+    return model_file.load(path, declared)
 
 
 def load_model_and_table(rows: NewRows, quiet: bool) -> tuple[Model, Table]:
@@ -278,10 +279,17 @@ def write_readable(table: DataTable, path: Path, format: str | None = None) -> N
         table.write(file, format)
 
 
-def save_model(model: Model, path: Path, search: dict[str, Any], reading: dict[str, Any]) -> None:
+def save_model(model: Model, path: Path, parameters: dict[str, Any], reading: dict[str, Any]) -> None:
     """Write a model to a file or a stream."""
     with output_file(path, ".npz") as file:
-        model_file.save(model, file, search, reading)
+        model_file.save(model, file, parameters, reading)
+
+
+def to_store(search: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a search to store with its model, from the options of the command."""
+    from ..estimators.options import EstimatorOptions, stored_parameters
+
+    return stored_parameters(EstimatorOptions.from_flat(search).get_params())
 
 
 def path_of_interrupted(path: Path) -> Path:

@@ -28,7 +28,7 @@ _LITTLE_BETTER = 0.5  # a note is printed unless predictions make less than this
 def denoise(
     data: Input = options.table(_PICTURE),
     output: OutputTable = options.table_output(options.output_path(default=None, required=True)),
-    how: DenoiseOptions = options.declared_options(DenoiseOptions, algebra={"default": "xor"}),
+    how: DenoiseOptions = options.declared_options(DenoiseOptions),
     shown: Display = options.display(),
 ) -> None:
     """Remove noise from a black-and-white picture, by atoms learned from its own blocks.
@@ -68,7 +68,7 @@ def inpaint(
         required=True,
     ),
     output: OutputTable = options.table_output(options.output_path(default=None, required=True)),
-    how: BlockOptions = options.declared_options(BlockOptions, algebra={"default": "xor"}),
+    how: BlockOptions = options.declared_options(BlockOptions),
     shown: Display = options.display(),
 ) -> None:
     """Fill the holes of a black-and-white picture, by atoms learned from its known pixels.

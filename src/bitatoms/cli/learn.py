@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..formatting import percent
-from ..search.options import FitOptions
+from ..search.options import FitOptions, Resources
 from . import options
 from .output import (
     STANDARD,
@@ -107,7 +107,9 @@ def fit(
         if output is not None:
             path = output if complete else files.path_of_interrupted(output)
             packed = stores.packing_options(rows) if isinstance(rows, Store) else {}
-            save = partial(files.save_model, model, path, search, packed | files.remembered_options(data))
+            save = partial(
+                files.save_model, model, path, files.to_store(search), packed | files.remembered_options(data)
+            )
             written.append(path)
             try:
                 save()
@@ -199,7 +201,8 @@ def _fitted(
         with show_status("Starting", quiet) as status:
             n_rows = len(rows) if weights is None else int(weights.sum())
             progress = SearchProgress(n_rows, quiet, status, keeps_model)
-            estimator = BinaryDictionaryLearning(**search, callbacks=progress)
+            fitting = FitOptions.from_flat(search | {"callbacks": progress})
+            estimator = BinaryDictionaryLearning(**fitting.get_params(deep=False))
             data = ObservedStore(rows, progress.update_rows) if isinstance(rows, Store) else rows
             try:
                 if keeps_codes:
@@ -390,13 +393,13 @@ def stability(
     given = {name: value for name, value in given.items() if value is not None}
     if model is not None and given:
         raise click.UsageError("a model has its own --atoms, --algebra and --search; omit these, or the model")
-    fits = {"n_components": "mdl", "algebra": "prefer-or", "search": "fast", "max_time": max_time} | given
+    fits = {"n_components": "mdl", "algebra": "auto", "search": "fast", "max_time": max_time} | given
     rows, fitted, parameters, remembered = _open_for_stability(data, model, fits, shown.is_silent)
     files.check_filled(rows, data)
     if not shown.is_silent:
         _print_table(data, rows)
     drawn = {"n_resamples": resamples, "share": share, "threshold": threshold, "random_state": seed}
-    more = drawn | how.threads | {"max_memory": how.max_memory} | ({} if fitted else fits)
+    more = drawn | how.threads | {"resources": Resources(max_memory=how.max_memory)} | ({} if fitted else fits)
     result, interrupted = _resampled(rows, fitted, more, shown.is_silent)
     if result is None:
         return "nothing was written" if output or patterns else "no resample was searched"
@@ -421,14 +424,20 @@ def _open_for_stability(
     """Return the table, the fitted estimator if there is a model, its parameters, and the options that it remembers."""
     from ..columns.table import Table
     from ..estimators.dictionary_learning import fitted_estimator
+    from ..estimators.options import result_parameters
     from . import files
     from .stores import packing_options
 
     store = files.open_packed(data)
     if path is None:
         packed = {} if store is None else packing_options(store)
-        return store or files.read_table(data, quiet), None, fits, packed | files.remembered_options(data)
-    model, parameters, remembered = files.load_model(path)
+        return (
+            store or files.read_table(data, quiet),
+            None,
+            files.to_store(fits),
+            packed | files.remembered_options(data),
+        )
+    model, parameters, remembered = files.load_model(path, result_parameters())
     limit = {} if fits["max_time"] is None else {"max_time": fits["max_time"]}
     # What the cells of the table mean is decided when it is read.
     estimator = fitted_estimator(model, parameters | limit | {"binarize": None})

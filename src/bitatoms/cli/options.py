@@ -231,7 +231,6 @@ _KNOWN = "Known atoms, a table with one row per atom, or a pattern file: they st
 _SPECIAL: dict[str, dict[str, Any]] = {
     "n_components": {"flags": "--atoms -k", "metavar": "INTEGER|mdl", "convert": parse_atoms},
     "random_state": {"minimum": 0, "default": 0},
-    "algebra": {"type": click.Choice(["xor", "or", "auto", "prefer-or"]), "default": "prefer-or"},
     "n_jobs": {"flags": "--jobs -j", "default": -1},
     "device": {"convert": _available},
     "search_rows": {

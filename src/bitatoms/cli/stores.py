@@ -16,11 +16,11 @@ from ..io.errors import FileError
 from ..io.options import remembered
 from ..io.stream import Source
 from ..model.model import Model
-from ..parameters import SearchKwargs, declarations
 from ..rows.budget import parse_memory_limit
 from ..rows.store import Store, check_memory, memory_budget
 from ..rows.store_transform import StoreTransform, collect_codes, write_code_store
 from ..rows.subsample import default_search_rows
+from ..search.options import FitOptions
 from ..search.params import resolve
 from ..sparse_bits import Bits, is_smaller_sparse
 from .files import write_code_table
@@ -103,8 +103,7 @@ def n_searched_rows(shape: tuple[int, int], search: dict[str, Any]) -> int:
     n_rows, n_features = shape
     limit = search["search_rows"]
     if limit == "auto":
-        given = {name: value for name, value in search.items() if name in declarations(SearchKwargs)}
-        params = resolve(search["n_components"], **given)
+        params = resolve(FitOptions.from_flat(search))
         limit = default_search_rows(n_features, params.is_wide(n_features))
     return n_rows if limit is None or search["search"] == "paper" else min(n_rows, limit)
 
