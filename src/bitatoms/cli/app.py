@@ -6,6 +6,7 @@ import io
 import os
 import sys
 import warnings
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,13 @@ class Commands(click.Group):
             return None
         found: click.Command = getattr(import_module(f".{module}", __package__), name.replace("-", "_"))
         return found
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Return the command that is named first, or raise an error with similar names."""
+        if args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+            near = " or ".join(map(repr, get_close_matches(args[0], self.list_commands(ctx))))
+            raise click.UsageError(f"no such command: {args[0]!r}{f', did you mean {near}?' if near else ''}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the program does, and its commands by groups."""

@@ -388,9 +388,9 @@ def table_output(path: Any = None) -> Any:
 class Run:
     """Where rows are processed, and the limit of memory; the result does not depend on it."""
 
-    n_jobs: int = -1
+    n_jobs: int | None = -1
     device: str = "cpu"
-    max_memory: str | None = None
+    max_memory: int | str | None = None
 
     @property
     def memory_limit(self) -> int:
