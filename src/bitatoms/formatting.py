@@ -1,10 +1,14 @@
-"""Numbers and names as text, the same in messages, summaries, on the command line and in reports."""
+"""Numbers and names as text that is safe to show: in messages, summaries, reports and on the command line."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+# Control characters except tabs and line ends, characters that turn the direction of text around, lone surrogates
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+CONTROLS_OF_NAMES = re.compile(rf"{CONTROLS.pattern}|[\t\n]")
 _NAME_LENGTH = 40  # characters of a name in a message
 
 
@@ -66,6 +70,51 @@ def quoted(name: object) -> str:
     'milk'
     """
     return repr(str(name)[:_NAME_LENGTH])
+
+
+def escape_controls(text: str) -> str:
+    r"""Return text whose control characters are replaced by escapes, as in Python.
+
+    Names in a file may contain sequences that a terminal would execute.
+
+    Examples
+    --------
+    >>> print(escape_controls("a \x1b[31mname\x07"))
+    a \x1b[31mname\x07
+    """
+    return CONTROLS.sub(_escape, text)
+
+
+def escape_name(name: str) -> str:
+    r"""Return a name with all control characters escaped, tabs and line ends included.
+
+    Examples
+    --------
+    >>> print(escape_name("two\nlines"))
+    two\nlines
+    """
+    return CONTROLS_OF_NAMES.sub(_escape, name)
+
+
+def quote_name(name: str, *separators: str) -> str:
+    r"""Return a name as it is listed on a terminal: control characters escaped, in quotes if it contains a comma.
+
+    Quotes are those of CSV files, as options take them. They also enclose names with one of the other separators.
+
+    Examples
+    --------
+    >>> print(", ".join(map(quote_name, ["tea", "milk, fat-free", 'a 3" pipe'])))
+    tea, "milk, fat-free", a 3" pipe
+    >>> print(quote_name("salt and pepper", " and "))
+    "salt and pepper"
+    """
+    text = escape_name(name)
+    is_quoted = text.startswith('"') or any(separator in text for separator in (",", *separators))
+    return '"{}"'.format(text.replace('"', '""')) if is_quoted else text
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 def listed_names(names: Iterable[object], n_shown: int = 5, show: Callable[[Any], str] = quoted) -> str:

@@ -16,16 +16,15 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix, stack_rows
 from ..cell_values import package_name
 from ..errors import InputError, Parameter, warn
-from ..formatting import counted, listed_names, quoted
+from ..formatting import counted, listed_names, quote_name, quoted
 from ..frames import column_names, in_memory
 from ..parameters import with_options
 from ..sparse_bits import SparseBits
 from ..validation import check_choice
-from ..verbosity import quote_name
 from . import variants
 from .annotations import Annotations, Values
+from .column_types import DateColumn, column_values, has_columns, names_of_columns, typed_columns
 from .encode_options import EncodeOptions
-from .frame_columns import DateColumn, column_values, has_columns, names_of_columns, typed_columns
 from .matching import ColumnMatch, match_columns, matched_table
 from .table import (
     Header,

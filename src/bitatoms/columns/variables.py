@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, Parameter, warn
-from ..formatting import counted, quoted
-from ..verbosity import quote_name
+from ..formatting import counted, quote_name, quoted
 from .annotations import Annotations, Labels, Values
 
 Kind = Literal["category", "value", "bin", "boolean", "copies"]  # a value is a category that is a number

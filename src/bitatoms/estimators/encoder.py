@@ -9,19 +9,19 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..columns.column_types import names_of_columns
 from ..columns.encode_options import EncodeOptions, check_names
 from ..columns.encoding import Encoding, encode
-from ..columns.frame_columns import names_of_columns
 from ..columns.table import Table
 from ..errors import InputError, Parameter
 from ..frames import in_memory
-from ..parameters import documented, with_values
+from ..parameters import with_documentation, with_values
 from .outputs import chosen_output, columns_like
 
 _OUTPUTS = ("default", "pandas", "polars")
 
 
-@documented(EncodeOptions)
+@with_documentation
 class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Encode tables of categories and numbers as tables of 0 and 1: `bitatoms.encode` as a transformer.
 

@@ -14,8 +14,8 @@ from sklearn import get_config
 from .. import frames
 from ..bits import BitMatrix
 from ..cell_values import as_csr, is_sparse, package_name
+from ..columns.column_types import names_of_columns
 from ..columns.encoding import Encoding
-from ..columns.frame_columns import names_of_columns
 from ..columns.table import Table
 from ..columns.variants import pairs, unpack_dosages
 from ..frames import is_frame

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from ..formatting import escape_name
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.formats.registry import load_reader
 from ..io.name_lists import join_names
 from ..io.sheets import write_sheet
 from ..io.text import open_text_writer
-from ..verbosity import escape_name
 from .document import PageHeader, Section, html_document
 from .text import escape, format_count, truncated
 

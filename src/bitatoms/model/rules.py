@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..columns.table import Names
-from ..formatting import percent
+from ..formatting import percent, quote_name
 from ..sparse_bits import Bits, packed
-from ..verbosity import quote_name
 from .complete_rows import members_of
 from .model import Model
 from .options import RuleOptions

@@ -13,11 +13,11 @@ from ..columns.encoding import matched_rows
 from ..columns.table import Table
 from ..device_choice import workers_for
 from ..errors import InputError, Parameter
+from ..formatting import quote_name
 from ..html.document import write_page
 from ..io.group_labels import read_group_labels
 from ..model.model import Model
 from ..parameters import with_options
-from ..verbosity import quote_name
 from .data import KnownCodes, ReportData, collect
 from .options import ReportDataOptions, ReportOptions
 from .page import render

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...columns.table import Table, first_duplicate
 from ...columns.variables import parse_number
 from ...errors import Parameter, warn
-from ...formatting import be, counted, have, quoted
+from ...formatting import be, counted, have, noun, quoted
 from ..cells import Cells, Indices
 from ..errors import FileError
 from ..layout import Layout
@@ -124,7 +124,7 @@ class LongLines:
             )
             warn(f"{self._source.name}: {about} (first: {lines[0]})")
             return
-        others = f" (as in {len(lines) - 1} more {unit}{'s' * (len(lines) > 2)})" if len(lines) > 1 else ""
+        others = f" (as in {len(lines) - 1} more {noun(len(lines) - 1, unit)})" if len(lines) > 1 else ""
         them = f"these {unit}s" if len(lines) > 1 else f"the {unit}"
         raise self._source.error(
             f"{unit} {lines[0]}: {label}, which names the row, is blank{others}; fill it in, or pass ",
@@ -208,7 +208,7 @@ def write(table: Table, path: Path, format: str) -> None:
     rows = check_names(path, "row", table.row_names or tuple(map(str, range(len(table)))))
     items = check_names(path, "column", table.names_of(range(table.shape[1])))
     if (duplicate := first_duplicate(rows)) is not None:
-        raise FileError(f"{path.name}: this format cannot store two rows with the name {duplicate[:40]!r}; rename one")
+        raise FileError(f"{path.name}: this format cannot store two rows with the name {quoted(duplicate)}; rename one")
     if not table.data.count():
         raise FileError(f"{path.name}: this format cannot store a table without ones; .npz and .csv files can")
     for axis, names, weights in (

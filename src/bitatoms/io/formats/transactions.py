@@ -16,8 +16,7 @@ import numpy as np
 
 from ...columns.table import Table
 from ...errors import Parameter
-from ...formatting import quoted
-from ...verbosity import quote_name
+from ...formatting import quote_name, quoted
 from ..cells import Indices
 from ..errors import FileError
 from ..layout import Layout

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ....columns.table import Table
 from ....errors import warn
+from ....formatting import be, counted
 from ...errors import FileError
 from ...limits import CHUNK_BITS
 from ...options import ReadOptions
@@ -120,5 +121,5 @@ def write(table: Table, path: Path, format: str) -> None:
     finally:
         writer.close()
     if n_half_known:
-        written = "1 genotype is" if n_half_known == 1 else f"{n_half_known} genotypes are"
+        written = f"{counted(n_half_known, 'genotype')} {be(n_half_known)}"
         warn(f"{path.name}: {written} written as missing because one of the two haplotypes is unknown")
