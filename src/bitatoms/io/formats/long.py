@@ -25,7 +25,7 @@ from ..errors import FileError
 from ..layout import Layout
 from ..limits import CHUNK_ENTRIES
 from ..options import ReadOptions
-from ..out_of_core.coo import column_indices_by_row
+from ..out_of_core.entries import column_indices_by_row
 from ..out_of_core.spool import Spool
 from ..stream import Source, TableStream
 from ..text import TextRows, is_blank, open_text_writer

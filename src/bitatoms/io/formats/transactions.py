@@ -22,7 +22,7 @@ from ..errors import FileError
 from ..layout import Layout
 from ..limits import CHUNK_ENTRIES
 from ..options import ReadOptions
-from ..out_of_core.coo import CooBuilder, column_indices_by_row
+from ..out_of_core.entries import EntriesBuilder, column_indices_by_row
 from ..out_of_core.spool import Spool
 from ..stream import RowChunk, Source, TableStream, named_chunks
 from ..text import TextRows, is_blank, need_quotes, open_decompressed, open_text_writer
@@ -68,7 +68,7 @@ def table_of_ones(
     source.check_size(*shape, streamable=True, n_ones=0)
 
     def chunks() -> Iterator[RowChunk]:
-        builder = CooBuilder(source, options, shape)
+        builder = EntriesBuilder(source, options, shape)
         for rows, items in entries:
             builder.add(rows, items, np.ones(len(rows), np.bool_))
         yield from named_chunks(builder.chunks(), row_names)
