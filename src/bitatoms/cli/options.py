@@ -24,9 +24,16 @@ from ..parameters import Options, Param, choices, declarations, flat_declaration
 from ..run_options import NewRowOptions
 from ..search.options import Constraints, FitOptions, Resources
 from .help import Argument, Command, FileUse, Option
-from .output import STANDARD, Display, hide_notes, lines_to_stderr, print_error
+from .output import (
+    STANDARD,
+    Display,
+    describe_interrupt,
+    hide_notes,
+    interrupt_exit_code,
+    lines_to_stderr,
+    print_error,
+)
 from .paths import Input, NewRows, check_extension, check_writable, output_table
-from .signals import describe_interrupt, interrupt_exit_code
 
 READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output options", "General options"
 PATH = click.Path(path_type=Path)
@@ -381,9 +388,9 @@ def table_output(path: Any = None) -> Any:
 class Run:
     """Where rows are processed, and the limit of memory; the result does not depend on it."""
 
-    n_jobs: int = -1
+    n_jobs: int | None = -1
     device: str = "cpu"
-    max_memory: str | None = None
+    max_memory: int | str | None = None
 
     @property
     def memory_limit(self) -> int:

@@ -175,14 +175,9 @@ def _audit(
 
 def _read_users(data: Input, quiet: bool) -> Table:
     """Read a table of users and permissions without missing values, and describe it."""
-    from .files import check_filled, read_table
-    from .summary import describe_table
+    from .files import described, read_table
 
-    users = read_table(data.with_all_known(), quiet)
-    check_filled(users, data)
-    if not quiet:
-        print_line(f"{data.title}: {describe_table(users)}")
-    return users
+    return described(read_table(data.with_all_known(), quiet), data, quiet)
 
 
 def _read_roles(path: Path, quiet: bool) -> Table:
