@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..formatting import counted, noun, percent
+from ..formatting import counted, listed_names, noun, percent
 from ..html.document import Section, section
 from ..html.text import NO_NAMES, chips_html, name_html, pluralize
 from .data import ReportData, ReportRow
@@ -127,6 +127,4 @@ def _atoms_text(row: ReportRow) -> str:
 
 def _atom_links(row: ReportRow) -> str:
     """Return links to the cards of a row's atoms."""
-    links = ", ".join(f'<a href="#atom-{atom + 1}">{atom + 1}</a>' for atom in row.atoms[:_MAX_ATOMS].tolist())
-    n_more = len(row.atoms) - _MAX_ATOMS
-    return links + (f" and {n_more} more" if n_more > 0 else "")
+    return listed_names(row.atoms.tolist(), _MAX_ATOMS, lambda atom: f'<a href="#atom-{atom + 1}">{atom + 1}</a>')
