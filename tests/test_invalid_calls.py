@@ -69,7 +69,7 @@ EACH = [  # parameters, values that each of them refuses, other parameters, exce
     (["n_init"], [np.True_], {}, TypeError, "{name} must be an integer, not "),
     (["max_time"], [0, -1.5, NAN, "1"], {}, InputError, "must be a positive number of seconds or None, not {value!r}"),
     (["init_density"], [1.5, -0.1, NAN, None, "half"], PAPER, InputError, "{name} must be between 0 and 1, not "),
-    (["binarize"], ["yes", NAN], {}, InputError, "{name} must be None or a finite number, got {value!r}"),
+    (["binarize"], ["yes", NAN], {}, InputError, "{name} must be None or a finite number, not {value!r}"),
     (["bias"], ["no", 1], {}, InputError, "{name} must be True or False, not {value!r}"),
     (["callbacks"], [3, "abc"], {}, TypeError, "{name} must be callable, or a list of callables, not {value!r}"),
     (["random_state"], [-1, 1.5, "seed", {}], {}, ValueError, SEED + "{value!r}"),
@@ -94,7 +94,7 @@ CALLS = [
         for choices, how in ((CHOICES, {}), (PAPER_CHOICES, PAPER)) for name, words in choices.items()
     ],
     ({"algebra": None}, InputError, f"algebra=None is not available; choose from {CHOICES['algebra']}"),
-    ({"algebra": "prefer-or"}, InputError, "algebra='prefer-or' is not available"),
+    ({"algebra": "prefer-or"}, InputError, 'algebra="prefer-or" is now the default, algebra="auto"; omit it'),
     ({"coder": ["bmp"]}, InputError, "coder=['bmp'] is not available"),
     ({"coder": "bmp"}, InputError, "coder='bmp' is not available; choose from 'auto', 'mdl', 'beam', 'greedy', 'exac"),
     ({"coder": "bmp"}, InputError, "'exact' or pass search=PaperSearch(coder=\"bmp\")"),

@@ -211,19 +211,14 @@ class with_options(Generic[_Fields, _Kind]):
         return _taking_fields(function, self._kind, self._kind)
 
 
-class with_values(Generic[_Fields]):
+def with_values(
+    kind: Callable[_Fields, Options],
+) -> Callable[[Callable[[_First, dict[str, Any]], None]], Callable[Concatenate[_First, _Fields], None]]:
     """Let the constructor of an estimator take the fields of `Options`, and pass it their values, unchecked, as a dict.
 
     scikit-learn requires that a constructor stores parameters as they are; `fit` checks them.
     """
-
-    def __init__(self, kind: Callable[_Fields, Options]) -> None:
-        self._kind: Any = kind
-
-    def __call__(
-        self, function: Callable[[_First, dict[str, Any]], None]
-    ) -> Callable[Concatenate[_First, _Fields], None]:
-        return _taking_fields(function, self._kind, dict)
+    return lambda function: _taking_fields(function, cast(Any, kind), dict)
 
 
 def _taking_fields(function: Callable[..., Any], kind: type[Options], collect: Callable[..., Any]) -> Any:

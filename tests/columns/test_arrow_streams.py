@@ -107,6 +107,14 @@ def test_categories_are_encoded(stream):
     np.testing.assert_array_equal(learned.transform(stream(frame)), learned.transform(table))
 
 
+def test_results_of_duckdb(model):
+    duckdb = pytest.importorskip("duckdb")
+    own = ba.BinaryDictionaryLearning(2, random_state=0).fit(duckdb.from_df(FRAME))
+    codes = own.transform(duckdb.from_df(FRAME).filter("f0 = 1"))
+    assert isinstance(codes, pa.Table)
+    np.testing.assert_array_equal(codes.to_pandas(), model.transform(FRAME[FRAME["f0"] == 1]))
+
+
 def test_what_cannot_be_read():
     with pytest.raises(ba.InputError, match=r"first: 2 at row 1, column 0 \('a'\)\); for counts, pass binarize=0"):
         ba.BinaryDictionaryLearning(algebra="xor").fit(Stream({"a": [1, 2]}))

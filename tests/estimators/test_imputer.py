@@ -120,7 +120,7 @@ def test_a_search_without_a_complete_pass_leaves_the_model_of_the_sample(monkeyp
 @pytest.mark.parametrize("method", ["atoms", "neighbours", "profiles"])
 def test_a_column_without_known_values_is_filled_with_zeros(method):
     X = np.where(np.arange(5) == 2, np.nan, planted(60, 5, 1, noise=0, random_state=0).X)
-    with pytest.warns(UserWarning, match="columns without any known value are filled with 0: x2"):
+    with pytest.warns(UserWarning, match="columns without any known value are filled with 0: 'x2'"):
         imputer = BinaryImputer(method=method, algebra="xor", random_state=0).fit(X)
     assert not imputer.transform(X)[:, 2].any()
     assert (imputer.predict_cell_proba(X)[:, 2] == 0.5).all()

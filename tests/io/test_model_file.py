@@ -190,7 +190,7 @@ CORRUPT = {
     "a codelength of one number": ({"codelength": 5}, {}, "its errors is not an integer"),
     "no picture": ({"picture": []}, {}, "a corrupt model"),
     "blocks of one number": ({"reading": {"blocks": 5}}, {}, "blocks must be a pair (height, width), not 5"),
-    "a threshold of text": ({"reading": {"binarize": "0"}}, {}, "binarize must be None or a finite number, got '0'"),
+    "a threshold of text": ({"reading": {"binarize": "0"}}, {}, "binarize must be None or a finite number, not '0'"),
     "a choice that does not exist": ({"reading": {"missing": "guess"}}, {}, "missing='guess' is not available"),
     "an absurd limit": ({"max_atoms_per_sample": 2**70}, {}, "its max_atoms_per_sample is 1180591620717411303"),
     "a negative limit": ({"residual_limit": -1}, {}, "its residual_limit is -1"),

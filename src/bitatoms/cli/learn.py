@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..formatting import percent
-from ..search.options import FitOptions, Resources
+from ..search.options import Constraints, FitOptions, Resources
 from . import options
 from .output import (
     STANDARD,
@@ -56,7 +57,7 @@ def fit(
     ),
     atoms_to: OutputTable | None = options.table_file("--atoms-to", "Write the atoms as a table, in any format."),
     patterns: Path | None = options.readable("--patterns", "patterns", "the patterns", is_common=False),
-    search: dict[str, Any] = options.declared_options(FitOptions, without=("binarize",), build=dict),
+    search: FitOptions = options.declared_options(FitOptions, without=("binarize",)),
     weight_column: str | None = options.option(
         "--weight-column",
         help="Column, no feature, with the weight of each row: a whole number, how many times the row counts.",
@@ -73,24 +74,31 @@ def fit(
     """
     from ..columns.encoding import Encoding
     from ..rows.store import Store
+    from ..rows.weights import checked_weights
     from . import files, stores
     from .summary import describe_unknown, model_json, print_patterns
 
-    how = options.Run(search["n_jobs"], search["device"], search["max_memory"])
-    checkpoint, quiet = search["checkpoint"], shown.is_silent
+    limits, resources, quiet = search.constraints or Constraints(), search.resources or Resources(), shown.is_silent
+    how, checkpoint = options.Run(search.n_jobs, search.device, resources.max_memory), resources.checkpoint
     if checkpoint is not None:
-        check_checkpoint(checkpoint, [data.path, output, codes, atoms_to, patterns, report])
-    elif search["resume"]:
+        check_checkpoint(Path(checkpoint), [data.path, output, codes, atoms_to, patterns, report])
+    elif resources.resume:
         from ..api import no_checkpoint
 
         raise no_checkpoint()
-    rows, weights = _open_weighted(data, weight_column, quiet)
-    if search["fixed_atoms"] is not None:
-        search["fixed_atoms"] = files.read_atoms(search["fixed_atoms"], quiet)
+    weights: Weights | None = None
+    if weight_column is None:
+        rows = files.open_packed(data) or files.read_table(data, quiet)
+    else:
+        rows, given = files.read_with_weights(data, weight_column, quiet)
+        weights = checked_weights(given, len(rows))
+    files.described(rows, data, quiet)
+    if limits.fixed_atoms is not None:
+        known = files.read_atoms(limits.fixed_atoms, quiet)
+        search = replace(search, constraints=replace(limits, fixed_atoms=known))
     if isinstance(rows, Store):
         stores.check_fit(rows, search, how, codes, report)
     if not quiet:
-        _print_table(data, rows)
         if not isinstance(rows, Store) and (unknown := describe_unknown(rows)):
             print_line(unknown)
         if (encoding := Encoding.of(rows)) is not None:
@@ -107,9 +115,8 @@ def fit(
         if output is not None:
             path = output if complete else files.path_of_interrupted(output)
             packed = stores.packing_options(rows) if isinstance(rows, Store) else {}
-            save = partial(
-                files.save_model, model, path, files.to_store(search), packed | files.remembered_options(data)
-            )
+            remembered = packed | files.remembered_options(data)
+            save = partial(files.save_model, model, path, _to_store(search.get_params(deep=False)), remembered)
             written.append(path)
             try:
                 save()
@@ -159,33 +166,18 @@ def fit(
         return f"{result}{resume_hint}"
 
 
-def _open_weighted(data: Input, column: str | None, quiet: bool) -> tuple[Table | Store, Weights | None]:
-    """Open a packed store, or read other data with the weights of its rows, if they are in a column."""
-    from ..rows.weights import checked_weights
-    from .files import check_filled, read_filled, read_with_weights
+def _to_store(search: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a search to store with its model."""
+    from ..estimators.options import EstimatorOptions, stored_parameters
 
-    if column is None:
-        return read_filled(data, quiet), None
-    rows, weights = read_with_weights(data, column, quiet)
-    check_filled(rows, data)
-    return rows, checked_weights(weights, len(rows))
-
-
-def _print_table(data: Input, rows: Table | Store) -> None:
-    """Print what was read."""
-    from ..rows.store import Store
-    from .stores import describe_store
-    from .summary import describe_table
-
-    described = describe_store(rows) if isinstance(rows, Store) else describe_table(rows)
-    print_line(f"{data.title}: {described}")
+    return stored_parameters(EstimatorOptions(**search).get_params())
 
 
 @contextmanager
 def _fitted(
     rows: Table | Store,
     weights: Weights | None,
-    search: dict[str, Any],
+    search: FitOptions,
     quiet: bool,
     keeps_model: bool,
     keeps_codes: bool,
@@ -201,8 +193,7 @@ def _fitted(
         with show_status("Starting", quiet) as status:
             n_rows = len(rows) if weights is None else int(weights.sum())
             progress = SearchProgress(n_rows, quiet, status, keeps_model)
-            fitting = FitOptions.from_flat(search | {"callbacks": progress})
-            estimator = BinaryDictionaryLearning(**fitting.get_params(deep=False))
+            estimator = BinaryDictionaryLearning(**search.get_params(deep=False) | {"callbacks": progress})
             data = ObservedStore(rows, progress.update_rows) if isinstance(rows, Store) else rows
             try:
                 if keeps_codes:
@@ -228,9 +219,7 @@ def _write_report(
     import numpy as np
 
     from ..bits import stack_rows
-    from ..columns.table import Picture, Table
     from ..rows.store import Store
-    from ..rows.weights import WeightedRows
     from .explain import write_page
     from .files import read_table
 
@@ -239,11 +228,7 @@ def _write_report(
     table = read_table(data, quiet) if isinstance(rows, Store) else rows
     if weights is not None:
         repeated = np.repeat(np.arange(len(weights)), weights)
-        names = None if table.row_names is None else tuple(np.array(table.row_names, object)[repeated].tolist())
-        picture = None if table.picture is None else Picture(table.picture.tile)
-        repetitions = WeightedRows(table.data, weights).repeated(None)
-        table = Table(repetitions, names, table.columns, picture, column_data=table.column_data)
-        fitted = None if fitted is None else fitted[repeated]
+        table, fitted = table[repeated], None if fitted is None else fitted[repeated]
     write_page(model, table, path, how, quiet, title=data.title, codes=fitted)
 
 
@@ -289,16 +274,16 @@ def _print_next_command(
 
     encoding = ("categories", "as_category", "as_number", "bins", "dosage")
     known = (*remembered_options(data), *encoding, "tile")  # options that the model remembers
-    options = as_arguments({name: value for name, value in data.given().items() if name not in known})
+    given = {name: value for name, value in data.given().items() if name not in known}
     model, table = quote_path(output), quote_path(data.path)
     is_packed_table = isinstance(rows, Table) and isinstance(rows.data, BitMatrix)
     if not is_packed_table and codes is None:
         if how.max_memory is not None:
-            options += as_arguments({"max_memory": how.max_memory})
+            given["max_memory"] = how.max_memory
         name = "codes.npz" if isinstance(rows, Table) else "codes.zarr"
-        print_line(f"Next: bitatoms transform {model} {table} -o {name}{options}")
+        print_line(f"Next: bitatoms transform {model} {table} -o {name}{as_arguments(given)}")
     elif is_packed_table and report is None:
-        print_line(f"Next: bitatoms report {model} {table} -o report.html{options}")
+        print_line(f"Next: bitatoms report {model} {table} -o report.html{as_arguments(given)}")
 
 
 @options.command(
@@ -329,14 +314,10 @@ def crossvalidate(
     structure. The log loss is in bits per hidden cell; lower is better.
     """
     from ..estimators.cell_validation import cross_validate_cells
-    from .files import check_filled, read_table
-    from .summary import describe_table
+    from .files import described, read_table
 
     models = [word if word in ("neighbours", "profiles") else options.parse_atoms(word) for word in atoms.split(",")]
-    rows = read_table(data, shown.is_silent)
-    check_filled(rows, data)
-    if not shown.is_silent:
-        print_line(f"{data.title}: {describe_table(rows)}\n")
+    rows = described(read_table(data, shown.is_silent), data, shown.is_silent)
     fits = {"algebra": algebra, "search": search, "max_time": max_time, **how.threads}
     with show_status("Cross-validating", shown.is_silent):
         result = cross_validate_cells(rows, models, n_folds=folds, share=share, random_state=seed, **fits)
@@ -344,7 +325,7 @@ def crossvalidate(
         found = _records(result.to_dict())
         print_json({"share": result.share, "n_folds": folds, "best": result.best, "models": found})
         return
-    print_line(str(result))
+    print_line(str(result) if shown.quiet else f"\n{result}")
     if not shown.quiet:
         print_line(f"\nThe log loss, in bits per hidden cell, is lowest with: {result.best}.")
 
@@ -395,9 +376,7 @@ def stability(
         raise click.UsageError("a model has its own --atoms, --algebra and --search; omit these, or the model")
     fits = {"n_components": "mdl", "algebra": "auto", "search": "fast", "max_time": max_time} | given
     rows, fitted, parameters, remembered = _open_for_stability(data, model, fits, shown.is_silent)
-    files.check_filled(rows, data)
-    if not shown.is_silent:
-        _print_table(data, rows)
+    files.described(rows, data, shown.is_silent)
     drawn = {"n_resamples": resamples, "share": share, "threshold": threshold, "random_state": seed}
     more = drawn | how.threads | {"resources": Resources(max_memory=how.max_memory)} | ({} if fitted else fits)
     result, interrupted = _resampled(rows, fitted, more, shown.is_silent)
@@ -431,12 +410,7 @@ def _open_for_stability(
     store = files.open_packed(data)
     if path is None:
         packed = {} if store is None else packing_options(store)
-        return (
-            store or files.read_table(data, quiet),
-            None,
-            files.to_store(fits),
-            packed | files.remembered_options(data),
-        )
+        return store or files.read_table(data, quiet), None, _to_store(fits), packed | files.remembered_options(data)
     model, parameters, remembered = files.load_model(path, result_parameters())
     limit = {} if fits["max_time"] is None else {"max_time": fits["max_time"]}
     # What the cells of the table mean is decided when it is read.

@@ -24,9 +24,16 @@ from ..parameters import Options, Param, choices, declarations, flat_declaration
 from ..run_options import NewRowOptions
 from ..search.options import Constraints, FitOptions, Resources
 from .help import Argument, Command, FileUse, Option
-from .output import STANDARD, Display, hide_notes, lines_to_stderr, print_error
+from .output import (
+    STANDARD,
+    Display,
+    describe_interrupt,
+    hide_notes,
+    interrupt_exit_code,
+    lines_to_stderr,
+    print_error,
+)
 from .paths import Input, NewRows, check_extension, check_writable, output_table
-from .signals import describe_interrupt, interrupt_exit_code
 
 READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output options", "General options"
 PATH = click.Path(path_type=Path)
@@ -216,6 +223,7 @@ def _available(device: str) -> str:
 
 
 parse_atoms = parser("--atoms", "an integer or mdl", lambda text: text if text == "mdl" else int(text))
+_OF_CATEGORIES = ("as_category", "as_number", "bins")
 _SIZE = "height x width, such as 16x16"
 _SETS = {"multiple": True, "metavar": "FEATURE,...", "convert": lambda sets: [*map(_names, sets)] or None}
 _QUOTED = "separated by commas (quote names that contain commas)"
@@ -269,6 +277,8 @@ def declared(kind: type[Options], name: str, panel: str = SEARCH, **changes: Any
     how = own | _type_of(annotation, param) | _SPECIAL.get(name, {}) | {"panel": panel} | changes
     if how.get("is_flag") and how["default"] is not False:
         how["flags"] += f"/--no-{param.option}"
+    if name in _OF_CATEGORIES:
+        how["help"] = f"With --categories: {how['help'][0].lower()}{how['help'][1:]}"
     if how.get("multiple"):
         how["help"] = f"{how['help'].removesuffix('.')}; may be repeated."
     return option(**how)
@@ -287,7 +297,7 @@ def _type_of(annotation: Any, param: Param) -> dict[str, Any]:
     if int in types and not words and str not in types:
         return {"minimum": param.minimum} if param.minimum else {"type": int}
     is_path = any(get_origin(each) is os.PathLike for each in types)
-    return {"type": float} if float in types else {"type": str, "metavar": "FILE" if is_path else "TEXT"}
+    return {"type": float} if float in types else {"type": str, "metavar": "FILE"} if is_path else {"type": str}
 
 
 def declared_options(
@@ -381,9 +391,9 @@ def table_output(path: Any = None) -> Any:
 class Run:
     """Where rows are processed, and the limit of memory; the result does not depend on it."""
 
-    n_jobs: int = -1
+    n_jobs: int | None = -1
     device: str = "cpu"
-    max_memory: str | None = None
+    max_memory: int | str | None = None
 
     @property
     def memory_limit(self) -> int:

@@ -18,6 +18,7 @@ from ..cell_values import is_sparse
 from ..columns.encoding import ColumnTies
 from ..columns.table import feature_names
 from ..errors import warn
+from ..formatting import listed_names
 from ..frames import in_memory
 from ..model.model import Model
 from ..model.profiles import Profiles, fit_profiles
@@ -129,7 +130,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
         self._never_known = data.n_known == 0
         if self._never_known.any():
             names = feature_names(self._header.names, np.flatnonzero(self._never_known))
-            warn(f"columns without any known value are filled with 0: {', '.join(names[:10])}")
+            warn(f"columns without any known value are filled with 0: {listed_names(names, 10)}")
         self._tied = tied_columns(data, *known_ties(self._header))
         if self.method == "auto":
             self.method_, self._predictor, self.scores_ = self._chosen(data, params, random)

@@ -225,7 +225,7 @@ def sparse(**parts):
 
 LISTS = np.empty(1, h5py.vlen_dtype(np.int32))
 LISTS[0] = np.int32([1, 2])
-NO_TABLE, POINTERS = "not a table of numbers", "'indptr' of the sparse matrix X does not fit"
+NO_TABLE, POINTERS = "not a table of numbers", "the arrays of the sparse matrix X do not fit its shape"
 MALFORMED = {
     "an external link": (link("X"), "not followed"),
     "a link in place of a data frame": (link("obs"), "'/obs' is a link"),

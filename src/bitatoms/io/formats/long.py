@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from ...columns.table import Table, first_duplicate
 from ...columns.variables import parse_number
 from ...errors import Parameter, warn
-from ...formatting import be, counted, have, quoted
-from ..cells import Cells
+from ...formatting import be, counted, have, noun, quoted
+from ..cells import Cells, Indices
 from ..errors import FileError
 from ..layout import Layout
 from ..limits import CHUNK_ENTRIES
 from ..options import ReadOptions
-from ..out_of_core.coo import CooBuilder, column_indices_by_row
+from ..out_of_core.entries import column_indices_by_row
 from ..out_of_core.spool import Spool
-from ..stream import RowChunk, Source, TableStream, named_chunks
+from ..stream import Source, TableStream
 from ..text import TextRows, is_blank, open_text_writer
-from .transactions import check_names, warn_about_empty
+from .transactions import check_names, table_of_ones, warn_about_empty
 
 _HEADER = ("row", "item")
 _LEAST_QUANTITY = 1e-9  # above 0: sums of decimal fractions are not exact
@@ -42,16 +42,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     lines = LongLines(rows, options, layout)
     if lines.n_returns:
         lines.remove_returned()
-    row_names, items = lines.rows, lines.items
-    source.check_size(len(row_names), len(items), streamable=True, n_ones=0)
-
-    def chunks() -> Iterator[RowChunk]:
-        builder = CooBuilder(source, options, (len(row_names), len(items)))
-        for row_indices, item_indices in lines.entries():
-            builder.add(row_indices, item_indices, np.ones(len(row_indices), np.bool_))
-        yield from named_chunks(builder.chunks(), row_names)
-
-    return TableStream(len(items), chunks(), items, absent_is_zero=True)
+    return table_of_ones(source, options, (len(lines.rows), len(lines.items)), lines.entries(), lines.items, lines.rows)
 
 
 @lru_cache(1 << 16)
@@ -133,14 +124,14 @@ class LongLines:
             )
             warn(f"{self._source.name}: {about} (first: {lines[0]})")
             return
-        others = f" (as in {len(lines) - 1} more {unit}{'s' * (len(lines) > 2)})" if len(lines) > 1 else ""
+        others = f" (as in {len(lines) - 1} more {noun(len(lines) - 1, unit)})" if len(lines) > 1 else ""
         them = f"these {unit}s" if len(lines) > 1 else f"the {unit}"
         raise self._source.error(
             f"{unit} {lines[0]}: {label}, which names the row, is blank{others}; fill it in, or pass ",
             Parameter("missing", "zero"), f" to leave {them} out",
         )  # fmt: skip
 
-    def entries(self) -> Iterator[tuple[NDArray[np.integer], NDArray[np.integer]]]:
+    def entries(self) -> Iterator[Indices]:
         """Yield the indices of the rows and items of the ones."""
         for chunk in self._entries:
             ones = chunk[chunk["item"] >= 0]
@@ -217,7 +208,7 @@ def write(table: Table, path: Path, format: str) -> None:
     rows = check_names(path, "row", table.row_names or tuple(map(str, range(len(table)))))
     items = check_names(path, "column", table.names_of(range(table.shape[1])))
     if (duplicate := first_duplicate(rows)) is not None:
-        raise FileError(f"{path.name}: this format cannot store two rows with the name {duplicate[:40]!r}; rename one")
+        raise FileError(f"{path.name}: this format cannot store two rows with the name {quoted(duplicate)}; rename one")
     if not table.data.count():
         raise FileError(f"{path.name}: this format cannot store a table without ones; .npz and .csv files can")
     for axis, names, weights in (

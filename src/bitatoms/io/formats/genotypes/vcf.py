@@ -26,7 +26,7 @@ from ....columns.table import Names, Table, first_duplicate
 from ....errors import warn
 from ....formatting import quoted
 from ...errors import FileError
-from ...limits import CHUNK_BITS
+from ...limits import CHUNK_GENOTYPES
 from ...options import ReadOptions
 from ...stream import Source, TableStream
 from ...text import open_decompressed, read_lines
@@ -45,7 +45,6 @@ from .genotype_file import (
 )
 from .genotype_table import FIELD, GenotypeTable, quality_text
 
-_CHUNK_GENOTYPES = CHUNK_BITS // 8  # read together; each takes about ten bytes until it is two bits
 _BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")  # the last block, empty
 _SAMPLE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff\ufeff]+")
 _CONTIG = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff\ufeff<>,\"]+")
@@ -156,7 +155,7 @@ def _read_alleles(
     source: Source, records: Records, kept: Indices, selected: Indices, n_samples: int
 ) -> Iterator[AlleleChunk]:
     """Yield the alleles of the selected variants."""
-    step = max(1, _CHUNK_GENOTYPES // max(1, n_samples))
+    step = max(1, CHUNK_GENOTYPES // max(1, n_samples))
     chosen = np.s_[:] if len(kept) == n_samples else kept
     lines = enumerate(line for line in read_lines(source) if not line.startswith("#"))
     index, found, phase = -1, np.empty((n_samples, 2), np.int16), np.empty(n_samples, bool)
