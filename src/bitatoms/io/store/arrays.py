@@ -92,7 +92,7 @@ class StoreArrays:
 
     def open(self, name: str) -> Any:
         """Return the array of this name, or None if there is none; raise if its last chunk is missing."""
-        array = self._zarr.child(self._zarr.root, name, check_size=False)
+        array: Any = self._zarr.child(self._zarr.root, name, check_size=False)
         if hasattr(array, "shape") and array.shape[0]:
             self._check_chunk(array, (array.shape[0] - 1) // rows_per_chunk(array))  # often missing in a copy
         return array
