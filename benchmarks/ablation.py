@@ -15,6 +15,7 @@ import bitatoms as ba
 from bitatoms.parallel import Workers
 from bitatoms.search.constraints import search as find
 from bitatoms.search.driver import SearchRequest
+from bitatoms.search.options import SearchOptions
 from bitatoms.search.params import resolve
 from bitatoms.search.plan import Plan
 from datasets import EINSTEIN, bundled_sets, chosen, load
@@ -48,7 +49,12 @@ def plans(plan: Plan) -> dict[str, Plan]:
 
 def ablation_rows(name: str, algebra: str, X: np.ndarray, search: str, seeds: int) -> list[Row]:
     """Run one search on one data set, leaving out one move at a time."""
-    params, data, rows, all_moves = resolve(algebra=algebra, search=search), ba.BitMatrix.from_dense(X), [], 0.0
+    params, data, rows, all_moves = (
+        resolve(SearchOptions(algebra=algebra, search=search)),
+        ba.BitMatrix.from_dense(X),
+        [],
+        0.0,
+    )
     for left_out, plan in plans(params.plan).items():
         bits, seconds = [], []
         for seed in range(seeds):

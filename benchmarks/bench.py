@@ -93,7 +93,7 @@ def model_row(name: str, method: str, X: np.ndarray, seeds: int) -> Row:
 
 def exact_row(name: str, X: np.ndarray, seeds: int, known: bool) -> Row:
     """Run exact steps on planted factors, and compare with other systems where known."""
-    how = {"n_components": 8, "algebra": PLANTED[name], "search": "paper", "coder": "exact", "n_init": 10}
+    how = {"n_components": 8, "algebra": PLANTED[name], "search": ba.PaperSearch(coder="exact"), "n_init": 10}
     results, cost = over_seeds(X, seeds, how)
     shares = [result.wrong_bits / X.size for result in results]
     row = {"data": name, "algebra": PLANTED[name], **cost, "wrong share": median(shares), "worst seed": max(shares)}
@@ -239,7 +239,7 @@ def scaling(options: argparse.Namespace) -> list[Table]:
 def threads(options: argparse.Namespace) -> list[Table]:
     """Wall time on many rows with one thread and with two, and whether both find the same."""
     data = ba.BitMatrix.from_dense(ba.datasets.planted(options.rows, 256, 64, code_density=4 / 64, random_state=0).X)
-    how = {"n_components": 64, "search": "paper", "coder": "greedy", "init": "samples", "random_state": 0}
+    how = {"n_components": 64, "search": ba.PaperSearch(coder="greedy"), "init": "samples", "random_state": 0}
     first = ba.factorize(data, **how, max_iter=14)
     best: dict[int, Row] = {}
     for jobs in (1, 2) * 2:
@@ -270,8 +270,8 @@ def startup(options: argparse.Namespace) -> list[Table]:
     jobs = {
         "import bitatoms": "import bitatoms",
         "import numpy, numba": "import numpy, numba",
-        "import and factorize": data + "bitatoms.factorize(X, random_state=0)",
-        "import and estimator": data + "bitatoms.BinaryDictionaryLearning(random_state=0).fit(X)",
+        "import and factorize": data + "bitatoms.factorize(X, algebra='xor', random_state=0)",
+        "import and estimator": data + "bitatoms.BinaryDictionaryLearning(algebra='xor', random_state=0).fit(X)",
     }
     rows = []
     for job, program in jobs.items():

@@ -107,11 +107,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", nargs="?", type=Path, help="data sets as NAME.npz; bundled tables without it")
     parser.add_argument("--mnist", type=Path, metavar="FOLDER", help="folder of the four published files of MNIST")
     parser.add_argument("--sets", help="beginnings of names of data sets, separated by commas (default: all)")
-    parser.add_argument("--algebra", default=None, help="(default: that of the classifier)")
+    parser.add_argument("--algebra", default="xor", help="(default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=3, help="(default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=1, help="threads (default: %(default)s)")
     options = parser.parse_args(argv)
-    how: dict[str, Any] = {"n_jobs": options.jobs} | ({} if options.algebra is None else {"algebra": options.algebra})
+    how: dict[str, Any] = {"n_jobs": options.jobs, "algebra": options.algebra}
     chosen = None if options.sets is None else tuple(options.sets.split(","))
     rows = [
         compared(name, splits, options.seeds, how)

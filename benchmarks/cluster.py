@@ -88,7 +88,7 @@ def sample_rows(n_rows: int) -> int:
 def fit(rows: RowSource, clock: Callable[[], float]) -> tuple[PassResult, TimedRows, float]:
     """Return the result, the recorded times, and the seconds of the fit."""
     timed = TimedRows(rows, clock)
-    settings = ba.BinaryDictionaryLearning(ATOMS, search_rows=sample_rows(rows.n_rows))._search_params()
+    settings = ba.BinaryDictionaryLearning(ATOMS, algebra="xor", search_rows=sample_rows(rows.n_rows))._search_params()
     begin = time.perf_counter()
     passes = learn(timed, settings, Workers(1), np.random.default_rng(0))
     assert isinstance(passes, PassResult)

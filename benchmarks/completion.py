@@ -52,7 +52,7 @@ def majority(X: np.ndarray) -> np.ndarray:
 
 
 def imputed(method: str) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda X: ba.BinaryImputer(method=method, random_state=0).fit(X).predict_cell_proba(X)
+    return lambda X: ba.BinaryImputer(algebra="xor", method=method, random_state=0).fit(X).predict_cell_proba(X)
 
 
 METHODS = {

@@ -34,6 +34,7 @@ import bitatoms as ba
 from bitatoms.engine.prices import ERROR_BITS
 from bitatoms.errors import InputError
 from bitatoms.online import stream
+from bitatoms.parameters import declarations
 from bitatoms.search.plan import PLANS
 
 UNKNOWN = 2  # a cell above 1 is unknown
@@ -171,7 +172,7 @@ def draw_parameters(rng: np.random.Generator, case: Case, has_names: bool) -> di
         return rng.choice(values, m)
 
     maybe(0.45, "n_components", lambda: int(rng.integers(1, 7)))
-    maybe(0.7, "algebra", lambda: str(rng.choice(["xor", "or", "or", "auto", "prefer-or"])))
+    maybe(0.7, "algebra", lambda: str(rng.choice(["xor", "or", "or", "auto"])))
     maybe(0.35, "search", lambda: str(rng.choice(["fast", "thorough", "anytime", "paper"])))
     maybe(0.25, "objective", lambda: str(rng.choice(["auto", "codelength", "errors"])))
     maybe(0.04, "update", lambda: str(rng.choice(["mob", "k-prox"])))
@@ -201,9 +202,28 @@ def draw_parameters(rng: np.random.Generator, case: Case, has_names: bool) -> di
     maybe(0.2, "search_rows", lambda: int(rng.integers(2, 40)) if rng.random() < 0.8 else None)
     maybe(0.15, "n_jobs", lambda: 2)
     maybe(0.02, "max_memory", lambda: "64MB")
+    if given.get("search") != "paper":
+        for name in _OF_PAPER:
+            given.pop(name, None)
     if given.get("search") == "anytime" or ("n_components" in given and rng.random() < 0.7):
         given.setdefault("max_iter", int(rng.integers(1, 10)))  # other searches take longer
     return given
+
+
+_OF_PAPER = ("update", "init_density", "residual_limit", "start_components", "patience")
+
+
+def _nested(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as `factorize` takes them: those that belong together are one object."""
+    groups: dict[str, Any] = {"constraints": ba.Constraints, "resources": ba.Resources}
+    if parameters.get("search") == "paper":
+        groups["search"] = ba.PaperSearch
+    nested = dict(parameters)
+    for group, kind in groups.items():
+        own = {name: nested.pop(name) for name in declarations(kind) if name in nested}
+        if own:
+            nested[group] = kind(**own)
+    return nested
 
 
 def run(case: Case) -> Outcome:
@@ -280,7 +300,7 @@ def _fit(case: Case, folder: Path) -> tuple[list[Any], list[str], Any]:
 
 def _fit_once(case: Case, parameters: dict[str, Any], folder: Path) -> tuple[list[Any], Any]:
     """Return the results of a fit, and the fitted model if there is one."""
-    X = _in_form(case, case.X)
+    X, parameters = _in_form(case, case.X), _nested(parameters)
     if case.source == "factorize":
         mask = {"mask": case.X == UNKNOWN} if case.form == "mask" else {}
         return [ba.factorize(X, sample_weight=case.weights, **mask, **parameters)], None
@@ -421,9 +441,10 @@ def _check_asked(asked: Asked, result: Any, warned: Sequence[str]) -> Iterator[s
     case, given, atoms = asked.case, asked.case.parameters, result.atoms.to_dense()
     p, n_fixed, limits, uses = len(atoms), len(asked.fixed), asked.limits, result.uses
     learned = atoms[n_fixed:]
-    algebras = {"auto": ("xor", "or"), "prefer-or": ("or", "xor")}
-    algebra = given.get("algebra", "xor")
-    if result.algebra not in algebras.get(algebra, (algebra,)):
+    algebra = given.get("algebra", "auto")
+    has_costs = any((each != 1).any() for each in asked.costs)
+    either = ("or",) if has_costs else ("xor",) if asked.search == "paper" else ("or", "xor")
+    if result.algebra not in (either if algebra == "auto" else (algebra,)):
         yield f"the algebra is {result.algebra}"
     if atoms.shape[1] != case.X.shape[1] or result.bias.shape != (case.X.shape[1],):
         yield "atoms or bias have other columns"
@@ -470,9 +491,8 @@ def _check_asked(asked: Asked, result: Any, warned: Sequence[str]) -> Iterator[s
             yield "there are errors that costs forbid"
     lengths = result.codelengths
     if case.source != "batches" and asked.by_codelength and set(lengths) == {"xor", "or"} and not result.compared:
-        margin = 0.95 * lengths["or"] if algebra == "prefer-or" else lengths["or"]
-        kept = "xor" if lengths["xor"] < margin or (algebra == "auto" and lengths["xor"] == margin) else "or"
-        beyond = any((each != 1).any() for each in asked.costs) or not given.get("bias", True) or len(asked.fixed)
+        kept = "xor" if lengths["xor"] < 0.95 * lengths["or"] else "or"
+        beyond = has_costs or not given.get("bias", True) or len(asked.fixed)
         if result.algebra != kept and not beyond:  # else costs are compared, not codelengths
             yield f"{result.algebra} is kept, but codelengths are {dict(lengths)}"
     if isinstance(result, ba.Factorization):

@@ -162,7 +162,9 @@ def run_fit(n: int, n_jobs: int, **params: Any) -> None:
 def run_transform(n: int, n_jobs: int) -> None:
     """Code the rows of a packed store to codes on disk."""
     data, _ = planted(n, 256, 64)
-    model = ba.BinaryDictionaryLearning(64, random_state=0, n_jobs=n_jobs, device="cuda").fit(data[: 1 << 16])
+    model = ba.BinaryDictionaryLearning(64, algebra="xor", random_state=0, n_jobs=n_jobs, device="cuda").fit(
+        data[: 1 << 16]
+    )
     with tempfile.TemporaryDirectory() as folder:
         store = ba.pack(data, Path(folder) / "rows.zarr")
         times, found = [], []
@@ -210,7 +212,7 @@ def run_digits(folder: Path, n: int, n_jobs: int, max_time: float | None) -> Non
     for device, search_rows in (("cuda", None), ("cpu", "auto")):
         spent, result = seconds(
             lambda device=device, search_rows=search_rows: ba.factorize(
-                data, random_state=0, n_jobs=n_jobs, device=device, search_rows=search_rows,
+                data, algebra="xor", random_state=0, n_jobs=n_jobs, device=device, search_rows=search_rows,
                 max_time=max_time,
             ), 1,
         )  # fmt: skip

@@ -81,7 +81,7 @@ def main() -> None:
                 noisy = picture ^ (np.random.default_rng(seed).random(picture.shape) < noise)
                 best = min(wrong(dude(noisy, size, noise=noise), picture) for size in CONTEXTS)
                 start = time.process_time()
-                result = ba.denoise(noisy, random_state=seed, n_jobs=given.jobs)
+                result = ba.denoise(noisy, algebra="xor", random_state=seed, n_jobs=given.jobs)
                 seconds, atoms = time.process_time() - start, "+".join(map(str, result.n_atoms))
                 print(
                     f"| {name} | {100 * noise:g} | {seed} | {best:.2f} | {wrong(result.image, picture):.3f} | "

@@ -87,7 +87,9 @@ def make(store: Path, n_rows: int) -> Row:
 
 def fit(store: Path, model: Path, max_memory: int) -> Row:
     """Fit the store with the planted number of atoms, and count those that are found."""
-    estimator = ba.BinaryDictionaryLearning(N_ATOMS, random_state=0, n_jobs=-1, max_memory=max_memory).fit(store)
+    estimator = ba.BinaryDictionaryLearning(
+        N_ATOMS, algebra="xor", random_state=0, n_jobs=-1, resources=ba.Resources(max_memory=max_memory)
+    ).fit(store)
     estimator.save(model)
     truth, found = planted_atoms(), ba.BitMatrix.from_dense(estimator.components_)
     same = {row.tobytes() for row in truth.words} & {row.tobytes() for row in found.words}
@@ -98,7 +100,7 @@ def fit(store: Path, model: Path, max_memory: int) -> Row:
 
 def transform(store: Path, model: Path, codes: Path, max_memory: int) -> Row:
     """Write the codes of all rows."""
-    estimator = ba.load(model).set_params(n_jobs=-1, max_memory=max_memory)
+    estimator = ba.load(model).set_params(n_jobs=-1, resources__max_memory=max_memory)
     return {"rows": len(estimator.transform(store, output=codes))}
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from tables import Row
 
+import bitatoms as ba
 from datasets import EINSTEIN, MNIST
 
 # For each method: p, CPU seconds, wrong bits and L of the paper's C++ program, with its errors corrected, on Einstein
@@ -31,11 +35,15 @@ METHODS = {
 FORCED = {EINSTEIN: 104, MNIST: 126, "halftone": 104, "digits": 64}  # number of atoms at which forced selection ends
 
 
-def arguments_of(method: str, max_components: int | None = None) -> Row:
+def arguments_of(method: str, max_components: int | None = None, patience: int = 10) -> Row:
     """Return the arguments of ``factorize`` for a method; forced selection ends at ``max_components``."""
+    update: Any
+    coder: Any
     update, coder, start, *p = method.lower().split(", ")
-    how = {"search": "paper", "update": update, "coder": coder}
+    search = ba.PaperSearch(update=update, coder=coder)
     if p:
-        return {**how, "init": start, "n_components": int(p[0])}
-    how |= {"init": "samples", "n_components": "mdl", "start_components": 16}
-    return {**how, **({"patience": None, "max_components": max_components} if start == "forced" else {"patience": 10})}
+        return {"search": search, "init": start, "n_components": int(p[0])}
+    if start == "forced":
+        limit = ba.Constraints(max_components=max_components)
+        return {"search": replace(search, patience=None), "init": "samples", "constraints": limit}
+    return {"search": replace(search, patience=patience), "init": "samples"}

@@ -19,6 +19,7 @@ import bitatoms as ba
 from bitatoms.model.model import Model
 from bitatoms.online.stream import StreamLearner
 from bitatoms.parallel import Workers
+from bitatoms.search.options import SearchOptions
 from bitatoms.search.params import resolve
 from bitatoms.validation import as_generator
 from datasets import EINSTEIN, MNIST, load
@@ -32,7 +33,7 @@ SINGLE_THREAD = Workers(1)
 
 def from_stream(rows: ba.BitMatrix, size: int, seed: int, **how: Any) -> tuple[Model, list[float]]:
     """Return the model learned from rows in batches, and the CPU seconds of each batch."""
-    online, seconds = StreamLearner(resolve(**how), 0.0, as_generator(seed)), []
+    online, seconds = StreamLearner(resolve(SearchOptions(**how)), 0.0, as_generator(seed)), []
     for start in range(0, len(rows), size):
         begin = time.process_time()
         online.partial_fit(rows[start : start + size], SINGLE_THREAD)
@@ -76,7 +77,7 @@ def one_seed(data: ba.BitMatrix, seed: int, size: int, shuffled: bool, how: Row)
 
 def compared(name: str, data: ba.BitMatrix, k: int, objective: str, options: argparse.Namespace) -> Row:
     """Return the means over seeds, for one data set and one number of atoms."""
-    how = {"n_components": k, "objective": objective}
+    how = {"n_components": k, "objective": objective, "algebra": "xor"}
     runs = [one_seed(data, seed, options.batch, not options.in_order, how) for seed in range(options.seeds)]
     mean = {column: float(np.mean([run[column] for run in runs])) for column in runs[0]}
     longer = mean["online L"] / mean["batch L"] - 1

@@ -34,7 +34,7 @@ def hits(X: NDArray[np.uint8], n_folds: int, n_items: int, n_jobs: int) -> dict[
     found: dict[str, list[NDArray[np.bool_]]] = {"popularity": [], "bitatoms": []}
     for k, tested in enumerate(folds):
         learned = X[np.concatenate([fold for other, fold in enumerate(folds) if other != k])]
-        model = ba.BinaryDictionaryLearning(algebra="prefer-or", random_state=0, n_jobs=n_jobs).fit(learned)
+        model = ba.BinaryDictionaryLearning(random_state=0, n_jobs=n_jobs).fit(learned)
         baskets = X[tested][X[tested].sum(axis=1) > 1]
         hidden = np.array([random.choice(np.flatnonzero(basket)) for basket in baskets])
         visible = baskets.copy()

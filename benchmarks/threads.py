@@ -32,11 +32,11 @@ def many_rows(n_rows: int) -> ba.BitMatrix:
 
 
 JOBS: dict[str, tuple[Callable[[argparse.Namespace], ba.BitMatrix], dict[str, Any]]] = {
-    "fast": (lambda options: packed(options.folder, MNIST), {}),
-    "thorough": (lambda options: packed(options.folder, MNIST), {"search": "thorough"}),
+    "fast": (lambda options: packed(options.folder, MNIST), {"algebra": "xor"}),
+    "thorough": (lambda options: packed(options.folder, MNIST), {"algebra": "xor", "search": "thorough"}),
     "auto": (lambda options: packed(options.folder, EINSTEIN), {"algebra": "auto"}),
     "fixed rank": (lambda options: packed(options.folder, EINSTEIN), {"n_components": 32, "algebra": "or"}),
-    "many rows": (lambda options: many_rows(options.rows), {"n_components": 64}),
+    "many rows": (lambda options: many_rows(options.rows), {"algebra": "xor", "n_components": 64}),
     "paper": (
         lambda options: many_rows(options.rows),
         {"n_components": 64, "search": "paper", "max_iter": 5},

@@ -28,18 +28,21 @@ class Run(NamedTuple):
 
 def runs(X: np.ndarray, n_components: int, start: int) -> list[Run]:
     """Run the paper's methods, with a given and with a selected number of atoms, and the default search."""
-    paper = {"search": "paper", "init": "samples"}
+    forward = ba.PaperSearch(coder="greedy", start_components=start, patience=10)
     methods = {
-        "paper: MOB, BMP": {**paper, "n_components": n_components, "coder": "bmp"},
-        "paper: MOB, greedy": {**paper, "n_components": n_components, "coder": "greedy"},
-        "paper: K-PROX, greedy": {**paper, "n_components": n_components, "update": "k-prox", "coder": "greedy"},
-        f"paper: forward from {start}": {**paper, "start_components": start, "coder": "greedy", "patience": 10},
+        "paper: MOB, BMP": {"search": ba.PaperSearch(), "n_components": n_components},
+        "paper: MOB, greedy": {"search": ba.PaperSearch(coder="greedy"), "n_components": n_components},
+        "paper: K-PROX, greedy": {
+            "search": ba.PaperSearch(coder="greedy", update="k-prox"),
+            "n_components": n_components,
+        },
+        f"paper: forward from {start}": {"search": forward},
         "fast, the default": {},
     }
     found = []
     for method, how in methods.items():
         begin = perf_counter()
-        result = ba.factorize(X, random_state=0, **how)
+        result = ba.factorize(X, algebra="xor", random_state=0, **how)
         found.append(Run(method, result, perf_counter() - begin))
     return found
 

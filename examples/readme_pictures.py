@@ -43,7 +43,7 @@ def model(path: Path) -> None:
 def genotypes(path: Path) -> None:
     """Draw the table of `datasets.genotypes` and its atoms, ordered by position on the chromosome."""
     table = ba.datasets.genotypes()
-    model = ba.BinaryDictionaryLearning(algebra="auto", random_state=0).fit(table)
+    model = ba.BinaryDictionaryLearning(random_state=0).fit(table)
     atoms = model.components_[:SHOWN]
     middle = (atoms * np.arange(atoms.shape[1])).sum(axis=1) / atoms.sum(axis=1)
     figure = Figure(figsize=(12, 4), layout="constrained")
@@ -74,7 +74,7 @@ def baskets(path: Path, matrix_path: Path, chromium: str) -> None:
     from playwright.sync_api import sync_playwright
 
     table = ba.datasets.baskets()
-    model = ba.BinaryDictionaryLearning(algebra="auto", random_state=0).fit(table)
+    model = ba.BinaryDictionaryLearning(random_state=0).fit(table)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page = Path(folder) / "report.html"
         ba.write_report(model, table, page, title="baskets.csv")

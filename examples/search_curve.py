@@ -14,7 +14,7 @@ import bitatoms as ba
 from bitatoms import datasets
 
 SEARCHES = {
-    "paper": {"search": "paper", "coder": "greedy", "patience": 10},
+    "paper": {"search": ba.PaperSearch(coder="greedy", patience=10)},
     "fast": {"search": "fast"},
     "thorough": {"search": "thorough"},
 }
@@ -34,7 +34,7 @@ def progress(X: np.ndarray, how: dict) -> tuple[list[float], list[float]]:
     def note(row) -> None:
         points.append((process_time() - begin, row.bits / len(X)))
 
-    ba.factorize(X, **how, random_state=0, callbacks=note)
+    ba.factorize(X, **how, algebra="xor", random_state=0, callbacks=note)
     seconds, bits = zip(*points, strict=True)
     return list(seconds), np.minimum.accumulate(bits).tolist()
 

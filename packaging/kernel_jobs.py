@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bitatoms import BinaryDictionaryClassifier, BinaryDictionaryLearning, BinaryImputer, factorize
+from bitatoms import BinaryDictionaryClassifier, BinaryDictionaryLearning, BinaryImputer, PaperSearch, factorize
 from bitatoms.datasets import planted
-from bitatoms.parameters import Algebra
+from bitatoms.search.options import Algebra, PaperCoder, Update
 
 
 def _table(algebra: Algebra, n_features: int = 70) -> NDArray[np.uint8]:
@@ -78,11 +78,12 @@ def _sparse_table(algebra: Algebra) -> None:
     BinaryDictionaryLearning(algebra=algebra, random_state=0).fit(sparse).transform(sparse)
 
 
-def _paper(coder: str, update: str = "mob", init: str = "samples") -> Callable[[Algebra], None]:
+def _paper(coder: PaperCoder, update: Update = "mob", init: str = "samples") -> Callable[[Algebra], None]:
     """Return a job with algorithms of the paper."""
 
     def run(algebra: Algebra) -> None:
-        how = {"search": "paper", "algebra": algebra, "coder": coder, "update": update, "init": init, "random_state": 0}
+        search = PaperSearch(coder=coder, update=update)
+        how = {"search": search, "algebra": algebra, "init": init, "random_state": 0}
         factorize(_table(algebra), 4, **how)
         if coder == "greedy":
             factorize(_table(algebra), **how)

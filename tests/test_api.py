@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import naive
-from bitatoms import BitMatrix, Interrupted, codelength, factorize, proximus
+from bitatoms import BitMatrix, Interrupted, PaperSearch, codelength, factorize, proximus
 from bitatoms.columns.table import Table
 from bitatoms.datasets import planted
 from bitatoms.search.starts import initial
 from bitatoms.search.starts import rank as rank_starts
+from support.parameters import nested
 from support.results import ALGEBRAS, assert_matches_oracle, assert_same_search
 from support.strategies import ALL_KNOWN, SEEDS, factorisations, matrices, random_bits
 
@@ -52,7 +53,7 @@ def test_codelength_agrees_with_the_oracle(problem, algebra, bias_density, seed)
 
 def test_seeds_of_every_type(table):
     def found(random_state, **how):
-        return factorize(table, 3, random_state=random_state, **how)
+        return factorize(table, 3, **nested(random_state=random_state, **how))
 
     def from_the_module():
         np.random.set_state(state)  # noqa: NPY002 - scikit-learn takes the module for a seed too
@@ -73,13 +74,13 @@ def test_seeds_of_every_type(table):
 def test_the_global_random_state_is_not_used(table):
     before = np.random.get_state()[1].tolist()  # noqa: NPY002
     for search in ("paper", "fast"):
-        factorize(table, 3, search=search, init="spread")
+        factorize(table, 3, algebra="xor", search=search, init="spread")
     assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
 
 
 def test_binarize(table):
     numbers = table * 0.4 + random_bits(0, *table.shape, 0.5) * 0.2
-    expected, found = (factorize(X, 4, binarize=0.3, random_state=0, **PAPER) for X in (table, numbers))
+    expected, found = (factorize(X, 4, **nested(binarize=0.3, random_state=0, **PAPER)) for X in (table, numbers))
     assert_same_search(found, expected)
 
 
@@ -101,7 +102,7 @@ def test_results_agree_with_the_oracle_on_any_table(X, n_components, algebra, co
     how["max_atoms_per_sample"] = most
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of fewer rows than atoms
-        result = factorize(X, n_components, **how, **PAPER, random_state=seed)
+        result = factorize(X, n_components, **nested(**how, **PAPER, random_state=seed))
     assert_matches_oracle(result, X)
     assert not result.bias.any()
     assert result.converged
@@ -122,7 +123,7 @@ def bits_saved(X, result):
 @given(factorisations(unknown=ALL_KNOWN, n_atoms=st.integers(1, 6)), st.sampled_from(ALGEBRAS))
 def test_atoms_are_sorted_by_bits_saved_and_odd_ones_are_counted(problem, algebra):
     X, atoms, codes = problem
-    result = factorize(X, len(atoms), init=(atoms, codes), algebra=algebra, max_iter=1, **PAPER)
+    result = factorize(X, len(atoms), **nested(init=(atoms, codes), algebra=algebra, max_iter=1, **PAPER))
     saved = bits_saved(X, result)
     assert saved == sorted(saved, reverse=True)
     rows = list(map(tuple, result.atoms.to_dense().tolist()))
@@ -135,7 +136,8 @@ def test_atoms_are_sorted_by_bits_saved_and_odd_ones_are_counted(problem, algebr
 @pytest.mark.parametrize(("search", "n_components"), [("paper", 4), ("paper", "mdl"), ("fast", "mdl")])
 def test_the_best_of_several_starts_is_kept(table, search, n_components):
     rows, cost = [], (lambda row: row.bits) if n_components == "mdl" else (lambda row: row.wrong_bits)
-    how = {"search": search, "start_components": 1, "patience": 2, "random_state": 0}
+    search = PaperSearch(start_components=1, patience=2) if search == "paper" else search
+    how = {"algebra": "xor", "search": search, "random_state": 0}
     result = factorize(table, n_components, n_init=6, callbacks=rows.append, **how)
     starts = [index for index, row in enumerate(rows) if row.round == 1]
     ends = [rows[stop - 1] for stop in (*starts[1:], len(rows))]
@@ -148,7 +150,7 @@ def test_the_best_of_several_starts_is_kept(table, search, n_components):
 def test_samples_with_few_wrong_bits_are_not_coded():
     X = np.zeros((3, 9), np.uint8)
     X[0, :3] = X[1, :4] = 1
-    result = factorize(X, 2, init=X[:2], residual_limit=3, **PAPER)
+    result = factorize(X, 2, init=X[:2], search=PaperSearch(residual_limit=3))
     assert result.codes.row_weights().tolist() == [0, 1, 0]
 
 
@@ -173,7 +175,7 @@ def test_interrupt_before_the_first_round_returns_nothing(monkeypatch, table, mo
 
     monkeypatch.setattr(module, start, interrupted)
     with pytest.raises(Interrupted) as caught:
-        factorize(table, 4, random_state=0, **how)
+        factorize(table, 4, **nested(random_state=0, **how))
     assert caught.value.result is None
 
 
@@ -186,7 +188,7 @@ def test_verbose_logs_each_round_and_restores_the_logger(table, capsys, search, 
     logger = logging.getLogger("bitatoms")
     monkeypatch.setattr(logging.getLogger(), "handlers", [logging.StreamHandler()])
     before = list(logger.handlers), logger.level
-    result = factorize(table, n_components, search=search, verbose=2, random_state=0)
+    result = factorize(table, n_components, algebra="xor", search=search, verbose=2, random_state=0)
     lines = capsys.readouterr().err.splitlines()
     rounds = [
         f"xor, start 1, round {row.round}, {row.move}: {row.atoms} atoms, {row.bits} bits, {row.wrong_bits} bits wrong"
@@ -195,13 +197,15 @@ def test_verbose_logs_each_round_and_restores_the_logger(table, capsys, search, 
     told = "".join(f"[bitatoms] {message}\n" for message in (*rounds, result.summary()))
     assert lines == told.splitlines()
     with pytest.raises(Interrupted):
-        factorize(table, n_components, search=search, verbose=1, callbacks=interrupt_at_call(1), random_state=0)
+        factorize(
+            table, n_components, algebra="xor", search=search, verbose=1, callbacks=interrupt_at_call(1), random_state=0
+        )
     assert (list(logger.handlers), logger.level) == before
 
 
 def test_each_round_is_logged_once_and_nothing_is_printed_without_verbose(table, capsys, caplog):
     with caplog.at_level(logging.DEBUG, logger="bitatoms"):
-        result = factorize(table, 4, random_state=0)
+        result = factorize(table, 4, algebra="xor", random_state=0)
     assert len(caplog.records) == len(result.history) + 1
     assert caplog.records[-1].getMessage() == result.summary()
     proximus(table, random_state=0)
@@ -209,7 +213,7 @@ def test_each_round_is_logged_once_and_nothing_is_printed_without_verbose(table,
 
 
 def test_verbose_1_logs_improvements(table, capsys):
-    result = factorize(table, verbose=1, random_state=0)
+    result = factorize(table, verbose=1, algebra="xor", random_state=0)
     lines = capsys.readouterr().err.splitlines()
     bits = [int(line.split(" atoms, ")[1].split()[0]) for line in lines if ", round " in line]
     assert 1 < len(bits) < len(result.history) / 2
@@ -222,10 +226,10 @@ def test_a_second_interrupt_loses_only_the_order_of_atoms(table, monkeypatch, ho
     def impatient(*_):
         raise KeyboardInterrupt
 
-    expected = factorize(table, **how, random_state=0, max_iter=2)
+    expected = factorize(table, **nested(**how, random_state=0, max_iter=2))
     monkeypatch.setattr("bitatoms.search.finish.savings", impatient)
     with pytest.raises(Interrupted) as caught:
-        factorize(table, **how, random_state=0, max_iter=2)
+        factorize(table, **nested(**how, random_state=0, max_iter=2))
     assert sorted(caught.value.result.atoms.to_dense().tolist()) == sorted(expected.atoms.to_dense().tolist())
     assert caught.value.result.codelength == expected.codelength
     assert caught.value.result.ended == "interrupted"
@@ -239,11 +243,11 @@ SEVENS = np.where(HIDDEN, 7, PLANTED)
 @pytest.fixture(scope="module")
 def incomplete():
     """Return the factorization of the planted table with NaN in the hidden cells."""
-    return factorize(np.where(HIDDEN, np.nan, PLANTED), 2, random_state=0)
+    return factorize(np.where(HIDDEN, np.nan, PLANTED), 2, algebra="xor", random_state=0)
 
 
 def assert_same_cells_are_unknown(incomplete, X, mask):
-    result = factorize(X, 2, mask=mask, random_state=0)
+    result = factorize(X, 2, mask=mask, algebra="xor", random_state=0)
     assert_same_search(result, incomplete)
     np.testing.assert_array_equal(result.known, incomplete.known)
 

@@ -577,7 +577,7 @@ INVALID = [
     (read(np.array([[0, 1], ["1", 0]], object)), ValueError, r"X contains text \('1'\) at row 1, column 0; con"),
     (read(np.array([[0, {}], [1, 0]], object), binarize=0.5), TypeError, NOT_A_NUMBER),
     *(
-        (read(X, binarize=threshold), ValueError, "binarize must be None or a finite number, got")
+        (read(X, binarize=threshold), ValueError, "binarize must be None or a finite number, not")
         for X in (SOME, sp.csr_array(SOME), BITS)
         for threshold in ("0.5", True, np.nan, np.inf, [0.5], 1j)
     ),

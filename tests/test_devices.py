@@ -19,10 +19,12 @@ from bitatoms.errors import InputError
 from bitatoms.frames import on_host
 from bitatoms.kernels.gpu.device import Device, DeviceMemoryError, NoDeviceError, find_device, import_cupy
 from bitatoms.parallel import Workers
-from bitatoms.parameters import EstimatorKwargs, declarations
+from bitatoms.parameters import declarations
 from bitatoms.report import report_data
+from bitatoms.run_options import RunOptions
 from bitatoms.sparse_bits import SparseBits
 from support.devices import FOUND, CupyArray, DeviceTensor, Tensor, fake_cupy, found_device, installed_cupy
+from support.parameters import nested
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -40,7 +42,7 @@ def log(caplog):
 
 @pytest.fixture(scope="module")
 def model():
-    return ba.BinaryDictionaryLearning(3, random_state=0).fit(X)
+    return ba.BinaryDictionaryLearning(3, algebra="xor", random_state=0).fit(X)
 
 
 # --- the choice
@@ -54,7 +56,7 @@ def test_cuda_requires_a_device_and_the_default_does_not():
             workers_for(1, "cuda", 4)
     error = RuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
     with installed_cupy(fake_cupy(error=error)), pytest.raises(NoDeviceError, match=f"CUDA device \\({error}\\)"):
-        ba.factorize(X, device="cuda")
+        ba.factorize(X, device="cuda", algebra="xor")
     with installed_cupy(fake_cupy()):
         assert workers_for(1, "cuda", 4).device.name == "NVIDIA H200"
 
@@ -85,7 +87,7 @@ def test_cupy_is_not_imported_before_a_device_is_looked_for():
 
 def test_a_model_and_a_checkpoint_do_not_depend_on_it(model, tmp_path):
     with found_device():
-        other = ba.BinaryDictionaryLearning(3, **ON_DEVICE).fit(X)
+        other = ba.BinaryDictionaryLearning(3, **nested(**ON_DEVICE)).fit(X)
         codes = other.transform(X)
     model.save(tmp_path / "cpu.npz")
     other.save(tmp_path / "cuda.npz")
@@ -96,17 +98,17 @@ def test_a_model_and_a_checkpoint_do_not_depend_on_it(model, tmp_path):
     assert loaded.device == "cpu"
     np.testing.assert_array_equal(loaded.components_, model.components_)
     np.testing.assert_array_equal(loaded.transform(X), codes)
-    assert declarations(EstimatorKwargs)["device"][1].is_run_setting
+    assert declarations(RunOptions)["device"][1].is_run_setting
     assert "device" in ba.BinaryDictionaryLearning().get_params()
     how = {"search_rows": 40, "random_state": 0, "checkpoint": tmp_path / "checkpoint"}
     with found_device():
-        first = ba.factorize(X, 3, device="cuda", **how)
-    assert ba.factorize(X, 3, resume=True, **how).atoms == first.atoms
+        first = ba.factorize(X, 3, **nested(device="cuda", **how))
+    assert ba.factorize(X, 3, **nested(resume=True, **how)).atoms == first.atoms
 
 
 def test_an_estimator_is_unpickled_without_a_device():
     with found_device():
-        sent = pickle.dumps(ba.BinaryDictionaryLearning(3, **ON_DEVICE).fit(X))
+        sent = pickle.dumps(ba.BinaryDictionaryLearning(3, **nested(**ON_DEVICE)).fit(X))
     with installed_cupy(None):
         model = pickle.loads(sent)
         assert model.device == "cuda"
@@ -120,7 +122,7 @@ def test_an_estimator_is_unpickled_without_a_device():
 
 
 def search(how):
-    return lambda model: ba.factorize(X, **how, **ON_DEVICE)
+    return lambda model: ba.factorize(X, **nested(**how, **ON_DEVICE))
 
 
 def transformed(method, data=X):
@@ -132,7 +134,9 @@ def sampled(method):
     """Return a call of a method of an estimator with so many atoms that codes are sampled."""
     planted = ba.datasets.planted(60, 24, 12, code_density=0.2, random_state=0).X
     cells = np.where(planted[:5] > 0, np.nan, 0)
-    return lambda model: transformed(method, cells)(ba.BinaryDictionaryLearning(12, random_state=0).fit(planted))
+    return lambda model: transformed(method, cells)(
+        ba.BinaryDictionaryLearning(12, algebra="xor", random_state=0).fit(planted)
+    )
 
 
 SEARCHES = {
@@ -150,13 +154,13 @@ CALLS = {
     **{name: search(how) for name, how in SEARCHES.items()},
     **{method: transformed(method) for method in METHODS},
     **{method: sampled(method) for method in ("predict_cell_proba", "complete")},
-    "fit": lambda model: ba.BinaryDictionaryLearning(3, **ON_DEVICE).fit(X),
+    "fit": lambda model: ba.BinaryDictionaryLearning(3, **nested(**ON_DEVICE)).fit(X),
     "report": lambda model: report_data(model, X, device="cuda"),
-    "stability of a new model": lambda model: ba.stability(X, n_components=2, n_resamples=2, **ON_DEVICE),
-    "stability": lambda model: ba.stability(X, model, n_resamples=2, **ON_DEVICE),
-    "cross_validate_cells": lambda model: ba.cross_validate_cells(X, [2], n_folds=2, **ON_DEVICE),
-    "imputer": lambda model: ba.BinaryImputer(2, method="atoms", **ON_DEVICE).fit(INCOMPLETE),
-    "classifier": lambda model: ba.BinaryDictionaryClassifier(2, n_models=1, **ON_DEVICE).fit(X, X[:, 0]),
+    "stability of a new model": lambda model: ba.stability(X, **nested(n_components=2, n_resamples=2, **ON_DEVICE)),
+    "stability": lambda model: ba.stability(X, model, **nested(n_resamples=2, **ON_DEVICE)),
+    "cross_validate_cells": lambda model: ba.cross_validate_cells(X, [2], **nested(n_folds=2, **ON_DEVICE)),
+    "imputer": lambda model: ba.BinaryImputer(2, **nested(method="atoms", **ON_DEVICE)).fit(INCOMPLETE),
+    "classifier": lambda model: ba.BinaryDictionaryClassifier(2, **nested(n_models=1, **ON_DEVICE)).fit(X, X[:, 0]),
     "denoise": lambda model: ba.denoise(PICTURE, **BLOCKS),
     "inpaint": lambda model: ba.inpaint(PICTURE, np.eye(16), **BLOCKS),
 }
@@ -175,7 +179,7 @@ def test_stores_are_processed_on_it(device, model, tmp_path):
     pytest.importorskip("zarr")
     store = ba.pack(X, tmp_path / "rows.zarr")
     with found_device() as devices:
-        fitted = ba.BinaryDictionaryLearning(3, device=device, search_rows=40, random_state=0).fit(store)
+        fitted = ba.BinaryDictionaryLearning(3, device=device, search_rows=40, algebra="xor", random_state=0).fit(store)
         for method in METHODS:
             getattr(fitted, method)(store)
     assert FOUND in devices
@@ -186,9 +190,9 @@ def test_workers_of_dask_find_their_own(device, log):
     da = pytest.importorskip("dask.array")
     rows = da.from_array(X, chunks=(30, 24))
     how = {"search_rows": 40, "random_state": 0}
-    expected = ba.BinaryDictionaryLearning(3, **how).fit(rows)
+    expected = ba.BinaryDictionaryLearning(3, **nested(**how)).fit(rows)
     with found_device() as devices:
-        fitted = ba.BinaryDictionaryLearning(3, device=device, **how).fit(rows)
+        fitted = ba.BinaryDictionaryLearning(3, **nested(device=device, **how)).fit(rows)
         lazy = [getattr(fitted, name)(rows) for name in ("transform", "decision_function", "score_samples")]
         pickle.dumps(lazy)
         computed = [each.compute() for each in lazy]
@@ -204,7 +208,7 @@ def test_workers_of_dask_find_their_own(device, log):
             np.testing.assert_array_equal(lazy[0].compute(), computed[0])
             assert {message.partition(":")[0] for message in log.messages} == {"computing on the CPU"}
     with pytest.raises(ValueError, match="device='gpu' is not available"):
-        ba.BinaryDictionaryLearning(3, device="gpu").fit(rows)
+        ba.BinaryDictionaryLearning(3, device="gpu", algebra="xor").fit(rows)
 
 
 # --- arrays on devices
@@ -279,8 +283,8 @@ def test_others_stay_as_they_are(given):
 @pytest.mark.usefixtures("cupy")
 @pytest.mark.parametrize("kind", [CupyArray, Tensor, DeviceTensor])
 def test_estimators_and_functions_take_them(kind):
-    expected = ba.BinaryDictionaryLearning(3, random_state=0).fit(X)
-    model = ba.BinaryDictionaryLearning(3, random_state=0).fit(kind(X))
+    expected = ba.BinaryDictionaryLearning(3, algebra="xor", random_state=0).fit(X)
+    model = ba.BinaryDictionaryLearning(3, algebra="xor", random_state=0).fit(kind(X))
     np.testing.assert_array_equal(model.components_, expected.components_)
     codes = model.transform(kind(X))
     np.testing.assert_array_equal(codes, expected.transform(X))
@@ -288,11 +292,11 @@ def test_estimators_and_functions_take_them(kind):
     np.testing.assert_array_equal(model.score_samples(kind(X)), expected.score_samples(X))
     hidden = np.where(np.eye(*X.shape) > 0, np.nan, X)
     np.testing.assert_array_equal(model.complete(kind(hidden)), expected.complete(hidden))
-    imputer = ba.BinaryImputer(2, method="profiles", random_state=0).fit(kind(hidden))
+    imputer = ba.BinaryImputer(2, method="profiles", algebra="xor", random_state=0).fit(kind(hidden))
     np.testing.assert_array_equal(imputer.transform(kind(hidden)), imputer.transform(hidden))
     mask, weights = X[::-1] > 0, np.arange(len(X)) % 3
-    found = ba.factorize(kind(X), 3, mask=kind(mask), sample_weight=kind(weights), random_state=0)
-    assert found.atoms == ba.factorize(X, 3, mask=mask, sample_weight=weights, random_state=0).atoms
+    found = ba.factorize(kind(X), 3, mask=kind(mask), sample_weight=kind(weights), algebra="xor", random_state=0)
+    assert found.atoms == ba.factorize(X, 3, mask=mask, sample_weight=weights, algebra="xor", random_state=0).atoms
     picture = np.tile(ba.datasets.dither(np.full((4, 4), 0.6)), (3, 3))
     image = ba.denoise(kind(picture), block_sizes=4, stride=4, random_state=0).image
     assert (image == ba.denoise(picture, block_sizes=4, stride=4, random_state=0).image).all()
@@ -304,9 +308,9 @@ MESSAGE = "X is a torch {}which cannot be read as a NumPy array{}; convert it fi
 
 def test_what_cannot_be_read_is_an_error(monkeypatch):
     with pytest.raises(TypeError, match=MESSAGE.format("OtherTensor, ", "")):
-        ba.factorize(OTHER(X))
+        ba.factorize(OTHER(X), algebra="xor")
     with pytest.raises(TypeError, match="mask is a torch OtherTensor"):
-        ba.factorize(X, mask=OTHER(X > 0))
+        ba.factorize(X, mask=OTHER(X > 0), algebra="xor")
     not_installed = MESSAGE.format("DeviceTensor, on a CUDA device, ", r" \(CuPy is not .*\)")
     with installed_cupy(None), pytest.raises(TypeError, match=not_installed):
         ba.BinaryDictionaryLearning().fit(DeviceTensor(X))

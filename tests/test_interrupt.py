@@ -11,7 +11,7 @@ import bitatoms as ba
 
 X = ba.datasets.planted(1000, 100, 30, random_state=0).X
 model = ba.BinaryDictionaryLearning(
-    patience=None, n_jobs=2, random_state=0, callbacks=lambda row: print(row.atoms, flush=True)
+    search="anytime", algebra="xor", n_jobs=2, random_state=0, callbacks=lambda row: print(row.atoms, flush=True)
 )
 try:
     model.fit(X)

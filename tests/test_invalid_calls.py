@@ -14,6 +14,7 @@ from bitatoms import InputError, factorize
 from bitatoms.baselines import Asso, GreConD, MessagePassing, PandaPlus, PenalizedNMF, Proximus, ThresholdedNMF
 from bitatoms.rows.budget import MemoryLimitError
 from support.commands import runner
+from support.parameters import nested
 from support.zoo import specimen
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -25,21 +26,26 @@ PAPER = {"search": "paper"}
 OR = {"algebra": "or"}
 BASELINES = (Asso, GreConD, MessagePassing, PandaPlus, PenalizedNMF, Proximus, ThresholdedNMF)
 INTEGERS = {  # the smallest value of each
-    **dict.fromkeys(("n_components", "max_features_per_atom", "min_samples_per_atom", "n_init", "patience"), 1),
+    **dict.fromkeys(("n_components", "max_features_per_atom", "min_samples_per_atom", "n_init"), 1),
     **dict.fromkeys(("max_atoms_per_sample", "max_iter"), 1),
-    **dict.fromkeys(("start_components", "max_components", "residual_limit"), 0),
+    "max_components": 0,
     "search_rows": 2,
 }
-CHOICES = {
-    "algebra": "'xor', 'or', 'auto', 'prefer-or'",
-    "search": "'fast', 'thorough', 'anytime', 'paper'",
-    "objective": "'auto', 'codelength', 'errors'",
+PAPER_INTEGERS = {"patience": 1, "start_components": 0, "residual_limit": 0}
+PAPER_CHOICES = {
     "update": "'mob', 'k-prox'",
-    "coder": "'auto', 'bmp', 'greedy', 'exact', 'mdl', 'beam'",
+    "coder": "'bmp', 'greedy', 'exact'",
+    "start_components": "'auto' or an integer",
+}
+CHOICES = {
+    "algebra": "'auto', 'or', 'xor'",
+    "search": "'fast', 'thorough', 'anytime', 'paper' or PaperSearch(...)",
+    "objective": "'auto', 'codelength', 'errors'",
+    "coder": "'auto', 'mdl', 'beam', 'greedy', 'exact'",
     "init": "'auto', 'samples', 'bernoulli', 'spread', 'greedy' or atoms, or a pair (atoms, codes)",
     "device": "'cpu', 'cuda', 'auto'",
     "n_components": "'mdl' or an integer",
-    **dict.fromkeys(("n_init", "start_components", "patience", "search_rows"), "'auto' or an integer"),
+    **dict.fromkeys(("n_init", "search_rows"), "'auto' or an integer"),
 }
 SEED = "random_state must be None, a non-negative integer, a Generator or a RandomState, not "
 COSTS = " must be 1 or more, a number or one per feature, not "
@@ -55,24 +61,23 @@ def shown(value):
     return value.__qualname__.partition(".")[0] if callable(value) else value[:12]
 
 
-NEEDS_PAPER = '; coder="{value}" requires search="paper"'
-BMP_ETC = ["bmp", "greedy", "exact"]
+NEEDS_PAPER = '; coder="{value}" requires search=PaperSearch(coder="{value}")'
 PER_FEATURE = ("false_negative_cost", "false_positive_cost")
 EACH = [  # parameters, values that each of them refuses, other parameters, exception, message
     (INTEGERS, [2.0, True, [2]], {}, TypeError, "{name} must be an integer, not "),
+    (PAPER_INTEGERS, [2.0, True, [2]], PAPER, TypeError, "{name} must be an integer, not "),
     (["n_init"], [np.True_], {}, TypeError, "{name} must be an integer, not "),
     (["max_time"], [0, -1.5, NAN, "1"], {}, InputError, "must be a positive number of seconds or None, not {value!r}"),
-    (["init_density"], [1.5, -0.1, NAN, None, "half"], {}, InputError, "{name} must be between 0 and 1, not {value!r}"),
-    (["binarize"], ["yes", NAN], {}, InputError, "{name} must be None or a finite number, got {value!r}"),
+    (["init_density"], [1.5, -0.1, NAN, None, "half"], PAPER, InputError, "{name} must be between 0 and 1, not "),
+    (["binarize"], ["yes", NAN], {}, InputError, "{name} must be None or a finite number, not {value!r}"),
     (["bias"], ["no", 1], {}, InputError, "{name} must be True or False, not {value!r}"),
     (["callbacks"], [3, "abc"], {}, TypeError, "{name} must be callable, or a list of callables, not {value!r}"),
     (["random_state"], [-1, 1.5, "seed", {}], {}, ValueError, SEED + "{value!r}"),
     (["apart", "together"], ["a", 3, [[0, 1], 2.5]], {}, InputError, "{name}" + SETS + "{value!r}"),
     (PER_FEATURE, [0.5, "high", True, NAN, [[1, 1, 1]]], OR, InputError, "{name}" + COSTS + "{value!r}"),
-    (PER_FEATURE, [2], {}, InputError, '{name} requires algebra="or"'),
-    (["search"], ["fast", "thorough", "anytime"], {"update": "k-prox"}, InputError, 'search="paper"; search="{value}"'),
-    (["coder"], BMP_ETC, {"search": "fast"}, InputError, CODED_BY + "'mdl' or 'beam'" + NEEDS_PAPER),
-    (["coder"], BMP_ETC, {"search": "thorough"}, InputError, CODED_BY + "'beam' or 'mdl'" + NEEDS_PAPER),
+    (PER_FEATURE, [2], {"algebra": "xor"}, InputError, '{name} requires algebra="or"'),
+    (["coder"], ["greedy", "exact"], {"search": "fast"}, InputError, CODED_BY + "'mdl' or 'beam'" + NEEDS_PAPER),
+    (["coder"], ["greedy", "exact"], {"search": "thorough"}, InputError, CODED_BY + "'beam' or 'mdl'" + NEEDS_PAPER),
 ]  # fmt: skip
 CALLS = [
     # one parameter: its type and its limits
@@ -81,16 +86,19 @@ CALLS = [
         for names, values, others, error, message in EACH for name in names for value in values
     ],
     *[
-        ({name: least - 1}, InputError, f"{name} must be at least {least}, not {least - 1}")
-        for name, least in INTEGERS.items()
+        ({name: least - 1, **how}, InputError, f"{name} must be at least {least}, not {least - 1}")
+        for integers, how in ((INTEGERS, {}), (PAPER_INTEGERS, PAPER)) for name, least in integers.items()
     ],
     *[
-        ({name: "no"}, InputError, f"{name}='no' is not available; choose from {words}")
-        for name, words in CHOICES.items()
+        ({**how, name: "no"}, InputError, f"{name}='no' is not available; choose from {words}")
+        for choices, how in ((CHOICES, {}), (PAPER_CHOICES, PAPER)) for name, words in choices.items()
     ],
     ({"algebra": None}, InputError, f"algebra=None is not available; choose from {CHOICES['algebra']}"),
+    ({"algebra": "prefer-or"}, InputError, "algebra='prefer-or' is not available"),
     ({"coder": ["bmp"]}, InputError, "coder=['bmp'] is not available"),
-    ({"update": "exact"}, InputError, "update='exact' is not available"),
+    ({"coder": "bmp"}, InputError, "coder='bmp' is not available; choose from 'auto', 'mdl', 'beam', 'greedy', 'exac"),
+    ({"coder": "bmp"}, InputError, "'exact' or pass search=PaperSearch(coder=\"bmp\")"),
+    ({"update": "exact", **PAPER}, InputError, "update='exact' is not available"),
     ({"max_iter": None}, TypeError, "max_iter must be an integer, not None"),
     ({"callbacks": [print, 3]}, TypeError, "callbacks must be callable, or a list of callables, not 3"),
     ({"callbacks": [None]}, TypeError, "callbacks must be callable, or a list of callables, not None"),
@@ -143,7 +151,7 @@ CALLS = [
     ),
     ({"init": ([[1, 0, 1]], [[1]]), "sample_weight": [1, 2]}, InputError, "the codes in init have 1 rows, but X has 2"),
     ({"n_components": 10**12, "init": "bernoulli"}, InputError, 'init="bernoulli" draws at most 65536 atoms, not 1000'),
-    ({"start_components": 1 << 17, "init": "bernoulli"}, InputError, "; pass a smaller start_components"),
+    ({"start_components": 1 << 17, "init": "bernoulli", **PAPER}, InputError, "; pass a smaller start_components"),
     ({"fixed_atoms": "greedy"}, InputError, "fixed_atoms must be an array or a table of atoms, or None, not 'greedy'"),
     ({"fixed_atoms": [[1, 0]]}, InputError, "fixed_atoms have 2 columns, and the table 3; pass tables whose columns h"),
     ({"fixed_atoms": TINY, "n_components": 1}, InputError, "fixed_atoms are 2 atoms, more than n_components=1"),
@@ -178,10 +186,15 @@ CALLS = [
         'n_components="mdl" or objective="errors"',
     ),
     ({"patience": None, **PAPER}, InputError, "patience=None continues to max_components; set max_components"),
-    ({"start_components": 3, "max_components": 2}, InputError, "start_components=3 is greater than max_components=2"),
+    ({"start_components": 3, "max_components": 2, **PAPER}, InputError, "start_components=3 is greater than max_comp"),
     ({"start_components": 17, "coder": "exact", **PAPER}, InputError, "start_components=17 is greater than max_compon"),
-    ({"coder": "mdl", **PAPER}, InputError, f"{CODED_BY}'bmp' or 'greedy' or 'exact'; coder=\"mdl\" requires"),
-    ({"n_components": 3, "coder": "beam", **PAPER}, InputError, 'search="paper" for the fewest errors of 3 atoms uses'),
+    *[
+        ({"search": search, "coder": "greedy"}, InputError, "has its own coders; pass search=PaperSearch(coder=...)")
+        for search in (ba.PaperSearch(), ba.PaperSearch(update="k-prox"))
+    ],
+    ({"constraints": {"max_components": 3}}, InputError, "constraints must be Constraints(...) or None, not {'max_com"),
+    ({"resources": "1GB"}, InputError, "resources must be Resources(...) or None, not '1GB'"),
+    ({"max_component": 3}, TypeError, "unexpected keyword argument 'max_component'"),
     ({"n_components": 5, "coder": "greedy"}, InputError, "for the fewest errors of 5 atoms uses the coder 'exact'; co"),
     ({"n_components": 17, "coder": "exact"}, InputError, "for the fewest errors of 17 atoms uses the coder 'greedy'"),
     ({"n_components": 1, "coder": "mdl"}, InputError, 'coder="mdl" requires search="fast" and the codelength as objec'),
@@ -199,17 +212,17 @@ CALLS = [
 @pytest.mark.parametrize(("parameters", "error", "fragment"), CALLS, ids=shown)
 def test_an_invalid_call_states_what_is_wrong(parameters, error, fragment):
     with pytest.raises(error) as caught:
-        factorize(**{"X": TINY, **parameters})
+        factorize(**nested(**{"X": TINY, **parameters}))
     assert fragment in str(caught.value)
 
 
 VALID = [
     *[{name: least} for name, least in INTEGERS.items()],
-    {"patience": None},
+    *[{name: least, **PAPER} for name, least in PAPER_INTEGERS.items()],
     {"search_rows": None},
     {"max_time": 1e-9},
-    {"init_density": 0, "init": "bernoulli"},
-    {"init_density": 1.0, "init": "bernoulli"},
+    {"init_density": 0, "init": "bernoulli", **PAPER},
+    {"init_density": 1.0, "init": "bernoulli", **PAPER},
     {"false_negative_cost": 1, "false_positive_cost": {}},
     {"apart": [0, 1]},  # a single set
     {"apart": ()},
@@ -218,7 +231,7 @@ VALID = [
     {"n_jobs": -1},
     {"callbacks": [print, print][:0]},
     {"n_components": 16, "coder": "exact", **PAPER, "init": "bernoulli"},
-    {"start_components": 2, "max_components": 2},
+    {"start_components": 2, "max_components": 2, **PAPER},
     {"init": np.ones((2, 3)), "max_components": 2},
     {"init": TINY, "n_components": 2},
     {"init": (np.ones((2, 3)), np.ones((2, 2))), "max_atoms_per_sample": 2},
@@ -228,6 +241,8 @@ VALID = [
     {"X": NAMED, "false_positive_cost": {"a": 2, 1: 3}, **OR},
     {"false_negative_cost": 1e300, **OR},
     {"false_positive_cost": INF, **OR},
+    {"search": ba.PaperSearch()},
+    {"constraints": ba.Constraints(), "resources": ba.Resources()},
     {"random_state": 0},
     {"random_state": [1, 2]},
     {"X": [[1, NAN]]},
@@ -238,7 +253,7 @@ VALID = [
 @pytest.mark.parametrize("parameters", VALID, ids=str)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_nearest_valid_call_is_accepted(parameters):
-    result = factorize(**{"X": TINY, "max_iter": 1, **parameters})
+    result = factorize(**nested(**{"X": TINY, "max_iter": 1, **parameters}))
     assert result.reconstruct().shape == np.shape(parameters.get("X", TINY))
 
 
@@ -253,7 +268,6 @@ def test_coders_that_a_search_can_use_are_used(search):
         ("greedy", 17, "auto"),
     ):
         assert factorize(X, n, coder=coder, objective=objective, **how).coder == coder
-    assert factorize(X, patience=None, **{**how, "max_iter": 8}).ended == "max_iter"
 
 
 # --- what other functions and estimators check beside the parameters of `factorize`
@@ -291,7 +305,7 @@ def recommend(n):
 
 
 def partial_fit(**parameters):
-    return ba.BinaryDictionaryLearning(**parameters).partial_fit(TINY)
+    return ba.BinaryDictionaryLearning(**nested(**parameters)).partial_fit(TINY)
 
 
 PICTURE = np.zeros((72, 72), np.uint8)
@@ -423,8 +437,8 @@ OTHER_CALLS = [
     (fit(MessagePassing), {"max_memory": "100 B"}, ValueError, "3 samples, 2 features and 8 atoms take "),
     (fit(PandaPlus), {"cost": "bits"}, InputError, "cost='bits' is not available; choose from 'mdl', 'patterns'"),
     (fit(PandaPlus), {"order": "size"}, InputError, "order='size' is not available"),
-    (fit(PandaPlus), {"pattern_weight": -1}, ValueError, "pattern_weight must be a non-negative number, not -1"),
-    (fit(PandaPlus), {"pattern_weight": "1"}, ValueError, "pattern_weight must be a non-negative number, not '1'"),
+    (fit(PandaPlus), {"pattern_weight": -1}, ValueError, "pattern_weight must be a finite number of at least 0, not"),
+    (fit(PandaPlus), {"pattern_weight": "1"}, ValueError, "pattern_weight must be a finite number of at least 0, not"),
     *[
         (fit(method), {"n_components": None}, ValueError, "n_components is None, but ")
         for method in (MessagePassing, ThresholdedNMF, PenalizedNMF)
@@ -465,11 +479,11 @@ def test_an_invalid_call_of_another_function_states_what_is_wrong(function, argu
 def test_fit_of_every_estimator_makes_the_same_checks(estimator, name):
     """Nothing is checked before `fit`, and no model is left after an error."""
     wrong = {
-        "algebra": 3, "max_time": 0, "n_jobs": 0, "coder": "bmp", "false_positive_cost": 2, "binarize": "half",
+        "algebra": 3, "max_time": 0, "n_jobs": 0, "coder": "bmp", "false_positive_cost": 0.5, "binarize": "half",
         "X": [[1, 0, 1], [0, 2, 1]], "sample_weight": [1, 0.5],
     }[name]  # fmt: skip
     with pytest.raises((ValueError, TypeError)) as expected:
-        factorize(**{"X": TINY, name: wrong})
+        factorize(**nested(**{"X": TINY, name: wrong}))
     how, data = ({}, {name: wrong}) if name in ("X", "sample_weight") else ({name: wrong}, {})
     model = estimator(**how)
     assert all(model.get_params()[parameter] is value for parameter, value in how.items())
@@ -483,7 +497,7 @@ def test_fit_of_every_estimator_makes_the_same_checks(estimator, name):
     "method", ["transform", "score_samples", "decision_function", "score", "partial_fit", "complete"]
 )
 def test_every_method_checks_its_table(method):
-    model = ba.BinaryDictionaryLearning(1, random_state=0)
+    model = ba.BinaryDictionaryLearning(1, algebra="xor", random_state=0)
     model = model.partial_fit(TINY) if method == "partial_fit" else model.fit(TINY)
     calls = [
         ([[1, 0, 2]], f"X{TWO_VALUES}2 at row 0, column 2); for counts, pass binarize=0"),

@@ -53,7 +53,7 @@ def test_a_library_that_is_installed_and_broken_raises_its_own_error(monkeypatch
 
 
 def test_data_frames_name_the_extra(monkeypatch):
-    model = ba.BinaryDictionaryLearning(2, random_state=0).fit([[1, 1, 0], [0, 0, 1]] * 4)
+    model = ba.BinaryDictionaryLearning(2, algebra="xor", random_state=0).fit([[1, 1, 0], [0, 0, 1]] * 4)
     annotations = ba.datasets.genotypes(5, 3).column_data
     monkeypatch.setitem(sys.modules, "pandas", None)
     table = ba.Table(ba.BitMatrix.from_dense([[1]]))

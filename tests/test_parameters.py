@@ -7,17 +7,20 @@ import pytest
 import bitatoms as ba
 from bitatoms.engine.coding import CODERS
 from bitatoms.io.options import ReadOptions
-from bitatoms.parameters import choices, declaration, declarations, with_options
+from bitatoms.parameters import choices, declarations, with_options
+from bitatoms.search.options import FactorizeOptions, PaperSearch
 
 
 def test_the_coders_are_those_of_the_algorithms():
-    assert choices(declaration("coder")[0]) == ("auto", *CODERS)
+    words = {word for kind in (FactorizeOptions, PaperSearch) for word in choices(declarations(kind)["coder"][0])}
+    assert words == {"auto", *CODERS}
 
 
 ESTIMATORS = ba.BinaryDictionaryLearning, ba.BinaryDictionaryClassifier, ba.BinaryImputer, ba.CoverMiner
+GROUPS = ba.PaperSearch, ba.Constraints, ba.Resources
 
 
-@pytest.mark.parametrize("function", [ba.factorize, ba.cover, ba.read, ba.encode, *ESTIMATORS])
+@pytest.mark.parametrize("function", [ba.factorize, ba.cover, ba.read, ba.encode, *ESTIMATORS, *GROUPS])
 def test_every_parameter_is_documented(function):
     described = function.__doc__.split("Attributes\n")[0]
     for name, parameter in inspect.signature(function).parameters.items():
@@ -28,11 +31,12 @@ def test_every_parameter_is_documented(function):
 
 def test_types_and_defaults_are_documented():
     for function in (ba.factorize, ba.BinaryDictionaryLearning):
-        assert '\nalgebra : {"xor", "or", "auto", "prefer-or"}, default="xor"\n' in function.__doc__
+        assert '\nalgebra : {"auto", "or", "xor"}, default="auto"\n' in function.__doc__
         assert '\nn_components : int or "mdl", default="mdl"\n' in function.__doc__
-        assert '\npatience : int, "auto" or None, default="auto"\n' in function.__doc__
-        assert "\ncheckpoint : str or path-like, optional\n" in function.__doc__
-        assert "    How the atoms of a row are combined; auto keeps the shorter" in function.__doc__
+        assert "\nconstraints : Constraints, optional\n" in function.__doc__
+        assert "    How the atoms of a row are combined; auto keeps OR" in function.__doc__
+    assert "\npatience : int or None, default=1\n" in ba.PaperSearch.__doc__
+    assert "\ncheckpoint : str or path-like, optional\n" in ba.Resources.__doc__
 
 
 def test_a_function_without_docstring_gets_a_signature():

@@ -120,7 +120,7 @@ def write_table():
     X = ba.datasets.planted(80, 20, 3, random_state=0).X
     table = ba.Table.from_any(np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X))
     ba.write(table, "table.csv")
-    ba.BinaryDictionaryLearning(random_state=0).fit(table).save("model.npz")
+    ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(table).save("model.npz")
 
 
 def write_pictures():
@@ -251,7 +251,11 @@ def test_every_move_is_explained():
     """docs/how-it-works/search.md has a table row for each move that a history names."""
     explained = names_in_rows((ROOT / "docs/how-it-works/search.md").read_text(encoding="utf-8"))
     X = ba.datasets.digits()[0][:150]
-    calls = [{"search": "thorough"}, {"algebra": "or", "max_components": 20}, {"n_components": 4}]
+    calls = [
+        {"search": "thorough"},
+        {"algebra": "or", "constraints": ba.Constraints(max_components=20)},
+        {"n_components": 4},
+    ]
     calls += [{"n_components": 20}, {"n_components": 4, "search_rows": 50}]
     runs = [ba.factorize(X, random_state=0, **how) for how in calls]
     assert {re.sub(r"\d+", "N", row.move) for run in runs for row in run.history} <= explained

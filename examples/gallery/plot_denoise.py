@@ -13,7 +13,7 @@ import bitatoms as ba
 
 clean = ba.datasets.halftone()[64:176, 288:448]
 noisy = clean ^ (np.random.default_rng(0).random(clean.shape) < 0.05).astype(clean.dtype)
-result = ba.denoise(noisy, random_state=0)
+result = ba.denoise(noisy, algebra="xor", random_state=0)
 print(f"The noise is estimated as {result.noise:.1%}; {result.n_changed} pixels were changed.")
 print(f"Wrong pixels: {(noisy != clean).mean():.2%} before, {(result.image != clean).mean():.2%} after.")
 

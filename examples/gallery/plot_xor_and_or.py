@@ -22,8 +22,8 @@ for ax, (title, image) in zip(axes, {"two atoms": atoms, "OR": counts > 0, "XOR"
     ax.set_yticks(range(len(image)), ["a", "b"] if len(image) == 2 else ["a", "b", "a and b"])
 
 # %%
-# Tables made with each algebra, and described with each. ``algebra="auto"`` tries both and keeps the shorter
-# description; ``algebra="prefer-or"`` keeps OR, which is easier to read, unless XOR is more than 5 % shorter.
+# Tables made with each algebra, and described with each. ``algebra="auto"``, the default, tries both and keeps OR,
+# which is easier to read, unless XOR is more than 5 % shorter.
 
 print("bits per row            described by OR   by XOR   without atoms")
 for algebra in ("or", "xor"):

@@ -21,7 +21,7 @@ def models(X: np.ndarray, name: str) -> dict[str, ba.Factorization]:
     """Run forward selection from 16 random samples, with both updates."""
     results = {}
     for update, method in UPDATES.items():
-        result = results[update] = ba.factorize(X, search="paper", update=update, patience=10, random_state=0)
+        result = results[update] = ba.factorize(X, search=ba.PaperSearch(update=update, patience=10), random_state=0)
         bits = result.codelength.total / len(X)
         print(f"{name}, forward selection with {method}: {result.atoms.n_rows} atoms, {bits:.1f} bits per sample")
     return results
@@ -31,14 +31,16 @@ def starts(X: np.ndarray, name: str) -> None:
     """Learn 36 atoms from each kind of start, with both updates."""
     for start in ("bernoulli", "samples"):
         for update, method in UPDATES.items():
-            result = ba.factorize(X, 36, search="paper", update=update, init=start, random_state=0)
+            result = ba.factorize(X, 36, search=ba.PaperSearch(update=update), init=start, random_state=0)
             used, bits = 36 - result.n_unused, result.codelength.total / len(X)
             print(f"{name}, {method} from {start}: {used} of 36 atoms used, {bits:.1f} bits, {result.n_iter} steps")
 
 
 def curve(X: np.ndarray, n_atoms: int) -> tuple[ba.Factorization, Figure]:
     """Continue forward selection to this number of atoms, and plot the codelength and its parts."""
-    result = ba.factorize(X, search="paper", patience=None, max_components=n_atoms, random_state=0)
+    result = ba.factorize(
+        X, search=ba.PaperSearch(patience=None), constraints=ba.Constraints(max_components=n_atoms), random_state=0
+    )
     figure = Figure(layout="constrained")
     plots.codelength_curve(result.history, ax=figure.subplots())
     return result, figure
@@ -47,7 +49,7 @@ def curve(X: np.ndarray, n_atoms: int) -> tuple[ba.Factorization, Figure]:
 def convergence(X: np.ndarray, name: str) -> None:
     """Learn 36 atoms until a step changes nothing."""
     for update, method in UPDATES.items():
-        steps = ba.factorize(X, 36, search="paper", update=update, random_state=0).history
+        steps = ba.factorize(X, 36, search=ba.PaperSearch(update=update), random_state=0).history
         first, last = steps[0], steps[-1]
         changed = last.codes_changed + last.atoms_changed + last.errors_changed
         print(

@@ -19,6 +19,7 @@ _MODULE_OF = {
     "CategoryEncoder": "estimators",
     "CellValidation": "estimators",
     "Codelength": "engine.codelength",
+    "Constraints": "search.options",
     "Cover": "covers.result",
     "CoverMiner": "estimators",
     "CoverRound": "covers.monitor",
@@ -30,9 +31,11 @@ _MODULE_OF = {
     "InputError": "errors",
     "Interrupted": "model.result",
     "Model": "model.model",
+    "PaperSearch": "search.options",
     "Pattern": "model.patterns",
     "Picture": "columns.table",
     "Recommendations": "estimators",
+    "Resources": "search.options",
     "RoleDiff": "roles.diff",
     "RoleReport": "roles.audit",
     "Round": "model.result",
@@ -72,6 +75,7 @@ __all__ = [
     "CategoryEncoder",
     "CellValidation",
     "Codelength",
+    "Constraints",
     "Cover",
     "CoverMiner",
     "CoverRound",
@@ -83,9 +87,11 @@ __all__ = [
     "InputError",
     "Interrupted",
     "Model",
+    "PaperSearch",
     "Pattern",
     "Picture",
     "Recommendations",
+    "Resources",
     "RoleDiff",
     "RoleReport",
     "Round",
@@ -158,6 +164,7 @@ if TYPE_CHECKING:
     from .roles.diff import RoleDiff, role_diff
     from .roles.page import write_role_report
     from .rows.store import Store, pack
+    from .search.options import Constraints, PaperSearch, Resources
     from .versions import show_versions
     from .warmup import warm_up
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from numbers import Integral
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -29,21 +28,14 @@ from .frames import in_memory, values_of
 from .model.model import Model
 from .model.result import Factorization, Interrupted
 from .parallel import Workers, count_threads
-from .parameters import (
-    FactorizeKwargs,
-    NComponents,
-    SearchKwargs,
-    documented,
-    select,
-    with_defaults,
-    with_options,
-)
+from .parameters import with_options
 from .rows.budget import given_memory_limit
 from .rows.checkpoint import Checkpoint
 from .rows.passes import PassResult, with_codes
 from .rows.source import MemoryRows, RowSource, fingerprint_of
 from .rows.subsample import learn
 from .rows.weights import WeightedRows
+from .search.options import FactorizeOptions, Resources
 from .search.paper import partition
 from .search.params import SearchParams, costs_of_columns, resolve
 from .search.verification import verified
@@ -52,15 +44,8 @@ from .validation import as_generator, check_choice
 from .verbosity import log_to_stderr
 
 
-@documented(FactorizeKwargs)
-def factorize(
-    X: Any,
-    n_components: NComponents = "mdl",
-    *,
-    mask: Any = None,
-    sample_weight: Any = None,
-    **parameters: Unpack[FactorizeKwargs],
-) -> Factorization:
+@with_options(FactorizeOptions)
+def factorize(X: Any, options: FactorizeOptions) -> Factorization:
     """Find the binary patterns (atoms) that explain a table, and the atoms each row uses (its code).
 
     Parameters
@@ -68,12 +53,6 @@ def factorize(
     X : BitMatrix, array-like, data frame or SciPy sparse matrix of shape (n_samples, n_features)
         A table of 0 and 1, one row per sample. Missing values (NaN, None, NA, masked) are unknown cells, which have no
         influence on the result. Arrays of CuPy and tensors with DLPack's interface are copied from their device.
-    mask : BitMatrix, sparse or dense array-like of bool of shape (n_samples, n_features), optional
-        True where a cell is unknown, whatever X contains there, as in `numpy.ma`; in addition to missing values.
-    sample_weight : array-like of shape (n_samples,), optional
-        Whole numbers from 0 up. A sample with weight w counts as w equal samples that follow each other, to the bit;
-        one with weight 0 is left out of learning. Codes are those of the samples in X: of the first of the repetitions,
-        or, with weight 0, those of a new sample.
     {parameters}
 
     Returns
@@ -96,19 +75,17 @@ def factorize(
     >>> bool((result.reconstruct().to_dense() == data.clean).all())
     True
     """
-    given = with_defaults(FactorizeKwargs, parameters)
-    params = resolve(n_components, **select(SearchKwargs, given))
+    params, resources = resolve(options), options.resources or Resources()
     X = in_memory(X)
-    data = _as_bits(X, mask, given["binarize"])
+    data = _as_bits(X, options.mask, options.binarize)
     params = with_columns_of(params, header_of(X, data.n_cols))
-    workers = workers_for(given["n_jobs"], given["device"], math.prod(data.shape), given["verbose"])
-    run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
-    limit, weighted = given_memory_limit(given["max_memory"]), WeightedRows.of(data, sample_weight)
+    workers = workers_for(options.n_jobs, options.device, math.prod(data.shape), options.verbose)
+    limit, weighted = given_memory_limit(resources.max_memory), WeightedRows.of(data, options.sample_weight)
     if weighted is not None:
         data, params = weighted.repeated(limit), replace(params, init=weighted.repeated_init(params.init))
     try:
         rows = MemoryRows(data, workers, limit)
-        with fitting(rows, params, **run) as (random, checkpoint):
+        with fitting(rows, params, options.random_state, options.verbose, resources) as (random, checkpoint):
             learned = learn(rows, params, workers, random, checkpoint)
     except Interrupted as interrupted:
         found = interrupted.result
@@ -200,22 +177,22 @@ def fitting(
     params: SearchParams,
     random_state: Any = None,
     verbose: int = 0,
-    checkpoint: str | os.PathLike[str] | None = None,
-    resume: bool = False,
+    resources: Resources = Resources(),  # noqa: B008 - immutable
 ) -> Iterator[tuple[np.random.Generator, Checkpoint | None]]:
     """Return the random numbers and the open checkpoint of a fit, to be passed to `learn`.
 
     Rounds are logged, and what an interrupted fit has found is verified.
     """
-    if resume and checkpoint is None:
+    folder = resources.checkpoint
+    if resources.resume and folder is None:
         raise no_checkpoint()
     random = as_generator(random_state)
     try:
         with log_to_stderr(verbose):
-            if checkpoint is None:
+            if folder is None:
                 yield random, None
             else:
-                with Checkpoint(checkpoint, _call(rows, params, random_state), resume) as journal:
+                with Checkpoint(folder, _call(rows, params, random_state), resources.resume) as journal:
                     yield journal.random(random), journal
     except Interrupted as interrupted:
         if interrupted.result is not None:
@@ -313,7 +290,7 @@ def cover(X: Any, options: CoverOptions) -> Cover:
 
 def run_cover(table: Table, options: CoverOptions) -> Cover:
     """Return the cover of a table; raise `Interrupted` with the best one so far on Ctrl-C."""
-    limits = role_limits(options, table) if options.has_limits else None
+    limits = role_limits(options, table)
     with log_to_stderr(options.verbose):
         found = search_cover(table.bits, options, as_generator(options.random_state), limits)
     if found.ended == "interrupted":

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +24,17 @@ from .device_choice import workers_for
 from .errors import InputWarning, Parameter, named_columns, warn
 from .formatting import numbered
 from .io.api import read, read_matching
-from .io.options import ReadOptions
+from .io.options import Missing, ReadOptions
 from .model.model import Model
 from .model.result import Factorization
 from .parallel import Workers
-from .parameters import DeviceChoice, Missing, NComponents, SearchKwargs, check, declarations, select
+from .parameters import nested_declarations, nested_kinds
 from .rows import out_of_core
 from .rows.passes import PassResult
 from .rows.source import MemoryRows
 from .rows.subsample import learn
+from .run_options import DeviceChoice
+from .search.options import SearchOptions
 from .search.params import SearchParams, resolve
 from .sparse_bits import Bits, SparseBits
 
@@ -170,21 +173,40 @@ class TableTransformer(TransformerMixin, TableEstimator):
 class SearchEstimator(TableEstimator):
     """An estimator that searches for atoms."""
 
-    n_components: NComponents
-    max_atoms_per_sample: int | None
-    residual_limit: int
     n_jobs: int | None
     device: DeviceChoice
     verbose: int
     _missing = "unknown"
-    _parameters: type  # the TypedDict that declares its parameters
-    _checked: tuple[str, ...] = ("absent", "device")  # those that a search does not check
+    _kind: type[SearchOptions]  # that declares its parameters
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters; ``constraints__max_components=5`` replaces one of a group, which is made if there is none.
+
+        Parameters
+        ----------
+        **params : any
+            Parameters by name, as in ``get_params()``.
+
+        Returns
+        -------
+        estimator
+            This estimator.
+        """
+        nested = {name: params.pop(name) for name in list(params) if "__" in name}
+        super().set_params(**params)
+        for name, value in nested.items():
+            if name not in nested_declarations(self._kind):
+                raise ValueError(f"Invalid parameter {name!r} for {type(self).__name__}; see get_params()")
+            outer, _, inner = name.partition("__")
+            group, kind = getattr(self, outer), cast(Any, nested_kinds(self._kind)[outer])
+            if isinstance(group, str) and group != "paper":
+                raise ValueError(f"{outer}={group!r} has no parameter {inner!r}; set {outer}={kind.__name__}() first")
+            setattr(self, outer, replace(group if isinstance(group, kind) else kind(), **{inner: value}))
+        return self
 
     def _search_params(self) -> SearchParams:
         """Return the parameters of the search, checked with the others."""
-        for name in self._checked:
-            check(name, getattr(self, name), declarations(self._parameters)[name])
-        return resolve(self.n_components, **select(SearchKwargs, vars(self)))
+        return resolve(self._kind(**self.get_params(deep=False)))
 
     def _workers(self, data: Bits | None = None) -> Workers:
         """Return who processes a table, None if its rows are not in memory."""
@@ -194,7 +216,9 @@ class SearchEstimator(TableEstimator):
     def _model_of(self, learned: Factorization | Model | PassResult, picture: Picture | None = None) -> Model:
         """Return the model of a result, with the names of its features."""
         result = learned.result if isinstance(learned, PassResult) else learned
-        return Model.from_factorization(result, self.max_atoms_per_sample, self.residual_limit, self._header, picture)
+        params = self._search_params()
+        limits = params.max_atoms_per_sample, params.residual_limit
+        return Model.from_factorization(result, *limits, self._header, picture)
 
     def _search(
         self, data: Bits, params: SearchParams, workers: Workers, random_state: Any, picture: Picture | None = None

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from .errors import Parameter
 from .parallel import Workers, count_threads
-from .parameters import DeviceChoice, check, declaration
+from .parameters import check, declarations
+from .run_options import DeviceChoice, RunOptions
 from .verbosity import log_to_stderr
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def workers_for(n_jobs: int | None, device: str = "cpu", n_cells: int | None = N
 
 def checked_device(device: str) -> DeviceChoice:
     """Return the choice of a device, after checking that it is one."""
-    choice: DeviceChoice = check("device", device, declaration("device"))
+    choice: DeviceChoice = check("device", device, declarations(RunOptions)["device"])
     return choice
 
 

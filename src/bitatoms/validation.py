@@ -18,11 +18,7 @@ MAX_WEIGHT = 2.0**62  # of a row, exclusive
 
 def check_threshold(binarize: float | None) -> float | None:
     """Return the threshold as a float, or None."""
-    if binarize is None:
-        return None
-    if not isinstance(binarize, Real) or isinstance(binarize, bool) or not math.isfinite(binarize):
-        raise InputError(Parameter("binarize"), f" must be None or a finite number, got {binarize!r}")
-    return float(binarize)
+    return None if binarize is None else _check_number("binarize", binarize, math.isfinite, "None or a finite number")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str], also: str | None = None) -> None:
@@ -41,25 +37,27 @@ def check_int(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def _check_number(name: str, value: Any, is_valid: Callable[[float], bool], expected: str) -> float:
+    """Return a number as a float after checking it."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not is_valid(float(value)):
+        raise InputError(Parameter(name), f" must be {expected}, not {value!r}")
+    return float(value)
+
+
 def check_fraction(name: str, value: Any) -> float:
     """Return a number between 0 and 1 as a float."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
-        raise InputError(Parameter(name), f" must be between 0 and 1, not {value!r}")
-    return float(value)
+    return _check_number(name, value, lambda number: 0 <= number <= 1, "between 0 and 1")
 
 
 def check_not_negative(name: str, value: Any) -> float:
     """Return a finite number of at least 0."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < float("inf"):
-        raise InputError(Parameter(name), f" must be a finite number of at least 0, not {value!r}")
-    return int(value) if isinstance(value, Integral) else float(value)
+    number = _check_number(name, value, lambda number: 0 <= number < math.inf, "a finite number of at least 0")
+    return int(value) if isinstance(value, Integral) else number
 
 
 def check_noise(name: str, value: Any) -> float:
     """Return the probability that a pixel is flipped, at least 0 and below one half, as a float."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < 0.5:
-        raise InputError(Parameter(name), f" must be at least 0 and below 0.5, not {value!r}")
-    return float(value)
+    return _check_number(name, value, lambda number: 0 <= number < 0.5, "at least 0 and below 0.5")
 
 
 def check_pair(name: str, value: Any, least: int) -> tuple[int, int]:
@@ -80,11 +78,8 @@ def check_bool(name: str, value: Any) -> bool:
 
 def check_seconds(name: str, value: Any) -> float | None:
     """Return a positive number of seconds, or None."""
-    if value is None:
-        return None
-    if not isinstance(value, Real) or not float(value) > 0:
-        raise InputError(Parameter(name), f" must be a positive number of seconds or None, not {value!r}")
-    return float(value)
+    expected = "a positive number of seconds or None"
+    return None if value is None else _check_number(name, value, lambda number: number > 0, expected)
 
 
 def check_callbacks(name: str, value: Any) -> tuple[Callable[[Any], object], ...]:
@@ -100,7 +95,9 @@ def check_callbacks(name: str, value: Any) -> tuple[Callable[[Any], object], ...
 
 def check_seed(name: str, value: Any) -> Any:
     """Check a seed; generators are used as they are."""
-    return check_int(name, value, 0) if isinstance(value, (str, Real)) else value
+    if isinstance(value, (str, Real)) and not (isinstance(value, Integral) and int(value) >= 0):
+        raise _not_a_seed(value)
+    return value
 
 
 def check_feature_sets(name: str, value: Any) -> tuple[tuple[int | str, ...], ...]:
@@ -148,9 +145,13 @@ def as_generator(random_state: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state must be None, a non-negative integer, a Generator or a RandomState, not {random_state!r}"
-        ) from None
+        raise _not_a_seed(random_state) from None
+
+
+def _not_a_seed(value: Any) -> InputError:
+    """Return the error for a value that seeds no random numbers."""
+    kinds = "None, a non-negative integer, a Generator or a RandomState"
+    return InputError(Parameter("random_state"), f" must be {kinds}, not {value!r}")
 
 
 @contextmanager

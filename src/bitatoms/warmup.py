@@ -24,7 +24,7 @@ from .kernels.gpu.device import Device
 from .kernels.gpu.variants import KernelVariant, common_variants
 from .kernels.jit import CACHE_FOLDER
 from .parallel import count_threads
-from .parameters import DeviceChoice
+from .run_options import DeviceChoice
 
 
 def warm_up(

@@ -39,7 +39,7 @@ def words(text):
 
 
 def test_fit_prints_a_summary(bitatoms, baskets):
-    stdout = bitatoms.output("fit", "table.csv", "--algebra", "auto", "-o", "new.npz")
+    stdout = bitatoms.output("fit", "table.csv", "-o", "new.npz")
     lines = stdout.splitlines()
     assert lines[0].startswith("table.csv: 300 rows of 40 columns, ")
     assert lines[0].endswith("% ones, rows and columns have names")
@@ -163,7 +163,7 @@ def test_soft_codes_are_written_with_names(bitatoms, baskets, tmp_path):
 def test_codes_of_a_model_without_atoms(bitatoms, tmp_path):
     """A text file cannot hold them: it would be blank lines."""
     ba.write(np.eye(9, dtype=np.uint8), "eye.npz")
-    ba.BinaryDictionaryLearning(random_state=0).fit(np.zeros((5, 9))).save("none.npz")
+    ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(np.zeros((5, 9))).save("none.npz")
     how = ("transform", "none.npz", "eye.npz")
     why = "the model has no atoms, so codes have no columns, which this format cannot store; .npz files can"
     assert bitatoms(*how, "-o", "codes.csv") == (2, "", f"bitatoms: codes.csv: {why}\n")
@@ -189,7 +189,7 @@ def test_reconstruct_writes_the_nearest_genotypes_and_counts_them(bitatoms):
     table = ba.Table(ba.BitMatrix.from_dense([[1, 1, 1, 1], [1, 0, 0, 0], [1, 1, 1, 0]] * 5), columns=columns)
     atoms = ba.BitMatrix.from_dense([[1, 1, 1, 1], [1, 0, 1, 0]])
     own = {"atoms": atoms, "lacking": None, "algebra": "xor", "wrong": np.array([2, 1, 1, 2])}
-    learned = ba.BinaryDictionaryLearning(2, random_state=0).fit(table).as_model()
+    learned = ba.BinaryDictionaryLearning(2, algebra="xor", random_state=0).fit(table).as_model()
     model_file.save(replace(learned, **own), "model.npz")
     ba.write(ba.Table(ba.BitMatrix.from_dense([[1, 1], [1, 0], [0, 1]])), "codes.csv")
     code, stdout, stderr = bitatoms("reconstruct", "model.npz", "--codes", "codes.csv", "-o", "made.bed")

@@ -29,8 +29,8 @@ ERRORS = [
     ("fit header.csv", "header.csv: the table has no rows"),
     ("fit model.npz", "model"),
     ("fit customers.csv", "--categories"),
-    ("fit table.csv --tile big", "'big' is not a size; pass height x width"),
-    ("fit table.csv --tile 0x4", "'0x4' is not a size; both numbers must be at least 1"),
+    ("fit table.csv --tile big", "--tile is 'big'; pass height x width"),
+    ("fit table.csv --tile 0x4", "--tile is '0x4'; pass height x width, such as 16x16"),
     ("fit table.csv --tile 4x4", "an image of 4 x 4 has 16 pixels"),
     # fit: parameters
     ("fit table.csv -k -3", "--atoms must be at least 1, not -3"),

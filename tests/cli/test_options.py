@@ -35,24 +35,29 @@ LIBRARY = {  # what is recorded, for each command
 }
 READING = {name: value for name, value in ReadOptions().get_params().items() if name != "format"}
 DEVICE = {"n_jobs": -1, "device": "cpu"}
-SEARCH = {"algebra": "prefer-or", "search": "fast", "max_time": None}
-PICTURES = {"block_sizes": (6, 8), "stride": 2, "algebra": "xor", "search": "fast", "max_time": None, "random_state": 0}
+SEARCH = {"algebra": "auto", "search": "fast", "max_time": None}
+PICTURES = SEARCH | {"block_sizes": (6, 8), "stride": 2, "random_state": 0}
 COVER = {
     "objective": "roles", "weights": (1, 1, 1), "direct_weight": None, "fixed_atoms": None,
     "max_features_per_atom": None, "apart": (), "together": (), "max_iter": 100, "max_time": None,
     "random_state": 0,
 }  # fmt: skip
-RESAMPLING = {"n_resamples": 20, "share": 0.5, "threshold": 0.8, "random_state": 0, "max_memory": None}
+RESAMPLING = {
+    "n_resamples": 20, "share": 0.5, "threshold": 0.8, "random_state": 0, "max_memory": None, "checkpoint": None,
+    "resume": False,
+}  # fmt: skip
 COMPARISON = {
     "ranks": None, "only": None, "leave_out": [], "seeds": 1, "random_state": 0, "max_time": 60.0, "n_jobs": 1
 }  # fmt: skip
 REPORT = {"title": "table.csv", "rows": (), "groups": None, "max_rows": None} | DEVICE
 FIT = SEARCH | DEVICE | {
     "n_components": "mdl", "max_components": None, "false_negative_cost": 1.0, "false_positive_cost": 1.0,
-    "fixed_atoms": None, "bias": True, "max_features_per_atom": None, "min_samples_per_atom": None, "apart": None,
-    "together": None, "random_state": 0, "search_rows": "auto", "checkpoint": None, "resume": False,
+    "fixed_atoms": None, "bias": True, "max_features_per_atom": None, "min_samples_per_atom": None, "apart": (),
+    "together": (), "random_state": 0, "search_rows": "auto", "checkpoint": None, "resume": False,
     "max_memory": None,
 }  # fmt: skip
+
+GROUPS = {"constraints": ba.Constraints, "resources": ba.Resources}
 
 # The command with its arguments and options, and what the library gets of them: keyword arguments, or parameters.
 CALLS = [
@@ -66,8 +71,8 @@ CALLS = [
             "n_components": 3, "algebra": "or", "search": "thorough", "max_components": 9, "false_negative_cost": 1.5,
             "false_positive_cost": np.inf, "bias": False, "max_features_per_atom": 4, "min_samples_per_atom": 2,
             "max_time": 7.0, "random_state": 5, "search_rows": 100, "checkpoint": Path("kept"), "resume": True,
-            "max_memory": "2GB", "n_jobs": 2, "device": "auto", "apart": [("item 1", "item 2")],
-            "together": [("item 3", "item 4"), ("item 5", "item 6")],
+            "max_memory": "2GB", "n_jobs": 2, "device": "auto", "apart": (("item 1", "item 2"),),
+            "together": (("item 3", "item 4"), ("item 5", "item 6")),
         },
     ),
     ("fit table.csv --search-rows all", FIT | {"search_rows": None}),
@@ -100,7 +105,7 @@ CALLS = [
     (
         "stability table.csv -k 2 --algebra or --search paper --max-time 3 --seed 4 --resamples 5 --share 0.7 "
         "--threshold 0.6 --max-memory 1GB -j 2 --device auto",
-        {
+        RESAMPLING | {
             "n_components": 2, "algebra": "or", "search": "paper", "max_time": 3.0, "random_state": 4, "share": 0.7,
             "n_resamples": 5, "threshold": 0.6, "max_memory": "1GB", "n_jobs": 2, "device": "auto",
         },
@@ -157,6 +162,14 @@ CALLS = [
 ]  # fmt: skip
 
 
+def flat(given):
+    """Return arguments of a function, with the fields of constraints and resources in the place of these."""
+    fields = {}
+    for name, value in given.items():
+        fields |= (value or GROUPS[name]()).get_params() if name in GROUPS else {name: value}
+    return fields
+
+
 @pytest.mark.parametrize(("command", "expected"), CALLS, ids=[command[:60] for command, _ in CALLS])
 def test_options_arrive_with_their_values(bitatoms, put, monkeypatch, command, expected):
     put("or")
@@ -168,7 +181,7 @@ def test_options_arrive_with_their_values(bitatoms, put, monkeypatch, command, e
 
     def record(*given, **more):
         options = {"fit": 0, "rules": 1}  # the position of an object that has the options
-        found.append(given[options[name]].get_params() if name in options else more)
+        found.append(flat(given[options[name]].get_params(deep=False)) if name in options else flat(more))
         raise ba.InputError("recorded")
 
     monkeypatch.setattr(LIBRARY[name], record)

@@ -37,7 +37,7 @@ STREAMS = (Stream, reader)
 
 @pytest.fixture(scope="module")
 def model():
-    return ba.BinaryDictionaryLearning(2, random_state=0).fit(FRAME)
+    return ba.BinaryDictionaryLearning(2, algebra="xor", random_state=0).fit(FRAME)
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -62,20 +62,20 @@ def test_values_of_all_types_are_those_of_a_pyarrow_table(stream):
 
 @pytest.mark.parametrize("stream", STREAMS)
 def test_models_are_fitted_and_applied(stream, model):
-    own = ba.BinaryDictionaryLearning(2, random_state=0).fit(stream(pa.table(FRAME)))
+    own = ba.BinaryDictionaryLearning(2, algebra="xor", random_state=0).fit(stream(pa.table(FRAME)))
     assert list(own.feature_names_in_) == list(FRAME)
     codes = model.transform(FRAME)
     np.testing.assert_array_equal(own.transform(stream(pa.table(FRAME[FRAME.columns[::-1]]))), codes)
     np.testing.assert_array_equal(model.score_samples(stream(pa.table(FRAME))), model.score_samples(FRAME))
-    imputer = ba.BinaryImputer(method="neighbours", random_state=0).fit(stream(pa.table(FRAME)))
+    imputer = ba.BinaryImputer(algebra="xor", method="neighbours", random_state=0).fit(stream(pa.table(FRAME)))
     assert list(imputer.feature_names_in_) == list(FRAME)
 
 
 @pytest.mark.parametrize("stream", STREAMS)
 def test_functions_read_a_stream_once(stream, model, tmp_path):
     given = pa.table(FRAME)
-    expected = ba.factorize(FRAME, 2, random_state=0)
-    assert ba.factorize(stream(given), 2, random_state=0).atoms == expected.atoms
+    expected = ba.factorize(FRAME, 2, algebra="xor", random_state=0)
+    assert ba.factorize(stream(given), 2, algebra="xor", random_state=0).atoms == expected.atoms
     costs = {"false_positive_cost": {"f1": 2}, "algebra": "or"}
     named = [ba.factorize(X, 2, random_state=0, **costs) for X in (FRAME, stream(given))]
     assert named[0].atoms == named[1].atoms
@@ -103,12 +103,20 @@ def test_categories_are_encoded(stream):
     encoder = ba.CategoryEncoder(bins=2).fit(stream(frame))
     assert list(encoder.feature_names_in_) == list(frame)
     assert encoder.transform(stream(frame)) == table
-    learned = ba.BinaryDictionaryLearning(2, random_state=0).fit(table)
+    learned = ba.BinaryDictionaryLearning(2, algebra="xor", random_state=0).fit(table)
     np.testing.assert_array_equal(learned.transform(stream(frame)), learned.transform(table))
+
+
+def test_results_of_duckdb(model):
+    duckdb = pytest.importorskip("duckdb")
+    own = ba.BinaryDictionaryLearning(2, random_state=0).fit(duckdb.from_df(FRAME))
+    codes = own.transform(duckdb.from_df(FRAME).filter("f0 = 1"))
+    assert isinstance(codes, pa.Table)
+    np.testing.assert_array_equal(codes.to_pandas(), model.transform(FRAME[FRAME["f0"] == 1]))
 
 
 def test_what_cannot_be_read():
     with pytest.raises(ba.InputError, match=r"first: 2 at row 1, column 0 \('a'\)\); for counts, pass binarize=0"):
-        ba.BinaryDictionaryLearning().fit(Stream({"a": [1, 2]}))
+        ba.BinaryDictionaryLearning(algebra="xor").fit(Stream({"a": [1, 2]}))
     with pytest.raises(TypeError, match="not a table"):
         ba.Table.from_any({"a": [1, 0]})

@@ -219,7 +219,7 @@ def test_completion_gives_exactly_one_value_per_variable(shop):
     rows["colour"] = [None if row % 3 == 0 else value for row, value in enumerate(rows["colour"])]
     rows["age"] = [None if row % 4 == 0 else value for row, value in enumerate(rows["age"])]
     encoded = encoding.apply(rows)
-    imputer = BinaryImputer(method="neighbours", random_state=0).fit(ba.encode(frame))
+    imputer = BinaryImputer(algebra="xor", method="neighbours", random_state=0).fit(ba.encode(frame))
     for completed in (model.complete(encoded), encoded.with_bits(ba.BitMatrix.from_dense(imputer.transform(encoded)))):
         decoded = encoding.decode(completed)
         assert None not in decoded["colour"] + decoded["age"]

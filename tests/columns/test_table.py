@@ -152,7 +152,7 @@ def test_bits_may_be_numbers_of_copies():
 
 def test_scaled_values_of_an_anndata_are_reported_everywhere():
     scaled = anndata_of(BITS - 0.5)
-    for take in (ba.Table.from_any, ba.factorize, ba.cover, ba.BinaryDictionaryLearning().fit):
+    for take in (ba.Table.from_any, ba.factorize, ba.cover, ba.BinaryDictionaryLearning(algebra="xor").fit):
         with pytest.raises(InputError, match="the AnnData: its values are scaled"):
             take(scaled)
 
@@ -161,7 +161,7 @@ def test_a_dict_is_not_a_table():
     columns = {"milk": [1, 0], "bread": [1, 1]}
     model = ba.BinaryDictionaryLearning(1, search="paper", random_state=0)
     fitted = ba.BinaryDictionaryLearning(1, search="paper", random_state=0).fit(BITS[:, :2])
-    for take in (ba.Table.from_any, ba.factorize, model.fit, ba.BinaryImputer().fit, fitted.transform):
+    for take in (ba.Table.from_any, ba.factorize, model.fit, ba.BinaryImputer(algebra="xor").fit, fitted.transform):
         with pytest.raises(TypeError, match=r"X is a dict, not a table; pass pandas.DataFrame\(X\)"):
             take(columns)
 

@@ -346,7 +346,7 @@ def test_rows_find_the_codes_of_the_fit_again():
     atoms, codes = random_bits(0, 40, 100, 0.3), random_bits(1, 100, 40, 0.2)[np.arange(600) % 100]
     X = naive.product(codes, atoms, "xor") ^ random_bits(2, 600, 100, 0.03)
     how = {"objective": "codelength", "init": (atoms, codes[:300]), "random_state": 0, "max_iter": 1, "coder": "mdl"}
-    model = Model.from_factorization(factorize(X[:300], 40, **how))
+    model = Model.from_factorization(factorize(X[:300], 40, algebra="xor", **how))
     forgetful = replace(model, remembered=None)
     new = BitMatrix.from_dense(X[300:])
     wrong, wrong_from_scratch = (each.code(new, Workers()).wrong().sum() for each in (model, forgetful))

@@ -87,7 +87,7 @@ def test_rows_in_a_store_and_on_a_cluster(X, tmp_path):
     X = X[:100, 16:48]
     frame = pd.DataFrame(X).add_prefix("c")
     store = ba.pack(frame, tmp_path / "rows.zarr")
-    model = BinaryDictionaryLearning(random_state=0).fit(X)
+    model = BinaryDictionaryLearning(algebra="xor", random_state=0).fit(X)
     rows = array.from_array(X, chunks=(30, 32))
     how = {"n_resamples": 2, "share": 0.9, "search_rows": 70}
     expected = stability(X, model, **how).overlaps

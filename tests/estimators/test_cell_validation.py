@@ -82,7 +82,7 @@ def test_scores_are_those_of_the_hidden_cells(X, kind):
 
 
 def test_models_by_name(X):
-    estimator = BinaryImputer(method="profiles", n_profiles=3, random_state=0)
+    estimator = BinaryImputer(method="profiles", n_profiles=3, algebra="xor", random_state=0)
     result = cross_validate_cells(X, {"few": 2, "groups": estimator}, n_folds=1, search="paper")
     assert list(result.folds) == ["column majority", "few", "groups"]
     assert not hasattr(estimator, "method_")  # a clone is fitted

@@ -38,7 +38,9 @@ def split():
 
 @pytest.fixture(scope="module")
 def fitted(split):
-    return BinaryDictionaryClassifier(n_models=2, max_components=4, random_state=0).fit(*split[:2])
+    return BinaryDictionaryClassifier(
+        n_models=2, constraints=ba.Constraints(max_components=4), algebra="xor", random_state=0
+    ).fit(*split[:2])
 
 
 def quick(**how):
@@ -82,7 +84,9 @@ def naive_bits(model, X, new):
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 def test_codelengths_agree_with_the_oracle(split, algebra):
     X, y, new, _ = split
-    fitted = BinaryDictionaryClassifier(algebra=algebra, n_models=2, max_components=4, random_state=0).fit(X, y)
+    fitted = BinaryDictionaryClassifier(
+        algebra=algebra, n_models=2, constraints=ba.Constraints(max_components=4), random_state=0
+    ).fit(X, y)
     assert {model.algebra for models in fitted.models_ for model in models} == {algebra}
     expected = [
         np.mean([naive_bits(model, X[y == label], new[:10]) for model in models], axis=0) - np.log2((y == label).mean())
@@ -131,7 +135,9 @@ def test_the_temperature_makes_probabilities_honest():
     X, y = classes_of()
     X = np.hstack([X] * 20) ^ (np.random.default_rng(1).random((len(X), 600)) < 0.05)
     y = np.where(np.random.default_rng(2).random(len(y)) < 0.2, "ash", y)  # some labels are wrong
-    model = BinaryDictionaryClassifier(n_models=1, random_state=0, max_components=4).fit(X[:160], y[:160])
+    model = BinaryDictionaryClassifier(
+        n_models=1, algebra="xor", random_state=0, constraints=ba.Constraints(max_components=4)
+    ).fit(X[:160], y[:160])
     bits, truth = model.codelengths(X[160:]), y[160:]
     loss = log_loss(truth, model.predict_proba(X[160:]))
     model.temperature_ = 1.0
@@ -169,7 +175,7 @@ def test_columns_are_matched_by_name(quickly_fitted, split):
 
 def test_a_class_of_one_row_and_a_table_of_one_class():
     X = np.eye(6, 9, dtype=np.uint8)
-    model = BinaryDictionaryClassifier(n_models=1, random_state=0)
+    model = BinaryDictionaryClassifier(n_models=1, algebra="xor", random_state=0)
     assert model.fit(X, [0, 1, 1, 1, 1, 1]).predict(X).tolist() == [1] * 6
     assert model.fit(X, ["one"] * 6).predict(X).tolist() == ["one"] * 6
     np.testing.assert_array_equal(model.predict_proba(X), np.ones((6, 1)))

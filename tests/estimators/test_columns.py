@@ -124,7 +124,9 @@ def test_item_numbers(tmp_path):
 
 
 def test_batches_are_matched_to_the_first():
-    first, second = (ba.BinaryDictionaryLearning(2, random_state=0).partial_fit(FRAME[:40]) for _ in range(2))
+    first, second = (
+        ba.BinaryDictionaryLearning(2, algebra="xor", random_state=0).partial_fit(FRAME[:40]) for _ in range(2)
+    )
     first.partial_fit(FRAME[40:])
     with pytest.warns(InputWarning, match=IGNORED):
         second.partial_fit(MORE[40:])

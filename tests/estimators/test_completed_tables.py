@@ -18,7 +18,7 @@ def hidden():
     factors = planted(200, 40, 3, code_density=0.4, noise=0.02, random_state=0)
     mask = np.random.default_rng(0).random(factors.X.shape) < 0.1
     X = np.where(mask, np.nan, factors.X)
-    return factors.X, mask, X, BinaryDictionaryLearning(random_state=0).fit(X)
+    return factors.X, mask, X, BinaryDictionaryLearning(algebra="xor", random_state=0).fit(X)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_data_frames_keep_index_columns_and_dtypes(hidden, expected):
     names = [f"f{i}" for i in range(X.shape[1])]
     frame = pd.DataFrame(X, columns=names, index=[f"r{j}" for j in range(len(X))])
     frame = frame.astype({"f1": "Int8", "f2": "boolean"})
-    model = BinaryDictionaryLearning(random_state=0).fit(frame)
+    model = BinaryDictionaryLearning(algebra="xor", random_state=0).fit(frame)
     with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'other'"):
         completed = model.complete(frame[names[::-1]].assign(other=1))
     assert list(completed.columns) == names  # those of the model
@@ -79,14 +79,14 @@ def test_polars_frames_stay_polars_frames(hidden, expected):
     pl = pytest.importorskip("polars")
     _, _, X, _ = hidden
     frame = pl.DataFrame(X, schema=[f"f{i}" for i in range(X.shape[1])], nan_to_null=True)
-    completed = BinaryDictionaryLearning(random_state=0).fit(frame).complete(frame)
+    completed = BinaryDictionaryLearning(algebra="xor", random_state=0).fit(frame).complete(frame)
     assert completed.schema == frame.schema
     np.testing.assert_array_equal(completed.to_numpy(), expected)
 
 
 def test_a_threshold_gives_0_and_1_and_lazy_collections_are_refused(hidden):
     truth, mask, X, _ = hidden
-    model = BinaryDictionaryLearning(binarize=0.5, random_state=0).fit(3 * X)
+    model = BinaryDictionaryLearning(binarize=0.5, algebra="xor", random_state=0).fit(3 * X)
     np.testing.assert_array_equal(model.complete(3 * X)[~mask], truth[~mask])
     with pytest.raises(TypeError, match="read its rows into memory first"):
         model.complete(pytest.importorskip("dask.array").from_array(truth))

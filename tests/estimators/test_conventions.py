@@ -18,11 +18,13 @@ from bitatoms import (
     BinaryImputer,
     BitMatrix,
     CoverMiner,
+    PaperSearch,
     codelength,
     factorize,
 )
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
+from support.parameters import nested
 from support.strategies import SEEDS, matrices, random_bits
 
 ALGEBRAS = ("xor", "or")
@@ -35,12 +37,12 @@ pytestmark = pytest.mark.usefixtures("few_trials", "few_exchanges")
 
 @parametrize_with_checks(
     [
-        BinaryDictionaryLearning(binarize=0.0),
+        BinaryDictionaryLearning(binarize=0.0, algebra="xor"),
         BinaryDictionaryLearning(
-            4, binarize=0.0, search="paper", algebra="or", coder="greedy", update="k-prox", init="bernoulli"
+            4, binarize=0.0, search=PaperSearch(coder="greedy", update="k-prox"), algebra="or", init="bernoulli"
         ),
         BinaryDictionaryClassifier(2, search="paper", binarize=0.0, n_models=1, algebra="or"),
-        BinaryImputer(binarize=0.0, method="profiles", n_profiles=2),
+        BinaryImputer(binarize=0.0, method="profiles", n_profiles=2, algebra="xor"),
         CoverMiner(binarize=0.0, max_iter=1),
     ]
 )
@@ -60,7 +62,7 @@ def tables():
 
 @pytest.fixture(scope="module")
 def fitted(tables):
-    return BinaryDictionaryLearning(5, search="paper", coder="greedy", random_state=0).fit(tables[0])
+    return BinaryDictionaryLearning(5, search=PaperSearch(coder="greedy"), random_state=0).fit(tables[0])
 
 
 # --- what is learned
@@ -69,16 +71,16 @@ def fitted(tables):
 @pytest.mark.parametrize(
     "how",
     [
-        {"start_components": 1, "patience": 3, "algebra": "auto"},
+        {"init": "samples", "algebra": "auto"},
         {"n_components": 4, "search": "thorough"},
         {"n_components": 4, **PAPER},
     ],
     ids=str,
 )
 def test_fitted_attributes_equal_the_result_of_factorize(tables, how):
-    estimator = BinaryDictionaryLearning(**how, random_state=0)
+    estimator = BinaryDictionaryLearning(**nested(**how, random_state=0))
     assert estimator.fit(tables[0]) is estimator
-    result = factorize(tables[0], **how, random_state=0)
+    result = factorize(tables[0], **nested(**how, random_state=0))
     np.testing.assert_array_equal(estimator.components_, result.atoms.to_dense())
     np.testing.assert_array_equal(estimator.bias_, result.bias)
     assert estimator.components_.dtype == estimator.bias_.dtype == np.uint8
@@ -95,13 +97,13 @@ def test_second_fit_starts_anew(tables):
     """Parameters are checked first: after an error in them, the model of the first fit stays."""
     pandas = pytest.importorskip("pandas")
     (first, second), how = tables, {"n_components": 4, "random_state": 0, **PAPER}
-    estimator = BinaryDictionaryLearning(**how).fit(pandas.DataFrame(first[:, :30]).add_prefix("bit"))
+    estimator = BinaryDictionaryLearning(**nested(**how)).fit(pandas.DataFrame(first[:, :30]).add_prefix("bit"))
     assert len(estimator.feature_names_in_) == 30
     estimator.fit(second)
     assert not hasattr(estimator, "feature_names_in_")
     with pytest.raises(ValueError, match="search='slow' is not available"):
         estimator.set_params(search="slow").fit(first[:, :30])
-    afresh = BinaryDictionaryLearning(**how).fit(second)
+    afresh = BinaryDictionaryLearning(**nested(**how)).fit(second)
     np.testing.assert_array_equal(estimator.components_, afresh.components_)
     np.testing.assert_array_equal(estimator.set_params(**PAPER).score_samples(first), afresh.score_samples(first))
     assert estimator.n_features_in_ == 65
@@ -109,7 +111,7 @@ def test_second_fit_starts_anew(tables):
 
 @pytest.mark.parametrize("how", [PAPER, {}])
 def test_model_without_atoms(tables, how):
-    estimator = BinaryDictionaryLearning(max_components=0, **how).fit(tables[0])
+    estimator = BinaryDictionaryLearning(**nested(max_components=0, **how)).fit(tables[0])
     codes = estimator.transform(tables[1])
     assert (estimator.components_.shape, codes.shape) == ((0, 65), (100, 0))
     assert not estimator.inverse_transform(codes).any()
@@ -119,7 +121,7 @@ def test_model_without_atoms(tables, how):
 
 def test_max_iter_warns_and_leaves_a_model(tables):
     with pytest.warns(ConvergenceWarning, match="max_iter ended the search before it converged; raise it") as caught:
-        estimator = BinaryDictionaryLearning(5, max_iter=1, random_state=0, **PAPER).fit(tables[0])
+        estimator = BinaryDictionaryLearning(5, **nested(max_iter=1, random_state=0, **PAPER)).fit(tables[0])
     assert caught[0].filename == __file__
     assert (estimator.n_iter_, estimator.transform(tables[1]).shape) == (1, (100, 5))
 
@@ -139,8 +141,9 @@ def test_max_iter_warns_and_leaves_a_model(tables):
     ],
 )
 def test_transform_agrees_with_the_oracle(tables, algebra, coder, limits):
-    how = {"coder": "auto" if (coder, algebra) == ("bmp", "xor") else coder, "algebra": algebra, **limits, **PAPER}
-    estimator = BinaryDictionaryLearning(5, random_state=0, **how).fit(tables[0])
+    own = {} if (coder, algebra) == ("bmp", "xor") else {"coder": coder}
+    how = {**own, "algebra": algebra, **limits, **PAPER}
+    estimator = BinaryDictionaryLearning(5, **nested(random_state=0, **how)).fit(tables[0])
     codes, start = estimator.transform(tables[1]), np.zeros((100, 5), np.uint8)
     rule = (algebra,) if coder == "exact" else (coder, algebra)
     limits = limits.get("max_atoms_per_sample"), limits.get("residual_limit", 0)
@@ -154,14 +157,14 @@ def test_transform_agrees_with_the_oracle(tables, algebra, coder, limits):
 def test_fit_transform_equals_fit_and_transform(X, algebra, update, seed):
     for how in ({"update": update, "start_components": 2, **PAPER}, {}):
         how = {**how, "algebra": algebra, "random_state": seed}
-        codes = BinaryDictionaryLearning(**how).fit_transform(X)
-        np.testing.assert_array_equal(codes, BinaryDictionaryLearning(**how).fit(X).transform(X))
+        codes = BinaryDictionaryLearning(**nested(**how)).fit_transform(X)
+        np.testing.assert_array_equal(codes, BinaryDictionaryLearning(**nested(**how)).fit(X).transform(X))
 
 
 @pytest.mark.parametrize("how", [{"algebra": "or"}, {"n_components": 5, "coder": "greedy", **PAPER}])
 def test_inverse_transform(tables, how):
     X, new = tables
-    estimator = BinaryDictionaryLearning(**how, random_state=0).fit(X ^ (np.arange(65) < 9))
+    estimator = BinaryDictionaryLearning(**nested(**how, random_state=0)).fit(X ^ (np.arange(65) < 9))
     codes = estimator.transform(new)
     samples = estimator.inverse_transform(codes)
     expected = naive.product(codes, estimator.components_, estimator.algebra_) ^ estimator.bias_
@@ -187,8 +190,8 @@ def test_a_bias_is_added_to_every_sample(tables, fitted):
 def test_transform_describes_samples_as_well_as_the_search(n_components):
     """Dense XOR factors, where toggling one atom at a time from empty codes gets stuck."""
     X = planted(400, 60, 6, atom_density=0.5, code_density=0.5, noise=0.05, random_state=0).X
-    result = factorize(X, n_components, random_state=0)
-    model = BinaryDictionaryLearning(n_components, random_state=0).fit(X)
+    result = factorize(X, n_components, algebra="xor", random_state=0)
+    model = BinaryDictionaryLearning(n_components, algebra="xor", random_state=0).fit(X)
     codes = model.transform(X[::-1])[::-1]
     assert (model.inverse_transform(codes) != X).sum() <= 1.05 * result.wrong_bits
     bits = codelength(X, model.components_, codes, model.bias_).total
@@ -208,7 +211,7 @@ def bits_of(bits, n_ones, n_rows):
 def test_score_is_minus_the_bits_per_sample(tables, algebra):
     X, new = tables
     how = {"n_components": 5, "coder": "greedy", "algebra": algebra, "random_state": 0, **PAPER}
-    estimator, result = BinaryDictionaryLearning(**how).fit(X), factorize(X, **how)
+    estimator, result = BinaryDictionaryLearning(**nested(**how)).fit(X), factorize(X, **nested(**how))
     atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
     new_codes = naive.code(new, atoms, np.zeros((100, 5), np.uint8), "greedy", algebra)
     wrong, new_wrong = naive.errors(X, atoms, codes, algebra), naive.errors(new, atoms, new_codes, algebra)
@@ -264,7 +267,7 @@ def test_any_type_of_table_gives_the_same_bits(tables, fitted, as_type):
 
 def test_partial_fit():
     data = planted(1500, 40, 4, code_density=0.4, noise=0.02, random_state=0)
-    X, model = data.X, BinaryDictionaryLearning(4, random_state=0)
+    X, model = data.X, BinaryDictionaryLearning(4, algebra="xor", random_state=0)
     for start in range(0, 1500, 500):
         assert model.partial_fit(X[start : start + 500]) is model
         assert model.as_model().n_samples == start + 500
@@ -288,7 +291,7 @@ def test_partial_fit_that_raises_leaves_the_estimator_as_it_was(random_state):
             raise errors[0]
 
     how = {"n_components": 4, "callbacks": callback}
-    model, undisturbed = (BinaryDictionaryLearning(random_state=random_state(7), **how) for _ in range(2))
+    model, undisturbed = (BinaryDictionaryLearning(**nested(random_state=random_state(7), **how)) for _ in range(2))
     for start, error in zip((0, 100, 200), (KeyboardInterrupt(), MemoryError(), ValueError()), strict=True):
         batch, attributes = X[start : start + 100], dict(vars(model))
         errors[:] = [error]
@@ -305,7 +308,7 @@ def test_partial_fit_that_raises_leaves_the_estimator_as_it_was(random_state):
 
 def test_fit_and_partial_fit_start_anew_after_each_other():
     X = planted(600, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
-    model, fitted, streamed = (BinaryDictionaryLearning(4, random_state=0) for _ in range(3))
+    model, fitted, streamed = (BinaryDictionaryLearning(4, algebra="xor", random_state=0) for _ in range(3))
     model.partial_fit(X[:300]).fit(X)
     np.testing.assert_array_equal(model.components_, fitted.fit(X).components_)
     with pytest.raises(ValueError, match="other than 0 and 1"):

@@ -49,7 +49,11 @@ def test_what_is_unknown_is_missing(model):
 
 
 def test_a_model_without_atoms_has_the_columns_and_genotypes_have_a_span():
-    frame = ba.BinaryDictionaryLearning(max_components=0).fit([[1, 0], [0, 1]]).to_frame()
+    frame = (
+        ba.BinaryDictionaryLearning(constraints=ba.Constraints(max_components=0), algebra="xor")
+        .fit([[1, 0], [0, 1]])
+        .to_frame()
+    )
     assert (list(frame.columns), len(frame)) == (COLUMNS, 0)
     model = specimen("genotypes").model
     assert model.to_frame()["span"].tolist() == [pattern.span for pattern in model.patterns()]

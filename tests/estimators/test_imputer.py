@@ -30,7 +30,7 @@ def hidden():
 
 @pytest.fixture(scope="module")
 def fitted(hidden):
-    return BinaryImputer(random_state=0).fit(hidden[2])
+    return BinaryImputer(algebra="xor", random_state=0).fit(hidden[2])
 
 
 def test_atoms_are_chosen_where_they_predict_hidden_cells_better(hidden, fitted):
@@ -46,7 +46,9 @@ def test_atoms_are_chosen_where_they_predict_hidden_cells_better(hidden, fitted)
     np.testing.assert_array_equal(completed[~mask], X[~mask])
     assert (completed != factors.clean)[mask].mean() < 0.005
     np.testing.assert_array_equal(completed[mask], fitted.predict_cell_proba(X)[mask] > 0.5)
-    again = BinaryImputer(random_state=0, n_jobs=2).fit_transform(csr_array(X))  # sparse tables stay sparse
+    again = BinaryImputer(algebra="xor", random_state=0, n_jobs=2).fit_transform(
+        csr_array(X)
+    )  # sparse tables stay sparse
     np.testing.assert_array_equal(again.toarray(), completed)
 
 
@@ -54,7 +56,7 @@ def test_profiles_are_chosen_where_they_predict_hidden_cells_better():
     digits = ba.datasets.digits()[0][:300]
     mask = np.random.default_rng(0).random(digits.shape) < 0.3
     X = np.where(mask, np.nan, digits)
-    imputer = BinaryImputer(random_state=0, max_components=4).fit(X)
+    imputer = BinaryImputer(algebra="xor", random_state=0, constraints=ba.Constraints(max_components=4)).fit(X)
     assert imputer.method_ == "profiles"
     assert imputer.model_ is None
     assert imputer.profiles_.shape == (15, digits.shape[1])
@@ -68,7 +70,7 @@ def test_neighbours_are_used_in_large_tables():
     X = founders[np.repeat(random.integers(6, size=(500, 5)), 128, axis=1), np.arange(640)].astype(float)
     mask = random.random(X.shape) < 0.02
     incomplete = np.where(mask, np.nan, X)
-    imputer = BinaryImputer(random_state=0).fit(incomplete)
+    imputer = BinaryImputer(algebra="xor", random_state=0).fit(incomplete)
     assert imputer.method_ == "neighbours"
     assert list(imputer.scores_) == ["neighbours"]  # certain enough to try nothing else
     assert imputer.model_ is None
@@ -92,7 +94,7 @@ def test_other_columns_of_a_variable_do_not_tell_a_hidden_value(monkeypatch, mos
     values = np.random.default_rng(0).choice(list("uvw"), (200, 10))
     table = ba.encode({f"v{number}": column for number, column in enumerate(values.T)})
     by_chance = -(np.log2(1 / 3) + 2 * np.log2(2 / 3)) / 3
-    fair, leaks = (BinaryImputer(random_state=0).fit(each).scores_ for each in (table, table.bits))
+    fair, leaks = (BinaryImputer(algebra="xor", random_state=0).fit(each).scores_ for each in (table, table.bits))
     assert min(scores.log_loss for scores in fair.values()) > by_chance - 0.05
     assert min(scores.log_loss for scores in leaks.values()) < by_chance - 0.1
     assert list(fair) == ["atoms", "neighbours", "profiles"][: 2 if most_known == 100 else 3]
@@ -103,7 +105,7 @@ def test_large_tables_are_judged_on_columns_that_vary(monkeypatch):
     monkeypatch.setattr("bitatoms.estimators.imputer._PART_COLUMNS", 10)
     random = np.random.default_rng(0).random((128, 12)) < 0.5
     X = np.hstack([np.ones((128, 30)), random])  # columns of ones are predicted at no cost
-    scores = BinaryImputer(random_state=0).fit(X).scores_
+    scores = BinaryImputer(algebra="xor", random_state=0).fit(X).scores_
     assert min(each.log_loss for each in scores.values()) > 0.95
 
 
@@ -111,15 +113,15 @@ def test_a_search_without_a_complete_pass_leaves_the_model_of_the_sample(monkeyp
     monkeypatch.setattr(MemoryRows, "run_pass", Mock(side_effect=MemoryLimitError("too small for a pass")))
     X = planted(300, 20, 3, code_density=0.4, noise=0, random_state=0).X
     with pytest.warns(InputWarning, match="too small for a pass"):
-        imputer = BinaryImputer(method="atoms", search_rows=100, random_state=0).fit(X)
+        imputer = BinaryImputer(method="atoms", search_rows=100, algebra="xor", random_state=0).fit(X)
     assert (imputer.model_.n_samples, imputer.model_.ended) == (89, "max_memory")  # 11 rows are held out
 
 
 @pytest.mark.parametrize("method", ["atoms", "neighbours", "profiles"])
 def test_a_column_without_known_values_is_filled_with_zeros(method):
     X = np.where(np.arange(5) == 2, np.nan, planted(60, 5, 1, noise=0, random_state=0).X)
-    with pytest.warns(UserWarning, match="columns without any known value are filled with 0: x2"):
-        imputer = BinaryImputer(method=method, random_state=0).fit(X)
+    with pytest.warns(UserWarning, match="columns without any known value are filled with 0: 'x2'"):
+        imputer = BinaryImputer(method=method, algebra="xor", random_state=0).fit(X)
     assert not imputer.transform(X)[:, 2].any()
     assert (imputer.predict_cell_proba(X)[:, 2] == 0.5).all()
     X[:, 2] = 1
@@ -147,7 +149,9 @@ def test_imputers_in_threads_give_the_bits_of_one_after_the_other(monkeypatch):
     first_began, second_began, first_ended = (threading.Event() for _ in range(3))
 
     def fitted(random_state):
-        return BinaryImputer(method="profiles", n_profiles=20, random_state=random_state).fit(X).profiles_
+        return (
+            BinaryImputer(method="profiles", n_profiles=20, algebra="xor", random_state=random_state).fit(X).profiles_
+        )
 
     def run_second(found):
         assert first_began.wait(60)

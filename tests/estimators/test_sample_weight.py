@@ -35,7 +35,7 @@ def assert_same_model(first, second):
 
 def test_fit_transform_and_score(table):
     X, weights, repeated = table
-    weighted, plain = (BinaryDictionaryLearning(random_state=0) for _ in range(2))
+    weighted, plain = (BinaryDictionaryLearning(algebra="xor", random_state=0) for _ in range(2))
     codes = weighted.fit_transform(X, sample_weight=weights)
     assert_same_model(weighted, plain.fit(repeated))
     np.testing.assert_array_equal(codes, plain.transform(X))
@@ -48,7 +48,7 @@ def test_initial_codes_of_a_stream_are_repeated_with_their_rows(table):
     X, weights, repeated = table
     atoms, codes = np.eye(2, 30, dtype=np.uint8), np.arange(300).reshape(150, 2) % 3 % 2
     weighted, plain = (
-        BinaryDictionaryLearning(2, init=(atoms, own), random_state=0)
+        BinaryDictionaryLearning(2, init=(atoms, own), algebra="xor", random_state=0)
         for own in (codes, naive.repeat_rows(codes, weights))
     )
     assert_same_model(weighted.partial_fit(X, sample_weight=weights), plain.partial_fit(repeated))
@@ -56,7 +56,7 @@ def test_initial_codes_of_a_stream_are_repeated_with_their_rows(table):
 
 def test_partial_fit(table):
     X, weights, _ = table
-    weighted, plain = (BinaryDictionaryLearning(random_state=0) for _ in range(2))
+    weighted, plain = (BinaryDictionaryLearning(algebra="xor", random_state=0) for _ in range(2))
     for start in (0, 50):
         batch, own = X[start : start + 50], weights[start : start + 50]
         weighted.partial_fit(batch, sample_weight=own)
@@ -86,8 +86,8 @@ def test_classifier(table, n_models):
 @pytest.mark.parametrize("method", ["atoms", "neighbours", "profiles"])
 def test_imputer(table, method):
     X, weights, repeated = table
-    weighted = BinaryImputer(method=method, random_state=0).fit(X, sample_weight=weights)
-    plain = BinaryImputer(method=method, random_state=0).fit(repeated)
+    weighted = BinaryImputer(method=method, algebra="xor", random_state=0).fit(X, sample_weight=weights)
+    plain = BinaryImputer(method=method, algebra="xor", random_state=0).fit(repeated)
     np.testing.assert_array_equal(weighted.predict_cell_proba(X), plain.predict_cell_proba(X))
 
 

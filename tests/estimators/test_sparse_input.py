@@ -95,13 +95,13 @@ def test_a_memory_limit_that_the_ones_exceed(fitted, monkeypatch, tmp_path):
     monkeypatch.setattr("bitatoms.rows.budget._ONES_BYTES", 10 << 20)
     ones = (10 << 20) + 32 * int(X.sum()) + 16 * sum(X.shape)
     table = Table.from_any(csr_array(X))
-    model = new_model().set_params(max_memory=ones + 100_000).fit(table)
+    model = new_model().set_params(resources__max_memory=ones + 100_000).fit(table)
     np.testing.assert_array_equal(model.components_, fitted.components_)
     for rows in (table, ba.pack(table, tmp_path / "rows.zarr")):
         with pytest.raises(ValueError, match="is too small for a search of 1000 rows by their ones") as caught:
-            new_model().set_params(max_memory=ones - 1).fit(rows)
+            new_model().set_params(resources__max_memory=ones - 1).fit(rows)
         least = int(re.search(r"at least (\d+) bytes", str(caught.value))[1])
-        model = new_model().set_params(max_memory=least).fit(rows)
+        model = new_model().set_params(resources__max_memory=least).fit(rows)
         np.testing.assert_array_equal(model.components_, fitted.components_)
 
 

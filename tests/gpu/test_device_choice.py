@@ -20,7 +20,7 @@ SEARCHES = {
     "mdl or": {"algebra": "or"},
     "k": {"n_components": 6},
     "k or": {"n_components": 6, "algebra": "or"},
-    "thorough": {"search": "thorough", "max_components": 8},
+    "thorough": {"search": "thorough", "constraints": ba.Constraints(max_components=8)},
     "passes": {"search_rows": 256},
     "passes or": {"search_rows": 256, "n_components": 6, "algebra": "or"},
 }
@@ -46,7 +46,7 @@ def test_auto_takes_it_for_large_tables(device, monkeypatch):
 @pytest.mark.parametrize("data", [X, INCOMPLETE], ids=["known", "unknown cells"])
 @pytest.mark.parametrize("search", SEARCHES)
 def test_factorize(search, data):
-    how = SEARCHES[search] | {"random_state": 0}
+    how = {"algebra": "xor"} | SEARCHES[search] | {"random_state": 0}
     first, second = (ba.factorize(data, **how, device=device) for device in ("cpu", "cuda"))
     assert first.atoms == second.atoms
     assert first.codes == second.codes
@@ -83,13 +83,13 @@ def test_tensors_of_pytorch_are_read(dtype, place):
 
 @pytest.mark.parametrize("given", ["cpu", "cuda"])
 def test_a_fit_of_an_array_of_cupy(cupy, given):
-    model = ba.BinaryDictionaryLearning(6, device=given, random_state=0).fit(cupy.asarray(X))
-    assert hash_of_model(model) == hash_of_model(ba.BinaryDictionaryLearning(6, random_state=0).fit(X))
+    model = ba.BinaryDictionaryLearning(6, algebra="xor", device=given, random_state=0).fit(cupy.asarray(X))
+    assert hash_of_model(model) == hash_of_model(ba.BinaryDictionaryLearning(6, algebra="xor", random_state=0).fit(X))
     np.testing.assert_array_equal(model.transform(cupy.asarray(X)), model.transform(X))
 
 
 def test_the_code_of_the_page_runs():
-    names = {"model": ba.BinaryDictionaryLearning(random_state=0).fit(X), "X": X, "__name__": "page"}
+    names = {"model": ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(X), "X": X, "__name__": "page"}
     blocks = code_of("docs/tutorials/gpu.md", "python cuda")
     assert blocks
     expected = names["model"].transform(X)

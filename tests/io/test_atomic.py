@@ -114,7 +114,7 @@ WRITERS = {  # ending of the file, and a function that writes one
 
 @pytest.fixture(scope="module")
 def model():
-    return ba.BinaryDictionaryLearning(2, random_state=0).fit(TABLE)
+    return ba.BinaryDictionaryLearning(2, algebra="xor", random_state=0).fit(TABLE)
 
 
 def mode_of(path):

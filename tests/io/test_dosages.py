@@ -118,7 +118,7 @@ def test_numbers_are_rounded_and_others_are_errors(file):
     advice = "2 is neither 0 nor 1; for counts, pass binarize=0", "allele (0, 1 and 2), pass dosage=True"
     assert_read_error(path, "line 2, column 'b'", *advice)
     with pytest.raises(ba.InputError, match=r"for counts, pass binarize=0 .*pass Table.from_any\(X, dosage=True\)"):
-        ba.BinaryDictionaryLearning().fit([[0, 2], [1, 1]])
+        ba.BinaryDictionaryLearning(algebra="xor").fit([[0, 2], [1, 1]])
     path = file(b"", "bits.npz")
     assert_read_error(path, "dosage applies to csv, tsv, xlsx, parquet, feather", dosage=True)
 
@@ -142,7 +142,10 @@ def test_a_model_codes_copies(tmp_path, frame, expected, model):
             np.testing.assert_array_equal(model.transform(ba.Table.from_any(X, dosage=True).bits), codes)
     for call, message in (
         (lambda: model.transform(frame + 1), r"more than 2 at row 0, column 10 \('rs10'\); numbers"),
-        (lambda: ba.BinaryDictionaryLearning().fit(frame), r"first: 2 at row 0, column 10 \('rs10'\)\); for counts"),
+        (
+            lambda: ba.BinaryDictionaryLearning(algebra="xor").fit(frame),
+            r"first: 2 at row 0, column 10 \('rs10'\)\); for counts",
+        ),
     ):
         with pytest.raises(ba.InputError, match=message):
             call()

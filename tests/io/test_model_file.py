@@ -12,11 +12,11 @@ from scipy.sparse import csr_array
 import bitatoms as ba
 from bitatoms.cli.summary import model_json
 from bitatoms.columns.table import Picture
+from bitatoms.estimators.options import result_parameters, stored_parameters
 from bitatoms.io import model_file
 from bitatoms.model.model import Model
 from bitatoms.model.patterns import Recurrence
 from bitatoms.parallel import Workers
-from bitatoms.parameters import result_parameters
 from bitatoms.sparse_bits import SparseBits
 from support.bundles import table_with_bundles
 from support.files import assert_read_error
@@ -88,7 +88,7 @@ def test_round_trip_of_extreme_models(tmp_path):
     again = model_file.load(path).model
     assert again.uses.tolist() == [60] == model.uses.tolist()
     assert again.ones.tolist() == X.sum(axis=0).tolist()
-    model = ba.BinaryDictionaryLearning(random_state=0).fit(np.zeros((20, 5), np.uint8))
+    model = ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(np.zeros((20, 5), np.uint8))
     model.save(path)
     assert ba.load(path).transform(np.zeros((20, 5))).shape == (20, 0)
     assert "No atom makes the description shorter" in ba.load(path).summary_
@@ -98,7 +98,7 @@ def test_remembered_codes_and_recurrence_are_stored_only_if_there_are_any(model,
     codes = ba.BitMatrix.from_dense(random_bits(1, 5, model.n_components_, 0.5))
     recurrence = Recurrence(np.arange(model.n_components_), 20, 0.5, 0.8)
     learned = replace(model.as_model(), remembered=codes, recurrence=recurrence)
-    model_file.save(learned, tmp_path / "more.npz", model.get_params())
+    model_file.save(learned, tmp_path / "more.npz", stored_parameters(model.get_params()))
     again = ba.load(tmp_path / "more.npz")
     assert again.as_model().remembered == codes
     np.testing.assert_array_equal(again.transform(named), learned.code(named.bits, Workers()).codes().to_dense())
@@ -190,7 +190,7 @@ CORRUPT = {
     "a codelength of one number": ({"codelength": 5}, {}, "its errors is not an integer"),
     "no picture": ({"picture": []}, {}, "a corrupt model"),
     "blocks of one number": ({"reading": {"blocks": 5}}, {}, "blocks must be a pair (height, width), not 5"),
-    "a threshold of text": ({"reading": {"binarize": "0"}}, {}, "binarize must be None or a finite number, got '0'"),
+    "a threshold of text": ({"reading": {"binarize": "0"}}, {}, "binarize must be None or a finite number, not '0'"),
     "a choice that does not exist": ({"reading": {"missing": "guess"}}, {}, "missing='guess' is not available"),
     "an absurd limit": ({"max_atoms_per_sample": 2**70}, {}, "its max_atoms_per_sample is 1180591620717411303"),
     "a negative limit": ({"residual_limit": -1}, {}, "its residual_limit is -1"),
@@ -212,7 +212,7 @@ CORRUPT = {
     "parameters of another type": ({"parameters": [1]}, {}, "a corrupt model"),
     "an absurd parameter": ({"parameters": {"max_iter": "forever"}}, {}, "max_iter must be an integer"),
     "an infinite threshold": ({"parameters": {"binarize": math.inf}}, {}, "binarize must be None or a finite number"),
-    "an absurd seed": ({"parameters": {"random_state": -1}}, {}, "random_state must be at least 0"),
+    "an absurd seed": ({"parameters": {"random_state": -1}}, {}, "random_state must be None, a non-negative integer"),
     "an absurd number of atoms": ({"parameters": {"n_components": "many"}}, {}, "n_components='many' is not available"),
 }
 
@@ -226,7 +226,7 @@ def test_corrupt_model(path, case):
 
 @pytest.fixture(scope="module")
 def wide():
-    return ba.BinaryDictionaryLearning(random_state=0).fit(csr_array(table_with_bundles()))
+    return ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(csr_array(table_with_bundles()))
 
 
 def test_atoms_of_a_wide_model_are_stored_by_their_ones(wide, tmp_path):
@@ -273,31 +273,27 @@ def test_corrupt_atoms_of_a_wide_model(wide, tmp_path, columns, ends):
     assert_load_error(path, "a corrupt model")
 
 
-RUN_SETTINGS = {
-    "checkpoint": "hostile",
-    "resume": True,
-    "n_jobs": 1000,
-    "device": "cuda",
-    "verbose": 2,
-    "max_memory": "1 TB",
-    "callbacks": "os.system",
-}
+RUN_SETTINGS = {"n_jobs": 1000, "device": "cuda", "verbose": 2, "callbacks": "os.system"}
+RESOURCES = {"checkpoint": "hostile", "resume": True, "max_memory": "1 TB"}
 
 
 def test_run_settings_are_neither_read_from_a_file_nor_stored(path, model, tmp_path, monkeypatch):
     """A hostile model must not decide where the next fit writes."""
     monkeypatch.chdir(tmp_path)
-    rewrite(path, {"parameters": {**RUN_SETTINGS, "n_components": 2, "search_rows": 50, "random_state": 3}})
+    nested = {f"resources__{name}": value for name, value in RESOURCES.items()}
+    hostile = {**RUN_SETTINGS, **RESOURCES, **nested, "resources": RESOURCES}
+    rewrite(path, {"parameters": {**hostile, "n_components": 2, "search_rows": 50, "random_state": 3}})
     loaded = ba.load(path)
-    defaults = ba.BinaryDictionaryLearning().get_params()
-    assert defaults.keys() - result_parameters().keys() == RUN_SETTINGS.keys()
-    assert {name: getattr(loaded, name) for name in RUN_SETTINGS} == {name: defaults[name] for name in RUN_SETTINGS}
+    defaults = ba.BinaryDictionaryLearning()
+    for name in (*RUN_SETTINGS, "resources"):
+        assert name not in result_parameters()
+        assert getattr(loaded, name) == getattr(defaults, name)
     assert (loaded.n_components, loaded.search_rows, loaded.random_state) == (2, 50, 3)
     loaded.fit(random_bits(0, 100, 10, 0.3))
     assert [file.name for file in tmp_path.iterdir()] == ["model.npz"]
-    other = deepcopy(model).set_params(n_jobs=2, max_memory="1 GB", verbose=1, checkpoint="folder", resume=True)
+    other = deepcopy(model).set_params(n_jobs=2, verbose=1, resources=ba.Resources(**RESOURCES))
     other.save(path)
-    assert not RUN_SETTINGS.keys() & contents(path)[1]["parameters"].keys()
+    assert not hostile.keys() & contents(path)[1]["parameters"].keys()
 
 
 OTHER_FILES = {  # files that are not models

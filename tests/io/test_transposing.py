@@ -11,7 +11,7 @@ import bitatoms as ba
 from bitatoms.bits import BitMatrix, stack_rows
 from bitatoms.io.api import StreamingSource, open_table
 from bitatoms.io.options import ReadOptions
-from bitatoms.io.out_of_core.coo import CooBuilder
+from bitatoms.io.out_of_core.entries import EntriesBuilder
 from bitatoms.io.out_of_core.transposing import Transposer, transpose
 from bitatoms.io.scratch import Scratch
 from bitatoms.io.stream import Source, collect
@@ -96,7 +96,7 @@ def test_entries_in_any_order(tmp_path, scratch, shape, binarize, missing):
     options = ReadOptions(binarize=binarize, missing=missing)
     built = []
     for each in (None, scratch):
-        builder = CooBuilder(Source(tmp_path, "mtx", "x.mtx", each), options, shape)
+        builder = EntriesBuilder(Source(tmp_path, "mtx", "x.mtx", each), options, shape)
         for start in range(0, len(cells), 50):
             rows, columns = np.divmod(cells[start : start + 50], shape[1])
             builder.add(rows, columns, values[start : start + 50])
@@ -120,7 +120,7 @@ def add_columns(scratch, shape):
 
 def add_entries(scratch, shape):
     """Return the rows of a table that is given by entries, column by column, one of them unknown."""
-    builder = CooBuilder(Source(scratch.folder, "mtx", "x.mtx", scratch), ReadOptions(binarize=0), shape)
+    builder = EntriesBuilder(Source(scratch.folder, "mtx", "x.mtx", scratch), ReadOptions(binarize=0), shape)
     for column in range(0, shape[1], 256):
         values = np.ones(shape[0])
         values[0] = np.nan if column == 256 else 1
@@ -158,7 +158,8 @@ def test_memory_is_within_the_limit(scratch, add):
 )
 def test_duplicate_entries(tmp_path, scratch, binarize, values, message):
     def build(scratch):
-        builder = CooBuilder(Source(tmp_path, "mtx", "x.mtx", scratch), ReadOptions(binarize=binarize), (900, 67), 1)
+        source = Source(tmp_path, "mtx", "x.mtx", scratch)
+        builder = EntriesBuilder(source, ReadOptions(binarize=binarize), (900, 67), 1)
         for value in values:
             builder.add(np.array([850]), np.array([2]), np.array([value]))
         return stack_rows(builder.chunks(), 67)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from bitatoms import BitMatrix, factorize
+from bitatoms import BitMatrix, Constraints, factorize
 from bitatoms.datasets import planted
 from bitatoms.kernels.cpu.cell_costs import Sampling
 from bitatoms.model.likelihood import Frequencies
@@ -39,7 +39,7 @@ def coder_of(X, atoms, codes, algebra, bias, max_atoms=None):
     """Return a coder with these atoms and the frequencies of these codes."""
     uses = codes.sum(axis=0).astype(np.int64)
     cells = naive.cell_counts(X, naive.product(codes, atoms, algebra) ^ bias)
-    result = factorize(np.zeros((1, X.shape[1]), np.uint8), search="paper", max_components=0)
+    result = factorize(np.zeros((1, X.shape[1]), np.uint8), search="paper", constraints=Constraints(max_components=0))
     model = Model.from_factorization(result, max_atoms_per_sample=max_atoms)
     counted = {"uses": uses, "n_samples": len(X) if len(atoms) else 0}
     model = replace(model, atoms=BitMatrix.from_dense(atoms), bias=bias, algebra=algebra, coder="greedy", **counted)

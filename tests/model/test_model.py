@@ -32,7 +32,9 @@ SINGLE = Workers(1)
 def test_known_cells_stay_and_others_get_the_more_probable_value(X, share, seed):
     mask = random_bits(seed, *X.shape, share)
     data = BitMatrix.from_dense(X).with_unknown(BitMatrix.from_dense(mask))
-    model = Model.from_factorization(factorize(data, max_components=3, random_state=0))
+    model = Model.from_factorization(
+        factorize(data, constraints=ba.Constraints(max_components=3), algebra="xor", random_state=0)
+    )
     completed, probabilities = model.completed(data, SINGLE), model.cell_probabilities(data, SINGLE)
     assert completed.unknown is None
     np.testing.assert_array_equal(completed.to_dense(), np.where(mask, probabilities > 0.5, X))
@@ -50,7 +52,7 @@ def test_codes_and_bits_of_rows_by_groups_of_atoms(algebra, n_cols, unknown, n_g
     atoms = random_bits(seed, 5, n_cols, 0.3) * (random.random(n_cols) < 0.4).astype(np.uint8)
     atoms *= random.integers(n_groups, size=(5, 1)) == random.integers(n_groups, size=n_cols)
     cells, bias = random_bits(seed + 1, 70, n_cols, 0.3), random_bits(seed + 3, 1, n_cols, 0.1 * has_bias)[0]
-    how = {"n_components": 5, "search": "paper", "coder": "greedy", "update": "mob", "algebra": algebra}
+    how = {"n_components": 5, "search": ba.PaperSearch(coder="greedy", update="mob"), "algebra": algebra}
     model = Model.from_factorization(factorize(cells, init=atoms, **how))
     model = replace(model, atoms=BitMatrix.from_dense(atoms), bias=bias)
     wrong, used = ((counts + 0.5) / (len(cells) + 1) for counts in (model.wrong, model.uses))
@@ -92,7 +94,7 @@ def test_rows_without_ones_in_the_columns_of_atoms_are_coded_once_at_most(bias, 
 
 def test_columns_without_atoms_count_towards_the_residual_limit():
     atoms, rows = np.array([[1, 1, 0, 0]], np.uint8), np.array([[1, 1, 0, 0], [1, 1, 1, 1]], np.uint8)
-    model = Model.from_factorization(factorize(rows, init=atoms, n_components=1, search="paper", coder="greedy"))
+    model = Model.from_factorization(factorize(rows, init=atoms, n_components=1, search=ba.PaperSearch(coder="greedy")))
     model = replace(model, atoms=BitMatrix.from_dense(atoms), residual_limit=3)
     assert model.codes(BitMatrix.from_dense(rows), SINGLE).to_dense().tolist() == [[0], [1]]
 
@@ -100,7 +102,11 @@ def test_columns_without_atoms_count_towards_the_residual_limit():
 def test_codes_by_a_model_without_errors_do_not_depend_on_the_rows_coded_with_them():
     """The mean cost of its rows is 0, and must not be replaced by that of the rows at hand."""
     made = planted(200, 40, 20, code_density=0.3, noise=0, random_state=0)
-    model = BinaryDictionaryLearning(20, init=(made.atoms, made.codes), random_state=0).fit(made.X).as_model()
+    model = (
+        BinaryDictionaryLearning(20, init=(made.atoms, made.codes), algebra="xor", random_state=0)
+        .fit(made.X)
+        .as_model()
+    )
     assert model.wrong_bits == 0
     rows = BitMatrix.from_dense(made.X ^ random_bits(1, 200, 40, 0.12))
     codes = model.codes(rows, Workers())
@@ -118,7 +124,9 @@ ROWS, WIDTHS = st.sampled_from((0, 1, 5, 12)), st.sampled_from((1, 63, 64, 65, 1
 def model_of(atoms, algebra, bias, counts):
     """Return a model with these atoms, which counted right and wrong cells and rows without and with each atom."""
     cells, uses = counts
-    found = factorize(np.zeros((1, atoms.shape[1]), np.uint8), search="paper", max_components=0)
+    found = factorize(
+        np.zeros((1, atoms.shape[1]), np.uint8), search="paper", constraints=ba.Constraints(max_components=0)
+    )
     n_samples = int(uses[:, 0].sum()) if len(atoms) else 9
     counted = {"wrong": cells[1], "known": cells.sum(axis=0), "uses": uses[1], "n_samples": n_samples}
     model = Model.from_factorization(found)

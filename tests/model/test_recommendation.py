@@ -59,7 +59,7 @@ def test_many_atoms_may_share_a_column_that_the_bias_sets(algebra):
     atoms[:, 0] = 1
     codes = (random.random((300, 40)) < 0.02).astype(np.uint8)
     X = naive.product(codes, atoms, algebra)
-    given = {"search": "paper", "coder": "greedy", "update": "mob", "max_iter": 1}
+    given = {"search": ba.PaperSearch(coder="greedy", update="mob"), "max_iter": 1}
     model = Model.from_factorization(ba.factorize(X, 40, init=atoms, algebra=algebra, **given))
     flipped = {"ones": len(X) - model.ones, "missed": model.wrong - model.missed}
     model = replace(model, bias=np.ones(60, np.uint8), **flipped)
@@ -73,7 +73,7 @@ def with_parts(request):
     X = (random.random((600, 6)) < 0.05).astype(np.uint8)
     X[:200, :3] |= (random.random((200, 3)) < 0.9).astype(np.uint8)
     atoms = np.array([[1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0], [0, 1, 1, 0, 0, 0]], np.uint8)
-    given = {"search": "paper", "coder": "greedy", "update": "mob", "max_iter": 1, "algebra": request.param}
+    given = {"search": ba.PaperSearch(coder="greedy", update="mob"), "max_iter": 1, "algebra": request.param}
     return Model.from_factorization(ba.factorize(X, 4, init=atoms, **given)), X
 
 
@@ -122,7 +122,7 @@ def test_a_row_that_has_everything_gets_nothing():
 
 def test_a_model_without_atoms_recommends_what_is_popular():
     X = np.random.default_rng(0).random((60, 5)) < np.array([0.1, 0.5, 0.3, 0.45, 0.2])
-    model = replace(ba.BinaryDictionaryLearning(random_state=0).fit(X).as_model())
+    model = replace(ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(X).as_model())
     assert not model.atoms.n_rows
     order = np.argsort(-X.mean(axis=0), kind="stable")[:2]
     assert recommend(model, BitMatrix.zeros(1, 5), 2, SINGLE).items.tolist() == [order.tolist()]

@@ -181,7 +181,7 @@ def test_groups_and_positions_are_in_the_page():
 
 def test_a_single_row_and_no_atoms_can_be_explored():
     for X in (np.array([[1, 0, 1]], np.uint8), np.array([[1]], np.uint8), np.zeros((3, 70), np.uint8)):
-        model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
+        model = ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(X)
         data = data_of(report_html(model, X))
         assert data["shape"] == [*X.shape, 0]
         assert np.array_equal(bits_of(data["rows"]["bits"], *X.shape), X)

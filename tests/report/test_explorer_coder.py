@@ -103,7 +103,7 @@ def test_greedy_codes_are_those_of_the_coder_mdl_from_empty_codes(algebra):
 
 
 def test_greedy_codes_of_an_empty_model():
-    model = ba.BinaryDictionaryLearning(random_state=0).fit(np.zeros((4, 3), np.uint8)).as_model()
+    model = ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(np.zeros((4, 3), np.uint8)).as_model()
     assert model.greedy_codes(BitMatrix.zeros(2, 3), Workers()).shape == (2, 0)
     assert codes_of_script(model, np.eye(3, dtype=np.uint8)).shape == (3, 0)
 
@@ -139,7 +139,7 @@ return input.texts.map((text) => { const row = parseRow(data, text); return { ..
 def data_with_columns(names):
     """Return the data of a page on a table with these columns."""
     X = random_bits(0, 20, len(names), 0.3)
-    model = Model.from_factorization(ba.factorize(X, random_state=0))
+    model = Model.from_factorization(ba.factorize(X, algebra="xor", random_state=0))
     return data_of(report_html(model, Table(BitMatrix.from_dense(X), columns=names)))
 
 

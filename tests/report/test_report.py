@@ -149,7 +149,9 @@ def test_full_picture_is_shown_unless_it_is_too_large():
     pytest.importorskip("PIL")
     image = ba.datasets.halftone(1)[100:228, 200:328]
     table = Table(BitMatrix.from_dense(ba.datasets.cut_blocks(image, (8, 8))), picture=Picture((8, 8), (128, 128)))
-    model = ba.BinaryDictionaryLearning(random_state=0, max_components=8).fit(table)
+    model = ba.BinaryDictionaryLearning(
+        algebra="xor", random_state=0, constraints=ba.Constraints(max_components=8)
+    ).fit(table)
     data = report_data(model, table)
     outline = Outline(report_html(model, table))
     before, after = (
@@ -166,7 +168,7 @@ def test_full_picture_is_shown_unless_it_is_too_large():
 def test_features_removed_by_an_atom_are_marked_with_not():
     X = ba.datasets.planted(200, 20, 3, code_density=0.3, noise=0.01, random_state=0).X ^ 1
     table = Table(BitMatrix.from_dense(X), columns=[f"item {n}" for n in range(20)])
-    model = ba.BinaryDictionaryLearning(random_state=0).fit(table)
+    model = ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(table)
     assert model.bias_.any()
     html = report_html(model, table)
     assert "unless a pattern changes that (the bias)" in html
@@ -187,7 +189,7 @@ WITHOUT_PATTERNS = {
 @pytest.mark.parametrize("name", WITHOUT_PATTERNS)
 def test_table_without_patterns_has_a_page(name):
     X, sentence = WITHOUT_PATTERNS[name]
-    model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
+    model = ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(X)
     assert model.n_components_ == 0
     outline = Outline(report_html(model, X))
     for part in (sentence, "No pattern was found that saves more bits", "--algebra auto"):
@@ -201,7 +203,7 @@ def test_table_without_patterns_has_a_page(name):
 
 def test_models_of_the_paper_search_have_a_page():
     X = ba.datasets.planted(80, 20, 3, noise=0.02, random_state=0).X
-    model = ba.BinaryDictionaryLearning(3, search="paper", coder="exact", algebra="or", random_state=0).fit(X)
+    model = ba.BinaryDictionaryLearning(3, search=ba.PaperSearch(coder="exact"), algebra="or", random_state=0).fit(X)
     assert "3 patterns" in page_text(model, X[:1])
     html = report_html(Model.from_factorization(ba.proximus(X, radius=5, random_state=0)), X)
     assert '<th scope="col" class="number">bits saved</th>' not in html  # its savings are not known

@@ -121,12 +121,12 @@ def test_invalid_rows_tables_and_models_raise(baskets):
     with pytest.raises(TypeError, match="model must be a fitted BinaryDictionaryLearning or its Model, not str"):
         report_data("model.npz", table)
     with pytest.raises(NotFittedError):
-        report_data(ba.BinaryDictionaryLearning(), table)
+        report_data(ba.BinaryDictionaryLearning(algebra="xor"), table)
 
 
 def test_raw_table_is_binarized_as_in_fit():
     X = ba.datasets.planted(100, 20, 2, noise=0, random_state=0).X * 5.0
-    model = ba.BinaryDictionaryLearning(binarize=2.5, random_state=0).fit(X)
+    model = ba.BinaryDictionaryLearning(algebra="xor", binarize=2.5, random_state=0).fit(X)
     assert report_data(model, X).ones.tolist() == (X > 2.5).sum(axis=0).tolist()
 
 

@@ -82,7 +82,7 @@ CASES = {
     "too many atoms": lambda: fitted(planted("or", 2), 9, algebra="or"),
     "costs": lambda: fitted(planted("or"), algebra="or", false_positive_cost=4.0),
     "weights": lambda: fitted(planted("or"), algebra="or", sample_weight=np.arange(90) % 3),
-    "categories": lambda: fitted(categories()),
+    "categories": lambda: fitted(categories(), algebra="xor"),
     "from a file": loaded,
     "other rows": lambda: fitted(planted("or"), algebra="or")._replace(table=planted("or")[20:50]),
 }

@@ -130,7 +130,12 @@ def written_at_once(monkeypatch):
 def interrupted(folder, **how):
     """Interrupt a fit, and return its best result."""
     with pytest.raises(ba.Interrupted) as caught:
-        ba.factorize(X, callbacks=ctrl_c_when(lambda row: row.round == 12), checkpoint=folder, **HOW | how)
+        ba.factorize(
+            X,
+            callbacks=ctrl_c_when(lambda row: row.round == 12),
+            resources=ba.Resources(checkpoint=folder),
+            **HOW | how,
+        )
     return caught.value.result
 
 
@@ -139,45 +144,47 @@ def files_in(folder):
 
 
 def test_an_interrupted_search_is_not_overwritten_and_resumes_to_the_same_model(written_at_once, tmp_path):
-    how = HOW | {"random_state": None, "checkpoint": tmp_path}  # the checkpoint keeps the random numbers
+    how = HOW | {"random_state": None}  # the checkpoint keeps the random numbers
+    saved, resume = ba.Resources(checkpoint=tmp_path), ba.Resources(checkpoint=tmp_path, resume=True)
     best = interrupted(tmp_path, random_state=None)
     assert files_in(tmp_path)
     with pytest.raises(FileError, match=r"contains an unfinished fit; pass resume=True to resume it, or delete state"):
-        ba.factorize(X, **how)
-    for table, changes, message in ((X[::-1], {}, "the rows differ"), (X, {"patience": 9}, "patience was .* and is 9")):
+        ba.factorize(X, resources=saved, **how)
+    for table, changes, message in ((X[::-1], {}, "the rows differ"), (X, {"n_init": 9}, "n_init was .* and is 9")):
         with pytest.raises(FileError, match=f"contains the fit of a different call: {message}"):
-            ba.factorize(table, resume=True, **how, **changes)
-    resumed = ba.factorize(X, resume=True, **how)
+            ba.factorize(table, resources=resume, **how, **changes)
+    resumed = ba.factorize(X, resources=resume, **how)
     assert resumed.codelength.total <= best.codelength.total
     assert len(files_in(tmp_path)) == 1  # one start
-    again = ba.factorize(X, resume=True, **how)  # the search is not made again
+    again = ba.factorize(X, resources=resume, **how)  # the search is not made again
     assert (again.atoms, again.codes, again.codelength) == (resumed.atoms, resumed.codes, resumed.codelength)
     assert len(again.history) < len(resumed.history)
-    assert_same_search(ba.factorize(X, **HOW | {"checkpoint": tmp_path}), ba.factorize(X, **HOW))  # replaces it
+    assert_same_search(ba.factorize(X, resources=saved, **HOW), ba.factorize(X, **HOW))  # replaces it
 
 
 def test_without_its_state_a_search_starts_over(written_at_once, tmp_path):
     interrupted(tmp_path)
     (tmp_path / "state.npz").unlink()
-    assert_same_search(ba.factorize(X, checkpoint=tmp_path, **HOW), ba.factorize(X, **HOW))
+    assert_same_search(ba.factorize(X, resources=ba.Resources(checkpoint=tmp_path), **HOW), ba.factorize(X, **HOW))
 
 
 def test_a_short_search_leaves_no_states_but_one_that_is_not_finished_can_be_resumed(few_trials_here, tmp_path):
     for max_iter in (2, 500):  # a search that ends at its last round is finished, too
-        ba.factorize(X, checkpoint=tmp_path, max_iter=max_iter, **HOW)
+        ba.factorize(X, resources=ba.Resources(checkpoint=tmp_path), max_iter=max_iter, **HOW)
         assert files_in(tmp_path) == []
-    stopped = ba.factorize(X, checkpoint=tmp_path, callbacks=lambda row: row.round == 5, **HOW)
+    stopped = ba.factorize(X, resources=ba.Resources(checkpoint=tmp_path), callbacks=lambda row: row.round == 5, **HOW)
     assert (stopped.ended, len(files_in(tmp_path))) == ("callback", 1)
-    resumed = ba.factorize(X, checkpoint=tmp_path, resume=True, **HOW)
+    resumed = ba.factorize(X, resources=ba.Resources(checkpoint=tmp_path, resume=True), **HOW)
     assert resumed.codelength.total <= stopped.codelength.total
     assert resumed.converged
 
 
 def test_a_search_ended_by_its_time_is_resumed(written_at_once, tmp_path):
-    def fit(**how):
-        return ba.BinaryDictionaryLearning(random_state=0, checkpoint=tmp_path, **how).fit(X)
+    def fit(resume=False, **how):
+        resources = ba.Resources(checkpoint=tmp_path, resume=resume)
+        return ba.BinaryDictionaryLearning(algebra="xor", random_state=0, resources=resources, **how).fit(X)
 
-    ended = "max_time ended the search .*; raise it for a better model, or pass resume=True to go on from the check"
+    ended = "max_time ended the search .*; raise it for a better model, or pass resume=True to resume from the check"
     with pytest.MonkeyPatch.context() as patch:
         FaultAtChunk(patch, at=1)
         with pytest.warns(ConvergenceWarning, match=ended):
@@ -210,7 +217,7 @@ def test_a_corrupt_file_of_states_raises_and_is_named(written_at_once, tmp_path)
     for changes, part in CORRUPT_STATES:
         rewrite(path, changes)
         with pytest.raises(FileError) as caught:
-            ba.factorize(X, checkpoint=tmp_path, resume=True, **HOW)
+            ba.factorize(X, resources=ba.Resources(checkpoint=tmp_path, resume=True), **HOW)
         message = str(caught.value)
         assert message.startswith(f"{path}: "), message
         assert part in message

@@ -195,7 +195,7 @@ NARROWER = ZEROS.map_blocks(narrower_at_the_end, meta=np.empty((0, 0)))
 def test_arrays_that_are_not_tables_raise(client, table, kind, message):
     for each in (None, client):
         with pytest.raises(kind, match=message):
-            dask_api.fit(ba.BinaryDictionaryLearning(), table, client=each)
+            dask_api.fit(ba.BinaryDictionaryLearning(algebra="xor"), table, client=each)
 
 
 @pytest.mark.parametrize("partitions", ["sparse", "sparse matrices", "unknown"])

@@ -207,7 +207,7 @@ def test_a_sparse_table_is_never_packed(tmp_path, monkeypatch):
         raise AssertionError("rows were packed")
 
     monkeypatch.setattr("bitatoms.io.store.packed_rows.PackedRowsWriter.append", never)
-    monkeypatch.setattr("bitatoms.io.out_of_core.coo.EntryBits.add", never)
+    monkeypatch.setattr("bitatoms.io.out_of_core.entries.EntryBits.add", never)
     monkeypatch.setattr("bitatoms.io.out_of_core.transposing.Transposer.add", never)
     monkeypatch.setattr("bitatoms.sparse_bits.SparseBits.bits", property(never))
     stores = [pack(path, tmp_path / "file.zarr", max_memory="48 MiB"), pack(expected, tmp_path / "table.zarr")]

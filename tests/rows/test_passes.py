@@ -128,7 +128,7 @@ def test_hashes_of_partitions_add_up(n_cols):
 def test_passes_end_at_the_least_gain_and_at_max_iter():
     X = BitMatrix.from_dense(ba.datasets.planted(N_ROWS, 65, 20, code_density=0.3, noise=0.1, random_state=1).X)
     params = params_for(n_components=20, objective="codelength")
-    start = initial_state(ba.factorize(X[:150], 20, max_iter=1, random_state=0), params)
+    start = initial_state(ba.factorize(X[:150], 20, algebra="xor", max_iter=1, random_state=0), params)
 
     def pass_costs(least_gain, max_iter=100):
         limited = replace(params, plan=replace(params.plan, least_gain=least_gain), max_iter=max_iter)
@@ -158,7 +158,7 @@ def test_the_best_pass_of_an_earlier_process_has_its_codes(monkeypatch):
     monkeypatch.setattr("bitatoms.rows.passes._Passes._is_allowed", lambda passes, counts: not passes.state.best)
     X = BitMatrix.from_dense(ba.datasets.planted(N_ROWS, 65, 20, code_density=0.3, noise=0.1, random_state=1).X)
     params = params_for(n_components=20, objective="codelength")
-    start, saved = initial_state(ba.factorize(X[:150], 20, max_iter=1, random_state=0), params), States()
+    start, saved = initial_state(ba.factorize(X[:150], 20, algebra="xor", max_iter=1, random_state=0), params), States()
     expected = run_passes(MemoryRows(X, Workers()), start, params, checkpoint=saved)
     assert saved[2].best == 1
     for state in saved:

@@ -1,5 +1,6 @@
 """The estimator learns the same bits from rows in memory, in a store and on a cluster, for any chunks."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -174,16 +175,17 @@ def test_invalid_calls_with_rows_out_of_core(stores, tmp_path):
     with pytest.raises(ValueError, match="use to_zarr to write the codes of a Dask array"):
         model.transform(da.from_array(TABLES["xor"], chunks=(100, M)), output=tmp_path / "codes.zarr")
     with pytest.raises(ba.FileError, match="this is a Zarr store; a checkpoint needs a folder of its own"):
-        estimator(CALLS[0], checkpoint=path).fit(path)
+        estimator(CALLS[0], resources=ba.Resources(checkpoint=path)).fit(path)
     with pytest.raises(ba.FileError, match=r"there is no folder .* create it first"):
-        estimator(CALLS[0], checkpoint=tmp_path / "no" / "there").fit(path)
+        estimator(CALLS[0], resources=ba.Resources(checkpoint=tmp_path / "no" / "there")).fit(path)
     with pytest.raises(ValueError, match="resume=True requires checkpoint, the folder to resume from"):
-        estimator(CALLS[0], resume=True).fit(path)
-    for rows, params in product((path, da.from_array(TABLES["xor"], chunks=(100, M))), ({}, {"update": "k-prox"})):
+        estimator(CALLS[0], resources=ba.Resources(resume=True)).fit(path)
+    searches = "paper", ba.PaperSearch(update="k-prox")
+    for rows, search in product((path, da.from_array(TABLES["xor"], chunks=(100, M))), searches):
         with pytest.raises(ValueError, match="needs all rows in memory; pass"):
-            ba.BinaryDictionaryLearning(7, search="paper", **params).fit(rows)
+            ba.BinaryDictionaryLearning(7, search=search).fit(rows)
     with pytest.raises(TypeError, match=r"whose rows are not in memory; pass it to BinaryDictionaryLearning\.fit"):
-        ba.factorize(ba.Store(path))
+        ba.factorize(ba.Store(path), algebra="xor")
     empty = ba.pack(TABLES["xor"][:0], tmp_path / "empty.zarr")
     for method in (model.transform, model.score, estimator(CALLS[0]).fit):
         with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\)"):
@@ -193,10 +195,14 @@ def test_invalid_calls_with_rows_out_of_core(stores, tmp_path):
 OTHER_CALLS = [  # a call, another one, and the parameter that differs
     ({"random_state": np.int64(0)}, {"random_state": np.int64(7)}, ""),
     ({"random_state": [1, 2]}, {"random_state": [3, 4]}, ""),
-    ({"patience": "auto"}, {"patience": 2}, "patience was"),
+    ({"n_init": 1}, {"n_init": 2}, "n_init was"),
     ({"init": "auto"}, {"init": "spread"}, "init was"),
     ({"false_positive_cost": np.linspace(1, 9, M)}, {"false_positive_cost": 2}, "costs was"),
-    ({"fixed_atoms": TABLES["or"][:2], "max_features_per_atom": 6}, {"max_features_per_atom": 6}, "fixed_atoms was"),
+    (
+        {"constraints": ba.Constraints(fixed_atoms=TABLES["or"][:2], max_features_per_atom=6)},
+        {"constraints": ba.Constraints(max_features_per_atom=6)},
+        "fixed_atoms was",
+    ),
 ]
 
 
@@ -207,15 +213,16 @@ def test_only_the_same_call_resumes(stores, tmp_path, given, other, differs):
     def fit(**more):
         return ba.BinaryDictionaryLearning(**{"random_state": 0, **how, **more}).fit(path)
 
-    folder = {"checkpoint": tmp_path / "checkpoint"}
+    saved = ba.Resources(checkpoint=tmp_path / "checkpoint")
+    resumed = replace(saved, resume=True)
     with pytest.raises(ba.Interrupted):
-        fit(**given, **folder, callbacks=ctrl_c_when(lambda row: row.rows == N))
+        fit(**given, resources=saved, callbacks=ctrl_c_when(lambda row: row.rows == N))
     with pytest.raises(ba.FileError, match=f"contains the fit of a different call: .*{differs}"):
-        fit(**other, **folder, resume=True)
+        fit(**other, resources=resumed)
     if differs in ("costs was", "fixed_atoms was"):  # which are arrays
-        resumed, whole = fit(**given, **folder, resume=True), fit(**given)
-        np.testing.assert_array_equal(resumed.components_, whole.components_)
-        assert resumed.codelength_ == whole.codelength_
+        again, whole = fit(**given, resources=resumed), fit(**given)
+        np.testing.assert_array_equal(again.components_, whole.components_)
+        assert again.codelength_ == whole.codelength_
 
 
 def test_parameters_are_checked_before_rows_are_read(stores, tmp_path):
@@ -225,7 +232,9 @@ def test_parameters_are_checked_before_rows_are_read(stores, tmp_path):
     X = da.from_array(TABLES["xor"], chunks=(100, M)).map_blocks(never, dtype=np.uint8)
     for fit in (lambda model: model.fit(X), lambda model: on_dask.fit(model, X)):
         with pytest.raises(ValueError, match="search='slow' is not available"):
-            fit(ba.BinaryDictionaryLearning(search="slow"))
+            fit(ba.BinaryDictionaryLearning(algebra="xor", search="slow"))
     with pytest.raises(ValueError, match="n_components must be at least 1"):
-        ba.BinaryDictionaryLearning(-3, checkpoint=tmp_path / "never").fit(stores / "xor-700.zarr")
+        ba.BinaryDictionaryLearning(-3, algebra="xor", resources=ba.Resources(checkpoint=tmp_path / "never")).fit(
+            stores / "xor-700.zarr"
+        )
     assert not (tmp_path / "never").exists()

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize, pack
+from bitatoms import BinaryDictionaryLearning, BitMatrix, Resources, factorize, pack
 from bitatoms.base import SearchLimitWarning
 from bitatoms.datasets import planted
 from bitatoms.engine.objective import Objective
@@ -29,9 +29,9 @@ SETS = {
 
 @pytest.mark.parametrize(("wanted", "unit"), [("mdl", "bits"), (6, "wrong cells")])
 def test_both_algebras_are_compared_on_the_sample_and_after_resuming(wanted, unit, tmp_path):
-    X, how = SETS["or"].X, {"algebra": "prefer-or", "search_rows": 500, "checkpoint": tmp_path, "random_state": 0}
-    result = factorize(X, wanted, **how)
-    resumed = factorize(X, wanted, **how, resume=True)
+    X, how = SETS["or"].X, {"algebra": "auto", "search_rows": 500, "random_state": 0}
+    result = factorize(X, wanted, **how, resources=Resources(checkpoint=tmp_path))
+    resumed = factorize(X, wanted, **how, resources=Resources(checkpoint=tmp_path, resume=True))
     assert result.algebra == "or"
     assert resumed.compared == result.compared
     assert resumed.atoms == result.atoms
@@ -45,7 +45,7 @@ def test_both_algebras_are_compared_on_the_sample_and_after_resuming(wanted, uni
 
 def test_all_rows_are_searched_if_they_are_few():
     X = SETS["xor"].X[:500]
-    plain, one, other = (factorize(X, random_state=0, search_rows=rows) for rows in (None, 500, "auto"))
+    plain, one, other = (factorize(X, algebra="xor", random_state=0, search_rows=rows) for rows in (None, 500, "auto"))
     for result in (one, other):
         assert (result.atoms, result.codes) == (plain.atoms, plain.codes)
         assert {row.rows for row in result.history} == {500}
@@ -59,23 +59,23 @@ def test_default_search_rows_by_width():
 @pytest.mark.parametrize("rows", [2, 9])
 def test_the_smallest_samples_work(rows):
     X = SETS["xor"].X[:40]
-    result = factorize(X, search_rows=rows, random_state=0)
+    result = factorize(X, algebra="xor", search_rows=rows, random_state=0)
     assert_matches_oracle(result, X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so few rows need fewer atoms
-        assert factorize(X, 5, search_rows=rows, random_state=0).codes.shape[0] == 40
+        assert factorize(X, 5, algebra="xor", search_rows=rows, random_state=0).codes.shape[0] == 40
 
 
 def test_a_sample_starts_from_given_atoms_and_codes():
     data = SETS["xor"]
-    given = factorize(data.X, init=(data.atoms, data.codes), search_rows=500, random_state=0)
+    given = factorize(data.X, algebra="xor", init=(data.atoms, data.codes), search_rows=500, random_state=0)
     assert given.wrong_bits <= (data.X != data.clean).sum()
     for codes, problem in (
         (data.codes[:20], "the codes in init have 20 rows, but X has 2000"),
         (data.codes + 1, r"init \(codes\) contains values other than 0 and 1"),
     ):
         with pytest.raises(ValueError, match=problem):
-            factorize(data.X, init=(data.atoms, codes), search_rows=500)
+            factorize(data.X, algebra="xor", init=(data.atoms, codes), search_rows=500)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_time_limits_are_kept_by_passes(monkeypatch, tmp_path, n_components, in_
     rows = pack(X, tmp_path / "rows.zarr") if in_store else X
     monkeypatch.setattr("bitatoms.rows.budget.chunk_rows", lambda *_: 64)
     clock = WorkClock(monkeypatch)
-    model = BinaryDictionaryLearning(n_components, search_rows=300, max_time=max_time, random_state=0)
+    model = BinaryDictionaryLearning(n_components, algebra="xor", search_rows=300, max_time=max_time, random_state=0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(rows)
@@ -102,7 +102,9 @@ def test_time_limits_are_kept_by_passes(monkeypatch, tmp_path, n_components, in_
 def test_a_share_of_the_time_is_left_to_passes(monkeypatch):
     monkeypatch.setattr("bitatoms.rows.budget.chunk_rows", lambda *_: 256)
     WorkClock(monkeypatch)
-    found = BinaryDictionaryLearning(search="anytime", search_rows=300, max_time=60, random_state=0).fit(SETS["xor"].X)
+    found = BinaryDictionaryLearning(algebra="xor", search="anytime", search_rows=300, max_time=60, random_state=0).fit(
+        SETS["xor"].X
+    )
     assert (found.as_model().ended, found.as_model().n_samples) == ("max_time", 2000)
 
 
@@ -119,14 +121,14 @@ def test_if_memory_runs_out_in_a_pass_the_best_so_far_is_kept(monkeypatch, error
 
     monkeypatch.setattr(MemoryRows, "run_pass", failing)
     with pytest.warns(InputWarning) as caught:
-        model = BinaryDictionaryLearning(search_rows=300, random_state=0).fit(X).as_model()
+        model = BinaryDictionaryLearning(algebra="xor", search_rows=300, random_state=0).fit(X).as_model()
     assert (model.ended, model.n_samples) == ("max_memory", 267 if failing_pass == 1 else len(X))
     messages = [str(warning.message) for warning in caught]
     assert messages[-1] == "memory ran out before the search converged; this is the best model so far"
     assert (str(error) in messages) or not str(error)
     if failing_pass == 1:
         with pytest.raises(type(error)):
-            factorize(X, search_rows=300, random_state=0)
+            factorize(X, algebra="xor", search_rows=300, random_state=0)
 
 
 @pytest.mark.parametrize("how", [{}, {"n_components": 6, "objective": "codelength"}])

@@ -49,7 +49,7 @@ def weighted_tables(draw):
 @given(
     weighted_tables(),
     st.sampled_from(("mdl", 2)),
-    st.sampled_from(("xor", "or", "prefer-or")),
+    st.sampled_from(("xor", "or", "auto")),
     st.sampled_from(("fast", "fast", "paper")),
 )
 @settings(max_examples=8)
@@ -57,8 +57,8 @@ def weighted_tables(draw):
 @pytest.mark.filterwarnings("ignore:init=.* finds only:UserWarning")
 def test_factorize_with_weights_equals_repeated_rows(table, n_components, algebra, search):
     X, weights = table
-    how = {"algebra": algebra, "search": search, "random_state": 0, "max_components": 3}
-    how = how if n_components == "mdl" else how | {"max_components": None}
+    limits = ba.Constraints(max_components=3) if n_components == "mdl" else None
+    how = {"algebra": algebra, "search": search, "random_state": 0, "constraints": limits}
     weighted = ba.factorize(X, n_components, sample_weight=weights, **how)
     repeated = ba.factorize(naive.repeat_rows(X, weights), n_components, **how)
     assert_same_result(weighted, repeated, weights)
@@ -73,9 +73,9 @@ def test_unknown_cells_of_rows_with_weight_zero_do_not_count():
     X, weights = planted_with_weights()
     X = np.where(random_bits(2, *X.shape, 0.1) & (weights == 0)[:, np.newaxis], np.nan, X)
     assert np.isnan(X).any()
-    weighted = ba.factorize(X, sample_weight=weights, random_state=0)
+    weighted = ba.factorize(X, algebra="xor", sample_weight=weights, random_state=0)
     assert weighted.known is None
-    assert_same_result(weighted, ba.factorize(naive.repeat_rows(X, weights), random_state=0), weights)
+    assert_same_result(weighted, ba.factorize(naive.repeat_rows(X, weights), algebra="xor", random_state=0), weights)
 
 
 def test_a_row_has_the_code_of_its_first_repetition():
@@ -89,14 +89,14 @@ def test_a_row_has_the_code_of_its_first_repetition():
 
 def test_rows_with_weight_zero_are_coded_as_new_ones():
     X, weights = planted_with_weights()
-    model = ba.BinaryDictionaryLearning(random_state=0).fit(X, sample_weight=weights)
-    codes = ba.factorize(X, sample_weight=weights, random_state=0).codes
+    model = ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(X, sample_weight=weights)
+    codes = ba.factorize(X, algebra="xor", sample_weight=weights, random_state=0).codes
     np.testing.assert_array_equal(codes[weights == 0].to_dense(), model.transform(X[weights == 0]))
 
 
 def test_a_search_of_a_sample_and_passes_see_repeated_rows():
     X, weights = planted_with_weights(400, max_weight=7)
-    how = {"search_rows": 300, "random_state": 0, "max_memory": "20 MB"}
+    how = {"algebra": "xor", "search_rows": 300, "random_state": 0, "resources": ba.Resources(max_memory="20 MB")}
     weighted = ba.factorize(X, sample_weight=weights, **how)
     assert_same_result(weighted, ba.factorize(naive.repeat_rows(X, weights), **how), weights)
 
@@ -105,8 +105,8 @@ def test_wide_sparse_tables(monkeypatch):
     use_windows(monkeypatch, min_features=100)
     X = csr_array(np.kron(np.eye(3, dtype=np.uint8), random_bits(0, 40, 60, 0.08)))
     weights = np.random.default_rng(1).integers(0, 3, 120)
-    weighted = ba.factorize(X, sample_weight=weights, random_state=0)
-    repeated = ba.factorize(csr_array(naive.repeat_rows(X.toarray(), weights)), random_state=0)
+    weighted = ba.factorize(X, algebra="xor", sample_weight=weights, random_state=0)
+    repeated = ba.factorize(csr_array(naive.repeat_rows(X.toarray(), weights)), algebra="xor", random_state=0)
     assert_same_result(weighted, repeated, weights)
 
 
@@ -124,7 +124,7 @@ def test_initial_codes_are_repeated():
 def test_interrupted_search_has_the_codes_of_the_rows_passed():
     X, weights = planted_with_weights()
     with pytest.raises(ba.Interrupted) as caught:
-        ba.factorize(X, sample_weight=weights, callbacks=ctrl_c_when(), random_state=0)
+        ba.factorize(X, algebra="xor", sample_weight=weights, callbacks=ctrl_c_when(), random_state=0)
     found = caught.value.result
     assert (found.n_samples, len(found.codes)) == (weights.sum(), 120)
 
@@ -162,7 +162,10 @@ def test_valid_weights(weights):
 @pytest.mark.parametrize("table", [np.eye(200, dtype=np.uint8), csr_array(np.eye(200, 4000, dtype=np.uint8))])
 @pytest.mark.parametrize(
     ("weight", "how", "limit"),
-    [(10**12, {}, "more than half of the memory"), (10**5, {"max_memory": "1 MB"}, "more than max_memory=1000000;")],
+    [
+        (10**12, {}, "more than half of the memory"),
+        (10**5, {"resources": ba.Resources(max_memory="1 MB")}, "more than max_memory=1000000;"),
+    ],
 )
 def test_too_many_repetitions_are_an_error(table, weight, how, limit):
     weights, message = np.full(200, weight), f"sum of sample_weight is .*{limit}.* divide all weights"

@@ -9,12 +9,11 @@ import pytest
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Codelength, factorize
 from bitatoms.datasets import planted
 from bitatoms.engine.objective import Objective
-from bitatoms.parameters import declaration
 from bitatoms.search.anytime import run_epochs
 from bitatoms.search.monitor import SearchMonitor, StoppingRule
-from bitatoms.search.params import resolve
 from bitatoms.search.plan import PLANS, AnytimeTuning
 from bitatoms.search.states import Population, State
+from support.parameters import resolved
 from support.plans import use_budget
 from support.results import assert_matches_oracle
 from support.strategies import random_bits
@@ -100,25 +99,25 @@ def test_there_is_a_result_even_if_there_is_no_time():
 
 
 def test_a_minute_unless_time_or_rounds_are_limited():
-    anytime, default = {"search": "anytime"}, declaration("max_iter")[1].default
-    assert resolve(**anytime).max_time == 60
-    assert resolve(**anytime).plan.max_rounds > 10**9
-    assert resolve(**anytime, max_time=5).max_time == 5
-    assert resolve(**anytime, max_time=5).plan.max_rounds > 10**9
-    limited = resolve(**anytime, max_iter=7)
+    anytime, default = {"search": "anytime"}, 1000
+    assert resolved(**anytime).max_time == 60
+    assert resolved(**anytime).plan.max_rounds > 10**9
+    assert resolved(**anytime, max_time=5).max_time == 5
+    assert resolved(**anytime, max_time=5).plan.max_rounds > 10**9
+    limited = resolved(**anytime, max_iter=7)
     assert (limited.max_time, limited.plan.max_rounds) == (None, 7)
-    assert resolve().max_time is None
-    assert resolve().plan.max_rounds == default
+    assert resolved().max_time is None
+    assert resolved().plan.max_rounds == default
 
 
 def test_each_epoch_begins_with_fewer_starts_than_a_thorough_search():
-    plan = resolve(search="anytime").plan
+    plan = resolved(search="anytime").plan
     assert (plan.starts, plan.from_look, plan.finalists) == ((32, 512, 0), False, 1)
 
 
 @pytest.mark.parametrize("how", [{"n_components": 5, "algebra": "or"}, {}])
 def test_reaching_its_limit_of_rounds_is_no_reason_to_warn(noisy, how):
-    how = {**how, "search": "anytime", "max_iter": 12, "random_state": 3}
+    how = {"algebra": "xor", **how, "search": "anytime", "max_iter": 12, "random_state": 3}
     result = factorize(noisy, **how)
     assert result.ended == "max_iter"
     assert_matches_oracle(result, noisy)

@@ -123,7 +123,7 @@ def test_noise_has_no_related_columns(algebra):
 
 def test_related_columns_are_counted_where_there_are_no_atoms():
     X = random_bits(0, 300, 40, 0.3)
-    nothing = ba.factorize(X, random_state=0)
+    nothing = ba.factorize(X, algebra="xor", random_state=0)
     X[:, 1] = np.where(random_bits(1, 300, 1, 0.9)[:, 0], X[:, 0], X[:, 1])  # alike
     X[:, 3] = np.where(random_bits(2, 300, 1, 0.9)[:, 0], X[:, 2] ^ 1, X[:, 3])  # exclusive
     X[:, 4], X[:, 5] = 1, 1

@@ -9,11 +9,11 @@ from bitatoms.engine.codelength import Codelength
 from bitatoms.parallel import Workers
 from bitatoms.search.exchange import ExchangeSearch, state_of, thin_to, united
 from bitatoms.search.monitor import StoppingRule
-from bitatoms.search.params import resolve
 from bitatoms.search.states import Population, State
 from support.blocks import assert_consistent, factors
 from support.contexts import search_context
 from support.optimum import fewest_wrong
+from support.parameters import resolved
 from support.results import every_algebra
 from support.strategies import random_bits
 
@@ -25,7 +25,7 @@ def small_table(seed, n_rows, n_cols, n_atoms):
 
 
 def context_for(X, n_atoms, algebra, workers=Workers()):  # noqa: B008 - frozen
-    params = resolve(n_atoms, algebra=algebra)
+    params = resolved(n_atoms, algebra=algebra)
     return search_context(X, params.objective(algebra), params.plan, workers, min_atoms=n_atoms, max_atoms=n_atoms)
 
 

@@ -11,14 +11,14 @@ from bitatoms.engine.block import Change
 from bitatoms.engine.coding import code
 from bitatoms.search.finish import finish
 from bitatoms.search.monitor import CONVERGED, MAX_ITER, SearchResult
-from bitatoms.search.params import resolve
 from support.contexts import search_context
+from support.parameters import resolved
 
 ATOMS = 20
 
 
 def context_of(X, by_codelength=True, **limits):
-    params = resolve(ATOMS, algebra="xor", objective="codelength" if by_codelength else "errors", **limits)
+    params = resolved(ATOMS, algebra="xor", objective="codelength" if by_codelength else "errors", **limits)
     return search_context(X, params.objective("xor"), params.plan, settles_bias=params.settles_bias)
 
 

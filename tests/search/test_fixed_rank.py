@@ -15,9 +15,9 @@ from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
 from bitatoms.search.exchange import refill
 from bitatoms.search.fixed_rank import nearest_sampled
-from bitatoms.search.params import resolve
 from support.blocks import bits_of
 from support.contexts import search_context
+from support.parameters import resolved
 from support.plans import use_budget
 from support.results import ALGEBRAS, AWKWARD, SEARCHES, assert_matches_oracle, dense, every_algebra
 from support.strategies import SEEDS, matrices, random_bits
@@ -55,19 +55,19 @@ def test_fewer_atoms_are_warned_about_and_leave_no_errors(X, n_components, objec
 
 def test_the_warning_of_fewer_atoms_points_to_the_caller_unless_the_search_ended_early():
     X = AWKWARD["equal rows"]
-    many = BinaryDictionaryLearning(10**30, random_state=0)
+    many = BinaryDictionaryLearning(10**30, algebra="xor", random_state=0)
     for call, wanted in ((partial(factorize, X, 9, random_state=0), 9), (partial(many.fit, X), 10**30)):
         with pytest.warns(UserWarning, match=f"{wanted} atoms were requested, but ") as caught:
             call()
         assert [warning.filename for warning in caught] == [__file__]
-    assert factorize(X, 9, random_state=0, callbacks=lambda row: True).ended == "callback"
+    assert factorize(X, 9, algebra="xor", random_state=0, callbacks=lambda row: True).ended == "callback"
 
 
 @every_algebra
 def test_unused_atoms_are_replaced_by_atoms_grown_from_the_errors(algebra):
     atoms = np.repeat(np.eye(4, dtype=np.uint8), 9, axis=1)
     codes = np.repeat(np.eye(4, dtype=np.uint8), 5, axis=0)
-    params = resolve(4, algebra=algebra)
+    params = resolved(4, algebra=algebra)
     context = search_context(codes @ atoms, params.objective(algebra), params.plan)
     block = context.block(bits_of(atoms[[0, 3]]), bits_of(np.pad(codes[:, :1], ((0, 0), (0, 1)))))
     assert [refill(context, block, context.greedy_rule) for _ in range(2)] == [3, 0]

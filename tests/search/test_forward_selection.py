@@ -1,6 +1,5 @@
 """Forward selection: true codelengths, the best round kept, patience, and where it starts and stops."""
 
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,9 +18,14 @@ from bitatoms.parallel import Workers
 from bitatoms.search import paper as module
 from bitatoms.search.monitor import SearchMonitor
 from bitatoms.search.paper import LearningMethod, forward_selection
+from support.parameters import nested
 from support.strategies import SEEDS, matrices, random_bits
 
-factorize = partial(bitatoms.factorize, search="paper")
+
+def factorize(X, n_components="mdl", **how):
+    """Return what the published search finds."""
+    return bitatoms.factorize(X, n_components, **nested(search="paper", **how))
+
 
 METHODS = st.sampled_from(
     [

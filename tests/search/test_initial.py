@@ -1,7 +1,5 @@
 """Starting atoms: random rows, random bits, spread rows, grown atoms, or as given; and errors of a wrong ``init``."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,12 +11,15 @@ import naive
 from bitatoms import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
-from bitatoms.search.params import resolve
 from bitatoms.search.starts import initial
 from support.blocks import bits_of
+from support.parameters import nested, resolved
 from support.strategies import SEEDS, factorisations, matrices, random_bits
 
-factorize = partial(bitatoms.factorize, search="paper")  # starts of the other searches are in test_driver.py
+
+def factorize(X, n_components="mdl", **how):
+    """Return what the published search finds; starts of the other searches are in test_driver.py."""
+    return bitatoms.factorize(X, n_components, **nested(**{"search": "paper", **how}))
 
 
 def distinct_rows(X):
@@ -61,7 +62,7 @@ def test_fewer_distinct_rows_than_atoms_warn(init):
     X = np.repeat(random_bits(0, 3, 20, 0.5), 4, axis=0)
     expected = "finds only 3 distinct atoms in X, but 5 were requested; 3 are learned"
     with pytest.warns(UserWarning, match=expected) as caught:
-        result = factorize(X, 5, init=init, random_state=0)
+        result = factorize(X, 5, init=init, algebra="xor", random_state=0)
     assert result.atoms.shape == (3, 20)
     assert result.wrong_bits == 0
     assert [warning.filename for warning in caught] == [__file__]
@@ -88,17 +89,17 @@ def test_coding_starts_from_given_codes_which_are_not_modified(as_type):
     init = as_type(atoms), as_type(codes)
     expected = naive.code(X, atoms, codes, "greedy", "xor")
     assert not np.array_equal(expected, naive.code(X, atoms, np.zeros_like(codes), "greedy", "xor"))
-    result = factorize(X, 6, init=init, coder="greedy", max_iter=1)
+    result = factorize(X, 6, init=init, coder="greedy", max_iter=1, algebra="xor")
     assert sorted(result.codes.to_dense().T.tolist()) == sorted(expected.T.tolist())
     for search, n_components in (("paper", "mdl"), ("fast", 6), ("thorough", "mdl")):
-        factorize(X, n_components, search=search, init=init, max_iter=3)
+        factorize(X, n_components, algebra="xor", search=search, init=init, max_iter=3)
     for given_to_it, before in zip(init, (atoms, codes), strict=True):
         assert BitMatrix.from_any(given_to_it) == BitMatrix.from_dense(before)
 
 
 def start_of(X, n_components, **how):
     """Return the atoms and codes from which a search under OR starts."""
-    params = resolve(n_components, algebra="or", search="paper", **how)
+    params = resolved(n_components, algebra="or", search="paper", **how)
     return initial.start_factors(BitMatrix.from_dense(X), params, True, Workers(), np.random.default_rng(0))
 
 

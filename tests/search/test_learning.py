@@ -99,10 +99,10 @@ def X():
 
 
 def test_max_iter_counts_the_step_that_finds_nothing_to_change_of_each_start(X):
-    enough = factorize(X, 5, random_state=0).n_iter
-    assert factorize(X, 5, random_state=0, max_iter=enough).converged
-    assert not factorize(X, 5, random_state=0, max_iter=enough - 1).converged
+    enough = factorize(X, 5, algebra="xor", random_state=0).n_iter
+    assert factorize(X, 5, algebra="xor", random_state=0, max_iter=enough).converged
+    assert not factorize(X, 5, algebra="xor", random_state=0, max_iter=enough - 1).converged
     rounds = []
-    result = factorize(X, 5, n_init=3, max_iter=1, random_state=0, callbacks=rounds.append)
+    result = factorize(X, 5, n_init=3, max_iter=1, algebra="xor", random_state=0, callbacks=rounds.append)
     assert result.ended == "max_iter"
     assert {row.start for row in rounds} == {1, 2, 3}

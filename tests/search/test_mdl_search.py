@@ -1,5 +1,6 @@
 """The search for the shortest codelength: the right number of atoms, its moves and its parameters."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitatoms import factorize
+from bitatoms import Constraints, factorize
 from bitatoms.engine.objective import Objective
 from bitatoms.search import mdl_search
 from bitatoms.search.plan import PLANS, MdlTuning
@@ -16,7 +17,6 @@ from support.results import (
     AWKWARD,
     SEARCHES,
     assert_matches_oracle,
-    assert_same_search,
     bits_of_bias_alone,
     bits_without_atoms,
 )
@@ -54,27 +54,24 @@ def test_the_moves_for_the_shortest_codelength(table, algebra, search):
 
 @pytest.mark.parametrize(("algebra", "search", "most"), [("xor", "fast", 0), ("or", "fast", 1), ("xor", "thorough", 3)])
 def test_there_are_no_more_atoms_than_allowed(small, algebra, search, most):
-    result = factorize(small, max_components=most, algebra=algebra, search=search, random_state=0)
+    result = factorize(
+        small, constraints=Constraints(max_components=most), algebra=algebra, search=search, random_state=0
+    )
     assert result.atoms.n_rows <= most
     assert result.codelength.total == min(row.bits for row in result.history if row.atoms <= most)
     assert_matches_oracle(result, small)
     assert most == 0 or result.codelength.total < bits_without_atoms(small)
 
 
-@pytest.mark.parametrize("start", [0, 7, 500])
-def test_the_search_starts_from_start_components_atoms(table, start):
-    result = factorize(table, start_components=start, random_state=0)
-    begun = [row.atoms for row in result.history if row.move == "start"]
-    assert begun == [min(start, len(table) // 2)]
-    assert result.codelength.total < bits_without_atoms(table)
+def test_patience_is_the_number_of_rounds_without_a_gain(small, monkeypatch):
+    def fit(patience, **how):
+        monkeypatch.setitem(PLANS, "fast", replace(PLANS["fast"], patience=patience))
+        return factorize(small, algebra="xor", random_state=0, **how)
 
-
-def test_patience_is_the_number_of_rounds_without_a_gain(small):
-    short, long, auto = (factorize(small, patience=patience, random_state=0) for patience in (1, 6, "auto"))
+    short, long = fit(1), fit(6)
     assert len(short.history) < len(long.history)
     assert (short.converged, long.converged) == (True, True)
-    assert_same_search(short, auto)  # the plan of these tests
-    assert factorize(small, patience=None, max_iter=40, random_state=0).ended == "max_iter"
+    assert fit(None, max_iter=40).ended == "max_iter"
 
 
 def states_of(costs):

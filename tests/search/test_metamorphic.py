@@ -60,7 +60,7 @@ HOW = [
     {"algebra": "or", "n_components": 3, "objective": "codelength"},
     {"algebra": "xor", "search_rows": 100},
     {"algebra": "or", "search": "paper"},
-    {"algebra": "or", "search": "paper", "n_components": 4, "update": "k-prox", "init": "spread"},
+    {"algebra": "or", "search": ba.PaperSearch(update="k-prox"), "n_components": 4, "init": "spread"},
 ]
 
 

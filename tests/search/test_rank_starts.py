@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix
-from bitatoms.search.params import resolve
 from bitatoms.search.plan import NmfBudget
 from bitatoms.search.starts.rank import atoms_without_errors, concepts, start_atoms
 from support.blocks import bits_of, unpacked
 from support.contexts import search_context
+from support.parameters import resolved
 from support.strategies import UNKNOWN, matrices, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -28,7 +28,7 @@ def n_distinct(rows):
 @pytest.mark.parametrize(("algebra", "work", "n_others"), [("or", 57_600, 3), ("or", 57_599, 2), ("xor", 57_600, 2)])
 def test_centres_of_groups_of_rows_are_the_last_start_of_a_table_too_wide_for_nmf(algebra, work, n_others):
     """After grown atoms, concepts if their work, 18 * 40 * 40 * 2 here, is allowed, and columns."""
-    centres, params = random_bits(0, 2, 40, 0.5), resolve(2, algebra=algebra)
+    centres, params = random_bits(0, 2, 40, 0.5), resolved(2, algebra=algebra)
     budget = replace(params.plan.fixed_rank, nmf=NmfBudget(operations_per_start=0), max_concept_work=work)
     X, plan = np.repeat(centres, 9, axis=0) | np.eye(18, 40, dtype=np.uint8), replace(params.plan, fixed_rank=budget)
     *others, last = start_atoms(search_context(X, params.objective(algebra), plan))

@@ -16,6 +16,7 @@ from bitatoms.search.monitor import SearchMonitor
 from support import clock as clocks
 from support.clock import WorkClock, allowed
 from support.faults import FaultAtChunk, ctrl_c_when
+from support.parameters import nested
 from support.results import (
     FITS,
     assert_matches_oracle,
@@ -43,7 +44,7 @@ def to_the_end(small):
         with pytest.MonkeyPatch.context() as patch:
             faults, rounds, chunks = FaultAtChunk(patch), [], []
             seen = [rounds.append, lambda row: chunks.append(faults.n_chunks), lambda row: "continue"]
-            result = factorize(small, **FITS[name], callbacks=seen)
+            result = factorize(small, **nested(**FITS[name], callbacks=seen))
         return SimpleNamespace(result=result, rounds=tuple(rounds), n_before=chunks[0], n_chunks=faults.n_chunks)
 
     return searched
@@ -98,7 +99,7 @@ def test_a_callback_that_returns_true_ends_the_search_with_the_best_so_far(to_th
     how, full = FITS[name], to_the_end(name)
     at = 1 if is_first else drawn(name, 2, len(full.rounds) - 1)
     rounds = []
-    result = factorize(small, **how, callbacks=lambda row: rounds.append(row) or row.round == at)
+    result = factorize(small, **nested(**how, callbacks=lambda row: rounds.append(row) or row.round == at))
     assert (result.ended, result.converged) == ("callback", False)
     assert tuple(rounds) == result.history[:at]  # it is not called again
     assert without_seconds(rounds) == without_seconds(full.rounds[:at])
@@ -112,7 +113,7 @@ def test_a_callback_that_returns_true_ends_the_search_with_the_best_so_far(to_th
 def test_ctrl_c_leaves_the_best_so_far(to_the_end, small, name, is_first):
     how = FITS[name]
     at = drawn(name, 2, len(to_the_end(name).rounds)) if is_first else 1
-    model = BinaryDictionaryLearning(**how, callbacks=ctrl_c_when(lambda row: row.round == at))
+    model = BinaryDictionaryLearning(**nested(**how, callbacks=ctrl_c_when(lambda row: row.round == at)))
     with pytest.raises(Interrupted, match="the best result so far") as caught:
         model.fit(small)
     result = caught.value.result
@@ -137,10 +138,10 @@ def test_if_memory_runs_out_the_best_so_far_is_kept(to_the_end, small, name):
             FaultAtChunk(patch, at, MemoryError())
             if at <= full.n_before:
                 with pytest.raises(MemoryError):
-                    factorize(small, **how, callbacks=rounds.append)
+                    factorize(small, **nested(**how, callbacks=rounds.append))
                 assert not rounds
                 continue
-            result = factorize(small, **how, callbacks=rounds.append)
+            result = factorize(small, **nested(**how, callbacks=rounds.append))
         assert result.ended == "max_memory"
         assert without_seconds(rounds) == without_seconds(full.rounds[: len(rounds)])
         assert_best(result, result.history, how)
@@ -155,7 +156,7 @@ def test_time_limits_are_kept(to_the_end, small, monkeypatch, name):
     for max_time, ended in ((0.05, "max_time"), (seconds / 4, "max_time"), (100 * seconds, "converged")):
         with monkeypatch.context() as patch:
             clock = WorkClock(patch)
-            result = factorize(small, **how, max_time=max_time)
+            result = factorize(small, **nested(**how, max_time=max_time))
         assert result.ended == ended
         assert clock.elapsed <= allowed(max_time)
         assert all(0 <= row.seconds <= clock.elapsed for row in result.history)
@@ -172,7 +173,9 @@ def test_time_limits_are_kept_by_the_search_of_the_paper(small, monkeypatch, n_c
     for max_time in (1, 1e-9):
         with monkeypatch.context() as patch:
             clock = WorkClock(patch)
-            result = factorize(small, n_components, search="paper", n_init=3, **how, max_time=max_time, random_state=0)
+            result = factorize(
+                small, n_components, **nested(search="paper", n_init=3, **how, max_time=max_time, random_state=0)
+            )
         assert clock.elapsed <= allowed(max_time)
         assert result.n_iter >= 1
         assert_matches_oracle(result, small)
@@ -183,7 +186,7 @@ def test_time_limits_are_kept_by_the_search_of_the_paper(small, monkeypatch, n_c
 def test_a_search_that_is_cut_off_before_its_first_state_has_one_round(small, monkeypatch, search, n_components):
     WorkClock(monkeypatch)
     monkeypatch.setattr(clocks, "CHUNK_SECONDS", 60.0)
-    result = factorize(small, n_components, search=search, max_time=1, random_state=0)
+    result = factorize(small, n_components, algebra="xor", search=search, max_time=1, random_state=0)
     n_atoms = 0 if n_components == "mdl" else 5
     assert [(row.move, row.iterations, row.atoms) for row in result.history] == [("start", 1, n_atoms)]
     assert (result.ended, result.n_iter, result.atoms.n_rows) == ("max_time", 1, n_atoms)
@@ -193,7 +196,7 @@ def test_a_search_that_is_cut_off_before_its_first_state_has_one_round(small, mo
 def test_max_iter_ends_the_search_with_a_usable_model(small, how):
     rounds = []
     how = {**how, "max_iter": 1 if how["search"] == "fast" else 3}
-    result = factorize(small, **how, callbacks=rounds.append)
+    result = factorize(small, **nested(**how, callbacks=rounds.append))
     assert (result.ended, result.converged) == ("max_iter", False)
     assert tuple(rounds) == result.history
     assert_matches_oracle(result, small)
@@ -203,7 +206,7 @@ def test_max_iter_ends_the_search_with_a_usable_model(small, how):
     elif how["n_components"] == "mdl":
         assert result.codelength.total <= bits_of_bias_alone(small)
     with pytest.warns(ConvergenceWarning, match="max_iter ended the search before it converged; raise it") as caught:
-        model = BinaryDictionaryLearning(**how).fit(small)
+        model = BinaryDictionaryLearning(**nested(**how)).fit(small)
     assert caught[0].filename == __file__
     np.testing.assert_array_equal(model.components_, result.atoms.to_dense())
     assert how["n_components"] in ("mdl", model.n_components_)

@@ -13,6 +13,7 @@ from bitatoms.html.model_tables import pattern_table
 from bitatoms.report import report_data
 from bitatoms.search.windows import driver as windows
 from support.commands import rows_of
+from support.parameters import nested
 from support.plans import use_small_budget, use_windows
 from support.results import assert_matches_oracle
 
@@ -141,10 +142,10 @@ def test_a_sample_and_passes_in_memory_and_in_a_store(tmp_path, monkeypatch):
 def test_a_fit_is_not_resumed_with_other_positions(table, tmp_path):
     table, _ = table
     how = {"algebra": "or", "callbacks": [lambda row: True], "random_state": 0, "checkpoint": tmp_path / "checkpoint"}
-    ba.factorize(table, **how)
+    ba.factorize(table, **nested(**how))
     elsewhere = table.column_data.updated(position=table.column_data["position"][::-1])
     with pytest.raises(ba.FileError, match=r"different call: .*regions"):
-        ba.factorize(ba.Table(table.bits, column_data=elsewhere), **how, resume=True)
+        ba.factorize(ba.Table(table.bits, column_data=elsewhere), **nested(**how, resume=True))
 
 
 def test_a_stream(table):

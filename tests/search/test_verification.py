@@ -15,9 +15,9 @@ from bitatoms.engine.objective import Objective, settle_bias
 from bitatoms.errors import InternalError
 from bitatoms.model.model import Model
 from bitatoms.model.result import Factorization, ResultBase
-from bitatoms.search.params import resolve
 from bitatoms.search.verification import verified
 from support.faults import ctrl_c_when
+from support.parameters import nested, resolved
 from support.ways import WAYS
 
 X = np.array([[1, 1, 0, 0, 0], [1, 1, 0, 0, 0], [1, 1, 0, 1, 1], [0, 0, 0, 1, 1], [0, 0, 2, 1, 1], [0, 1, 0, 0, 0]])
@@ -62,7 +62,7 @@ def with_words(bits, row, words):
 
 def asked(n_components="mdl", **parameters):
     """Return the parameters of a search of X."""
-    return with_columns_of(resolve(n_components, **{"algebra": "or", **parameters}), Header(M))
+    return with_columns_of(resolved(n_components, **{"algebra": "or", **parameters}), Header(M))
 
 
 def by_windows(params):
@@ -158,7 +158,7 @@ def test_what_was_not_asked_for_is_an_internal_error(result, params, message):
 
 
 def fit_interrupted(parameters, X, folder):
-    return ba.factorize(X, callbacks=ctrl_c_when(lambda row: row.round == 2), **parameters)
+    return ba.factorize(X, **nested(callbacks=ctrl_c_when(lambda row: row.round == 2), **parameters))
 
 
 @pytest.mark.filterwarnings("ignore:2 atoms were requested")
@@ -183,7 +183,9 @@ def test_errors_of_earlier_batches_are_not_forbidden():
 
 
 def test_a_batch_whose_result_is_discarded_leaves_the_estimator_as_it_was(monkeypatch):
-    model = ba.BinaryDictionaryLearning(2, max_features_per_atom=2, random_state=0)
+    model = ba.BinaryDictionaryLearning(
+        2, constraints=ba.Constraints(max_features_per_atom=2), algebra="xor", random_state=0
+    )
     model.partial_fit(np.eye(20, 6, dtype=int))
     before = model.components_.copy()
     monkeypatch.setattr(

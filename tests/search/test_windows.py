@@ -8,12 +8,12 @@ import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.engine.codelength import Codelength, string_bits
 from bitatoms.search.monitor import cut_off
-from bitatoms.search.params import resolve
 from bitatoms.search.states import State
 from bitatoms.search.windows import driver as windows
 from bitatoms.search.windows.driver import Window, joined, without
 from support.clock import WorkClock, allowed
 from support.faults import ctrl_c_when
+from support.parameters import resolved
 from support.plans import use_small_budget, use_windows
 from support.results import assert_matches_oracle, bits_without_atoms, planted_in
 from support.strategies import random_bits
@@ -142,14 +142,14 @@ def test_a_window_of_a_sample_is_compared_with_itself_without_atoms():
 @pytest.mark.parametrize(
     "limit",
     [
-        *[{"n_components": 4}, {"max_components": 4}, {"max_atoms_per_sample": 2}, {"residual_limit": 3}],
+        *[{"n_components": 4}, {"max_components": 4}, {"max_atoms_per_sample": 2}],
         *[{"init": "samples"}, {"init": np.eye(100)}, {"search": "paper"}, {"search": "anytime"}],
     ],
 )
 def test_limits_that_concern_all_windows(limit):
     """Where rows or the table have a limit, or a start is given, the table is searched as a whole."""
-    assert not resolve(**limit).is_wide(100)
-    assert [resolve().is_wide(n_features) for n_features in (99, 100)] == [False, True]
+    assert not resolved(**limit).is_wide(100)
+    assert [resolved().is_wide(n_features) for n_features in (99, 100)] == [False, True]
 
 
 @pytest.mark.parametrize(("interrupt_at", "again"), [(1, False), (7, False), (5, True)])

@@ -15,6 +15,7 @@ from bitatoms import factorize, parallel
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.search import monitor
+from support.parameters import nested
 from support.plans import use_windows
 from support.strategies import random_bits
 
@@ -99,7 +100,7 @@ class Kind:
         how = {"algebra": self.algebra, "random_state": 3, **self.parameters, **weights, **how}
         with pytest.MonkeyPatch.context() as patch:
             use_windows(patch, **self.windows)
-            return factorize(X, self.n_components, **how)
+            return factorize(X, self.n_components, **nested(**how))
 
 
 FIXED = np.eye(1, 30, 3, dtype=np.uint8) | np.eye(1, 30, 4, dtype=np.uint8)
@@ -119,7 +120,7 @@ KINDS = {
     "unknown cells, 5 atoms": Kind({}, 5, unknown=0.1),
     "weights": Kind({}, weighted=True),
     "constraints": Kind({"fixed_atoms": FIXED, "max_features_per_atom": 6, "min_samples_per_atom": 9}, algebra="or"),
-    "limits of rows": Kind({"max_atoms_per_sample": 2, "residual_limit": 8}),
+    "limits of rows": Kind({"max_atoms_per_sample": 2}),
     "costs of errors": Kind({"false_positive_cost": 3.0}, algebra="or"),
     "given start": Kind({"init": (random_bits(1, 4, 30, 0.3), random_bits(2, 200, 4, 0.3))}),
     "windows xor": Kind({}, windows={"min_features": 60, "width": 30, "max_cells": 0}),

@@ -14,12 +14,12 @@ from bitatoms.io.errors import FileError
 from bitatoms.model.result import Round
 from bitatoms.rows.checkpoint import Checkpoint, PassState
 from bitatoms.rows.source import PartialPass
-from bitatoms.search.params import resolve
 from bitatoms.sparse_bits import SparseBits
+from support.parameters import resolved
 from support.strategies import COLUMNS, SEEDS, random_bits
 
 N_ROWS = 1000
-PARAMS = resolve()
+PARAMS = resolved(algebra="xor")
 
 
 def call_of(n_features=40, **changes):

@@ -256,6 +256,4 @@ def use_small_chunks(patch, size=64):
 
 
 # Names of the sizes of chunks in the modules of bitatoms.io; those of limits are others.
-_SIZES = re.compile(
-    "_?CHUNK_(BITS|ENTRIES|CELLS|GENOTYPES|ALLELES|BYTES)|_TEXT_CHUNK|_MAX_COLUMNS|MAX_CHUNK_ROWS|SPOOL_BYTES"
-)
+_SIZES = re.compile("_?CHUNK_(BITS|ENTRIES|CELLS|GENOTYPES|BYTES)|MAX_ARROW_COLUMNS|MAX_CHUNK_ROWS|SPOOL_BYTES")

@@ -12,13 +12,14 @@ from bitatoms.rows.passes import PassResult
 from bitatoms.rows.source import RowSource
 from bitatoms.rows.store import Store
 from bitatoms.rows.subsample import learn
-from bitatoms.search.params import SearchParams, resolve
+from bitatoms.search.params import SearchParams
 from bitatoms.validation import as_generator
+from support.parameters import resolved
 
 
 def params_for(**given) -> SearchParams:
-    """Return the search parameters of a call of `factorize` with these arguments."""
-    return resolve(**given)
+    """Return the search parameters of a call of `factorize` with these arguments, under XOR unless they name OR."""
+    return resolved(**{"algebra": "xor", **given})
 
 
 def learned(rows: RowSource, seed: int = 0, journal=None, workers: Workers = Workers(1), **given):  # noqa: B008

@@ -173,15 +173,16 @@ def format_section():
 
 def choice_section():
     """Return the words that parameters take."""
-    from bitatoms import parameters
     from bitatoms.covers.options import CoverOptions
+    from bitatoms.estimators.options import ClassifierOptions, EstimatorOptions, ImputerOptions
     from bitatoms.io.options import ReadOptions
+    from bitatoms.parameters import choices, declarations
+    from bitatoms.search.options import INITS, PaperSearch
 
-    kinds = [value for name, value in vars(parameters).items() if name.endswith("Kwargs")]
-    kinds += [CoverOptions, ReadOptions]
-    declared = [(name, kind) for each in kinds for name, (kind, _) in parameters.declarations(each).items()]
-    lines = [f"{name}: {', '.join(words)}" for name, kind in declared if (words := parameters.choices(kind))]
-    return [*dict.fromkeys(lines), f"init: {', '.join(parameters.INITS)}"]
+    kinds = EstimatorOptions, ClassifierOptions, ImputerOptions, PaperSearch, CoverOptions, ReadOptions
+    declared = [(name, kind) for each in kinds for name, (kind, _) in declarations(each).items()]
+    lines = [f"{name}: {', '.join(words)}" for name, kind in declared if (words := choices(kind))]
+    return [*dict.fromkeys(lines), f"init: {', '.join(INITS)}"]
 
 
 SECTIONS = {

@@ -32,7 +32,7 @@ class Specimen(NamedTuple):
 
 
 def _learn(table, n_components="mdl", sample_weight=None, **params):
-    model = ba.BinaryDictionaryLearning(n_components, random_state=0, **params)
+    model = ba.BinaryDictionaryLearning(n_components, random_state=0, **{"algebra": "xor", **params})
     return Specimen(model.fit(table, sample_weight=sample_weight), table)
 
 
@@ -80,7 +80,7 @@ def _genotypes():
 def _weights():
     """Sixty rows with the weights `WEIGHTS`."""
     X = ba.datasets.planted(60, 12, 3, code_density=0.4, noise=0.02, random_state=0).X
-    return _learn(_named(X, "row"), sample_weight=WEIGHTS, algebra="prefer-or")
+    return _learn(_named(X, "row"), sample_weight=WEIGHTS, algebra="auto")
 
 
 def _sparse():

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 import warnings
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,16 @@ import click
 from .._version import __version__
 from ..libraries import explained
 from .help import SETTINGS, acting, heading, help_options, write_rows
-from .output import print_error, print_line, print_note, print_page, printing_notes
-from .signals import describe_interrupt, interrupt_exit_code, interrupted_by_sigterm
+from .output import (
+    describe_interrupt,
+    interrupt_exit_code,
+    interrupted_by_sigterm,
+    print_error,
+    print_line,
+    print_note,
+    print_page,
+    printing_notes,
+)
 
 BAD_INPUT = 2
 _VERBOSE = "bitatoms.verbose"  # whether --version prints more
@@ -36,14 +45,14 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "transform": ("apply", "Write the codes of a table: which atoms each row uses."),
         "reconstruct": ("apply", "Reconstruct a table from its atoms, without noise."),
         "complete": ("apply", "Fill in the missing values of a table; known values stay as they are."),
-        "recommend": ("scoring", "Print the next items of each row: the most probable ones that it does not have."),
+        "recommend": ("explain", "Print the next items of each row: the most probable ones that it does not have."),
         "convert": ("apply", "Convert a table to another format, with its row and column names."),
     },
     "Explain": {
         "show": ("explain", "Describe a model or a packed store."),
         "report": ("explain", "Write an HTML page to explore the patterns."),
         "rules": ("explain", "Print rules: of the rows with some features of a pattern, which share has another one."),
-        "score": ("scoring", "Print the rows that fit worst, with the cells that make them so."),
+        "score": ("explain", "Print the rows that fit worst, with the cells that make them so."),
     },
     "Special tables": {
         "roles": ("roles", "Find the roles of a table of users and permissions: an exact cover."),
@@ -68,6 +77,13 @@ class Commands(click.Group):
             return None
         found: click.Command = getattr(import_module(f".{module}", __package__), name.replace("-", "_"))
         return found
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Return the command that is named first, or raise an error with similar names."""
+        if args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+            near = " or ".join(map(repr, get_close_matches(args[0], self.list_commands(ctx))))
+            raise click.UsageError(f"no such command: {args[0]!r}{f', did you mean {near}?' if near else ''}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the program does, and its commands by groups."""

@@ -14,31 +14,7 @@ from ..formatting import counted, listed_names
 from ..io.errors import FileError
 from ..io.formats.registry import FORMATS
 from ..io.options import ReadOptions
-from ..run_options import NewRowOptions
-from .options import (
-    OUTPUT,
-    PATH,
-    READABLE,
-    READING,
-    WRITING,
-    Run,
-    argument,
-    command,
-    declared,
-    display,
-    flag,
-    group,
-    model_file,
-    new_rows,
-    option,
-    output,
-    output_format,
-    output_path,
-    reading_fields,
-    run,
-    table,
-    table_output,
-)
+from . import options
 from .output import STANDARD, Display, ProgressLine, print_json, print_line, print_note, print_result, show_status
 from .paths import (
     Input,
@@ -69,14 +45,11 @@ _SCORED_CELLS = 1 << 24  # cells of the rows that are checked
 
 def decode_flag() -> Any:
     """Declare whether the values of encoded variables are written."""
-    return flag(
-        "--decode",
-        help="Write a table of categories or of numbers of copies, as the model's table was: one column per variable.",
-        panel=WRITING,
-    )
+    help = "Write a table of categories or of numbers of copies, as the model's table was: one column per variable."
+    return options.option("--decode", False, help, panel=options.WRITING)
 
 
-@command(
+@options.command(
     "bitatoms transform model.npz new.csv -o codes.csv",
     "bitatoms transform model.npz cells.h5ad --binarize 0 -o annotated.h5ad",
     "bitatoms transform model.npz new.csv --soft -o soft.csv",
@@ -84,15 +57,16 @@ def decode_flag() -> Any:
     "bitatoms transform model.npz rows.zarr -o codes.zarr --max-memory 500MB",
 )
 def transform(
-    rows: NewRows = new_rows(file=None),
-    output: OutputTable = table_output(),
-    soft: bool = flag(
+    rows: NewRows = options.new_rows(file=None),
+    output: OutputTable = options.table_output(),
+    soft: bool = options.option(
         "--soft",
-        help="Write soft codes (bits that each atom saves in each row) as .csv, .tsv, .xlsx or .npy.",
-        panel=WRITING,
+        False,
+        "Write soft codes (bits that each atom saves in each row) as .csv, .tsv, .xlsx or .npy.",
+        panel=options.WRITING,
     ),
-    how: Run = run("max_memory", "n_jobs", "device"),
-    shown: Display = display(),
+    how: options.Run = options.run("max_memory", "n_jobs", "device"),
+    shown: Display = options.display(),
 ) -> None:
     """Write the codes of a table: which atoms each row uses.
 
@@ -152,7 +126,7 @@ def _adds_to_anndata(rows: NewRows, output: OutputTable) -> bool:
     return obsm_key(options.layer or load_model(rows.model).reading.get("layer")) is None
 
 
-def _write_soft_codes(rows: NewRows, output: OutputTable, how: Run, shown: Display) -> None:
+def _write_soft_codes(rows: NewRows, output: OutputTable, how: options.Run, shown: Display) -> None:
     """Write the soft codes of a table: the bits that each atom saves in each row."""
     from ..io.atomic import atomic_write
     from ..rows.store import Store
@@ -186,7 +160,7 @@ def _write_soft_codes(rows: NewRows, output: OutputTable, how: Run, shown: Displ
     print_result(values, shown, f"{output.name}: soft codes of {describe_codes(soft.shape)}")
 
 
-def codes_of(model: Model, table: Table, how: Run) -> Table:
+def codes_of(model: Model, table: Table, how: options.Run) -> Table:
     """Return the codes of a table, with names."""
     from ..columns.table import Table
 
@@ -194,12 +168,12 @@ def codes_of(model: Model, table: Table, how: Run) -> Table:
     return Table(codes, table.row_names, model.atom_names, row_data=table.row_data)
 
 
-def _soft_codes(model: Model, table: Table, codes: Table, how: Run) -> NDArray[np.float64]:
+def _soft_codes(model: Model, table: Table, codes: Table, how: options.Run) -> NDArray[np.float64]:
     """Return the soft codes of a table with these codes."""
     return model.soft_codes(table.data, codes.bits, how.workers(table.data), _coding_rows(model, table, how))
 
 
-def _coding_rows(model: Model, table: Table, how: Run) -> int | None:
+def _coding_rows(model: Model, table: Table, how: options.Run) -> int | None:
     """Return the number of rows to code together, within the limit of memory."""
     from ..rows.budget import coding_rows, given_memory_limit
 
@@ -216,25 +190,25 @@ def _rows_or_codes(
     return NewRows(model, Input(given, options, tile), absent), codes is not None
 
 
-@command(
+@options.command(
     "bitatoms reconstruct model.npz picture.pbm --blocks 16x16 -o clean.pbm",
     "bitatoms reconstruct model.npz --codes codes.csv -o table.csv",
 )
 def reconstruct(
-    given: tuple[NewRows, bool] = group(
+    given: tuple[NewRows, bool] = options.group(
         _rows_or_codes,
-        {
-            "model": model_file(),
-            "data": argument("The table to code and reconstruct.", required=False),
-            "codes": option("--codes", help="Codes to reconstruct, instead of a table.", type=PATH, file="read"),
-            "absent": declared(NewRowOptions, "absent", READING),
-            **reading_fields(),
-        },
+        model=options.model_file(),
+        data=options.argument("The table to code and reconstruct.", required=False),
+        codes=options.option(
+            "--codes", help="Codes to reconstruct, instead of a table.", type=options.PATH, file="read"
+        ),
+        absent=options.absent(),
+        **options.reading(),
     ),
-    output: OutputTable = table_output(),
+    output: OutputTable = options.table_output(),
     decode: bool = decode_flag(),
-    how: Run = run("n_jobs", "device"),
-    shown: Display = display(),
+    how: options.Run = options.run("n_jobs", "device"),
+    shown: Display = options.display(),
 ) -> None:
     """Reconstruct a table from its atoms, without noise.
 
@@ -292,28 +266,30 @@ def _in_order_of_atoms(codes: Table, model: Model, name: str) -> Table:
     return codes
 
 
-@command(
+@options.command(
     "bitatoms complete model.npz table.csv -o filled.csv",
     "bitatoms complete model.npz table.csv --only-missing -o predictions.csv",
     "bitatoms complete model.npz genotypes.bed --neighbours -o filled.bed",
 )
 def complete(
-    rows: NewRows = new_rows(),
-    output: Path = output_path(),
-    to: str | None = output_format(),
-    only_missing: bool = flag(
+    rows: NewRows = options.new_rows(),
+    output: Path = options.output_path(),
+    to: str | None = options.output_format(),
+    only_missing: bool = options.option(
         "--only-missing",
-        help=f"List the missing cells (row, column, value, probability of a one) as {READABLE}.",
-        panel=WRITING,
+        False,
+        f"List the missing cells (row, column, value, probability of a one) as {options.READABLE}.",
+        panel=options.WRITING,
     ),
     decode: bool = decode_flag(),
-    neighbours: bool = flag(
+    neighbours: bool = options.option(
         "--neighbours",
-        help="Predict by similar rows of the table, not by the atoms of the model; better where rows resemble other "
-        "rows, or parts of them, as haplotypes do.",
+        False,
+        "Predict by similar rows of the table, not by the atoms of the model; better where rows resemble other rows, "
+        "or parts of them, as haplotypes do.",
     ),
-    how: Run = run("n_jobs", "device"),
-    shown: Display = display(),
+    how: options.Run = options.run("n_jobs", "device"),
+    shown: Display = options.display(),
 ) -> None:
     """Fill in the missing values of a table; known values stay as they are.
 
@@ -328,7 +304,9 @@ def complete(
         raise click.UsageError("--decode writes a table, not a list; omit --only-missing")
     name = output_name(output)
     if only_missing:
-        _check_list(output, to)
+        if to not in (None, "csv"):
+            raise FileError(f"{name}: a list of missing values is not written as {to}; use the extension .csv")
+        options.check_readable("lists of missing values", output)
     made_table = None if only_missing else output_table(output, to)
     if decode and made_table is not None:
         files.check_decoded(made_table, rows.model)
@@ -407,17 +385,6 @@ def _genotype_scores(model: Model, table: Table, by_neighbours: bool, workers: W
     return GenotypeScores.of(truth, probabilities, predicted, hidden.to_dense(bool), pairs)
 
 
-def _check_list(path: Path, format: str | None) -> None:
-    """Check that a list of missing values can be written."""
-    from ..html.tables import readable_format
-
-    if format not in (None, "csv"):
-        problem = f"a list of missing values is not written as {format}; use the extension .csv"
-        raise FileError(f"{output_name(path)}: {problem}")
-    if path != STANDARD:
-        readable_format(path, "lists of missing values")
-
-
 def _write_list(
     predictor: Model | SimilarRows, completed: BitMatrix, model: Model, table: Table, path: Path, workers: Workers
 ) -> None:
@@ -443,7 +410,7 @@ def _write_list(
     write_readable(DataTable(names, filled_cells(), {"probability": ".6f"}), path)
 
 
-@command(
+@options.command(
     "bitatoms convert table.csv table.parquet",
     "bitatoms convert picture.pbm blocks.npz --blocks 16x16",
     "bitatoms convert cells.h5ad cells.npz --layer counts --binarize 0",
@@ -451,9 +418,9 @@ def _write_list(
     formats={name: f"{about.description} ({', '.join(about.extensions)})" for name, about in FORMATS.items()},
 )
 def convert(
-    data: Input = table(file=None),
-    output: OutputTable = table_output(argument(OUTPUT, file="write")),
-    shown: Display = display(),
+    data: Input = options.table(file=None),
+    output: OutputTable = options.table_output(options.argument(options.OUTPUT, file="write")),
+    shown: Display = options.display(),
 ) -> None:
     """Convert a table to another format, with its row and column names."""
     from ..columns.encoding import Encoding
@@ -476,16 +443,16 @@ def convert(
         print_line(unknown)
 
 
-@command(
+@options.command(
     "bitatoms pack big.csv.gz -o rows.zarr",
     "bitatoms pack counts.parquet --binarize 0 -o rows.zarr",
     "zcat big.csv.gz | bitatoms pack - -o rows.zarr",
 )
 def pack(
-    source: Input = table(),
-    output: Path = output("--output", "-o", help="The store to write, .zarr.", required=True),
-    how: Run = run("max_memory", max_memory={"help": "Memory limit, such as 500MB or 2GiB."}),
-    shown: Display = display(),
+    source: Input = options.table(),
+    output: Path = options.output("--output -o", "The store to write, .zarr.", required=True),
+    how: options.Run = options.run("max_memory", max_memory={"help": "Memory limit, such as 500MB or 2GiB."}),
+    shown: Display = options.display(),
 ) -> str | None:
     """Pack a table into a store on disk, in chunks; the table may be larger than memory.
 
@@ -495,7 +462,7 @@ def pack(
     from . import stores
 
     check_not_stream(output, "a store")
-    check_extension(output, "a packed store is a folder", ".zarr")
+    check_extension("a packed store is a folder", (".zarr",), output)
     if source.tile is not None:
         raise FileError(f"{output}: pass ", Parameter("tile"), " to bitatoms fit instead")
     task, quiet = f"Packing {source.title}", shown.is_silent

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import replace
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from ..formatting import counted
 from ..io.errors import FileError
 from ..libraries import import_library
 from ..search.options import FitOptions
-from .options import PATH, WRITING, argument, command, declared, display, flag, group, option, reading_fields
+from . import options
 from .output import STANDARD, Display, ProgressLine, out, print_json, print_line, print_rich, show_status
 from .paths import Input, check_folder
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ..compare import Comparison, Dataset, Run
     from ..compare.rankings import Ranking
 
-_PANEL = "Comparison options"
 _GAP = 2  # blanks between columns
 
 
@@ -44,51 +44,33 @@ def _numbers(text: str) -> list[int]:
     return [int(word) for word in words]
 
 
-@command(
+@options.command(
     "bitatoms compare digits planted-or -o comparison",
     "bitatoms compare baskets.csv --atoms 5,10,20 --seeds 5 -o comparison",
     "bitatoms compare mushroom.npz --only bitatoms-or,asso,grecond --max-time 300 -o comparison",
     "bitatoms compare --list",
 )
 def compare(
-    data: tuple[str, ...] = argument(
-        "Tables, or names of bundled data sets (see --list).", type=str, file=None, nargs=-1, required=False
+    data: tuple[str, ...] = options.argument(
+        "Tables, or names of bundled data sets (see --list).", str, None, nargs=-1, required=False
     ),
-    output: Path = option(
-        "--output",
-        "-o",
-        help="Folder to write to.",
-        type=PATH,
-        default=Path("comparison"),
-        metavar="FOLDER",
-        panel=WRITING,
+    output: Path = options.option("--output -o", Path("comparison"), "Folder to write to.", metavar="FOLDER"),
+    atoms: str | None = options.option(
+        "--atoms -k", help="Numbers of atoms, such as 2,4,8.", show_default="2,4,8,16, or fewer"
     ),
-    atoms: str | None = option(
-        "--atoms", "-k", help="Numbers of atoms, such as 2,4,8.", show_default="2,4,8,16, or fewer", panel=_PANEL
+    only: str | None = options.option("--only", help="Methods to run, such as bitatoms-or,asso.", show_default="all"),
+    leave_out: str | None = options.option("--leave-out", help="Methods to leave out."),
+    seeds: int = options.option(
+        "--seeds", 1, "Number of seeds; with several, tables show medians and ranges.", minimum=1
     ),
-    only: str | None = option(
-        "--only", help="Methods to run, such as bitatoms-or,asso.", show_default="all", panel=_PANEL
+    seed: int = options.option("--seed", 0, "The first seed.", minimum=0),
+    max_time: float = options.option(
+        "--max-time", 60.0, "Seconds per run; a method that takes longer is not run again on that table."
     ),
-    leave_out: str | None = option("--leave-out", help="Methods to leave out.", panel=_PANEL),
-    seeds: int = option(
-        "--seeds",
-        type=click.IntRange(1),
-        default=1,
-        help="Number of seeds; with several, tables show medians and ranges.",
-        panel=_PANEL,
-    ),
-    seed: int = option("--seed", type=click.IntRange(0), default=0, help="The first seed.", panel=_PANEL),
-    max_time: float = option(
-        "--max-time",
-        type=float,
-        default=60.0,
-        help="Seconds per run; a method that takes longer is not run again on that table.",
-        panel=_PANEL,
-    ),
-    list_methods: bool = flag("--list", help="List the methods and the bundled data sets, and exit.", panel=_PANEL),
-    jobs: int = declared(FitOptions, "n_jobs", _PANEL, default=1),
-    reading: Input = group(lambda options, tile: Input(STANDARD, options, tile), reading_fields()),
-    shown: Display = display(),
+    list_methods: bool = options.option("--list", False, "List the methods and the bundled data sets, and exit."),
+    jobs: int = options.declared(FitOptions, "n_jobs", "Options", default=1, is_common=True),
+    reading: Input = options.group(partial(Input, STANDARD), **options.reading()),
+    shown: Display = options.display(),
 ) -> str | None:
     """Run bitatoms and other methods on the same data, and compare their errors, codelengths and times.
 

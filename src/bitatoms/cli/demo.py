@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from .. import datasets
-from .options import PATH, Run, argument, command, display, option, run
+from . import options
 from .output import Display, ProgressLine, print_json, print_line, print_result, show_status
 
 if TYPE_CHECKING:
@@ -53,11 +53,11 @@ _ALL = {
 }
 
 
-@command("bitatoms demo", "bitatoms demo genotypes --folder somewhere")
+@options.command("bitatoms demo", "bitatoms demo genotypes --folder somewhere")
 def demo(
-    data: str = argument("The data to use.", type=click.Choice(list(_ALL)), file=None, default="baskets"),
-    folder: Path = option("--folder", help="Folder to write to.", type=PATH, default=Path("bitatoms-demo")),
-    shown: Display = display(),
+    data: str = options.argument("The data to use.", click.Choice(list(_ALL)), None, default="baskets"),
+    folder: Path = options.option("--folder", Path("bitatoms-demo"), "Folder to write to."),
+    shown: Display = options.display(),
 ) -> None:
     """Try bitatoms: write an example table, learn its patterns and write a report. Prints the commands it runs."""
     from ..columns.table import Table
@@ -65,7 +65,7 @@ def demo(
     from ..io.api import write
     from .app import app
 
-    about, generate, name, options = _ALL[data]
+    about, generate, name, reading = _ALL[data]
     folder.mkdir(parents=True, exist_ok=True)
     table, model, page = folder / name, folder / f"{data}-model.npz", folder / f"{data}.html"
     generated = generate()
@@ -76,8 +76,8 @@ def demo(
     if not shown.is_silent:
         print_line(f"{about}: written to {table}")
     for words in (
-        ["fit", str(table), *options.split(), "-o", str(model)],
-        ["report", str(model), str(table), *options.split(), "-o", str(page)],
+        ["fit", str(table), *reading.split(), "-o", str(model)],
+        ["report", str(model), str(table), *reading.split(), "-o", str(page)],
     ):
         if shown.is_silent:
             words.append("--quiet")
@@ -89,18 +89,15 @@ def demo(
         print_json({"about": about, "table": str(table), "model": str(model), "report": str(page)})
 
 
-@command("bitatoms warmup", "NUMBA_CACHE_DIR=/opt/kernels bitatoms warmup", "bitatoms warmup --device cuda")
+@options.command("bitatoms warmup", "NUMBA_CACHE_DIR=/opt/kernels bitatoms warmup", "bitatoms warmup --device cuda")
 def warmup(
-    how: Run = run(
+    how: options.Run = options.run(
         "n_jobs",
         "device",
         n_jobs={"help": "Processes; -1 is one per processor."},
-        device={
-            "help": "With cuda, compile the kernels of the GPU too; auto: if there is one.",
-            "convert": None,
-        },
+        device={"help": "With cuda, also compile the kernels of the GPU; auto: if there is one.", "convert": None},
     ),
-    shown: Display = display(),
+    shown: Display = options.display(),
 ) -> None:
     """Compile the kernels of all common calls now, for container images, clusters and demonstrations.
 

@@ -1,49 +1,42 @@
-"""`bitatoms show`, `report` and `rules`: what a model has learned."""
+"""`bitatoms show`, `report`, `rules`, `recommend` and `score`: what a model has learned, and states about rows."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
+import numpy as np
+from numpy.typing import NDArray
 
-from ..formatting import counted, times
+from ..formatting import counted, escape_name, listed_names, noun, percent, quote_name, times, verb
+from ..io.errors import FileError
 from ..model.options import RuleOptions
-from ..run_options import NewRowOptions
-from .options import (
-    READABLE,
-    READING,
-    WRITING,
-    Run,
-    command,
-    declared,
-    declared_options,
-    display,
-    model_file,
-    new_rows,
-    option,
-    page,
-    pattern_output,
-    readable,
-    run,
-    table,
-    table_file,
-)
+from . import options
 from .output import STANDARD, Display, print_json, print_line, print_rest, print_result, show_status
 from .paths import Input, NewRows, OutputTable, listed, output_file, output_name
 
 if TYPE_CHECKING:
     from ..columns.table import Table
     from ..model.model import Model
+    from ..model.recommendation import Recommendations
+    from ..model.row_fit import RowFit, ScoredRows
     from ..model.rules import Chunks, Rule
+    from ..parallel import Workers
+    from ..rows.store import Store
 
 
-@command("bitatoms show model.npz", "bitatoms show model.npz --patterns patterns.md --atoms-to atoms.csv")
+_ROWS_AT_A_TIME = 1 << 14
+_MAX_CELLS = 6  # wrong cells of each kind that are printed for a row
+
+
+@options.command("bitatoms show model.npz", "bitatoms show model.npz --patterns patterns.md --atoms-to atoms.csv")
 def show(
-    model: Path = model_file(),
-    atoms_to: OutputTable | None = table_file("--atoms-to", help="Write the atoms as a table, in any format."),
-    patterns: Path | None = pattern_output(),
-    shown: Display = display(20),
+    model: Path = options.model_file(),
+    atoms_to: OutputTable | None = options.table_file("--atoms-to", "Write the atoms as a table, in any format."),
+    patterns: Path | None = options.readable("--patterns", "patterns", "the patterns"),
+    shown: Display = options.display(20),
 ) -> None:
     """Describe a model or a packed store.
 
@@ -70,31 +63,26 @@ def show(
             print_line(f"\nWritten: {listed(written)}")
 
 
-@command("bitatoms report model.npz baskets.csv -o report.html")
+@options.command("bitatoms report model.npz baskets.csv -o report.html")
 def report(
-    rows: NewRows = new_rows(),
-    output: Path = page("--output", "-o", help="The page to write.", default=Path("report.html")),
-    title: str | None = option("--title", help="Title of the page.", panel=WRITING),
-    row: tuple[str, ...] = option(
-        "--row",
-        help="Row to show before and after coding, by name or number (from 0); may be repeated.",
-        multiple=True,
-        panel=WRITING,
+    rows: NewRows = options.new_rows(),
+    output: Path = options.page("--output -o", "The page to write.", Path("report.html")),
+    title: str | None = options.option("--title", help="Title of the page."),
+    row: tuple[str, ...] = options.option(
+        "--row", help="Row to show before and after coding, by name or number (from 0); may be repeated.", multiple=True
     ),
-    groups: str | None = option(
+    groups: str | None = options.option(
         "--groups",
         help="Groups of rows, such as populations: a CSV file with the name and the group of each row, or a field of "
         "the table, such as a column of obs.",
-        panel=WRITING,
     ),
-    max_rows: int | None = option(
+    max_rows: int | None = options.option(
         "--max-rows",
-        type=click.IntRange(0),
         help="The most rows that the page contains to be explored, by default 10000; 0 shows no single rows.",
-        panel=WRITING,
+        minimum=0,
     ),
-    how: Run = run("n_jobs", "device"),
-    shown: Display = display(),
+    how: options.Run = options.run("n_jobs", "device"),
+    shown: Display = options.display(),
 ) -> None:
     """Write an HTML page to explore the patterns: where they occur, and what they do not explain."""
     from .files import load_model_and_table
@@ -108,7 +96,7 @@ def report(
         print_result(values, shown, f"The report is in {output}; open it in a browser.")
 
 
-def write_page(model: Model, table: Table, path: Path, how: Run, quiet: bool, **more: Any) -> None:
+def write_page(model: Model, table: Table, path: Path, how: options.Run, quiet: bool, **more: Any) -> None:
     """Write a report to a file or a stream."""
     from ..report import write_report
 
@@ -116,22 +104,21 @@ def write_page(model: Model, table: Table, path: Path, how: Run, quiet: bool, **
         write_report(model, table, file, **more, **how.threads)
 
 
-@command(
+@options.command(
     "bitatoms rules model.npz",
     "bitatoms rules model.npz baskets.csv --min-confidence 0.5 -o rules.csv",
     "bitatoms rules model.npz baskets.zarr --json",
 )
 def rules(
-    model: Path = model_file(),
-    data: Input | None = table(
-        help="The table to count in, which gives shorter rules; by default the counts of the model are used.",
-        required=False,
+    model: Path = options.model_file(),
+    data: Input | None = options.table(
+        "The table to count in, which gives shorter rules; by default the counts of the model are used.", required=False
     ),
-    output: Path | None = readable("--output", "-o", contents="rules", help=f"Write the rules as {READABLE}."),
-    limits: RuleOptions = declared_options(RuleOptions, "Rule options"),
-    absent: str = declared(NewRowOptions, "absent", READING),
-    how: Run = run("max_memory", "n_jobs"),
-    shown: Display = display(20, "rules to print"),
+    output: Path | None = options.readable("--output -o", "rules", "the rules"),
+    limits: RuleOptions = options.declared_options(RuleOptions, "Rule options"),
+    absent: str = options.absent(),
+    how: options.Run = options.run("max_memory", "n_jobs"),
+    shown: Display = options.display(20, "rules to print"),
 ) -> None:
     """Print rules: of the rows with some features of a pattern, which share has another one, and of all rows.
 
@@ -158,7 +145,7 @@ def rules(
         _print_rules(found, counted(learned.atoms.n_rows, "pattern"), shown.top)
 
 
-def _counted(rows: NewRows, how: Run, quiet: bool) -> tuple[Model, Chunks]:
+def _counted(rows: NewRows, how: options.Run, quiet: bool) -> tuple[Model, Chunks]:
     """Return the model, and what returns the rows to count."""
     from ..rows.store import Store
     from ..rows.store_transform import StoreTransform
@@ -182,3 +169,208 @@ def _print_rules(found: list[Rule], patterns: str, n_shown: int) -> None:
         sentence = str(rule)
         print_line(f"{sentence[0].upper()}{sentence[1:]} ({times(rule.lift)}).")
     print_rest(len(found), n_shown)
+
+
+@options.command(
+    "bitatoms recommend model.npz baskets.csv",
+    "bitatoms recommend model.npz baskets.csv -n 3 -o next.csv",
+    "bitatoms recommend model.npz baskets.zarr -o next.csv --max-memory 500MB",
+)
+def recommend(
+    rows: NewRows = options.new_rows(),
+    n: int = options.option("--number -n", 5, "Number of items per row.", minimum=1),
+    output: Path | None = options.readable("--output -o", "recommendations", "row, rank, item and probability"),
+    how: options.Run = options.run("max_memory", "n_jobs", "device"),
+    shown: Display = options.display(),
+) -> None:
+    """Print the next items of each row: the most probable ones that it does not have.
+
+    The probability of an item is that with its own cell hidden, given all other cells of the row.
+    """
+    from ..html.tables import DataTable
+    from .files import open_model_and_rows, write_readable
+
+    model, table = open_model_and_rows(rows, shown.is_silent)
+    n_rows = len(table)
+    chunks = _recommended(model, table, n, rows.absent, how)
+    if output is not None:
+        lines = (
+            (row, rank, item, share)
+            for row, items in _named_items(chunks, table)
+            for rank, (item, share) in enumerate(items, 1)
+        )
+        columns = ("row", "rank", "item", "probability")
+        write_readable(DataTable(columns, lines, {"probability": ".6f"}), output)
+        if shown.json:
+            print_json({"rows": n_rows, "written": str(output)})
+        elif not shown.quiet:
+            print_line(f"{output_name(output)}: recommendations for {counted(n_rows, 'row')}")
+    elif shown.json:
+        found = [
+            {"row": row, "items": [{"item": item, "probability": share} for item, share in items]}
+            for row, items in _named_items(chunks, table)
+        ]
+        print_json({"rows": n_rows, "recommendations": found})
+    elif not shown.quiet:
+        for row, items in _named_items(chunks, table):
+            print_line(_recommendation_line(row, items))
+
+
+def _recommended(
+    model: Model, table: Table | Store, n: int, absent: str, how: options.Run
+) -> Iterator[Recommendations]:
+    """Yield recommendations for the rows of a table, in chunks."""
+    from ..model.recommendation import named, recommend
+    from ..rows.store import Store
+    from ..rows.store_transform import StoreTransform
+
+    if isinstance(table, Store):
+        rows = StoreTransform(table, model, how.workers(), how.memory_limit, absent)
+        yield from (named(found, model) for found in rows.recommended_chunks(n))
+        return
+    workers = how.workers(table.data)
+    for start in range(0, len(table), _ROWS_AT_A_TIME):
+        yield named(recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers), model)
+
+
+def _named_items(
+    chunks: Iterable[Recommendations], table: Table | Store
+) -> Iterator[tuple[Any, list[tuple[str, float]]]]:
+    """Yield the name of each row with its items and their probabilities."""
+    start = 0
+    for chunk in chunks:
+        names = _row_names(table, start, start + len(chunk.items))
+        start += len(names)
+        for name, items, shares in zip(names, *chunk, strict=True):
+            has_item = ~np.isnan(shares)
+            yield name, list(zip(items[has_item].tolist(), shares[has_item].tolist(), strict=True))
+
+
+def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
+    """Return the items of a row with their probabilities as text."""
+    listed = ", ".join(f"{quote_name(item)} ({percent(share, 1)})" for item, share in items)
+    return f"{_row_text(row)}: {listed or 'it has all items'}"
+
+
+@options.command(
+    "bitatoms score model.npz baskets.csv",
+    "bitatoms score model.npz baskets.csv -n 50 -o scores.csv",
+    "bitatoms score model.npz baskets.zarr --json",
+)
+def score(
+    rows: NewRows = options.new_rows(),
+    output: Path | None = options.readable("--output -o", "scores", "all rows, their bits and wrong cells"),
+    how: options.Run = options.run("max_memory", "n_jobs", "device"),
+    shown: Display = options.display(10, "rows to print", "--number -n"),
+) -> None:
+    """Print the rows that fit worst, with the cells that make them so.
+
+    The bits of a row are minus log2 of how frequent its cells and atoms were in the fit. An unexpected feature is one
+    that the row has and its patterns do not; a missing one is one that its patterns have and the row does not.
+    """
+    from ..html.tables import DataTable
+    from ..model.row_fit import worst_rows
+    from ..rows.store import Store
+    from .files import open_model_and_rows, write_readable
+
+    model, table = open_model_and_rows(rows, shown.is_silent)
+    if not len(table):
+        raise FileError(f"{rows.data.name}: the table has no rows")
+    all_bits: list[NDArray[np.float64]] = []
+    workers = how.workers(None if isinstance(table, Store) else table.data)
+    worst: list[RowFit] = []
+
+    def observed() -> Iterator[ScoredRows]:
+        """Yield chunks of rows after their bits, and the worst rows so far, are kept."""
+        for chunk in _scored(model, table, rows.absent, how, workers):
+            all_bits.append(chunk.bits)
+            worst.extend(worst_rows([chunk], shown.top, workers))
+            worst.sort(key=lambda fit: (-fit.bits, fit.row))
+            del worst[shown.top :]
+            yield chunk
+
+    with show_status(f"Scoring {rows.data.title}", shown.is_silent):
+        if output is None:
+            deque(observed(), maxlen=0)
+        else:
+            columns = ("row", "bits", "patterns", "unexpected", "missing")
+            write_readable(DataTable(columns, _fitted(observed(), table, workers), {"bits": ".4f"}), output)
+    bits = np.concatenate(all_bits)
+    named = [(_row_names(table, fit.row, fit.row + 1)[0], fit) for fit in worst]
+    if shown.json:
+        print_json(
+            {
+                "rows": len(bits),
+                "mean_bits": float(bits.mean()),
+                "median_bits": float(np.median(bits)),
+                **({} if output is None else {"written": str(output)}),
+                "worst": [_as_json(name, fit) for name, fit in named],
+            }
+        )
+    elif not shown.quiet:
+        mean, median = f"{bits.mean():.1f} bits per row on average", f"the median is {np.median(bits):.1f}"
+        print_line(f"{rows.data.title}: {counted(len(bits), 'row')} {verb(len(bits), 'take')} {mean}; {median}.")
+        if named:
+            print_line("Rows that take most bits, and the cells that their patterns get wrong (with their bits):\n")
+            print_line("\n".join(_score_line(name, fit) for name, fit in named))
+        if output is not None:
+            print_line(f"\nWritten: {output_name(output)}")
+
+
+def _scored(
+    model: Model, table: Table | Store, absent: str, how: options.Run, workers: Workers
+) -> Iterator[ScoredRows]:
+    """Yield the rows of a table with their bits, in chunks."""
+    from ..model.row_fit import score_rows
+    from ..rows.budget import coding_rows, given_memory_limit
+    from ..rows.store import Store
+    from ..rows.store_transform import StoreTransform
+
+    if isinstance(table, Store):
+        yield from StoreTransform(table, model, workers, how.memory_limit, absent).scored_chunks()
+        return
+    max_rows = coding_rows(table.data, model, given_memory_limit(how.max_memory))
+    for start in range(0, len(table), _ROWS_AT_A_TIME):
+        yield score_rows(model, table.data[start : start + _ROWS_AT_A_TIME], workers, start, max_rows)
+
+
+def _fitted(chunks: Iterable[ScoredRows], table: Table | Store, workers: Workers) -> Iterator[tuple[Any, ...]]:
+    """Yield for each row its name, its bits, its patterns, and its wrong cells of both kinds."""
+    for chunk in chunks:
+        start = int(chunk.indices[0]) if len(chunk.indices) else 0
+        names = _row_names(table, start, start + len(chunk.indices))
+        for name, fit in zip(names, chunk.fits(workers), strict=True):
+            cells = (
+                tuple(cell.feature for cell in fit.cells if cell.kind == kind) for kind in ("unexpected", "missing")
+            )
+            yield name, fit.bits, fit.atoms, *cells
+
+
+def _as_json(name: Any, fit: RowFit) -> dict[str, Any]:
+    """Return the fit of a row as JSON values."""
+    cells = [cell._asdict() for cell in fit.cells]
+    return {"row": name, "index": fit.row, "bits": fit.bits, "patterns": list(fit.atoms), "cells": cells}
+
+
+def _score_line(name: Any, fit: RowFit) -> str:
+    """Return the fit of a row as a line of text."""
+    parts = [f"{fit.bits:.1f} bits"]
+    if fit.atoms:
+        parts.append(f"{noun(len(fit.atoms), 'pattern')} {', '.join(map(str, fit.atoms))}")
+    for kind in ("unexpected", "missing"):
+        cells = [cell for cell in fit.cells if cell.kind == kind]
+        listed = listed_names(cells, _MAX_CELLS, lambda cell: f"{quote_name(cell.feature, ';')} ({cell.bits:.1f})")
+        parts += [f"{kind}: {listed}"] if cells else []
+    return f"{_row_text(name)}: {'; '.join(parts)}"
+
+
+def _row_names(table: Table | Store, start: int, stop: int) -> list[Any]:
+    """Return the names of some rows, their indices if they have none."""
+    given = table.row_names
+    names = given(start, stop) if callable(given) else None if given is None else given[start:stop]
+    return list(range(start, stop)) if names is None else list(names)
+
+
+def _row_text(name: Any) -> str:
+    """Return the name of a row as text."""
+    return f"row {name}" if isinstance(name, int) else escape_name(str(name))

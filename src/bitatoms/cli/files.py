@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,13 @@ from ..io.patterns import read_patterns
 from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.weight_column import read_weight_column
 from ..model.model import Model
+from ..parameters import Param
 from ..rows.store import Store
-from .output import STANDARD, as_arguments, print_note, show_status
+from .output import STANDARD, as_arguments, print_line, print_note, show_status
 from .paths import Input, NewRows, OutputTable, output_file, spooled
+from .summary import describe_table
 
+AnyTable = TypeVar("AnyTable", bound=Table | Store)
 CUT_SHORT = ("interrupted", "max_memory")  # how a search ends that was neither finished nor limited by the user
 # Formats that a remembered option applies to.
 _FORMATS_WITH = {
@@ -84,17 +87,13 @@ def _read_file(file: Path, data: Input, learned: Header | None = None, absent: s
     )
 
 
-def read_filled(data: Input, quiet: bool) -> Table | Store:
-    """Open a packed store, or read other data; a table that is empty is an error."""
-    table = open_packed(data) or read_table(data, quiet)
-    check_filled(table, data)
-    return table
-
-
-def check_filled(table: Table | Store, data: Input) -> None:
-    """Raise if a table has no rows or no columns."""
+def described(table: AnyTable, data: Input, quiet: bool) -> AnyTable:
+    """Return what was read after printing its size; a table without rows or columns is an error."""
     if 0 in table.shape:
         raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")
+    if not quiet:
+        print_line(f"{data.title}: {describe_table(table)}")
+    return table
 
 
 def read_with_weights(data: Input, column: str, quiet: bool) -> tuple[Table, NDArray[np.float64]]:
@@ -124,11 +123,11 @@ def remembered_options(data: Input) -> dict[str, Any]:
     return remembered(data.given())
 
 
-def load_model(path: Path) -> model_file.LoadedModel:
-    """Read a model file."""
+def load_model(path: Path, declared: dict[str, tuple[Any, Param]] | None = None) -> model_file.LoadedModel:
+    """Read a model file, and the parameters declared, if any."""
     if path == STANDARD:
         raise FileError("standard input: a model cannot be read from a stream; pass a file")
-    return model_file.load(path)
+    return model_file.load(path, declared)
 
 
 def load_model_and_table(rows: NewRows, quiet: bool) -> tuple[Model, Table]:
@@ -278,10 +277,10 @@ def write_readable(table: DataTable, path: Path, format: str | None = None) -> N
         table.write(file, format)
 
 
-def save_model(model: Model, path: Path, search: dict[str, Any], reading: dict[str, Any]) -> None:
+def save_model(model: Model, path: Path, parameters: dict[str, Any], reading: dict[str, Any]) -> None:
     """Write a model to a file or a stream."""
     with output_file(path, ".npz") as file:
-        model_file.save(model, file, search, reading)
+        model_file.save(model, file, parameters, reading)
 
 
 def path_of_interrupted(path: Path) -> Path:

@@ -15,6 +15,7 @@ _FEW = 12  # options; a command with as many shows them all
 _ALL = "bitatoms.help_all"  # whether all options are shown
 SETTINGS = {"max_content_width": 120}
 Row = tuple[str, str]
+FileUse = Literal["read", "write"] | None  # of a file that a parameter names
 
 
 class Option(click.Option):
@@ -26,7 +27,7 @@ class Option(click.Option):
         *,
         panel: str = "Options",
         is_common: bool = True,
-        file: Literal["read", "write"] | None = None,
+        file: FileUse = None,
         **more: Any,
     ) -> None:
         super().__init__(names, **more)
@@ -45,9 +46,7 @@ class Option(click.Option):
 class Argument(click.Argument):
     """An argument of a command, with its help."""
 
-    def __init__(
-        self, names: Sequence[str], *, text: str, file: Literal["read", "write"] | None = None, **more: Any
-    ) -> None:
+    def __init__(self, names: Sequence[str], text: str, *, file: FileUse = None, **more: Any) -> None:
         super().__init__(names, **more)
         self.text, self.file = text, file
 

@@ -9,31 +9,27 @@ from ..errors import Parameter
 from ..formatting import be, counted
 from ..images.options import BlockOptions, DenoiseOptions
 from ..io.errors import FileError
-from .options import PATH, command, declared_options, display, option, output_path, table, table_output
+from . import options
 from .output import Display, print_note, print_result, show_status
 from .paths import Input, OutputTable
 
 if TYPE_CHECKING:
     from ..bits import BitMatrix
 
+_PICTURE = "The picture; - means standard input."
 _LITTLE_BETTER = 0.5  # a note is printed unless predictions make less than this share of the baseline's mistakes
 
 
-def picture() -> Any:
-    """Declare the picture that is read."""
-    return table(help="The picture; - means standard input.")
-
-
-@command(
+@options.command(
     "bitatoms denoise scan.pbm -o clean.pbm",
     "bitatoms denoise scan.png --binarize 127 -o clean.png",
     "bitatoms denoise scan.tif --noise 0.02 --block-sizes 8 -o clean.tif",
 )
 def denoise(
-    data: Input = picture(),
-    output: OutputTable = table_output(output_path(required=True)),
-    options: DenoiseOptions = declared_options(DenoiseOptions, algebra={"default": "xor"}),
-    shown: Display = display(),
+    data: Input = options.table(_PICTURE),
+    output: OutputTable = options.table_output(options.output_path(default=None, required=True)),
+    how: DenoiseOptions = options.declared_options(DenoiseOptions),
+    shown: Display = options.display(),
 ) -> None:
     """Remove noise from a black-and-white picture, by atoms learned from its own blocks.
 
@@ -46,9 +42,9 @@ def denoise(
     if pixels.n_unknown:
         raise FileError(f"{data.name}: {_unknown_pixels(pixels)}; fill the holes first with bitatoms inpaint")
     with show_status(f"Denoising {data.title}", shown.is_silent):
-        result = images.denoise(pixels.to_dense(), **options.get_params())
+        result = images.denoise(pixels.to_dense(), **how.get_params())
     values = {"noise": result.noise, "changed": result.n_changed, "repetition": result.repetition}
-    kind, n_pixels = "estimated" if options.noise is None else "given", result.image.size
+    kind, n_pixels = "estimated" if how.noise is None else "given", result.image.size
     changed = f"{result.n_changed} changed ({result.n_changed / n_pixels:.2%}); {kind} noise {result.noise:.2%}"
     _write(result, output, values, changed, shown)
     if result.repetition < images.LITTLE_REPETITION and not shown.quiet:
@@ -58,22 +54,22 @@ def denoise(
         )
 
 
-@command(
+@options.command(
     "bitatoms inpaint scratched.pbm --mask scratches.pbm -o whole.pbm",
     "bitatoms inpaint scratched.png --mask scratches.png -o whole.png",
 )
 def inpaint(
-    data: Input = picture(),
-    mask: Path = option(
+    data: Input = options.table(_PICTURE),
+    mask: Path = options.option(
         "--mask",
         help="A picture of the same size: black where a pixel is unknown.",
-        type=PATH,
+        type=options.PATH,
         file="read",
         required=True,
     ),
-    output: OutputTable = table_output(output_path(required=True)),
-    options: BlockOptions = declared_options(BlockOptions, algebra={"default": "xor"}),
-    shown: Display = display(),
+    output: OutputTable = options.table_output(options.output_path(default=None, required=True)),
+    how: BlockOptions = options.declared_options(BlockOptions),
+    shown: Display = options.display(),
 ) -> None:
     """Fill the holes of a black-and-white picture, by atoms learned from its known pixels.
 
@@ -92,7 +88,7 @@ def inpaint(
     if pixels.unknown is not None:
         holes |= pixels.unknown.to_dense(bool)
     with show_status(f"Filling the holes of {data.title}", shown.is_silent):
-        result = images.inpaint(pixels.filled().to_dense(), holes, **options.get_params())
+        result = images.inpaint(pixels.filled().to_dense(), holes, **how.get_params())
     values = {"filled": result.n_filled, "accuracy": result.accuracy, "baseline": result.baseline}
     filled = f"{result.n_filled} filled; of known pixels, hidden as a test, {result.accuracy:.1%} were predicted"
     _write(result, output, values, filled, shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,24 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..formatting import percent
-from ..search.options import FitOptions
-from .options import (
-    SEARCH,
-    Run,
-    argument,
-    command,
-    declared,
-    declared_options,
-    display,
-    model_output,
-    option,
-    page,
-    parse_atoms,
-    pattern_output,
-    run,
-    table,
-    table_file,
-)
+from ..search.options import Constraints, FitOptions, Resources
+from . import options
 from .output import (
     STANDARD,
     Display,
@@ -55,7 +40,7 @@ if TYPE_CHECKING:
 _Codes = Iterable["BitMatrix"] | None
 
 
-@command(
+@options.command(
     "bitatoms fit baskets.csv -o model.npz",
     "bitatoms fit cells.h5ad --binarize 0 --algebra or -o model.npz --patterns patterns.md",
     "bitatoms fit picture.pbm --blocks 16x16 -o model.npz --search thorough",
@@ -64,23 +49,23 @@ _Codes = Iterable["BitMatrix"] | None
     "bitatoms fit rows.zarr -o model.npz --max-memory 500MB --checkpoint checkpoint --resume",
 )
 def fit(
-    data: Input = table(),
-    output: Path | None = model_output("Write the model, an .npz file."),
-    report: Path | None = page("--report", help="Write the report, an HTML page."),
-    codes: OutputTable | None = table_file(
-        "--codes", help="Write the codes of the fit (which atoms each row uses) as a table, in any format."
+    data: Input = options.table(),
+    output: Path | None = options.model_output("Write the model, an .npz file."),
+    report: Path | None = options.page("--report", "Write the report, an HTML page."),
+    codes: OutputTable | None = options.table_file(
+        "--codes", "Write the codes of the fit (which atoms each row uses) as a table, in any format."
     ),
-    atoms_to: OutputTable | None = table_file("--atoms-to", help="Write the atoms as a table, in any format."),
-    patterns: Path | None = pattern_output(is_common=False),
-    search: dict[str, Any] = declared_options(FitOptions, without=("binarize",), build=dict),
-    weight_column: str | None = option(
+    atoms_to: OutputTable | None = options.table_file("--atoms-to", "Write the atoms as a table, in any format."),
+    patterns: Path | None = options.readable("--patterns", "patterns", "the patterns", is_common=False),
+    search: FitOptions = options.declared_options(FitOptions, without=("binarize",)),
+    weight_column: str | None = options.option(
         "--weight-column",
         help="Column, no feature, with the weight of each row: a whole number, how many times the row counts.",
         metavar="NAME",
-        panel=SEARCH,
+        panel=options.SEARCH,
         is_common=False,
     ),
-    shown: Display = display(5),
+    shown: Display = options.display(5),
 ) -> str | None:
     """Learn the patterns (atoms) of a table, and print a summary.
 
@@ -89,24 +74,31 @@ def fit(
     """
     from ..columns.encoding import Encoding
     from ..rows.store import Store
+    from ..rows.weights import checked_weights
     from . import files, stores
     from .summary import describe_unknown, model_json, print_patterns
 
-    how = Run(search["n_jobs"], search["device"], search["max_memory"])
-    checkpoint, quiet = search["checkpoint"], shown.is_silent
+    limits, resources, quiet = search.constraints or Constraints(), search.resources or Resources(), shown.is_silent
+    how, checkpoint = options.Run(search.n_jobs, search.device, resources.max_memory), resources.checkpoint
     if checkpoint is not None:
-        check_checkpoint(checkpoint, [data.path, output, codes, atoms_to, patterns, report])
-    elif search["resume"]:
+        check_checkpoint(Path(checkpoint), [data.path, output, codes, atoms_to, patterns, report])
+    elif resources.resume:
         from ..api import no_checkpoint
 
         raise no_checkpoint()
-    rows, weights = _open_weighted(data, weight_column, quiet)
-    if search["fixed_atoms"] is not None:
-        search["fixed_atoms"] = files.read_atoms(search["fixed_atoms"], quiet)
+    weights: Weights | None = None
+    if weight_column is None:
+        rows = files.open_packed(data) or files.read_table(data, quiet)
+    else:
+        rows, given = files.read_with_weights(data, weight_column, quiet)
+        weights = checked_weights(given, len(rows))
+    files.described(rows, data, quiet)
+    if limits.fixed_atoms is not None:
+        known = files.read_atoms(limits.fixed_atoms, quiet)
+        search = replace(search, constraints=replace(limits, fixed_atoms=known))
     if isinstance(rows, Store):
         stores.check_fit(rows, search, how, codes, report)
     if not quiet:
-        _print_table(data, rows)
         if not isinstance(rows, Store) and (unknown := describe_unknown(rows)):
             print_line(unknown)
         if (encoding := Encoding.of(rows)) is not None:
@@ -123,7 +115,8 @@ def fit(
         if output is not None:
             path = output if complete else files.path_of_interrupted(output)
             packed = stores.packing_options(rows) if isinstance(rows, Store) else {}
-            save = partial(files.save_model, model, path, search, packed | files.remembered_options(data))
+            remembered = packed | files.remembered_options(data)
+            save = partial(files.save_model, model, path, _to_store(search.get_params(deep=False)), remembered)
             written.append(path)
             try:
                 save()
@@ -173,33 +166,18 @@ def fit(
         return f"{result}{resume_hint}"
 
 
-def _open_weighted(data: Input, column: str | None, quiet: bool) -> tuple[Table | Store, Weights | None]:
-    """Open a packed store, or read other data with the weights of its rows, if they are in a column."""
-    from ..rows.weights import checked_weights
-    from .files import check_filled, read_filled, read_with_weights
+def _to_store(search: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a search to store with its model."""
+    from ..estimators.options import EstimatorOptions, stored_parameters
 
-    if column is None:
-        return read_filled(data, quiet), None
-    rows, weights = read_with_weights(data, column, quiet)
-    check_filled(rows, data)
-    return rows, checked_weights(weights, len(rows))
-
-
-def _print_table(data: Input, rows: Table | Store) -> None:
-    """Print what was read."""
-    from ..rows.store import Store
-    from .stores import describe_store
-    from .summary import describe_table
-
-    described = describe_store(rows) if isinstance(rows, Store) else describe_table(rows)
-    print_line(f"{data.title}: {described}")
+    return stored_parameters(EstimatorOptions(**search).get_params())
 
 
 @contextmanager
 def _fitted(
     rows: Table | Store,
     weights: Weights | None,
-    search: dict[str, Any],
+    search: FitOptions,
     quiet: bool,
     keeps_model: bool,
     keeps_codes: bool,
@@ -215,7 +193,7 @@ def _fitted(
         with show_status("Starting", quiet) as status:
             n_rows = len(rows) if weights is None else int(weights.sum())
             progress = SearchProgress(n_rows, quiet, status, keeps_model)
-            estimator = BinaryDictionaryLearning(**search, callbacks=progress)
+            estimator = BinaryDictionaryLearning(**search.get_params(deep=False) | {"callbacks": progress})
             data = ObservedStore(rows, progress.update_rows) if isinstance(rows, Store) else rows
             try:
                 if keeps_codes:
@@ -234,7 +212,7 @@ def _write_report(
     weights: Weights | None,
     data: Input,
     path: Path | None,
-    how: Run,
+    how: options.Run,
     quiet: bool,
 ) -> None:
     """Write the report on the rows that the fit has seen, each as often as its weight states."""
@@ -266,7 +244,7 @@ def _write_codes(
     rows: Table | Store,
     weights: Weights | None,
     output: OutputTable | None,
-    how: Run,
+    how: options.Run,
     quiet: bool,
 ) -> None:
     """Write the codes of the fit, or, if it ended before all rows were coded, of the model."""
@@ -293,7 +271,7 @@ def _write_codes(
 
 
 def _print_next_command(
-    data: Input, rows: Table | Store, output: Path, codes: OutputTable | None, report: Path | None, how: Run
+    data: Input, rows: Table | Store, output: Path, codes: OutputTable | None, report: Path | None, how: options.Run
 ) -> None:
     """Suggest the next command: a report, unless that would pack a table that is not packed yet."""
     from ..bits import BitMatrix
@@ -302,43 +280,39 @@ def _print_next_command(
 
     encoding = ("categories", "as_category", "as_number", "bins", "dosage")
     known = (*remembered_options(data), *encoding, "tile")  # options that the model remembers
-    options = as_arguments({name: value for name, value in data.given().items() if name not in known})
+    given = {name: value for name, value in data.given().items() if name not in known}
     model, table = quote_path(output), quote_path(data.path)
     is_packed_table = isinstance(rows, Table) and isinstance(rows.data, BitMatrix)
     if not is_packed_table and codes is None:
         if how.max_memory is not None:
-            options += as_arguments({"max_memory": how.max_memory})
+            given["max_memory"] = how.max_memory
         name = "codes.npz" if isinstance(rows, Table) else "codes.zarr"
-        print_line(f"Next: bitatoms transform {model} {table} -o {name}{options}")
+        print_line(f"Next: bitatoms transform {model} {table} -o {name}{as_arguments(given)}")
     elif is_packed_table and report is None:
-        print_line(f"Next: bitatoms report {model} {table} -o report.html{options}")
+        print_line(f"Next: bitatoms report {model} {table} -o report.html{as_arguments(given)}")
 
 
-@command(
+@options.command(
     "bitatoms crossvalidate table.csv",
     "bitatoms crossvalidate table.csv --atoms 2,4,8,mdl,profiles --algebra or",
 )
 def crossvalidate(
-    data: Input = table(),
-    atoms: str = option(
-        "--atoms",
-        "--components",
-        "-k",
-        help="What to compare: numbers of atoms, mdl, neighbours (similar rows) and profiles (groups of them).",
-        default="mdl",
+    data: Input = options.table(),
+    atoms: str = options.option(
+        "--atoms --components -k",
+        "mdl",
+        "What to compare: numbers of atoms, mdl, neighbours (similar rows) and profiles (groups of them).",
         metavar="LIST",
-        panel=SEARCH,
+        panel=options.SEARCH,
     ),
-    algebra: str = declared(FitOptions, "algebra"),
-    search: str = declared(FitOptions, "search"),
-    max_time: float | None = declared(FitOptions, "max_time"),
-    seed: int = declared(FitOptions, "random_state"),
-    folds: int = option("--folds", type=click.IntRange(1), default=5, help="Number of times that cells are hidden."),
-    share: float = option(
-        "--share", type=float, default=0.1, help="Share of the known cells that is hidden each time."
-    ),
-    how: Run = run("n_jobs", "device"),
-    shown: Display = display(),
+    algebra: str = options.declared(FitOptions, "algebra"),
+    search: str = options.declared(FitOptions, "search"),
+    max_time: float | None = options.declared(FitOptions, "max_time"),
+    seed: int = options.declared(FitOptions, "random_state"),
+    folds: int = options.option("--folds", 5, "Number of times that cells are hidden.", minimum=1),
+    share: float = options.option("--share", 0.1, "Share of the known cells that is hidden each time."),
+    how: options.Run = options.run("n_jobs", "device"),
+    shown: Display = options.display(),
 ) -> None:
     """Hide known cells, and compare how well models predict them.
 
@@ -346,14 +320,10 @@ def crossvalidate(
     structure. The log loss is in bits per hidden cell; lower is better.
     """
     from ..estimators.cell_validation import cross_validate_cells
-    from .files import check_filled, read_table
-    from .summary import describe_table
+    from .files import described, read_table
 
-    models = [word if word in ("neighbours", "profiles") else parse_atoms(word) for word in atoms.split(",")]
-    rows = read_table(data, shown.is_silent)
-    check_filled(rows, data)
-    if not shown.is_silent:
-        print_line(f"{data.title}: {describe_table(rows)}\n")
+    models = [word if word in ("neighbours", "profiles") else options.parse_atoms(word) for word in atoms.split(",")]
+    rows = described(read_table(data, shown.is_silent), data, shown.is_silent)
     fits = {"algebra": algebra, "search": search, "max_time": max_time, **how.threads}
     with show_status("Cross-validating", shown.is_silent):
         result = cross_validate_cells(rows, models, n_folds=folds, share=share, random_state=seed, **fits)
@@ -361,7 +331,7 @@ def crossvalidate(
         found = _records(result.to_dict())
         print_json({"share": result.share, "n_folds": folds, "best": result.best, "models": found})
         return
-    print_line(str(result))
+    print_line(str(result) if shown.quiet else f"\n{result}")
     if not shown.quiet:
         print_line(f"\nThe log loss, in bits per hidden cell, is lowest with: {result.best}.")
 
@@ -371,38 +341,32 @@ def _records(columns: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-@command(
+@options.command(
     "bitatoms stability baskets.csv model.npz -o model.npz",
     "bitatoms stability baskets.csv --algebra or --resamples 50 --patterns patterns.csv",
     "bitatoms stability baskets.csv model.npz --share 1",
 )
 def stability(
-    data: Input = table(),
-    model: Path | None = argument(
+    data: Input = options.table(),
+    model: Path | None = options.argument(
         "The model of the table; by default one is learned first.", required=False, file=None
     ),
-    output: Path | None = model_output("Write the model with the shares, an .npz file; may be MODEL."),
-    atoms: int | str | None = declared(FitOptions, "n_components", default=None, show_default="mdl"),
-    algebra: str | None = declared(FitOptions, "algebra", default=None),
-    search: str | None = declared(FitOptions, "search", default=None),
-    max_time: float | None = declared(FitOptions, "max_time"),
-    seed: int = declared(FitOptions, "random_state"),
-    resamples: int = option("--resamples", type=click.IntRange(1), default=20, help="Number of searches."),
-    share: float = option(
-        "--share",
-        type=float,
-        default=0.5,
-        help="Share of the rows that each search sees; with 1, only the seeds differ.",
+    output: Path | None = options.model_output("Write the model with the shares, an .npz file; may be MODEL."),
+    atoms: int | str | None = options.declared(FitOptions, "n_components", default=None, show_default="mdl"),
+    algebra: str | None = options.declared(FitOptions, "algebra", default=None),
+    search: str | None = options.declared(FitOptions, "search", default=None),
+    max_time: float | None = options.declared(FitOptions, "max_time"),
+    seed: int = options.declared(FitOptions, "random_state"),
+    resamples: int = options.option("--resamples", 20, "Number of searches.", minimum=1),
+    share: float = options.option(
+        "--share", 0.5, "Share of the rows that each search sees; with 1, only the seeds differ."
     ),
-    threshold: float = option(
-        "--threshold",
-        type=float,
-        default=0.8,
-        help="Overlap of the features (Jaccard index) from which an atom is found again.",
+    threshold: float = options.option(
+        "--threshold", 0.8, "Overlap of the features (Jaccard index) from which an atom is found again."
     ),
-    patterns: Path | None = pattern_output(),
-    how: Run = run("max_memory", "n_jobs", "device"),
-    shown: Display = display(20),
+    patterns: Path | None = options.readable("--patterns", "patterns", "the patterns"),
+    how: options.Run = options.run("max_memory", "n_jobs", "device"),
+    shown: Display = options.display(20),
 ) -> str | None:
     """Search parts of the rows, and print how often each atom is found again: which patterns can be trusted.
 
@@ -416,13 +380,11 @@ def stability(
     given = {name: value for name, value in given.items() if value is not None}
     if model is not None and given:
         raise click.UsageError("a model has its own --atoms, --algebra and --search; omit these, or the model")
-    fits = {"n_components": "mdl", "algebra": "prefer-or", "search": "fast", "max_time": max_time} | given
+    fits = {"n_components": "mdl", "algebra": "auto", "search": "fast", "max_time": max_time} | given
     rows, fitted, parameters, remembered = _open_for_stability(data, model, fits, shown.is_silent)
-    files.check_filled(rows, data)
-    if not shown.is_silent:
-        _print_table(data, rows)
+    files.described(rows, data, shown.is_silent)
     drawn = {"n_resamples": resamples, "share": share, "threshold": threshold, "random_state": seed}
-    more = drawn | how.threads | {"max_memory": how.max_memory} | ({} if fitted else fits)
+    more = drawn | how.threads | {"resources": Resources(max_memory=how.max_memory)} | ({} if fitted else fits)
     result, interrupted = _resampled(rows, fitted, more, shown.is_silent)
     if result is None:
         return "nothing was written" if output or patterns else "no resample was searched"
@@ -447,14 +409,15 @@ def _open_for_stability(
     """Return the table, the fitted estimator if there is a model, its parameters, and the options that it remembers."""
     from ..columns.table import Table
     from ..estimators.dictionary_learning import fitted_estimator
+    from ..estimators.options import result_parameters
     from . import files
     from .stores import packing_options
 
     store = files.open_packed(data)
     if path is None:
         packed = {} if store is None else packing_options(store)
-        return store or files.read_table(data, quiet), None, fits, packed | files.remembered_options(data)
-    model, parameters, remembered = files.load_model(path)
+        return store or files.read_table(data, quiet), None, _to_store(fits), packed | files.remembered_options(data)
+    model, parameters, remembered = files.load_model(path, result_parameters())
     limit = {} if fits["max_time"] is None else {"max_time": fits["max_time"]}
     # What the cells of the table mean is decided when it is read.
     estimator = fitted_estimator(model, parameters | limit | {"binarize": None})

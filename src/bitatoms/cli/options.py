@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -21,16 +23,24 @@ from ..io.options import ReadOptions
 from ..parameters import Options, Param, choices, declarations, flat_declarations
 from ..run_options import NewRowOptions
 from ..search.options import Constraints, FitOptions, Resources
-from .help import Argument, Command, Option
-from .output import STANDARD, Display, hide_notes, lines_to_stderr, print_error
+from .help import Argument, Command, FileUse, Option
+from .output import (
+    STANDARD,
+    Display,
+    describe_interrupt,
+    hide_notes,
+    interrupt_exit_code,
+    lines_to_stderr,
+    print_error,
+)
 from .paths import Input, NewRows, check_extension, check_writable, output_table
-from .signals import describe_interrupt, interrupt_exit_code
 
 READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output options", "General options"
 PATH = click.Path(path_type=Path)
 OUTPUT = "File to write; - means standard output."
 READABLE = ".csv, .tsv, .json, .md, .html or .xlsx; - is CSV on standard output"
 Convert = Callable[[Any], Any]
+How = dict[str, Any]  # arguments of `option`
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,7 @@ class Group:
         return self.build(**{name: each.value(name, parsed) for name, each in self.fields.items()})
 
 
-def group(build: Callable[..., Any], fields: Mapping[str, Any]) -> Any:
+def group(build: Callable[..., Any], **fields: Any) -> Any:
     """Declare a value that is built from several arguments and options."""
     return Group(build, fields)
 
@@ -107,130 +117,95 @@ def command(*examples: str, formats: Mapping[str, str] | None = None) -> Callabl
 # --- single arguments and options
 
 
-def argument(text: str, convert: Convert | None = None, **more: Any) -> Any:
+def argument(help: str, type: Any = PATH, file: FileUse = "read", **more: Any) -> Any:
     """Declare an argument, by default the path of a file that is read."""
-    how: dict[str, Any] = {"type": PATH, "file": "read"} | more
-    return Field(lambda name: Argument([name], text=text, **how), convert)
+    return Field(lambda name: Argument([name], help, type=type, file=file, **more))
 
 
-def option(*flags: str, help: str, convert: Convert | None = None, **more: Any) -> Any:
-    """Declare an option."""
-    more = {"show_default": True, "metavar": _metavar(more.get("type", str), bool(more.get("is_flag")))} | more
-    return Field(lambda name: Option([*flags, name], help=help, **more), convert)
+def option(flags: str, default: Any = None, help: str = "", *, convert: Convert | None = None, **more: Any) -> Any:
+    """Declare an option by its names, separated by blanks; its type is that of the default, or text."""
+    kind = PATH if isinstance(default, Path) else str if default is None else type(default)
+    how: How = {"type": kind, "is_flag": kind is bool, "show_default": True} | more
+    if "minimum" in how:
+        how["type"] = click.IntRange(how.pop("minimum"))
+    words = {int: "INTEGER", click.IntRange: "INTEGER", float: "NUMBER", click.Path: "FILE", str: "TEXT"}
+    if not how["is_flag"]:
+        how.setdefault("metavar", words.get(how["type"]) or words.get(type(how["type"])))
+    return Field(lambda name: Option([*flags.split(), name], default=default, help=help, **how), convert)
 
 
-def output(*flags: str, help: str, convert: Convert | None = None, **more: Any) -> Any:
+def output(flags: str, help: str, default: Path | None = None, **more: Any) -> Any:
     """Declare an option that names a file to write."""
-    more = {"type": PATH, "panel": WRITING, "file": "write"} | more
-    return option(*flags, help=help, convert=convert, **more)
+    how: How = {"type": PATH, "panel": WRITING, "file": "write"}
+    return option(flags, default, help, **how | more)
 
 
-def page(*flags: str, help: str, **more: Any) -> Any:
+def page(flags: str, help: str, default: Path | None = None) -> Any:
     """Declare an option that names an HTML page to write."""
-    return output(*flags, help=help, convert=_as_page, **more)
-
-
-def _as_page(path: Path) -> Path | None:
-    return check_extension(path, "a report is an HTML page", ".html", ".htm")
+    return output(flags, help, default, convert=partial(check_extension, "a report is an HTML page", (".html", ".htm")))
 
 
 def model_output(help: str) -> Any:
     """Declare the option that names a model to write."""
-    return output("--output", "-o", help=help, convert=_as_model)
+    return output("--output -o", help, convert=partial(check_extension, "a model is an .npz file", (".npz",)))
 
 
-def _as_model(path: Path) -> Path | None:
-    return check_extension(path, "a model is an .npz file", ".npz")
-
-
-def table_file(*flags: str, help: str, **more: Any) -> Any:
+def table_file(flags: str, help: str, is_common: bool = False) -> Any:
     """Declare an option that names a table to write, in the format of its extension."""
-    return output(*flags, help=help, convert=output_table, **{"is_common": False} | more)
+    return output(flags, help, convert=output_table, is_common=is_common)
 
 
-def readable(*flags: str, contents: str, **more: Any) -> Any:
+def readable(flags: str, contents: str, what: str, is_common: bool = True) -> Any:
     """Declare an option that names a table to write that people read."""
-
-    def check(path: Path) -> Path:
-        if path != STANDARD:
-            from ..html.tables import readable_format
-
-            readable_format(path, contents)
-        return path
-
-    return output(*flags, convert=check, **more)
+    help = f"Write {what} as {READABLE}."
+    return output(flags, help, convert=partial(check_readable, contents), is_common=is_common)
 
 
-def pattern_output(**more: Any) -> Any:
-    """Declare the option that names a file of patterns to write."""
-    return readable("--patterns", contents="patterns", help=f"Write the patterns as {READABLE}.", **more)
+def check_readable(contents: str, path: Path) -> Path:
+    """Return the path of a table that people read, checked for its extension."""
+    if path != STANDARD:
+        from ..html.tables import readable_format
 
-
-def flag(*flags: str, help: str, **more: Any) -> Any:
-    """Declare an option without a value."""
-    return option(*flags, help=help, is_flag=True, default=False, **more)
-
-
-def _metavar(type: Any, is_flag: bool) -> str | None:
-    """Return a word for the values of a type."""
-    if is_flag or isinstance(type, click.Choice):
-        return None
-    words = {int: "INTEGER", float: "NUMBER", PATH: "FILE"}
-    return "INTEGER" if isinstance(type, click.IntRange) else words.get(type, "TEXT")
+        readable_format(path, contents)
+    return path
 
 
 # --- options that are declared with the parameters of Python
 
 
-def parse_atoms(text: str) -> int | str:
-    """Return a number of atoms, or "mdl"."""
-    return _integer_or(text, "--atoms", {"mdl": "mdl"}, "an integer or mdl")
+def parser(name: str, what: str, parse: Callable[[str], Any]) -> Convert:
+    """Return a function that parses the text of an option, and raises an error that states what to pass."""
 
-
-def _parse_search_rows(text: str) -> int | str | None:
-    return _integer_or(text, "--search-rows", {"auto": "auto", "all": None}, "an integer, all or auto")
-
-
-def _integer_or(text: str, name: str, words: Mapping[str, Any], what: str) -> Any:
-    """Return the meaning of a word, or an integer."""
-    try:
-        return words[text] if text in words else int(text)
-    except ValueError:
-        raise click.UsageError(f"{name} is {text!r}; pass {what}") from None
-
-
-def parse_numbers(name: str, what: str, kind: Callable[[str], float] = int) -> Convert:
-    """Return a function that parses numbers separated by commas; integers stay integers."""
-
-    def parse(text: str) -> tuple[float, ...]:
+    def convert(text: str) -> Any:
         try:
-            numbers = [kind(part) for part in text.split(",")]
+            return parse(text)
         except ValueError:
             raise click.UsageError(f"{name} is {text!r}; pass {what}") from None
-        return tuple(int(number) if number == int(number) else number for number in numbers)
 
-    return parse
+    return convert
 
 
-def _parse_size(text: str) -> tuple[int, int]:
-    """Parse a size such as 16x16 into height and width."""
+def _number(text: str) -> float:
+    """Return a number, an integer if it is one."""
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    """Return numbers that are separated by commas."""
+    return tuple(map(_number, text.split(",")))
+
+
+def _size(text: str) -> tuple[int, int]:
+    """Return the height and the width of a size such as 16x16."""
     height, _, width = text.lower().replace("×", "x").partition("x")
-    try:
-        size = int(height), int(width)
-    except ValueError:
-        raise click.UsageError(f"{text!r} is not a size; pass height x width, such as 16x16") from None
-    if min(size) < 1:
-        raise click.UsageError(f"{text!r} is not a size; both numbers must be at least 1")
+    if min(size := (int(height), int(width))) < 1:
+        raise ValueError
     return size
 
 
-def _parse_features(sets: tuple[str, ...]) -> list[tuple[str, ...]] | None:
-    """Return sets of names that are separated by commas, and quoted as in CSV files if they contain any."""
-    return [_parse_names(names) for names in sets] or None
-
-
-def _parse_names(text: str) -> tuple[str, ...]:
-    """Return names that are separated by commas."""
+def _names(text: str) -> tuple[str, ...]:
+    """Return names that are separated by commas, and quoted as in CSV files if they contain any."""
     try:
         (names,) = csv.reader([text], skipinitialspace=True, strict=True)
     except csv.Error as error:
@@ -247,55 +222,49 @@ def _available(device: str) -> str:
     return device
 
 
-_SETS = {"type": str, "multiple": True, "convert": _parse_features, "metavar": "FEATURE,..."}
-_QUOTED = "separated by commas (quote names that contain commas); may be repeated."
-# How parameters are written that an option cannot take as they are in Python, and help that names options.
+parse_atoms = parser("--atoms", "an integer or mdl", lambda text: text if text == "mdl" else int(text))
+_SIZE = "height x width, such as 16x16"
+_SETS = {"multiple": True, "metavar": "FEATURE,...", "convert": lambda sets: [*map(_names, sets)] or None}
+_QUOTED = "separated by commas (quote names that contain commas)"
+_KNOWN = "Known atoms, a table with one row per atom, or a pattern file: they stay as they are, and others are learned."
+# How parameters are written whose options are not as they are in Python.
 _SPECIAL: dict[str, dict[str, Any]] = {
-    "n_components": {"flags": ("--atoms", "-k"), "metavar": "INTEGER|mdl", "convert": parse_atoms},
-    "random_state": {"type": click.IntRange(0), "default": 0, "metavar": "INTEGER"},
-    "algebra": {"type": click.Choice(["xor", "or", "auto", "prefer-or"]), "default": "prefer-or"},
-    "n_jobs": {"flags": ("--jobs", "-j"), "default": -1},
+    "n_components": {"flags": "--atoms -k", "metavar": "INTEGER|mdl", "convert": parse_atoms},
+    "random_state": {"minimum": 0, "default": 0},
+    "n_jobs": {"flags": "--jobs -j", "default": -1},
     "device": {"convert": _available},
-    "search_rows": {"metavar": "INTEGER|all|auto", "convert": _parse_search_rows},
+    "search_rows": {
+        "metavar": "INTEGER|all|auto",
+        "convert": parser(
+            "--search-rows",
+            "an integer, all or auto",
+            lambda text: text if text == "auto" else None if text == "all" else int(text),
+        ),
+    },
     "max_memory": {"metavar": "SIZE"},
     "checkpoint": {"type": PATH, "metavar": "FOLDER"},
-    "fixed_atoms": {
-        "type": PATH,
-        "metavar": "FILE",
-        "help": "Known atoms, a table with one row per atom, or a pattern file: they stay as they are, and others are "
-        "learned beside them.",
-    },
-    "apart": _SETS | {"help": f"Features of which an atom has at most one, {_QUOTED}"},
-    "together": _SETS | {"help": f"Features of which an atom has all or none, {_QUOTED}"},
+    "fixed_atoms": {"type": PATH, "help": _KNOWN},
+    "apart": _SETS | {"help": f"Features of which an atom has at most one, {_QUOTED}."},
+    "together": _SETS | {"help": f"Features of which an atom has all or none, {_QUOTED}."},
     "weights": {
         "default": "1,1,1",
         "metavar": "ROLE,USER,PERMISSION",
-        "convert": parse_numbers("--weights", "three numbers separated by commas, such as 1,1,1", float),
+        "convert": parser("--weights", "three numbers separated by commas, such as 1,1,1", _numbers),
     },
     "block_sizes": {
         "default": "6,8",
         "metavar": "INTEGERS",
-        "convert": parse_numbers("--block-sizes", "integers separated by commas, such as 6,8"),
+        "convert": parser("--block-sizes", "integers separated by commas, such as 6,8", _numbers),
     },
     "format": {
-        "flags": ("--format", "-f"),
+        "flags": "--format -f",
         "type": click.Choice(list(FORMATS)),
         "metavar": "FORMAT",
-        "help": "Format of the table; inferred from its name by default ('bitatoms convert --help-all' lists the "
-        "formats).",
+        "help": "Format of the table; by default that of its name. 'bitatoms convert --help-all' lists the formats.",
     },
     "separator": {"convert": lambda text: text.replace("\\t", "\t")},
     "long": {"metavar": "ROW,ITEM"},
-    "as_category": {
-        "help": "With --categories: column of categories that would be taken for numbers; may be repeated."
-    },
-    "as_number": {"help": "With --categories: column of numbers that would be taken for categories; may be repeated."},
-    "bins": {"help": "With --categories: number of bins of a number, of equally many rows."},
-    "without": {"help": "Column to leave out, by name; repeat the option for several."},
-    "names": {"metavar": "FILE"},
-    "keep": {"metavar": "FILE"},
-    "extract": {"metavar": "FILE"},
-    "blocks": {"metavar": "HEIGHTxWIDTH", "convert": _parse_size},
+    "blocks": {"metavar": "HEIGHTxWIDTH", "convert": parser("--blocks", _SIZE, _size)},
 }
 
 
@@ -303,30 +272,29 @@ def declared(kind: type[Options], name: str, panel: str = SEARCH, **changes: Any
     """Declare the option of a parameter as the parameter is declared, apart from these changes."""
     annotation, param = flat_declarations(kind)[name]
     assert param.option, f"{name} is declared without an option"
-    more = _as_option(annotation, param) | _SPECIAL.get(name, {}) | {"panel": panel} | changes
-    return option(*more.pop("flags", ()) or _flags(param, more), **more)
+    own = {"flags": f"--{param.option}", "default": param.default, "help": param.help, "is_common": param.is_common}
+    how = own | _type_of(annotation, param) | _SPECIAL.get(name, {}) | {"panel": panel} | changes
+    if how.get("is_flag") and how["default"] is not False:
+        how["flags"] += f"/--no-{param.option}"
+    if how.get("multiple"):
+        how["help"] = f"{how['help'].removesuffix('.')}; may be repeated."
+    return option(**how)
 
 
-def _flags(param: Param, more: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the name of an option; of a flag that is not off by default, with that of its opposite."""
-    is_two_sided = more.get("type") is bool and more["default"] is not False
-    return (f"--{param.option}/--no-{param.option}" if is_two_sided else f"--{param.option}",)
-
-
-def _as_option(annotation: Any, param: Param) -> dict[str, Any]:
+def _type_of(annotation: Any, param: Param) -> dict[str, Any]:
     """Return what click takes for a parameter of this type."""
-    found = {"help": param.help, "default": param.default, "is_common": param.is_common}
     types = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     words = choices(annotation)
     if bool in types:
-        return found | {"type": bool, "is_flag": True, "metavar": None}
+        return {"type": bool, "is_flag": True}
     if words and int not in types:
-        return found | {"type": click.Choice(words)}
+        return {"type": click.Choice(words)}
     if param.default == ():
-        return found | {"multiple": True, "default": None}
+        return {"type": str, "multiple": True, "default": None}
     if int in types and not words and str not in types:
-        return found | {"type": click.IntRange(param.minimum) if param.minimum else int}
-    return found | ({"type": float} if float in types else {})
+        return {"minimum": param.minimum} if param.minimum else {"type": int}
+    is_path = any(get_origin(each) is os.PathLike for each in types)
+    return {"type": float} if float in types else {"type": str, "metavar": "FILE" if is_path else "TEXT"}
 
 
 def declared_options(
@@ -348,43 +316,41 @@ def declared_options(
 # --- groups that several commands have
 
 
-def display(top: int | None = None, what: str = "atoms to show", flags: tuple[str, ...] = ("--top",)) -> Any:
+def display(top: int | None = None, what: str = "atoms to show", flags: str = "--top") -> Any:
     """Declare what is printed."""
+    how: How = {"panel": GENERAL, "is_common": False}
     fields = {
-        "quiet": flag("--quiet", "-q", help="Print errors only.", panel=GENERAL, is_common=False),
-        "json": flag("--json", help="Print the result as JSON.", panel=GENERAL, is_common=False),
+        "quiet": option("--quiet -q", False, "Print errors only.", **how),
+        "json": option("--json", False, "Print the result as JSON.", **how),
     }
     if top is not None:
-        number: dict[str, Any] = {"type": click.IntRange(0), "default": top, "panel": GENERAL, "is_common": False}
-        fields = {"top": option(*flags, help=f"Number of {what}.", **number)} | fields
+        fields = {"top": option(flags, top, f"Number of {what}.", minimum=0, **how)} | fields
     return Group(Display, fields)
 
 
-def reading_fields() -> dict[str, Any]:
+def reading() -> dict[str, Any]:
     """Declare how a table is read: the options of `bitatoms.read`, and the image shape of rows."""
     tile = option(
         "--tile",
         help="Height and width, such as 8x8, if each row is an image; atoms are then shown as images.",
-        convert=_parse_size,
-        panel=READING,
+        convert=parser("--tile", _SIZE, _size),
         metavar="HEIGHTxWIDTH",
+        panel=READING,
         is_common=False,
     )
     return {"options": declared_options(ReadOptions, READING), "tile": tile}
 
 
-def table(
-    *flags: str, help: str = "The table; - means standard input.", name: str = "data", file: Any = "read", **more: Any
-) -> Any:
+def table(help: str = "The table; - means standard input.", flags: str = "", **more: Any) -> Any:
     """Declare a table to read and how it is read; without a required table, the value may be None."""
-    more = {"file": file} | more
-    path = option(*flags, help=help, type=PATH, **more) if flags else argument(help, **more)
+    path = option(flags, help=help, type=PATH, file="read") if flags else argument(help, **more)
+    name = flags.removeprefix("--") or "data"
 
     def build(options: ReadOptions, tile: tuple[int, int] | None, **path: Path | None) -> Input | None:
         given = path[name]
         return None if given is None else Input(given, options, tile)
 
-    return Group(build, {name: path, **reading_fields()})
+    return Group(build, {name: path, **reading()})
 
 
 def model_file() -> Any:
@@ -392,26 +358,25 @@ def model_file() -> Any:
     return argument("A model written by 'bitatoms fit'.")
 
 
+def absent() -> Any:
+    """Declare what columns mean that a table of new rows lacks."""
+    return declared(NewRowOptions, "absent", READING)
+
+
 def new_rows(**more: Any) -> Any:
     """Declare a model, a table of new rows for it, and what columns mean that the table lacks."""
-    absent = declared(NewRowOptions, "absent", READING)
-    return Group(NewRows, {"model": model_file(), "data": table(**more), "absent": absent})
-
-
-def output_format() -> Any:
-    """Declare the format of a table to write."""
-    return option(
-        "--to",
-        help="Format to write; inferred from the file name by default.",
-        type=click.Choice(list(FORMATS)),
-        metavar="FORMAT",
-        panel=WRITING,
-    )
+    return Group(NewRows, {"model": model_file(), "data": table(**more), "absent": absent()})
 
 
 def output_path(**more: Any) -> Any:
     """Declare the file to write, by default standard output."""
-    return output("--output", "-o", help=OUTPUT, **{"default": STANDARD} | more)
+    return output("--output -o", OUTPUT, **{"default": STANDARD} | more)
+
+
+def output_format() -> Any:
+    """Declare the format of a table to write."""
+    help = "Format to write; inferred from the file name by default."
+    return option("--to", help=help, type=click.Choice(list(FORMATS)), metavar="FORMAT", panel=WRITING)
 
 
 def table_output(path: Any = None) -> Any:
@@ -423,9 +388,9 @@ def table_output(path: Any = None) -> Any:
 class Run:
     """Where rows are processed, and the limit of memory; the result does not depend on it."""
 
-    n_jobs: int = -1
+    n_jobs: int | None = -1
     device: str = "cpu"
-    max_memory: str | None = None
+    max_memory: int | str | None = None
 
     @property
     def memory_limit(self) -> int:

@@ -7,7 +7,9 @@ import json
 import logging
 import os
 import shlex
+import signal
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +27,8 @@ from ..formatting import CONTROLS, counted, escape_controls, escape_name, listed
 from ..io.errors import FileError
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from rich.status import Status
 
     from ..model.result import Round
@@ -229,6 +233,47 @@ def print_error(error: BaseException | str) -> None:
     """Print an error to standard error, in one line."""
     message = describe(error) or type(error).__name__
     err.print(Text.assemble(("bitatoms: ", "bold red"), " ".join(message.split())))
+
+
+# --- signals: SIGTERM, which `timeout`, `kill` and batch systems send, interrupts a command as Ctrl-C does
+
+_received: signal.Signals | None = None
+
+
+@contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGTERM, unless the process ignores it.
+
+    Only the first SIGTERM counts: `timeout` sends several, and what follows saves what was done so far.
+    """
+    global _received
+    _received = None
+    in_main_thread = threading.current_thread() is threading.main_thread()  # only there, handlers can be installed
+    if not in_main_thread or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    global _received
+    if _received is None:
+        _received = signal.Signals(number)
+        raise KeyboardInterrupt
+
+
+def interrupt_exit_code() -> int:
+    """Return the exit code of an interrupted command: 128 and the number of the signal."""
+    return 128 + (_received or signal.SIGINT)
+
+
+def describe_interrupt() -> str:
+    """Return what ended a command."""
+    return "interrupted" if _received is None else f"interrupted by {_received.name}"
 
 
 # --- notes about kernels that are compiled, and about the device

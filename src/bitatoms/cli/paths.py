@@ -80,9 +80,9 @@ def output_table(output: Path | None, to: str | None = None) -> OutputTable | No
     return OutputTable(output, to or "csv")
 
 
-def check_extension(path: Path | None, what: str, *extensions: str) -> Path | None:
+def check_extension(what: str, extensions: tuple[str, ...], path: Path) -> Path:
     """Return the path of an output, checked for its extension."""
-    if path is not None and path != STANDARD and path.suffix.lower() not in extensions:
+    if path != STANDARD and path.suffix.lower() not in extensions:
         raise FileError(f"{path}: {what}; use the extension {' or '.join(extensions)}")
     return path
 

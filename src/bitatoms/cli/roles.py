@@ -14,18 +14,7 @@ from ..errors import InputError, Parameter
 from ..formatting import counted, escape_name
 from ..io.errors import FileError
 from ..roles.options import AuditOptions
-from .options import (
-    PATH,
-    SEARCH,
-    argument,
-    command,
-    declared_options,
-    display,
-    option,
-    page,
-    table,
-    table_file,
-)
+from . import options
 from .output import (
     Display,
     ProgressLine,
@@ -45,15 +34,13 @@ if TYPE_CHECKING:
     from ..roles.audit import RoleReport
     from ..roles.diff import RoleChange, RoleDiff, UnmatchedRole, UserChange
 
-_REPORT = "Report options"
-_QUOTED = "separated by commas (quote names that contain commas); may be repeated."
+_FIXED = {
+    "help": "Keep these roles, a table with one row per role, as they are, and find others for the rest.",
+    "file": "read",
+}
 
 
-def _audit_options() -> Any:
-    return declared_options(AuditOptions, _REPORT)
-
-
-@command(
+@options.command(
     "bitatoms roles users.csv -o roles.csv",
     "bitatoms roles users.csv -o roles.csv --codes user-roles.csv --objective assignments",
     "bitatoms roles users.csv -o roles.csv --objective assignments --direct-weight 2 --direct exceptions.csv",
@@ -62,37 +49,31 @@ def _audit_options() -> Any:
     "bitatoms roles users.csv --roles roles.csv --report roles.html --direct exceptions.csv",
 )
 def roles(
-    data: Input = table(),
-    output: OutputTable | None = table_file(
-        "--output", "-o", help="Write the roles, one row per role, as a table, in any format.", is_common=True
+    data: Input = options.table(),
+    output: OutputTable | None = options.table_file(
+        "--output -o", "Write the roles, one row per role, as a table, in any format.", is_common=True
     ),
-    codes: OutputTable | None = table_file("--codes", help="Write the roles of each user as a table, in any format."),
-    direct: OutputTable | None = table_file(
-        "--direct", help="Write the permissions granted outside of roles, in any format."
+    codes: OutputTable | None = options.table_file(
+        "--codes", "Write the roles of each user as a table, in any format."
     ),
-    report: Path | None = page(
-        "--report", help="Write a report for auditors, an HTML page; with --json, its data are printed too."
+    direct: OutputTable | None = options.table_file(
+        "--direct", "Write the permissions granted outside of roles, in any format."
     ),
-    given: Path | None = option(
+    report: Path | None = options.page(
+        "--report", "Write a report for auditors, an HTML page; with --json, its data are printed too."
+    ),
+    given: Path | None = options.option(
         "--roles",
         help="Give the users these roles, a table with one row per role, instead of a search.",
-        type=PATH,
+        type=options.PATH,
         file="read",
-        panel=SEARCH,
+        panel=options.SEARCH,
     ),
-    search: CoverOptions = declared_options(
-        CoverOptions,
-        without=("binarize",),
-        fixed_atoms={
-            "help": "Keep these roles, a table with one row per role, as they are, and find others for the rest.",
-            "file": "read",
-        },
-        apart={"help": f"Permissions of which a role has at most one, {_QUOTED}", "metavar": "PERMISSION,..."},
-        together={"help": f"Permissions of which a role has all or none, {_QUOTED}", "metavar": "PERMISSION,..."},
-        random_state={"flags": ("--seed", "--random-state")},
+    search: CoverOptions = options.declared_options(
+        CoverOptions, without=("binarize",), fixed_atoms=_FIXED, random_state={"flags": "--seed --random-state"}
     ),
-    audit: AuditOptions = _audit_options(),
-    shown: Display = display(5, "roles to show"),
+    audit: AuditOptions = options.declared_options(AuditOptions, "Report options"),
+    shown: Display = options.display(5, "roles to show"),
 ) -> str | None:
     """Find the roles of a table of users and permissions: an exact cover, with no one missed and none added.
 
@@ -194,14 +175,9 @@ def _audit(
 
 def _read_users(data: Input, quiet: bool) -> Table:
     """Read a table of users and permissions without missing values, and describe it."""
-    from .files import check_filled, read_table
-    from .summary import describe_table
+    from .files import described, read_table
 
-    users = read_table(data.with_all_known(), quiet)
-    check_filled(users, data)
-    if not quiet:
-        print_line(f"{data.title}: {describe_table(users)}")
-    return users
+    return described(read_table(data.with_all_known(), quiet), data, quiet)
 
 
 def _read_roles(path: Path, quiet: bool) -> Table:
@@ -294,30 +270,26 @@ def _as_json(found: Cover, names: Names, table: Table, n_shown: int) -> dict[str
     }
 
 
-@command(
+@options.command(
     "bitatoms roles-diff old-roles.csv roles.csv",
     "bitatoms roles-diff old-roles.csv roles.csv --users users.csv --report changes.html",
 )
 def roles_diff(
-    old: Path = argument("The old roles, a table with one row per role."),
-    new: Path = argument("The new roles."),
-    users: Input | None = table(
-        "--users",
-        help="Users and their permissions, to see whose roles change; options for reading apply to this table.",
-        name="users",
+    old: Path = options.argument("The old roles, a table with one row per role."),
+    new: Path = options.argument("The new roles."),
+    users: Input | None = options.table(
+        "Users and their permissions, to see whose roles change; options for reading apply to this table.", "--users"
     ),
-    report: Path | None = page(
-        "--report", help="Write the report on the new roles with the changes, an HTML page; needs --users."
+    report: Path | None = options.page(
+        "--report", "Write the report on the new roles with the changes, an HTML page; needs --users."
     ),
-    threshold: float = option(
+    threshold: float = options.option(
         "--threshold",
-        type=float,
-        default=0.5,
-        help="Overlap of permissions (Jaccard index) from which a role is changed; below, it is gone and a new one is "
-        "there.",
+        0.5,
+        "Overlap of permissions (Jaccard index) from which a role is changed; below it, one is gone and one is new.",
     ),
-    audit: AuditOptions = _audit_options(),
-    shown: Display = display(10, "roles and users to show"),
+    audit: AuditOptions = options.declared_options(AuditOptions, "Report options"),
+    shown: Display = options.display(10, "roles and users to show"),
 ) -> None:
     """Compare two sets of roles: which are unchanged, changed, new and gone, and whose roles change.
 

@@ -16,18 +16,16 @@ from ..io.errors import FileError
 from ..io.options import remembered
 from ..io.stream import Source
 from ..model.model import Model
-from ..parameters import SearchKwargs, declarations
 from ..rows.budget import parse_memory_limit
 from ..rows.store import Store, check_memory, memory_budget
 from ..rows.store_transform import StoreTransform, collect_codes, write_code_store
-from ..rows.subsample import default_search_rows
-from ..search.params import resolve
+from ..search.options import FitOptions
 from ..sparse_bits import Bits, is_smaller_sparse
 from .files import write_code_table
 from .options import Run
 from .output import Display, ProgressLine, as_arguments, print_json, print_line, quote_path, show_status
 from .paths import OutputTable
-from .summary import describe_names, describe_size
+from .summary import describe_table
 
 AnyBits = TypeVar("AnyBits", BitMatrix, Bits)
 
@@ -70,13 +68,6 @@ def packing_options(store: Store) -> dict[str, Any]:
         return {}
 
 
-def describe_store(store: Store) -> str:
-    """Describe a store without reading its rows."""
-    form = "packed" if store.n_ones is None else "sparse"
-    unknown = ", some cells unknown" if store.has_unknown else ""
-    return f"{describe_size(store.shape)}, {form}{unknown}, {describe_names(store.has_row_names, store.columns)}"
-
-
 def store_json(store: Store) -> dict[str, Any]:
     """Return the properties of a store, for ``--json``."""
     return {
@@ -98,22 +89,11 @@ def bytes_on_disk(store: Store) -> int:
     )
 
 
-def n_searched_rows(shape: tuple[int, int], search: dict[str, Any]) -> int:
-    """Return the number of rows that are searched if memory suffices: all, or a subsample."""
-    n_rows, n_features = shape
-    limit = search["search_rows"]
-    if limit == "auto":
-        given = {name: value for name, value in search.items() if name in declarations(SearchKwargs)}
-        params = resolve(search["n_components"], **given)
-        limit = default_search_rows(n_features, params.is_wide(n_features))
-    return n_rows if limit is None or search["search"] == "paper" else min(n_rows, limit)
-
-
 def check_fit(
-    store: Store, search: dict[str, Any], run: Run, codes: OutputTable | None = None, report: Path | None = None
+    store: Store, search: FitOptions, run: Run, codes: OutputTable | None = None, report: Path | None = None
 ) -> None:
     """Check before long work that a store can be fitted, coded and reported on as requested."""
-    if search["search"] == "paper":
+    if search.search == "paper":
         raise FileError(
             f"{store.name}: ", Parameter("search", "paper"), " needs all rows in memory; use ",
             Parameter("search", "fast"),
@@ -123,10 +103,10 @@ def check_fit(
     check_codes(store, codes, 1, run)
     if report is not None:
         _check_report(store, run)
-    n_atoms = search["n_components"] if isinstance(search["n_components"], int) else None
-    # By default, as many rows are searched as fit.
-    is_given = run.max_memory is not None and search["search_rows"] != "auto"
-    n_searched = n_searched_rows(store.shape, search) if is_given else 0
+    n_atoms = search.n_components if isinstance(search.n_components, int) else None
+    n_searched = 0  # by default, as many rows are searched as fit
+    if run.max_memory is not None and search.search_rows != "auto":
+        n_searched = len(store) if search.search_rows is None else min(len(store), search.search_rows)
     check_memory(store, run.workers(), run.memory_limit, n_searched, n_atoms)
 
 
@@ -231,4 +211,4 @@ def print_stored(store: Store, n_ones: int | None) -> None:
     n_bytes = bytes_on_disk(store)
     power = min(3, max(0, len(str(n_bytes)) - 1) // 3)
     size = f"{n_bytes / 1000**power:.4g} {('bytes', 'kB', 'MB', 'GB')[power]}"
-    print_line(f"{store.name}: {describe_store(store)}{density}, {size} on disk")
+    print_line(f"{store.name}: {describe_table(store)}{density}, {size} on disk")

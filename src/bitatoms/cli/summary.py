@@ -15,15 +15,20 @@ from ..formatting import counted, escape_name, few, percent, quote_name, times
 from ..html.model_tables import pattern_table
 from ..model.model import Model
 from ..model.patterns import LIFTS_READING, Pattern
+from ..rows.store import Store
 from .output import first_names, print_line, print_rest, print_rich, width_of_lines
 
 _MAX_PICTURE_WIDTH = 40  # pixels of a picture that is drawn in the terminal
 _MAX_UNKNOWN = 3  # columns and rows with most unknown cells
 
 
-def describe_table(table: Table) -> str:
-    """Describe a table as it was read, so that users notice a wrong guess."""
-    return f"{describe_shape(table)}, {describe_names(table.row_names, table.columns)}"
+def describe_table(table: Table | Store) -> str:
+    """Describe a table as it was read, so that users notice a wrong guess, or a store without reading its rows."""
+    if isinstance(table, Table):
+        return f"{describe_shape(table)}, {describe_names(table.row_names, table.columns)}"
+    form = "packed" if table.n_ones is None else "sparse"
+    unknown = ", some cells unknown" if table.has_unknown else ""
+    return f"{describe_size(table.shape)}, {form}{unknown}, {describe_names(table.has_row_names, table.columns)}"
 
 
 def describe_shape(table: Table) -> str:

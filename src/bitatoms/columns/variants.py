@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
 from ..errors import Cell, InputError, InvalidCell
 from .annotations import Annotations, Labels
 
@@ -111,13 +111,14 @@ def pack_dosages(values: Any, missing: str) -> BitMatrix:
     if rows := np.flatnonzero(wrong.words.any(axis=1)).tolist():
         cell = Cell(rows[0], int(np.argmax(wrong[rows[0]])), "a negative number, or more than 2")
         raise InvalidCell("X", cell, "contains {problem} {where}", "numbers of copies are 0, 1 or 2")
-    bits, unknown = np.empty((2, 2 * carries.n_cols, -(-len(carries) // 64)), np.uint64)
-    for first, each in enumerate((carries, carries_two)):
-        bits[first::2] = each.filled().T.words
-        unknown[first::2] = 0 if each.unknown is None else each.unknown.T.words
-    mask = BitMatrix.from_words(unknown, len(carries)).T
-    both = BitMatrix.from_words(bits, len(carries)).T.with_unknown(mask)
+    both = interleaved(carries.T, carries_two.T).T
     return both if missing == "unknown" else both.filled()
+
+
+def interleaved(first: BitMatrix, second: BitMatrix) -> BitMatrix:
+    """Return the rows of two tables in turn."""
+    order = np.arange(2 * len(first)).reshape(2, -1).T.ravel()
+    return stack_rows([first, second], first.n_cols)[order]
 
 
 def unpack_dosages(bits: BitMatrix, columns: NDArray[np.intp]) -> Copies:

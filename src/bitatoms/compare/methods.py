@@ -11,7 +11,7 @@ from ..api import factorize
 from ..baselines.baseline import Baseline, Factors
 from ..bits import BitMatrix
 from ..errors import InputError, Parameter
-from ..parameters import NComponents
+from ..search.options import PaperSearch, Update
 
 ERRORS, BITS = "wrong cells", "bits"
 
@@ -171,16 +171,16 @@ def _searches(suffix: str, name: str, minimizes: str, about: str, **options: Any
     ]
 
 
-def _paper(update: str, name: str, about: str) -> Method:
+def _paper(update: Update, name: str, about: str) -> Method:
     """Return a method of the paper, as published."""
-    return Method(update, name, "xor", ERRORS, about, _factorizer(search="paper", coder="bmp", update=update))
+    return Method(update, name, "xor", ERRORS, about, _factorizer(search=PaperSearch(update=update)))
 
 
 def _factorizer(**options: Any) -> Callable[[Task], Factors]:
     """Return a function that runs `factorize`."""
 
     def run(task: Task) -> Factors:
-        n_components: NComponents = "mdl" if task.rank is None else task.rank
+        n_components: Any = "mdl" if task.rank is None else task.rank
         found = factorize(task.data, n_components, random_state=task.seed, n_jobs=task.n_jobs, **options)
         return Factors(found.atoms, found.codes, found.bias)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..engine.block import reconstruct
 from ..engine.codelength import Codelength, codelength_from_counts
-from ..formatting import counted
+from ..formatting import counted, verb
 from .monitor import CoverRound
 
 
@@ -99,7 +99,7 @@ class Cover:
     def summary(self) -> str:
         """Return a description of the cover in a few sentences."""
         n_users = int((self.codes.row_weights() > 0).sum())
-        roles = f"{counted(self.n_roles, 'role')} {'covers' if self.n_roles == 1 else 'cover'}"
+        roles = f"{counted(self.n_roles, 'role')} {verb(self.n_roles, 'cover')}"
         lines = [
             f"{roles} all ones of {counted(self.codes.n_rows, 'row')} exactly: "
             f"{counted(self.n_user_assignments, 'user assignment')} and "

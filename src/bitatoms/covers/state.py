@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from .costs import RoleCost
 from .masks import indices, transposed
@@ -104,14 +104,20 @@ class CoverState:
         A role is needed where no other role covers a one. It is left as it is if it would cost more without them, and
         if it is needed for all its ones in these rows: the roles of the others did not change.
         """
-        twice = _Remembered(self.covered_twice)  # as long as the roles of a row do not change
+        known: dict[int, int] = {}  # as long as the roles of a row do not change
+
+        def twice(row: int) -> int:
+            if row not in known:
+                known[row] = self.covered_twice(row)
+            return known[row]
+
         for number in numbers:
             role = self.roles.get(number)
-            if role is None or not any(twice[row] & role.permissions for row in indices(role.users & rows)):
+            if role is None or not any(twice(row) & role.permissions for row in indices(role.users & rows)):
                 continue
             users = permissions = 0
             for row in indices(role.users):
-                needed = role.permissions & ~twice[row]
+                needed = role.permissions & ~twice(row)
                 if needed:
                     users |= 1 << row
                     permissions |= needed
@@ -119,16 +125,4 @@ class CoverState:
             if trimmed != role and (not users or self.cost_of(trimmed) <= self._costs[number]):
                 self.set(number, trimmed)
                 for row in indices(role.users):
-                    del twice[row]
-
-
-class _Remembered(dict[int, int]):
-    """The values of a function that were asked for."""
-
-    def __init__(self, function: Callable[[int], int]) -> None:
-        super().__init__()
-        self._function = function
-
-    def __missing__(self, key: int) -> int:
-        value = self[key] = self._function(key)
-        return value
+                    del known[row]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, Parameter
+from ..formatting import listed_names
 from ..sparse_bits import Bits, toggled
 
 FeatureSets = tuple[tuple[int, ...], ...]  # by index; before `in_columns` also by name
@@ -48,7 +49,7 @@ class AtomLimits:
         apart = tuple(_columns("apart", each, n_features, index) for each in self.apart)
         together = _merged([_columns("together", each, n_features, index) for each in self.together])
         for group in together:
-            listed = ", ".join(_shown(i, names) for i in group[:4])
+            listed = listed_names((_shown(i, names) for i in group), 4, str)
             if self.max_features is not None and len(group) > self.max_features:
                 raise InputError(
                     Parameter("together"), f" has {len(group)} features that belong together ({listed}), more than ",

@@ -27,11 +27,12 @@ from ..model.model import Model
 from ..model.patterns import Recurrence, match_atoms, overlaps
 from ..model.result import Factorization, ResultBase
 from ..parallel import Workers
-from ..parameters import DeviceChoice
 from ..rows import out_of_core
 from ..rows.budget import given_memory_limit
 from ..rows.source import MemoryRows, RowSource
 from ..rows.subsample import search_part
+from ..run_options import DeviceChoice
+from ..search.options import Constraints, PaperSearch
 from ..search.params import SearchParams
 from ..validation import as_generator, check_fraction, check_int
 from ..verbosity import log_to_stderr
@@ -170,7 +171,7 @@ def stability(
     **parameters : dict
         Parameters of `BinaryDictionaryLearning` for the searches; ``max_time`` limits each of them. By default they are
         those of the model, if it is an estimator or a file. The algebra is always that of the model. ``callbacks``,
-        ``checkpoint`` and ``resume`` apply only to the model that is fitted first.
+        ``resources.checkpoint`` applies only to the model that is fitted first.
 
     Returns
     -------
@@ -273,9 +274,9 @@ def _open_fitted(X: Any, estimator: BinaryDictionaryLearning, parameters: dict[s
     params = searching._params_of(None)
     if not out_of_core.is_out_of_core(X):
         table = searching._validate_table(X, reset=False)
-        yield estimator, params, MemoryRows(table.data, Workers(), given_memory_limit(searching.max_memory))
+        yield estimator, params, MemoryRows(table.data, Workers(), given_memory_limit(searching._resources.max_memory))
         return
-    how = searching.binarize, Workers(), given_memory_limit(searching.max_memory), None
+    how = searching.binarize, Workers(), given_memory_limit(searching._resources.max_memory), None
     with out_of_core.open_rows(X, *how) as (rows, header, _):
         check_not_empty((rows.n_rows, rows.n_features))
         if match_columns(estimator._header, header, table="X").indices is not None:
@@ -297,8 +298,10 @@ def _as_estimator(model: Any) -> BinaryDictionaryLearning:
         check_is_fitted(model, "n_components_")
         return copy(model)
     if isinstance(model, Model):
-        limits = {name: getattr(model, name) for name in ("max_atoms_per_sample", "residual_limit")}
-        return fitted_estimator(model, _parameters_of(model) | limits)
+        own: dict[str, Any] = {"constraints": Constraints(max_atoms_per_sample=model.max_atoms_per_sample)}
+        if model.residual_limit:
+            own["search"] = PaperSearch(residual_limit=model.residual_limit)
+        return fitted_estimator(model, _parameters_of(model) | own)
     raise TypeError(
         "model must be a fitted BinaryDictionaryLearning, a Model, a Factorization or the path of a model file, "
         f"not {type(model).__name__}"

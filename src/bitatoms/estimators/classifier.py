@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,17 +27,13 @@ from ..model.model import RowCoder
 from ..model.patterns import pattern_frame
 from ..model.result import Interrupted
 from ..parallel import Workers
-from ..parameters import (
-    ClassifierKwargs,
-    NComponents,
-    documented,
-    with_defaults,
-)
+from ..parameters import with_documentation, with_values
 from ..rows.budget import DEFAULT_LIMIT, SEARCH_FACTOR, bytes_of
 from ..rows.weights import WeightedRows
 from ..search.monitor import at_once
 from ..search.params import SearchParams
 from ..validation import as_generator
+from .options import ClassifierOptions
 from .outputs import frame_like
 
 _CALIBRATION_ROWS = 500  # the temperature is fitted to at most this many rows
@@ -45,7 +41,7 @@ _MAX_TEMPERATURE = 1000.0
 _MIN_SECONDS = 1e-3  # for a class when the time is over
 
 
-@documented(ClassifierKwargs)
+@with_documentation
 class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
     """Classification by codelength: a sample belongs to the class whose atoms describe it in the fewest bits.
 
@@ -103,11 +99,11 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
     """
 
     _learned = ("_coders",)
-    _parameters = ClassifierKwargs
-    _checked = ("absent", "device", "n_models")
+    _kind = ClassifierOptions
 
-    def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[ClassifierKwargs]) -> None:
-        self.__dict__.update(n_components=n_components, **with_defaults(ClassifierKwargs, parameters))
+    @with_values(ClassifierOptions)
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.__dict__.update(parameters)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BinaryDictionaryClassifier:
         """Learn the atoms of each class.

@@ -10,20 +10,20 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import run_cover
 from ..base import TableTransformer, warn_of_limit
 from ..bits import BitMatrix
-from ..columns.table import Table, axis_names, feature_names
+from ..columns.table import Names, Table, axis_names, feature_names
 from ..covers.coding import code_from_below
 from ..covers.options import CoverOptions
-from ..covers.patterns import role_patterns
 from ..covers.result import Cover
 from ..engine.block import reconstruct
 from ..frames import in_memory
-from ..model.patterns import pattern_frame
+from ..model.complete_rows import count_members
+from ..model.patterns import Pattern, feature_shares, lifts_of, pattern_frame
 from ..model.result import Interrupted
-from ..parameters import declarations, documented, with_values
+from ..parameters import with_documentation, with_values
 from .outputs import frame_like, transformed
 
 
-@documented(CoverOptions)
+@with_documentation
 class CoverMiner(TableTransformer):
     """Find roles: atoms whose union is each row of a table exactly, with no one missed and none added.
 
@@ -62,8 +62,8 @@ class CoverMiner(TableTransformer):
     """
 
     @with_values(CoverOptions)
-    def __init__(self, given: dict[str, Any]) -> None:
-        self.__dict__.update(given)
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.__dict__.update(parameters)
 
     def fit(self, X: Any, y: Any = None) -> CoverMiner:
         """Find the roles of a table.
@@ -86,7 +86,7 @@ class CoverMiner(TableTransformer):
             On Ctrl-C. It is a KeyboardInterrupt; the estimator then holds the best cover so far.
         """
         self._reset()
-        options = CoverOptions(**{name: getattr(self, name) for name in declarations(CoverOptions)})
+        options = CoverOptions(**self.get_params())
         table = self._table_in_memory(X, reset=True)
         if options.has_limits and table.columns is None and table.row_names is None:
             table = Table(table.data, *axis_names(X))  # scikit-learn's validation drops the names of a data frame
@@ -170,4 +170,24 @@ class CoverMiner(TableTransformer):
         check_is_fitted(self, "n_components_")
         names = getattr(self, "feature_names_in_", None)
         columns = None if names is None else tuple(names.tolist())
-        return pattern_frame(role_patterns(self.cover_, columns), leave_out=("bits_saved", "recurs", "span"))
+        return pattern_frame(_patterns(self.cover_, columns), leave_out=("bits_saved", "recurs", "span"))
+
+
+def _patterns(cover: Cover, columns: Names | None = None) -> list[Pattern]:
+    """Return the roles in readable form, in their order; the bits that a role saves are not counted."""
+    table, n = cover.reconstruct(), cover.codes.n_rows
+    users, counted = cover.codes.column_weights(), count_members(table, cover.atoms)
+    shares = feature_shares(np.zeros(table.n_cols, np.uint8), table.column_weights(), table.n_known)
+    lifts = lifts_of(cover.atoms, shares, counted)
+    return [
+        Pattern(
+            atom=k + 1,
+            features=feature_names(columns, np.flatnonzero(cover.atoms[k]).tolist()),
+            rows=int(users[k]),
+            share=float(users[k] / max(1, n)),
+            bits_saved=0,
+            complete=int(counted.complete[k]),
+            **lifts.of_pattern(k),
+        )
+        for k in range(cover.n_roles)
+    ]

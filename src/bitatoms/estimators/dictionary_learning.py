@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 from sklearn.utils.metaestimators import available_if
 
@@ -23,7 +23,7 @@ from ..model.model import Model
 from ..model.result import Factorization, Interrupted
 from ..online.stream import StreamLearner
 from ..parallel import Workers
-from ..parameters import EstimatorKwargs, NComponents, documented, with_defaults
+from ..parameters import with_documentation, with_values
 from ..rows import out_of_core
 from ..rows.budget import given_memory_limit
 from ..rows.out_of_core import StoreRows
@@ -31,10 +31,12 @@ from ..rows.passes import PassResult, with_codes
 from ..rows.source import MemoryRows, RowSource
 from ..rows.subsample import learn
 from ..rows.weights import WeightedRows
+from ..search.options import PaperSearch
 from ..search.params import SearchParams
 from ..sparse_bits import Bits, packed
 from ..validation import as_generator, restored_on_error
 from ..verbosity import log_to_stderr
+from .options import EstimatorOptions, result_parameters
 from .statements import StatementsEstimator
 
 _MAX_KEPT_BYTES = 1 << 26  # of the codes of a fit
@@ -51,12 +53,12 @@ class TrainingRows(NamedTuple):
 
 def _has_partial_fit(estimator: BinaryDictionaryLearning) -> bool:
     """Return whether the search can learn from batches; the error gives the reason."""
-    if estimator.search == "paper":
+    if estimator.search == "paper" or isinstance(estimator.search, PaperSearch):
         raise AttributeError('search="paper" needs all rows at once; learn from batches with search="fast"')
     return True
 
 
-@documented(EstimatorKwargs)
+@with_documentation
 class BinaryDictionaryLearning(StatementsEstimator):
     """Binary matrix factorization by dictionary learning: find the few binary patterns (atoms) that explain a table.
 
@@ -114,11 +116,12 @@ class BinaryDictionaryLearning(StatementsEstimator):
 
     _learned = ("_model", "_stream", "_components", "_fit_codes")
     _fit_codes: BitMatrix | None = None  # of the training data, if they are small: `bitatoms.write_report` shows them
-    _parameters = EstimatorKwargs
+    _kind = EstimatorOptions
     _shared_workers: Workers | None = None  # of a caller that fits several models at the same time
 
-    def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[EstimatorKwargs]) -> None:
-        self.__dict__.update(n_components=n_components, **with_defaults(EstimatorKwargs, parameters))
+    @with_values(EstimatorOptions)
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.__dict__.update(parameters)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a pickle, without the codes of the training data."""
@@ -208,7 +211,11 @@ class BinaryDictionaryLearning(StatementsEstimator):
         weighted = WeightedRows.of(batch.bits, sample_weight)
         if stream is None:
             stream = StreamLearner(self._params_of(weighted), self.forget, as_generator(self.random_state))
-        rows = batch.bits if weighted is None else packed(weighted.repeated(given_memory_limit(self.max_memory)))
+        rows = (
+            batch.bits
+            if weighted is None
+            else packed(weighted.repeated(given_memory_limit(self._resources.max_memory)))
+        )
         with log_to_stderr(self.verbose):
             stream.partial_fit(rows, self._workers(rows))
         self._stream = stream
@@ -218,7 +225,7 @@ class BinaryDictionaryLearning(StatementsEstimator):
     def _opened(self, X: Any, sample_weight: Any = None, client: Any = None) -> Iterator[TrainingRows]:
         """Open the rows to fit, of a Dask collection on the cluster of a client; their columns become the model's."""
         self._search_params()  # check them before rows are read
-        limit = given_memory_limit(self.max_memory)
+        limit = given_memory_limit(self._resources.max_memory)
         if not out_of_core.is_out_of_core(X):
             self._reset()
             table = self._validate_table(X, reset=True)
@@ -233,7 +240,14 @@ class BinaryDictionaryLearning(StatementsEstimator):
                 f" is for tables in memory, not for a {type(X).__name__}; repeat its rows, or read it into memory",
             )
         workers = self._workers()
-        how = self.binarize, workers, limit, self.checkpoint, client, self.device
+        how = (
+            self.binarize,
+            workers,
+            limit,
+            self._resources.checkpoint,
+            client,
+            self.device,
+        )
         with out_of_core.open_rows(X, *how) as (rows, header, picture):
             self._reset()
             check_not_empty((rows.n_rows, rows.n_features))
@@ -243,9 +257,9 @@ class BinaryDictionaryLearning(StatementsEstimator):
     def _learn(self, opened: TrainingRows, keeps_codes: bool = False) -> Factorization | PassResult:
         """Search, and store the model that is found."""
         rows, workers, picture, weighted = opened
-        run, params = (self.random_state, self.verbose, self.checkpoint, self.resume), self._params_of(weighted)
+        params, resources = self._params_of(weighted), self._resources
         try:
-            with fitting(rows, params, *run) as (random, checkpoint):
+            with fitting(rows, params, self.random_state, self.verbose, resources) as (random, checkpoint):
                 learned = learn(rows, params, workers, random, checkpoint, False, keeps_codes)
         except Interrupted as interrupted:
             if interrupted.result is not None:
@@ -256,8 +270,8 @@ class BinaryDictionaryLearning(StatementsEstimator):
         if isinstance(learned, Factorization) and weighted is None and learned.codes.words.nbytes <= _MAX_KEPT_BYTES:
             self._fit_codes = learned.codes
         if result.ended in ("max_iter", "max_time") and not params.ends_at_limit:
-            goes_on = result.ended == "max_time" and self.checkpoint is not None and result is learned
-            resume = (", or pass ", Parameter("resume", True), " to go on from the checkpoint") if goes_on else ()
+            goes_on = result.ended == "max_time" and resources.checkpoint is not None and result is learned
+            resume = (", or pass ", Parameter("resume", True), " to resume from the checkpoint") if goes_on else ()
             warn_of_limit(result.ended, "the search", "a better model", *resume, stacklevel=4)
         elif result.ended == "max_memory":
             text = "memory ran out before the search converged; this is the best model so far"
@@ -312,8 +326,8 @@ def load(path: str | os.PathLike[str]) -> BinaryDictionaryLearning:
     -------
     BinaryDictionaryLearning
         Fitted, with the parameters that decided the result. Those that are not plain values (arrays of atoms, random
-        generators), and those that state how a fit runs (``n_jobs``, ``device``, ``verbose``, ``max_memory``,
-        ``checkpoint``, ``resume``, ``callbacks``), have their defaults.
+        generators), and those that state how a fit runs (``n_jobs``, ``device``, ``verbose``, ``callbacks``,
+        ``resources``), have their defaults.
 
     Examples
     --------
@@ -325,7 +339,7 @@ def load(path: str | os.PathLike[str]) -> BinaryDictionaryLearning:
     >>> bool((loaded.transform(X) == model.transform(X)).all())
     True
     """
-    model, parameters, _ = model_file.load(path)
+    model, parameters, _ = model_file.load(path, result_parameters())
     return fitted_estimator(model, parameters)
 
 

@@ -15,13 +15,13 @@ from ..columns.encoding import Encoding, encode
 from ..columns.table import Table
 from ..errors import InputError, Parameter
 from ..frames import in_memory
-from ..parameters import documented, with_values
+from ..parameters import with_documentation, with_values
 from .outputs import chosen_output, columns_like
 
 _OUTPUTS = ("default", "pandas", "polars")
 
 
-@documented(EncodeOptions)
+@with_documentation
 class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Encode tables of categories and numbers as tables of 0 and 1: `bitatoms.encode` as a transformer.
 

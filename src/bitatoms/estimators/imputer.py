@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from ..cell_values import is_sparse
 from ..columns.encoding import ColumnTies
 from ..columns.table import feature_names
 from ..errors import warn
+from ..formatting import listed_names
 from ..frames import in_memory
 from ..model.model import Model
 from ..model.profiles import Profiles, fit_profiles
@@ -29,11 +30,12 @@ from ..model.unknown_cells import (
     known_ties,
     tied_columns,
 )
-from ..parameters import ImputerKwargs, NComponents, documented, with_defaults
+from ..parameters import with_documentation, with_values
 from ..rows.weights import WeightedRows
 from ..search.params import SearchParams
 from ..sparse_bits import packed
 from ..validation import as_generator
+from .options import ImputerOptions
 from .outputs import dense_dtype, frame_like, transformed
 
 _HIDDEN_SHARE = 0.1  # of the known cells, by which method="auto" chooses
@@ -46,7 +48,7 @@ _GOOD_ENOUGH = 0.1  # log loss of neighbours with which nothing else is tried on
 Predictor = Model | Profiles | SimilarRows
 
 
-@documented(ImputerKwargs)
+@with_documentation
 class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
     """Fill in the missing values (NaN, None, NA, masked) of a table of 0 and 1.
 
@@ -95,11 +97,11 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
     """
 
     _learned = ("_predictor", "_never_known", "_tied")
-    _parameters = ImputerKwargs
-    _checked = ("absent", "device", "method", "n_profiles")
+    _kind = ImputerOptions
 
-    def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[ImputerKwargs]) -> None:
-        self.__dict__.update(n_components=n_components, **with_defaults(ImputerKwargs, parameters))
+    @with_values(ImputerOptions)
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.__dict__.update(parameters)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BinaryImputer:
         """Learn from the known cells of a table.
@@ -128,7 +130,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
         self._never_known = data.n_known == 0
         if self._never_known.any():
             names = feature_names(self._header.names, np.flatnonzero(self._never_known))
-            warn(f"columns without any known value are filled with 0: {', '.join(names[:10])}")
+            warn(f"columns without any known value are filled with 0: {listed_names(names, 10)}")
         self._tied = tied_columns(data, *known_ties(self._header))
         if self.method == "auto":
             self.method_, self._predictor, self.scores_ = self._chosen(data, params, random)

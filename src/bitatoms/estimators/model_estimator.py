@@ -23,15 +23,22 @@ from ..rows import out_of_core
 from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
 from ..rows.store_transform import StoreTransform, collect_codes, scores_of, soft_codes_of, write_code_store
 from ..rows.weights import check_total, checked_weights
+from ..search.options import Resources
 from ..sparse_bits import Bits
+from .options import stored_parameters
 from .outputs import completed_as_given, frame_like, series_like, transformed
 
 
 class ModelEstimator(TableTransformer, SearchEstimator):
     """An estimator that learns a `Model`, and applies it to samples."""
 
-    max_memory: int | str | None
+    resources: Resources | None
     _model: Model
+
+    @property
+    def _resources(self) -> Resources:
+        """The memory limit and the checkpoint, as passed or by default."""
+        return self.resources or Resources()
 
     def as_model(self) -> Model:
         """Return what was learned as plain data, for `bitatoms.write_report` and other tools.
@@ -238,7 +245,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         if sample_weight is None:
             return float(scores.mean())
         weights = checked_weights(sample_weight, len(scores))
-        check_total(weights, scores.itemsize, given_memory_limit(self.max_memory))
+        check_total(weights, scores.itemsize, given_memory_limit(self._resources.max_memory))
         return float(np.repeat(scores, weights).mean())
 
     def predict_cell_proba(self, X: Any) -> Any:
@@ -312,7 +319,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
     def _to_code(self, X: Any) -> tuple[Model, Bits, int | None]:
         """Return the model, samples in memory, and how many of them to code at a time."""
         model, data = self.as_model(), self._validate_table(X, reset=False).data
-        return model, data, coding_rows(data, model, given_memory_limit(self.max_memory))
+        return model, data, coding_rows(data, model, given_memory_limit(self._resources.max_memory))
 
     def _by_rows(self, name: str, X: Any, function: Callable[..., Any], of_store: Callable[..., Any]) -> Any:
         """Return a function of samples; for a Dask collection, the one of this name of `rows.dask_transform`."""
@@ -329,7 +336,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         store = out_of_core.as_store(X, self.binarize)
         assert store is not None
         check_not_empty(store.shape)
-        limit = parse_memory_limit(self.max_memory)
+        limit = parse_memory_limit(self._resources.max_memory)
         return StoreTransform(store, self.as_model(), self._workers(), limit, self.absent)
 
     def _lazily(self, method: str, X: Any) -> Any:
@@ -346,4 +353,4 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         path : str or path-like
             The file, by convention with the ending .npz. It holds arrays and JSON, no pickles. The write is atomic.
         """
-        model_file.save(self.as_model(), path, self.get_params(deep=False))
+        model_file.save(self.as_model(), path, stored_parameters(self.get_params()))

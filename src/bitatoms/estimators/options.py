@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..model.options import RuleOptions
-from ..parameters import option
+from ..parameters import Param, nested_declarations, option
 from ..run_options import NewRowOptions, RunOptions
-from ..search.options import FitOptions, SearchOptions
+from ..search.options import FitOptions, PaperSearch, SearchOptions
 from ..validation import check_fraction
 
 ImputationMethod = Literal["auto", "atoms", "neighbours", "profiles"]
@@ -77,3 +77,19 @@ class CountedRuleOptions(RuleOptions):
         check=lambda name, value: value,  # checked where it is read
         type="array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store or path, optional",
     )
+
+
+def result_parameters() -> dict[str, tuple[Any, Param]]:
+    """Return the parameters of `BinaryDictionaryLearning` that decide the result, by name as in ``get_params()``.
+
+    These are the parameters that model files hold. Run settings are not among them: a file may be untrusted, and must
+    not decide how the next fit runs, such as the folder that it writes to.
+    """
+    declared = nested_declarations(EstimatorOptions).items()
+    return {name: each for name, each in declared if not (each[1].is_run_setting or name == "constraints")}
+
+
+def stored_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters to store in a model file, from those of ``get_params()``."""
+    stored = {name: value for name, value in parameters.items() if name in result_parameters()}
+    return stored | ({"search": "paper"} if isinstance(stored.get("search"), PaperSearch) else {})

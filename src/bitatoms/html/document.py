@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
 from .._version import __version__
 from ..io.atomic import atomic_write
-from .text import escape
+from .text import escape, format_count, pluralize
 
 _FOOTER = f"<footer><p>Made by bitatoms {__version__}.</p></footer>"
 
@@ -67,6 +67,38 @@ def html_document(
 </body>
 </html>
 """
+
+
+def summary_section(lede: str, figures: Sequence[tuple[str, str]], sentences: Iterable[str]) -> Section:
+    """Return the section at the top: a sentence, numbers with their labels, and further sentences, if there are any."""
+    shown = "".join(f"<div><dt>{label}</dt><dd>{number}</dd></div>" for number, label in figures)
+    paragraphs = "".join(f"<p>{sentence}</p>" for sentence in sentences if sentence)
+    return Section(f"""<section id="summary">
+<p class="lede">{lede}</p>
+{f'<dl class="figures">{shown}</dl>' if shown else ""}
+<div class="sentences">{paragraphs}</div>
+</section>""")
+
+
+def more(number: int, noun: str = "") -> str:
+    """State how many items are not shown, if there are any."""
+    what = pluralize(number, noun) if noun else f"{format_count(number)} more"
+    return f'<p class="note">and {what}</p>' if number > 0 else ""
+
+
+def section(anchor: str, heading: str, *parts: str, title: str = "", otherwise: str = "") -> Section:
+    """Return a section of parts, or with another text if all are empty; it has no HTML if that is empty, too.
+
+    ``title`` is its name in the contents, by default its heading.
+    """
+    body = "".join(parts) or otherwise
+    html = f'<section id="{anchor}">\n<h2>{heading}</h2>\n{body}\n</section>' if body else ""
+    return Section(html, anchor, title or heading)
+
+
+def part(heading: str, text: str, body: str) -> str:
+    """Return a part of a section; nothing if it has no body."""
+    return f"<h3>{heading}</h3>{f'<p>{text}</p>' if text else ''}{body}" if body else ""
 
 
 def glossary_section(entries: Sequence[tuple[str, str]]) -> Section:

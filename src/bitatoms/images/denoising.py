@@ -87,7 +87,7 @@ def denoise(
     >>> noisy = picture ^ (np.random.default_rng(0).random(picture.shape) < 0.1)
     >>> result = ba.denoise(noisy, random_state=0)
     >>> int((noisy != picture).sum()), int((result.image != picture).sum())
-    (543, 8)
+    (543, 3)
     """
     image = on_host(image)
     picture = as_picture("image", image)

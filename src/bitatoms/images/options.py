@@ -25,7 +25,7 @@ def _check_sizes(name: str, value: Any) -> tuple[int, ...]:
 class BlockOptions(Options):
     """Parameters of `bitatoms.inpaint`."""
 
-    algebra: Algebra = declared_in(SearchOptions, "algebra", default="xor")
+    algebra: Algebra = declared_in(SearchOptions, "algebra")
     search: Search = declared_in(SearchOptions, "search")
     max_time: float | None = declared_in(
         SearchOptions,

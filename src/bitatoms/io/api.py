@@ -15,6 +15,7 @@ from ..columns.encoding import Encoding
 from ..columns.matching import ColumnMatch, NoKnownColumn, match_columns
 from ..columns.table import Header, Names, Table, feature_names
 from ..errors import InputError, Parameter
+from ..formatting import be, counted, quoted
 from ..memory import memory_limit
 from ..parameters import with_options
 from ..sparse_bits import Bits, SparseBits
@@ -171,7 +172,7 @@ def _check_orientation(
         axis, fix = ("columns", "without ") if options.transpose else ("rows", "with ")
         raise InputError(
             f"{table}: its {axis} are the {'variants' if has_copies else 'columns'} of the model, such as "
-            f"{known[0][:40]!r}; read it {fix}", Parameter("transpose", True),
+            f"{quoted(known[0])}; read it {fix}", Parameter("transpose", True),
         )  # fmt: skip
 
 
@@ -395,7 +396,7 @@ def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -
     path = Path(path)
     format = infer_format(path, format, writing=True)
     if table.data.n_unknown and not FORMATS[format].stores_unknown:
-        cells = "1 cell is" if table.bits.n_unknown == 1 else f"{table.bits.n_unknown} cells are"
+        cells = f"{counted(table.bits.n_unknown, 'cell')} {be(table.bits.n_unknown)}"
         fix = "; read the table with ", Parameter("missing", "zero"), ", or write .npz or .csv"
         raise FileError(f"{path.name}: {cells} unknown, which this format cannot store", *fix)
     reader = load_reader(format, str(path))

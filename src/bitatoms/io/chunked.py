@@ -11,12 +11,8 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from .cells import Cells, Indices
-from .limits import CHUNK_BITS
+from .limits import CHUNK_BITS, FREE_TABLE_BYTES, MAX_ARRAY_CHUNK, MAX_TABLE_EXPANSION
 from .stream import Source
-
-_MAX_CHUNK_BYTES = 1 << 30  # libraries hold one decompressed chunk in memory
-_FREE_BYTES = 1 << 30  # an array may claim this many bytes whatever the file contains
-_MAX_COMPRESSION = 100_000  # zeros, by the best compressor
 
 ReadChunk = Callable[[slice, slice], NDArray[Any]]
 
@@ -96,8 +92,8 @@ def check_claimed_size(
     source: Source, what: str, shape: Sequence[int], chunk_shape: Sequence[int], itemsize: int, n_bytes: int
 ) -> None:
     """Raise if an array claims to be far larger than its bytes in the file can hold, or to have too large chunks."""
-    claimed = itemsize * math.prod(shape)
-    if claimed > _FREE_BYTES + _MAX_COMPRESSION * n_bytes or itemsize * math.prod(chunk_shape) > _MAX_CHUNK_BYTES:
+    claimed, chunk_bytes = itemsize * math.prod(shape), itemsize * math.prod(chunk_shape)
+    if claimed > FREE_TABLE_BYTES + MAX_TABLE_EXPANSION * n_bytes or chunk_bytes > MAX_ARRAY_CHUNK:
         raise source.error(
             f"{what} claims the shape {tuple(shape)} in chunks of {tuple(chunk_shape)}, but the file holds {n_bytes} "
             "bytes of it: corrupt or malicious"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..columns.variables import parse_number
 from ..errors import warn
-from ..formatting import listed_names
+from ..formatting import listed_names, quoted
 from .options import ReadOptions
 from .stream import Source, TableStream
 from .text import TextRows
@@ -66,7 +66,7 @@ def read_names(path: str) -> dict[int, str]:
     names: dict[int, str] = {}
     for line, number, name in _numbered(source):
         if names.setdefault(number, name) != name:
-            both = f"{names[number][:40]!r} and {name[:40]!r}"
+            both = f"{quoted(names[number])} and {quoted(name)}"
             raise source.error(f"line {line}: the number {number} has two names, {both}; delete one of them")
     if not names:
         raise source.error("it contains no names")
@@ -81,6 +81,6 @@ def _numbered(source: Source) -> Iterator[tuple[int, int, str]]:
         if index == 0 and value is None:
             continue  # a header
         if value is None or value < 0 or not value.is_integer() or not name:
-            found = ", ".join(repr(cell[:40]) for cell in cells[:2])
+            found = ", ".join(map(quoted, cells[:2]))
             raise source.error(f"line {line} contains {found}; expected a number and a name, separated by a comma")
         yield line, int(value), name

@@ -10,9 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..bits import BitMatrix
 from ..columns.table import feature_names
-from ..columns.variants import dosage_columns
+from ..columns.variants import dosage_columns, interleaved
 from ..sparse_bits import packed
 from .stream import RowChunk, Source, TableStream, unique_columns
 
@@ -37,16 +36,8 @@ class PairedRows:
         columns = np.arange(2 * stream.n_cols)
         for chunk in stream.chunks:
             self._names.extend(chunk.names or ())
-            bits, n_rows = packed(chunk.bits), len(chunk.bits)
-            both = [bits.take_columns(columns[first::2]) for first in (0, 1)]
-            words, unknown = np.zeros((2, 2 * n_rows, both[0].words.shape[1]), np.uint64)
-            for first, each in enumerate(both):
-                words[first::2] = each.filled().words
-                if each.unknown is not None:
-                    unknown[first::2] = each.unknown.words
-            mask = BitMatrix.from_words(unknown, stream.n_cols)
-            rows = BitMatrix.from_words(words, stream.n_cols)
-            yield RowChunk(rows.with_unknown(mask) if unknown.any() else rows)
+            bits = packed(chunk.bits)
+            yield RowChunk(interleaved(*(bits.take_columns(columns[first::2]) for first in (0, 1))))
 
     def with_names(self, source: Source, transposed: TableStream, duplicates: str) -> TableStream:
         """Return the stream of samples, after all lines of the file were read, with the names of its columns."""

@@ -11,6 +11,8 @@ CHUNK_ENTRIES = 1 << 18  # entries of a sparse table or items of lists; each tak
 CHUNK_BYTES = 1 << 20  # of text
 SPOOL_BYTES = 1 << 24  # of entries in memory until the size of a table is known; more are written to a temporary file
 MAX_CHUNK_ROWS = 1 << 14  # of a table of categories
+CHUNK_GENOTYPES = 1 << 20  # each takes up to twenty bytes until it is one or two bits
+MAX_ARROW_COLUMNS = 1 << 10  # each keeps a part of the file in memory
 
 # Lines and rows from which it is detected what a text file contains.
 SEPARATOR_LINES = 10
@@ -32,6 +34,10 @@ LONGEST_SHEET_TEXT = (1 << 15) - 1  # characters of a cell; openpyxl would cut o
 MAX_SHEET_COMPRESSION = 200  # bytes per compressed byte; sheets of zeros reach 100
 FREE_SHEET_PART = 1 << 24  # bytes that a part of the file may have in any case
 
-# What a table may claim.
+# What a table, or an array in a file, may claim.
 FREE_TABLE_BYTES = 1 << 30  # whatever the size of the file: few ones can be in any number of zeros
 MAX_TABLE_EXPANSION = 100_000  # bytes of a table per byte of its file; lists of items reach 1000
+MAX_DEFLATE_EXPANSION = 1100  # bytes per byte compressed by deflate, which expands one to at most 1032
+MAX_ARRAY_CHUNK = 1 << 30  # bytes; libraries hold one decompressed chunk in memory
+LONGEST_MATRIX_HEADER = 1 << 20  # bytes of a line; parsed JSON takes many times its length
+LONGEST_IMAGE_HEADER = 1 << 16  # bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from ..engine.prices import ErrorCosts
 from ..model.model import Model
 from ..model.patterns import Recurrence
 from ..model.result import Round
-from ..parameters import check, result_parameters
+from ..parameters import Param, check
 from ..sparse_bits import Bits, SparseBits, packed
 from ..validation import check_fraction
 from .annotations import decode_annotations, encode_annotations
@@ -45,8 +45,9 @@ from .stream import Source
 
 MODEL_FORMAT = "bitatoms model"
 VERSION = 5  # the only one that is read
+_FEATURE_SETS = ("constraints__apart", "constraints__together")  # lists of names or indices
+_FIXED_ATOMS = "constraints__fixed_atoms"  # the first atoms of the model
 _COSTS = ("false_negative_cost", "false_positive_cost")  # stored as arrays
-_FEATURE_SETS = ("apart", "together")  # lists of names or indices
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete", "lacking", "atom_known")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete", "atom_known")
 _HISTORY_TEXTS = ("move", "algebra")
@@ -90,7 +91,7 @@ class LoadedModel(NamedTuple):
     """The content of a model file."""
 
     model: Model
-    parameters: dict[str, Any]  # of the estimator that learned it
+    parameters: dict[str, Any]  # of the estimator that learned it, by name as in ``get_params()``
     reading: dict[str, Any]  # options of `bitatoms.read` for its data
 
 
@@ -100,7 +101,7 @@ def save(
     parameters: dict[str, Any] | None = None,
     reading: dict[str, Any] | None = None,
 ) -> None:
-    """Write a model, with the parameters that can be stored as JSON."""
+    """Write a model, with those of its parameters that can be stored as JSON."""
     metadata = {
         "format": MODEL_FORMAT,
         "version": VERSION,
@@ -117,11 +118,11 @@ def save(
         "parameters": {
             name: value
             for name, value in (parameters or {}).items()
-            if name in result_parameters() and name not in _COSTS and (_is_json_scalar(value) or name in _FEATURE_SETS)
+            if name not in _COSTS and (_is_json_scalar(value) or name in _FEATURE_SETS)
         },
         "reading": reading or {},
     }
-    if (fixed := (parameters or {}).get("fixed_atoms")) is not None:
+    if (fixed := (parameters or {}).get(_FIXED_ATOMS)) is not None:
         metadata["n_fixed"] = fixed.shape[0] if hasattr(fixed, "shape") else len(fixed)  # they are the first atoms
     if model.recurrence is not None:
         metadata["recurrence"] = model.recurrence.settings  # the counts are the array ``recurs``
@@ -147,8 +148,8 @@ def save(
         write_npz(temporary, arrays)
 
 
-def load(path: str | os.PathLike[str]) -> LoadedModel:
-    """Read a model file; raise FileError if it is not one or is corrupt."""
+def load(path: str | os.PathLike[str], declared: Mapping[str, tuple[Any, Param]] | None = None) -> LoadedModel:
+    """Read a model file, and the parameters declared, if any; raise FileError if it is not one or is corrupt."""
     source = Source(Path(path), "npz", os.fspath(path))
     if not source.path.exists():
         raise source.error("there is no such file")
@@ -161,10 +162,10 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
         metadata = file.read_metadata(MODEL_FORMAT, VERSION, "; fit it again", hint)
         try:
             model = _read_model(file, metadata)
-            parameters = _read_parameters(metadata["parameters"]) | _cost_parameters(model.costs)
+            parameters = _read_parameters(metadata["parameters"], declared or {}) | _cost_parameters(model.costs)
             if "n_fixed" in metadata:
                 n_fixed = min(check_metadata_int(metadata, "n_fixed"), model.atoms.n_rows)
-                parameters["fixed_atoms"] = packed(model.atoms[np.arange(n_fixed)])
+                parameters[_FIXED_ATOMS] = packed(model.atoms[np.arange(n_fixed)])
             return LoadedModel(model, parameters, remembered(metadata["reading"]))
         except FileError:
             raise
@@ -272,12 +273,8 @@ def _read_history(metadata: dict[str, Any]) -> tuple[Round, ...]:
     return tuple(history)
 
 
-def _read_parameters(stored: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that decide the result, after checking their values; others in the file are ignored.
-
-    The file may be untrusted: it must not decide how the next fit runs, such as the folder that it writes to.
-    """
-    declared = result_parameters()
+def _read_parameters(stored: dict[str, Any], declared: Mapping[str, tuple[Any, Param]]) -> dict[str, Any]:
+    """Return the parameters that are declared, after checking their values; others in the file are ignored."""
     known = {name: value for name, value in stored.items() if name in declared}
     for name, value in known.items():
         check(name, value, declared[name])

@@ -25,13 +25,12 @@ from ..columns.table import Names
 from ..formatting import quoted
 from ..sparse_bits import SparseBits, index_type
 from .errors import FileError
+from .limits import CHUNK_BYTES, MAX_DEFLATE_EXPANSION
 from .stream import Source
 
 METADATA_KEY = "bitatoms"  # the array that holds the JSON
 TABLE_FORMAT = "bitatoms table"  # the format in the metadata of a table
-_MAX_COMPRESSION = 1100  # deflate expands a byte to at most 1032
 _PARSED_COPIES = 30  # bytes of parsed JSON per byte of text, at most
-_CHUNK_BYTES = 1 << 20
 
 
 class NpyHeader(NamedTuple):
@@ -65,7 +64,7 @@ class NpyReader:
         done = 0
         while done < out.size:
             with self.source.catch_library_errors():  # zipfile and zlib raise anything
-                chunk = self._file.read(min(out.size - done, _CHUNK_BYTES))
+                chunk = self._file.read(min(out.size - done, CHUNK_BYTES))
             if not chunk:
                 raise self.source.error(f"{self.what} is truncated: it ends {out.size - done} bytes too early")
             out[done : done + len(chunk)] = np.frombuffer(chunk, np.uint8)
@@ -74,7 +73,7 @@ class NpyReader:
 
     def skip(self, count: int) -> None:
         """Skip the next ``count`` values."""
-        chunk = max(1, _CHUNK_BYTES // max(1, self.dtype.itemsize))
+        chunk = max(1, CHUNK_BYTES // max(1, self.dtype.itemsize))
         for start in range(0, count, chunk):
             self.read(min(chunk, count - start))
 
@@ -148,7 +147,7 @@ class NpzReader:
             raise self.source.error(
                 f"{what} uses a compression method that NumPy does not support; write it with np.savez"
             )
-        if member.file_size > _MAX_COMPRESSION * min(member.compress_size, self._n_bytes) + 1000:
+        if member.file_size > MAX_DEFLATE_EXPANSION * min(member.compress_size, self._n_bytes) + 1000:
             raise self.source.error(f"{what} claims an impossible size: corrupt or malicious")
         with self.source.catch_library_errors():
             file = self._file.open(member)
@@ -169,7 +168,7 @@ class NpzReader:
                 raise ValueError(f"its {name} are of type {values.dtype} and shape {str(values.shape)[:100]}")
             n_rows = values.shape[0]
             words = np.empty((n_rows, -(-n_cols // 64)), np.uint64)
-            step = max(1, _CHUNK_BYTES // max(1, width))
+            step = max(1, CHUNK_BYTES // max(1, width))
             for start in range(0, n_rows, step):
                 count = min(step, n_rows - start)
                 words[start : start + count] = BitMatrix.from_bytes(

@@ -9,15 +9,18 @@ import csv
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..columns.encode_options import EncodeOptions as EncodeOptions
 from ..errors import InputError, Parameter
-from ..parameters import Duplicates, Missing, check, declarations, option
+from ..parameters import check, declarations, option
 from ..validation import check_pair, check_threshold
 
 if TYPE_CHECKING:
     from .stream import Source
+
+Missing = Literal["unknown", "zero", "refuse"]
+Duplicates = Literal["refuse", "number"]
 
 TEXT_FORMATS = ("csv", "tsv")
 CELL_FORMATS = (*TEXT_FORMATS, "xlsx")  # of tables of any shape

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..columns.variables import parse_number
+from ..formatting import listed_names, quoted
 from .cells import MISSING_WORDS, state_of
 from .errors import FileError
 from .limits import (
@@ -190,14 +191,14 @@ def _select(source: Source, book: Any, sheet: str | int | None) -> Any:
     names = [page.title for page in book.worksheets]
     if not names:
         raise source.error("the file contains no sheet of cells")
-    listed = ", ".join(repr(name[:40]) for name in names[:10])
+    listed = listed_names(names, 10)
     if sheet is None:
         return book.worksheets[0]
     if sheet in names:
         return book.worksheets[names.index(sheet)]
     if str(sheet).isdecimal() and 1 <= int(sheet) <= len(names):
         return book.worksheets[int(sheet) - 1]
-    raise source.error(f"there is no sheet {str(sheet)[:40]!r}; the sheets are {listed}")
+    raise source.error(f"there is no sheet {quoted(sheet)}; the sheets are {listed}")
 
 
 def _to_text(value: Any) -> str:
@@ -239,11 +240,13 @@ def _to_cell(page: Any, value: Any, file: str) -> Any:
     try:
         cell = WriteOnlyCell(page, value)
     except IllegalCharacterError:
-        raise FileError(f"{file}: a sheet cannot store the name {value[:40]!r}; rename it, or write .npz") from None
+        raise FileError(f"{file}: a sheet cannot store the name {quoted(value)}; rename it, or write .npz") from None
     if isinstance(value, str):
         if len(value) > LONGEST_SHEET_TEXT:
             longest = f"{LONGEST_SHEET_TEXT} characters"
-            raise FileError(f"{file}: a sheet stores names of at most {longest}; shorten {value[:40]!r}, or write .npz")
+            raise FileError(
+                f"{file}: a sheet stores names of at most {longest}; shorten {quoted(value)}, or write .npz"
+            )
         cell.data_type = "s"  # also text that begins like a formula
     return cell
 

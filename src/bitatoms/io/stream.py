@@ -16,7 +16,7 @@ from ..bits import BitMatrix
 from ..columns.annotations import Annotations
 from ..columns.table import Header, Names, Picture, Table, first_duplicate
 from ..errors import Parameter
-from ..formatting import CONTROLS_OF_NAMES, escape_name
+from ..formatting import CONTROLS_OF_NAMES, escape_name, quoted
 from ..memory import memory_limit
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from .errors import FileError, MissingLibrary
@@ -240,8 +240,8 @@ def find_columns(source: Source, given: Sequence[str], columns: Sequence[str]) -
         meant = escaped.get(name, set()) | ({name} & existing)
         if not meant:
             similar = difflib.get_close_matches(name, columns, 1)
-            hint = f" (did you mean {similar[0][:40]!r}?)" if similar else ""
-            raise source.error(f"there is no column {name[:40]!r}{hint}")
+            hint = f" (did you mean {quoted(similar[0])}?)" if similar else ""
+            raise source.error(f"there is no column {quoted(name)}{hint}")
         if len(meant) > 1 and not meant <= set(given):
             numbers = " and ".join(str(number) for number, column in enumerate(columns, 1) if column in meant)
             raise source.error(f"columns {numbers} are both written {escape_name(name)[:40]}; rename one")
@@ -257,7 +257,7 @@ def unique_columns(source: Source, names: Sequence[str], duplicates: str) -> Nam
     if duplicates == "refuse":
         first, second = [index for index, name in enumerate(names) if name == duplicate][:2]
         raise source.error(
-            f"columns {first + 1} and {second + 1} have the same name {duplicate[:40]!r}; rename one, or pass ",
+            f"columns {first + 1} and {second + 1} have the same name {quoted(duplicate)}; rename one, or pass ",
             Parameter("duplicates", "number"),
             " to number them",
         )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..columns.variables import parse_number
 from ..errors import Parameter
+from ..formatting import quoted
 from ..validation import weight_advice
 from .formats.registry import infer_format
 from .options import ReadOptions
@@ -88,7 +89,7 @@ def _checked(source: Source, where: str, column: str, text: str, number: float |
         if fix is None:
             return number
         problem, advice = "a whole number from 0 up", fix
-    raise source.error(f"{where}, column {column!r}: {text[:40]!r} is not {problem}; {advice}")
+    raise source.error(f"{where}, column {column!r}: {quoted(text)} is not {problem}; {advice}")
 
 
 def _find(source: Source, column: str, labels: list[str]) -> int:
@@ -96,5 +97,5 @@ def _find(source: Source, column: str, labels: list[str]) -> int:
     (name,) = find_columns(source, [column], labels)
     first, *others = (index for index, label in enumerate(labels) if label == name)
     if others:
-        raise source.error(f"columns {first + 1} and {others[0] + 1} have the same name {name[:40]!r}; rename one")
+        raise source.error(f"columns {first + 1} and {others[0] + 1} have the same name {quoted(name)}; rename one")
     return first

@@ -342,7 +342,7 @@ class Factorization(ResultBase):
         The shortest codelength found in each algebra that was tried, in bits.
     compared : dict
         The costs by which the algebras were compared, if these are not ``codelengths``: the wrong cells, with
-        "prefer-or" and the objective "errors"; the costs estimated for all rows, if only a sample was searched.
+        "auto" and the objective "errors"; the costs estimated for all rows, if only a sample was searched.
     bits_without : int
         Bits that describe the data without any atom.
     saved : ndarray of shape (n_atoms,), int64, or None

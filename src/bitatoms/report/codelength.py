@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..formatting import percent
+from ..html.document import Section, section
 from ..html.tables import DataTable, table_html
 from ..html.text import format_count, pluralize
 from .data import Point, ReportData
@@ -28,7 +29,7 @@ PARTS = (
 _MAX_TICKS = 5  # on an axis, besides 0
 
 
-def codelength_section(data: ReportData) -> str:
+def codelength_section(data: ReportData) -> Section:
     """Return the section with the bars and the curve."""
     bits = {part.key: getattr(data.codelength, part.key) for part in PARTS}
     total = data.codelength.total
@@ -50,17 +51,16 @@ def codelength_section(data: ReportData) -> str:
         "The three parts of the description",
         "parts",
     )
-    return f"""<section id="bits">
-<h2>Where the bits go</h2>
-<p>A short description is a good one. Without patterns, the description of a column is the number of its ones and the
-rows that they are in. With patterns, the description of a row is the patterns that it uses and its exceptions.</p>
+    body = f"""<p>A short description is a good one. Without patterns, the description of a column is the number of its
+ones and the rows that they are in. With patterns, the description of a row is the patterns that it uses and its
+exceptions.</p>
 <div class="lengths">
 {_bar("without patterns", _segment("nothing", data.bits_without, longest), data.bits_without)}
 {_bar("with patterns", segments, total)}
 </div>
 {table}
-{_recoding_note(data)}{_curve(data) if data.n_atoms else ""}
-</section>"""
+{_recoding_note(data)}{_curve(data) if data.n_atoms else ""}"""
+    return section("bits", "Where the bits go", body)
 
 
 def _bar(name: str, segments: str, bits: int) -> str:

@@ -115,10 +115,10 @@ class ReportData:
         The codelength with only the most useful atoms, from none to all.
     curve_stride : int
         1 if all rows were coded for the curve; k if every k-th row was.
-    groups : Groups or None
-        The group of each row, if there are any.
     chosen, worst : tuple of int
         Indices of the rows to show before and after coding, and of those that take most bits.
+    groups : Groups or None
+        The group of each row, if there are any.
     max_rows : int or None
         The most rows that the page contains for its script; None for as many as keep it small. With 0, it shows no
         single rows.
@@ -208,9 +208,9 @@ class ReportData:
 
     @cached_property
     def is_training_table(self) -> bool:
-        """Whether this is the table that the model was learned from; in an older model, as far as counts tell."""
+        """Whether this is the table that the model was learned from; without a hash of rows, as far as counts tell."""
         if self.model.rows_hash is not None:
-            return is_learned_from(self.model, self.table)
+            return _has_rows_of_fit(self.model, self.table.data)
         learned = self.model.ones
         return self.model.n_samples == self.n_rows and (learned is None or np.array_equal(learned, self.ones))
 
@@ -270,7 +270,8 @@ def collect(
         raise ValueError(f"the table is empty ({table.shape[0]} rows and {table.shape[1]} columns): nothing to report")
     (n_rows, n_features), data = table.shape, table.data
     requested = tuple(_row_index(table, row) for row in rows)
-    codes, errors = _coded(model, table, known, workers)
+    is_known = _has_rows_of_fit(model, data)
+    codes, errors = _coded(model, data, known if is_known else known._replace(of_fit=None), workers)
     ones, wrong, uses = data.column_weights(), errors.column_weights(), codes.column_weights()
     missed = _common_ones(data, errors)
     counts = wrong, uses, model.atoms.row_weights(), int(model.bias.sum()), data.n_known
@@ -278,7 +279,7 @@ def collect(
     row_bits, bias = model.row_bits(data, codes, workers), BitMatrix.from_dense(model.bias[np.newaxis])
     members = count_members(data, model.atoms, workers, bias)
     curve, stride = codelength_curve(model, data, codelength, workers)
-    if model.missed is not None and is_learned_from(model, table):
+    if model.missed is not None and is_known:
         wrong, missed, uses, codelength = model.wrong, model.missed, model.uses, model.codelength
     return ReportData(
         model=model,
@@ -304,26 +305,20 @@ def collect(
     )
 
 
-def _coded(model: Model, table: Table, known: KnownCodes, workers: Workers) -> tuple[BitMatrix, Bits]:
+def _has_rows_of_fit(model: Model, data: Bits) -> bool:
+    """Return whether the rows are those that the model was learned from, in any order, if it has their hash."""
+    return model.rows_hash is not None and model.n_samples == data.n_rows and model.rows_hash == hash_rows(data)
+
+
+def _coded(model: Model, data: Bits, known: KnownCodes, workers: Workers) -> tuple[BitMatrix, Bits]:
     """Return the codes of the rows, and the cells that they get wrong."""
     codes, of_fit = known
-    if codes is None and of_fit is not None and _may_have(of_fit, model, table):
-        errors = model.errors(table.data, of_fit, workers)
+    if codes is None and of_fit is not None and of_fit.shape == (data.n_rows, model.atoms.n_rows):
+        errors = model.errors(data, of_fit, workers)
         if np.array_equal(errors.column_weights(), model.wrong):  # in another order, other cells are wrong
             return of_fit, errors
-    codes = model.codes(table.data, workers) if codes is None else codes
-    return codes, model.errors(table.data, codes, workers)
-
-
-def _may_have(codes: BitMatrix, model: Model, table: Table) -> bool:
-    """Return whether the codes of a fit may be those of the table: it has the rows of the fit, in any order."""
-    return codes.shape == (len(table), model.atoms.n_rows) and is_learned_from(model, table)
-
-
-def is_learned_from(model: Model, table: Table) -> bool:
-    """Return whether the rows of the table are those that the model was learned from."""
-    has_hash = model.rows_hash is not None and model.n_samples == len(table)
-    return has_hash and model.rows_hash == hash_rows(table.data)
+    codes = model.codes(data, workers) if codes is None else codes
+    return codes, model.errors(data, codes, workers)
 
 
 def _common_ones(first: Bits, second: Bits) -> NDArray[np.int64]:
@@ -377,8 +372,11 @@ def codelength_curve(
     work = data.n_rows * data.n_cols * sum(sizes)
     stride = max(1, -(-work // max_work))
     rows = data if stride == 1 else data[::stride]
-    points = [_point(model, k, rows, data, workers) for k in sizes]
-    return (*points, _to_point(model.atoms.n_rows, full)), stride
+    lengths = [*(_length_with(model, k, rows, data, workers) for k in sizes), full]
+    return tuple(
+        Point(k, each.errors, each.codes, each.atoms)
+        for k, each in zip([*sizes, model.atoms.n_rows], lengths, strict=True)
+    ), stride
 
 
 def curve_sizes(n_atoms: int) -> list[int]:
@@ -388,25 +386,16 @@ def curve_sizes(n_atoms: int) -> list[int]:
     return sorted({round(n_atoms * (step / N_STEPS) ** EXPONENT) for step in range(N_STEPS + 1)} | {1})
 
 
-def _point(model: Model, k: int, rows: Bits, data: Bits, workers: Workers) -> Point:
-    """Return the bits with the first k atoms, estimated for all data from some rows."""
+def _length_with(model: Model, k: int, rows: Bits, data: Bits, workers: Workers) -> Codelength:
+    """Return the codelength of all data with the first k atoms, estimated from some rows."""
     first = replace(model, atoms=model.atoms[:k], uses=model.uses[:k], remembered=None)
     codes = first.codes(rows, workers)
-    wrong = first.errors(rows, codes, workers).column_weights()
-    wrong = np.minimum(_extrapolated(wrong, rows.n_rows, data.n_rows), data.n_known)
-    uses = _extrapolated(codes.column_weights(), rows.n_rows, data.n_rows)
+    wrong, uses = first.errors(rows, codes, workers).column_weights(), codes.column_weights()
+    if rows.n_rows != data.n_rows:
+        wrong, uses = (np.rint(counts * (data.n_rows / rows.n_rows)).astype(np.int64) for counts in (wrong, uses))
+        wrong = np.minimum(wrong, data.n_known)
     weights, bias = first.atoms.row_weights(), int(model.bias.sum())
-    length = codelength_from_counts(*data.shape, wrong, uses, weights, bias, data.n_known, first.atom_spans)
-    return _to_point(k, length)
-
-
-def _extrapolated(counts: NDArray[np.int64], n_sampled: int, n_rows: int) -> NDArray[np.int64]:
-    """Return counts of the sampled rows, scaled to all rows."""
-    return counts if n_sampled == n_rows else np.rint(counts * (n_rows / n_sampled)).astype(np.int64)
-
-
-def _to_point(k: int, codelength: Codelength) -> Point:
-    return Point(k, codelength.errors, codelength.codes, codelength.atoms)
+    return codelength_from_counts(*data.shape, wrong, uses, weights, bias, data.n_known, first.atom_spans)
 
 
 def count_cells(atoms: Bits, codes: BitMatrix, data: Bits, errors: Bits) -> CellCounts:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..bits import BitMatrix
+from ..html.document import Section, section
 from ..html.text import format_count, pluralize, printable, truncated
 from ..model.patterns import number_or_none
 from ..sparse_bits import Bits, packed
@@ -40,14 +41,12 @@ _CHUNK_ROWS = 256  # of a sparse matrix that are packed together
 _BITS_PER_BYTE = 7  # of a number; the eighth tells that another byte follows
 
 
-def explorer_section(data: ReportData) -> str:
+def explorer_section(data: ReportData) -> Section:
     """Return the section with the views, and the data that the script explores."""
     contents = contents_of(data)
     if contents is None:
-        return f"""<section id="explore"><h2>Explore</h2>
-<p>The model, {pluralize(data.n_atoms, "pattern")} of {format_count(data.n_features)} features, is too large to be
-explored in a page.</p>
-</section>"""
+        size = f"{pluralize(data.n_atoms, 'pattern')} of {format_count(data.n_features)} features"
+        return section("explore", "Explore", f"<p>The model, {size}, is too large to be explored in a page.</p>")
     views = [view for view in _VIEWS if data.shows_rows or view[0] not in _VIEWS_OF_ROWS]
     tabs = "".join(
         f'<button type="button" role="tab" id="tab-{name}" data-view="{name}" aria-controls="view-{name}" '
@@ -58,9 +57,7 @@ explored in a page.</p>
         f'<div role="tabpanel" id="view-{name}" aria-labelledby="tab-{name}" hidden></div>' for name, _ in views
     )
     notes = "".join(f'<p class="note">{note}</p>' for note in _notes(data, contents))
-    return f"""<section id="explore">
-<h2>Explore</h2>
-<p>{_introduction(data)}</p>
+    body = f"""<p>{_introduction(data)}</p>
 {notes}
 <noscript><p>The views need JavaScript, which this browser does not run. The other sections do not.</p></noscript>
 <div id="explorer" hidden>
@@ -69,8 +66,8 @@ explored in a page.</p>
 <div class="detail" id="detail" role="region" aria-label="Selected"></div></div>
 <p id="said" role="status" class="unseen"></p>
 </div>
-<script type="application/json" id="data">{script_json(embedded_data(data, contents))}</script>
-</section>"""
+<script type="application/json" id="data">{script_json(embedded_data(data, contents))}</script>"""
+    return section("explore", "Explore", body)
 
 
 def _introduction(data: ReportData) -> str:

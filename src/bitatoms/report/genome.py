@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..columns.variants import are_variants, chromosomes_of, plain_chromosomes, regions
+from ..html.document import Section, more, section
 from ..html.text import escape, format_count, pluralize
 from .data import ReportData
 
@@ -38,11 +39,11 @@ def positions_of(data: ReportData) -> Positions | None:
     return Positions(places, where, edges, [str(chromosome[columns[0]]) for columns in order])
 
 
-def genome_section(data: ReportData) -> str:
+def genome_section(data: ReportData) -> Section:
     """Return the patterns as lines along the genome; empty if columns have no positions."""
     positions = positions_of(data)
     if positions is None or not data.n_atoms:
-        return ""
+        return Section("")
     place, where, edges, chromosomes = positions
     bits = [np.flatnonzero(data.model.atoms[atom]) for atom in range(min(data.n_atoms, _MAX_ATOMS))]
     shown = sorted((atom for atom, own in enumerate(bits) if len(own)), key=lambda atom: place[bits[atom]].min())
@@ -52,18 +53,14 @@ def genome_section(data: ReportData) -> str:
         f'<span style="left:{100 * left:.3f}%;width:{100 * (right - left):.3f}%">{escape(name)}</span>'
         for name, (left, right) in zip(chromosomes, pairwise(edges), strict=True)
     )
-    others = data.n_atoms - _MAX_ATOMS
-    note = f'<p class="note">and {pluralize(others, "further pattern")}</p>' if others > 0 else ""
-    return f"""<section id="genome">
-<h2>Along the genome</h2>
-<p>Each line is a pattern, from its first to its last variant; the marks are its variants. Chromosomes are as long as
-the stretches of their variants.</p>
+    body = f"""<p>Each line is a pattern, from its first to its last variant; the marks are its variants. Chromosomes
+are as long as the stretches of their variants.</p>
 <div class="genome">
 <ol>{lines}</ol>
 <div class="edges" aria-hidden="true">{marks}</div>
 <div class="chromosomes">{axis}</div>
-</div>{note}
-</section>"""
+</div>{more(data.n_atoms - _MAX_ATOMS, "further pattern")}"""
+    return section("genome", "Along the genome", body, title="Genome")
 
 
 def _places(

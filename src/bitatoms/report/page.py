@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._version import __version__
-from ..html.document import PageHeader, Section, glossary_section, html_document, read_asset
+from ..html.document import PageHeader, Section, glossary_section, html_document, read_asset, section
 from ..html.text import escape, format_count, pluralize
 from .codelength import codelength_section
 from .data import ReportData
@@ -13,7 +13,7 @@ from .explorer import explorer_section
 from .genome import genome_section
 from .pictures import full_picture
 from .rows import rows_section, worst_rows_section
-from .sections import groups_section, patterns_section, pixels_section, summary_section, unknown_section
+from .sections import groups_section, patterns_section, pixels_section, summary, unknown_section
 
 STYLES = (("html", "cards.css"), ("report", "page.css"), ("report", "explorer.css"))
 # One script of functions that share a scope. The last one starts the page.
@@ -58,25 +58,18 @@ def _sections(data: ReportData) -> list[Section]:
     shows_rows = shows_fit and data.shows_rows
     pattern = f"A set of features. {data.model.reading} The program and its paper call it an atom."
     return [
-        Section(summary_section(data)),
-        Section(_picture_section(data) if shows_rows else "", "picture", "Picture"),
-        Section(patterns_section(data), "patterns", "Patterns"),
-        Section(explorer_section(data), "explore", "Explore"),
-        Section(genome_section(data), "genome", "Genome"),
-        Section(groups_section(data), "groups", "Groups"),
-        Section(codelength_section(data) if shows_fit else "", "bits", "Where the bits go"),
-        Section(rows_section(data) if shows_rows else "", "rows", "Rows"),
-        Section(worst_rows_section(data) if shows_rows else "", "worst", "Worst fits"),
-        Section(pixels_section(data), "pixels", "Pixels"),
-        Section(unknown_section(data), "unknown", "Unknown cells"),
+        summary(data),
+        section("picture", "The picture", full_picture(data) if shows_rows else "", title="Picture"),
+        patterns_section(data),
+        explorer_section(data),
+        genome_section(data),
+        groups_section(data),
+        *((codelength_section(data),) if shows_fit else ()),
+        *((rows_section(data), worst_rows_section(data)) if shows_rows else ()),
+        pixels_section(data),
+        unknown_section(data),
         glossary_section((("pattern", pattern), *_GLOSSARY)),
     ]
-
-
-def _picture_section(data: ReportData) -> str:
-    """Return the picture that the rows are blocks of."""
-    shown = full_picture(data)
-    return f'<section id="picture"><h2>The picture</h2>{shown}</section>' if shown else ""
 
 
 def _footer(data: ReportData, parameters: dict[str, Any]) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..formatting import counted, noun, percent
+from ..formatting import counted, listed_names, noun, percent
+from ..html.document import Section, section
 from ..html.text import NO_NAMES, chips_html, name_html, pluralize
 from .data import ReportData, ReportRow
 from .pictures import LEGEND, before_and_after
@@ -17,33 +18,30 @@ _TYPICAL = 0.55  # a fit is typical if neither a larger fraction of rows is bett
 _MAX_ATOMS = 12  # links to the atoms of a row
 
 
-def rows_section(data: ReportData) -> str:
+def rows_section(data: ReportData) -> Section:
     """Return the section that shows selected rows before and after coding."""
     kind = "names" if data.picture is None else "pictures"
-    return f"""<section id="rows">
-<h2>Rows before and after</h2>
-<p>{_introduction(data)}</p>
+    body = f"""<p>{_introduction(data)}</p>
 <p class="legend">{_legend(data)}</p>
-<ul role="list" class="rows {kind}">{"".join(_row(data, data.row(index)) for index in data.chosen)}</ul>
-</section>"""
+<ul role="list" class="rows {kind}">{"".join(_row(data, data.row(index)) for index in data.chosen)}</ul>"""
+    return section("rows", "Rows before and after", body, title="Rows")
 
 
-def worst_rows_section(data: ReportData) -> str:
+def worst_rows_section(data: ReportData) -> Section:
     """Return the section with the rows that take most bits."""
     rows = [data.row(index) for index in data.worst]
-    median = float(np.median(data.row_bits))
-    head = f"""<section id="worst">
-<h2>Rows with the worst fit</h2>
-<p>These rows take most bits: their content is rare or in no pattern. The median row takes {_bits_text(median)}.</p>"""
+    text = "These rows take most bits: their content is rare or in no pattern. "
+    text += f"The median row takes {_bits_text(float(np.median(data.row_bits)))}."
     if data.picture is not None:
         items = "".join(_row(data, row) for row in rows)
-        return f'{head}<ul role="list" class="rows pictures">{items}</ul></section>'
-    maximum = max((row.bits for row in rows), default=1.0) or 1.0
-    table_rows = "".join(_table_row(data, row, maximum) for row in rows)
-    return f"""{head}
-<table class="worst"><thead><tr><th scope="col">row</th><th scope="col" class="number">bits</th>
+        body = f'<ul role="list" class="rows pictures">{items}</ul>'
+    else:
+        maximum = max((row.bits for row in rows), default=1.0) or 1.0
+        table_rows = "".join(_table_row(data, row, maximum) for row in rows)
+        body = f"""<table class="worst"><thead><tr><th scope="col">row</th><th scope="col" class="number">bits</th>
 <th scope="col">patterns</th><th scope="col">missed</th><th scope="col">invented</th></tr></thead>
-<tbody>{table_rows}</tbody></table></section>"""
+<tbody>{table_rows}</tbody></table>"""
+    return section("worst", "Rows with the worst fit", f"<p>{text}</p>", body, title="Worst fits")
 
 
 def _introduction(data: ReportData) -> str:
@@ -129,6 +127,4 @@ def _atoms_text(row: ReportRow) -> str:
 
 def _atom_links(row: ReportRow) -> str:
     """Return links to the cards of a row's atoms."""
-    links = ", ".join(f'<a href="#atom-{atom + 1}">{atom + 1}</a>' for atom in row.atoms[:_MAX_ATOMS].tolist())
-    n_more = len(row.atoms) - _MAX_ATOMS
-    return links + (f" and {n_more} more" if n_more > 0 else "")
+    return listed_names(row.atoms.tolist(), _MAX_ATOMS, lambda atom: f'<a href="#atom-{atom + 1}">{atom + 1}</a>')

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..formatting import be, few, have, listed_names, noun, percent, times, verb
+from ..html.document import Section, more, section, summary_section
 from ..html.tables import table_html
 from ..html.text import format_count, name_html, pluralize
 from ..model.model import Model
@@ -29,9 +30,8 @@ _MAX_ATOMS_BY_GROUP = 60  # columns of the table
 _MAX_UNKNOWN = 15  # columns, and rows, with most unknown cells
 
 
-def summary_section(data: ReportData) -> str:
+def summary(data: ReportData) -> Section:
     """Return the section at the top: what was found, and how well it fits."""
-    figures = "".join(f"<div><dt>{label}</dt><dd>{number}</dd></div>" for number, label in _key_figures(data))
     sentences = (
         _accuracy(data),
         unknown_cells(data),
@@ -39,12 +39,7 @@ def summary_section(data: ReportData) -> str:
         _training_table(data),
         _other_algebra(data),
     )
-    paragraphs = "".join(f"<p>{sentence}</p>" for sentence in sentences if sentence)
-    return f"""<section id="summary">
-<p class="lede">{_headline(data)}</p>
-{f'<dl class="figures">{figures}</dl>' if figures else ""}
-<div class="sentences">{paragraphs}</div>
-</section>"""
+    return summary_section(_headline(data), _key_figures(data), sentences)
 
 
 def _headline(data: ReportData) -> str:
@@ -177,19 +172,14 @@ def to_try(model: Model) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def patterns_section(data: ReportData) -> str:
+def patterns_section(data: ReportData) -> Section:
     """Return the section that explains the patterns and lists them; its table is hidden where the page has a script."""
     if not data.n_atoms:
-        return f"""<section id="patterns"><h2>The patterns</h2>
-<p>No pattern was found that saves more bits than its own description takes. Either the columns are independent, or the
-search did not find what they have in common. You can try {to_try(data.model)}.</p>
-</section>"""
-    return f"""<section id="patterns">
-<h2>The patterns</h2>
-<p>{_explanation(data)}</p>
-{_bias(data)}
-<div id="listing">{_listing(data)}</div>
-</section>"""
+        text = f"""<p>No pattern was found that saves more bits than its own description takes. Either the columns are
+independent, or the search did not find what they have in common. You can try {to_try(data.model)}.</p>"""
+        return section("patterns", "The patterns", text, title="Patterns")
+    listing = f'<div id="listing">{_listing(data)}</div>'
+    return section("patterns", "The patterns", f"<p>{_explanation(data)}</p>", _bias(data), listing, title="Patterns")
 
 
 def _explanation(data: ReportData) -> str:
@@ -264,10 +254,10 @@ def _features(data: ReportData, atom: int) -> str:
     return ", ".join(names) + (f" and {format_count(n_more)} more" if n_more > 0 else "")
 
 
-def pixels_section(data: ReportData) -> str:
+def pixels_section(data: ReportData) -> Section:
     """Return pictures of how often each pixel is one, missed and invented; empty if features are not pixels."""
     if data.picture is None or not data.ones.any():
-        return ""
+        return Section("")
     maps = [(data.ones, INK, "ones", "how often each pixel is a one")]
     if not data.is_model_empty:
         maps += [
@@ -279,13 +269,13 @@ def pixels_section(data: ReportData) -> str:
         f"<br>darkest: {pluralize(int(counts.max()), 'row')}</figcaption></figure>"
         for counts, colour, name, text in maps
     )
-    return f'<section id="pixels">\n<h2>Pixels</h2>\n<div class="maps">{figures}</div>\n</section>'
+    return section("pixels", "Pixels", f'<div class="maps">{figures}</div>')
 
 
-def groups_section(data: ReportData) -> str:
+def groups_section(data: ReportData) -> Section:
     """Return the share of the rows of each group that use each pattern; empty if there are no groups."""
     if data.groups is None or not data.n_atoms:
-        return ""
+        return Section("")
     sizes, uses = _uses_by_group(data)
     n_shown = min(data.n_atoms, _MAX_ATOMS_BY_GROUP)
     # Patterns whose use differs most between groups come first.
@@ -299,15 +289,12 @@ def groups_section(data: ReportData) -> str:
         for number, name in enumerate(data.groups.names)
         if known[number]
     )
-    others = data.n_atoms - n_shown
-    note = f'<p class="note">and {pluralize(others, "further pattern")}</p>' if others else ""
-    return f"""<section id="groups">
-<h2>By group</h2>
-<p>The share of the rows of each group that use each pattern. Patterns whose share differs most come first.</p>
+    body = f"""<p>The share of the rows of each group that use each pattern. Patterns whose share differs most come
+first.</p>
 <div class="scroll"><table class="groups">
 <thead><tr><th scope="col">group</th><th scope="col">rows</th>{head}</tr></thead>
-<tbody>{rows}</tbody></table></div>{note}
-</section>"""
+<tbody>{rows}</tbody></table></div>{more(data.n_atoms - n_shown, "further pattern")}"""
+    return section("groups", "By group", body, title="Groups")
 
 
 def _uses_by_group(data: ReportData) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -338,21 +325,18 @@ def unknown_cells(data: ReportData) -> str:
     )
 
 
-def unknown_section(data: ReportData) -> str:
+def unknown_section(data: ReportData) -> Section:
     """Return the columns and the rows with most unknown cells; empty if there are none."""
     unknown = data.table.data.unknown
     if unknown is None or not data.table.data.n_unknown:
-        return ""
+        return Section("")
     by_column = _ranking("column", unknown.column_weights(), data.n_rows, data.names_of)
     by_row = _ranking(
         "row", unknown.row_weights(), data.n_features, lambda rows: [data.table.row_name(int(row)) for row in rows]
     )
-    return f"""<section id="unknown">
-<h2>Unknown cells</h2>
-<p>{unknown_cells(data)}</p>
-{by_column}
-{by_row if data.shows_rows else ""}
-</section>"""
+    return section(
+        "unknown", "Unknown cells", f"<p>{unknown_cells(data)}</p>", by_column, by_row if data.shows_rows else ""
+    )
 
 
 def _ranking(axis: str, counts: NDArray[np.int64], total: int, names: Callable[[list[int]], Sequence[str]]) -> str:

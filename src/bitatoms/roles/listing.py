@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..formatting import listed_names, percent
+from ..html.document import more
 from ..html.tables import table_html
 from ..html.text import NO_NAMES, chips_html, format_count, name_html
 from .entries import RoleEntry
@@ -58,19 +59,3 @@ def chips(names: Sequence[str], limit: int = _MAX_CHIPS, css_class: str = "") ->
     """Return the first names as the items of a list, and the number of the others."""
     items = chips_html(names, len(names) if len(names) <= limit + 2 else limit, css_class)
     return f'<ul class="chips">{items or NO_NAMES}</ul>'
-
-
-def more(number: int) -> str:
-    """State how many items are not shown, if there are any."""
-    return f'<p class="note">and {format_count(number)} more</p>' if number > 0 else ""
-
-
-def section(anchor: str, heading: str, *parts: str, otherwise: str = "") -> str:
-    """Return a section of parts, or with another text if all of them are empty; nothing if that is empty, too."""
-    body = "".join(parts) or otherwise
-    return f'<section id="{anchor}"><h2>{heading}</h2>{body}</section>' if body else ""
-
-
-def part(heading: str, text: str, body: str) -> str:
-    """Return a part of a section; nothing if it has no body."""
-    return f"<h3>{heading}</h3>{f'<p>{text}</p>' if text else ''}{body}" if body else ""

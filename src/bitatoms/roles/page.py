@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..html.document import PageHeader, Section, glossary_section, html_document, read_asset, write_page
+from ..html.document import PageHeader, glossary_section, html_document, read_asset, write_page
 from ..html.text import pluralize
 from .audit import RoleReport
 from .diff import RoleDiff
@@ -16,7 +16,7 @@ from .sections import (
     overlaps_section,
     permissions_section,
     roles_section,
-    summary_section,
+    summary,
     unfitting_section,
     users_section,
 )
@@ -62,14 +62,14 @@ def role_report_html(report: RoleReport, *, title: str | None = None, diff: Role
     header = PageHeader(f"{heading} – roles", "Roles, users and permissions", heading, ("roles", "the roles"))
     listings = Listings(report.roles[:MAX_ROLES])
     sections = [
-        Section(summary_section(report)),
-        Section("" if diff is None else changes_section(diff, listings), "changes", "Changes"),
-        Section(exceptions_section(report, listings), "exceptions", "Exceptions"),
-        Section(unfitting_section(report, listings), "unfitting", "Who fits no role"),
-        Section(roles_section(report), "roles", "Roles"),
-        Section(permissions_section(report, listings), "permissions", "Permissions"),
-        Section(users_section(report, listings), "users", "Users"),
-        Section(overlaps_section(report, listings), "overlaps", "Overlaps"),
+        summary(report),
+        *(() if diff is None else (changes_section(diff, listings),)),
+        exceptions_section(report, listings),
+        unfitting_section(report, listings),
+        roles_section(report),
+        permissions_section(report, listings),
+        users_section(report, listings),
+        overlaps_section(report, listings),
         glossary_section(_GLOSSARY),
     ]
     style = read_asset("html", "cards.css") + read_asset("roles", "page.css")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..formatting import be, have, noun, percent, verb
+from ..html.document import Section, more, part, section, summary_section
 from ..html.text import escape, format_count, name_html, pluralize
 from .audit import RoleReport
 from .diff import RoleDiff
 from .entries import PeerDifference, RoleEntry
-from .listing import MAX_ROWS, Column, Listings, chips, more, part, section
+from .listing import MAX_ROWS, Column, Listings, chips
 
 MAX_ROLES = 500  # cards
 _MAX_PERMISSIONS, _MAX_USERS = 40, 200  # names on a card
@@ -19,29 +20,22 @@ _USER: Sequence[Column] = (
 )  # fmt: skip
 
 
-def summary_section(report: RoleReport) -> str:
+def summary(report: RoleReport) -> Section:
     """Return the section at the top: the numbers, and how far they are from the lowest possible."""
     n_roles, n_users = len(report.roles), len(report.users)
-    figures = (
-        (n_roles, noun(n_roles, "role")),
-        (report.n_user_assignments, "roles of users: user assignments"),
-        (report.n_permission_assignments, "permissions of roles: permission assignments"),
-        (report.n_direct, "permissions of users that come from no role"),
-    )
-    shown = "".join(f"<div><dt>{label}</dt><dd>{format_count(number)}</dd></div>" for number, label in figures)
+    figures = [
+        (format_count(n_roles), noun(n_roles, "role")),
+        (format_count(report.n_user_assignments), "roles of users: user assignments"),
+        (format_count(report.n_permission_assignments), "permissions of roles: permission assignments"),
+        (format_count(report.n_direct), "permissions of users that come from no role"),
+    ]
     of_users = f"{pluralize(n_roles, 'role')} {verb(n_roles, 'give')} {pluralize(n_users, 'user')}"
     lede = f"{of_users} <b>exactly the permissions they have</b>, {format_count(report.n_grants)} in all."
     if report.n_direct:
         n_given = report.n_grants - report.n_direct
         share = f"{format_count(n_given)} of {format_count(report.n_grants)} ({percent(n_given, report.n_grants)})"
         lede = f"{of_users} <b>{share} of the permissions they have</b>, and no others."
-    sentences = filter(None, [*_optimality(report), _exceptions_in_short(report)])
-    paragraphs = "".join(f"<p>{sentence}</p>" for sentence in sentences)
-    return f"""<section id="summary">
-<p class="lede">{lede}</p>
-<dl class="figures">{shown}</dl>
-<div class="sentences">{paragraphs}</div>
-</section>"""
+    return summary_section(lede, figures, [*_optimality(report), _exceptions_in_short(report)])
 
 
 def _optimality(report: RoleReport) -> list[str]:
@@ -63,7 +57,7 @@ def _exceptions_in_short(report: RoleReport) -> str:
     return " ".join(f"{pluralize(number, noun)} {what}." for number, noun, what in sentences if number)
 
 
-def changes_section(diff: RoleDiff, listings: Listings) -> str:
+def changes_section(diff: RoleDiff, listings: Listings) -> Section:
     """Return what changed from an earlier set of roles, and for whom."""
     changed: Sequence[Column] = (
         ("role", lambda change: name_html(change.new)),
@@ -88,7 +82,7 @@ def changes_section(diff: RoleDiff, listings: Listings) -> str:
     )
 
 
-def exceptions_section(report: RoleReport, listings: Listings) -> str:
+def exceptions_section(report: RoleReport, listings: Listings) -> Section:
     """Return the section of direct grants, single-user roles, and permissions that differ from those of peers."""
     direct = [user for user in report.users if user.direct]
     roles: Sequence[Column] = (
@@ -122,7 +116,7 @@ def exceptions_section(report: RoleReport, listings: Listings) -> str:
     )
 
 
-def unfitting_section(report: RoleReport, listings: Listings) -> str:
+def unfitting_section(report: RoleReport, listings: Listings) -> Section:
     """Return the section of users who have no role that others have, or no permission."""
     own, none, empty = (report.users_by_fit(fit) for fit in ("own", "none", "empty"))
     return section(
@@ -143,7 +137,7 @@ def unfitting_section(report: RoleReport, listings: Listings) -> str:
     )
 
 
-def roles_section(report: RoleReport) -> str:
+def roles_section(report: RoleReport) -> Section:
     """Return one card per role."""
     if not report.roles:
         return section("roles", "Roles", "<p>There are no roles.</p>")
@@ -153,7 +147,7 @@ def roles_section(report: RoleReport) -> str:
     return section("roles", "Roles", text, cards, more(len(report.roles) - MAX_ROLES))
 
 
-def permissions_section(report: RoleReport, listings: Listings) -> str:
+def permissions_section(report: RoleReport, listings: Listings) -> Section:
     """Return the table of permissions, after those that everybody, one user or nobody has."""
     n_users = len(report.users)
     groups = [("Held by a single user", 1), ("Held by nobody", 0)]
@@ -173,13 +167,13 @@ def permissions_section(report: RoleReport, listings: Listings) -> str:
     return section("permissions", "Permissions", special, part("All permissions", "", table) if special else table)
 
 
-def users_section(report: RoleReport, listings: Listings) -> str:
+def users_section(report: RoleReport, listings: Listings) -> Section:
     """Return the table of users."""
     n_roles: Column = ("number of roles", lambda user: format_count(len(user.roles)))
     return section("users", "Users", listings.table("Users", report.users, (*_USER[:2], n_roles, *_USER[2:])))
 
 
-def overlaps_section(report: RoleReport, listings: Listings) -> str:
+def overlaps_section(report: RoleReport, listings: Listings) -> Section:
     """Return pairs of roles: contained in each other, with common permissions, and with the same users."""
     contained = [pair for pair in report.overlaps if pair.within is not None]
     same_users = [pair for pair in report.overlaps if pair.user_overlap == 1]
@@ -211,6 +205,7 @@ def overlaps_section(report: RoleReport, listings: Listings) -> str:
             listings.table("Roles with the same users", same_users, pairs),
         ),
         part("Common permissions", "", listings.table("Roles with common permissions", sharing, pairs)),
+        title="Overlaps",
         otherwise="<p>No two roles have common permissions, or the same users.</p>",
     )
 

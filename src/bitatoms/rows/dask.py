@@ -23,7 +23,7 @@ from ..engine.passes import PassSpec
 from ..libraries import missing_library
 from ..model.complete_rows import MemberCounts
 from ..parallel import OutOfTime, Workers
-from ..parameters import DeviceChoice
+from ..run_options import DeviceChoice
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, sparse, stack_bits
 from ..validation import check_threshold
 from .budget import bytes_of

@@ -20,7 +20,7 @@ from ..device_choice import checked_device, workers_for
 from ..engine.distinct_rows import mixed_words, row_hashes
 from ..errors import InputError, InvalidCell, MissingCell
 from ..model.model import Model
-from ..parameters import DeviceChoice
+from ..run_options import DeviceChoice
 from ..sparse_bits import Bits
 from .budget import chunk_rows as default_chunk_rows
 from .source import row_chunks

@@ -22,7 +22,7 @@ from ..errors import InputError, Parameter
 from ..io.atomic import is_zarr_store
 from ..io.errors import FileError
 from ..parallel import Workers
-from ..parameters import DeviceChoice
+from ..run_options import DeviceChoice
 from ..sparse_bits import SparseBits, is_smaller_sparse, sparse, stack_bits
 from .checkpoint import make_folder
 from .code_file import CodeFile, raising_file_errors

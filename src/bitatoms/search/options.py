@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..errors import InputError, Parameter
-from ..parameters import Options, option
+from ..parameters import Options, option, with_documentation
 from ..run_options import RunOptions
 from ..validation import (
     check_bool,
@@ -33,6 +33,12 @@ def _check_init(name: str, value: Any) -> Any:
     """Check the name of an initialization; atoms are checked when they are used."""
     if value is None or isinstance(value, (str, Real)):
         check_choice(name, value, INITS, "atoms, or a pair (atoms, codes)")
+    return value
+
+
+def _check_coder(name: str, value: Any) -> Any:
+    """Check a coder; the error for one of the paper says where it is passed."""
+    check_choice(name, value, get_args(Coder), 'pass search=PaperSearch(coder="bmp")' if value == "bmp" else None)
     return value
 
 
@@ -74,7 +80,8 @@ def _check_finite_costs(name: str, value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, kw_only=True)
+@with_documentation
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PaperSearch(Options):
     """The published methods, with their mistakes corrected: ``search=PaperSearch(...)``.
 
@@ -126,7 +133,8 @@ class PaperSearch(Options):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@with_documentation
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Constraints(Options):
     """What a factorization must fulfil: known atoms, and limits of the others: ``constraints=Constraints(...)``.
 
@@ -185,7 +193,7 @@ class Constraints(Options):
         option="min-samples-per-atom",
     )
     apart: Any = option(
-        None,
+        (),
         "Sets of features of which an atom has at most one (separation of duty).",
         'By name or index, such as ``[["create order", "pay order"]]``.',
         check=check_feature_sets,
@@ -193,7 +201,7 @@ class Constraints(Options):
         option="apart",
     )
     together: Any = option(
-        None,
+        (),
         "Sets of features of which an atom has all or none.",
         "By name or index. Sets that share a feature are one set.",
         check=check_feature_sets,
@@ -202,7 +210,8 @@ class Constraints(Options):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@with_documentation
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Resources(Options):
     """The memory of a fit, and where its progress is stored: ``resources=Resources(...)``.
 
@@ -301,6 +310,7 @@ class SearchOptions(AtomOptions):
         'fewest wrong cells, rows are coded by "exact" up to 16 atoms and by "greedy" above. With "auto", '
         '``transform`` uses "beam" where the search uses "mdl" or "greedy", because it has no codes to start from, '
         "and the search ends with it too. The coders of the paper are parameters of `PaperSearch`.",
+        check=_check_coder,
     )
     init: Any = option(
         "auto",
@@ -378,6 +388,13 @@ class SearchOptions(AtomOptions):
         type="callable or list of callables, optional",
         is_run_setting=True,
     )
+
+    @property
+    def paper(self) -> PaperSearch | None:
+        """The parameters of the published methods, if they are searched by; None for other searches."""
+        if isinstance(self.search, PaperSearch):
+            return self.search
+        return PaperSearch() if self.search == "paper" else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +22,17 @@ from ..engine.objective import Objective
 from ..engine.prices import EQUAL_COSTS, ErrorCosts
 from ..errors import InputError, Parameter
 from ..model.result import Round
-from ..parameters import SearchKwargs, check, checked, declaration, with_defaults
+from .options import Constraints, PaperSearch, SearchOptions
 from .plan import PLANS, Plan
 
 _CODERS_OF_SEARCH = {  # "auto" selects the first
-    "paper": ("bmp", "greedy", "exact"),
     "fast": ("mdl", "beam"),
     "thorough": ("beam", "mdl"),
     "anytime": ("beam", "mdl"),
 }
 _ANYTIME_SECONDS = 60.0  # of the anytime search, unless the user limits its time or its rounds
 _NO_LIMIT = 1 << 60  # rounds
-PREFERENCE = 0.05  # by which share XOR must be better than a preferred OR: docs/how-it-works/xor-and-or.md
-_ALGEBRAS = {"auto": ("xor", "or"), "prefer-or": ("or", "xor")}
+PREFERENCE = 0.05  # by which share XOR must be better than OR: docs/how-it-works/xor-and-or.md
 _PAPER_START = 16  # atoms
 _GIVEN_START = 64  # atoms to start from with a named init, in the other searches
 
@@ -137,21 +135,18 @@ class SearchParams:
         """Whether the search chooses where it starts, and no factors are passed or named."""
         return _is_auto(self.init)
 
-    @property
-    def prefers_or(self) -> bool:
-        """Whether OR, which is tried first, is kept unless XOR is better by `PREFERENCE`."""
-        return self.algebras == _ALGEBRAS["prefer-or"]
-
     def best_algebra(self, costs: Sequence[int]) -> int:
-        """Return the index of the algebra to keep, from what the result in each costs; on a tie the first."""
+        """Return the index of the algebra to keep, from what the result in each costs: OR comes first, if it is tried.
+
+        It is kept unless XOR is better by more than `PREFERENCE`.
+        """
         best = int(np.argmin(costs))
-        margin = PREFERENCE if self.prefers_or else 0.0
-        return best if costs[best] < costs[0] - margin * costs[0] else 0
+        return best if costs[best] < costs[0] - PREFERENCE * costs[0] else 0
 
     @property
     def compares_errors(self) -> bool:
-        """Whether algebras are compared by wrong cells; "auto" always compares codelengths."""
-        return self.prefers_or and not self.by_codelength
+        """Whether algebras are compared by wrong cells, and not by codelengths."""
+        return len(self.algebras) > 1 and not self.by_codelength
 
     @property
     def ends_at_limit(self) -> bool:
@@ -168,132 +163,137 @@ class SearchParams:
         return float("inf") if self.max_time is None else time.perf_counter() + self.max_time
 
 
-def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> SearchParams:
-    """Check the parameters, each alone and together, and decide those that are "auto"."""
-    given = checked(SearchKwargs, with_defaults(SearchKwargs, parameters))
-    n_components = check("n_components", n_components, declaration("n_components"))
-    search, max_components = given["search"], given["max_components"]
-    by_mdl, as_published = n_components == "mdl", search == "paper"
-    costs = given["false_negative_cost"], given["false_positive_cost"]
+def resolve(options: SearchOptions) -> SearchParams:
+    """Return the parameters of a search, after checking them together, with every "auto" decided."""
+    n_components, by_mdl = options.n_components, options.n_components == "mdl"
+    constraints, paper = options.constraints or Constraints(), options.paper
+    search: Any = "paper" if paper else options.search
+    costs = options.false_negative_cost, options.false_positive_cost
     has_costs = not all(is_neutral(cost) for cost in costs)
-    by_codelength = by_mdl or has_costs if given["objective"] == "auto" else given["objective"] == "codelength"
-    _check_together(given, by_mdl, by_codelength)
+    by_codelength = by_mdl or has_costs if options.objective == "auto" else options.objective == "codelength"
+    _check_together(options, constraints, by_mdl, by_codelength)
     if has_costs:
-        check_costs(given, by_codelength)
+        _check_costs(options, by_codelength)
     # The anytime search has no limit of rounds, unless the user sets one.
-    is_anytime = search == "anytime" and given["max_iter"] == declaration("max_iter")[1].default
-    max_rounds = _NO_LIMIT if is_anytime else given["max_iter"]
-    coder = _resolve_coder(given["coder"], search, by_codelength, n_components)
-    exact = as_published and coder == "exact"
+    is_anytime = search == "anytime" and options.max_iter == SearchOptions.max_iter
+    coder = paper.coder if paper else _resolve_coder(options, by_codelength)
+    max_components = constraints.max_components
+    exact = paper is not None and coder == "exact"
     if exact and by_mdl:
         max_components = MOST_EXACT_ATOMS if max_components is None else min(MOST_EXACT_ATOMS, max_components)
-    start = None if given["start_components"] == "auto" else given["start_components"]
-    if start is not None and max_components is not None and start > max_components:
-        raise InputError(
-            Parameter("start_components", start), " is greater than ", Parameter("max_components", max_components)
-        )
-    plan = _plan(given, coder, start, max_rounds)
+    plan = replace(
+        PLANS.get(search, PLANS["fast"]),
+        max_rounds=_NO_LIMIT if is_anytime else options.max_iter,
+        by_beam=coder == "beam",
+    )
+    own = paper or PaperSearch()
     return SearchParams(
         n_components=n_components,
         search=search,
-        algebras=("or",) if has_costs else _ALGEBRAS.get(given["algebra"], (given["algebra"],)),
+        algebras=_algebras(options, has_costs),
         by_codelength=by_codelength,
-        update="exact" if exact and given["update"] == "mob" else given["update"],
+        update="exact" if exact and own.update == "mob" else own.update,
         coder=coder,
         # Without codes to start from, toggling one atom at a time gets stuck under XOR; the beam does not.
-        coder_after="beam" if given["coder"] == "auto" and coder in ("mdl", "greedy") else coder,
-        init=("greedy" if exact else "samples") if _is_auto(given["init"]) and as_published else given["init"],
-        init_density=given["init_density"],
-        n_init=1 if given["n_init"] == "auto" else given["n_init"],
-        start_components=_start_components(start, as_published, exact, max_components),
+        coder_after="beam" if not paper and options.coder == "auto" and coder in ("mdl", "greedy") else coder,
+        init=("greedy" if exact else "samples") if _is_auto(options.init) and paper else options.init,
+        init_density=own.init_density,
+        n_init=1 if options.n_init == "auto" else options.n_init,
+        start_components=_start_components(paper, max_components),
         max_components=max_components,
-        patience=1 if given["patience"] == "auto" else given["patience"],
-        max_atoms_per_sample=given["max_atoms_per_sample"],
-        residual_limit=given["residual_limit"],
-        max_iter=given["max_iter"],
-        plan=plan if as_published else plan.for_atoms(n_components, max_components),
-        max_time=_ANYTIME_SECONDS if is_anytime and given["max_time"] is None else given["max_time"],
-        search_rows=given["search_rows"],
-        callbacks=given["callbacks"],
-        bias=given["bias"] and not has_costs,
-        fixed_atoms=given["fixed_atoms"],
+        patience=own.patience,
+        max_atoms_per_sample=constraints.max_atoms_per_sample,
+        residual_limit=own.residual_limit,
+        max_iter=options.max_iter,
+        plan=plan if paper else plan.for_atoms(n_components, max_components),
+        max_time=_ANYTIME_SECONDS if is_anytime and options.max_time is None else options.max_time,
+        search_rows=options.search_rows,
+        callbacks=options.callbacks,
+        bias=constraints.bias and not has_costs,
+        fixed_atoms=constraints.fixed_atoms,
         limits=AtomLimits(
-            given["max_features_per_atom"], given["min_samples_per_atom"], given["apart"], given["together"]
+            constraints.max_features_per_atom,
+            constraints.min_samples_per_atom,
+            constraints.apart,
+            constraints.together,
         ),
         given_costs=costs,
     )
 
 
-def _check_together(given: dict[str, Any], by_mdl: bool, by_codelength: bool) -> None:
+def _algebras(options: SearchOptions, has_costs: bool) -> tuple[str, ...]:
+    """Return the algebras to try, in this order."""
+    if options.algebra != "auto":
+        return (options.algebra,)
+    return ("or",) if has_costs else ("xor",) if options.paper else ("or", "xor")
+
+
+def _check_together(options: SearchOptions, constraints: Constraints, by_mdl: bool, by_codelength: bool) -> None:
     """Raise an error for parameters that exclude each other."""
-    search, as_published = Parameter("search", given["search"]), given["search"] == "paper"
     if by_mdl and not by_codelength:
         raise InputError(
             Parameter("objective", "errors"), " requires a number as ", Parameter("n_components"),
             ': "mdl" chooses the number of atoms by the codelength',
         )  # fmt: skip
-    if as_published and by_codelength and not by_mdl:
+    if options.paper is None:
+        return
+    if by_codelength and not by_mdl:
         raise InputError(
-            search, " with a fixed ", Parameter("n_components"), " minimizes the number of wrong cells; use ",
+            _PAPER, " with a fixed ", Parameter("n_components"), " minimizes the number of wrong cells; use ",
             Parameter("search", "fast"), ", ", Parameter("n_components", "mdl"), " or ",
             Parameter("objective", "errors"),
         )  # fmt: skip
     for name in ("fixed_atoms", "max_features_per_atom", "min_samples_per_atom", "apart", "together"):
-        is_given = given[name] is not None and not (isinstance(given[name], tuple) and not given[name])
-        if as_published and is_given:
+        value = getattr(constraints, name)
+        if value is not None and not (isinstance(value, tuple) and not value):
             raise InputError(
-                search, " learns all atoms, without limits, as published; use ", Parameter("search", "fast"),
+                _PAPER, " learns all atoms, without limits, as published; use ", Parameter("search", "fast"),
                 " with ", Parameter(name),
             )  # fmt: skip
-    if given["update"] == "k-prox" and not as_published:
+    if options.coder != "auto":
         raise InputError(
-            Parameter("update", "k-prox"), " requires ", Parameter("search", "paper"), "; ", search,
-            " updates all atoms together",
-        )  # fmt: skip
-    if as_published and by_mdl and given["patience"] is None and given["max_components"] is None:
+            _PAPER, " has its own coders; pass search=PaperSearch(coder=...) and omit ", Parameter("coder")
+        )
+    if by_mdl and options.paper.patience is None and constraints.max_components is None:
         raise InputError("patience=None continues to max_components; set ", Parameter("max_components"))
 
 
-def _resolve_coder(coder: str, search: str, by_codelength: bool, n_components: Any) -> str:
-    """Return the coder; "auto" is the first that the search can use."""
-    if search == "paper" or by_codelength:
-        choices = _CODERS_OF_SEARCH[search]
+def _resolve_coder(options: SearchOptions, by_codelength: bool) -> str:
+    """Return the coder of a search other than the paper's; "auto" is the first that it can use."""
+    n_atoms = options.n_components
+    if by_codelength:
+        choices: tuple[str, ...] = _CODERS_OF_SEARCH[str(options.search)]
     else:  # a fixed number of atoms with the fewest wrong bits
-        choices = ("exact",) if n_components <= MOST_EXACT_ATOMS else ("greedy",)
-    if coder == "auto":
+        choices = ("exact",) if int(n_atoms) <= MOST_EXACT_ATOMS else ("greedy",)
+    if options.coder == "auto":
         return choices[0]
-    if coder not in choices:
-        objective = "the codelength" if by_codelength else f"the fewest errors of {n_components} atoms"
+    if options.coder not in choices:
+        objective = "the codelength" if by_codelength else f"the fewest errors of {n_atoms} atoms"
         needed = (
-            (Parameter("search", "paper"),)
-            if coder in _CODERS_OF_SEARCH["paper"]
+            (f'search=PaperSearch(coder="{options.coder}")',)
+            if options.coder in ("greedy", "exact")
             else (Parameter("search", "fast"), " and the codelength as objective")
         )
         raise InputError(
-            Parameter("search", search), f" for {objective} uses the coder {' or '.join(map(repr, choices))}; ",
-            Parameter("coder", coder), " requires ", *needed,
+            Parameter("search", options.search), f" for {objective} uses the coder ",
+            f"{' or '.join(map(repr, choices))}; ", Parameter("coder", options.coder), " requires ", *needed,
         )  # fmt: skip
-    return coder
+    return options.coder
 
 
-def _start_components(start: int | None, as_published: bool, exact: bool, max_components: int | None) -> int:
+def _start_components(paper: PaperSearch | None, max_components: int | None) -> int:
     """Return the number of atoms that "mdl" starts with, where it has one start."""
-    if start is None:
-        start = (1 if exact else _PAPER_START) if as_published else _GIVEN_START
+    if paper is None:
+        start = _GIVEN_START
+    elif paper.start_components == "auto":
+        start = 1 if paper.coder == "exact" else _PAPER_START
+    else:
+        start = paper.start_components
+        if max_components is not None and start > max_components:
+            raise InputError(
+                Parameter("start_components", start), " is greater than ", Parameter("max_components", max_components)
+            )
     return start if max_components is None else min(start, max_components)
-
-
-def _plan(given: dict[str, Any], coder: str, start: int | None, max_rounds: int) -> Plan:
-    """Return the plan of the searches other than the paper's, for any number of atoms."""
-    plan = PLANS.get(given["search"], PLANS["fast"])
-    return replace(
-        plan,
-        starts=plan.starts if start is None else (start,),
-        only_starts=start is not None,
-        patience=plan.patience if given["patience"] == "auto" else given["patience"],
-        max_rounds=max_rounds,
-        by_beam=coder == "beam",
-    )
 
 
 def check_exact(coder: str, n_atoms: int) -> None:
@@ -311,6 +311,7 @@ def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
+_PAPER = Parameter("search", "paper")
 _MISSED, _ADDED = "false_negative_cost", "false_positive_cost"
 
 
@@ -319,17 +320,17 @@ def is_neutral(cost: Any) -> bool:
     return bool((_numbers(cost) == 1).all())
 
 
-def check_costs(given: dict[str, Any], by_codelength: bool) -> None:
+def _check_costs(options: SearchOptions, by_codelength: bool) -> None:
     """Raise an error for parameters that exclude costs of errors, of which there are some."""
-    cost = Parameter(next(name for name in (_ADDED, _MISSED) if not is_neutral(given[name])))
-    if given["algebra"] == "xor":
+    cost = Parameter(next(name for name in (_ADDED, _MISSED) if not is_neutral(getattr(options, name))))
+    if options.algebra == "xor":
         raise InputError(
             cost, " requires ", Parameter("algebra", "or"), ": under XOR, whether an atom adds a one or takes it away "
             "depends on the other atoms of the row",
         )  # fmt: skip
-    if given["search"] == "paper" or not by_codelength:
-        other = ("search", "paper") if given["search"] == "paper" else ("objective", "errors")
-        raise InputError(cost, " requires the codelength as objective; ", Parameter(*other), " does not know costs")
+    if options.paper or not by_codelength:
+        other = _PAPER if options.paper else Parameter("objective", "errors")
+        raise InputError(cost, " requires the codelength as objective; ", other, " does not know costs")
 
 
 def costs_of_columns(missed: Any, added: Any, header: Header) -> ErrorCosts:

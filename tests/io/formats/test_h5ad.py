@@ -225,7 +225,7 @@ def sparse(**parts):
 
 LISTS = np.empty(1, h5py.vlen_dtype(np.int32))
 LISTS[0] = np.int32([1, 2])
-NO_TABLE, POINTERS = "not a table of numbers", "'indptr' of the sparse matrix X does not fit"
+NO_TABLE, POINTERS = "not a table of numbers", "the arrays of the sparse matrix X do not fit its shape"
 MALFORMED = {
     "an external link": (link("X"), "not followed"),
     "a link in place of a data frame": (link("obs"), "'/obs' is a link"),
@@ -270,7 +270,7 @@ def test_links_and_malformed_files_are_errors(path, case):
 @pytest.fixture(scope="module")
 def learned():
     """Return a result and a model of the table."""
-    result = ba.factorize(TABLE, 3, random_state=0)
+    result = ba.factorize(TABLE, 3, algebra="xor", random_state=0)
     return result, Model.from_factorization(result, header=Header(len(GENES), GENES))
 
 
@@ -292,7 +292,9 @@ def test_annotate(tmp_path, learned):
     assert (some.obsm["X_bitatoms"].shape, some.varm["bitatoms_atoms"].shape) == ((10, 3), (7, 3))
     annotate(adata, result.codes, model)
     assert "X_bitatoms_soft" not in adata.obsm  # they may be those of another model
-    ba.annotate(adata, ba.BinaryDictionaryLearning(random_state=0).fit(np.zeros((5, 70))))  # without atoms
+    ba.annotate(
+        adata, ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(np.zeros((5, 70)))
+    )  # without atoms
     again = ad.read_h5ad(write_file(tmp_path / "cells.h5ad", adata))
     assert again.obsm["X_bitatoms_soft"].shape == (20, 0)
     assert list(again.uns["bitatoms"]["names"]) == []
@@ -404,11 +406,11 @@ def test_missing_layers_and_raw(tmp_path, with_raw):
 
 
 def test_estimators_and_functions_take_raw(with_raw):
-    model = ba.BinaryDictionaryLearning(3, binarize=0, random_state=0).fit(with_raw.raw)
+    model = ba.BinaryDictionaryLearning(3, algebra="xor", binarize=0, random_state=0).fit(with_raw.raw)
     assert tuple(model.feature_names_in_) == GENES
     codes = model.transform(with_raw.raw)
     np.testing.assert_array_equal(codes, model.transform(RAW_TABLE))
-    assert ba.factorize(with_raw.raw, 3, binarize=0, random_state=0).atoms == model.as_model().atoms
+    assert ba.factorize(with_raw.raw, 3, algebra="xor", binarize=0, random_state=0).atoms == model.as_model().atoms
     ba.annotate(with_raw, model, layer="raw")
     np.testing.assert_array_equal(with_raw.obsm["X_bitatoms"], codes)
     atoms = model.as_model().signed_atoms()
@@ -449,10 +451,10 @@ def test_scaled_values_name_the_counts(tmp_path, layer):
 
     message = f'the AnnData: {SCALED}, Table.from_any(adata, layer="{layer}", binarize=0)'
     with pytest.raises(ValueError, match=re.escape(message)):
-        ba.Table.from_any(adata, **scaled) if of_obsm else ba.BinaryDictionaryLearning().fit(adata)
+        ba.Table.from_any(adata, **scaled) if of_obsm else ba.BinaryDictionaryLearning(algebra="xor").fit(adata)
     if not of_obsm:
         with pytest.warns(ba.errors.InputWarning, match=re.escape(message)):
-            ba.BinaryDictionaryLearning(2, binarize=0, random_state=0).fit(adata)
+            ba.BinaryDictionaryLearning(2, algebra="xor", binarize=0, random_state=0).fit(adata)
     assert ba.Table.from_any(adata, layer=layer, binarize=0).bits == RAW_TABLE.bits
 
 

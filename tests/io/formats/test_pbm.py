@@ -62,7 +62,7 @@ def test_reads_text_pictures_with_and_without_blanks(tmp_path, monkeypatch, chun
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 1 << 20])
 def test_comments_are_ignored(file, monkeypatch, chunk):
-    monkeypatch.setattr(pbm, "_TEXT_CHUNK", chunk)
+    monkeypatch.setattr(pbm, "CHUNK_BYTES", chunk)
     path = file(b"P1#one\n# by hand 1 0\r3 #wide\n\n2# high\n#0 1 1\r10 #1\n1 0#0\n11 #", "a.pbm")
     assert ba.read(path, binarize=0).to_dense().tolist() == [[1, 0, 1], [0, 1, 1]]
     assert not ba.read(path, binarize=1).to_dense().any()

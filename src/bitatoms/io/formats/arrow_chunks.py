@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
-from ..limits import CHUNK_BITS
+from ..limits import CHUNK_BITS, MAX_ARROW_COLUMNS
 from ..stream import Source
 
 _MAGIC = b"ARROW1"
-_MAX_COLUMNS = 1024  # columns read together: each keeps a part of the file in memory
 
 
 class ArrowChunk(NamedTuple):
@@ -78,7 +77,7 @@ def _row_group(source: Source, file: Any, names: list[str], group: int) -> Arrow
                 raise source.error("corrupt: a row group does not have the columns of the schema")
             yield [batch.column(positions[index]) for index in indices]
 
-    return ArrowChunk(file.metadata.row_group(group).num_rows, _MAX_COLUMNS, read_columns)
+    return ArrowChunk(file.metadata.row_group(group).num_rows, MAX_ARROW_COLUMNS, read_columns)
 
 
 @contextmanager
@@ -118,7 +117,7 @@ def _record_batches(file: Any, full_reader: Any) -> Iterator[ArrowChunk]:
                 yield [batch.column(ordered.index(index)).slice(start, chunk_rows) for index in indices]
 
         n_rows = (read_batch(number, (0,)) if len(full_reader.schema) else full_reader.get_batch(number)).num_rows
-        max_columns = min(_MAX_COLUMNS, max(1, 16 * CHUNK_BITS // max(1, n_rows) // 64) * 64)
+        max_columns = min(MAX_ARROW_COLUMNS, max(1, 16 * CHUNK_BITS // max(1, n_rows) // 64) * 64)
         return ArrowChunk(n_rows, max_columns, read_columns)
 
     return map(chunk, range(full_reader.num_record_batches))

@@ -19,6 +19,7 @@ from ...columns.annotations import Labels
 from ...columns.encoding import Encoding, UnseenValues
 from ...columns.variables import Summary, parse_number
 from ...errors import InputError, Parameter, warn
+from ...formatting import quoted
 from ..cells import MISSING_WORDS, Cells, are_cells
 from ..errors import FileError
 from ..layout import CATEGORY_NAMES, Layout, doubt_row_names, header_and_labels, names_rows
@@ -144,7 +145,7 @@ class _ValueCounts:
                 self._texts = {}
             elif not self._may_be_names:
                 raise self._source.error(
-                    f"the column {self._name[:40]!r} has more than {MAX_CATEGORIES} different texts, which are hardly "
+                    f"the column {quoted(self._name)} has more than {MAX_CATEGORIES} different texts, which are hardly "
                     "categories; leave it out with ", Parameter("without", self._name),
                 )  # fmt: skip
 
@@ -170,7 +171,7 @@ class _ValueCounts:
             return Summary(texts, counts)
         if self._numbers and not self.are_numbers:
             text = next(text for text in texts if parse_number(text) is None)
-            raise self._source.error(f"the column {self._name[:40]!r} contains numbers and {text[:40]!r}; correct it")
+            raise self._source.error(f"the column {quoted(self._name)} contains numbers and {quoted(text)}; correct it")
         numbers = np.concatenate([*self._numbers, np.repeat([float(text) for text in texts], counts)])
         return Summary(*np.unique(numbers, return_counts=True))
 

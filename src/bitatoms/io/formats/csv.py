@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ...columns.table import Table
 from ...errors import Parameter, warn
+from ...formatting import quoted
 from ..cells import Cells, are_cells
 from ..errors import FileError
 from ..layout import Layout, as_lists, not_a_table
@@ -168,6 +169,6 @@ def check_writable(table: Table, path: Path) -> None:
     names = [*(table.columns or ()), *(table.row_names or ())]
     for name in names:
         if "\r" in name or "\0" in name:
-            raise FileError(f"{path.name}: this format cannot store the name {name[:40]!r}; rename it, or write .npz")
+            raise FileError(f"{path.name}: this format cannot store the name {quoted(name)}; rename it, or write .npz")
     if not table.row_names and table.columns and not table.columns[0].strip():
         raise FileError(f"{path.name}: the first column has no name, so it would be read as row names; give it a name")

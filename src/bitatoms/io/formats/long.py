@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from ...columns.table import Table, first_duplicate
 from ...columns.variables import parse_number
 from ...errors import Parameter, warn
-from ...formatting import be, counted, have, quoted
+from ...formatting import be, counted, have, noun, quoted
 from ..cells import Cells
 from ..errors import FileError
 from ..layout import Layout
 from ..limits import CHUNK_ENTRIES
 from ..options import ReadOptions
-from ..out_of_core.coo import CooBuilder, column_indices_by_row
+from ..out_of_core.entries import EntriesBuilder, column_indices_by_row
 from ..out_of_core.spool import Spool
 from ..stream import RowChunk, Source, TableStream, named_chunks
 from ..text import TextRows, is_blank, open_text_writer
@@ -46,7 +46,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     source.check_size(len(row_names), len(items), streamable=True, n_ones=0)
 
     def chunks() -> Iterator[RowChunk]:
-        builder = CooBuilder(source, options, (len(row_names), len(items)))
+        builder = EntriesBuilder(source, options, (len(row_names), len(items)))
         for row_indices, item_indices in lines.entries():
             builder.add(row_indices, item_indices, np.ones(len(row_indices), np.bool_))
         yield from named_chunks(builder.chunks(), row_names)
@@ -133,7 +133,7 @@ class LongLines:
             )
             warn(f"{self._source.name}: {about} (first: {lines[0]})")
             return
-        others = f" (as in {len(lines) - 1} more {unit}{'s' * (len(lines) > 2)})" if len(lines) > 1 else ""
+        others = f" (as in {len(lines) - 1} more {noun(len(lines) - 1, unit)})" if len(lines) > 1 else ""
         them = f"these {unit}s" if len(lines) > 1 else f"the {unit}"
         raise self._source.error(
             f"{unit} {lines[0]}: {label}, which names the row, is blank{others}; fill it in, or pass ",
@@ -217,7 +217,7 @@ def write(table: Table, path: Path, format: str) -> None:
     rows = check_names(path, "row", table.row_names or tuple(map(str, range(len(table)))))
     items = check_names(path, "column", table.names_of(range(table.shape[1])))
     if (duplicate := first_duplicate(rows)) is not None:
-        raise FileError(f"{path.name}: this format cannot store two rows with the name {duplicate[:40]!r}; rename one")
+        raise FileError(f"{path.name}: this format cannot store two rows with the name {quoted(duplicate)}; rename one")
     if not table.data.count():
         raise FileError(f"{path.name}: this format cannot store a table without ones; .npz and .csv files can")
     for axis, names, weights in (

@@ -14,8 +14,9 @@ from ...columns.annotations import Annotations
 from ...columns.table import Table
 from ...formatting import quoted
 from ...sparse_bits import Bits
+from ..limits import LONGEST_MATRIX_HEADER
 from ..options import ReadOptions
-from ..out_of_core.coo import CooBuilder, column_indices_by_row
+from ..out_of_core.entries import EntriesBuilder, column_indices_by_row
 from ..stream import RowChunk, Source, TableStream, named_chunks
 from ..text import open_decompressed, open_text_writer
 from ..text_numbers import NumberLines, read_numbers
@@ -23,7 +24,6 @@ from . import cell_ranger
 
 _BANNER = "%%MatrixMarket"
 _NAME_COMMENTS = {"rows": "%bitatoms rows ", "columns": "%bitatoms columns "}  # each followed by a JSON list
-_MAX_HEADER_LINE = 1 << 20  # bytes; parsed JSON takes many times its length
 _WRITTEN_LINE = 1000  # characters; the format allows 1024, and some programs accept no more
 _FIELDS = ("pattern", "integer", "unsigned-integer", "real", "double")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
@@ -76,7 +76,7 @@ def _read(source: Source, options: ReadOptions, by_cell: bool | None) -> TableSt
         (rows, columns), (row_data, column_data) = (names, about) if has_cells_first else (names[::-1], about[::-1])
 
     def chunks() -> Iterator[RowChunk]:
-        builder = CooBuilder(source, options, shape, first=1, is_exchanged=is_exchanged)
+        builder = EntriesBuilder(source, options, shape, first=1, is_exchanged=is_exchanged)
         with open_decompressed(source) as file:
             for _ in range(header.n_lines):
                 _read_header_line(source, file)
@@ -92,13 +92,13 @@ def _read(source: Source, options: ReadOptions, by_cell: bool | None) -> TableSt
 
 def _read_header_line(source: Source, file: IO[bytes]) -> str:
     """Return the next line of the header."""
-    line = file.readline(_MAX_HEADER_LINE)
+    line = file.readline(LONGEST_MATRIX_HEADER)
     if not line:
         raise source.error("truncated: it ends before the line with the size of the matrix")
-    if len(line) == _MAX_HEADER_LINE:
+    if len(line) == LONGEST_MATRIX_HEADER:
         raise source.error(
             f"corrupt, or not a Matrix Market file: a line before the size of the matrix is longer than "
-            f"{_MAX_HEADER_LINE >> 20} MiB"
+            f"{LONGEST_MATRIX_HEADER >> 20} MiB"
         )
     return line.decode("utf-8", "replace")  # comments may be in any encoding
 
@@ -173,7 +173,7 @@ def _add_entries(
     header: MatrixMarketHeader,
     lines: NumberLines,
     n_before: int,
-    builder: CooBuilder,
+    builder: EntriesBuilder,
     is_exchanged: bool,
 ) -> int:
     """Add the entries of some lines to the table, whose rows may be the columns of the file; return their number."""
@@ -212,7 +212,7 @@ def _indices(source: Source, lines: NumberLines, table: NDArray[Any], field: int
             entry = int(np.argmax(fractional))
             line = lines.line_of(entry * table.shape[1])
             raise source.error(f"line {line}: {found[entry]} is not a {('row', 'column')[field]} index")
-        found = found.clip(-1, 2.0**62).astype(np.int64)  # still out of range, which `CooBuilder` checks
+        found = found.clip(-1, 2.0**62).astype(np.int64)  # still out of range, which `EntriesBuilder` checks
     return found - 1
 
 

@@ -16,7 +16,7 @@ from ...columns.table import Picture, Table
 from ...datasets import cut_blocks, stitch_blocks
 from ...validation import check_pair
 from ..errors import FileError
-from ..limits import CHUNK_BITS
+from ..limits import CHUNK_BITS, CHUNK_BYTES, LONGEST_IMAGE_HEADER, MAX_DEFLATE_EXPANSION
 from ..options import ReadOptions
 from ..stream import RowChunk, Source, TableStream
 from ..text import open_decompressed, open_text_writer
@@ -25,9 +25,6 @@ _WHITESPACE = b" \t\n\r\v\f"
 _COMMENT = re.compile(rb"#[^\r\n]*")
 _BETWEEN = rb"(?:\s|#[^\r\n]*[\r\n])+"
 _HEADER = re.compile(rb"P([14])%b(\d{1,18})%b(\d{1,18})(?:#[^\r\n]*)?\s" % (_BETWEEN, _BETWEEN))
-_MAX_HEADER = 1 << 16  # bytes
-_TEXT_CHUNK = 1 << 20  # bytes
-_MAX_GZIP_RATIO = 1100  # deflate expands one byte to at most 1032
 _OTHER_KINDS = {b"P2": "gray", b"P3": "color", b"P5": "gray", b"P6": "color", b"P7": "PAM"}
 # The first pixel is the highest bit of its byte in PBM, and the lowest one in a BitMatrix.
 _REVERSED_BITS = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)), bitorder="little")
@@ -86,7 +83,7 @@ class _Pixels:
 
     def __init__(self, source: Source, file: IO[bytes]) -> None:
         self._source, self._file = source, file
-        beginning = file.read(_MAX_HEADER)
+        beginning = file.read(LONGEST_IMAGE_HEADER)
         found = _HEADER.match(beginning)
         if found is None:
             raise source.error(_header_problem(beginning))
@@ -99,7 +96,7 @@ class _Pixels:
         self._n_left = self.height * self._line_bytes  # bytes; of a text image without blanks
         self._text, self._in_comment = bytearray(), False  # pixels that were read ahead
         size = source.path.stat().st_size
-        most = _MAX_GZIP_RATIO * size if isinstance(file, gzip.GzipFile) else size - found.end()
+        most = MAX_DEFLATE_EXPANSION * size if isinstance(file, gzip.GzipFile) else size - found.end()
         if self._n_left > most:
             raise self._truncated(self._n_left - most)
 
@@ -135,7 +132,7 @@ class _Pixels:
 
     def _read_text(self, size: int) -> bytes:
         """Return the next characters that are neither blank nor in a comment."""
-        while len(self._text) < size and (text := self._file.read(_TEXT_CHUNK)):
+        while len(self._text) < size and (text := self._file.read(CHUNK_BYTES)):
             text = b"#" + text if self._in_comment else text
             self._in_comment = text.rfind(b"#") > max(text.rfind(b"\n"), text.rfind(b"\r"))
             self._text += _COMMENT.sub(b"", text).translate(None, _WHITESPACE)

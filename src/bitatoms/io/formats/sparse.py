@@ -17,7 +17,8 @@ from ..errors import FileError
 from ..limits import CHUNK_ENTRIES
 from ..npz import NpyReader, NpzReader, open_npz
 from ..options import ReadOptions
-from ..out_of_core.coo import CooBuilder
+from ..out_of_core.entries import EntriesBuilder
+from ..scratch import LEAST_LIMIT
 from ..stream import RowChunk, Source, TableStream
 
 _COPIES = 4  # of the entries in memory, while SciPy converts a matrix
@@ -39,7 +40,7 @@ def read_sparse(source: Source, options: ReadOptions, file: NpzReader) -> TableS
     read_entries = _READERS[_read_format(file)]
 
     def chunks() -> Iterator[RowChunk]:
-        builder = CooBuilder(source, options, shape)
+        builder = EntriesBuilder(source, options, shape)
         with open_npz(source) as reopened:
             for rows, columns, values in read_entries(reopened, shape):
                 builder.add(rows, columns, values)
@@ -111,7 +112,7 @@ def _read_by_scipy(file: NpzReader, shape: Shape) -> Iterator[Entries]:
     from scipy import sparse
 
     source, needed = file.source, _COPIES * file.n_bytes
-    if source.scratch is not None and needed > source.scratch.limit:
+    if source.scratch is not None and needed > max(source.scratch.limit, LEAST_LIMIT):
         raise source.error(f"takes {needed >> 20} MiB in this sparse format; convert it with .tocsr()")
     source.check_memory(needed, "its entries", "; convert it with .tocsr()")
     with source.catch_library_errors():

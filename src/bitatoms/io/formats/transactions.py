@@ -24,7 +24,7 @@ from ..errors import FileError
 from ..layout import Layout
 from ..limits import CHUNK_ENTRIES
 from ..options import ReadOptions
-from ..out_of_core.coo import CooBuilder, column_indices_by_row
+from ..out_of_core.entries import EntriesBuilder, column_indices_by_row
 from ..out_of_core.spool import Spool
 from ..stream import RowChunk, Source, TableStream, named_chunks
 from ..text import TextRows, is_blank, need_quotes, open_decompressed, open_text_writer
@@ -55,7 +55,7 @@ def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
     source.check_size(n_rows, len(items), streamable=True, n_ones=0)
 
     def chunks() -> Iterator[RowChunk]:
-        builder = CooBuilder(source, options, (n_rows, len(items)))
+        builder = EntriesBuilder(source, options, (n_rows, len(items)))
         with _open_numbers(source) as chunks_of_lines:
             for lines in chunks_of_lines:
                 columns = np.searchsorted(items, lines.values)
@@ -118,7 +118,7 @@ def read_lists(rows: TextRows, options: ReadOptions, layout: Layout) -> TableStr
     source.check_size(*shape, streamable=True, n_ones=0)
 
     def chunks() -> Iterator[RowChunk]:
-        builder = CooBuilder(source, options, shape)
+        builder = EntriesBuilder(source, options, shape)
         for found in entries:
             builder.add(found["row"], found["column"], np.ones(len(found), np.bool_))
         yield from named_chunks(builder.chunks(), names or None)

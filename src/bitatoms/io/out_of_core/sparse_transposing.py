@@ -10,7 +10,7 @@ from ...bits import BitMatrix
 from ...sparse_bits import Bits, SparseBits, is_smaller_sparse
 from ..limits import CHUNK_ENTRIES
 from ..scratch import Scratch
-from .coo import COPIES, EntryBits
+from .entries import COPIES, EntryBits
 from .sorted_entries import FLIPPED, UNKNOWN, SortedEntries
 
 _COLUMN_BITS = 31  # of the index of a cell; the others are those of its row

@@ -81,7 +81,7 @@ class GenotypeFile:
     read : callable
         Called with the indices of samples and of variants, both ascending, it yields the genotypes of these variants in
         chunks: int8 arrays of shape (variants, samples) with the number of copies of the allele, -1 if it is missing,
-        or an `AlleleChunk`. It reads at most ``CHUNK_BITS`` genotypes together.
+        or an `AlleleChunk`. It reads at most ``CHUNK_GENOTYPES`` of them together.
     """
 
     samples: Names

@@ -16,6 +16,7 @@ from ....columns.annotations import Annotations, Labels
 from ....columns.table import Names, Table, first_duplicate
 from ....columns.variants import FIELDS, are_variants, column_data, from_names, variants_of
 from ....errors import warn
+from ....formatting import be, counted
 from ...errors import FileError
 from ...limits import CHUNK_BITS
 from .genotype_file import HAPLOTYPE, Indices, sample_name
@@ -106,7 +107,7 @@ class GenotypeTable:
                 )
             yield np.where(missing, -1, carries.astype(np.int8) + carries_two).astype(np.int8)
         if n_half_known:
-            genotypes = "1 genotype is" if n_half_known == 1 else f"{n_half_known} genotypes are"
+            genotypes = f"{counted(n_half_known, 'genotype')} {be(n_half_known)}"
             warn(f"{path.name}: {genotypes} written as missing because one of the two cells is unknown")
 
     def individuals(self, path: Path, kind: str) -> list[tuple[str, str]]:

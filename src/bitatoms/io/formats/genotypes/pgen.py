@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from ....columns.table import Table
 from ....errors import warn
+from ....formatting import be, counted
 from ...errors import FileError
-from ...limits import CHUNK_BITS
+from ...limits import CHUNK_GENOTYPES
 from ...options import ReadOptions
 from ...stream import Source, TableStream
 from . import plink_tables
@@ -27,7 +28,6 @@ from .genotype_table import GenotypeTable
 
 _MAGIC = b"\x6c\x1b"
 _PLINK_1 = b"\x01"
-_CHUNK_GENOTYPES = CHUNK_BITS // 8  # read together; phased ones take about twenty bytes each
 _MISSING = -9
 
 companions = partial(plink_tables.companions, format="pgen")
@@ -88,7 +88,7 @@ def _read_alleles(pgen: Any, records: Records, n_kept: int, selected: Indices) -
 
 def _chunks(selected: Indices, n_kept: int) -> Iterator[Indices]:
     """Yield the variants to read together."""
-    step = max(1, _CHUNK_GENOTYPES // max(1, n_kept))
+    step = max(1, CHUNK_GENOTYPES // max(1, n_kept))
     for start in range(0, len(selected), step):
         yield selected[start : start + step]
 
@@ -120,5 +120,5 @@ def write(table: Table, path: Path, format: str) -> None:
     finally:
         writer.close()
     if n_half_known:
-        written = "1 genotype is" if n_half_known == 1 else f"{n_half_known} genotypes are"
+        written = f"{counted(n_half_known, 'genotype')} {be(n_half_known)}"
         warn(f"{path.name}: {written} written as missing because one of the two haplotypes is unknown")

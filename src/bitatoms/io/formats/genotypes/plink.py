@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ....columns.table import Table
 from ....errors import Parameter
 from ...errors import FileError
-from ...limits import CHUNK_BITS
+from ...limits import CHUNK_GENOTYPES
 from ...options import ReadOptions
 from ...stream import Source, TableStream
 from . import plink_tables
@@ -25,7 +25,6 @@ from .genotype_table import GenotypeTable
 
 _MAGIC = b"\x6c\x1b"
 _SNP_MAJOR = b"\x01"
-_CHUNK_CELLS = CHUNK_BITS // 2  # cells read together; each takes about four bytes until it is a bit
 
 companions = partial(plink_tables.companions, format="bed")
 
@@ -74,7 +73,7 @@ def _read_genotypes(
     """Yield the number of copies of the allele of each SNP, -1 if it is missing."""
     from bed_reader import open_bed
 
-    chunk_snps = max(1, _CHUNK_CELLS // max(1, 2 * shape[0]))
+    chunk_snps = max(1, CHUNK_GENOTYPES // max(1, shape[0]))
     rows = np.s_[:] if len(kept) == shape[0] else kept
     with (
         source.catch_library_errors(),

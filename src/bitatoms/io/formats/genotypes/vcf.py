@@ -3,8 +3,8 @@
 A record with several alternative alleles becomes one variant for each of them. The file is read twice: first the
 records without genotypes, then the genotypes in chunks. INFO and FORMAT fields other than GT are ignored.
 
-A BCF file is first converted to VCF by htslib, in another process, because htslib ends the process, or crashes, on some
-malformed ones.
+htslib (cyvcf2) ends the process, or crashes, on some malformed files. So text is read here, and a BCF file is first
+converted to VCF in another process.
 """
 
 from __future__ import annotations
@@ -13,22 +13,20 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....columns.annotations import Labels
 from ....columns.table import Names, Table, first_duplicate
 from ....errors import warn
 from ....formatting import quoted
 from ...errors import FileError
-from ...limits import CHUNK_BITS
+from ...limits import CHUNK_GENOTYPES
 from ...options import ReadOptions
 from ...stream import Source, TableStream
 from ...text import open_decompressed, read_lines
@@ -47,12 +45,17 @@ from .genotype_file import (
 )
 from .genotype_table import FIELD, GenotypeTable, quality_text
 
-_CHUNK_GENOTYPES = CHUNK_BITS // 8  # read together; each takes about ten bytes until it is two bits
 _BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")  # the last block, empty
 _SAMPLE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff\ufeff]+")
 _CONTIG = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff\ufeff<>,\"]+")
 _ALLELE = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff\ufeff,]+")
 _COLUMNS = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO"]
+_GENOTYPE = re.compile(r"[/|]?(\d{1,9}|\.)(?:([/|])(\d{1,9}|\.))?", re.ASCII)
+_NO_ALLELE = -9  # what is neither a digit nor missing
+_ALLELE_OF = np.full(256, _NO_ALLELE, np.int16)  # by character
+_ALLELE_OF[ord("0") : ord("9") + 1] = np.arange(10)
+_ALLELE_OF[ord(".")] = UNKNOWN
+_IS_END = np.isin(np.arange(256), [ord("\t"), ord(":")])  # what may follow a genotype
 _COPIES = np.frombuffer(b"\t./.\t0/0\t0/1\t1/1", "V4")
 _HAPLOTYPES = np.frombuffer(b"".join(b"\t%c|%c" % (a, b) for a in b".01" for b in b".01"), "V4")
 _CONVERT = """
@@ -80,7 +83,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
             folder = TemporaryDirectory(dir=None if source.scratch is None else source.scratch.folder)
             text = _converted(source, Path(stack.enter_context(folder)))
         with source.catch_library_errors():
-            samples, records = _TextRows(text)
+            samples, records = _read_records(text)
 
         def genotypes(kept: Indices, selected: Indices) -> Iterator[AlleleChunk]:
             yield from _read_alleles(text, records, kept, selected, len(samples))
@@ -112,11 +115,8 @@ def _converted(source: Source, folder: Path) -> Source:
     return source._replace(path=path)
 
 
-def _TextRows(source: Source) -> tuple[Names, Records]:
-    """Return the names of the samples and the variants of a VCF file.
-
-    cyvcf2 crashes on malformed lines of chromosomes that the header does not list, so that all are checked here.
-    """
+def _read_records(source: Source) -> tuple[Names, Records]:
+    """Return the names of the samples and the variants of a VCF file."""
     lines = enumerate(read_lines(source), 1)
     header = next((line for _, line in lines if not line.startswith("##")), "").rstrip("\r\n").split("\t")
     if header[:8] != _COLUMNS or (len(header) > 8 and header[8] != "FORMAT"):
@@ -155,74 +155,58 @@ def _read_alleles(
     source: Source, records: Records, kept: Indices, selected: Indices, n_samples: int
 ) -> Iterator[AlleleChunk]:
     """Yield the alleles of the selected variants."""
-    step = max(1, _CHUNK_GENOTYPES // max(1, n_samples))
+    step = max(1, CHUNK_GENOTYPES // max(1, n_samples))
     chosen = np.s_[:] if len(kept) == n_samples else kept
-    index = -1
-    current = np.empty((n_samples, 3), np.int16)
-    with source.catch_library_errors(), closing(_iterate(source, records, n_samples)) as iterator:
-        for start in range(0, len(selected), step):
-            chunk = selected[start : start + step]
-            alleles = np.empty((len(chunk), len(kept), 2), np.int16)
-            is_phased = np.empty((len(chunk), len(kept)), bool)
-            for number, wanted in enumerate(records.indices[chunk].tolist()):
-                while index < wanted:
-                    record, index = next(iterator, None), index + 1
-                    if record is None:
-                        raise source.error("the file was replaced while it was read; read it again")
-                    if index == wanted:
-                        current = _alleles_of(source, record, n_samples)
-                alleles[number], is_phased[number] = current[chosen, :2], current[chosen, 2]
-            records.check_alleles(source, chunk, alleles)
-            yield AlleleChunk(alleles, records.numbers[chunk], is_phased)
+    lines = enumerate(line for line in read_lines(source) if not line.startswith("#"))
+    index, found, phase = -1, np.empty((n_samples, 2), np.int16), np.empty(n_samples, bool)
+    for start in range(0, len(selected), step):
+        chunk = selected[start : start + step]
+        alleles = np.empty((len(chunk), len(kept), 2), np.int16)
+        is_phased = np.empty((len(chunk), len(kept)), bool)
+        for number, wanted in enumerate(records.indices[chunk].tolist()):
+            if wanted != index:
+                index, line = next((each for each in lines if each[0] == wanted), (wanted, None))
+                if line is None:
+                    raise source.error("the file was replaced while it was read; read it again")
+                found, phase = _genotypes_of(source, line, n_samples)
+            alleles[number], is_phased[number] = found[chosen], phase[chosen]
+        records.check_alleles(source, chunk, alleles)
+        yield AlleleChunk(alleles, records.numbers[chunk], is_phased)
 
 
-def _iterate(source: Source, records: Records, n_samples: int) -> Generator[Any, None, None]:
-    """Yield the records of a file from cyvcf2; chromosomes that its header does not list are added to it."""
-    from cyvcf2 import VCF
-    from cyvcf2.cyvcf2 import set_htslib_log_level
-
-    labels = records.variants.values_of("chromosome")
-    assert isinstance(labels, Labels)
-    set_htslib_log_level(0)  # it would print to the standard error; what is wrong with a file is raised
-    vcf = VCF(os.path.abspath(source.path))  # a name such as - has no other meaning then
-    last, number = "", 0
-    with closing(vcf):
-        if len(vcf.samples) != n_samples:
-            raise source.error("the file was replaced while it was read; read it again")
-        for name in set(labels.categories).difference(vcf.seqnames if labels.categories else ()):
-            vcf.add_to_header(f"##contig=<ID={name}>")
-        while True:
-            try:
-                record = next(vcf, None)
-            except Exception as error:  # cyvcf2 raises Exception
-                raise source.error(
-                    f"record {number + 1}{last} is corrupt or truncated; check the file with 'bcftools view'"
-                ) from error
-            if record is None:
-                return
-            yield record
-            last, number = f" (after {record.CHROM}:{record.POS})", number + 1
+def _allele_number(text: str | None) -> int:
+    """Return the number of an allele of a genotype."""
+    return ABSENT if text is None else UNKNOWN if text == "." else min(int(text), np.iinfo(np.int16).max)
 
 
-def _alleles_of(source: Source, record: Any, n_samples: int) -> NDArray[np.int16]:
+def _genotypes_of(source: Source, line: str, n_samples: int) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
     """Return the two alleles of each genotype of a record, and whether it is phased."""
-    try:
-        given: NDArray[np.int16] = record.genotype.array()
-    except Exception:  # cyvcf2 raises Exception
-        if "GT" in (record.FORMAT or ()):
-            raise
-        return np.tile(np.array([UNKNOWN, UNKNOWN, 1], np.int16), (n_samples, 1))
-    if given.shape[1] == 3:
-        return given
-    alleles = np.full((n_samples, 3), ABSENT, np.int16)
-    alleles[:, 2] = given[:, -1]
-    alleles[:, : min(2, given.shape[1] - 1)] = given[:, : min(2, given.shape[1] - 1)]
-    if given.shape[1] > 3 and (given[:, 2:-1] != ABSENT).any():
-        raise source.error(
-            f"{record.CHROM}:{record.POS}: a genotype has more than two alleles; only haploid and diploid ones are "
-            "supported"
-        )
-    return alleles
+    *about, fields, cells = [*line.rstrip("\r\n").split("\t", 9), "", ""][:10]
+    n_found, names = cells.count("\t") + 1 if n_samples else 0, fields.split(":")
+    if n_found != n_samples:
+        raise source.error(f"{about[0]}:{about[1]}: there are {n_found} genotypes; expected {n_samples}: truncated")
+    if "GT" not in names or not n_samples:
+        return np.full((n_samples, 2), UNKNOWN, np.int16), np.ones(n_samples, bool)
+    if names[0] != "GT":
+        cells = "\t".join([*cell.split(":"), *"." * len(names)][names.index("GT")] for cell in cells.split("\t"))
+    text = np.frombuffer(f"{cells}\t\t\t\t".encode(), np.uint8)
+    ends = np.flatnonzero(text == ord("\t"))[:n_samples]
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    # Nearly all genotypes are one digit, or two digits with a character between them.
+    first, between, second, after = (text[starts + offset] for offset in range(4))
+    is_haploid, is_phased = _IS_END[between], between == ord("|")
+    alleles = np.stack((_ALLELE_OF[first], np.where(is_haploid, ABSENT, _ALLELE_OF[second])), axis=1)
+    is_short = is_haploid | ((is_phased | (between == ord("/"))) & _IS_END[after])
+    for sample in np.flatnonzero(~is_short | (alleles == _NO_ALLELE).any(axis=1)).tolist():
+        genotype = bytes(text[starts[sample] : ends[sample]]).decode().split(":")[0]
+        parsed = _GENOTYPE.fullmatch(genotype)
+        if parsed is None:
+            raise source.error(
+                f"{about[0]}:{about[1]}: {quoted(genotype)} is not a genotype of one or two alleles, such as 0/1"
+            )
+        alleles[sample] = [_allele_number(number) for number in parsed.group(1, 3)]
+        is_phased[sample] = parsed[2] == "|"
+    return alleles, is_phased
 
 
 def write(table: Table, path: Path, format: str) -> None:

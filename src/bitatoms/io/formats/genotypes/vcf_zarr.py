@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...limits import CHUNK_BITS
+from ...limits import CHUNK_GENOTYPES
 from ...options import ReadOptions
 from ...stream import Source, TableStream
 from ...zarr_reader import ZarrReader
@@ -20,7 +20,6 @@ from .genotype_file import ABSENT, AlleleChunk, GenotypeFile, Indices, Records, 
 
 _GENOTYPES, _PHASED = "call_genotype", "call_genotype_phased"
 _CONTIGS, _POSITIONS, _ALLELES, _SAMPLES = "variant_contig", "variant_position", "variant_allele", "sample_id"
-_CHUNK_GENOTYPES = CHUNK_BITS // 4  # read together; each takes about eight bytes until it is two bits
 
 
 def is_vcf_zarr(store: ZarrReader) -> bool:
@@ -30,76 +29,71 @@ def is_vcf_zarr(store: ZarrReader) -> bool:
 
 def read_vcf_zarr(source: Source, options: ReadOptions, store: ZarrReader) -> TableStream:
     """Open a store: one row per sample and two columns per variant, or two rows and one column."""
-    genotypes, n_records = _genotypes(source, store)
-    samples = tuple(_text(source, store, _SAMPLES, genotypes.shape[1]))
-    records = _records(source, store, n_records)
-    has_phase = _PHASED in store.children(store.root)
-    phase = store.child(store.root, _PHASED) if has_phase and options.phased else None
-    if phase is not None and (phase.shape != genotypes.shape[:2] or phase.dtype != np.bool_):
-        raise source.error(f"its array {_PHASED!r} must contain one boolean per genotype")
+    arrays = _Arrays(source, store)
+    genotypes = arrays.open(_GENOTYPES, "i", None, None, None)
+    n_records, n_samples, n_alleles = genotypes.shape
+    if n_alleles not in (1, 2):
+        raise source.error(f"genotypes have {n_alleles} alleles; only haploid and diploid ones are supported")
+    records = _records(source, arrays, n_records)
+    has_phase = options.phased and _PHASED in arrays.names
+    phase = arrays.open(_PHASED, "b", n_records, n_samples) if has_phase else None
 
     def read(kept: Indices, selected: Indices) -> Iterator[AlleleChunk]:
         with source.catch_library_errors():
             yield from _chunks(source, store, (genotypes, phase), records, (kept, selected))
 
+    samples = tuple(arrays.text(_SAMPLES, n_samples))
     return open_genotypes(source, options, GenotypeFile(samples, None, records.variants, records.names, read))
 
 
-def _genotypes(source: Source, store: ZarrReader) -> tuple[Any, int]:
-    """Return the array of genotypes and the number of records."""
-    array = store.child(store.root, _GENOTYPES)
-    shape: tuple[int, ...] = getattr(array, "shape", ())
-    if array is None or len(shape) != 3 or array.dtype.kind != "i":
-        raise source.error(f"its array {_GENOTYPES!r} must contain integers in three dimensions: corrupt")
-    if shape[2] not in (1, 2):
-        raise source.error(f"genotypes have {shape[2]} alleles; only haploid and diploid ones are supported")
-    return array, shape[0]
+class _Arrays:
+    """The arrays of a store by name. The type and the shape of each are checked; None is any length."""
+
+    def __init__(self, source: Source, store: ZarrReader) -> None:
+        self._source, self._store = source, store
+        self.names = set(store.children(store.root))
+
+    def open(self, name: str, kinds: str, *shape: int | None) -> Any:
+        """Return an array."""
+        array = self._store.child(self._store.root, name)
+        found = getattr(array, "shape", None)
+        if array is None or found is None:
+            raise self._source.error(f"there is no array {name!r}, so this is not a complete VCF Zarr store")
+        fits = len(found) == len(shape) and all(length in (None, n) for length, n in zip(shape, found, strict=True))
+        if not fits or array.dtype.kind not in kinds:
+            raise self._source.error(
+                f"its array {name!r} has the shape {found} and the type {array.dtype}, and does not fit the others"
+            )
+        return array
+
+    def read(self, name: str, kinds: str, *shape: int | None) -> NDArray[Any]:
+        """Return the values of an array."""
+        array = self.open(name, kinds, *shape)
+        return self._store.read(array, *(slice(0, length) for length in array.shape))
+
+    def text(self, name: str, length: int | None = None) -> list[str]:
+        """Return the values of an array of text."""
+        return list(map(str, self.read(name, "OTU", length).tolist()))
 
 
-def _array(source: Source, store: ZarrReader, name: str, kinds: str, length: int | None, n_axes: int = 1) -> NDArray:
-    """Return an array, after checking its type and its length."""
-    array = store.child(store.root, name)
-    if array is None or not is_array(array):
-        raise source.error(f"there is no array {name!r}, so this is not a complete VCF Zarr store")
-    if len(array.shape) != n_axes or length not in (None, array.shape[0]) or array.dtype.kind not in kinds:
-        expected = "" if length is None else f"{length} values along the first of "
-        raise source.error(
-            f"its array {name!r} has the shape {array.shape} and the type {array.dtype}; expected {expected}{n_axes} "
-            "axes: corrupt"
-        )
-    return store.read(array, *(slice(0, size) for size in array.shape))
-
-
-def _text(source: Source, store: ZarrReader, name: str, length: int | None) -> list[str]:
-    """Return an array of text."""
-    return [str(text) for text in _array(source, store, name, "OTU", length).tolist()]
-
-
-def _records(source: Source, store: ZarrReader, n_records: int) -> Records:
+def _records(source: Source, arrays: _Arrays, n_records: int) -> Records:
     """Return the variants of the store."""
-    present = set(store.children(store.root))
-    contigs = _text(source, store, "contig_id", None)
-    numbers = _array(source, store, _CONTIGS, "iu", n_records)
+    contigs, numbers = arrays.text("contig_id"), arrays.read(_CONTIGS, "iu", n_records)
     if n_records and not 0 <= numbers.min() <= numbers.max() < len(contigs):
         raise source.error(f"its array {_CONTIGS!r} has numbers without a name in 'contig_id': corrupt")
-    stored = _array(source, store, _ALLELES, "OTU", n_records, 2)
-    if not stored.shape[1]:
-        raise source.error(f"its array {_ALLELES!r} has no alleles: corrupt")
-    alleles = [list(map(str, each)) for each in stored.tolist()]
-    ids = _text(source, store, "variant_id", n_records) if "variant_id" in present else ["."] * n_records
+    alleles = [list(map(str, each)) for each in arrays.read(_ALLELES, "OTU", n_records, None).tolist()]
+    ids = arrays.text("variant_id", n_records) if "variant_id" in arrays.names else ["."] * n_records
     fields = {
         "chromosome": [contigs[number] for number in numbers.tolist()],
-        "position": _array(source, store, _POSITIONS, "iu", n_records).astype(np.int64),
+        "position": arrays.read(_POSITIONS, "iu", n_records).astype(np.int64),
         "id": [None if name in ("", ".") else name for name in ids],
         "other": [each[0] for each in alleles],
     }
-    if "variant_quality" in present:
-        fields["quality"] = _array(source, store, "variant_quality", "f", n_records)
-    if {"variant_filter", "filter_id"} <= present:
-        names = np.array(_text(source, store, "filter_id", None), object)
-        applied = _array(source, store, "variant_filter", "b", n_records, 2)
-        if applied.shape[1] != len(names):
-            raise source.error("its array 'variant_filter' does not fit 'filter_id': corrupt")
+    if "variant_quality" in arrays.names:
+        fields["quality"] = arrays.read("variant_quality", "f", n_records)
+    if {"variant_filter", "filter_id"} <= arrays.names:
+        names = np.array(arrays.text("filter_id"), object)
+        applied = arrays.read("variant_filter", "b", n_records, len(names))
         fields["filter"] = [";".join(names[row]) or None for row in applied]
     return split_records(fields, [[allele for allele in each[1:] if allele] for each in alleles])
 
@@ -118,7 +112,7 @@ def _chunks(
         yield AlleleChunk(nothing, records.numbers[selected], np.empty(nothing.shape[:2], bool))
         return
     first, end = int(kept[0]), int(kept[-1]) + 1
-    step = min(max(1, _CHUNK_GENOTYPES // (end - first)), max(1, (genotypes.shards or genotypes.chunks)[0]))
+    step = min(max(1, CHUNK_GENOTYPES // (end - first)), max(1, (genotypes.shards or genotypes.chunks)[0]))
     indices = records.indices[selected]
     for start in range(0, genotypes.shape[0], step):
         low, high = np.searchsorted(indices, (start, start + step))

@@ -200,14 +200,13 @@ def _open_compressed(
             raise source.error(f"corrupt: the sparse matrix {matrix.path} has no valid {name!r}")
         arrays.append(array)
     data, indices, stored_indptr = arrays
-    if stored_indptr.shape[0] != shape[0] + 1 or data.shape != indices.shape:
-        raise source.error(
-            f"corrupt: the arrays of the sparse matrix {matrix.path} do not fit its shape {matrix.shape}"
-        )
     indptr = file.read(stored_indptr, slice(None)).astype(np.int64)
     counts = np.diff(indptr)
-    if indptr[0] != 0 or indptr[-1] > data.shape[0] or (counts < 0).any() or counts.max(initial=0) > shape[1]:
-        raise source.error(f"corrupt: 'indptr' of the sparse matrix {matrix.path} does not fit its shape or its data")
+    is_valid = len(counts) == shape[0] and data.shape == indices.shape and indptr[0] == 0
+    if not is_valid or indptr[-1] > data.shape[0] or counts.min(initial=0) < 0 or counts.max(initial=0) > shape[1]:
+        raise source.error(
+            f"corrupt: the arrays of the sparse matrix {matrix.path} do not fit its shape {matrix.shape}, or each other"
+        )
     return data, indices, indptr
 
 

@@ -18,7 +18,7 @@ from .sorted_entries import FLIPPED, UNKNOWN, Entries, SortedEntries
 COPIES = 4  # of the ones of a chunk in memory, while entries are sorted by column
 
 
-class CooBuilder:
+class EntriesBuilder:
     """Build the rows of a table whose cells come in any order; cells without an entry are zeros.
 
     Duplicate entries are summed, as in SciPy: two ones make a 2, which is an error. With a threshold, duplicates are

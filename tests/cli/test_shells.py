@@ -1,0 +1,53 @@
+"""Completion of commands, options and values in shells, and what is printed for a wrong command."""
+
+import pytest
+
+pytest.importorskip("click")
+
+WORDS = {
+    "bitatoms fi": "fit",
+    "bitatoms fit --alg": "--algebra",
+    "bitatoms fit x.csv --algebra ": "auto or xor",
+    "bitatoms convert x.csv - --to pa": "parquet pairs",
+    "bitatoms fit x.csv --device cu": "cuda",  # whether or not there is a device
+}
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_words_are_completed(bitatoms, monkeypatch, words):
+    monkeypatch.setenv("_BITATOMS_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    assert bitatoms.output() == "".join(f"plain,{word}\n" for word in WORDS[words].split())
+
+
+@pytest.mark.parametrize(
+    ("shell", "file"), [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", ".config/fish/config.fish")]
+)
+def test_completion_is_installed_once(bitatoms, monkeypatch, tmp_path, shell, file):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
+    assert "_BITATOMS_COMPLETE" in bitatoms.output("--show-completion")
+    for _ in range(2):
+        assert file in bitatoms.output("--install-completion").replace("\\", "/")
+        assert (tmp_path / file).read_text().count(f"_BITATOMS_COMPLETE={shell}_source bitatoms") == 1
+
+
+WRONG = {
+    "fi": "no such command: 'fi', did you mean 'fit'?; see bitatoms --help",
+    "fit": "Missing argument 'DATA'; see bitatoms fit --help",
+    "fit x.csv --seed -1": "Invalid value for '--seed': -1 is not in the range x>=0; see bitatoms fit --help",
+    "--show-completion": "completion works in bash, zsh, fish; the variable SHELL names tcsh; see bitatoms --help",
+}
+
+
+@pytest.mark.parametrize("command", WRONG)
+def test_a_wrong_command_is_reported_in_one_line(bitatoms, monkeypatch, command):
+    monkeypatch.setenv("SHELL", "/bin/tcsh")
+    assert bitatoms(*command.split()) == (2, "", f"bitatoms: {WRONG[command]}\n")
+
+
+def test_without_a_command_help_is_printed(bitatoms):
+    code, stdout, stderr = bitatoms()
+    assert (code, stdout, stderr) == (2, bitatoms.output("--help"), "")
