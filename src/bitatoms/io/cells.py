@@ -1,7 +1,7 @@
 """Convert the cells of a file to bits, and count the missing ones: `Cells`, the same for text, numbers and bits.
 
-Between a file and packed bits, a cell is a *state*: 0, 1, `MISSING`, or `BLANK` while it is open what blanks mean. In a
-table of numbers of copies it may also be `TWO`, and becomes two bits: one copy or more, two copies.
+Between a file and packed bits, a cell is a *state*: 0, 1, `MISSING_CELL`, or `BLANK_CELL` while it is open what blanks
+mean. In a table of numbers of copies it may also be `TWO_COPIES`, and becomes two bits: one copy or more, two copies.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from .errors import FileError
 from .options import CELL_FORMATS, DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions
 from .stream import Source
 
-MISSING, TWO, BLANK = 2, 3, 4  # states besides 0 and 1; the lowest bit of a state is that of the cell
+MISSING_CELL, TWO_COPIES, BLANK_CELL = 2, 3, 4  # states besides 0 and 1; the lowest bit of a state is that of the cell
 MISSING_WORDS = frozenset(("na", "n/a", "nan", "null", "none", "?", ".", "<na>", "#n/a"))
-_MISSING_STATES = dict.fromkeys(MISSING_WORDS, MISSING) | {"": BLANK}
+_MISSING_STATES = dict.fromkeys(MISSING_WORDS, MISSING_CELL) | {"": BLANK_CELL}
 _BIT_STATES = dict.fromkeys(TRUE_WORDS | {"1", "1.0", "x", "+"}, 1) | dict.fromkeys(FALSE_WORDS | {"0", "0.0", "-"}, 0)
-_COPIES_STATES = {"0": 0, "1": 1, "2": TWO}
+_COPIES_STATES = {"0": 0, "1": 1, "2": TWO_COPIES}
 # Other ways to write 0 and 1, such as -0.0 and 1.00e+00. Numbers with leading zeros, such as 01, are rather codes.
 _WRITTEN_BIT = re.compile(r"[+-]?0(\.0*)?(e[+-]?[0-9]+)?|(?P<one>\+?1(\.0*)?(e[+-]?0+)?)")
 _NO_STATE = 255
@@ -136,7 +136,7 @@ class Cells:
         self._state_of_word = {spelled: states[word] for word in states for spelled in (word, word.upper())}
         self._state_of_character = np.full(128, _NO_STATE, np.uint8)
         for word, state in self._state_of_word.items():
-            if len(word) == 1 and state not in (MISSING, BLANK):
+            if len(word) == 1 and state not in (MISSING_CELL, BLANK_CELL):
                 self._state_of_character[ord(word)] = state
 
     def is_valid(self, cell: str) -> bool:
@@ -187,20 +187,22 @@ class Cells:
         bits = binarized(values, self.threshold)
         if self.are_copies:
             valid = (_LEAST_COPIES < values) & (values <= _MOST_COPIES)
-            bits = np.where(values > 1.5, np.uint8(TWO), (values > 0.5).astype(np.uint8)) if valid.all() else None
+            bits = (
+                np.where(values > 1.5, np.uint8(TWO_COPIES), (values > 0.5).astype(np.uint8)) if valid.all() else None
+            )
         elif bits is None:
             valid = np.isfinite(values) if self.threshold is not None else (values == 0) | (values == 1)
         if bits is None:
             first = np.flatnonzero(~valid)[:1]
             (row,), (column,) = locate(first)
             raise self.invalid_cell(str(values.ravel()[first[0]]).removesuffix(".0"), int(row), int(column))
-        return np.where(missing, np.uint8(MISSING), bits)
+        return np.where(missing, np.uint8(MISSING_CELL), bits)
 
     def count(self, states: NDArray[Any], locate: Locate) -> None:
         """Count missing and blank cells among states, and note whether there are zeros."""
         self.has_zeros = self.has_zeros or not states.all()
         if states.dtype != np.bool_ and states.size and states.max() > 1:
-            for state, found in ((MISSING, self.missing), (BLANK, self.blank)):
+            for state, found in ((MISSING_CELL, self.missing), (BLANK_CELL, self.blank)):
                 found.add_all(*locate(np.flatnonzero(states == state)))
 
     def pack_numbers(self, values: NDArray[Any], locate: Locate) -> BitMatrix:
@@ -218,14 +220,14 @@ class Cells:
         ones = states
         if self.are_copies:
             ones = np.empty((len(states), 2 * states.shape[1]), bool)
-            ones[:, 0::2], ones[:, 1::2] = states & 1, states == TWO
+            ones[:, 0::2], ones[:, 1::2] = states & 1, states == TWO_COPIES
         if states.dtype == np.bool_ or not states.size or states.max() <= 1:
             return BitMatrix.from_dense(ones)
         bits = BitMatrix.from_dense(ones if self.are_copies else states & 1)
         if self.missing_option != "unknown":
             return bits
-        lacking = states == MISSING
-        if has_zeros is not None and (blank := states == BLANK).any() and has_zeros():
+        lacking = states == MISSING_CELL
+        if has_zeros is not None and (blank := states == BLANK_CELL).any() and has_zeros():
             lacking |= blank
         return bits.with_unknown(BitMatrix.from_dense(np.repeat(lacking, 2, axis=1) if self.are_copies else lacking))
 

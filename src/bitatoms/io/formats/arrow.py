@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix
 from ...columns.table import Picture, Table, check_picture, feature_names
 from ...errors import Parameter, warn
-from ..cells import MISSING, Cells, Indices, position_in
+from ..cells import MISSING_CELL, Cells, Indices, position_in
 from ..chunked import BitsBuilder
 from ..errors import FileError
 from ..layout import Advice, doubt_row_names
@@ -227,7 +227,7 @@ def _column_states(cells: Cells, column: Any, top: int, index: int) -> NDArray[A
 
     kind = column.type
     if types.is_null(kind):
-        return np.full(len(column), MISSING, np.uint8)
+        return np.full(len(column), MISSING_CELL, np.uint8)
     if is_text(kind):
         return _text_states(cells, column if types.is_dictionary(kind) else column.dictionary_encode(), top, index)
     if types.is_dictionary(kind):
@@ -238,7 +238,7 @@ def _column_states(cells: Cells, column: Any, top: int, index: int) -> NDArray[A
         column = column.fill_null(0 if types.is_integer(column.type) else False)
     values = column.to_numpy(zero_copy_only=False)
     states = cells.numbers_to_states(values, lambda rows: (top + rows, np.full(len(rows), index)))
-    return states if is_null is None else np.where(is_null, np.uint8(MISSING), states)
+    return states if is_null is None else np.where(is_null, np.uint8(MISSING_CELL), states)
 
 
 def _text_states(cells: Cells, column: Any, top: int, index: int) -> NDArray[np.uint8]:
@@ -249,10 +249,10 @@ def _text_states(cells: Cells, column: Any, top: int, index: int) -> NDArray[np.
     used, first, inverse = np.unique(codes[rows], return_index=True, return_inverse=True)
     texts = [column.dictionary[code].as_py() for code in used.tolist()]
     used_states = [
-        MISSING if text is None else cells.parse(text, top + row, index)
+        MISSING_CELL if text is None else cells.parse(text, top + row, index)
         for text, row in zip(texts, rows[first].tolist(), strict=True)
     ]
-    states = np.full(len(codes), MISSING, np.uint8)
+    states = np.full(len(codes), MISSING_CELL, np.uint8)
     states[rows] = np.array(used_states, np.uint8)[inverse]
     return states
 

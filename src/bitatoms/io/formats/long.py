@@ -20,16 +20,16 @@ from ...columns.table import Table, first_duplicate
 from ...columns.variables import parse_number
 from ...errors import Parameter, warn
 from ...formatting import be, counted, have, noun, quoted
-from ..cells import Cells
+from ..cells import Cells, Indices
 from ..errors import FileError
 from ..layout import Layout
 from ..limits import CHUNK_ENTRIES
 from ..options import ReadOptions
-from ..out_of_core.entries import EntriesBuilder, column_indices_by_row
+from ..out_of_core.entries import column_indices_by_row
 from ..out_of_core.spool import Spool
-from ..stream import RowChunk, Source, TableStream, named_chunks
+from ..stream import Source, TableStream
 from ..text import TextRows, is_blank, open_text_writer
-from .transactions import check_names, warn_about_empty
+from .transactions import check_names, table_of_ones, warn_about_empty
 
 _HEADER = ("row", "item")
 _LEAST_QUANTITY = 1e-9  # above 0: sums of decimal fractions are not exact
@@ -42,16 +42,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     lines = LongLines(rows, options, layout)
     if lines.n_returns:
         lines.remove_returned()
-    row_names, items = lines.rows, lines.items
-    source.check_size(len(row_names), len(items), streamable=True, n_ones=0)
-
-    def chunks() -> Iterator[RowChunk]:
-        builder = EntriesBuilder(source, options, (len(row_names), len(items)))
-        for row_indices, item_indices in lines.entries():
-            builder.add(row_indices, item_indices, np.ones(len(row_indices), np.bool_))
-        yield from named_chunks(builder.chunks(), row_names)
-
-    return TableStream(len(items), chunks(), items, absent_is_zero=True)
+    return table_of_ones(source, options, (len(lines.rows), len(lines.items)), lines.entries(), lines.items, lines.rows)
 
 
 @lru_cache(1 << 16)
@@ -140,7 +131,7 @@ class LongLines:
             Parameter("missing", "zero"), f" to leave {them} out",
         )  # fmt: skip
 
-    def entries(self) -> Iterator[tuple[NDArray[np.integer], NDArray[np.integer]]]:
+    def entries(self) -> Iterator[Indices]:
         """Yield the indices of the rows and items of the ones."""
         for chunk in self._entries:
             ones = chunk[chunk["item"] >= 0]

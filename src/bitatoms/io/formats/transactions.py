@@ -1,7 +1,6 @@
 """Transactions: one line per row that lists its items, either numbers (FIMI) or names separated by commas (baskets).
 
-The columns are known only at the end of the file. Lists of numbers, which are parsed fast, are read twice; names are
-read once, and kept as numbers.
+The columns are known only at the end of the file; until then, items are kept as numbers.
 """
 
 from __future__ import annotations
@@ -10,16 +9,15 @@ import csv
 import itertools
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...columns.table import Table
 from ...errors import Parameter
 from ...formatting import quote_name, quoted
+from ..cells import Indices
 from ..errors import FileError
 from ..layout import Layout
 from ..limits import CHUNK_ENTRIES
@@ -28,7 +26,7 @@ from ..out_of_core.entries import EntriesBuilder, column_indices_by_row
 from ..out_of_core.spool import Spool
 from ..stream import RowChunk, Source, TableStream, named_chunks
 from ..text import TextRows, is_blank, need_quotes, open_decompressed, open_text_writer
-from ..text_numbers import NumberLines, read_numbers
+from ..text_numbers import read_numbers
 
 _OTHER_FORMATS = ".npz, .csv and .parquet files can"
 
@@ -45,57 +43,37 @@ def read(source: Source, options: ReadOptions) -> TableStream:
 
 def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
     """Open lists of item numbers; columns are in increasing order, and named by their numbers."""
-    n_rows = 0
-    distinct = _DistinctNumbers()
-    with _open_numbers(source) as chunks_of_lines:
-        for lines in chunks_of_lines:
-            n_rows += len(lines.counts)
-            distinct.add(lines.values)
-    items = distinct.sorted()
-    source.check_size(n_rows, len(items), streamable=True, n_ones=0)
-
-    def chunks() -> Iterator[RowChunk]:
-        builder = EntriesBuilder(source, options, (n_rows, len(items)))
-        with _open_numbers(source) as chunks_of_lines:
-            for lines in chunks_of_lines:
-                columns = np.searchsorted(items, lines.values)
-                if (items.take(columns, mode="clip") != lines.values).any():
-                    raise source.error("the file changed while it was read; read it again")
-                rows = np.repeat(np.arange(lines.line - 1, lines.line - 1 + len(lines.counts)), lines.counts)
-                builder.add(rows, columns, np.ones(len(rows), np.bool_))
-        yield from map(RowChunk, builder.chunks())
-
-    return TableStream(len(items), chunks(), list(map(str, items.tolist())), absent_is_zero=True)
-
-
-@contextmanager
-def _open_numbers(source: Source) -> Iterator[Iterator[NumberLines]]:
-    """Open the file as chunks of lines of item numbers."""
+    entries = Spool(source, row=np.int32, item=np.int64)
+    items, added, n_rows = np.empty(0, np.int64), [np.empty(0, np.int64)], 0
     hint = ("; if the lines list names, pass ", Parameter("format", "baskets"))
     with open_decompressed(source) as file:
-        yield read_numbers(source, file, 1, items=True, hint=hint)
+        for lines in read_numbers(source, file, 1, items=True, hint=hint):
+            n_lines = len(lines.counts)
+            entries.append(np.repeat(np.arange(n_rows, n_rows + n_lines), lines.counts), lines.values)
+            n_rows += n_lines
+            added.append(np.unique(lines.values))
+            if sum(map(len, added)) > max(len(items), CHUNK_ENTRIES):
+                items, added = np.unique(np.concatenate((items, *added))), []
+    items = np.unique(np.concatenate((items, *added)))
+    names = list(map(str, items.tolist()))
+    chunks = ((chunk["row"], np.searchsorted(items, chunk["item"])) for chunk in entries)
+    return table_of_ones(source, options, (n_rows, len(items)), chunks, names)
 
 
-class _DistinctNumbers:
-    """The distinct values of a stream of numbers; takes at most about twice the memory of the result."""
+def table_of_ones(
+    source: Source, options: ReadOptions, shape: tuple[int, int], entries: Iterator[Indices], columns: list[str],
+    row_names: Sequence[str] | None = None,
+) -> TableStream:  # fmt: skip
+    """Return the table of ones at these indices of rows and columns."""
+    source.check_size(*shape, streamable=True, n_ones=0)
 
-    def __init__(self) -> None:
-        self._known: NDArray[np.int64] = np.empty(0, np.int64)
-        self._pending: list[NDArray[np.int64]] = []
-        self._n_pending = 0
+    def chunks() -> Iterator[RowChunk]:
+        builder = EntriesBuilder(source, options, shape)
+        for rows, items in entries:
+            builder.add(rows, items, np.ones(len(rows), np.bool_))
+        yield from named_chunks(builder.chunks(), row_names)
 
-    def add(self, numbers: NDArray[np.int64]) -> None:
-        """Add numbers, some of which may be known."""
-        self._pending.append(np.unique(numbers))
-        self._n_pending += len(self._pending[-1])
-        if self._n_pending > max(len(self._known), CHUNK_ENTRIES):
-            self.sorted()
-
-    def sorted(self) -> NDArray[np.int64]:
-        """Return all numbers in increasing order."""
-        self._known = np.unique(np.concatenate((self._known, *self._pending)))
-        self._pending, self._n_pending = [], 0
-        return self._known
+    return TableStream(len(columns), chunks(), columns, absent_is_zero=True)
 
 
 def read_lists(rows: TextRows, options: ReadOptions, layout: Layout) -> TableStream:
@@ -114,16 +92,8 @@ def read_lists(rows: TextRows, options: ReadOptions, layout: Layout) -> TableStr
             entries.append(row_indices, column_indices)
             row_indices, column_indices = [], []
     entries.append(row_indices, column_indices)
-    shape = row + 1, len(columns)
-    source.check_size(*shape, streamable=True, n_ones=0)
-
-    def chunks() -> Iterator[RowChunk]:
-        builder = EntriesBuilder(source, options, shape)
-        for found in entries:
-            builder.add(found["row"], found["column"], np.ones(len(found), np.bool_))
-        yield from named_chunks(builder.chunks(), names or None)
-
-    return TableStream(len(columns), chunks(), list(columns), absent_is_zero=True)
+    found = ((chunk["row"], chunk["column"]) for chunk in entries)
+    return table_of_ones(source, options, (row + 1, len(columns)), found, list(columns), names or None)
 
 
 def _item_lists(rows: TextRows, layout: Layout) -> Iterator[tuple[str, list[str]]]:

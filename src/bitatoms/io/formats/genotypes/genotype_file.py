@@ -28,7 +28,7 @@ from ....columns.variants import (
 )
 from ....errors import Parameter, warn
 from ....formatting import quoted
-from ...cells import MISSING, Cells
+from ...cells import MISSING_CELL, Cells
 from ...options import ReadOptions
 from ...out_of_core.transposing import rows_of_columns
 from ...stream import RowChunk, Source, TableStream, named_chunks, unique_columns
@@ -297,11 +297,11 @@ def _chunks(
 def _states(genotypes: NDArray[np.int8], is_missing: NDArray[np.bool_], phased: bool) -> NDArray[np.uint8]:
     """Return the columns of variants as rows of zeros, ones and missing cells."""
     if phased:
-        return np.where(is_missing, MISSING, genotypes).astype(np.uint8)
+        return np.where(is_missing, MISSING_CELL, genotypes).astype(np.uint8)
     states = np.empty((len(genotypes), 2, genotypes.shape[1]), np.uint8)
     np.greater_equal(genotypes, 1, out=states[:, 0], casting="unsafe")
     np.equal(genotypes, 2, out=states[:, 1], casting="unsafe")
-    states.swapaxes(1, 2)[is_missing] = MISSING
+    states.swapaxes(1, 2)[is_missing] = MISSING_CELL
     return states.reshape(2 * len(genotypes), -1)
 
 
