@@ -210,7 +210,7 @@ def _describe_environment(
     shown = ", ".join(map(str, seeds[:5])) + (f" … {seeds[-1]}" if len(seeds) > 5 else "")
     processor = platform.processor() or platform.machine() or "unknown processor"
     threads = count_threads(n_jobs)
-    versions = {"bitatoms": __version__, "Python": platform.python_version()}
+    versions: dict[str, str | None] = {"bitatoms": __version__, "Python": platform.python_version()}
     versions |= {name: version_of(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
     items = [
         ("Machine", f"{processor}, {counted(os.cpu_count() or 1, 'core')}, {platform.system()}"),
