@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib.metadata import version
 from numbers import Real
 from typing import Any
 
@@ -25,7 +26,6 @@ from ..errors import InputError, Parameter
 from ..formatting import counted
 from ..parallel import count_threads
 from ..validation import check_int
-from ..versions import version_of
 from .comparison import COMMAND, Comparison
 from .inputs import BUNDLED, check_ranks, default_ranks, load_tables
 from .methods import Method, Task, select_methods
@@ -210,8 +210,8 @@ def _describe_environment(
     shown = ", ".join(map(str, seeds[:5])) + (f" … {seeds[-1]}" if len(seeds) > 5 else "")
     processor = platform.processor() or platform.machine() or "unknown processor"
     threads = count_threads(n_jobs)
-    versions: dict[str, str | None] = {"bitatoms": __version__, "Python": platform.python_version()}
-    versions |= {name: version_of(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
+    versions = {"bitatoms": __version__, "Python": platform.python_version()}
+    versions |= {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
     items = [
         ("Machine", f"{processor}, {counted(os.cpu_count() or 1, 'core')}, {platform.system()}"),
         ("Threads", "one" if threads == 1 else f"{threads}"),
