@@ -461,7 +461,7 @@ BAD = {
     ("10x", "linked names"): (replace_dataset(FEATURES), f"'/matrix/features' {LINK}"),
     ("10x", "other values"): (replace_dataset("matrix/data", **ELSEWHERE), "stores its values in another file"),
     ("10x", "no matrix"): (edit_hdf5(lambda file: file.move(BARCODES, "weights")), "no matrix of 10x Genomics"),
-    ("h5mu", "another shape"): (replace_dataset("mod/rna/X", data=np.ones((11, 3))), "have shape (12,); expected (3,)"),
+    ("h5mu", "another shape"): (replace_dataset("mod/rna/X", data=np.ones((11, 3))), "'var' has 12 names; expected 3"),
     ("h5mu", "a link"): (replace_dataset("mod"), f"'/mod' {LINK}"),
     ("h5mu", "an array"): (replace_dataset("mod/rna", data=GRAY), "there is no modality 'rna' (modalities: 'rna')"),
     ("png", "gray"): (image(GRAY), "gray or color image (first: 254 of 255 at row 0, column 1", "binarize=127"),
