@@ -94,7 +94,7 @@ CALLS = [
         for choices, how in ((CHOICES, {}), (PAPER_CHOICES, PAPER)) for name, words in choices.items()
     ],
     ({"algebra": None}, InputError, f"algebra=None is not available; choose from {CHOICES['algebra']}"),
-    ({"algebra": "prefer-or"}, InputError, "algebra='prefer-or' is not available"),
+    ({"algebra": "prefer-or"}, InputError, 'algebra="prefer-or" is now the default, algebra="auto"; omit it'),
     ({"coder": ["bmp"]}, InputError, "coder=['bmp'] is not available"),
     ({"coder": "bmp"}, InputError, "coder='bmp' is not available; choose from 'auto', 'mdl', 'beam', 'greedy', 'exac"),
     ({"coder": "bmp"}, InputError, "'exact' or pass search=PaperSearch(coder=\"bmp\")"),

@@ -42,7 +42,7 @@ def warm_up(
     callback : callable, optional
         Called after each kernel with its name, the number of kernels compiled, and the number of all to compile.
     kinds : sequence of str, optional
-        Kinds of fits, such as "search, xor", the default call, or "thorough search, or". None is all. On a GPU, all
+        Kinds of fits, such as "search, or" or "thorough search, xor". None is all. On a GPU, all
         kinds are compiled.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         With "cuda", also compile the kernels of the GPU, and with "auto" if there is one: for both algebras, with and

@@ -1,7 +1,11 @@
 """Every option of a command arrives, with its value and its default, at the function of the library that it is for."""
 
+import os
 import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -17,6 +21,7 @@ from bitatoms.cli.app import COMMANDS, app
 from bitatoms.cli.output import as_arguments, as_option, describe
 from bitatoms.errors import Parameter
 from bitatoms.io.options import ReadOptions
+from bitatoms.parameters import option
 from bitatoms.search.options import FitOptions
 
 LIBRARY = {  # what is recorded, for each command
@@ -246,11 +251,39 @@ def test_help_describes_what_people_use_and_names_the_rest(bitatoms, monkeypatch
         text = everything = bitatoms.output(name, "--help")
         if command.hides:
             everything = bitatoms.output(name, "--help-all")
-        for option in command.options():
-            assert option.opts[0] in text
-            assert f"  {option.opts[0]}" in everything
-            assert " ".join(option.help.split()) in " ".join(everything.split())
+        for each in command.options():
+            assert each.opts[0] in text
+            assert f"  {each.opts[0]}" in everything
+            assert " ".join(each.help.split()) in " ".join(everything.split())
         assert ("--help-all" in text) == command.hides
+
+
+def test_an_option_needs_its_declaration_only():
+    @dataclass(frozen=True, kw_only=True)
+    class More(FitOptions):
+        number: int = option(3, "A number.", minimum=2, option="number-of")
+        path: str | os.PathLike[str] | None = option(None, "A file.", option="path")
+        word: Literal["a", "b"] = option("a", "A word.", option="word", is_common=True)
+        several: Sequence[str] = option((), "Names.", option="several")
+        is_on: bool = option(True, "A switch.", option="switch")
+        hidden: int = option(1, "No option.")
+
+    declared = options.declared_options(More)
+    added = {one.name: one for one in declared.parameters("search") if one.name in More.__annotations__}
+    rows = [one.row() for one in added.values()]
+    assert rows == [
+        ("--number-of INTEGER", "A number.  [default: 3]"),
+        ("--path FILE", "A file."),
+        ("--word a|b", "A word.  [default: a]"),
+        ("--several TEXT", "Names; may be repeated."),
+        ("--switch / --no-switch", "A switch."),
+    ]
+    assert [name for name, one in added.items() if one.is_common] == ["word"]
+    command = click.Command("more", params=declared.parameters("search"), callback=lambda **given: given)
+    words = "--number-of 5 --path p --word b --several x --several y --no-switch --atoms 4 --max-atoms 7"
+    more = declared.value("search", command.main(words.split(), standalone_mode=False))
+    assert (more.number, more.path, more.word, more.several, more.is_on) == (5, "p", "b", ("x", "y"), False)
+    assert (more.n_components, more.constraints.max_components, more.n_jobs) == (4, 7, -1)
 
 
 SPELLED = {

@@ -8,14 +8,13 @@ import sys
 import warnings
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import click
 
 from .._version import __version__
 from ..libraries import explained
-from .help import SETTINGS, acting, heading, help_options, write_rows
+from .help import SETTINGS, acting, completion_options, heading, help_options, write_rows
 from .output import (
     describe_interrupt,
     interrupt_exit_code,
@@ -29,7 +28,6 @@ from .output import (
 
 BAD_INPUT = 2
 _VERBOSE = "bitatoms.verbose"  # whether --version prints more
-_SHELLS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/config.fish"}  # and the files they read at start
 # The modules of commands, and what they do: the first sentence of the help of each.
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Learn": {
@@ -112,7 +110,7 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             print_error(f"{describe_interrupt()}; nothing was written")
             raise click.exceptions.Exit(interrupt_exit_code()) from None
-        except (ValueError, ImportError, OSError, MemoryError) as error:
+        except (ValueError, ImportError, OSError, MemoryError, EOFError) as error:
             if os.environ.get("BITATOMS_DEBUG"):
                 raise
             print_error(explained(error) or error)
@@ -131,39 +129,6 @@ def _note_verbose(ctx: click.Context, option: click.Parameter, is_requested: boo
     ctx.meta[_VERBOSE] = is_requested
 
 
-def _show_completion(ctx: click.Context, option: click.Parameter, is_requested: bool) -> None:
-    """Print the script that completes commands, options and their values in the user's shell."""
-    if is_requested:
-        from click.shell_completion import get_completion_class
-
-        complete = get_completion_class(_shell())
-        assert complete is not None
-        print_page(complete(app, {}, "bitatoms", "_BITATOMS_COMPLETE").source())
-        ctx.exit()
-
-
-def _install_completion(ctx: click.Context, option: click.Parameter, is_requested: bool) -> None:
-    """Let the user's shell run that script when it starts."""
-    if is_requested:
-        shell = _shell()
-        file, command = Path.home() / _SHELLS[shell], f"_BITATOMS_COMPLETE={shell}_source bitatoms"
-        line = f"{command} | source\n" if shell == "fish" else f'eval "$({command})"\n'
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if not file.exists() or line not in file.read_text(encoding="utf-8"):
-            with open(file, "a", encoding="utf-8") as text:
-                text.write(f"\n{line}")
-        print_line(f"{shell} completion is installed in {file}; it works in shells that are started from now on.")
-        ctx.exit()
-
-
-def _shell() -> str:
-    """Return the name of the user's shell."""
-    shell = Path(os.environ.get("SHELL", "")).name
-    if shell not in _SHELLS:
-        raise click.UsageError(f"completion works in {', '.join(_SHELLS)}; the variable SHELL names {shell or 'none'}")
-    return shell
-
-
 app = Commands(
     "bitatoms",
     help="Find the few binary patterns (atoms) that explain a large binary table.",
@@ -172,8 +137,7 @@ app = Commands(
     params=[
         acting("--version", "Print the version.", _print_version, is_eager=False),
         acting("--verbose", "With --version: all that is installed, for bug reports.", _note_verbose),
-        acting("--install-completion", "Install completion for your shell.", _install_completion),
-        acting("--show-completion", "Print the completion for your shell.", _show_completion),
+        *completion_options(),
         *help_options(),
     ],
 )

@@ -219,9 +219,7 @@ def _write_report(
     import numpy as np
 
     from ..bits import stack_rows
-    from ..columns.table import Picture, Table
     from ..rows.store import Store
-    from ..rows.weights import WeightedRows
     from .explain import write_page
     from .files import read_table
 
@@ -230,11 +228,7 @@ def _write_report(
     table = read_table(data, quiet) if isinstance(rows, Store) else rows
     if weights is not None:
         repeated = np.repeat(np.arange(len(weights)), weights)
-        names = None if table.row_names is None else tuple(np.array(table.row_names, object)[repeated].tolist())
-        picture = None if table.picture is None else Picture(table.picture.tile)
-        repetitions = WeightedRows(table.data, weights).repeated(None)
-        table = Table(repetitions, names, table.columns, picture, column_data=table.column_data)
-        fitted = None if fitted is None else fitted[repeated]
+        table, fitted = table[repeated], None if fitted is None else fitted[repeated]
     write_page(model, table, path, how, quiet, title=data.title, codes=fitted)
 
 

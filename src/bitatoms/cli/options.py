@@ -223,6 +223,7 @@ def _available(device: str) -> str:
 
 
 parse_atoms = parser("--atoms", "an integer or mdl", lambda text: text if text == "mdl" else int(text))
+_OF_CATEGORIES = ("as_category", "as_number", "bins")
 _SIZE = "height x width, such as 16x16"
 _SETS = {"multiple": True, "metavar": "FEATURE,...", "convert": lambda sets: [*map(_names, sets)] or None}
 _QUOTED = "separated by commas (quote names that contain commas)"
@@ -276,6 +277,8 @@ def declared(kind: type[Options], name: str, panel: str = SEARCH, **changes: Any
     how = own | _type_of(annotation, param) | _SPECIAL.get(name, {}) | {"panel": panel} | changes
     if how.get("is_flag") and how["default"] is not False:
         how["flags"] += f"/--no-{param.option}"
+    if name in _OF_CATEGORIES:
+        how["help"] = f"With --categories: {how['help'][0].lower()}{how['help'][1:]}"
     if how.get("multiple"):
         how["help"] = f"{how['help'].removesuffix('.')}; may be repeated."
     return option(**how)
@@ -294,7 +297,7 @@ def _type_of(annotation: Any, param: Param) -> dict[str, Any]:
     if int in types and not words and str not in types:
         return {"minimum": param.minimum} if param.minimum else {"type": int}
     is_path = any(get_origin(each) is os.PathLike for each in types)
-    return {"type": float} if float in types else {"type": str, "metavar": "FILE" if is_path else "TEXT"}
+    return {"type": float} if float in types else {"type": str, "metavar": "FILE"} if is_path else {"type": str}
 
 
 def declared_options(

@@ -34,9 +34,15 @@ if TYPE_CHECKING:
     from ..roles.audit import RoleReport
     from ..roles.diff import RoleChange, RoleDiff, UnmatchedRole, UserChange
 
-_FIXED = {
-    "help": "Keep these roles, a table with one row per role, as they are, and find others for the rest.",
-    "file": "read",
+_QUOTED = "separated by commas (quote names that contain commas)"
+_SEARCH: dict[str, Any] = {  # how options of a search are called for roles
+    "fixed_atoms": {
+        "help": "Keep these roles, a table with one row per role, as they are, and find others for the rest.",
+        "file": "read",
+    },
+    "apart": {"help": f"Permissions of which a role has at most one, {_QUOTED}", "metavar": "PERMISSION,..."},
+    "together": {"help": f"Permissions of which a role has all or none, {_QUOTED}", "metavar": "PERMISSION,..."},
+    "random_state": {"flags": "--seed --random-state"},
 }
 
 
@@ -69,9 +75,7 @@ def roles(
         file="read",
         panel=options.SEARCH,
     ),
-    search: CoverOptions = options.declared_options(
-        CoverOptions, without=("binarize",), fixed_atoms=_FIXED, random_state={"flags": "--seed --random-state"}
-    ),
+    search: CoverOptions = options.declared_options(CoverOptions, without=("binarize",), **_SEARCH),
     audit: AuditOptions = options.declared_options(AuditOptions, "Report options"),
     shown: Display = options.display(5, "roles to show"),
 ) -> str | None:

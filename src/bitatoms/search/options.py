@@ -29,6 +29,14 @@ Update = Literal["mob", "k-prox"]
 INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 
 
+def _check_algebra(name: str, value: Any) -> Any:
+    """Check the name of an algebra."""
+    if value == "prefer-or":
+        raise InputError(Parameter(name, value), " is now the default, ", Parameter(name, "auto"), "; omit it")
+    check_choice(name, value, get_args(Algebra))
+    return value
+
+
 def _check_init(name: str, value: Any) -> Any:
     """Check the name of an initialization; atoms are checked when they are used."""
     if value is None or isinstance(value, (str, Real)):
@@ -282,6 +290,7 @@ class SearchOptions(AtomOptions):
         'the features of an atom then come together. "auto" tries both and keeps OR, which is easier to read, unless '
         "XOR is better by more than 5 %: in codelength, or in wrong cells where these are minimized (see "
         'docs/how-it-works/xor-and-or.md). With costs of errors it is OR, and with ``search="paper"`` XOR.',
+        check=_check_algebra,
         option="algebra",
         is_common=True,
     )
