@@ -518,7 +518,7 @@ def test_memory_is_that_of_the_packed_table_and_a_chunk(tmp_path, monkeypatch, n
 
 @pytest.mark.parametrize("file", ["x.csv.gz", "x.pairs.gz", "x.basket.gz", "x.dat.gz", "x.mtx.gz"])
 def test_endless_lines_are_errors_before_all_of_them_is_read(tmp_path, monkeypatch, file):
-    monkeypatch.setattr("bitatoms.io.text_numbers.LONGEST_NUMBER_LINE", 1 << 16)
+    monkeypatch.setattr("bitatoms.io.formats.number_lines.LONGEST_NUMBER_LINE", 1 << 16)
     monkeypatch.setattr("bitatoms.io.text.LONGEST_LINE", 1 << 16)
     beginning = b"%%MatrixMarket matrix coordinate pattern general\n3 3 3\n" if "mtx" in file else b""
     (tmp_path / file).write_bytes(gzip.compress(beginning + b"0" * (1 << 21), mtime=0))
