@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count
@@ -20,7 +19,8 @@ from ..io.errors import FileError
 from ..libraries import import_library
 from ..search.options import FitOptions
 from . import options
-from .output import STANDARD, Display, ProgressLine, as_arguments, out, print_json, print_line, print_rich, show_status
+from .help import as_typed
+from .output import STANDARD, Display, ProgressLine, out, print_json, print_line, print_rich, show_status
 from .paths import Input, check_folder
 
 if TYPE_CHECKING:
@@ -96,12 +96,6 @@ def compare(
         )
     check_folder(output, "a comparison")
     tables = _tables(data, reading, shown.is_silent)
-    texts = {"atoms": atoms, "only": only, "leave-out": leave_out}
-    words = [f" --{name} {shlex.quote(value)}" for name, value in texts.items() if value is not None]
-    numbers = (("seeds", seeds, 1), ("seed", seed, 0), ("max-time", max_time, 60), ("jobs", jobs, 1))
-    words += [f" --{name} {value:g}" for name, value, default in numbers if value != default]
-    given = "".join(words) + as_arguments(reading.given())
-    command = f"bitatoms compare {shlex.join(data)}{given} -o {shlex.quote(str(output))}"
     how: dict[str, Any] = {"seeds": seeds, "random_state": seed, "max_time": max_time, "n_jobs": jobs}
     with show_status("Starting", shown.is_silent) as status:
         line = ProgressLine(shown.is_silent, status)
@@ -111,7 +105,7 @@ def compare(
             label = f"{run.data}: {run.method.label}{n_atoms}"
             line.update(f"{label}; {done} of {all_runs} runs done, {line.seconds}", "  (Ctrl-C keeps them)")
 
-        comparison = comparisons.compare(tables, ranks=ranks, **chosen, **how, callback=show_run, command=command)
+        comparison = comparisons.compare(tables, ranks=ranks, **chosen, **how, callback=show_run, command=as_typed())
     if comparison.interrupted and not comparison.runs:
         return "nothing was written"
     folder = _folder_of_interrupted(output) if comparison.interrupted else output
