@@ -67,106 +67,48 @@ _MODULE_OF = {
 }
 _MODULES = ("baselines", "datasets", "plots")
 
-__all__ = [
-    "BinaryDictionaryClassifier",
-    "BinaryDictionaryLearning",
-    "BinaryImputer",
-    "BitMatrix",
-    "CategoryEncoder",
-    "CellValidation",
-    "Codelength",
-    "Constraints",
-    "Cover",
-    "CoverMiner",
-    "CoverRound",
-    "Denoised",
-    "Encoding",
-    "Factorization",
-    "FileError",
-    "Inpainted",
-    "InputError",
-    "Interrupted",
-    "Model",
-    "PaperSearch",
-    "Pattern",
-    "Picture",
-    "Recommendations",
-    "Resources",
-    "RoleDiff",
-    "RoleReport",
-    "Round",
-    "RowFit",
-    "Rule",
-    "Stability",
-    "Store",
-    "Table",
-    "annotate",
-    "baselines",
-    "codelength",
-    "cover",
-    "cross_validate_cells",
-    "datasets",
-    "denoise",
-    "encode",
-    "factorize",
-    "inpaint",
-    "load",
-    "pack",
-    "plots",
-    "proximus",
-    "read",
-    "role_diff",
-    "role_report",
-    "show_versions",
-    "stability",
-    "warm_up",
-    "write",
-    "write_report",
-    "write_role_report",
-]
+__all__ = sorted((*_MODULE_OF, *_MODULES))  # type checkers take the names imported below
 
 if TYPE_CHECKING:
-    from . import baselines as baselines
-    from . import datasets as datasets
-    from . import plots as plots
-    from .api import codelength, cover, factorize, proximus
-    from .bits import BitMatrix
-    from .columns.encoding import Encoding, encode
-    from .columns.table import Picture, Table
-    from .covers.monitor import CoverRound
-    from .covers.result import Cover
-    from .engine.codelength import Codelength
-    from .errors import InputError
+    from . import baselines as baselines, datasets as datasets, plots as plots
+    from .api import codelength as codelength, cover as cover, factorize as factorize, proximus as proximus
+    from .bits import BitMatrix as BitMatrix
+    from .columns.encoding import Encoding as Encoding, encode as encode
+    from .columns.table import Picture as Picture, Table as Table
+    from .covers.monitor import CoverRound as CoverRound
+    from .covers.result import Cover as Cover
+    from .engine.codelength import Codelength as Codelength
+    from .errors import InputError as InputError
     from .estimators import (
-        BinaryDictionaryClassifier,
-        BinaryDictionaryLearning,
-        BinaryImputer,
-        CategoryEncoder,
-        CellValidation,
-        CoverMiner,
-        Recommendations,
-        Stability,
-        annotate,
-        cross_validate_cells,
-        load,
-        stability,
+        BinaryDictionaryClassifier as BinaryDictionaryClassifier,
+        BinaryDictionaryLearning as BinaryDictionaryLearning,
+        BinaryImputer as BinaryImputer,
+        CategoryEncoder as CategoryEncoder,
+        CellValidation as CellValidation,
+        CoverMiner as CoverMiner,
+        Recommendations as Recommendations,
+        Stability as Stability,
+        annotate as annotate,
+        cross_validate_cells as cross_validate_cells,
+        load as load,
+        stability as stability,
     )
-    from .images import Denoised, Inpainted, denoise, inpaint
-    from .io.api import read, write
-    from .io.errors import FileError
-    from .model.model import Model
-    from .model.patterns import Pattern
-    from .model.result import Factorization, Interrupted, Round
-    from .model.row_fit import RowFit
-    from .model.rules import Rule
-    from .report import write_report
-    from .roles.audit import RoleReport, role_report
-    from .roles.diff import RoleDiff, role_diff
-    from .roles.page import write_role_report
-    from .rows.store import Store, pack
-    from .search.options import Constraints, PaperSearch, Resources
-    from .versions import show_versions
-    from .warmup import warm_up
+    from .images import Denoised as Denoised, Inpainted as Inpainted, denoise as denoise, inpaint as inpaint
+    from .io.api import read as read, write as write
+    from .io.errors import FileError as FileError
+    from .model.model import Model as Model
+    from .model.patterns import Pattern as Pattern
+    from .model.result import Factorization as Factorization, Interrupted as Interrupted, Round as Round
+    from .model.row_fit import RowFit as RowFit
+    from .model.rules import Rule as Rule
+    from .report import write_report as write_report
+    from .roles.audit import RoleReport as RoleReport, role_report as role_report
+    from .roles.diff import RoleDiff as RoleDiff, role_diff as role_diff
+    from .roles.page import write_role_report as write_role_report
+    from .rows.store import Store as Store, pack as pack
+    from .search.options import Constraints as Constraints, PaperSearch as PaperSearch, Resources as Resources
+    from .versions import show_versions as show_versions
+    from .warmup import warm_up as warm_up
 
 
 def __getattr__(name: str) -> Any:

@@ -19,8 +19,8 @@ from ..options import ReadOptions
 from ..out_of_core.entries import EntriesBuilder, column_indices_by_row
 from ..stream import RowChunk, Source, TableStream, named_chunks
 from ..text import open_decompressed, open_text_writer
-from ..text_numbers import NumberLines, read_numbers
 from . import cell_ranger
+from .number_lines import NumberLines, read_numbers
 
 _BANNER = "%%MatrixMarket"
 _NAME_COMMENTS = {"rows": "%bitatoms rows ", "columns": "%bitatoms columns "}  # each followed by a JSON list
