@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
@@ -17,7 +16,6 @@ _SHELLS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/config.fish
 _NAMES = 32  # characters of the names of options, in their column
 _FEW = 12  # options; a command with as many shows them all
 _ALL = "bitatoms.help_all"  # whether all options are shown
-_TYPED = "bitatoms.typed"  # the command
 SETTINGS = {"max_content_width": 120}
 Row = tuple[str, str]
 FileUse = Literal["read", "write"] | None  # of a file that a parameter names
@@ -76,11 +74,6 @@ class Command(click.Command):
         """Return the options, without those that show help."""
         return [each for each in self.params if isinstance(each, Option) and each.expose_value]
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words after the command, and keep them for `as_typed`."""
-        ctx.meta[_TYPED] = shlex.join(["bitatoms", str(self.name), *args])
-        return super().parse_args(ctx, args)
-
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write usage, what the command does, its options and examples."""
         self.format_usage(ctx, formatter)
@@ -100,12 +93,6 @@ class Command(click.Command):
         with formatter.section(heading("Examples")):
             for example in self.examples:
                 formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
-
-
-def as_typed() -> str:
-    """Return the command that is running, as it was typed."""
-    typed: str = click.get_current_context().meta[_TYPED]
-    return typed
 
 
 def panels(options: Iterable[Option]) -> dict[str, list[Option]]:
