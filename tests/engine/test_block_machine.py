@@ -34,7 +34,6 @@ from bitatoms.engine.host_rows import HostRows
 from bitatoms.engine.information_sets import code_from_information_sets
 from bitatoms.engine.update import fit_each, update_each, update_exactly, update_together
 from bitatoms.parallel import Workers
-from bitatoms.search.finish import uncode_within_limit
 from bitatoms.search.moves.drop import AtomRemoval
 from support.blocks import (
     LIMITS,
@@ -358,12 +357,6 @@ class BlockMachine(RuleBasedStateMachine):
         atoms, codes = self.block.factors()
         self.block = self.block.with_factors(atoms, codes, self.block.bias ^ BitMatrix.from_dense(flips))
         self.X, self.saved = without_bias(self.X, flips), None
-
-    @rule(limit=st.integers(0, 4))
-    def uncode_rows_within_a_limit(self, limit):
-        self.block = uncode_within_limit(self.block, limit, settles_bias=False)
-        within = (self.X == 1).sum(axis=1) <= limit
-        self.codes, self.saved = np.where(within[:, np.newaxis], 0, self.codes).astype(np.uint8), None
 
     # --- what changes nothing
 

@@ -38,8 +38,7 @@ from support.results import ALGEBRAS, every_algebra, planted_in
 from support.strategies import SEEDS, factorisations, random_bits
 
 MAX_ATOMS = st.sampled_from((None, 1, 2))
-OBJECTIVES = st.builds(Objective, st.booleans(), st.sampled_from(ALGEBRAS), MAX_ATOMS, st.sampled_from((0, 3)))
-UNLIMITED_OBJECTIVES = st.builds(Objective, st.booleans(), st.sampled_from(ALGEBRAS), MAX_ATOMS)  # no residual limit
+OBJECTIVES = st.builds(Objective, st.booleans(), st.sampled_from(ALGEBRAS), MAX_ATOMS)
 WORKERS = st.sampled_from((Workers(), Workers(1, 64)))
 FILLED = factorisations(n_rows=st.sampled_from((1, 2, 17, 64, 65, 130)))
 
@@ -97,7 +96,7 @@ def assert_within(block, objective):
 BIASES = st.sampled_from((None, 3))
 
 
-@given(FILLED, UNLIMITED_OBJECTIVES, WORKERS, BIASES)
+@given(FILLED, OBJECTIVES, WORKERS, BIASES)
 def test_the_cost_is_that_of_the_oracle(problem, objective, workers, bias):
     block, _ = state(problem, objective, workers, bias)
     X = table_of(block.data())
@@ -118,7 +117,7 @@ def test_savings_are_the_increase_in_cost_without_each_atom(problem, objective, 
 
 
 @settings(max_examples=30)
-@given(FILLED, UNLIMITED_OBJECTIVES, WORKERS, BIASES, st.sampled_from((prune, eliminate)), st.integers(0, 3))
+@given(FILLED, OBJECTIVES, WORKERS, BIASES, st.sampled_from((prune, eliminate)), st.integers(0, 3))
 def test_dropping_atoms_that_do_not_pay_never_raises_the_cost(problem, objective, workers, bias, move, least):
     block, X = state(problem, objective, workers, bias)
     atoms, _ = factors(block)
@@ -175,7 +174,7 @@ def dropped_one_by_one(block, objective):
 
 
 @settings(max_examples=25)
-@given(FILLED, UNLIMITED_OBJECTIVES, st.sampled_from((1, 2, 64)), st.sampled_from((Workers(), Workers(3, 64))))
+@given(FILLED, OBJECTIVES, st.sampled_from((1, 2, 64)), st.sampled_from((Workers(), Workers(3, 64))))
 def test_the_atoms_dropped_are_those_of_trials_one_by_one(problem, objective, at_once, workers):
     """Whatever the number of trials at once and of threads; no trial ends before all users are coded."""
     block, _ = state(problem, objective, workers)
@@ -524,7 +523,7 @@ def test_rows_are_drawn_in_proportion_to_their_errors():
 
 
 @settings(max_examples=30)
-@given(FILLED, UNLIMITED_OBJECTIVES, st.integers(0, 40), BIASES)
+@given(FILLED, OBJECTIVES, st.integers(0, 40), BIASES)
 def test_rows_that_are_only_counted(problem, objective, n_rest, bias_seed):
     """A block with other rows that use no atom costs what a block of all rows costs."""
     X, atoms, codes = problem

@@ -86,7 +86,7 @@ def flip_counts(counts: AnyCounts, flips: NDArray[np.bool_]) -> AnyCounts:
 
 @dataclass(frozen=True)
 class Objective:
-    """What a search minimizes, the codelength or the number of errors, and the limits of Algorithm 3.
+    """What a search minimizes, the codelength or the number of errors, and how many atoms a row may use.
 
     ``share`` is the share of all rows that the search sees: all rows together pay for an atom. ``code`` describes
     atoms. ``costs`` are those of missed and added ones beyond their code. Unless it ``has_bias``, no column is taken by
@@ -96,14 +96,13 @@ class Objective:
     by_codelength: bool
     algebra: str
     max_atoms: int | None = None
-    residual_limit: int = 0
     share: float = 1.0
     code: AtomCode = field(default=STRINGS, compare=False)
     costs: ErrorCosts = field(default=EQUAL_COSTS, compare=False)
     has_bias: bool = True
 
     def errors_only(self) -> Objective:
-        """Return the objective of the fewest errors, within the same limits; missed and added ones count alike."""
+        """Return the objective of the fewest errors, within the same limit; missed and added ones count alike."""
         return replace(self, by_codelength=False, costs=EQUAL_COSTS)
 
     def cost(self, block: Block) -> int:
@@ -284,5 +283,5 @@ class Objective:
             prices = codelength_prices(n_rows, n_known, wrong, uses, flat, self.costs, self.has_bias)
         else:
             prices = unit_prices(len(wrong), len(uses))
-        rule = coding_rule("mdl", self.algebra, self.max_atoms, self.residual_limit, prices)
+        rule = coding_rule("mdl", self.algebra, self.max_atoms, prices=prices)
         return rule._replace(typical=typical_cost(prices, n_rows, wrong, uses))

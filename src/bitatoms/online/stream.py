@@ -278,7 +278,7 @@ class StreamLearner:
                 grow(block, objective, state.random, max_new, self.params.plan.n_fits)
         else:
             n_seeds = self.tuning.seeds_per_atom
-            rule = coding_rule("greedy", state.algebra, objective.max_atoms, objective.residual_limit)
+            rule = coding_rule("greedy", state.algebra, objective.max_atoms)
             while block.n_atoms < wanted and append_rank_one(block, rule, state.random, n_seeds):
                 if not block.uses()[-1]:
                     break

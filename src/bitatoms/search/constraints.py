@@ -208,7 +208,7 @@ class ConstrainedSearch:
             users_of_frozen[same[k]] = combine(users_of_frozen[same[k]], users.words[k])
         new, n_rows = np.flatnonzero(same < 0), context.data.n_rows
         together = stack_rows([frozen, learned[new]], context.data.n_cols)
-        if self.objective.max_atoms is not None or self.objective.residual_limit:
+        if self.objective.max_atoms is not None:
             return context.block(together, None, bias)  # rows may have more atoms now than they are allowed to
         own = BitMatrix.from_words(users_of_frozen, n_rows, check=False)
         return context.block(together, stack_rows([own, users[new]], n_rows).T, bias)

@@ -133,4 +133,4 @@ class SearchContext:
     def greedy_rule(self) -> CodingRule:
         """The rule of greedy coding for the fewest errors, within the limits of the objective."""
         objective = self.objective
-        return coding_rule("greedy", objective.algebra, objective.max_atoms, objective.residual_limit)
+        return coding_rule("greedy", objective.algebra, objective.max_atoms)

@@ -17,7 +17,7 @@ from ..engine.block import Block, Change
 from ..engine.coding import CODERS, PRICED_CODERS, code_from_nearest, frequent_codes, hard_codes
 from ..engine.information_sets import code_hard_rows, find_hard_rows
 from ..engine.margins import Margins
-from ..engine.objective import Objective, settle_bias
+from ..engine.objective import Objective
 from ..kernels.structs import CodingRule
 from ..model.result import Factorization
 from ..sparse_bits import Bits, SparseBits
@@ -101,10 +101,7 @@ def best_result(
         if context.margins and block.n_atoms and are_by_chance(block, objective, context.margins):
             block = with_settled_bias(context.block(best.atoms[:0]), objective)
             context.record(block, Change(), 0, "drop")
-    is_limited = context.is_mdl_search and objective.residual_limit > 0
-    if is_limited:
-        block = uncode_within_limit(block, objective.residual_limit, monitor.settles_bias)
-    if (monitor.min_atoms or is_limited) and not block.in_use().all():  # fewer are of use than were asked for
+    if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for
         block.discard(~block.in_use())
     return result_of_block(block, objective, monitor, coder, ended, remembers=remembers)
 
@@ -185,24 +182,6 @@ def remove_forbidden(context: SearchContext) -> None:
     is_used = codes.any(axis=0)
     block = block.with_factors(atoms[is_used], BitMatrix.from_dense(codes[:, is_used]))
     context.record(block, Change(), 0, "drop")
-
-
-def uncode_within_limit(block: Block, limit: int, settles_bias: bool = True) -> Block:
-    """Return the block without the codes of rows that have at most ``limit`` ones less the bias, and a settled bias.
-
-    Coding leaves such rows alone, but there may be others after the bias has taken columns.
-    """
-    while True:
-        codes = block.codes()
-        within = (block.data() ^ block.bias).row_weights() <= limit
-        if not codes.row_weights()[within].any():
-            return block
-        words = np.where(within[:, np.newaxis], np.uint64(0), codes.words)
-        block = block.with_factors(block.atoms(), BitMatrix.from_words(words, codes.n_cols, check=False))
-        bias, _ = settle_bias(block.n_known, block.wrong(), block.bias)
-        if not settles_bias or bias == block.bias:
-            return block
-        block = block.with_factors(*block.factors(), bias)
 
 
 def beyond_chance(result: Factorization, table: Bits, sparse_share: float) -> int | None:

@@ -70,10 +70,9 @@ class SearchParams:
 
     def objective(self, algebra: str, share: float = 1.0) -> Objective:
         """Return what to minimize in this algebra, on this share of the rows."""
-        limits = self.max_atoms_per_sample, self.residual_limit
         has_bias = self.in_algebra(algebra).bias or not self.is_mdl_search
         costs = self.costs if self.by_codelength else EQUAL_COSTS
-        return Objective(self.by_codelength, algebra, *limits, share, self.atom_code, costs, has_bias)
+        return Objective(self.by_codelength, algebra, self.max_atoms_per_sample, share, self.atom_code, costs, has_bias)
 
     @property
     def atom_code(self) -> AtomCode:
@@ -126,9 +125,9 @@ class SearchParams:
 
         Limits on the atoms of a row or of the table concern all windows together, and so do atoms to start from.
         """
-        is_free = self.n_components == "mdl" and self.max_components is None and self.search in ("fast", "thorough")
-        is_free &= self.max_atoms_per_sample is None and self.residual_limit == 0
-        return is_free and self.looks_for_starts and n_features >= self.plan.windows.min_features
+        is_free = self.n_components == "mdl" and self.max_components is None and self.max_atoms_per_sample is None
+        is_free &= self.search in ("fast", "thorough") and self.looks_for_starts
+        return is_free and n_features >= self.plan.windows.min_features
 
     @property
     def looks_for_starts(self) -> bool:

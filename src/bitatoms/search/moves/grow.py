@@ -69,7 +69,7 @@ def grow(
 def _seeds(block: Block, objective: Objective, random: np.random.Generator, n_seeds: Seeds) -> Words:
     """Return where candidates start: errors of a row, errors that two rows share, and majority errors of the rows in
     which one feature is wrong; each with two or more ones."""
-    rule = coding_rule("greedy", objective.algebra, objective.max_atoms, objective.residual_limit)
+    rule = coding_rule("greedy", objective.algebra, objective.max_atoms)
     fixable = np.flatnonzero(block.rows.improvable(rule))
     if len(fixable) == 0:
         return np.empty((0, block.rows.n_words), np.uint64)
