@@ -1,4 +1,4 @@
-"""Run the examples in docstrings in a temporary folder, let SIGINT interrupt, and set the clocks."""
+"""Run the examples in docstrings in a temporary folder, without a display; let SIGINT interrupt, and set the clocks."""
 
 import os
 import signal
@@ -22,6 +22,7 @@ for name in ("perf_counter", "monotonic") if "CLOCK_SHIFT" in os.environ else ()
 def doctest_folder(request, monkeypatch, tmp_path):
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("MPLBACKEND", "Agg")
 
 
 @pytest.fixture(autouse=True, scope="session")

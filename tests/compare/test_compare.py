@@ -285,7 +285,7 @@ def test_markdown_escapes_hostile_names(found):
     assert re.sub(r"\\(.)", r"\1", re.findall(r"^## (.*)$", text, re.MULTILINE)[1]) == HOSTILE
     assert escape_markdown("a\nb|c") == "a b\\|c"
     text = compare(table(), 1, only=fake_method(first_rows), command="compare '```' 'a\nb'").to_markdown()
-    assert text.endswith("To repeat it:\n\n````sh\ncompare '```' 'a\nb'\n````\n")
+    assert text.endswith("To repeat it:\n\n    compare '```' 'a\n    b'\n")
 
 
 @pytest.fixture(scope="module")

@@ -461,7 +461,7 @@ BAD = {
     ("10x", "linked names"): (replace_dataset(FEATURES), f"'/matrix/features' {LINK}"),
     ("10x", "other values"): (replace_dataset("matrix/data", **ELSEWHERE), "stores its values in another file"),
     ("10x", "no matrix"): (edit_hdf5(lambda file: file.move(BARCODES, "weights")), "no matrix of 10x Genomics"),
-    ("h5mu", "another shape"): (replace_dataset("mod/rna/X", data=np.ones((11, 3))), "have shape (12,); expected (3,)"),
+    ("h5mu", "another shape"): (replace_dataset("mod/rna/X", data=np.ones((11, 3))), "'var' has 12 names; expected 3"),
     ("h5mu", "a link"): (replace_dataset("mod"), f"'/mod' {LINK}"),
     ("h5mu", "an array"): (replace_dataset("mod/rna", data=GRAY), "there is no modality 'rna' (modalities: 'rna')"),
     ("png", "gray"): (image(GRAY), "gray or color image (first: 254 of 255 at row 0, column 1", "binarize=127"),
@@ -518,7 +518,7 @@ def test_memory_is_that_of_the_packed_table_and_a_chunk(tmp_path, monkeypatch, n
 
 @pytest.mark.parametrize("file", ["x.csv.gz", "x.pairs.gz", "x.basket.gz", "x.dat.gz", "x.mtx.gz"])
 def test_endless_lines_are_errors_before_all_of_them_is_read(tmp_path, monkeypatch, file):
-    monkeypatch.setattr("bitatoms.io.text_numbers.LONGEST_NUMBER_LINE", 1 << 16)
+    monkeypatch.setattr("bitatoms.io.formats.number_lines.LONGEST_NUMBER_LINE", 1 << 16)
     monkeypatch.setattr("bitatoms.io.text.LONGEST_LINE", 1 << 16)
     beginning = b"%%MatrixMarket matrix coordinate pattern general\n3 3 3\n" if "mtx" in file else b""
     (tmp_path / file).write_bytes(gzip.compress(beginning + b"0" * (1 << 21), mtime=0))

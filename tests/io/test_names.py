@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
-from bitatoms.io.group_labels import read_group_labels
-from bitatoms.io.name_lists import join_names, split_names
+from bitatoms.io.labels.names import join_names, split_names
+from bitatoms.io.labels.rows import read_group_labels
 from support.files import assert_read_error
 
 

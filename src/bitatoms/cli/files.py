@@ -23,10 +23,10 @@ from ..io.api import StreamingSource, open_table, read, read_known_values, read_
 from ..io.atomic import is_zarr_store
 from ..io.errors import FileError
 from ..io.formats.registry import FORMATS, GENOTYPE_FORMATS, infer_format
+from ..io.labels.patterns import read_patterns
+from ..io.labels.rows import read_weight_column
 from ..io.options import ReadOptions, remembered
-from ..io.patterns import read_patterns
 from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT
-from ..io.weight_column import read_weight_column
 from ..model.model import Model
 from ..parameters import Param
 from ..rows.store import Store

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +21,6 @@ COLUMNS = (
 )  # fmt: skip
 COMMAND = "To repeat it"  # a key of ``how``
 _MARKUP = re.compile(r"([\\`*_\[\]<>|#&~])")
-_FENCE = re.compile("`{3,}")
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Comparison:
         sections.append(
             "".join(f"- {escape_markdown(f'{name}: {value}')}\n" for name, value in self.how if name != COMMAND)
         )
-        sections += [f"{COMMAND}:\n\n{_code_block(value)}" for name, value in self.how if name == COMMAND]
+        sections += [f"{COMMAND}:\n\n{textwrap.indent(value, '    ')}\n" for name, value in self.how if name == COMMAND]
         return "\n".join(sections)
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
@@ -149,12 +149,6 @@ def _ranking_section(ranking: Ranking) -> str:
     numeric = [column >= TEXT_COLUMNS for column in range(len(ranking.columns))]
     notes = "".join(f"\n{escape_markdown(note)}\n" for note in ranking.notes)
     return f"### {ranking.heading}\n\n{table_markdown(ranking.columns, rows, numeric)}{notes}"
-
-
-def _code_block(command: str) -> str:
-    """Return a command in a fenced code block, whatever backticks it contains."""
-    fence = "`" * max(3, 1 + max(map(len, _FENCE.findall(command)), default=0))
-    return f"{fence}sh\n{command}\n{fence}\n"
 
 
 def _csv_row(run: Run, n_cells: int) -> tuple[str | int | float | None, ...]:

@@ -15,7 +15,7 @@ from ..formatting import escape_name
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.formats.registry import load_reader
-from ..io.name_lists import join_names
+from ..io.labels.names import join_names
 from ..io.sheets import write_sheet
 from ..io.text import open_text_writer
 from .document import PageHeader, Section, html_document

@@ -20,11 +20,11 @@ from ..memory import memory_limit
 from ..parameters import with_options
 from ..sparse_bits import Bits, SparseBits
 from .atomic import atomic_write
-from .column_names import named_columns
 from .dosages import PairedRows, with_paired_columns
 from .errors import FileError
 from .formats import categories, long
 from .formats.registry import FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
+from .labels.names import named_columns
 from .options import CELL_FORMATS, DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions
 from .out_of_core.transposing import transpose
 from .stream import (

@@ -15,7 +15,7 @@ from ..device_choice import workers_for
 from ..errors import InputError, Parameter
 from ..formatting import quote_name
 from ..html.document import write_page
-from ..io.group_labels import read_group_labels
+from ..io.labels.rows import read_group_labels
 from ..model.model import Model
 from ..parameters import with_options
 from .data import KnownCodes, ReportData, collect

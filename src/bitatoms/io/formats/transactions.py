@@ -26,7 +26,7 @@ from ..out_of_core.entries import EntriesBuilder, column_indices_by_row
 from ..out_of_core.spool import Spool
 from ..stream import RowChunk, Source, TableStream, named_chunks
 from ..text import TextRows, is_blank, need_quotes, open_decompressed, open_text_writer
-from ..text_numbers import read_numbers
+from .number_lines import read_numbers
 
 _OTHER_FORMATS = ".npz, .csv and .parquet files can"
 

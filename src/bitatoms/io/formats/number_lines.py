@@ -13,9 +13,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import FileError
-from .limits import CHUNK_BYTES, LONGEST_NUMBER_LINE
-from .stream import Source
+from ..errors import FileError
+from ..limits import CHUNK_BYTES, LONGEST_NUMBER_LINE
+from ..stream import Source
 
 _PREVIEW_BYTES = 1 << 12  # the beginning of a chunk, which shows how its numbers are written
 _BLANKS = b" \t\r\n\v\f"

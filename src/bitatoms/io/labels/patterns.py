@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ..bits import BitMatrix
-from ..columns.table import Table
-from .errors import FileError
-from .formats.registry import infer_format, sniff_format
-from .name_lists import split_names
-from .options import ReadOptions
-from .stream import Source
-from .text import TextRows, is_blank
+from ...bits import BitMatrix
+from ...columns.table import Table
+from ..errors import FileError
+from ..formats.registry import infer_format, sniff_format
+from ..options import ReadOptions
+from ..stream import Source
+from ..text import TextRows, is_blank
+from .names import split_names
 
 
 def read_patterns(path: Path) -> Table | None:

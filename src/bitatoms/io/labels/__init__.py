@@ -1,0 +1,1 @@
+"""Files and columns beside a table: names of items, groups and weights of rows, patterns."""
