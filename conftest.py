@@ -34,6 +34,3 @@ def interruptible():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
-
-
-collect_ignore = ["src/bitatoms/scale"]  # importing a deprecated module warns
