@@ -1,4 +1,4 @@
-"""Run the examples in docstrings in a temporary folder, let SIGINT interrupt, and set the clocks."""
+"""Run the examples in docstrings in a temporary folder, without a display; let SIGINT interrupt, and set the clocks."""
 
 import os
 import signal
@@ -25,6 +25,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")  # plots in examples open no windows
 def doctest_folder(request, monkeypatch, tmp_path):
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("MPLBACKEND", "Agg")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..columns.table import Names, Table
+from ..columns.table import Table, feature_names
 from ..covers.coding import code_from_below
 from ..covers.result import Cover
 from ..formatting import be, counted, have, tally, verb
@@ -211,14 +211,12 @@ def _collected(users: Table, roles: Table, codes: Table, cover: Cover | None, op
     n_direct = np.bincount(direct.indices, minlength=users.shape[1])
     n_roles, n_users = codes.bits.row_weights(), codes.bits.column_weights()  # of each user, and of each role
     n_permissions, n_having = users.bits.row_weights(), roles.bits.column_weights()  # roles with each permission
-    roles_of, gives, permissions, named_roles = _indices(uses), _indices(atoms), users.names_of, codes.names_of
-    role_names = named_roles(range(len(roles)))
-
-    def permission_name(column: int) -> str:
-        return permissions([column])[0]
-
-    def named_users(rows: Iterable[int]) -> Names:
-        return tuple(map(users.row_name, rows))
+    roles_of, gives = _indices(uses), _indices(atoms)
+    user_names, role_names = (tuple(map(table.row_name, range(len(table)))) for table in (users, roles))
+    permission_names = users.names_of(range(users.shape[1]))
+    named_users, named_roles, permissions = (
+        partial(feature_names, names) for names in (user_names, role_names, permission_names)
+    )
 
     def fit(row: int) -> Fit:
         """Return how a user fits roles."""
@@ -230,9 +228,8 @@ def _collected(users: Table, roles: Table, codes: Table, cover: Cover | None, op
         """Return a difference with names, and with the roles of the user that give the permission."""
         row, column, role, n_peers, n_with = found
         giving = named_roles(role for role in roles_of[row] if column in gives[role])
-        return PeerDifference(
-            row, users.row_name(row), permission_name(column), role_names[role], n_peers, n_with, giving
-        )
+        names = user_names[row], permission_names[column], role_names[role]
+        return PeerDifference(row, *names, n_peers, n_with, giving)
 
     peers = Peers(data, atoms, uses, options)
     overlaps, n_overlaps = overlapping_pairs(atoms, uses, role_names)
@@ -250,13 +247,11 @@ def _collected(users: Table, roles: Table, codes: Table, cover: Cover | None, op
             for role, (columns, rows) in enumerate(zip(gives, _indices(uses.T), strict=True))
         ),
         permissions=tuple(
-            PermissionEntry(permission_name(column), named_roles(own), named_users(rows), int(n_direct[column]))
+            PermissionEntry(permission_names[column], named_roles(own), named_users(rows), int(n_direct[column]))
             for column, (own, rows) in enumerate(zip(_indices(atoms.T), _indices(data.T), strict=True))
         ),
         users=tuple(
-            UserEntry(
-                row, users.row_name(row), named_roles(own), int(n_permissions[row]), permissions(columns), fit(row)
-            )
+            UserEntry(row, user_names[row], named_roles(own), int(n_permissions[row]), permissions(columns), fit(row))
             for row, (own, columns) in enumerate(zip(roles_of, _indices(direct), strict=True))
         ),
         overlaps=overlaps,
