@@ -34,21 +34,16 @@ def in_memory(X: Any, name: str = "X") -> Any:
     """
     if isinstance(X, np.ndarray) or package_name(X) in ("pandas", "polars", "bitatoms"):
         return X
-    is_batch = package_name(X) == "pyarrow" and hasattr(X, "column_names") and not hasattr(X, "to_batches")
-    if is_batch or (hasattr(type(X), "__arrow_c_stream__") and not hasattr(X, "combine_chunks")):  # no table or array
+    if hasattr(type(X), "__arrow_c_stream__") and not hasattr(X, "combine_chunks"):  # not a pyarrow table or array
         pa = import_library("pyarrow", f"{name} is a {package_name(X)} {type(X).__name__}; such tables need")
-        return pa.Table.from_batches([X]) if is_batch else pa.RecordBatchReader.from_stream(X).read_all()
+        return pa.table(X)
     return on_host(X, name)
 
 
 def is_frame(X: Any) -> bool:
     """Return whether X is a data frame of pandas or polars, or a pyarrow table."""
-    package = package_name(X)
-    return (
-        hasattr(X, "column_names")
-        if package == "pyarrow"
-        else package in ("pandas", "polars") and hasattr(X, "columns")
-    )
+    names = {"pandas": "columns", "polars": "columns", "pyarrow": "column_names"}.get(package_name(X))
+    return names is not None and hasattr(X, names)
 
 
 def obsm_key(layer: str | None) -> str | None:

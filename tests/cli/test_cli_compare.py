@@ -42,7 +42,7 @@ def test_comparison_on_a_file_writes_all_outputs(bitatoms, tmp_path):
     assert names == {"compare.md", "compare.csv", "figures"}
     asked = [(row["contender"], row["atoms asked"], row["seed"]) for row in rows_of(tmp_path / "out/compare.csv")]
     assert asked == [("grecond", "1", ""), ("grecond", "2", ""), ("mob", "1", "5"), ("mob", "2", "5")]
-    command = "bitatoms compare table.csv --atoms 1,2 --only grecond,mob --seed 5 -o out"
+    command = "bitatoms compare table.csv --only grecond,mob -k 1,2 -o out --seed 5"
     assert command in (tmp_path / "out" / "compare.md").read_text(encoding="utf-8")
 
 

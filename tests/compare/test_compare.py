@@ -12,11 +12,12 @@ from scipy.sparse import csr_array
 import bitatoms as ba
 import naive
 from bitatoms.compare import BUNDLED, Factors, Method, all_methods, compare
-from bitatoms.compare.comparison import COLUMNS, escape_markdown, overview
+from bitatoms.compare.comparison import COLUMNS, overview
 from bitatoms.compare.figures import draw_figures, file_slugs
 from bitatoms.compare.inputs import default_ranks
 from bitatoms.compare.rankings import rank_by_bits, rank_by_wrong_cells, summarize
 from bitatoms.compare.runner import score_factors
+from bitatoms.html.tables import escape_markdown
 
 HOSTILE = "<script>window.hurt=1</script>|*b* `c` [d](e) &amp; _f_"
 SECONDS = slice(COLUMNS.index("CPU seconds"), COLUMNS.index("wall seconds") + 1)
@@ -285,7 +286,7 @@ def test_markdown_escapes_hostile_names(found):
     assert re.sub(r"\\(.)", r"\1", re.findall(r"^## (.*)$", text, re.MULTILINE)[1]) == HOSTILE
     assert escape_markdown("a\nb|c") == "a b\\|c"
     text = compare(table(), 1, only=fake_method(first_rows), command="compare '```' 'a\nb'").to_markdown()
-    assert text.endswith("To repeat it:\n\n````sh\ncompare '```' 'a\nb'\n````\n")
+    assert text.endswith("To repeat it:\n\n    compare '```' 'a\n    b'\n")
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +20,7 @@ from ..io.errors import FileError
 from ..libraries import import_library
 from ..search.options import FitOptions
 from . import options
-from .output import STANDARD, Display, ProgressLine, as_arguments, out, print_json, print_line, print_rich, show_status
+from .output import STANDARD, Display, ProgressLine, out, print_json, print_line, print_rich, show_status
 from .paths import Input, check_folder
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ..compare.rankings import Ranking
 
 _GAP = 2  # blanks between columns
-Rows = tuple[tuple[str, ...], ...]
 
 
 def _names(text: str) -> list[str]:
@@ -96,12 +95,6 @@ def compare(
         )
     check_folder(output, "a comparison")
     tables = _tables(data, reading, shown.is_silent)
-    texts = {"atoms": atoms, "only": only, "leave-out": leave_out}
-    words = [f" --{name} {shlex.quote(value)}" for name, value in texts.items() if value is not None]
-    numbers = (("seeds", seeds, 1), ("seed", seed, 0), ("max-time", max_time, 60), ("jobs", jobs, 1))
-    words += [f" --{name} {value:g}" for name, value, default in numbers if value != default]
-    given = "".join(words) + as_arguments(reading.given())
-    command = f"bitatoms compare {shlex.join(data)}{given} -o {shlex.quote(str(output))}"
     how: dict[str, Any] = {"seeds": seeds, "random_state": seed, "max_time": max_time, "n_jobs": jobs}
     with show_status("Starting", shown.is_silent) as status:
         line = ProgressLine(shown.is_silent, status)
@@ -111,6 +104,7 @@ def compare(
             label = f"{run.data}: {run.method.label}{n_atoms}"
             line.update(f"{label}; {done} of {all_runs} runs done, {line.seconds}", "  (Ctrl-C keeps them)")
 
+        command = shlex.join(("bitatoms", *sys.argv[1:]))
         comparison = comparisons.compare(tables, ranks=ranks, **chosen, **how, callback=show_run, command=command)
     if comparison.interrupted and not comparison.runs:
         return "nothing was written"
@@ -197,44 +191,34 @@ def _print_table(comparison: Comparison, table: Dataset) -> None:
 
 
 def _print_ranking(ranking: Ranking) -> None:
-    """Print a table of methods, the best in bold; if it is too wide, break ranges, then split the columns."""
+    """Print a table of methods, the best in bold; if it is too wide, break lines in cells, then split it."""
     from ..compare.rankings import TEXT_COLUMNS
 
-    rows = ranking.rows
-    if len(_column_groups(ranking, rows)) > 1:
-        rows = tuple(tuple(cell.replace(" (", "\n(") for cell in row) for row in rows)
-    for number, columns in enumerate(_column_groups(ranking, rows)):
-        widths = [_width(ranking, rows, j) for j in columns]
-        heads = tuple(ranking.columns[j] for j in columns)
-        if sum(max(pair) + _GAP for pair in zip(map(cell_len, heads), widths, strict=True)) - _GAP > out.width:
-            heads = tuple("\n".join(wrap(head, width)) for head, width in zip(heads, widths, strict=True))
+    columns = list(zip(ranking.columns, *ranking.rows, strict=True))
+    if _width(columns) > out.width:
+        columns = [
+            (head.replace(" ", "\n"), *(cell.replace(" (", "\n(") for cell in cells)) for head, *cells in columns
+        ]
+    groups = [list(range(TEXT_COLUMNS))]  # of columns that fit side by side, after those that hold names
+    for j in range(TEXT_COLUMNS, len(columns)):
+        if len(groups[-1]) > TEXT_COLUMNS and _width([columns[each] for each in (*groups[-1], j)]) > out.width:
+            groups.append(list(range(TEXT_COLUMNS)))
+        groups[-1].append(j)
+    for shown in groups:
+        heads, *rows = zip(*(columns[j] for j in shown), strict=True)
         grid = _grid(heads, TEXT_COLUMNS)
         for i, row in enumerate(rows):
-            grid.add_row(*(Text(row[j], style="bold green" if (i, j) in ranking.best else "") for j in columns))
-        if number:
+            styles = ("bold green" if (i, j) in ranking.best else "" for j in shown)
+            grid.add_row(*map(Text, row, styles))
+        if shown is not groups[0]:
             print_line("")
         print_rich(grid, soft_wrap=False)
 
 
-def _column_groups(ranking: Ranking, rows: Rows) -> list[list[int]]:
-    """Return groups of columns that fit into the terminal, each preceded by the columns that hold names."""
-    from ..compare.rankings import TEXT_COLUMNS
-
-    names = list(range(TEXT_COLUMNS))
-    room = out.width - sum(_width(ranking, rows, j) + _GAP for j in names)
-    groups: list[list[int]] = [[]]
-    for j in range(TEXT_COLUMNS, len(ranking.columns)):
-        needed = sum(_width(ranking, rows, other) + _GAP for other in groups[-1]) + _width(ranking, rows, j)
-        if groups[-1] and needed > room:
-            groups.append([])
-        groups[-1].append(j)
-    return [names + some for some in groups]
-
-
-def _width(ranking: Ranking, rows: Rows, column: int) -> int:
-    """Return the characters that a column needs if its header is broken between words."""
-    lines = (line for row in rows for line in row[column].split("\n"))
-    return max(map(cell_len, (*lines, *ranking.columns[column].split())))
+def _width(columns: list[tuple[str, ...]]) -> int:
+    """Return the characters that columns take side by side."""
+    widths = (max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns)
+    return sum(widths) + _GAP * (len(columns) - 1)
 
 
 def _grid(columns: tuple[str, ...], texts: int) -> Grid:

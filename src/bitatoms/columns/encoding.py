@@ -480,21 +480,20 @@ def raw_encoding(X: Any, learned: Header) -> Encoding | None:
 
 def check_not_copies(X: Any, learned: Header, model: str) -> None:
     """Raise if X has one column per variant of a model that has two: numbers of copies that cannot be recognized."""
-    if isinstance(X, (BitMatrix, SparseBits)) or learned.data is None:
+    shape: tuple[int, ...] = np.shape(X[:1]) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
+    is_bits = isinstance(X, (BitMatrix, SparseBits))
+    if is_bits or learned.data is None or len(shape) != 2 or 2 * shape[1] != learned.n_cols:
         return
     encoding = Encoding.of(learned)
-    if encoding is None or not encoding.is_of_copies or len(encoding.columns) != learned.n_cols:
-        return
-    shape: tuple[int, ...] = np.shape(X[:1]) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
-    if len(shape) != 2 or shape[1] != len(encoding.variables):
-        return
-    names, frame = encoding.raw_header.names or (), "a data frame with these columns, or "
-    if any(allele is not None for allele in learned.data["allele"].tolist()):  # a data frame names no alleles
+    if encoding is not None and encoding.is_of_copies and len(encoding.columns) == learned.n_cols:
         names, frame = encoding.columns[::2], ""
-    raise InputError(
-        f"X has {len(names)} features, but {model} is expecting {learned.n_cols} features, two per variant; if X has "
-        f"numbers of copies of {listed_names(names)}, in this order, pass {frame}Table.from_any(X, dosage=True).bits"
-    )
+        if all(allele is None for allele in learned.data["allele"].tolist()):  # a data frame does not name alleles
+            names, frame = encoding.raw_header.names or (), "a data frame with these columns, or "
+        raise InputError(
+            f"X has {shape[1]} features, but {model} is expecting {learned.n_cols} features, two per variant; if X has "
+            f"numbers of copies of {listed_names(names)}, in this order, pass {frame}Table.from_any(X, "
+            "dosage=True).bits"
+        )
 
 
 class ColumnTies(NamedTuple):

@@ -75,27 +75,20 @@ def from_names(names: Sequence[str]) -> Annotations | None:
     return column_data(Annotations({**known, "id": ids, "allele": alleles, "other": nothing}, len(ids)), 2)
 
 
-def named(names: Sequence[str], data: Annotations | None = None) -> Annotations:
-    """Return variants with these names; their alleles and positions are those of the annotations, if they are there."""
-    nothing = Labels.of([None] * len(names))
-    unknown = {"chromosome": nothing, "position": np.zeros(len(names), np.int64), "allele": nothing, "other": nothing}
-    known = {} if data is None else {name: data.values_of(name) for name in data}
-    for name in unknown.keys() & known.keys():  # others may mean something else by these names
-        values = known[name]
-        is_text = isinstance(values, Labels)
-        is_integer = not isinstance(values, Labels) and values.dtype.kind in "iu"
-        if not (is_integer if name == "position" else is_text):
-            del known[name]
-    return Annotations({**unknown, **known, "id": Labels.of(names)}, len(names))
-
-
 def dosage_columns(names: Sequence[str], data: Annotations | None = None) -> tuple[tuple[str, ...], Annotations]:
     """Return the names and the annotations of the two columns of each variant of a table of numbers of copies.
 
-    The allele that is counted is written as +, unless the annotations of the variants contain it.
+    The alleles and positions are those of the annotations, if they are there. An allele that is not is written as +.
     """
-    variants = named(names, data)
-    return tuple(column_names(variants["id"], variants["allele"], 2, "+")), column_data(variants, 2)
+    nothing = Labels.of([None] * len(names))
+    known = {} if data is None else {name: data.values_of(name) for name in data}
+    fields = {"chromosome": nothing, "position": np.zeros(len(names), np.int64), "allele": nothing, "other": nothing}
+    for name in fields.keys() & known.keys():  # others may mean something else by these names
+        values = known[name]
+        if isinstance(values, Labels) != (name != "position") or np.asarray(values).dtype.kind not in "iuO":
+            del known[name]
+    variants = Annotations({**fields, **known, "id": Labels.of(names)}, len(names))
+    return tuple(column_names(names, variants["allele"], 2, "+")), column_data(variants, 2)
 
 
 def pack_dosages(values: Any, missing: str) -> BitMatrix:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..html.tables import DataTable, table_markdown
+from ..html.tables import DataTable, escape_markdown, table_markdown
 from ..io.atomic import write_files
 from .figures import draw_figures, file_slugs
 from .rankings import TEXT_COLUMNS, Ranking, find_best, rank_by_bits, rank_by_wrong_cells, summarize
@@ -19,8 +19,6 @@ COLUMNS = (
     "bits of errors", "bits of codes", "bits of atoms", "CPU seconds", "wall seconds", "why not",
 )  # fmt: skip
 COMMAND = "To repeat it"  # a key of ``how``
-_MARKUP = re.compile(r"([\\`*_\[\]<>|#&~])")
-_FENCE = re.compile("`{3,}")
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class Comparison:
         sections.append(
             "".join(f"- {escape_markdown(f'{name}: {value}')}\n" for name, value in self.how if name != COMMAND)
         )
-        sections += [f"{COMMAND}:\n\n{_code_block(value)}" for name, value in self.how if name == COMMAND]
+        sections += [f"{COMMAND}:\n\n{textwrap.indent(value, '    ')}\n" for name, value in self.how if name == COMMAND]
         return "\n".join(sections)
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
@@ -136,11 +134,6 @@ def table_section(table: Dataset, results: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def escape_markdown(value: str) -> str:
-    """Return text that Markdown shows literally, on one line."""
-    return _MARKUP.sub(r"\\\1", " ".join(value.split()))
-
-
 def _ranking_section(ranking: Ranking) -> str:
     """Return a ranking as Markdown, with its heading and notes, and the best values in bold."""
     rows = [list(map(escape_markdown, row)) for row in ranking.rows]
@@ -149,12 +142,6 @@ def _ranking_section(ranking: Ranking) -> str:
     numeric = [column >= TEXT_COLUMNS for column in range(len(ranking.columns))]
     notes = "".join(f"\n{escape_markdown(note)}\n" for note in ranking.notes)
     return f"### {ranking.heading}\n\n{table_markdown(ranking.columns, rows, numeric)}{notes}"
-
-
-def _code_block(command: str) -> str:
-    """Return a command in a fenced code block, whatever backticks it contains."""
-    fence = "`" * max(3, 1 + max(map(len, _FENCE.findall(command)), default=0))
-    return f"{fence}sh\n{command}\n{fence}\n"
 
 
 def _csv_row(run: Run, n_cells: int) -> tuple[str | int | float | None, ...]:

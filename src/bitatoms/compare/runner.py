@@ -9,13 +9,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib.metadata import version
 from numbers import Real
 from typing import Any
 
-import numba
 import numpy as np
-import scipy
-import sklearn
 from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 from .._version import __version__
@@ -212,9 +210,8 @@ def _describe_environment(
     shown = ", ".join(map(str, seeds[:5])) + (f" … {seeds[-1]}" if len(seeds) > 5 else "")
     processor = platform.processor() or platform.machine() or "unknown processor"
     threads = count_threads(n_jobs)
-    libraries = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn, "numba": numba}
     versions = {"bitatoms": __version__, "Python": platform.python_version()}
-    versions |= {name: library.__version__ for name, library in libraries.items()}
+    versions |= {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
     items = [
         ("Machine", f"{processor}, {counted(os.cpu_count() or 1, 'core')}, {platform.system()}"),
         ("Threads", "one" if threads == 1 else f"{threads}"),

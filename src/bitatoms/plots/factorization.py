@@ -42,8 +42,6 @@ def mosaic(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from bitatoms.datasets import digits
     >>> from bitatoms.plots import mosaic
     >>> X, y = digits()
@@ -95,8 +93,6 @@ def before_after(data: Any, made: Any, shape: tuple[int, int] | None = None, *, 
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import bitatoms as ba
     >>> X, y = ba.datasets.digits()
     >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(X[:100])
@@ -147,8 +143,6 @@ def wrong_bits(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from bitatoms.plots import wrong_bits
     >>> ax = wrong_bits([5, 0, 9], [1, 0, 2], ["milk", "bread", "beer"])
     >>> [label.get_text() for label in ax.get_yticklabels()]
@@ -199,8 +193,6 @@ def row_bits(bits: Any, names: Sequence[str] | None = None, *, most: int = 15, a
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from bitatoms.plots import row_bits
     >>> ax = row_bits([12.5, 90.0, 14.0], most=2)
     >>> [label.get_text() for label in ax.get_yticklabels()]
@@ -244,8 +236,6 @@ def codelength_curve(history: Any, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import numpy as np
     >>> from bitatoms.plots import codelength_curve
     >>> fields = ["round", "atoms", "bits_errors", "bits_codes", "bits_atoms"]

@@ -52,8 +52,6 @@ def genome_atoms(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import bitatoms as ba
     >>> table = ba.datasets.genotypes(200, 60)
     >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(table)

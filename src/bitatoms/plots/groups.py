@@ -46,8 +46,6 @@ def atom_shares(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import bitatoms as ba
     >>> table = ba.datasets.genotypes(120, 60)
     >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(table)
@@ -105,8 +103,6 @@ def group_heat_map(codes: Any, groups: Any, names: Sequence[str] | None = None, 
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from bitatoms.plots import group_heat_map
     >>> ax = group_heat_map([[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
     >>> ax.images[0].get_array().tolist()
@@ -151,8 +147,6 @@ def atom_dots(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from bitatoms.plots import atom_dots
     >>> ax = atom_dots([[9.0, -2.0], [7.0, 1.0], [-3.0, 5.0]], ["a", "a", "b"], ["T cells", "B cells"])
     >>> [label.get_text() for label in ax.get_xticklabels()]

@@ -38,6 +38,8 @@ class MatrixMarketHeader(NamedTuple):
     shape: tuple[int, int]
     n_entries: int
     n_lines: int  # of the header
+    n_bytes: int  # of the header
+    comments: list[tuple[int, str]]  # those with names, and the numbers of their lines
     by_cell_ranger: bool
 
 
@@ -56,8 +58,7 @@ def _read(source: Source, options: ReadOptions, by_cell: bool | None) -> TableSt
     with open_decompressed(source) as file:
         header = _read_header(source, file)
     source.check_size(*header.shape, streamable=True, n_ones=header.n_entries if header.sparse else None)
-    with open_decompressed(source) as file:
-        rows, columns = _read_names(source, file, header)
+    rows, columns = _read_names(source, header)
     found = cell_ranger.FeatureMatrix()
     if rows is None and columns is None:
         found = cell_ranger.read_names(source, header.shape)
@@ -78,8 +79,7 @@ def _read(source: Source, options: ReadOptions, by_cell: bool | None) -> TableSt
     def chunks() -> Iterator[RowChunk]:
         builder = EntriesBuilder(source, options, shape, first=1, is_exchanged=is_exchanged)
         with open_decompressed(source) as file:
-            for _ in range(header.n_lines):
-                _read_header_line(source, file)
+            file.seek(header.n_bytes)
             n_entries = 0
             for lines in read_numbers(source, file, header.n_lines + 1):
                 n_entries += _add_entries(source, header, lines, n_entries, builder, is_exchanged)
@@ -120,9 +120,11 @@ def _read_header(source: Source, file: IO[bytes]) -> MatrixMarketHeader:
         raise source.error(f"a {field[:20]} {symmetry[:20]} matrix cannot be read as a table of 0 and 1")
     if field == "pattern" and not sparse:
         raise source.error("a matrix cannot be both 'array' and 'pattern': it would contain no values")
-    n_lines, by_cell_ranger = 2, False
+    n_lines, by_cell_ranger, comments = 2, False, []
     while (line := _read_header_line(source, file)).startswith("%") or not line.strip():
         by_cell_ranger = by_cell_ranger or line.startswith(cell_ranger.COMMENT)
+        if line.startswith(tuple(_NAME_COMMENTS.values())):
+            comments.append((n_lines, line))
         n_lines += 1
     sizes = [int(word) for word in line.split() if word.isdecimal() and word.isascii() and len(word) < 20]
     if len(sizes) != len(line.split()) or len(sizes) != 2 + sparse:
@@ -137,19 +139,15 @@ def _read_header(source: Source, file: IO[bytes]) -> MatrixMarketHeader:
         n_entries = n_rows * n_cols
     else:  # the lower triangle, with or without the diagonal
         n_entries = n_rows * (n_rows + 1 if symmetry == "symmetric" else n_rows - 1) // 2
-    return MatrixMarketHeader(
-        sparse, field == "pattern", symmetry, (n_rows, n_cols), n_entries, n_lines, by_cell_ranger
-    )  # fmt: skip
+    read = n_lines, file.tell(), comments, by_cell_ranger
+    return MatrixMarketHeader(sparse, field == "pattern", symmetry, (n_rows, n_cols), n_entries, *read)
 
 
-def _read_names(
-    source: Source, file: IO[bytes], header: MatrixMarketHeader
-) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+def _read_names(source: Source, header: MatrixMarketHeader) -> tuple[Sequence[str] | None, Sequence[str] | None]:
     """Return the names of rows and columns that `write` stores in comments."""
     found: dict[str, list[str]] = {axis: [] for axis in _NAME_COMMENTS}
     sizes = dict(zip(_NAME_COMMENTS, header.shape, strict=True))
-    for number in range(1, header.n_lines):
-        line = _read_header_line(source, file)
+    for number, line in header.comments:
         for axis, prefix in _NAME_COMMENTS.items():
             if not line.startswith(prefix):
                 continue

@@ -92,8 +92,8 @@ class StoreArrays:
 
     def open(self, name: str) -> Any:
         """Return the array of this name, or None if there is none; raise if its last chunk is missing."""
-        array = self._zarr.child(self._zarr.root, name, check_size=False)
-        if array is not None and hasattr(array, "shape") and array.size:
+        array: Any = self._zarr.child(self._zarr.root, name, check_size=False)
+        if hasattr(array, "shape") and array.shape[0]:
             self._check_chunk(array, (array.shape[0] - 1) // rows_per_chunk(array))  # often missing in a copy
         return array
 
@@ -112,6 +112,8 @@ class StoreArrays:
 
     def _check_chunk(self, array: Any, chunk: int) -> None:
         """Raise if there is no such chunk: zarr would read zeros."""
+        if not array.size:
+            return
         file = Path(array.path, array.metadata.encode_chunk_key((chunk, *(0 for _ in array.shape[1:]))))
         if not (self.source.path / file).is_file():
             raise self.source.error(f"its chunk {file.as_posix()!r} is missing; copy the store again")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix
 from ...sparse_bits import Bits, packed
 from ..limits import CHUNK_BITS
-from .arrays import ArrayAppender, StoreArrays, adjacent_runs, rows_per_chunk
+from .arrays import ArrayAppender, BufferedArray, StoreArrays, adjacent_runs, rows_per_chunk
 
 PACKED, PACKED_UNKNOWN = "packed", "packed, with unknown cells"
 _READ_BYTES = 1 << 22  # bytes read together, in several chunks: zarr decompresses these in parallel
@@ -102,17 +102,15 @@ class PackedRowsReader:
 
     def iter_chunks(self, size: int, start: int = 0) -> Iterator[BitMatrix]:
         """Yield the rows from ``start`` on, ``size`` at a time; each stored chunk is read once."""
-        next_row, n_filled = start, 0
-        words = self._empty_words(min(size, self.n_rows - next_row))
-        for first, raw in self._read(np.arange(start // self.chunk_rows, -(-self.n_rows // self.chunk_rows))):
-            offset = max(0, next_row - first)
-            while offset < raw.shape[1]:
-                count = min(raw.shape[1] - offset, words.shape[1] - n_filled)
-                self._fill(words[:, n_filled : n_filled + count], raw[:, offset : offset + count], first + offset)
-                n_filled, offset, next_row = n_filled + count, offset + count, next_row + count
-                if n_filled == words.shape[1]:
-                    yield self._as_bits(words)
-                    words, n_filled = self._empty_words(min(size, self.n_rows - next_row)), 0
+        arrays = [BufferedArray(self._store, array) for array in self.arrays]
+        step = self._chunks_per_read() * self.chunk_rows
+        for first in range(start, self.n_rows, size):
+            words = self._empty_words(min(size, self.n_rows - first))
+            for row in range(0, words.shape[1], step):
+                part = words[:, row : row + step]
+                stop = first + row + part.shape[1]
+                self._fill(part, [array.read(first + row, stop) for array in arrays], first + row)
+            yield self._as_bits(words)
 
     def iter_stored(self, size: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
         """Yield the rows from ``start`` on, ``size`` at a time; by default as many as a stored chunk has."""
@@ -121,41 +119,32 @@ class PackedRowsReader:
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows of these indices, in ascending order; each chunk that holds one is read once."""
         words = self._empty_words(len(rows))
-        for first, raw in self._read(np.unique(rows // self.chunk_rows)):
-            start, stop = np.searchsorted(rows, (first, first + raw.shape[1]))
-            self._fill(words[:, start:stop], raw[:, rows[start:stop] - first], first)
+        for chunk, count in adjacent_runs(np.unique(rows // self.chunk_rows), self._chunks_per_read()):
+            first = chunk * self.chunk_rows
+            start, stop = np.searchsorted(rows, (first, first + count * self.chunk_rows))
+            inside = rows[start:stop] - first
+            values = [self._store.read_chunks(array, chunk, count)[inside] for array in self.arrays]
+            self._fill(words[:, start:stop], values, first)
         return self._as_bits(words)
 
     def _chunks_per_read(self) -> int:
         return max(1, _READ_BYTES // max(1, self.chunk_rows * -(-self._n_cols // 8)))
 
-    def _read(self, chunks: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Yield the rows of these chunks as bytes, adjacent chunks together, each with the index of its first row.
-
-        The first axis has the bits and, if there are any, the unknown cells.
-        """
-        for chunk, count in adjacent_runs(chunks, self._chunks_per_read()):
-            first = chunk * self.chunk_rows
-            tables = [np.empty((min(self.n_rows, (chunk + count) * self.chunk_rows) - first, 0), np.uint8)]
-            if self._n_cols:
-                tables = [self._store.read_chunks(array, chunk, count) for array in self.arrays]
-            yield first, tables[0][np.newaxis] if len(tables) == 1 else np.stack(tables)
-
     def _empty_words(self, n_rows: int) -> NDArray[np.uint64]:
         """Return uninitialized words for rows and for their unknown cells, in the byte order of the store."""
         return np.empty((len(self.arrays), max(0, n_rows), -(-self._n_cols // 64)), "<u8")
 
-    def _fill(self, words: NDArray[np.uint64], raw: NDArray[np.uint8], row: int) -> None:
-        """Copy rows of bytes into words; ``row`` is the index of the first, for messages."""
-        n_rows, width = raw.shape[1:]
-        if self._n_cols % 8 and (raw[..., -1] >> (self._n_cols % 8)).any():
-            raise self._store.source.error(
-                f"corrupt: in its rows {row} to {row + n_rows - 1}, the bits past column {self._n_cols} must be zero"
-            )
-        if words.size:
-            as_bytes = words.view(np.uint8)
-            as_bytes[..., :width] = raw
-            as_bytes[..., width:] = 0
+    def _fill(self, words: NDArray[np.uint64], values: list[NDArray[np.uint8]], row: int) -> None:
+        """Copy rows of bytes of each array into words; ``row`` is the index of the first, for messages."""
+        for table, rows in zip(words, values, strict=True):
+            if self._n_cols % 8 and (rows[:, -1] >> (self._n_cols % 8)).any():
+                raise self._store.source.error(
+                    f"corrupt: from its row {row} on, the bits past column {self._n_cols} must be zero"
+                )
+            if table.size:
+                as_bytes = table.view(np.uint8)
+                as_bytes[:, : rows.shape[1]] = rows
+                as_bytes[:, rows.shape[1] :] = 0
 
     def _as_bits(self, words: NDArray[np.uint64]) -> BitMatrix:
         native = words.astype(np.uint64, copy=False)
