@@ -683,7 +683,8 @@ def _check_model(case: Case, model: Any, result: Any) -> Iterator[str]:
         yield "components_ or bias_ are not those of the model"
     if model.n_components_ != len(atoms) or model.summary_ != model.as_model().summary():
         yield "n_components_ or summary_ are not those of the model"
-    codes = model.transform(_in_form(replace(case, form="float" if case.form != "frame" else "frame"), case.X))
+    table = _in_form(replace(case, form="float" if case.form != "frame" else "frame"), case.X)
+    codes = np.asarray(model.transform(table))  # of a data frame, a data frame
     product = _product(codes, atoms, model.algebra_) ^ model.bias_
     if codes.shape != (len(case.X), len(atoms)):
         yield f"transform gives shape {codes.shape}"

@@ -213,10 +213,11 @@ class SearchEstimator(TableEstimator):
         n_cells = None if data is None else math.prod(data.shape)
         return workers_for(self.n_jobs, self.device, n_cells, self.verbose)
 
-    def _model_of(self, learned: Factorization | Model | PassResult, picture: Picture | None = None) -> Model:
-        """Return the model of a result, with the names of its features."""
+    def _model_of(
+        self, learned: Factorization | Model | PassResult, params: SearchParams, picture: Picture | None = None
+    ) -> Model:
+        """Return the model that a search with these parameters found, with the names of its features."""
         result = learned.result if isinstance(learned, PassResult) else learned
-        params = self._search_params()
         limits = params.max_atoms_per_sample, params.residual_limit
         return Model.from_factorization(result, *limits, self._header, picture)
 
@@ -227,7 +228,7 @@ class SearchEstimator(TableEstimator):
         rows = MemoryRows(data, workers)
         with fitting(rows, params, random_state, self.verbose) as (random, checkpoint):
             learned = learn(rows, params, workers, random, checkpoint, must_cover_all_rows=False)
-        return self._model_of(learned, picture)
+        return self._model_of(learned, params, picture)
 
 
 def _is_table(X: Any) -> bool:

@@ -12,11 +12,12 @@ from scipy.sparse import csr_array
 import bitatoms as ba
 import naive
 from bitatoms.compare import BUNDLED, Factors, Method, all_methods, compare
-from bitatoms.compare.comparison import COLUMNS, escape_markdown, overview
+from bitatoms.compare.comparison import COLUMNS, overview
 from bitatoms.compare.figures import draw_figures, file_slugs
 from bitatoms.compare.inputs import default_ranks
 from bitatoms.compare.rankings import rank_by_bits, rank_by_wrong_cells, summarize
 from bitatoms.compare.runner import score_factors
+from bitatoms.html.tables import escape_markdown
 
 HOSTILE = "<script>window.hurt=1</script>|*b* `c` [d](e) &amp; _f_"
 SECONDS = slice(COLUMNS.index("CPU seconds"), COLUMNS.index("wall seconds") + 1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.html.png import encode_png, png_data_uri
-from bitatoms.html.tables import DataTable
+from bitatoms.html.tables import DataTable, escape_markdown
 from bitatoms.html.text import escape, truncated
 from bitatoms.report.codelength import ticks
 from support.pages import decode_png
@@ -53,7 +53,7 @@ def test_table_is_exported_as_csv_markdown_and_html():
     table = DataTable.from_rows(("name|", "count", "share"), [("a|b<", 12345, 0.12345), ("c", None, 1234.5)])
     assert table.to_csv() == "name|,count,share\na|b<,12345,0.12345\nc,,1234.5\n"
     lines = table.to_markdown().splitlines()
-    assert lines[1:] == ["| --- | ---: | ---: |", "| a\\|b&lt; | 12,345 | 0.123 |", "| c | – | 1,234 |"]
+    assert lines[1:] == ["| --- | ---: | ---: |", "| a\\|b\\< | 12,345 | 0.123 |", "| c | – | 1,234 |"]
     assert '<td class="number">12,345</td><td class="number">0.123</td>' in table.to_html("label")
     assert "a|b&lt;" in table.to_html("label")
 
@@ -77,12 +77,17 @@ def test_a_table_is_written_in_all_formats(tmp_path):
         "names": ["a;b", "<c>"], "share": 0.123456, "known": True, "never": None, "lifts": [1.25, None]
     }  # fmt: skip
     lines = (tmp_path / "t.md").read_text(encoding="utf-8").splitlines()
-    assert lines[1:] == ["| --- | ---: | --- | --- |", '| "a;b"; &lt;c> | 0.12 | yes | 1.25;  |', "|  | – | no | – |"]
+    assert lines[1:] == ["| --- | ---: | --- | --- |", '| "a;b"; \\<c\\> | 0.12 | yes | 1.25; |', "|  | – | no | – |"]
     page = (tmp_path / "t.html").read_text(encoding="utf-8")
     assert "<h1>t</h1>" in page
     assert '<td class="number">0.12</td><td>yes</td>' in page
     sheet = pytest.importorskip("openpyxl").load_workbook(tmp_path / "t.xlsx").active
     assert list(sheet.values)[1:] == [('"a;b"; <c>', 0.12, "yes", "1.25; "), (None, None, "no", None)]
+
+
+def test_markdown_is_escaped():
+    shown = "__init__ a_b \\* [x](y)\n<b>|# `c` \x1b"
+    assert escape_markdown(shown) == "\\_\\_init\\_\\_ a_b \\\\\\* \\[x\\](y) \\<b\\>\\|\\# \\`c\\` \\\\x1b"
 
 
 def test_rows_are_generated_once(tmp_path):

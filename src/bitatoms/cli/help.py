@@ -40,7 +40,7 @@ class Option(click.Option):
         """Return the names of the option and its help."""
         names = " / ".join(", ".join(each) for each in (self.opts, self.secondary_opts) if each)
         default = self.show_default if isinstance(self.show_default, str) else self.default
-        is_shown = self.show_default and not callable(default) and isinstance(default, (str, int, float))
+        is_shown = self.show_default and not callable(default) and isinstance(default, (str, int, float, Path))
         shown = f"  [default: {default}]" if is_shown and not isinstance(default, bool) else ""
         required = "  [required]" if self.required else ""
         return f"{names} {values_of(self)}".rstrip(), f"{self.help}{shown}{required}"

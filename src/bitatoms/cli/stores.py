@@ -92,14 +92,7 @@ def bytes_on_disk(store: Store) -> int:
 def check_fit(
     store: Store, search: FitOptions, run: Run, codes: OutputTable | None = None, report: Path | None = None
 ) -> None:
-    """Check before long work that a store can be fitted, coded and reported on as requested."""
-    if search.search == "paper":
-        raise FileError(
-            f"{store.name}: ", Parameter("search", "paper"), " needs all rows in memory; use ",
-            Parameter("search", "fast"),
-            "; or, if the table fits into memory, fit the output of "
-            f"bitatoms convert {quote_path(Path(store.name))} table.npz",
-        )  # fmt: skip
+    """Check before long work that a search of a store and passes over it fit into memory, as do codes and a report."""
     check_codes(store, codes, 1, run)
     if report is not None:
         _check_report(store, run)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..html.tables import DataTable, table_markdown
+from ..html.tables import DataTable, escape_markdown, table_markdown
 from ..io.atomic import write_files
 from .figures import draw_figures, file_slugs
 from .rankings import TEXT_COLUMNS, Ranking, find_best, rank_by_bits, rank_by_wrong_cells, summarize
@@ -20,7 +19,6 @@ COLUMNS = (
     "bits of errors", "bits of codes", "bits of atoms", "CPU seconds", "wall seconds", "why not",
 )  # fmt: skip
 COMMAND = "To repeat it"  # a key of ``how``
-_MARKUP = re.compile(r"([\\`*_\[\]<>|#&~])")
 
 
 @dataclass(frozen=True)
@@ -134,11 +132,6 @@ def table_section(table: Dataset, results: list[Result]) -> str:
     lines.append("".join(f"- {escape_markdown(line)}\n" for line in summarize(table, results)))
     lines += [_ranking_section(rank(table, results)) for rank in (rank_by_wrong_cells, rank_by_bits)]
     return "\n".join(lines)
-
-
-def escape_markdown(value: str) -> str:
-    """Return text that Markdown shows literally, on one line."""
-    return _MARKUP.sub(r"\\\1", " ".join(value.split()))
 
 
 def _ranking_section(ranking: Ranking) -> str:

@@ -258,12 +258,13 @@ def _open_new(X: Any, result: Factorization | None, parameters: dict[str, Any]) 
         parameters = _parameters_of(result) | parameters
     estimator = BinaryDictionaryLearning(**parameters)
     with estimator._opened(X) as opened:
+        params = estimator._params_of(None)
         if result is None:
             estimator._learn(opened)
         else:
             match_columns(Header(result.atoms.n_cols), Header(opened.rows.n_features), table="X")
-            estimator._set_model(estimator._model_of(result, opened.picture))
-        yield estimator, estimator._params_of(None), opened.rows
+            estimator._set_model(estimator._model_of(result, params, opened.picture))
+        yield estimator, params, opened.rows
 
 
 @contextmanager

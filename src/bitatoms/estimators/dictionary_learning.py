@@ -211,15 +211,12 @@ class BinaryDictionaryLearning(StatementsEstimator):
         weighted = WeightedRows.of(batch.bits, sample_weight)
         if stream is None:
             stream = StreamLearner(self._params_of(weighted), self.forget, as_generator(self.random_state))
-        rows = (
-            batch.bits
-            if weighted is None
-            else packed(weighted.repeated(given_memory_limit(self._resources.max_memory)))
-        )
+        limit = given_memory_limit(self._resources.max_memory)
+        rows = batch.bits if weighted is None else packed(weighted.repeated(limit))
         with log_to_stderr(self.verbose):
             stream.partial_fit(rows, self._workers(rows))
         self._stream = stream
-        self._set_model(self._model_of(stream.as_result(), tile_of(batch)))
+        self._set_model(self._model_of(stream.as_result(), stream.params, tile_of(batch)))
 
     @contextmanager
     def _opened(self, X: Any, sample_weight: Any = None, client: Any = None) -> Iterator[TrainingRows]:
@@ -240,14 +237,7 @@ class BinaryDictionaryLearning(StatementsEstimator):
                 f" is for tables in memory, not for a {type(X).__name__}; repeat its rows, or read it into memory",
             )
         workers = self._workers()
-        how = (
-            self.binarize,
-            workers,
-            limit,
-            self._resources.checkpoint,
-            client,
-            self.device,
-        )
+        how = self.binarize, workers, limit, self._resources.checkpoint, client, self.device
         with out_of_core.open_rows(X, *how) as (rows, header, picture):
             self._reset()
             check_not_empty((rows.n_rows, rows.n_features))
@@ -263,10 +253,10 @@ class BinaryDictionaryLearning(StatementsEstimator):
                 learned = learn(rows, params, workers, random, checkpoint, False, keeps_codes)
         except Interrupted as interrupted:
             if interrupted.result is not None:
-                self._set_model(self._model_of(interrupted.result, picture))
+                self._set_model(self._model_of(interrupted.result, params, picture))
             raise
         result = learned.result if isinstance(learned, PassResult) else learned
-        self._set_model(self._model_of(result, picture))
+        self._set_model(self._model_of(result, params, picture))
         if isinstance(learned, Factorization) and weighted is None and learned.codes.words.nbytes <= _MAX_KEPT_BYTES:
             self._fit_codes = learned.codes
         if result.ended in ("max_iter", "max_time") and not params.ends_at_limit:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,7 @@ from .text import escape, format_count, truncated
 _FORMATS = {f".{name}": name for name in ("csv", "tsv", "json", "md", "html", "xlsx")} | {".htm": "html"}
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _WORDS = {None: "", True: "yes", False: "no"}
-_MARKDOWN_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;"} | {mark: f"\\{mark}" for mark in "\\|[`"})
+_MARKUP = re.compile(r"[\\`*\[\]<>|#&~]|(?<![^\W_])_|_(?![^\W_])")  # an underscore within a word is not markup
 
 
 def readable_format(path: Path, contents: str = "tables") -> str:
@@ -107,7 +108,7 @@ class DataTable:
 
     def to_markdown(self) -> str:
         """Return the table as Markdown, numbers aligned to the right."""
-        columns, *rows = ([_markdown_text(cell) for cell in line] for line in self._lines(_shown_text))
+        columns, *rows = ([escape_markdown(cell) for cell in line] for line in self._lines(_shown_text))
         return table_markdown(columns, rows, self._are_numeric())
 
     def to_html(self, label: str) -> str:
@@ -182,9 +183,9 @@ def _sheet_value(value: Any, format: str) -> Any:
     return value if value is None or not isinstance(value, (bool, tuple, list)) else _plain_text(value, format)
 
 
-def _markdown_text(text: str) -> str:
-    """Return text with control characters and markup escaped."""
-    return escape_name(text).translate(_MARKDOWN_ESCAPES)
+def escape_markdown(text: str) -> str:
+    """Return text that Markdown shows literally, on one line."""
+    return _MARKUP.sub(r"\\\g<0>", escape_name(" ".join(text.split())))
 
 
 def format_cell(value: float) -> str:

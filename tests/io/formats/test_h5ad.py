@@ -252,8 +252,8 @@ MALFORMED = {
     "pointers beyond the data": (sparse(indptr=CSR.indptr * 2), POINTERS),
     "a pointer just beyond the data": (sparse(indptr=np.append(CSR.indptr[:-1], CSR.nnz + 1)), POINTERS),
     "column indices too large": (sparse(indices=CSR.indices + 1), "column index outside"),
-    "floats as column indices": (sparse(indices=CSR.indices + 0.5), "no valid 'indices'"),
-    "no data": (sparse(data=None), "no valid 'data'"),
+    "floats as column indices": (sparse(indices=CSR.indices + 0.5), "'/X' has no valid 'indices'"),
+    "no data": (sparse(data=None), "'/X' has no array 'data'"),
     "more values in a row than columns": (sparse(indptr=np.array([0] * 20 + [CSR.nnz])), POINTERS),
 }
 

@@ -134,16 +134,16 @@ def test_options_of_genotypes_do_not_apply_to_other_stores(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "part"),
     [
-        ({"call_genotype": np.zeros((4, 3), np.int8)}, "its array 'call_genotype' has the shape (4, 3)"),
+        ({"call_genotype": np.zeros((4, 3), np.int8)}, "no valid 'call_genotype': shape (4, 3)"),
         ({"call_genotype": np.zeros((4, 3, 4), np.int8)}, "genotypes have 4 alleles"),
         ({"call_genotype": np.full((4, 3, 2), 2, np.int8)}, "a genotype has the allele 2, but the record lists 1"),
         ({"call_genotype": np.full((4, 3, 2), -5, np.int8)}, "a genotype has the allele -5"),
         ({"call_genotype": np.full((4, 3, 2), 65537, np.int32)}, "a genotype has the allele 65537"),
-        ({"sample_id": text_array(["a"])}, "its array 'sample_id' has the shape (1,)"),
-        ({"sample_id": None}, "there is no array 'sample_id'"),
-        ({"variant_position": np.zeros(4)}, "its array 'variant_position' has the shape (4,) and the type float64"),
+        ({"sample_id": text_array(["a"])}, "no valid 'sample_id': shape (1,)"),
+        ({"sample_id": None}, "has no array 'sample_id'"),
+        ({"variant_position": np.zeros(4)}, "no valid 'variant_position': shape (4,), type float64"),
         ({"variant_contig": np.full(4, 7)}, "numbers without a name in 'contig_id'"),
-        ({"variant_filter": np.zeros((4, 1), bool)}, "its array 'variant_filter' has the shape (4, 1)"),
+        ({"variant_filter": np.zeros((4, 1), bool)}, "no valid 'variant_filter': shape (4, 1)"),
     ],
 )
 def test_malformed_stores_are_errors(tmp_path, changes, part):

@@ -15,7 +15,7 @@ from ...limits import CHUNK_GENOTYPES
 from ...options import ReadOptions
 from ...stream import Source, TableStream
 from ...zarr_reader import ZarrReader
-from ..single_cell.anndata_elements import is_array
+from ..single_cell.anndata_elements import is_array, open_array
 from .genotype_file import ABSENT, AlleleChunk, GenotypeFile, Indices, Records, open_genotypes, split_records
 
 _GENOTYPES, _PHASED = "call_genotype", "call_genotype_phased"
@@ -55,16 +55,7 @@ class _Arrays:
 
     def open(self, name: str, kinds: str, *shape: int | None) -> Any:
         """Return an array."""
-        array = self._store.child(self._store.root, name)
-        found = getattr(array, "shape", None)
-        if array is None or found is None:
-            raise self._source.error(f"there is no array {name!r}, so this is not a complete VCF Zarr store")
-        fits = len(found) == len(shape) and all(length in (None, n) for length, n in zip(shape, found, strict=True))
-        if not fits or array.dtype.kind not in kinds:
-            raise self._source.error(
-                f"its array {name!r} has the shape {found} and the type {array.dtype}, and does not fit the others"
-            )
-        return array
+        return open_array(self._source, self._store, self._store.root, name, kinds, *shape)
 
     def read(self, name: str, kinds: str, *shape: int | None) -> NDArray[Any]:
         """Return the values of an array."""

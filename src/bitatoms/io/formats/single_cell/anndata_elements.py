@@ -58,6 +58,18 @@ def is_array(element: Any) -> bool:
     return hasattr(element, "shape")
 
 
+def open_array(source: Source, file: HierarchicalFile, group: Any, name: str, kinds: str, *shape: int | None) -> Any:
+    """Return an array of a group; its type must be of one of these kinds, and it has this shape (None: any length)."""
+    array = file.child(group, name)
+    found = getattr(array, "shape", None) or ()
+    fits = len(found) == len(shape) and all(length in (None, n) for length, n in zip(shape, found, strict=True))
+    if array is None or not is_array(array):
+        raise source.error(f"corrupt: {group.name!r} has no array {name!r}")
+    if not fits or array.dtype.kind not in kinds:
+        raise source.error(f"corrupt: {group.name!r} has no valid {name!r}: shape {found}, type {array.dtype}")
+    return array
+
+
 def text_attribute(element: Any, name: str) -> str:
     """Return an attribute as text; it is empty if there is none."""
     value = element.attrs.get(name, "")

@@ -21,7 +21,7 @@ from ...limits import CHUNK_BITS, CHUNK_ENTRIES
 from ...options import ReadOptions
 from ...out_of_core.transposing import rows_of_columns
 from ...stream import Source
-from .anndata_elements import HierarchicalFile, encoding, find_element, is_array, text_attribute
+from .anndata_elements import HierarchicalFile, encoding, find_element, is_array, open_array, text_attribute
 from .anndata_frame import field_names, read_names, read_numbers
 
 _CHUNK_ENTRIES = CHUNK_BITS // 4  # most stored values read together
@@ -193,13 +193,8 @@ def _open_compressed(
     source: Source, file: HierarchicalFile, matrix: MatrixElement, shape: tuple[int, int]
 ) -> tuple[Any, Any, NDArray[np.int64]]:
     """Return the arrays of a CSR or CSC matrix (data, indices, indptr), checked for consistency."""
-    arrays = []
-    for name, kinds in (("data", "biuf"), ("indices", "iu"), ("indptr", "iu")):
-        array = file.child(matrix.element, name)
-        if array is None or not is_array(array) or len(array.shape or ()) != 1 or array.dtype.kind not in kinds:
-            raise source.error(f"corrupt: the sparse matrix {matrix.path} has no valid {name!r}")
-        arrays.append(array)
-    data, indices, stored_indptr = arrays
+    kinds = ("data", "biuf"), ("indices", "iu"), ("indptr", "iu")
+    data, indices, stored_indptr = (open_array(source, file, matrix.element, *each, None) for each in kinds)
     indptr = file.read(stored_indptr, slice(None)).astype(np.int64)
     counts = np.diff(indptr)
     is_valid = len(counts) == shape[0] and data.shape == indices.shape and indptr[0] == 0

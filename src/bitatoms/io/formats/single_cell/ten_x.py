@@ -19,7 +19,7 @@ from ...stream import RowChunk, Source, TableStream, named_chunks
 from ..cell_ranger import feature_data, feature_names
 from ..matrix_market import read_cells
 from ..registry import feature_matrices
-from .anndata_elements import check_kind, is_array
+from .anndata_elements import check_kind, is_array, open_array
 from .anndata_matrix import AnnDataCells, MatrixElement, read_matrix
 
 _MATRIX = "matrix"  # the group of version 3; in version 2 there is one group per genome
@@ -87,10 +87,7 @@ def _find_matrix(source: Source, file: Hdf5Reader, layer: str | None) -> MatrixE
     if layer is not None and layer not in groups:
         raise source.error(f"there is no matrix {quoted(layer)} (matrices: {listed})")
     name = next(iter(groups)) if layer is None else layer
-    shape = file.child(groups[name], "shape")
-    if shape is None or not is_array(shape) or shape.shape != (2,) or shape.dtype.kind not in "iu":
-        raise source.error(f"corrupt: {name!r} has no valid 'shape'")
-    n_features, n_cells = (int(length) for length in file.read(shape, slice(None)))
+    n_features, n_cells = file.read(open_array(source, file, groups[name], "shape", "iu", 2), slice(None)).tolist()
     source.check_size(n_cells, n_features, streamable=True, n_ones=0 if source.scratch is None else None)
     return MatrixElement("csr", name, (n_cells, n_features), groups[name], None)
 
@@ -123,10 +120,7 @@ def _read_features(source: Source, file: Hdf5Reader, matrix: MatrixElement, n: i
 
 def _read_text(source: Source, file: Hdf5Reader, group: Any, name: str, n: int) -> list[str]:
     """Return ``n`` texts of a group."""
-    array = file.child(group, name)
-    if array is None or getattr(array, "shape", None) != (n,) or array.dtype.kind not in "SO":
-        raise source.error(f"corrupt: {group.name!r} has no valid {name!r} of {n} names")
-    values = file.read(array, slice(None)).tolist()
+    values = file.read(open_array(source, file, group, name, "SO", n), slice(None)).tolist()
     return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
 
 
