@@ -138,7 +138,7 @@ class Result:
     @property
     def bits(self) -> Spread:
         """Codelength in bits."""
-        return Spread.of(run.bits and run.bits.total for run in self.runs)
+        return Spread.of(run.bits.total for run in self.runs if run.bits is not None)
 
     @property
     def cpu(self) -> float:
