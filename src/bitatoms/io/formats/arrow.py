@@ -17,12 +17,12 @@ from ...bits import BitMatrix
 from ...columns.table import Picture, Table, check_picture, feature_names
 from ...errors import Parameter, warn
 from ..cells import MISSING_CELL, Cells, Indices, position_in
-from ..chunked import BitsBuilder
 from ..errors import FileError
 from ..layout import Advice, doubt_row_names
 from ..limits import CHUNK_BITS
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..options import ReadOptions
+from ..out_of_core.chunked import BitsBuilder
 from ..stream import RowChunk, Source, TableStream, find_columns
 from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
 
