@@ -15,7 +15,7 @@ from numba.core import event
 
 from bitatoms.kernels import compilation, jit
 from bitatoms.kernels.compilation import FILE, listed_kernels
-from bitatoms.parameters import Algebra
+from bitatoms.search.options import Algebra
 
 ALGEBRAS: tuple[Algebra, ...] = ("xor", "or")
 

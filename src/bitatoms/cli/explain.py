@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..formatting import counted, escape_name, listed_names, noun, percent, quote_name, times, verb
 from ..io.errors import FileError
 from ..model.options import RuleOptions
+from ..report.options import ReportOptions
 from . import options
 from .output import STANDARD, Display, print_json, print_line, print_rest, print_result, show_status
 from .paths import Input, NewRows, OutputTable, listed, output_file, output_name
@@ -67,19 +68,8 @@ def show(
 def report(
     rows: NewRows = options.new_rows(),
     output: Path = options.page("--output -o", "The page to write.", Path("report.html")),
-    title: str | None = options.option("--title", help="Title of the page."),
-    row: tuple[str, ...] = options.option(
-        "--row", help="Row to show before and after coding, by name or number (from 0); may be repeated.", multiple=True
-    ),
-    groups: str | None = options.option(
-        "--groups",
-        help="Groups of rows, such as populations: a CSV file with the name and the group of each row, or a field of "
-        "the table, such as a column of obs.",
-    ),
-    max_rows: int | None = options.option(
-        "--max-rows",
-        help="The most rows that the page contains to be explored, by default 10000; 0 shows no single rows.",
-        minimum=0,
+    page: dict[str, Any] = options.declared_options(
+        ReportOptions, "Options", build=dict, without=("n_jobs", "device"), max_rows={"minimum": 0}
     ),
     how: options.Run = options.run("n_jobs", "device"),
     shown: Display = options.display(),
@@ -89,8 +79,8 @@ def report(
     from .summary import table_json
 
     model, read = load_model_and_table(rows, shown.is_silent)
-    more = {"title": title or rows.data.title, "rows": row, "groups": groups, "max_rows": max_rows}
-    write_page(model, read, output, how, shown.is_silent, **more)
+    page["title"] = page["title"] or rows.data.title
+    write_page(model, read, output, how, shown.is_silent, **page)
     if shown.json or output != STANDARD:
         values = {"written": output_name(output), "patterns": model.atoms.n_rows, **table_json(read)}
         print_result(values, shown, f"The report is in {output}; open it in a browser.")
