@@ -15,7 +15,7 @@ from numba.core import event
 
 from bitatoms.kernels import compilation, jit
 from bitatoms.kernels.compilation import FILE, listed_kernels
-from bitatoms.parameters import Algebra
+from bitatoms.search.options import Algebra
 
 ALGEBRAS: tuple[Algebra, ...] = ("xor", "or")
 
@@ -66,7 +66,7 @@ class Recorder(event.Listener):
 
     def run(self) -> None:
         """Run all jobs; all kernels are compiled in this process."""
-        compilation.can_start_processes = lambda: False
+        can_start_processes, compilation.can_start_processes = compilation.can_start_processes, lambda: False
         threading.setprofile(self.profile)
         sys.setprofile(self.profile)
         try:
@@ -76,6 +76,7 @@ class Recorder(event.Listener):
                         self.job = f"{kind}, {algebra}"
                         run(algebra)
         finally:
+            compilation.can_start_processes = can_start_processes
             sys.setprofile(None)
             threading.setprofile(None)
 

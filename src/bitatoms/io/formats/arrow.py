@@ -184,8 +184,8 @@ def _pack_chunk(
     width = 2 if cells.are_copies else 1
     builder = BitsBuilder(chunk.n_rows, width * len(indices))
     for top, left, columns in _rectangles(source, chunk, indices):
-        states = _to_states(cells, columns, start + top, left)
-        builder.put(cells.pack(states.T, has_zeros), top, width * left)
+        # The states have no name, so that they are not in memory with the next ones.
+        builder.put(cells.pack(_to_states(cells, columns, start + top, left).T, has_zeros), top, width * left)
     return builder.build()
 
 
