@@ -18,6 +18,9 @@ for name in ("perf_counter", "monotonic") if "CLOCK_SHIFT" in os.environ else ()
     start_clock_at(name, float(os.environ["CLOCK_SHIFT"]))  # now: bitatoms is not imported yet
 
 
+os.environ.setdefault("MPLBACKEND", "Agg")  # plots in examples open no windows
+
+
 @pytest.fixture(autouse=True)
 def doctest_folder(request, monkeypatch, tmp_path):
     if isinstance(request.node, pytest.DoctestItem):

@@ -66,7 +66,7 @@ class Recorder(event.Listener):
 
     def run(self) -> None:
         """Run all jobs; all kernels are compiled in this process."""
-        compilation.can_start_processes = lambda: False
+        can_start_processes, compilation.can_start_processes = compilation.can_start_processes, lambda: False
         threading.setprofile(self.profile)
         sys.setprofile(self.profile)
         try:
@@ -76,6 +76,7 @@ class Recorder(event.Listener):
                         self.job = f"{kind}, {algebra}"
                         run(algebra)
         finally:
+            compilation.can_start_processes = can_start_processes
             sys.setprofile(None)
             threading.setprofile(None)
 

@@ -65,7 +65,10 @@ class TableEstimator(BaseEstimator):
     def _table_in_memory(self, X: Any, reset: bool) -> Table:
         """Return X as a table; raise for stores and Dask collections."""
         if out_of_core.is_out_of_core(X):
-            raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
+            raise TypeError(
+                f"here, {type(self).__name__} takes tables in memory, not {type(X).__name__}; read its rows into "
+                "memory first"
+            )
         return self._validate_table(X, reset)
 
     def _validate_table(self, X: Any, reset: bool) -> Table:

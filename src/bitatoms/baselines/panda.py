@@ -307,10 +307,8 @@ class _Miner:
         core = _Pattern(item_mask, row_mask, _PatternCounts(len(items), n_rows, len(items) * n_rows, 0))
         return core, np.concatenate([*skipped, others])
 
-    def _within_tolerances(self, pattern: _Pattern, others: NDArray[np.int64]) -> NDArray[np.bool_] | np.bool_:
+    def _within_tolerances(self, pattern: _Pattern, others: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which of the other items can be added without exceeding the limits of any sample or of the item."""
-        if (self.row_tolerance, self.column_tolerance) == (1.0, 1.0):
-            return np.bool_(True)
         columns, (n_items, n_rows, *_) = self.data.by_item[others], pattern.counts
         zeros_per_item = n_rows - _shared(columns, pattern.rows)
         zeros_per_row = n_items - _shared(self.data.by_row, pattern.items)
@@ -323,11 +321,9 @@ class _Miner:
         """Return the pattern with other samples added, best first, that do not raise the cost."""
         n_items = pattern.counts.items
         ones, zeros = _shared(self.ones.by_row, pattern.items), _shared(self.zeros.by_row, pattern.items)
-        acceptable = ~pattern.rows & (ones > 0)
-        if self.row_tolerance < 1:
-            zeros_per_row = n_items - _shared(self.data.by_row, pattern.items)
-            acceptable &= zeros_per_row <= self.row_tolerance * n_items + _TOLERANCE
-        rows = np.flatnonzero(acceptable)
+        zeros_per_row = n_items - _shared(self.data.by_row, pattern.items)
+        is_within = zeros_per_row <= self.row_tolerance * n_items + _TOLERANCE
+        rows = np.flatnonzero(~pattern.rows & (ones > 0) & is_within)
         rows = rows[np.argsort(zeros[rows] - ones[rows], kind="stable")]
         counts = self._counts_with_rows(pattern.counts, ones[rows], zeros[rows])
         if self.column_tolerance < 1 and len(counts.rows) > 1:

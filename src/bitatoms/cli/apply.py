@@ -65,7 +65,7 @@ def transform(
         "Write soft codes (bits that each atom saves in each row) as .csv, .tsv, .xlsx or .npy.",
         panel=options.WRITING,
     ),
-    how: options.Run = options.run("max_memory", "n_jobs", "device"),
+    how: options.RunSettings = options.run("max_memory", "n_jobs", "device"),
     shown: Display = options.display(),
 ) -> None:
     """Write the codes of a table: which atoms each row uses.
@@ -126,7 +126,7 @@ def _adds_to_anndata(rows: NewRows, output: OutputTable) -> bool:
     return obsm_key(options.layer or load_model(rows.model).reading.get("layer")) is None
 
 
-def _write_soft_codes(rows: NewRows, output: OutputTable, how: options.Run, shown: Display) -> None:
+def _write_soft_codes(rows: NewRows, output: OutputTable, how: options.RunSettings, shown: Display) -> None:
     """Write the soft codes of a table: the bits that each atom saves in each row."""
     from ..io.atomic import atomic_write
     from ..rows.store import Store
@@ -160,7 +160,7 @@ def _write_soft_codes(rows: NewRows, output: OutputTable, how: options.Run, show
     print_result(values, shown, f"{output.name}: soft codes of {describe_codes(soft.shape)}")
 
 
-def codes_of(model: Model, table: Table, how: options.Run) -> Table:
+def codes_of(model: Model, table: Table, how: options.RunSettings) -> Table:
     """Return the codes of a table, with names."""
     from ..columns.table import Table
 
@@ -168,12 +168,12 @@ def codes_of(model: Model, table: Table, how: options.Run) -> Table:
     return Table(codes, table.row_names, model.atom_names, row_data=table.row_data)
 
 
-def _soft_codes(model: Model, table: Table, codes: Table, how: options.Run) -> NDArray[np.float64]:
+def _soft_codes(model: Model, table: Table, codes: Table, how: options.RunSettings) -> NDArray[np.float64]:
     """Return the soft codes of a table with these codes."""
     return model.soft_codes(table.data, codes.bits, how.workers(table.data), _coding_rows(model, table, how))
 
 
-def _coding_rows(model: Model, table: Table, how: options.Run) -> int | None:
+def _coding_rows(model: Model, table: Table, how: options.RunSettings) -> int | None:
     """Return the number of rows to code together, within the limit of memory."""
     from ..rows.budget import coding_rows, given_memory_limit
 
@@ -207,7 +207,7 @@ def reconstruct(
     ),
     output: OutputTable = options.table_output(),
     decode: bool = decode_flag(),
-    how: options.Run = options.run("n_jobs", "device"),
+    how: options.RunSettings = options.run("n_jobs", "device"),
     shown: Display = options.display(),
 ) -> None:
     """Reconstruct a table from its atoms, without noise.
@@ -288,7 +288,7 @@ def complete(
         "Predict by similar rows of the table, not by the atoms of the model; better where rows resemble other rows, "
         "or parts of them, as haplotypes do.",
     ),
-    how: options.Run = options.run("n_jobs", "device"),
+    how: options.RunSettings = options.run("n_jobs", "device"),
     shown: Display = options.display(),
 ) -> None:
     """Fill in the missing values of a table; known values stay as they are.
@@ -451,7 +451,7 @@ def convert(
 def pack(
     source: Input = options.table(),
     output: Path = options.output("--output -o", "The store to write, .zarr.", required=True),
-    how: options.Run = options.run("max_memory", max_memory={"help": "Memory limit, such as 500MB or 2GiB."}),
+    how: options.RunSettings = options.run("max_memory", max_memory={"help": "Memory limit, such as 500MB or 2GiB."}),
     shown: Display = options.display(),
 ) -> str | None:
     """Pack a table into a store on disk, in chunks; the table may be larger than memory.

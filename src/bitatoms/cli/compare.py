@@ -10,7 +10,6 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 from rich.cells import cell_len
 from rich.table import Table as Grid
 from rich.text import Text
@@ -37,11 +36,11 @@ def _names(text: str) -> list[str]:
 
 
 def _numbers(text: str) -> list[int]:
-    """Return numbers separated by commas."""
-    words = _names(text)
-    if not words or not all(word.isdecimal() and int(word) for word in words):
-        raise click.UsageError(f"--atoms is {text!r}; pass positive integers separated by commas, such as 2,4,8")
-    return [int(word) for word in words]
+    """Return positive integers separated by commas."""
+    numbers = [int(word) for word in _names(text)]
+    if min(numbers) < 1:
+        raise ValueError
+    return numbers
 
 
 @options.command(
@@ -55,11 +54,16 @@ def compare(
         "Tables, or names of bundled data sets (see --list).", str, None, nargs=-1, required=False
     ),
     output: Path = options.option("--output -o", Path("comparison"), "Folder to write to.", metavar="FOLDER"),
-    atoms: str | None = options.option(
-        "--atoms -k", help="Numbers of atoms, such as 2,4,8.", show_default="2,4,8,16, or fewer"
+    ranks: list[int] | None = options.option(
+        "--atoms -k",
+        help="Numbers of atoms, such as 2,4,8.",
+        show_default="2,4,8,16, or fewer",
+        convert=options.parser("--atoms", "positive integers separated by commas, such as 2,4,8", _numbers),
     ),
-    only: str | None = options.option("--only", help="Methods to run, such as bitatoms-or,asso.", show_default="all"),
-    leave_out: str | None = options.option("--leave-out", help="Methods to leave out."),
+    only: list[str] | None = options.option(
+        "--only", help="Methods to run, such as bitatoms-or,asso.", show_default="all", convert=_names
+    ),
+    leave_out: list[str] | None = options.option("--leave-out", help="Methods to leave out.", convert=_names),
     seeds: int = options.option(
         "--seeds", 1, "Number of seeds; with several, tables show medians and ranges.", minimum=1
     ),
@@ -85,8 +89,7 @@ def compare(
         return None
     if not data:
         raise FileError(f"no data to compare; pass a file, or one of {', '.join(comparisons.BUNDLED)}")
-    chosen: dict[str, Any] = {"only": None if only is None else _names(only), "leave_out": _names(leave_out or "")}
-    ranks = None if atoms is None else _numbers(atoms)
+    chosen: dict[str, Any] = {"only": only, "leave_out": leave_out or []}
     select_methods(**chosen)  # check the names before tables are read
     import_library("matplotlib", "figures need")
     if output.suffix.lower() in (".html", ".htm"):

@@ -91,7 +91,7 @@ def demo(
 
 @options.command("bitatoms warmup", "NUMBA_CACHE_DIR=/opt/kernels bitatoms warmup", "bitatoms warmup --device cuda")
 def warmup(
-    how: options.Run = options.run(
+    how: options.RunSettings = options.run(
         "n_jobs",
         "device",
         n_jobs={"help": "Processes; -1 is one per processor."},

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..formatting import counted, escape_name, listed_names, noun, percent, quote_name, times, verb
 from ..io.errors import FileError
 from ..model.options import RuleOptions
+from ..report.options import ReportOptions
 from . import options
 from .output import STANDARD, Display, print_json, print_line, print_rest, print_result, show_status
 from .paths import Input, NewRows, OutputTable, listed, output_file, output_name
@@ -67,21 +68,10 @@ def show(
 def report(
     rows: NewRows = options.new_rows(),
     output: Path = options.page("--output -o", "The page to write.", Path("report.html")),
-    title: str | None = options.option("--title", help="Title of the page."),
-    row: tuple[str, ...] = options.option(
-        "--row", help="Row to show before and after coding, by name or number (from 0); may be repeated.", multiple=True
+    page: dict[str, Any] = options.declared_options(
+        ReportOptions, "Options", build=dict, without=("n_jobs", "device"), max_rows={"minimum": 0}
     ),
-    groups: str | None = options.option(
-        "--groups",
-        help="Groups of rows, such as populations: a CSV file with the name and the group of each row, or a field of "
-        "the table, such as a column of obs.",
-    ),
-    max_rows: int | None = options.option(
-        "--max-rows",
-        help="The most rows that the page contains to be explored, by default 10000; 0 shows no single rows.",
-        minimum=0,
-    ),
-    how: options.Run = options.run("n_jobs", "device"),
+    how: options.RunSettings = options.run("n_jobs", "device"),
     shown: Display = options.display(),
 ) -> None:
     """Write an HTML page to explore the patterns: where they occur, and what they do not explain."""
@@ -89,14 +79,14 @@ def report(
     from .summary import table_json
 
     model, read = load_model_and_table(rows, shown.is_silent)
-    more = {"title": title or rows.data.title, "rows": row, "groups": groups, "max_rows": max_rows}
-    write_page(model, read, output, how, shown.is_silent, **more)
+    page["title"] = page["title"] or rows.data.title
+    write_page(model, read, output, how, shown.is_silent, **page)
     if shown.json or output != STANDARD:
         values = {"written": output_name(output), "patterns": model.atoms.n_rows, **table_json(read)}
         print_result(values, shown, f"The report is in {output}; open it in a browser.")
 
 
-def write_page(model: Model, table: Table, path: Path, how: options.Run, quiet: bool, **more: Any) -> None:
+def write_page(model: Model, table: Table, path: Path, how: options.RunSettings, quiet: bool, **more: Any) -> None:
     """Write a report to a file or a stream."""
     from ..report import write_report
 
@@ -117,7 +107,7 @@ def rules(
     output: Path | None = options.readable("--output -o", "rules", "the rules"),
     limits: RuleOptions = options.declared_options(RuleOptions, "Rule options"),
     absent: str = options.absent(),
-    how: options.Run = options.run("max_memory", "n_jobs"),
+    how: options.RunSettings = options.run("max_memory", "n_jobs"),
     shown: Display = options.display(20, "rules to print"),
 ) -> None:
     """Print rules: of the rows with some features of a pattern, which share has another one, and of all rows.
@@ -145,7 +135,7 @@ def rules(
         _print_rules(found, counted(learned.atoms.n_rows, "pattern"), shown.top)
 
 
-def _counted(rows: NewRows, how: options.Run, quiet: bool) -> tuple[Model, Chunks]:
+def _counted(rows: NewRows, how: options.RunSettings, quiet: bool) -> tuple[Model, Chunks]:
     """Return the model, and what returns the rows to count."""
     from ..rows.store import Store
     from ..rows.store_transform import StoreTransform
@@ -180,7 +170,7 @@ def recommend(
     rows: NewRows = options.new_rows(),
     n: int = options.option("--number -n", 5, "Number of items per row.", minimum=1),
     output: Path | None = options.readable("--output -o", "recommendations", "row, rank, item and probability"),
-    how: options.Run = options.run("max_memory", "n_jobs", "device"),
+    how: options.RunSettings = options.run("max_memory", "n_jobs", "device"),
     shown: Display = options.display(),
 ) -> None:
     """Print the next items of each row: the most probable ones that it does not have.
@@ -217,7 +207,7 @@ def recommend(
 
 
 def _recommended(
-    model: Model, table: Table | Store, n: int, absent: str, how: options.Run
+    model: Model, table: Table | Store, n: int, absent: str, how: options.RunSettings
 ) -> Iterator[Recommendations]:
     """Yield recommendations for the rows of a table, in chunks."""
     from ..model.recommendation import named, recommend
@@ -260,7 +250,7 @@ def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
 def score(
     rows: NewRows = options.new_rows(),
     output: Path | None = options.readable("--output -o", "scores", "all rows, their bits and wrong cells"),
-    how: options.Run = options.run("max_memory", "n_jobs", "device"),
+    how: options.RunSettings = options.run("max_memory", "n_jobs", "device"),
     shown: Display = options.display(10, "rows to print", "--number -n"),
 ) -> None:
     """Print the rows that fit worst, with the cells that make them so.
@@ -318,7 +308,7 @@ def score(
 
 
 def _scored(
-    model: Model, table: Table | Store, absent: str, how: options.Run, workers: Workers
+    model: Model, table: Table | Store, absent: str, how: options.RunSettings, workers: Workers
 ) -> Iterator[ScoredRows]:
     """Yield the rows of a table with their bits, in chunks."""
     from ..model.row_fit import score_rows

@@ -79,7 +79,7 @@ def fit(
     from .summary import describe_unknown, model_json, print_patterns
 
     limits, resources, quiet = search.constraints or Constraints(), search.resources or Resources(), shown.is_silent
-    how, checkpoint = options.Run(search.n_jobs, search.device, resources.max_memory), resources.checkpoint
+    how, checkpoint = options.RunSettings(search.n_jobs, search.device, resources.max_memory), resources.checkpoint
     if checkpoint is not None:
         check_checkpoint(Path(checkpoint), [data.path, output, codes, atoms_to, patterns, report])
     elif resources.resume:
@@ -212,7 +212,7 @@ def _write_report(
     weights: Weights | None,
     data: Input,
     path: Path | None,
-    how: options.Run,
+    how: options.RunSettings,
     quiet: bool,
 ) -> None:
     """Write the report on the rows that the fit has seen, each as often as its weight states."""
@@ -238,7 +238,7 @@ def _write_codes(
     rows: Table | Store,
     weights: Weights | None,
     output: OutputTable | None,
-    how: options.Run,
+    how: options.RunSettings,
     quiet: bool,
 ) -> None:
     """Write the codes of the fit, or, if it ended before all rows were coded, of the model."""
@@ -265,7 +265,12 @@ def _write_codes(
 
 
 def _print_next_command(
-    data: Input, rows: Table | Store, output: Path, codes: OutputTable | None, report: Path | None, how: options.Run
+    data: Input,
+    rows: Table | Store,
+    output: Path,
+    codes: OutputTable | None,
+    report: Path | None,
+    how: options.RunSettings,
 ) -> None:
     """Suggest the next command: a report, unless that would pack a table that is not packed yet."""
     from ..bits import BitMatrix
@@ -305,7 +310,7 @@ def crossvalidate(
     seed: int = options.declared(FitOptions, "random_state"),
     folds: int = options.option("--folds", 5, "Number of times that cells are hidden.", minimum=1),
     share: float = options.option("--share", 0.1, "Share of the known cells that is hidden each time."),
-    how: options.Run = options.run("n_jobs", "device"),
+    how: options.RunSettings = options.run("n_jobs", "device"),
     shown: Display = options.display(),
 ) -> None:
     """Hide known cells, and compare how well models predict them.
@@ -359,7 +364,7 @@ def stability(
         "--threshold", 0.8, "Overlap of the features (Jaccard index) from which an atom is found again."
     ),
     patterns: Path | None = options.readable("--patterns", "patterns", "the patterns"),
-    how: options.Run = options.run("max_memory", "n_jobs", "device"),
+    how: options.RunSettings = options.run("max_memory", "n_jobs", "device"),
     shown: Display = options.display(20),
 ) -> str | None:
     """Search parts of the rows, and print how often each atom is found again: which patterns can be trusted.

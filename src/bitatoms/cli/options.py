@@ -388,7 +388,7 @@ def table_output(path: Any = None) -> Any:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunSettings:
     """Where rows are processed, and the limit of memory; the result does not depend on it."""
 
     n_jobs: int | None = -1
@@ -420,4 +420,4 @@ def run(*names: str, **changes: dict[str, Any]) -> Any:
     """Declare how a command runs: "n_jobs", "device" and "max_memory"."""
     shown = {"is_common": False}
     made = {name: declared(FitOptions, name, GENERAL, **shown | changes.get(name, {})) for name in names}
-    return Group(Run, made)
+    return Group(RunSettings, made)

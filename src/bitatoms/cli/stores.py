@@ -22,7 +22,7 @@ from ..rows.store_transform import StoreTransform, collect_codes, write_code_sto
 from ..search.options import FitOptions
 from ..sparse_bits import Bits, is_smaller_sparse
 from .files import write_code_table
-from .options import Run
+from .options import RunSettings
 from .output import Display, ProgressLine, as_arguments, print_json, print_line, quote_path, show_status
 from .paths import OutputTable
 from .summary import describe_table
@@ -90,7 +90,7 @@ def bytes_on_disk(store: Store) -> int:
 
 
 def check_fit(
-    store: Store, search: FitOptions, run: Run, codes: OutputTable | None = None, report: Path | None = None
+    store: Store, search: FitOptions, run: RunSettings, codes: OutputTable | None = None, report: Path | None = None
 ) -> None:
     """Check before long work that a search of a store and passes over it fit into memory, as do codes and a report."""
     check_codes(store, codes, 1, run)
@@ -103,7 +103,7 @@ def check_fit(
     check_memory(store, run.workers(), run.memory_limit, n_searched, n_atoms)
 
 
-def check_codes(store: Store, output: OutputTable | None, n_atoms: int, run: Run) -> None:
+def check_codes(store: Store, output: OutputTable | None, n_atoms: int, run: RunSettings) -> None:
     """Check that codes that are written from memory fit into it."""
     if output is None or output.format == "zarr":
         return
@@ -115,7 +115,7 @@ def check_codes(store: Store, output: OutputTable | None, n_atoms: int, run: Run
         )  # fmt: skip
 
 
-def _check_report(store: Store, run: Run) -> None:
+def _check_report(store: Store, run: RunSettings) -> None:
     """Check that a store, which a report reads into memory, takes at most half of it."""
     needed = len(store) * -(-store.n_features // 64) * 8
     limit: Any = "the memory of this machine"
@@ -138,7 +138,7 @@ def write_codes(
     store: Store,
     model: Model,
     output: OutputTable,
-    run: Run,
+    run: RunSettings,
     quiet: bool,
     absent: str | None = None,
     fitted: Iterable[BitMatrix] | None = None,
@@ -164,7 +164,7 @@ def write_codes(
 
 def fit_command(store: Store, n_ones: int | None = None) -> str:
     """Return the command that fits a store, with a memory limit if the default is too small for passes over it."""
-    needed = memory_budget(store, None, Run().workers()).needed(0, _EXPECTED_ATOMS)
+    needed = memory_budget(store, None, RunSettings().workers()).needed(0, _EXPECTED_ATOMS)
     if n_ones is not None and not store.has_unknown and is_smaller_sparse(store.shape, n_ones):
         needed = 0  # all rows are searched, without passes over them
     limit = f" --max-memory {-(-needed // 2**20)}MiB" if needed > parse_memory_limit(None) else ""

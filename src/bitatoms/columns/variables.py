@@ -113,15 +113,18 @@ class Variable(NamedTuple):
             occurs[given.codes] = True
             known = [index for index, word in enumerate(words) if occurs[index] and word]
             codes = np.full(len(words) + 1, MISSING, np.int32)  # the last one is that of missing values
-            codes[known] = self._codes_of_distinct([words[index] for index in known], table)
+            codes[known] = self._codes_of([words[index] for index in known], table)
             return codes[given.codes]
         missing = _is_missing(given)
-        distinct, inverse = np.unique(np.ma.getdata(given)[~missing], return_inverse=True)
-        codes = np.full(len(given), MISSING, np.int32)
-        codes[~missing] = self._codes_of_distinct(distinct, table)[inverse]
+        numbers, codes = np.ma.getdata(given)[~missing], np.full(len(given), MISSING, np.int32)
+        if self.kind == "bin":
+            codes[~missing] = self._codes_of(numbers, table)
+        else:
+            distinct, inverse = np.unique(numbers, return_inverse=True)
+            codes[~missing] = self._codes_of(distinct, table)[inverse]
         return codes
 
-    def _codes_of_distinct(self, values: list[str] | NDArray[Any], table: str) -> NDArray[np.int32]:
+    def _codes_of(self, values: list[str] | NDArray[Any], table: str) -> NDArray[np.int32]:
         """Return the codes of texts or numbers: of the number that a text is, unless it is the text of a column."""
         texts = values if isinstance(values, list) else None
         numbers = np.array(values if texts is None else list(map(parse_number, texts)), np.float64)  # NaN: no number
@@ -134,11 +137,10 @@ class Variable(NamedTuple):
         known = _BOOLEANS
         if self.kind != "boolean":
             known = {text: code for code, text in enumerate(self.columns if self.kind == "bin" else self.values)}
-        for index in np.flatnonzero(codes == UNSEEN).tolist():
+        has_code = codes != UNSEEN if self.kind != "bin" else ~np.isnan(numbers)  # bins may be left out
+        for index in np.flatnonzero(~has_code).tolist():
             codes[index] = self._code_of(values[index], known)
-        unseen = np.flatnonzero(codes == UNSEEN)
-        if self.kind == "bin":
-            unseen = unseen[np.isnan(numbers[unseen])]
+        unseen = np.flatnonzero(~has_code & (codes == UNSEEN))
         may_be_new = self.kind == "value" or (self.kind == "category" and (texts or len(unseen) < len(values)))
         if len(unseen) and not may_be_new:
             found = quoted(texts[unseen[0]]) if texts else _number_text(values[unseen[0]])

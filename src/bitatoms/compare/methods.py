@@ -113,14 +113,9 @@ def all_methods() -> list[Method]:
             "at most one atom per row, so OR and XOR agree; Koyutürk et al. 2005",
             both_algebras=True,
         ),
-        _baseline("asso", "Asso", baselines.Asso, ERRORS, "with all thresholds, Miettinen et al. 2008", seeded=False),
+        _baseline("asso", "Asso", baselines.Asso, ERRORS, "with all thresholds, Miettinen et al. 2008"),
         _baseline(
-            "grecond",
-            "GreConD",
-            baselines.GreConD,
-            "missed ones",
-            "covers no zero, Belohlavek and Vychodil 2010",
-            seeded=False,
+            "grecond", "GreConD", baselines.GreConD, "missed ones", "covers no zero, Belohlavek and Vychodil 2010"
         ),
     ]
 
@@ -188,15 +183,10 @@ def _factorizer(**options: Any) -> Callable[[Task], Factors]:
 
 
 def _baseline(
-    key: str,
-    name: str,
-    kind: type[Baseline],
-    minimizes: str,
-    about: str,
-    seeded: bool = True,
-    both_algebras: bool = False,
+    key: str, name: str, kind: type[Baseline], minimizes: str, about: str, both_algebras: bool = False
 ) -> Method:
     """Return a method of `bitatoms.baselines`."""
+    seeded = "random_state" in kind().get_params()
 
     def run(task: Task) -> Factors:
         seed: dict[str, Any] = {"random_state": task.seed} if seeded else {}

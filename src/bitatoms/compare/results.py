@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -96,9 +96,10 @@ class Spread(NamedTuple):
     most: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        """Return the spread of at least one value; the median is the lower of two middle values."""
-        return cls(statistics.median_low(values), min(values), max(values))
+    def of(cls, values: Iterable[float | None]) -> Spread:
+        """Return the spread of the values that are known, at least one; the median is the lower of two middle ones."""
+        known = [value for value in values if value is not None]
+        return cls(statistics.median_low(known), min(known), max(known))
 
 
 @dataclass(frozen=True)
@@ -132,22 +133,22 @@ class Result:
     @property
     def wrong(self) -> Spread:
         """Number of wrong cells."""
-        return Spread.of([run.wrong for run in self.runs if run.wrong is not None])
+        return Spread.of(run.wrong for run in self.runs)
 
     @property
     def bits(self) -> Spread:
         """Codelength in bits."""
-        return Spread.of([run.bits.total for run in self.runs if run.bits is not None])
+        return Spread.of(run.bits.total for run in self.runs if run.bits is not None)
 
     @property
     def cpu(self) -> float:
         """Median of the CPU seconds."""
-        return Spread.of([run.cpu for run in self.runs if run.done and run.cpu is not None]).median
+        return Spread.of(run.cpu for run in self.runs).median
 
     @property
     def atoms(self) -> int:
         """Median of the number of atoms found."""
-        return int(Spread.of([run.atoms for run in self.runs if run.atoms is not None]).median)
+        return int(Spread.of(run.atoms for run in self.runs).median)
 
 
 def count_seeds(results: Sequence[Result]) -> int:

@@ -14,8 +14,8 @@ them. Under XOR, toggling one atom at a time from scratch often gets stuck, and 
 better codes step by step. A new row is likely to need a code that is, or is close to, that of a similar row.
 
 A new coder needs a function of a `Block` and a `CodingRule` in `CODERS`, and its name among the choices of ``coder`` in
-`bitatoms.parameters` and among the coders of the searches in `bitatoms.search.params`. The moves of the fast and the
-thorough search (`bitatoms.search.moves.sweep`) call their coders directly.
+`bitatoms.search.options` and among the coders of the searches in `bitatoms.search.params`. The moves of the fast and
+the thorough search (`bitatoms.search.moves.sweep`) call their coders directly.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..base import SearchEstimator, TableTransformer, check_not_empty
 from ..bits import BitMatrix
 from ..columns.encoding import raw_encoding
-from ..columns.table import Table, feature_names
+from ..columns.table import feature_names
 from ..errors import InputError, Parameter
 from ..frames import in_memory
 from ..io import model_file
@@ -273,9 +273,9 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         >>> ba.BinaryDictionaryLearning(random_state=0).fit(X).predict_cell_proba(X).shape
         (300, 40)
         """
-        X = in_memory(X)
-        table = self._table_of_cells(X)
-        probabilities = self.as_model().cell_probabilities(table.bits, self._workers(table.bits))
+        X, model = in_memory(X), self.as_model()
+        table = self._table_in_memory(X, reset=False)
+        probabilities = model.cell_probabilities(table.bits, self._workers(table.bits))
         return frame_like(X, probabilities, table.columns)
 
     def complete(self, X: Any) -> Any:
@@ -304,17 +304,10 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         >>> model.complete([[np.nan, 1, 0, np.nan]])
         array([[1, 1, 0, 0]], dtype=uint8)
         """
-        X = in_memory(X)
-        table = self._table_of_cells(X)
-        completed = self.as_model().completed(table.bits, self._workers(table.bits))
+        X, model = in_memory(X), self.as_model()
+        table = self._table_in_memory(X, reset=False)
+        completed = model.completed(table.bits, self._workers(table.bits))
         return completed_as_given(X, completed, table, raw_encoding(X, self._header))
-
-    def _table_of_cells(self, X: Any) -> Table:
-        """Return X as a table with the columns of the model; raise for stores and Dask collections."""
-        check_is_fitted(self, "n_components_")
-        if out_of_core.is_out_of_core(X):
-            raise TypeError(f"cells of a {type(X).__name__} are not predicted; read its rows into memory first")
-        return self._validate_table(X, reset=False)
 
     def _to_code(self, X: Any) -> tuple[Model, Bits, int | None]:
         """Return the model, samples in memory, and how many of them to code at a time."""

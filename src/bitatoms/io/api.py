@@ -14,13 +14,13 @@ import numpy as np
 from ..columns.encoding import Encoding
 from ..columns.matching import ColumnMatch, NoKnownColumn, match_columns
 from ..columns.table import Header, Names, Table, feature_names
+from ..columns.variants import dosage_columns, interleaved
 from ..errors import InputError, Parameter
 from ..formatting import be, counted, quoted
 from ..memory import memory_limit
 from ..parameters import with_options
-from ..sparse_bits import Bits, SparseBits
+from ..sparse_bits import Bits, SparseBits, packed
 from .atomic import atomic_write
-from .dosages import PairedRows, with_paired_columns
 from .errors import FileError
 from .formats import categories, long
 from .formats.registry import FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
@@ -274,6 +274,35 @@ def _transposed(source: Source, stream: TableStream) -> TableStream:
     return TableStream(len(table), rows, table.row_names, **exchanged)
 
 
+# Tables of numbers of copies: their readers yield two bits per cell, while the columns are those of the file.
+
+
+def _with_paired_columns(stream: TableStream) -> TableStream:
+    """Return a stream whose rows have two bits per cell with the names of these: one copy or more, two copies."""
+    columns, data = dosage_columns(feature_names(stream.columns, range(stream.n_cols)))
+    return replace(stream, n_cols=len(columns), columns=columns, column_data=data)
+
+
+def _transposed_copies(source: Source, stream: TableStream, duplicates: str) -> TableStream:
+    """Return the samples of a file with one line per variant; the lines are read now.
+
+    Each line becomes two rows, one copy or more and two copies, before rows and columns are exchanged.
+    """
+    names: list[str] = []
+
+    def rows() -> Iterator[RowChunk]:
+        columns = np.arange(2 * stream.n_cols)
+        for chunk in stream.chunks:
+            names.extend(chunk.names or ())
+            bits = packed(chunk.bits)
+            yield RowChunk(interleaved(*(bits.take_columns(columns[first::2]) for first in (0, 1))))
+
+    samples = _transposed(source, replace(stream, chunks=rows()))
+    variants = unique_columns(source, names, duplicates) if names else None
+    columns, data = dosage_columns(feature_names(variants, range(samples.n_cols // 2)))
+    return replace(samples, columns=columns, column_data=data)
+
+
 def open_table(source: Source, options: ReadOptions) -> TableStream:
     """Open a file as a stream of row chunks, with distinct column names and without the columns to drop.
 
@@ -290,10 +319,9 @@ def open_table(source: Source, options: ReadOptions) -> TableStream:
         if options.without and source.format not in DROPPING_FORMATS:
             stream = drop_columns(source, stream, options.without)
         if options.dosage and options.transpose:
-            lines = PairedRows(stream)
-            stream = lines.with_names(source, _transposed(source, lines.stream), options.duplicates)
+            stream = _transposed_copies(source, stream, options.duplicates)
         elif options.dosage:
-            stream = with_paired_columns(stream)
+            stream = _with_paired_columns(stream)
         elif options.transpose:
             stream = _transposed(source, stream)
             stream.columns = stream.columns and unique_columns(source, stream.columns, options.duplicates)

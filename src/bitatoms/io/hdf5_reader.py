@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .chunked import check_claimed_size
+from .out_of_core.chunked import check_claimed_size
 from .stream import Source
 
 _ATTRIBUTES = (

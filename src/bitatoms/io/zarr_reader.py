@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..formatting import quoted
-from .chunked import check_claimed_size
+from .out_of_core.chunked import check_claimed_size
 from .stream import Source
 
 _CODECS = frozenset(("bytes", "transpose", "shuffle", "delta", "packbits", "crc32c", "sharding_indexed", "vlen-utf8"))

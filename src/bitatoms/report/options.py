@@ -19,8 +19,10 @@ class ReportDataOptions(Options):
         (),
         "Rows to show before and after coding, by index (counted from 0) or by name.",
         "By default six rows, from good to bad fit.",
-        check=lambda name, value: tuple(value),
+        check=lambda name, value: tuple(value or ()),
         type="iterable of int or str, optional",
+        option="row",
+        is_common=True,
     )
     groups: Any = option(
         None,
@@ -30,6 +32,7 @@ class ReportDataOptions(Options):
         "groups use each atom.",
         type="str, path-like or array-like of shape (n_rows,), optional",
         option="groups",
+        is_common=True,
     )
     codes: Any = option(
         None,
@@ -44,6 +47,7 @@ class ReportDataOptions(Options):
         "The default is smaller where rows are wide; others are left out at random. With 0, the page shows no names of "
         "rows, only counts.",
         option="max-rows",
+        is_common=True,
     )
     n_jobs: int | None = declared_in(RunOptions, "n_jobs")
     device: DeviceChoice = declared_in(RunOptions, "device")
@@ -65,4 +69,5 @@ class ReportOptions(ReportDataOptions):
         check=lambda name, value: value,
         type="str, optional",
         option="title",
+        is_common=True,
     )

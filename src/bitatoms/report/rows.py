@@ -100,7 +100,7 @@ def _table_row(data: ReportData, row: ReportRow, maximum: float) -> str:
         f'<tr data-row="{row.index}"><th scope="row">{name_html(row.name)}</th>'
         f'<td class="number" data-label="bits">{row.bits:,.0f}'
         f'<span class="bar"><i class="errors" style="width:{100 * row.bits / maximum:.1f}%"></i></span></td>'
-        f'<td data-label="patterns">{_atom_links(row) or "–"}</td>{cells}</tr>'
+        f'<td data-label="patterns">{_atom_links(row) if len(row.atoms) else "–"}</td>{cells}</tr>'
     )
 
 

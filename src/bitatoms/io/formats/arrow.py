@@ -17,12 +17,12 @@ from ...bits import BitMatrix
 from ...columns.table import Picture, Table, check_picture, feature_names
 from ...errors import Parameter, warn
 from ..cells import MISSING_CELL, Cells, Indices, position_in
-from ..chunked import BitsBuilder
 from ..errors import FileError
 from ..layout import Advice, doubt_row_names
 from ..limits import CHUNK_BITS
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..options import ReadOptions
+from ..out_of_core.chunked import BitsBuilder
 from ..stream import RowChunk, Source, TableStream, find_columns
 from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
 
@@ -184,8 +184,8 @@ def _pack_chunk(
     width = 2 if cells.are_copies else 1
     builder = BitsBuilder(chunk.n_rows, width * len(indices))
     for top, left, columns in _rectangles(source, chunk, indices):
-        states = _to_states(cells, columns, start + top, left)
-        builder.put(cells.pack(states.T, has_zeros), top, width * left)
+        # The states have no name, so that they are not in memory with the next ones.
+        builder.put(cells.pack(_to_states(cells, columns, start + top, left).T, has_zeros), top, width * left)
     return builder.build()
 
 

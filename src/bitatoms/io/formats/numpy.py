@@ -20,7 +20,6 @@ from ...errors import Parameter
 from ...formatting import counted
 from ..annotations import decode_annotations, encode_annotations
 from ..cells import Cells, array_position, rectangle
-from ..chunked import BitsBuilder
 from ..errors import FileError
 from ..limits import CHUNK_BITS
 from ..npz import (
@@ -35,6 +34,7 @@ from ..npz import (
     write_npz,
 )
 from ..options import ReadOptions
+from ..out_of_core.chunked import BitsBuilder
 from ..out_of_core.transposing import rows_of_columns
 from ..stream import RowChunk, Source, TableStream
 from .sparse import Shape, is_sparse, read_shape, read_sparse

@@ -12,8 +12,8 @@ from ...columns.table import Table
 from ...errors import Parameter
 from ...libraries import missing_library
 from ..cells import Cells, position_in
-from ..chunked import read_row_chunks
 from ..options import ReadOptions
+from ..out_of_core.chunked import read_row_chunks
 from ..store.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..stream import RowChunk, Source, TableStream
 from ..zarr_reader import ZarrReader

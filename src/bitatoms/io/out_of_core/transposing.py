@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...sparse_bits import Bits, SparseBits, packed
-from ..chunked import stack_columns
 from ..limits import CHUNK_BITS
 from ..scratch import Scratch, ScratchFile, read_words
 from ..stream import Source
+from .chunked import stack_columns
 from .sparse_transposing import SparseTransposer
 
 _TABLES = 5  # bits and unknown cells of a chunk and of the previous one, and columns to transpose

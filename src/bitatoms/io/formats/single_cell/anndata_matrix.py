@@ -16,9 +16,9 @@ from ....errors import Parameter, warn
 from ....formatting import quoted
 from ....sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from ...cells import Cells, Indices, Locate, position_in
-from ...chunked import read_row_chunks
 from ...limits import CHUNK_BITS, CHUNK_ENTRIES
 from ...options import ReadOptions
+from ...out_of_core.chunked import read_row_chunks
 from ...out_of_core.transposing import rows_of_columns
 from ...stream import Source
 from .anndata_elements import HierarchicalFile, encoding, find_element, is_array, open_array, text_attribute

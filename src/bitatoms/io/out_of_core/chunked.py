@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
-from .cells import Cells, Indices
-from .limits import CHUNK_BITS, FREE_TABLE_BYTES, MAX_ARRAY_CHUNK, MAX_TABLE_EXPANSION
-from .stream import Source
+from ...bits import BitMatrix
+from ..cells import Cells, Indices
+from ..limits import CHUNK_BITS, FREE_TABLE_BYTES, MAX_ARRAY_CHUNK, MAX_TABLE_EXPANSION
+from ..stream import Source
 
 ReadChunk = Callable[[slice, slice], NDArray[Any]]
 
