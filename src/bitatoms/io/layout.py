@@ -126,7 +126,7 @@ class Layout:
             lists = _detect_lists([cells for _, cells in rows.head(HEAD_ROWS) if not is_blank(cells)])
             if lists is not None and options.header in (None, lists.header):
                 return lists
-        return _table(source, options, head, rows.has_marked_header() and _is_marked(source, head[0][1]))
+        return _table(source, options, head, rows.has_marked_header())
 
     @property
     def column_labels(self) -> list[str]:
@@ -142,11 +142,6 @@ class Layout:
         """Return the positions of cells, from the number of a row and the index of a column of the table."""
         label = self.labels if self.header else range(1, len(self.labels) + 1)
         return lambda row, column: CellPosition(row, label[self.columns[column]], source.unit)
-
-
-def _is_marked(source: Source, first: Sequence[str]) -> bool:
-    """Return whether a first row that is marked as a header is one: in a sheet, only if it looks like cells."""
-    return source.format != "xlsx" or are_cells(first)
 
 
 # Tables of ones and zeros.

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from ..columns.variables import parse_number
 from ..formatting import listed_names, quoted
-from .cells import MISSING_WORDS, state_of
+from .cells import MISSING_WORDS, are_cells, state_of
 from .errors import FileError
 from .limits import (
     FREE_SHEET_PART,
@@ -55,11 +55,11 @@ class SheetRows:
         self._first_values: list[list[Any]] = []  # those that are not blank, of the first two rows
 
     def has_text_header(self) -> bool:
-        """Return whether the first row, which was read, is text, not only missing values, above other values."""
+        """Return whether the first row, which was read, is text that looks like ones and zeros, above other values."""
         are_text = [all(isinstance(value, str) for value in row) for row in self._first_values]
-        return are_text == [True, False] and any(
-            value.strip().lower() not in MISSING_WORDS for value in self._first_values[0]
-        )
+        if are_text != [True, False] or not are_cells(self._first_values[0]):
+            return False
+        return any(value.strip().lower() not in MISSING_WORDS for value in self._first_values[0])
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
         rows = self._trimmed()

@@ -71,20 +71,16 @@ class LongLines:
     """
 
     def __init__(self, rows: TextRows, options: ReadOptions, layout: Layout) -> None:
-        self._source = rows.source
-        self._quantity_column = "" if layout.quantity is None else f"column {quoted(layout.labels[layout.quantity])}"
-        ignoring = Parameter("without", None if layout.quantity is None else layout.labels[layout.quantity])
-        chosen = layout.labels[layout.row_names or 0], layout.labels[layout.columns[0]]
-        self._ignoring_quantities = Parameter("long", chosen), " with ", ignoring
+        self._source, self._layout = rows.source, layout
         self._entries = Spool(rows.source, row=np.int32, item=np.int32, quantity=np.float64)  # a blank item is -1
         self.n_returns = 0  # lines whose quantities are not above 0
+        row_index: dict[str, int] = {}
+        item_index: dict[str, int] = {}
+        unnamed: list[int] = []
+        unread: list[tuple[int, str]] = []  # lines whose quantity is not a number, and the quantity
         # Nothing is known of an item without a name: no cell of the row could be unknown.
         missing = "refuse" if options.missing == "unknown" else options.missing
         blank_items = Cells(rows.source, replace(options, missing=missing), layout.position_of(rows.source))
-        unnamed: list[int] = []
-        unread: list[tuple[int, str]] = []  # lines whose quantity is not a number, and the quantity
-        row_index: dict[str, int] = {}
-        item_index: dict[str, int] = {}
         chunk: tuple[list[int], list[int], list[float]] = ([], [], [])
         for line, row, item, text in _split(rows, layout):
             if not row:
@@ -106,18 +102,28 @@ class LongLines:
         self._entries.append(*chunk)
         self.rows, self.items = list(row_index), list(item_index)
         if unnamed:
-            self._report_unnamed(layout, unnamed, options.missing == "zero")
+            self._report_unnamed(unnamed, options.missing == "zero")
         blank_items.check_missing()
         if unread:
             (line, text), n = unread[0], len(unread)
             lines, first = counted(n, rows.source.unit), f"first: {rows.source.unit} {line}, {quoted(text)}"
-            about = f"{lines} {have(n)} a quantity ({self._quantity_column}) that is not a number"
+            about = f"{lines} {have(n)} a quantity ({self._column(layout.quantity)}) that is not a number"
             advice = "write those of returned items as -2"
             warn(f"{rows.source.name}: {about}, and {be(n)} read as 1 ({first}); {advice}")
 
-    def _report_unnamed(self, layout: Layout, lines: Sequence[int], are_left_out: bool) -> None:
+    def _column(self, index: int | None) -> str:
+        """Return what messages call a column."""
+        return f"column {quoted(self._layout.labels[index or 0])}"
+
+    def _ignoring_quantities(self) -> tuple[str | Parameter, ...]:
+        """Return the options that read the file without its quantities, as a part of a message."""
+        labels, (item,) = self._layout.labels, self._layout.columns
+        chosen = labels[self._layout.row_names or 0], labels[item]
+        return Parameter("long", chosen), " with ", Parameter("without", labels[self._layout.quantity or 0])
+
+    def _report_unnamed(self, lines: Sequence[int], are_left_out: bool) -> None:
         """Note that lines which name no row are left out, or raise FileError."""
-        unit, label = self._source.unit, f"column {quoted(layout.labels[layout.row_names or 0])}"
+        unit, label = self._source.unit, self._column(self._layout.row_names)
         if are_left_out:
             about = (
                 f"{counted(len(lines), unit)} {be(len(lines))} left out, because {label}, which names the row, is blank"
@@ -154,18 +160,17 @@ class LongLines:
             kept.append(rows.new(left["row"]), items.new(left["item"]), left["quantity"])
         n_rows = len(self.rows)
         self._entries, self.rows, self.items = kept, rows.kept(self.rows), items.kept(self.items)
+        quantity = self._column(self._layout.quantity)
         if not self.rows:
-            problem = f"no item has a quantity above 0 in {self._quantity_column}; to ignore quantities, pass "
-            raise self._source.error(problem, *self._ignoring_quantities)
-        about = f"{counted(self.n_returns, self._source.unit)} {have(self.n_returns)} a quantity "
-        about += (
-            f"({self._quantity_column}) of 0 or less, as returns have: an item counts if its quantities in a row of "
-        )
-        about += "the table add up to more than 0"
+            problem = f"no item has a quantity above 0 in {quantity}; to ignore quantities, pass "
+            raise self._source.error(problem, *self._ignoring_quantities())
+        lines = f"{counted(self.n_returns, self._source.unit)} {have(self.n_returns)}"
+        about = f"{lines} a quantity ({quantity}) of 0 or less, as returns have: an item counts if its quantities in a "
+        about += "row of the table add up to more than 0"
         if n_lost := n_rows - len(self.rows):
             them = "it is" if n_lost == 1 else "they are"
             about += f"; {counted(n_lost, 'row')} of the table would have no items left, so {them} left out"
-        warn(f"{self._source.name}: {about}; to ignore quantities, pass ", *self._ignoring_quantities)
+        warn(f"{self._source.name}: {about}; to ignore quantities, pass ", *self._ignoring_quantities())
 
     def _keys(self, chunk: NDArray[Any]) -> NDArray[np.int64]:
         """Return numbers of the row and the item, also of a blank item, of each entry."""
