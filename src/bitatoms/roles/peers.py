@@ -50,7 +50,9 @@ class Peers:
             roles = np.sort(_columns_of(large, row))
             role = int(roles[np.argmax(self.n_peers[roles])])
             columns, having = _columns_of(rest, row), self.counts[[role]].toarray().ravel()
-            found += [(row, column, role, int(self.n_peers[role]), int(having[column]) - 1) for column in columns.tolist()]
+            found += [
+                (row, column, role, int(self.n_peers[role]), int(having[column]) - 1) for column in columns.tolist()
+            ]
         return found
 
     def missing(self) -> list[Difference]:
