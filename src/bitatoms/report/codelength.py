@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
+from itertools import count, pairwise
+
+import numpy as np
 
 from ..formatting import percent
 from ..html.document import Section, section
@@ -72,18 +74,18 @@ def _curve(data: ReportData) -> str:
     """Return the curve as stacked areas, and its numbers in a table."""
     points = data.curve
     most, top = points[-1].atoms, max(1, *(point.bits for point in points))
-    stacked, areas = [0] * len(points), []  # an area lies between two lines
-    line = [f"{100 * point.atoms / most:.2f},100.00" for point in points]
-    for part in reversed(PARTS):
-        stacked = [low + getattr(point, f"bits_{part}") for low, point in zip(stacked, points, strict=True)]
-        below, line = (
-            line,
-            [
-                f"{100 * point.atoms / most:.2f},{100 - 100 * bits / top:.2f}"
-                for point, bits in zip(points, stacked, strict=True)
-            ],
-        )
-        areas.append(f'<polygon class="{part}" points="{" ".join([*line, *reversed(below)])}"/>')
+    n_bits = [[getattr(point, f"bits_{part}") for point in points] for part in reversed(PARTS)]
+    lines = [
+        [
+            f"{100 * point.atoms / most:.2f},{100 - 100 * bits / top:.2f}"
+            for point, bits in zip(points, line, strict=True)
+        ]
+        for line in np.cumsum([[0] * len(points), *n_bits], axis=0).tolist()
+    ]
+    areas = "".join(
+        f'<polygon class="{part}" points="{" ".join([*upper, *reversed(lower)])}"/>'
+        for part, (lower, upper) in zip(reversed(PARTS), pairwise(lines), strict=True)
+    )
     best = min(points, key=lambda point: point.bits)
     names = [name for name, _ in PARTS.values()]
     table = DataTable.from_rows(("patterns used", *names, "total bits"), [(*point, point.bits) for point in points])
@@ -104,7 +106,7 @@ def _curve(data: ReportData) -> str:
 <div class="plot">
 <div class="y">{_tick_labels(top, "bottom")}</div>
 <svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label="{label}">
-{grid}{"".join(areas)}<polyline points="{" ".join(line)}"/></svg>
+{grid}{areas}<polyline points="{" ".join(lines[-1])}"/></svg>
 <div class="x">{_tick_labels(most, "left")}</div>
 </div>
 <p class="axis">bits by number of patterns used, most useful patterns first</p>
@@ -126,7 +128,7 @@ def _caption(data: ReportData) -> str:
 
 def ticks(maximum: int) -> list[int]:
     """Return a few round numbers from 0 to at most ``maximum``, in steps of 1, 2, 5, 10, 20, ..."""
-    steps = (digit * 10**zeros for zeros in itertools.count() for digit in (1, 2, 5))
+    steps = (digit * 10**zeros for zeros in count() for digit in (1, 2, 5))
     step = next(step for step in steps if maximum // step <= _MAX_TICKS)
     return list(range(0, maximum + 1, step))
 
