@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -216,7 +217,7 @@ def _matched(before: Table, after: Table, threshold: float) -> list[tuple[int, i
     return [(old, new, float(overlap[old, new])) for old, new in sorted(pairs, key=lambda pair: pair[1])]
 
 
-def _unmatched(roles: Table, n_users: list[int | None], matched: set[int]) -> tuple[UnmatchedRole, ...]:
+def _unmatched(roles: Table, n_users: Sequence[int | None], matched: set[int]) -> tuple[UnmatchedRole, ...]:
     """Return the roles of a set without a counterpart."""
     return tuple(
         UnmatchedRole(roles.row_name(role), roles.names_of(np.flatnonzero(roles.bits[role])), n_users[role])
