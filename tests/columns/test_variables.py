@@ -161,9 +161,11 @@ def test_decoded_values():
 
 def test_variables_are_found_in_annotations_of_any_order():
     data = column_data([BIN, BOOLEAN, CATEGORY, VALUE])
-    assert [variable for variable, _ in variables_of(data)] == [BIN, BOOLEAN, CATEGORY, VALUE]
+    assert [variable for variable, _ in variables_of(Header(data.n, data=data))] == [BIN, BOOLEAN, CATEGORY, VALUE]
     shuffled = data.take([8, 0, 3, 5, 2, 4, 7, 6, 1])
-    found = {variable.name: (variable, indices.tolist()) for variable, indices in variables_of(shuffled)}
+    found = {
+        variable.name: (variable, indices.tolist()) for variable, indices in variables_of(Header(9, data=shuffled))
+    }
     assert found["colour"] == (Variable("colour", "category", ("red", "blue")), [3, 5])
     ties = ColumnTies.of(Header(9, data=shuffled))
     assert [groups.tolist() for groups in ties.exclusive] == [[[3, 5]], [[0, 6, 7], [1, 4, 8]]]
@@ -184,5 +186,5 @@ def test_variables_are_found_in_annotations_of_any_order():
     ],
 )
 def test_malformed_annotations_are_ignored(changes):
-    assert variables_of(column_data([BIN, BOOLEAN]).updated(**changes)) == []
-    assert variables_of(None) == variables_of(Annotations({"variable": ["a"]}, 1)) == []
+    assert variables_of(Header(4, data=column_data([BIN, BOOLEAN]).updated(**changes))) == []
+    assert variables_of(Header(1)) == variables_of(Header(1, data=Annotations({"variable": ["a"]}, 1))) == []

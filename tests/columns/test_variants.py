@@ -17,6 +17,7 @@ from bitatoms.columns.variants import (
     column_data,
     column_names,
     from_names,
+    genotype_data,
     match_variants,
     pairs,
     ranks_in,
@@ -71,8 +72,12 @@ def test_pairs_of_tied_columns():
     assert variants_of(kept)[1].tolist() == [[-1, 0], [1, 2], [3, -1]]
     assert pairs(data.take([1, 0])).tolist() == []
     assert pairs(column_data(variants([("rs1", "1", 5, "A", "C")] * 2), 1)).tolist() == []
-    assert pairs(None).tolist() == pairs(Annotations({}, 4)).tolist() == pairs(None, ["a", "b"]).tolist() == []
-    assert pairs(None, ["rs1:A", "rs1:AA"]).tolist() == [[0, 1]]
+    assert pairs(None).tolist() == pairs(Annotations({}, 4)).tolist() == []
+    assert (
+        genotype_data(None, ["a", "b"]) is genotype_data(None, None) is genotype_data(Annotations({}, 2), None) is None
+    )
+    assert pairs(genotype_data(None, ["rs1:A", "rs1:AA"])).tolist() == [[0, 1]]
+    assert genotype_data(data, None) is data
     assert pairs(column_data(variants([]), 2)).tolist() == []
     assert are_variants(data)
     assert not are_variants(variants([]))
@@ -133,18 +138,19 @@ def test_variants_are_matched_by_id_or_position_and_alleles(lists, seed):
         chosen = [number for number, rank in enumerate(ranks) if rank is not None and rank in group]
         expected.append((chosen[0], ranks[chosen[0]] in (1, 3)) if len(chosen) == 1 else None)
     try:
-        match = match_variants(learned, other)
+        indices, swapped, _ = match_variants(learned, other)
     except ba.InputError:  # two variants of the table are the same
         reject()
+    swapped = np.zeros(len(indices), bool) if swapped is None else swapped
     copies = np.random.default_rng(seed).integers(0, 3, (5, len(given_rows)))
     bits = np.stack([copies >= 1, copies == 2], axis=2).reshape(5, -1)
     for number, found in enumerate(expected):
-        columns = match.indices[2 * number : 2 * number + 2]
+        columns = indices[2 * number : 2 * number + 2]
         if found is None:
             assert columns.tolist() == [-1, -1]
         elif columns.tolist() != [-1, -1]:
             source = copies[:, found[0]]
-            read = bits[:, columns] ^ match.swapped[2 * number : 2 * number + 2]
+            read = bits[:, columns] ^ swapped[2 * number : 2 * number + 2]
             assert read.sum(axis=1).tolist() == (2 - source if found[1] else source).tolist()
         else:  # a record of three alleles cannot be turned around
             assert found[1]
@@ -152,34 +158,32 @@ def test_variants_are_matched_by_id_or_position_and_alleles(lists, seed):
 
 
 A_G, A_C = ("rs1", "1", 5, "A", "G"), ("rs1", "1", 5, "A", "C")
-MATCHES = {  # learned variants and copies, given ones, expected columns, which of them are swapped, and other alleles
+SWAPPED, OTHER = "alleles swapped of 1 variant", "1 variant has other alleles and cannot be used"
+MATCHES = {  # learned variants and copies, given ones, expected columns, which of them are swapped, and notes
     "the exact one, and none of two that are possible": (
         [A_G, ("rs2", "1", 7, None, "G")], 2,
         [("rs1", "1", 5, None, "G"), A_G, ("rs2", "1", 7, "A", "G"), ("rs2", "1", 7, "T", "G")], 2,
-        [2, 3, -1, -1], [], 1,
+        [2, 3, -1, -1], None, (OTHER,),
     ),
     "three alleles are not turned around": (
-        [A_G], 2, [("rs1", "1", 5, "G", "A"), ("rs1", "1", 5, "T", "A")], 2, [-1, -1], [], 1,
+        [A_G], 2, [("rs1", "1", 5, "G", "A"), ("rs1", "1", 5, "T", "A")], 2, [-1, -1], None, (OTHER,),
     ),
     "chromosomes with and without prefix": (
         [(None, "chr20", 5, "A", "C"), (None, "23", 7, "A", "C"), (None, "chrM", 9, "G", "T")], 2,
         [(None, "MT", 9, "G", "T"), (None, "20", 5, "A", "C"), (None, "X", 7, "C", "A")], 2,
-        [2, 3, 5, 4, 0, 1], [2, 3], 0,
+        [2, 3, 5, 4, 0, 1], [2, 3], (SWAPPED,),
     ),
-    "haplotypes with swapped alleles": ([A_C], 1, [("rs1", "1", 5, "C", "A")], 1, [0], [0], 0),
-    "a haplotype does not show whether there are two copies": (
-        [A_C], 2, [("rs1", "1", 5, "C", "A")], 1, [0, -1], [0], 0,
-    ),
+    "haplotypes with swapped alleles": ([A_C], 1, [("rs1", "1", 5, "C", "A")], 1, [0], [0], (SWAPPED,)),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", MATCHES)
 def test_matches_of_few_variants(case):
-    own, n_own, given_rows, n_given, indices, swapped, n_other = MATCHES[case]
+    own, n_own, given_rows, n_given, indices, swapped, notes = MATCHES[case]
     match = match_variants(column_data(variants(own), n_own), column_data(variants(given_rows), n_given))
-    assert match.indices.tolist() == indices
-    assert np.flatnonzero(match.swapped).tolist() == swapped
-    assert match.n_other_alleles == n_other
+    assert match[0].tolist() == indices
+    assert (None if match[1] is None else np.flatnonzero(match[1]).tolist()) == swapped
+    assert match[2] == notes
 
 
 def test_names_of_variants_without_and_with_alleles():
@@ -194,8 +198,8 @@ def test_names_of_variants_without_and_with_alleles():
 
 def test_a_column_without_its_partner_is_turned_around_into_the_other_one():
     own, both = (column_data(variants([("rs1", "1", 5, *two), ("rs2", "1", 6, *two)]), 2) for two in ("AG", "GA"))
-    match = match_variants(own, both.take([0, 2, 3]))  # carries G, but not twice, of rs1
-    assert match.indices.tolist() == [-1, 0, 2, 1]
+    indices, _, _ = match_variants(own, both.take([0, 2, 3]))  # carries G, but not twice, of rs1
+    assert indices.tolist() == [-1, 0, 2, 1]
 
 
 def test_haplotypes_and_samples_are_not_mixed():

@@ -92,7 +92,13 @@ def bytes_on_disk(store: Store) -> int:
 def check_fit(
     store: Store, search: FitOptions, run: RunSettings, codes: OutputTable | None = None, report: Path | None = None
 ) -> None:
-    """Check before long work that a search of a store and passes over it fit into memory, as do codes and a report."""
+    """Check before long work that a store can be searched as requested, and that codes and a report fit into memory."""
+    if search.search == "paper":
+        raise FileError(
+            f"{store.name}: ", Parameter("search", "paper"), " needs all rows in memory; use ",
+            Parameter("search", "fast"), "; or, if the table fits into memory, fit the output of "
+            f"bitatoms convert {quote_path(Path(store.name))} table.npz",
+        )  # fmt: skip
     check_codes(store, codes, 1, run)
     if report is not None:
         _check_report(store, run)

@@ -21,29 +21,13 @@ from ..frames import column_names, in_memory
 from ..parameters import with_options
 from ..sparse_bits import SparseBits
 from ..validation import check_choice
-from . import variants
 from .annotations import Annotations, Values
 from .column_types import DateColumn, column_values, has_columns, names_of_columns, typed_columns
 from .encode_options import EncodeOptions
 from .matching import ColumnMatch, match_columns, matched_table
-from .table import (
-    Header,
-    Names,
-    Table,
-    axis_names,
-    feature_names,
-    first_duplicate,
-)
-from .variables import (
-    MISSING,
-    UNSEEN,
-    Summary,
-    Variable,
-    column_data,
-    learned_variable,
-    summarized,
-    variables_of,
-)
+from .table import Header, Names, Table, axis_names, feature_names, first_duplicate
+from .variables import MISSING, UNSEEN, Summary, Variable, column_data, learned_variable, summarized, variables_of
+from .variants import genotype_data
 
 _CHUNK_CELLS = 1 << 23  # that are not packed at a time
 _LISTED = 5  # variables in a message
@@ -194,20 +178,11 @@ class Encoding:
         if hasattr(encoded, "as_model"):
             encoded = encoded.as_model()
         header = encoded if isinstance(encoded, Header) else encoded.header
-        if found := variables_of(header.data):
-            return cls([variable for variable, _ in found])
-        pairs = variants.pairs(header.data, header.names)
-        if not len(pairs):
-            return None
-        columns = feature_names(header.names, range(header.n_cols))
-        data = header.data if variants.are_variants(header.data) else variants.from_names(columns)
-        assert data is not None
-        names = variants.variant_names(data, columns, pairs)
-        copies = [
-            Variable(name, "copies", (columns[first], columns[second]))
-            for name, (first, second) in zip(names, pairs.tolist(), strict=True)
-        ]
-        return cls(copies, data.take(pairs.ravel()))
+        found = variables_of(header)
+        data = genotype_data(header.data, header.names) if found else None
+        if data is not None:
+            data = data.take(np.concatenate([indices for _, indices in found]))
+        return cls([variable for variable, _ in found], data) if found else None
 
     @classmethod
     def learned(cls, summaries: Mapping[str, Summary], options: EncodeOptions) -> Encoding:
@@ -413,7 +388,7 @@ class Encoding:
         >>> ba.Encoding.of(table).decode(filled, original=frame)
         {'age': [25, 28, 41, 'age>=40', 58], 'pets': ['yes', 'no', 'no', 'no', 'yes']}
         """
-        bits = matched_table(table, Header(len(self.columns), self.columns, data=self._data), table="the table").bits
+        bits = matched_table(table, self.header, table="the table").bits
         known = {} if original is None else self._values_of(original, len(bits))
         decoded: dict[str, list[Any]] = {}
         ones, start = bits.filled().to_dense(bool), 0
@@ -516,11 +491,12 @@ class ColumnTies(NamedTuple):
     @classmethod
     def of(cls, columns: Header) -> ColumnTies:
         """Return the ties of the columns of a table or a model."""
-        first, groups = np.arange(columns.n_cols), dict[int, list[NDArray[np.intp]]]()
-        for variable, indices in variables_of(columns.data):
+        first, nested, groups = np.arange(columns.n_cols), [], dict[int, list[NDArray[np.intp]]]()
+        for variable, indices in variables_of(columns):
             first[indices] = indices.min()
-            if variable.is_exhaustive:
+            if variable.kind == "copies":
+                nested.append(indices)
+            elif variable.is_exhaustive:
                 groups.setdefault(len(indices), []).append(indices)
-        nested = variants.pairs(columns.data, columns.names)
-        first[nested[:, 1]] = nested[:, 0]
-        return cls(nested, tuple(np.stack(groups[size]) for size in sorted(groups)), first)
+        exclusive = tuple(np.stack(groups[size]) for size in sorted(groups))
+        return cls(np.array(nested, np.intp).reshape(-1, 2), exclusive, first)

@@ -11,16 +11,10 @@ from numpy.typing import NDArray
 from .. import frames
 from ..bits import BitMatrix
 from ..errors import InputError, Parameter, warn
-from ..formatting import be, counted, have, listed_names
+from ..formatting import be, counted, listed_names
 from ..sparse_bits import Bits, packed
 from ..validation import check_choice
-from .annotations import Annotations
-from .table import (
-    Header,
-    Names,
-    Table,
-    first_duplicate,
-)
+from .table import Header, Names, Table, first_duplicate
 from .variants import are_variants, have_equal_alleles, match_variants
 
 
@@ -162,7 +156,7 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
     swapped: NDArray[np.bool_] | None = None
     notes: Names = ()
     if variants is not None:
-        indices, swapped, notes = _match_variants(*variants)
+        indices, swapped, notes = match_variants(*variants)
     else:
         indices = _match_names(names, given.names)
     is_known = np.zeros(given.n_cols, bool)
@@ -196,26 +190,6 @@ def _match_names(names: Names, given: Names) -> NDArray[np.int64]:
         raise InputError(f"two columns have the name {ambiguous!r}, so they cannot be matched; rename one of them")
     index = {name: column for column, name in enumerate(given)}
     return np.array([index.get(name, -1) for name in names], np.int64)
-
-
-def _match_variants(
-    learned: Annotations, given: Annotations
-) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None, Names]:
-    """Return for each column its index or -1, which are swapped (None if none is), and notes about the match."""
-    is_diploid = [bool((np.asarray(data["copies"]) == 2).any()) for data in (learned, given)]
-    if is_diploid[0] != is_diploid[1]:
-        rows = "samples", "haplotypes"
-        raise InputError(
-            f"the model was learned from {rows[not is_diploid[0]]}, but the rows of the table are "
-            f"{rows[not is_diploid[1]]}; read it with ",
-            Parameter("phased", not is_diploid[0]),
-        )
-    match, notes = match_variants(learned, given), []
-    if match.n_swapped:
-        notes.append(f"alleles swapped of {counted(match.n_swapped, 'variant')}")
-    if n_other := match.n_other_alleles:
-        notes.append(f"{counted(n_other, 'variant')} {have(n_other)} other alleles and cannot be used")
-    return match.indices, match.swapped if match.n_swapped else None, tuple(notes)
 
 
 def matched_table(

@@ -274,15 +274,17 @@ class Table:
         array([[ 0.,  1.],
                [ 2., nan]])
         """
-        pairs = variants.pairs(self.column_data, self.columns)
+        pairs = variants.pairs(variants.genotype_data(self.column_data, self.columns))
         if 2 * len(pairs) != self.shape[1] or not len(pairs):
             raise InputError(
                 "the table has no numbers of copies: its columns are not two per variant; pass numbers of copies to "
                 "Table.from_any(X, dosage=True), or read a file of genotypes"
             )
-        copies = variants.unpack_dosages(self.bits, pairs)
-        is_missing = np.ma.getmaskarray(copies)
-        return np.where(is_missing, np.nan, copies.data) if is_missing.any() else copies.data
+        chosen = self.bits.take_columns(pairs.ravel())
+        copies = chosen.filled().to_dense().reshape(len(chosen), -1, 2).sum(axis=2, dtype=np.uint8)
+        if chosen.unknown is None:
+            return copies
+        return np.where(chosen.unknown.to_dense(bool).reshape(len(chosen), -1, 2).any(axis=2), np.nan, copies)
 
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame of dtype uint8, with its names.

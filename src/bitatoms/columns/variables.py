@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, Parameter, warn
 from ..formatting import counted, quote_name, quoted
+from . import variants
 from .annotations import Annotations, Labels, Values
+from .table import Header, feature_names
 
 Kind = Literal["category", "value", "bin", "boolean", "copies"]  # a value is a category that is a number
 FIELDS = ("variable", "kind", "value", "lower", "upper")
@@ -366,10 +368,11 @@ def column_data(variables: Sequence[Variable]) -> Annotations:
     return Annotations(fields, len(values))
 
 
-def variables_of(data: Annotations | None) -> list[tuple[Variable, NDArray[np.intp]]]:
-    """Return the variables of columns with these annotations, and the indices of theirs; none of other columns."""
+def variables_of(columns: Header) -> list[tuple[Variable, NDArray[np.intp]]]:
+    """Return the variables that columns stand for, and the indices of the columns of each; none of other columns."""
+    data = columns.data
     if data is None or not all(name in data for name in FIELDS):
-        return []
+        return _copies_of(columns)
     stored = [data.values_of(name) for name in FIELDS]
     if [isinstance(each, Labels) for each in stored] != [True, True, True, False, False]:
         return []
@@ -392,3 +395,15 @@ def variables_of(data: Annotations | None) -> list[tuple[Variable, NDArray[np.in
             return []
         variables.append((Variable(name, kind, own, tuple(pairs)), np.array(indices, np.intp)))
     return variables
+
+
+def _copies_of(columns: Header) -> list[tuple[Variable, NDArray[np.intp]]]:
+    """Return the copies of alleles that columns stand for, if these are genotypes, and the two columns of each."""
+    data = variants.genotype_data(columns.data, columns.names)
+    if data is None:
+        return []
+    names, pairs = feature_names(columns.names, range(columns.n_cols)), variants.pairs(data)
+    return [
+        (Variable(name, "copies", (names[pair[0]], names[pair[1]])), pair)
+        for name, pair in zip(variants.variant_names(data, names, pairs), pairs, strict=True)
+    ]

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..errors import Cell, InputError, InvalidCell
+from ..errors import Cell, InputError, InvalidCell, Parameter
+from ..formatting import counted, have
 from .annotations import Annotations, Labels
 
 # The allele is the one whose copies are counted (ALT of a VCF file, the first one of a .bim file); missing: unknown.
 FIELDS = ("chromosome", "position", "id", "allele", "other", "copies")
-
-Copies = np.ma.MaskedArray[tuple[int, int], np.dtype[np.uint8]]  # one row per sample, one column per variant
 
 _MIN_ORDERED = 2048  # columns of tables whose atoms are described by stretches; these tables are searched by windows
 _SEX_CHROMOSOMES = {"23": "X", "24": "Y", "25": "XY", "26": "MT"}  # as PLINK numbers them
@@ -114,14 +113,6 @@ def interleaved(first: BitMatrix, second: BitMatrix) -> BitMatrix:
     return stack_rows([first, second], first.n_cols)[order]
 
 
-def unpack_dosages(bits: BitMatrix, columns: NDArray[np.intp]) -> Copies:
-    """Return numbers of copies from the pairs of columns of variants, masked where a column is unknown."""
-    chosen = bits.take_columns(columns.ravel())
-    dense = chosen.filled().to_dense()
-    unknown = np.zeros(dense.shape, bool) if chosen.unknown is None else chosen.unknown.to_dense(bool)
-    return np.ma.array(dense[:, 0::2] + dense[:, 1::2], mask=unknown[:, 0::2] | unknown[:, 1::2])
-
-
 def variant_names(data: Annotations, names: Sequence[str], columns: NDArray[np.intp]) -> list[str]:
     """Return what variants with these pairs of columns are called.
 
@@ -153,12 +144,17 @@ def variants_of(data: Annotations) -> tuple[Annotations, NDArray[np.intp]]:
     return kept.take(start), columns
 
 
-def pairs(data: Annotations | None, names: Sequence[str] | None = None) -> NDArray[np.intp]:
-    """Return the two tied columns of each variant that has both; none if columns are not genotypes.
+def genotype_data(data: Annotations | None, names: Sequence[str] | None) -> Annotations | None:
+    """Return the annotations of columns that are genotypes, None for others.
 
     Columns without annotations are genotypes if all of them are named as `column_names` does.
     """
     data = from_names(names) if data is None and names is not None else data
+    return data if are_variants(data) else None
+
+
+def pairs(data: Annotations | None) -> NDArray[np.intp]:
+    """Return the two tied columns of each variant that has both; none if columns are not genotypes."""
     if not are_variants(data):
         return np.zeros((0, 2), np.intp)
     columns = variants_of(data)[1]
@@ -204,71 +200,64 @@ def _comparable(data: Annotations, name: str) -> NDArray[Any]:
     return values.codes if isinstance(values, Labels) else values
 
 
-class VariantMatch(NamedTuple):
-    """Where the columns of one table of genotypes are in another one.
-
-    Attributes
-    ----------
-    indices : ndarray of int64
-        For each column, its index in the other table, or -1.
-    swapped : ndarray of bool
-        Whether that column counts the other allele, so that its bits are inverted.
-    n_swapped : int
-        The number of variants whose alleles are swapped.
-    n_other_alleles : int
-        The number of variants that are in the other table with other alleles; they are not matched.
-    """
-
-    indices: NDArray[np.int64]
-    swapped: NDArray[np.bool_]
-    n_swapped: int
-    n_other_alleles: int
-
-
-def match_variants(learned: Annotations, given: Annotations) -> VariantMatch:
+def match_variants(
+    learned: Annotations, given: Annotations
+) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None, tuple[str, ...]]:
     """Find the columns of variants in another table: by id and alleles, or by position and alleles.
 
     A variant whose alleles are swapped is the same variant: who carries no copy of one carries two of the other.
+
+    Returns
+    -------
+    indices : ndarray of int64
+        For each column, its index in the other table, or -1.
+    swapped : ndarray of bool or None
+        Whether that column counts the other allele, so that its bits are inverted; None if none does.
+    notes : tuple of str
+        How many variants have swapped alleles, and how many have other alleles, so that they are not matched.
     """
+    is_diploid, given_is_diploid = (bool((np.asarray(data["copies"]) == 2).any()) for data in (learned, given))
+    if is_diploid != given_is_diploid:
+        rows = ("samples", "haplotypes") if is_diploid else ("haplotypes", "samples")
+        raise InputError(
+            f"the model was learned from {rows[0]}, but the rows of the table are {rows[1]}; read it with ",
+            Parameter("phased", not is_diploid),
+        )
     variants, columns = variants_of(given)
     alleles = list(zip(variants["allele"], variants["other"], strict=True))
-    by_id: dict[str, list[int]] = {}
-    by_locus: dict[tuple[str, int], list[int]] = {}
-    for number, (name, locus) in enumerate(zip(variants["id"], _loci(variants), strict=True)):
-        if name is not None:
-            by_id.setdefault(name, []).append(number)
-        if locus is not None:
-            by_locus.setdefault(locus, []).append(number)
+    numbers: dict[Any, list[int]] = {}  # of the variants with an id, or at a locus
+    for number, keys in enumerate(zip(variants["id"], _loci(variants), strict=True)):
+        for key in keys:
+            numbers.setdefault(key, []).append(number)
+    numbers.pop(None, None)
     own, own_columns = variants_of(learned)
     indices, swapped = np.full(learned.n, -1, np.int64), np.zeros(learned.n, bool)
-    n_swapped = n_other_alleles = 0
-    is_diploid = bool((np.asarray(given["copies"]) == 2).any())
+    n_swapped = n_other = 0
     own_alleles = zip(own["allele"], own["other"], strict=True)
     for name, locus, pair, (first, second) in zip(own["id"], _loci(own), own_alleles, own_columns, strict=True):
-        candidates = by_id.get(name, [])
+        candidates = numbers.get(name, [])
         found = _same_alleles(pair, candidates, alleles)
-        if not found and locus is not None:
-            others = [number for number in by_locus.get(locus, ()) if number not in candidates]
+        if not found:
+            others = [number for number in numbers.get(locus, ()) if number not in candidates]
             found, candidates = _same_alleles(pair, others, alleles), [*candidates, *others]
         if len(found) > 1 and all(alleles[number] == pair for number, _ in found):
             where = name if locus is None else f"{name or 'variant'} at {locus[0]}:{locus[1]}"
             raise InputError(f"two variants of the table are {where} with the same alleles; remove one of them")
-        # Of three alleles, those that are not one of them are not all the other one.
-        is_ambiguous = len(found) > 1 or (
-            len(found) == 1 and found[0][1] and _has_third_allele(alleles[found[0][0]], candidates, alleles)
-        )
-        if not found or is_ambiguous:
-            n_other_alleles += bool(candidates)
+        number, is_swapped = found[0] if len(found) == 1 else (-1, False)
+        if is_swapped and sum(alleles[each][1] == alleles[number][1] for each in candidates) > 1:
+            number = -1  # of three alleles, those that are not one of them are not all the other one
+        if number < 0:
+            n_other += bool(candidates)
             continue
-        number, is_swapped = found[0]
-        carries, carries_two = columns[number]
-        if is_swapped and is_diploid:
-            carries, carries_two = carries_two, carries
-        for column, index in ((first, carries), (second, carries_two)):
+        given_columns = columns[number][::-1] if is_swapped and is_diploid else columns[number]
+        for column, index in zip((first, second), given_columns, strict=True):
             if column >= 0 and index >= 0:
                 indices[column], swapped[column] = index, is_swapped
         n_swapped += is_swapped
-    return VariantMatch(indices, swapped, n_swapped, n_other_alleles)
+    notes: tuple[str, ...] = (f"alleles swapped of {counted(n_swapped, 'variant')}",) if n_swapped else ()
+    if n_other:
+        notes += (f"{counted(n_other, 'variant')} {have(n_other)} other alleles and cannot be used",)
+    return indices, swapped if n_swapped else None, notes
 
 
 Alleles = tuple[str | None, str | None]  # the one that is counted, and the other one
@@ -280,23 +269,16 @@ def _same_alleles(own: Alleles, candidates: Iterable[int], alleles: Sequence[All
     Alleles that are missing may be any, but only if no candidate has exactly the same ones.
     """
     ways = [(number, False, alleles[number]) for number in candidates]
-    ways += [(number, True, (alleles[number][1], alleles[number][0])) for number in candidates]
+    ways += [(number, True, (other, allele)) for number, _, (allele, other) in ways if (allele, other) != (None, None)]
     exact = [(number, swapped) for number, swapped, pair in ways if pair == own]
-    if exact:
-        return exact if own != (None, None) else [each for each in exact if not each[1]]
-    direct = [(number, False) for number, swapped, pair in ways if not swapped and _compatible(own, pair)]
-    return direct or [(number, True) for number, swapped, pair in ways if swapped and _compatible(own, pair)]
+    possible = [(number, swapped) for number, swapped, pair in ways if _compatible(own, pair)]
+    return exact or [each for each in possible if not each[1]] or possible
 
 
 def _compatible(own: Alleles, given: Alleles) -> bool:
     """Return whether two pairs of alleles may be the same: one that is missing is any, if the other one is not."""
     same = [a == b for a, b in zip(own, given, strict=True) if a is not None and b is not None]
     return bool(same) and all(same)
-
-
-def _has_third_allele(pair: Alleles, candidates: Iterable[int], alleles: Sequence[Alleles]) -> bool:
-    """Return whether another variant at the same locus has the same other allele: a record of three alleles."""
-    return sum(alleles[number][1] == pair[1] for number in candidates) > 1
 
 
 def have_equal_alleles(learned: Annotations, given: Annotations) -> bool:

@@ -23,21 +23,21 @@ from .masks import full, indices, mask_of, rows_of_masks, union
 from .problem import Problem, Role
 
 
-class Cells(NamedTuple):
+class Ones(NamedTuple):
     """Some ones of a problem: their rows and their columns."""
 
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
 
-    def take(self, which: ArrayLike) -> Cells:
+    def take(self, which: ArrayLike) -> Ones:
         """Return some of the ones, by index."""
-        return Cells(self.rows[np.asarray(which, np.intp)], self.columns[np.asarray(which, np.intp)])
+        return Ones(self.rows[np.asarray(which, np.intp)], self.columns[np.asarray(which, np.intp)])
 
 
-NO_CELLS = Cells(np.empty(0, np.intp), np.empty(0, np.intp))
+NO_ONES = Ones(np.empty(0, np.intp), np.empty(0, np.intp))
 
 
-def essential_cells(problem: Problem, should_stop: Callable[[], bool]) -> Cells:
+def essential_cells(problem: Problem, should_stop: Callable[[], bool]) -> Ones:
     """Return the ones that no other one implies; only some of them if ``should_stop`` ends this early."""
 
     def goes_on(_: int) -> bool:
@@ -53,16 +53,16 @@ def essential_cells(problem: Problem, should_stop: Callable[[], bool]) -> Cells:
             if not implying[column] & (problem.rows[row] & ~(1 << column)) and not implying[column] & below:
                 rows.append(row)
                 columns.append(column)
-    return Cells(np.array(rows, np.intp), np.array(columns, np.intp))
+    return Ones(np.array(rows, np.intp), np.array(columns, np.intp))
 
 
-def cells_to_cover(problem: Problem) -> Cells:
+def cells_to_cover(problem: Problem) -> Ones:
     """Return all ones that fixed roles do not cover."""
     rows, columns = np.nonzero(rows_of_masks(problem.to_cover, len(problem.columns)))
-    return Cells(rows, columns)
+    return Ones(rows, columns)
 
 
-def compatible(problem: Problem, cells: Cells) -> Graph:
+def compatible(problem: Problem, cells: Ones) -> Graph:
     """Return the graph of the cells, in which two are adjacent if they fit into one role."""
     row_cells = [mask_of(row[cells.columns]) for row in rows_of_masks(problem.rows, len(problem.columns))]
     column_cells = [mask_of(column[cells.rows]) for column in rows_of_masks(problem.columns, len(problem.rows))]
@@ -74,7 +74,7 @@ def compatible(problem: Problem, cells: Cells) -> Graph:
     return Graph(tuple(row_cells[row] & column_cells[column] & ~apart_cells[column] for row, column in pairs))
 
 
-def role_of(problem: Problem, cells: Cells, clique: int) -> Role:
+def role_of(problem: Problem, cells: Ones, clique: int) -> Role:
     """Return the role of all rows with the columns of cells that fit together, and of all columns these rows share.
 
     If roles are limited, it has only the columns of the cells.

@@ -13,7 +13,7 @@ from ..bits import BitMatrix, stack_rows
 from ..engine.block import reconstruct
 from ..engine.codelength import string_bits
 from . import costs
-from .cells import Cells
+from .cells import Ones
 from .coding import code_from_below
 from .limits import RoleLimits
 from .monitor import CoverMonitor
@@ -120,7 +120,7 @@ def _without_direct(problem: Problem, cost: costs.RoleCost, roles: Sequence[Role
     return [role for role in ordered if not cost.is_direct(*sizes[role])]
 
 
-def _first_of_each(problem: Problem, cells: Cells) -> NDArray[np.int64]:
+def _first_of_each(problem: Problem, cells: Ones) -> NDArray[np.int64]:
     """Return cells of distinct rows and columns as those of the first such rows and columns of the table."""
     pairs = zip(cells.rows.tolist(), cells.columns.tolist(), strict=True)
     first = [(np.argmax(problem.row_of == row), np.argmax(problem.column_of == column)) for row, column in pairs]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .cells import NO_CELLS, Cells
+from .cells import NO_ONES, Ones
 from .costs import RoleCost
 from .problem import Problem, Role
 
@@ -53,7 +53,7 @@ class CoverMonitor:
     ) -> None:
         self.problem, self.cost = problem, cost
         self.roles = problem.row_roles  # a cover from the start, whenever the search ends
-        self.independent = NO_CELLS  # every cover has at least as many roles
+        self.independent = NO_ONES  # every cover has at least as many roles
         self.best_cost: float = float("inf")
         self.history: list[CoverRound] = []
         self.stop_reason: str | None = None
@@ -66,7 +66,7 @@ class CoverMonitor:
         if cost < self.best_cost:
             self.roles, self.best_cost = tuple(roles), cost
 
-    def keep_independent(self, cells: Cells) -> None:
+    def keep_independent(self, cells: Ones) -> None:
         """Keep ones no two of which fit into one role if there are more of them than before."""
         if len(cells.rows) > len(self.independent.rows):
             self.independent = cells

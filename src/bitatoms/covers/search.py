@@ -14,7 +14,7 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import Cells, cells_to_cover, compatible, essential_cells, role_of
+from .cells import Ones, cells_to_cover, compatible, essential_cells, role_of
 from .graph import cover_by_cliques
 from .masks import indices, union
 from .monitor import CoverMonitor
@@ -151,7 +151,7 @@ def _area(problem: Problem, role: Role) -> int:
     return n_users * n_permissions
 
 
-def _covered(problem: Problem, cells: Cells, roles: list[Role]) -> NDArray[np.bool_]:
+def _covered(problem: Problem, cells: Ones, roles: list[Role]) -> NDArray[np.bool_]:
     """Return which cells the roles cover."""
     covered = [0] * len(problem.rows)  # columns of each row
     for role in roles:

@@ -17,7 +17,6 @@ from ..cell_values import as_csr, is_sparse, package_name
 from ..columns.column_types import names_of_columns
 from ..columns.encoding import Encoding
 from ..columns.table import Table
-from ..columns.variants import pairs, unpack_dosages
 from ..frames import is_frame
 
 
@@ -129,11 +128,7 @@ def _copies_as_given(X: Any, completed: Table, table: Table, encoding: Encoding)
         if package_name(X) != "pandas":
             return frame
         return frame.rename_axis(X.columns.name, axis=1) if has_names else frame.set_axis(X.columns, axis=1)
-    variants = pairs(table.column_data, table.columns)
-    copies, is_missing = (
-        np.ma.getdata(unpack_dosages(completed.bits, variants)),
-        np.ma.getmaskarray(unpack_dosages(table.bits, variants)),
-    )
+    copies, is_missing = completed.to_dosages(), np.isnan(table.to_dosages())
     if is_sparse(X):
         filled = as_csr(X, "X").copy()
         rows = np.repeat(np.arange(filled.shape[0]), np.diff(filled.indptr))

@@ -19,14 +19,13 @@ from ...errors import Parameter, warn
 from ..cells import MISSING_CELL, Cells, Indices, position_in
 from ..errors import FileError
 from ..layout import Advice, doubt_row_names
-from ..limits import CHUNK_BITS
+from ..limits import CHUNK_BITS, TABLE_ROWS
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..options import ReadOptions
 from ..out_of_core.chunked import BitsBuilder
 from ..stream import RowChunk, Source, TableStream, find_columns
 from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
 
-_LAYOUT_ROWS = 100  # rows from which it is detected whether the first column contains names
 _INDEX = "__index_level_0__"  # pandas' name for an index without a name
 
 
@@ -90,7 +89,7 @@ def _first_texts(file: ArrowFile, data: list[int]) -> list[str]:
     """Return the first texts of the first of several columns; none if it does not contain text."""
     if len(data) > 1 and is_text(file.types[data[0]]):
         for chunk in file.chunks():
-            for columns in chunk.read_columns(data[:1], _LAYOUT_ROWS):
+            for columns in chunk.read_columns(data[:1], TABLE_ROWS):
                 return to_strings(columns[0])
     return []
 

@@ -23,7 +23,7 @@ from .sparse_transposing import SparseTransposer
 _TABLES = 5  # bits and unknown cells of a chunk and of the previous one, and columns to transpose
 
 
-class _Segment(NamedTuple):
+class _ColumnSegment(NamedTuple):
     """Columns that were written together: their number, and where their bits and unknown cells begin in the file."""
 
     n_cols: int
@@ -79,7 +79,7 @@ class Transposer:
         self._bits = self._new_buffer()
         self._unknown: NDArray[np.uint64] | None = None  # until a cell is unknown
         self._n_filled = 0
-        self._segments: list[_Segment] = []
+        self._segments: list[_ColumnSegment] = []
         self._file: ScratchFile | None = None
         self.n_cols = 0
 
@@ -129,7 +129,7 @@ class Transposer:
             self._file = ScratchFile(self._scratch)
         bits = self._file.append(self._bits[:, : self._n_filled])
         unknown = None if self._unknown is None else self._file.append(self._unknown[:, : self._n_filled])
-        self._segments.append(_Segment(self._n_filled, bits, unknown))
+        self._segments.append(_ColumnSegment(self._n_filled, bits, unknown))
         self._unknown, self._n_filled = None, 0
 
     def _read(self, words: slice, n_rows: int, unknown: bool) -> BitMatrix:
