@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..bits import BitMatrix
-from ..columns.table import Names
+from ..columns.table import Names, Picture, Table, check_picture
 from ..formatting import quoted
 from ..sparse_bits import SparseBits, index_type
 from .errors import FileError
@@ -272,6 +272,30 @@ def check_metadata_names(metadata: Mapping[str, Any], axis: str, length: int) ->
     if not isinstance(names, list) or len(names) != length or not all(isinstance(name, str) for name in names):
         raise ValueError(f"its names do not match its {length} {axis}")
     return tuple(names)
+
+
+def table_metadata(table: Table, **others: Any) -> str:
+    """Return, as JSON, what formats of other programs do not store of a table."""
+    has_columns = table.columns is not None
+    known = {"format": TABLE_FORMAT, "version": 1, "columns": has_columns, "picture": table.picture}
+    return json.dumps(known | {"absent_is_zero": table.absent_is_zero, **others})
+
+
+def parse_table_metadata(text: str | bytes) -> dict[str, Any]:
+    """Return what `table_metadata` stored; it is empty if the text is malformed."""
+    try:
+        metadata = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def stored_picture(metadata: Mapping[str, Any], shape: tuple[int, int]) -> Picture | None:
+    """Return the picture of each row, if one is stored and still fits: other programs may have changed the table."""
+    try:
+        return check_picture(metadata["picture"], shape)
+    except (KeyError, TypeError, ValueError, OverflowError, IndexError):
+        return None
 
 
 def encode_metadata(metadata: Mapping[str, Any]) -> NDArray[np.uint8]:

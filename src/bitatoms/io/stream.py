@@ -140,7 +140,7 @@ class TableStream:
 
 def collect(stream: TableStream) -> Table:
     """Return the table of a stream."""
-    rows = _GrowingBits(stream.n_cols)
+    rows = GrowingBits(stream.n_cols)
     names: list[str] | None = []
     for chunk in stream.chunks:
         if chunk.names is None:
@@ -160,7 +160,7 @@ def collect(stream: TableStream) -> Table:
     )
 
 
-class _GrowingBits:
+class GrowingBits:
     """Rows that are added in chunks: sparse as long as all chunks are, then packed."""
 
     def __init__(self, n_cols: int) -> None:

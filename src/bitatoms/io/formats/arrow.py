@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...columns.table import Picture, Table, check_picture, feature_names
+from ...columns.table import Table, feature_names
 from ...errors import Parameter, warn
 from ..cells import MISSING_CELL, Cells, Indices, position_in
 from ..errors import FileError
 from ..layout import Advice, doubt_row_names
 from ..limits import CHUNK_BITS, TABLE_ROWS
-from ..npz import METADATA_KEY, TABLE_FORMAT, packed_bytes
+from ..npz import METADATA_KEY, packed_bytes, parse_table_metadata, stored_picture, table_metadata
 from ..options import ReadOptions
 from ..out_of_core.chunked import BitsBuilder
 from ..stream import RowChunk, Source, TableStream, find_columns
@@ -44,8 +44,10 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     with source.catch_library_errors(), open_arrow(source) as file:
         layout = _detect_layout(source, options, file)
         columns = [file.names[index] for index in layout.data]
-        metadata = _read_metadata(file)
-        picture = _picture(metadata, len(columns), file)
+        metadata = parse_table_metadata(file.metadata.get(METADATA_KEY.encode(), b""))
+        has_picture = metadata.get("picture") is not None
+        n_rows = sum(chunk.n_rows for chunk in file.chunks()) if has_picture else 0
+        picture = stored_picture(metadata, (n_rows, len(columns)))
     has_columns = metadata.get("columns") is not False or tuple(columns) != feature_names(None, range(len(columns)))
     chunks = _chunks(source, options, layout, columns)
     names = columns if has_columns else None
@@ -109,25 +111,6 @@ def _check_types(source: Source, file: ArrowFile, data: list[int]) -> None:
                 Parameter("without", file.names[index]),
                 ", or convert it to 0 and 1",
             )
-
-
-def _read_metadata(file: ArrowFile) -> dict[str, Any]:
-    """Return what `write` stored in the schema, or an empty dict."""
-    try:
-        metadata = json.loads(file.metadata[METADATA_KEY.encode()])
-    except (KeyError, ValueError, RecursionError):
-        return {}
-    return metadata if isinstance(metadata, dict) else {}
-
-
-def _picture(metadata: dict[str, Any], n_cols: int, file: ArrowFile) -> Picture | None:
-    """Return the picture of each row, if one is stored and still fits: other programs may have changed the table."""
-    try:
-        tile, whole = metadata["picture"]
-        n_rows = 0 if whole is None else sum(chunk.n_rows for chunk in file.chunks())
-        return check_picture((tile, whole), (n_rows, n_cols))
-    except (KeyError, TypeError, ValueError, OverflowError, IndexError):
-        return None
 
 
 def _chunks(source: Source, options: ReadOptions, layout: ArrowLayout, columns: list[str]) -> Iterator[RowChunk]:
@@ -298,14 +281,7 @@ def _schema(table: Table) -> Any:
 
     columns = table.names_of(range(table.shape[1]))
     fields = [pa.field(name, pa.bool_()) for name in columns]
-    stored = {
-        "format": TABLE_FORMAT,
-        "version": 1,
-        "columns": table.columns is not None,
-        "picture": table.picture,
-        "absent_is_zero": table.absent_is_zero,
-    }
-    metadata = {METADATA_KEY: json.dumps(stored)}
+    metadata = {METADATA_KEY: table_metadata(table)}
     if table.row_names is not None:
         index, taken = _INDEX, set(columns)
         while index in taken:

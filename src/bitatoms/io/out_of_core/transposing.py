@@ -16,8 +16,7 @@ from ...bits import BitMatrix
 from ...sparse_bits import Bits, SparseBits, packed
 from ..limits import CHUNK_BITS
 from ..scratch import Scratch, ScratchFile, read_words
-from ..stream import Source
-from .chunked import stack_chunks
+from ..stream import GrowingBits, Source
 from .sparse_transposing import SparseTransposer
 
 _TABLES = 5  # bits and unknown cells of a chunk and of the previous one, and columns to transpose
@@ -40,9 +39,11 @@ def rows_of_columns(
     is called after the last column and before the first row.
     """
     if source.scratch is None:
-        bits = stack_chunks(map(packed, columns), shape[::-1])
+        stacked = GrowingBits(shape[0])
+        for chunk in columns:
+            stacked.add(chunk)
         check()
-        yield bits.transpose()
+        yield stacked.take().T
         return
     source.scratch.chunk_rows(shape[1], _TABLES, 64)  # raises if the limit is too small
     transposer = transpose(source.scratch, columns, shape[0])

@@ -29,31 +29,31 @@ def is_vcf_zarr(store: ZarrReader) -> bool:
 
 def read_vcf_zarr(source: Source, options: ReadOptions, store: ZarrReader) -> TableStream:
     """Open a store: one row per sample and two columns per variant, or two rows and one column."""
-    genotypes = open_array(source, store, store.root, _GENOTYPES, "i", None, None, None)
+    genotypes = open_array(store, store.root, _GENOTYPES, "i", None, None, None)
     n_records, n_samples, n_alleles = genotypes.shape
     if n_alleles not in (1, 2):
         raise source.error(f"genotypes have {n_alleles} alleles; only haploid and diploid ones are supported")
-    records = _records(source, store, n_records)
+    records = _records(store, n_records)
     phase = None
     if options.phased and _PHASED in store.children(store.root):
-        phase = open_array(source, store, store.root, _PHASED, "b", n_records, n_samples)
+        phase = open_array(store, store.root, _PHASED, "b", n_records, n_samples)
 
     def read(kept: Indices, selected: Indices) -> Iterator[AlleleChunk]:
         with source.catch_library_errors():
-            yield from _chunks(source, store, (genotypes, phase), records, (kept, selected))
+            yield from _chunks(store, (genotypes, phase), records, (kept, selected))
 
-    samples = tuple(read_texts(source, store, store.root, _SAMPLES, n_samples))
+    samples = tuple(read_texts(store, store.root, _SAMPLES, n_samples))
     return open_genotypes(source, options, GenotypeFile(samples, None, records, read))
 
 
-def _records(source: Source, store: ZarrReader, n_records: int) -> Records:
+def _records(store: ZarrReader, n_records: int) -> Records:
     """Return the variants of the store."""
-    texts = partial(read_texts, source, store, store.root)
-    numbers = partial(read_array, source, store, store.root)
+    texts = partial(read_texts, store, store.root)
+    numbers = partial(read_array, store, store.root)
     names = store.children(store.root)
     contigs, chromosomes = texts("contig_id"), numbers(_CONTIGS, "iu", n_records)
     if n_records and not 0 <= chromosomes.min() <= chromosomes.max() < len(contigs):
-        raise source.error(f"its array {_CONTIGS!r} has numbers without a name in 'contig_id': corrupt")
+        raise store.source.error(f"its array {_CONTIGS!r} has numbers without a name in 'contig_id': corrupt")
     alleles = [list(map(str, each)) for each in numbers(_ALLELES, "OTU", n_records, None).tolist()]
     ids = texts("variant_id", n_records) if "variant_id" in names else ["."] * n_records
     fields = {
@@ -72,7 +72,6 @@ def _records(source: Source, store: ZarrReader, n_records: int) -> Records:
 
 
 def _chunks(
-    source: Source,
     store: ZarrReader,
     arrays: tuple[Any, Any | None],
     records: Records,

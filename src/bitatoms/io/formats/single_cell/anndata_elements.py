@@ -16,6 +16,7 @@ from ...stream import Source
 class HierarchicalFile(Protocol):
     """An HDF5 file or a Zarr store that may be untrusted: it gives access only to its own groups and arrays."""
 
+    source: Source
     root: Any
 
     def child(self, group: Any, name: str) -> Any | None:
@@ -31,7 +32,7 @@ class HierarchicalFile(Protocol):
 OpenFile = Callable[[Source], AbstractContextManager[HierarchicalFile]]
 
 
-def check_kind(source: Source, file: HierarchicalFile) -> None:
+def check_kind(file: HierarchicalFile) -> None:
     """Raise FileError if an HDF5 file is of another format than its name, judging by the groups in it."""
     names = set(file.root)
     if "mod" in names:
@@ -39,10 +40,10 @@ def check_kind(source: Source, file: HierarchicalFile) -> None:
     elif {"obs", "var"} <= names:
         found = "h5ad"
     else:
-        found = "10x" if "matrix" in names else source.format
-    if found != source.format:
-        problem = f"not a file of the format {source.format!r}: it looks like {found!r}; pass "
-        raise source.error(problem, Parameter("format", found))
+        found = "10x" if "matrix" in names else file.source.format
+    if found != file.source.format:
+        problem = f"not a file of the format {file.source.format!r}: it looks like {found!r}; pass "
+        raise file.source.error(problem, Parameter("format", found))
 
 
 def find_element(file: HierarchicalFile, *names: str, start: Any = None) -> Any | None:
@@ -58,26 +59,26 @@ def is_array(element: Any) -> bool:
     return hasattr(element, "shape")
 
 
-def open_array(source: Source, file: HierarchicalFile, group: Any, name: str, kinds: str, *shape: int | None) -> Any:
+def open_array(file: HierarchicalFile, group: Any, name: str, kinds: str, *shape: int | None) -> Any:
     """Return an array of a group; its type must be of one of these kinds, and it has this shape (None: any length)."""
     array = file.child(group, name)
     found = getattr(array, "shape", None) or ()
     fits = len(found) == len(shape) and all(length in (None, n) for length, n in zip(shape, found, strict=True))
     if array is None or not is_array(array):
-        raise source.error(f"corrupt: {group.name!r} has no array {name!r}")
+        raise file.source.error(f"corrupt: {group.name!r} has no array {name!r}")
     if not fits or array.dtype.kind not in kinds:
-        raise source.error(f"corrupt: {group.name!r} has no valid {name!r}: shape {found}, type {array.dtype}")
+        raise file.source.error(f"corrupt: {group.name!r} has no valid {name!r}: shape {found}, type {array.dtype}")
     return array
 
 
-def read_array(source: Source, file: HierarchicalFile, group: Any, name: str, kinds: str, *shape: int | None) -> Any:
+def read_array(file: HierarchicalFile, group: Any, name: str, kinds: str, *shape: int | None) -> Any:
     """Return the values of an array; see `open_array`."""
-    return file.read(open_array(source, file, group, name, kinds, *shape), slice(None))
+    return file.read(open_array(file, group, name, kinds, *shape), slice(None))
 
 
-def read_texts(source: Source, file: HierarchicalFile, group: Any, name: str, n: int | None = None) -> list[str]:
+def read_texts(file: HierarchicalFile, group: Any, name: str, n: int | None = None) -> list[str]:
     """Return the values of an array of text."""
-    values = read_array(source, file, group, name, "OSTU", n).tolist()
+    values = read_array(file, group, name, "OSTU", n).tolist()
     return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -10,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .... import frames
-from ....bits import BitMatrix, stack_rows
+from ....bits import BitMatrix
 from ....cell_values import sparse_table
 from ....errors import Parameter, warn
 from ....formatting import quoted
-from ....sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
+from ....sparse_bits import Bits, SparseBits, is_smaller_sparse
 from ...cells import Cells, Indices, Locate, position_in
 from ...limits import CHUNK_BITS, CHUNK_ENTRIES
 from ...options import ReadOptions
@@ -39,7 +38,7 @@ class MatrixElement(NamedTuple):
     variables: str | None  # the data frame whose index names the columns; None in obsm
 
 
-def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> MatrixElement:
+def find_matrix(file: HierarchicalFile, layer: str | None) -> MatrixElement:
     """Return X, a layer, or, if no layer has this name, ``raw`` or an array of ``obsm``."""
     path: str = "X" if layer is None else f"layers/{layer}"
     variables: str | None = "var"
@@ -50,15 +49,15 @@ def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> Ma
     elif element is None and layer is not None and obsm is not None:
         path, variables, element = layer, None, find_element(file, "obsm", obsm)
     if element is None or encoding(element) == "null":
-        raise _no_matrix(source, file, layer, obsm)
+        raise _no_matrix(file, layer, obsm)
     kind = _kind(element)
     if kind == "dense":
-        check_numeric_table(source, path, element)
+        check_numeric_table(file.source, path, element)
         shape = element.shape
     elif kind == "frame" and variables is None:
-        shape = len(read_names(source, file, path)), len(field_names(source, file, path))
+        shape = len(read_names(file, path)), len(field_names(file, path))
     elif kind is None or kind == "frame":
-        raise source.error(
+        raise file.source.error(
             f"{path} is {quoted(encoding(element) or 'a group')}, neither an array nor a sparse matrix; write it as "
             "one of them"
         )
@@ -66,16 +65,18 @@ def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> Ma
         shape = element.attrs.get("shape", element.attrs.get("h5sparse_shape"))
     n_rows, n_cols = (int(length) for length in shape)
     is_sparse = kind in ("csr", "csc")
-    source.check_size(n_rows, n_cols, streamable=True, n_ones=0 if is_sparse and source.scratch is None else None)
+    file.source.check_size(
+        n_rows, n_cols, streamable=True, n_ones=0 if is_sparse and file.source.scratch is None else None
+    )
     return MatrixElement(kind, path, (n_rows, n_cols), element, variables)
 
 
-def _no_matrix(source: Source, file: HierarchicalFile, layer: str | None, obsm: str | None) -> Exception:
+def _no_matrix(file: HierarchicalFile, layer: str | None, obsm: str | None) -> Exception:
     """Return the error that there is no such matrix."""
     missing = "X" if layer is None else layer if obsm is not None else f"layer {layer!r}"
     kind, listed = ("layers", layer_names(file)) if obsm is None else ("obsm", _children(file, "obsm"))
     names = ", ".join(map(repr, listed)) or "none"
-    return source.error(f"there is no {missing} ({kind}: {names}); pass ", Parameter("layer"))
+    return file.source.error(f"there is no {missing} ({kind}: {names}); pass ", Parameter("layer"))
 
 
 def check_numeric_table(source: Source, path: str, array: Any) -> None:
@@ -131,47 +132,34 @@ class AnnDataCells(Cells):
             warn(f"{self.source.name}: ", *self._advice)
 
 
-def read_matrix(source: Source, file: HierarchicalFile, matrix: MatrixElement, cells: Cells) -> Iterator[Bits]:
+def read_matrix(file: HierarchicalFile, matrix: MatrixElement, cells: Cells) -> Iterator[Bits]:
     """Yield the rows of a matrix as bits."""
     if matrix.kind == "dense":
         chunk = matrix.element.chunks or (1, matrix.shape[1])
         yield from read_row_chunks(lambda *slices: file.read(matrix.element, *slices), matrix.shape, chunk, cells)
     elif matrix.kind == "frame":
-        values = read_numbers(source, file, matrix.path, matrix.shape)
+        values = read_numbers(file, matrix.path, matrix.shape)
         yield from read_row_chunks(lambda *slices: values[slices], matrix.shape, matrix.shape, cells)
     elif matrix.kind == "csr":
-        yield from _read_lines(source, file, matrix, matrix.shape, cells)
+        yield from _read_lines(file, matrix, matrix.shape, cells)
     elif min(matrix.shape):
-        columns = _read_lines(source, file, matrix, matrix.shape[::-1], cells)
-        first = next(columns)
-        if isinstance(first, SparseBits) and source.scratch is None:
-            yield _transposed([first, *columns], matrix.shape[0])
-        else:
-            yield from rows_of_columns(source, itertools.chain([first], columns), matrix.shape)
+        columns = _read_lines(file, matrix, matrix.shape[::-1], cells)
+        yield from rows_of_columns(file.source, columns, matrix.shape)
     else:
         yield BitMatrix.zeros(*matrix.shape)
 
 
-def _transposed(columns: list[Bits], n_rows: int) -> Bits:
-    """Return the rows of a matrix from its columns, packed if some of them are, because cells are unknown."""
-    if all(isinstance(chunk, SparseBits) for chunk in columns):
-        return stack_bits((chunk for chunk in columns if isinstance(chunk, SparseBits)), n_rows).T
-    return stack_rows(map(packed, columns), n_rows).transpose()
-
-
-def _read_lines(
-    source: Source, file: HierarchicalFile, matrix: MatrixElement, shape: tuple[int, int], cells: Cells
-) -> Iterator[Bits]:
+def _read_lines(file: HierarchicalFile, matrix: MatrixElement, shape: tuple[int, int], cells: Cells) -> Iterator[Bits]:
     """Yield the lines of a sparse matrix (rows of CSR, columns of CSC) as bits, which are sparse if few are ones."""
     from scipy.sparse import csr_array
 
     n_lines, length = shape
-    data, indices, indptr = _open_compressed(source, file, matrix, shape)
+    data, indices, indptr = _open_compressed(file, matrix, shape)
     is_sparse = is_smaller_sparse(matrix.shape, int(indptr[-1]))
     if not is_sparse:
-        source.check_size(*matrix.shape, streamable=True)
+        file.source.check_size(*matrix.shape, streamable=True)
     # Lines with unknown cells are packed: within a memory limit, only so many at a time.
-    chunk_bits = CHUNK_BITS if not is_sparse else _PACKED_BITS if source.scratch is not None else n_lines * length
+    chunk_bits = CHUNK_BITS if not is_sparse else _PACKED_BITS if file.source.scratch is not None else n_lines * length
     max_lines = max(1, chunk_bits // max(1, length))
     # Not less than a stored chunk, because zarr decompresses it for every read.
     stored = max(array.chunks[0] if array.chunks else 0 for array in (data, indices))
@@ -190,16 +178,16 @@ def _read_lines(
 
 
 def _open_compressed(
-    source: Source, file: HierarchicalFile, matrix: MatrixElement, shape: tuple[int, int]
+    file: HierarchicalFile, matrix: MatrixElement, shape: tuple[int, int]
 ) -> tuple[Any, Any, NDArray[np.int64]]:
     """Return the arrays of a CSR or CSC matrix (data, indices, indptr), checked for consistency."""
     kinds = ("data", "biuf"), ("indices", "iu"), ("indptr", "iu")
-    data, indices, stored_indptr = (open_array(source, file, matrix.element, *each, None) for each in kinds)
+    data, indices, stored_indptr = (open_array(file, matrix.element, *each, None) for each in kinds)
     indptr = file.read(stored_indptr, slice(None)).astype(np.int64)
     counts = np.diff(indptr)
     is_valid = len(counts) == shape[0] and data.shape == indices.shape and indptr[0] == 0
     if not is_valid or indptr[-1] > data.shape[0] or counts.min(initial=0) < 0 or counts.max(initial=0) > shape[1]:
-        raise source.error(
+        raise file.source.error(
             f"corrupt: the arrays of the sparse matrix {matrix.path} do not fit its shape {matrix.shape}, or each other"
         )
     return data, indices, indptr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,14 +15,14 @@ from ...._version import __version__
 from ....bits import BitMatrix
 from ....columns.annotations import Annotations, Labels
 from ....columns.matching import match_columns
-from ....columns.table import Header, Names, Picture, Table, check_picture
+from ....columns.table import Header, Names, Table
 from ....errors import warn
 from ....model.model import Model
 from ....sparse_bits import Bits
 from ...errors import FileError
 from ...hdf5_reader import open_hdf5
 from ...limits import CHUNK_BITS
-from ...npz import METADATA_KEY, TABLE_FORMAT
+from ...npz import METADATA_KEY, parse_table_metadata, stored_picture, table_metadata
 from ...options import ReadOptions
 from ...stream import Source, TableStream, named_chunks, unique_columns
 from .anndata_elements import HierarchicalFile, OpenFile, check_kind, find_element, is_array, read_element
@@ -37,20 +36,20 @@ if TYPE_CHECKING:
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open X, a layer or ``raw`` of an .h5ad file."""
     with source.catch_library_errors(), open_hdf5(source) as file:
-        check_kind(source, file)
+        check_kind(file)
     return read_anndata(source, options, open_hdf5)
 
 
 def read_anndata(source: Source, options: ReadOptions, open_file: OpenFile) -> TableStream:
     """Open X, a layer, ``raw`` or an array of ``obsm`` of an AnnData in an HDF5 file or a Zarr store."""
     with source.catch_library_errors(), open_file(source) as file:
-        matrix = find_matrix(source, file, options.layer)
+        matrix = find_matrix(file, options.layer)
         n_rows, n_cols = matrix.shape
         metadata = _read_metadata(file)
-        columns, column_data = _read_columns(source, file, matrix)
-        rows = read_names(source, file, "obs", n_rows)
-        row_data = read_annotations(source, file, "obs", n_rows)
-        picture = _picture(metadata, matrix.shape)
+        columns, column_data = _read_columns(file, matrix)
+        rows = read_names(file, "obs", n_rows)
+        row_data = read_annotations(file, "obs", n_rows)
+        picture = stored_picture(metadata, matrix.shape)
     is_ours = matrix.variables == "var"  # what the metadata describe
     has_columns = not is_ours or metadata.get("columns") is not False or columns != _default_names(n_cols)
     has_rows = metadata.get("rows") is not False or rows != _default_names(n_rows)
@@ -66,17 +65,17 @@ def read_anndata(source: Source, options: ReadOptions, open_file: OpenFile) -> T
     )
 
 
-def _read_columns(source: Source, file: HierarchicalFile, matrix: MatrixElement) -> tuple[Names, Annotations]:
+def _read_columns(file: HierarchicalFile, matrix: MatrixElement) -> tuple[Names, Annotations]:
     """Return the names and the annotations of the columns of a matrix.
 
     Those of an array in ``obsm`` are numbered from 1, as in the method ``to_df`` of ``obsm``.
     """
     n_cols = matrix.shape[1]
     if matrix.variables is not None:
-        names = read_names(source, file, matrix.variables, n_cols)
-        return names, read_annotations(source, file, matrix.variables, n_cols)
+        names = read_names(file, matrix.variables, n_cols)
+        return names, read_annotations(file, matrix.variables, n_cols)
     if matrix.kind == "frame":
-        return tuple(field_names(source, file, matrix.path)), Annotations({}, n_cols)
+        return tuple(field_names(file, matrix.path)), Annotations({}, n_cols)
     return frames.numbered_columns(matrix.path, n_cols), Annotations({}, n_cols)
 
 
@@ -95,26 +94,14 @@ def _read_metadata(file: HierarchicalFile) -> dict[str, Any]:
     element = find_element(file, "uns", METADATA_KEY, "table")
     if element is None or not is_array(element) or element.shape != ():
         return {}
-    try:
-        metadata = json.loads(str(read_element(file, element)))
-    except (ValueError, RecursionError):
-        return {}
-    return metadata if isinstance(metadata, dict) else {}
-
-
-def _picture(metadata: dict[str, Any], shape: tuple[int, int]) -> Picture | None:
-    """Return the picture of each row, if one is stored and still fits: other programs may have changed the table."""
-    try:
-        return check_picture(metadata["picture"], shape)
-    except (KeyError, TypeError, ValueError, OverflowError, IndexError):
-        return None
+    return parse_table_metadata(str(read_element(file, element)))
 
 
 def _chunks(source: Source, options: ReadOptions, open_file: OpenFile, columns: Names) -> Iterator[Bits]:
     """Yield the rows as bits."""
     with source.catch_library_errors(), open_file(source) as file:
         cells = AnnDataCells(source, options, columns, layer_names(file, options.layer))
-        yield from read_matrix(source, file, find_matrix(source, file, options.layer), cells)
+        yield from read_matrix(file, find_matrix(file, options.layer), cells)
     cells.check_missing()
 
 
@@ -129,20 +116,12 @@ def write(table: Table, path: Path, format: str) -> None:
     n_rows, n_cols = table.shape
     if any("\0" in name for name in (*(table.row_names or ()), *(table.columns or ()))):
         raise FileError(f"{path.name}: an .h5ad file cannot store a name with a zero byte; rename it, or write .npz")
-    metadata = {
-        "format": TABLE_FORMAT,
-        "version": 1,
-        "rows": table.row_names is not None,
-        "columns": table.columns is not None,
-        "picture": table.picture,
-        "absent_is_zero": table.absent_is_zero,
-        "row_data": table.row_data is not None,
-        "column_data": table.column_data is not None,
-    }
+    known = {"rows": table.row_names, "row_data": table.row_data, "column_data": table.column_data}
+    metadata = table_metadata(table, **{name: value is not None for name, value in known.items()})
     adata = AnnData(
         obs=_frame(path, "row_data", table.row_data, n_rows),
         var=_frame(path, "column_data", table.column_data, n_cols),
-        uns={METADATA_KEY: {"table": json.dumps(metadata)}},
+        uns={METADATA_KEY: {"table": metadata}},
     )
     for frame, names in ((adata.obs, table.row_names), (adata.var, table.columns)):
         if names is not None:  # set here, because AnnData warns about duplicates, which are allowed in a table

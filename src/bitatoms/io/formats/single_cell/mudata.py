@@ -23,7 +23,7 @@ _LISTED = 20  # modalities in a message
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a modality of an .h5mu file."""
     with source.catch_library_errors(), open_hdf5(source) as file:
-        check_kind(source, file)
+        check_kind(file)
     return read_modality(source, options, open_hdf5)
 
 
@@ -36,26 +36,26 @@ def read_modality(source: Source, options: ReadOptions, open_file: OpenFile) -> 
 def _open_modality(source: Source, modality: str | None, open_file: OpenFile) -> Iterator[HierarchicalFile]:
     """Open a file whose root is the AnnData of a modality."""
     with open_file(source) as file:
-        file.root = _select(source, file, modality)
+        file.root = _select(file, modality)
         yield file
 
 
-def _select(source: Source, file: HierarchicalFile, modality: str | None) -> Any:
+def _select(file: HierarchicalFile, modality: str | None) -> Any:
     """Return the group of a modality, or of the only one."""
     group = find_element(file, "mod")
     if group is None or is_array(group):
-        raise source.error("this is not a MuData: it has no 'mod'")
+        raise file.source.error("this is not a MuData: it has no 'mod'")
     stored = sorted(group)
     order = [name.decode() if isinstance(name, bytes) else str(name) for name in _mod_order(group)]
     names = stored if sorted(order) != stored else order
     listed = listed_names(names, _LISTED)
     if not names:
-        raise source.error("it has no modalities")
+        raise file.source.error("it has no modalities")
     if modality is None and len(names) != 1:
-        raise source.error(f"it has {len(names)} modalities ({listed}); pass ", Parameter("modality"))
+        raise file.source.error(f"it has {len(names)} modalities ({listed}); pass ", Parameter("modality"))
     element = find_element(file, names[0] if modality is None else modality, start=group)
     if element is None or is_array(element):
-        raise source.error(f"there is no modality {quoted(modality or names[0])} (modalities: {listed})")
+        raise file.source.error(f"there is no modality {quoted(modality or names[0])} (modalities: {listed})")
     return element
 
 

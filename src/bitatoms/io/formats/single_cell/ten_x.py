@@ -53,17 +53,17 @@ def _read_hdf5(source: Source, options: ReadOptions) -> TableStream:
     if find_spec("h5py") is None:
         raise missing_library(f"{source.name}: HDF5 needs", "h5py")
     with source.catch_library_errors(), open_hdf5(source) as file:
-        matrix = _find_matrix(source, file, options.layer)
+        matrix = _find_matrix(file, options.layer)
         n_cells, n_features = matrix.shape
-        cells = read_texts(source, file, matrix.element, "barcodes", n_cells)
-        features = _read_features(source, file, matrix, n_features)
+        cells = read_texts(file, matrix.element, "barcodes", n_cells)
+        features = _read_features(file, matrix, n_features)
     columns = feature_names(features)
 
     def chunks() -> Iterator[RowChunk]:
         with source.catch_library_errors(), open_hdf5(source) as file:
             values = AnnDataCells(source, options, columns, ())
-            found = _find_matrix(source, file, options.layer)
-            yield from named_chunks(read_matrix(source, file, found, values), cells)
+            found = _find_matrix(file, options.layer)
+            yield from named_chunks(read_matrix(file, found, values), cells)
         values.check_missing()
 
     return TableStream(
@@ -71,9 +71,9 @@ def _read_hdf5(source: Source, options: ReadOptions) -> TableStream:
     )  # fmt: skip
 
 
-def _find_matrix(source: Source, file: Hdf5Reader, layer: str | None) -> MatrixElement:
+def _find_matrix(file: Hdf5Reader, layer: str | None) -> MatrixElement:
     """Return the matrix of a file, by cell: what is stored as CSC of features x cells is CSR of cells x features."""
-    check_kind(source, file)
+    check_kind(file)
     names = [_MATRIX] if _MATRIX in file.root else sorted(file.root)
     groups = {name: group for name in names if _is_matrix(file, group := file.child(file.root, name))}
     listed = listed_names(groups, _LISTED)
@@ -83,12 +83,12 @@ def _find_matrix(source: Source, file: Hdf5Reader, layer: str | None) -> MatrixE
             if groups
             else "it has no matrix of 10x Genomics"
         )
-        raise source.error(problem, *((Parameter("layer"),) if groups else ()))
+        raise file.source.error(problem, *((Parameter("layer"),) if groups else ()))
     if layer is not None and layer not in groups:
-        raise source.error(f"there is no matrix {quoted(layer)} (matrices: {listed})")
+        raise file.source.error(f"there is no matrix {quoted(layer)} (matrices: {listed})")
     name = next(iter(groups)) if layer is None else layer
-    n_features, n_cells = read_array(source, file, groups[name], "shape", "iu", 2).tolist()
-    source.check_size(n_cells, n_features, streamable=True, n_ones=0 if source.scratch is None else None)
+    n_features, n_cells = read_array(file, groups[name], "shape", "iu", 2).tolist()
+    file.source.check_size(n_cells, n_features, streamable=True, n_ones=0 if file.source.scratch is None else None)
     return MatrixElement("csr", name, (n_cells, n_features), groups[name], None)
 
 
@@ -97,22 +97,22 @@ def _is_matrix(file: Hdf5Reader, group: Any) -> bool:
     return group is not None and not is_array(group) and {"barcodes", "indptr", "shape"} <= set(group)
 
 
-def _read_features(source: Source, file: Hdf5Reader, matrix: MatrixElement, n: int) -> Annotations:
+def _read_features(file: Hdf5Reader, matrix: MatrixElement, n: int) -> Annotations:
     """Return what is known about the features."""
     group = file.child(matrix.element, "features")
     if group is None:  # version 2
-        texts = [read_texts(source, file, matrix.element, name, n) for name in ("genes", "gene_names")]
+        texts = [read_texts(file, matrix.element, name, n) for name in ("genes", "gene_names")]
         return feature_data(*texts, genome=[matrix.path] * n)
     if is_array(group):
-        raise source.error(f"corrupt: {matrix.path}/features is not a group")
-    ids, names = (read_texts(source, file, group, name, n) for name in ("id", "name"))
+        raise file.source.error(f"corrupt: {matrix.path}/features is not a group")
+    ids, names = (read_texts(file, group, name, n) for name in ("id", "name"))
     others: dict[str, Values | list[str]] = {}
     for name in sorted(group, key=lambda name: (name not in _FEATURES, name)):
         array = file.child(group, name)
         if name in ("id", "name") or name.startswith("_") or array is None or getattr(array, "shape", None) != (n,):
             continue
         if array.dtype.kind in "SO":
-            others[_FEATURES.get(name, name)] = read_texts(source, file, group, name, n)
+            others[_FEATURES.get(name, name)] = read_texts(file, group, name, n)
         elif array.dtype.kind in "biuf":
             others[_FEATURES.get(name, name)] = file.read(array, slice(None))
     return feature_data(ids, names, **others)
