@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -219,30 +219,27 @@ def _with_columns(stream: TableStream, match: ColumnMatch) -> TableStream:
 
 def _transposed(source: Source, stream: TableStream) -> TableStream:
     """Return a stream with rows and columns exchanged; the rows are read now."""
-    exchanged: dict[str, Any] = {"row_data": stream.column_data, "column_data": stream.row_data}
-    if source.scratch is not None:
-        names: list[str] = []
+    names: list[str] = []
 
-        def lines() -> Iterator[Bits]:
-            for chunk in stream.chunks:
-                names.extend(chunk.names or ())
-                yield chunk.bits
-
-        transposer = transpose(source.scratch, lines(), stream.n_cols)
-        rows = named_chunks(transposer.rows(), stream.columns)
-        return TableStream(transposer.n_cols, rows, names or None, **exchanged)
-
-    def chunks() -> Iterator[RowChunk]:
+    def lines() -> Iterator[RowChunk]:
         n_rows, n_ones = 0, None
         for chunk in stream.chunks:
+            names.extend(chunk.names or ())
             n_rows += len(chunk.bits)
             n_ones = (n_ones or 0) + chunk.bits.count() if isinstance(chunk.bits, SparseBits) else None
-            source.check_size(n_rows, stream.n_cols, n_ones=n_ones)
-            yield chunk
+            if source.is_transposed:
+                source.check_size(n_rows, stream.n_cols, n_ones=n_ones)
+            yield RowChunk(chunk.bits)
 
-    table = collect(TableStream(stream.n_cols, chunks()))
-    rows = iter([RowChunk(table.data.T, stream.columns)])
-    return TableStream(len(table), rows, table.row_names, **exchanged)
+    rows: Iterable[Bits]
+    if source.scratch is None:
+        bits = collect(TableStream(stream.n_cols, lines())).data.T
+        n_cols, rows = bits.shape[1], (bits,)
+    else:
+        transposer = transpose(source.scratch, (chunk.bits for chunk in lines()), stream.n_cols)
+        n_cols, rows = transposer.n_cols, transposer.rows()
+    data = {"row_data": stream.column_data, "column_data": stream.row_data}
+    return TableStream(n_cols, named_chunks(rows, stream.columns), names or None, **data)
 
 
 # Tables of numbers of copies: their readers yield two bits per cell, while the columns are those of the file.
@@ -338,16 +335,20 @@ def _open_stream(source: Source, options: ReadOptions) -> TableStream:
     options.check_format(source)
     _check_path(source)
     reader = load_reader(source.format, source.name)
-    for whole in ("categories", "dosage"):  # what all cells are
-        for name in ("long", "binarize"):
-            if getattr(options, whole) and getattr(options, name) is not None:
-                raise source.error(Parameter(whole, True), " cannot be combined with ", Parameter(name))
-    if options.categories and options.dosage:
-        raise source.error(Parameter("categories", True), " cannot be combined with ", Parameter("dosage", True))
+    given = options.given()
+    for name in ("categories", "dosage"):  # what all cells are
+        for other in ("long", "binarize", "dosage"):
+            if name in given and other in given and name != other:
+                both = (
+                    Parameter(name, True),
+                    " cannot be combined with ",
+                    Parameter(other, given[other] is True or None),
+                )
+                raise source.error(*both)
     if options.categories:
         return categories.read(source, options)
     for name in ("as_category", "as_number", "bins"):
-        if name in options.given():
+        if name in given:
             raise source.error(Parameter(name), " requires ", Parameter("categories", True))
     stream: TableStream = (reader if options.long is None else long).read(source, options)
     return stream

@@ -88,6 +88,12 @@ def are_cells(words: Sequence[str]) -> bool:
     return all(state_of(word) is not None for word in words)
 
 
+def is_text(cell: str) -> bool:
+    """Return whether a cell is neither a number nor one of the words for ones, zeros and missing values."""
+    word = cell.strip().lower()
+    return state_of(word) is None and parse_number(word) is None and word.lstrip("+-") not in _INFINITE_WORDS
+
+
 class CellCount:
     """The number of some cells, and the first one in row order, whatever the order in which they are found."""
 
@@ -148,10 +154,6 @@ class Cells:
         if self.are_copies:
             return number is not None and _LEAST_COPIES < number <= _MOST_COPIES
         return number is not None or word.lstrip("+-") in _INFINITE_WORDS
-
-    def is_text(self, cell: str) -> bool:
-        """Return whether a cell is neither valid nor a number."""
-        return not self.is_valid(cell) and parse_number(cell.strip()) is None
 
     def characters_to_states(self, characters: str) -> NDArray[np.uint8] | None:
         """Convert cells of one character that are not missing; None if `words_to_states` has to do it."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...columns.table import Table
 from ...errors import Parameter, warn
 from ...formatting import quoted
-from ..cells import Cells, are_cells
+from ..cells import Cells, are_cells, is_text
 from ..errors import FileError
 from ..layout import Layout, as_lists, not_a_table
 from ..limits import CHUNK_BITS
@@ -115,7 +115,7 @@ def _to_states(cells: Cells, layout: Layout, line: int, row: list[str]) -> NDArr
         problem = f"{source.unit} {line} has {len(row)} cells; expected {expected}; "
         raise source.error(problem, *as_lists({len(row), expected}))
     table_cells = [row[index] for index in layout.columns]
-    if table_cells and all(map(cells.is_text, table_cells)):
+    if table_cells and all(map(is_text, table_cells)):
         raise not_a_table(source, line, table_cells, advice)
     try:
         return cells.words_to_states(table_cells, line)
