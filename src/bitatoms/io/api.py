@@ -238,8 +238,8 @@ def _transposed(source: Source, stream: TableStream) -> TableStream:
     else:
         transposer = transpose(source.scratch, (chunk.bits for chunk in lines()), stream.n_cols)
         n_cols, rows = transposer.n_cols, transposer.rows()
-    data = {"row_data": stream.column_data, "column_data": stream.row_data}
-    return TableStream(n_cols, named_chunks(rows, stream.columns), names or None, **data)
+    chunks = named_chunks(rows, stream.columns)
+    return TableStream(n_cols, chunks, names or None, row_data=stream.column_data, column_data=stream.row_data)
 
 
 # Tables of numbers of copies: their readers yield two bits per cell, while the columns are those of the file.
