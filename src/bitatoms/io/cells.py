@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -128,10 +130,19 @@ class Cells:
         How to convert its cells.
     position : callable, default=array_position
         Returns what messages call a cell, from the indices of its row and column.
+    read_again : callable, optional
+        Reads the file from its beginning, and converts its cells with those given: if no zero was found yet, this shows
+        whether blank cells are missing.
     """
 
-    def __init__(self, source: Source, options: ReadOptions, position: PositionOf = array_position) -> None:
-        self.source, self.position = source, position
+    def __init__(
+        self,
+        source: Source,
+        options: ReadOptions,
+        position: PositionOf = array_position,
+        read_again: Callable[[Cells], Iterator[object]] = lambda cells: iter(()),
+    ) -> None:
+        self.source, self.position, self._options, self._read_again = source, position, options, read_again
         self.threshold = check_threshold(options.binarize)
         self.missing_option = options.missing
         self.are_copies = options.dosage
@@ -213,11 +224,18 @@ class Cells:
         self.count(states, locate)
         return self.pack(states)
 
-    def pack(self, states: NDArray[Any], has_zeros: Callable[[], bool] | None = None) -> BitMatrix:
+    @cached_property
+    def _has_later_zeros(self) -> bool:
+        """Whether the table has a zero, so that blank cells are missing; the file is read until there is one."""
+        ahead = Cells(self.source, self._options, self.position)
+        with suppress(FileError):  # raised again when these rows are read
+            return any(ahead.has_zeros for _ in self._read_again(ahead))
+        return ahead.has_zeros
+
+    def pack(self, states: NDArray[Any], is_last: bool = False) -> BitMatrix:
         """Pack a 2-D chunk of states: missing cells are unknown, or 0. Numbers of copies become two columns each.
 
-        ``has_zeros`` returns whether the table has a zero, so that blank cells are missing; it is called only if that
-        matters.
+        ``is_last`` means that all cells of the table were counted.
         """
         ones = states
         if self.are_copies:
@@ -229,8 +247,8 @@ class Cells:
         if self.missing_option != "unknown":
             return bits
         lacking = states == MISSING_CELL
-        if has_zeros is not None and (blank := states == BLANK_CELL).any() and has_zeros():
-            lacking |= blank
+        if states.max() == BLANK_CELL and (self.has_zeros or (not is_last and self._has_later_zeros)):
+            lacking |= states == BLANK_CELL
         return bits.with_unknown(BitMatrix.from_dense(np.repeat(lacking, 2, axis=1) if self.are_copies else lacking))
 
     @overload
