@@ -19,7 +19,6 @@ from ..errors import InputError, Parameter
 from ..formatting import be, counted, quoted
 from ..parameters import with_options
 from ..sparse_bits import Bits, SparseBits, packed
-from ..system.memory import memory_limit
 from .atomic import atomic_write
 from .errors import FileError
 from .formats import categories, long
