@@ -15,7 +15,7 @@ from ..model.model import Model
 from ..model.patterns import LIFTS_READING, number_or_none
 from ..model.result import is_small_saving
 from .data import ReportData
-from .pictures import INK, INVENTED, MISSED, bits_image, heat_map
+from .pictures import INK, INVENTED, MISSED, bits_image, figure_html, heat_map
 
 _OTHER_ALGEBRA = "the shorter of both ways to combine patterns, OR and XOR (<code>bitatoms fit --algebra auto</code>)"
 _ADVICE = {
@@ -32,14 +32,9 @@ _MAX_UNKNOWN = 15  # columns, and rows, with most unknown cells
 
 def summary(data: ReportData) -> Section:
     """Return the section at the top: what was found, and how well it fits."""
-    sentences = (
-        _accuracy(data),
-        unknown_cells(data),
-        _patterns_per_row(data),
-        _training_table(data),
-        _other_algebra(data),
-    )
-    return summary_section(_headline(data), _key_figures(data), sentences)
+    of_patterns = (_patterns_per_row(data), _training_table(data)) if data.n_atoms else ()
+    sentences = (_accuracy(data), unknown_cells(data), *of_patterns, _other_algebra(data))
+    return summary_section(_headline(data), _key_figures(data) if data.n_atoms else (), sentences)
 
 
 def _headline(data: ReportData) -> str:
@@ -61,8 +56,6 @@ def _headline(data: ReportData) -> str:
 
 def _key_figures(data: ReportData) -> list[tuple[str, str]]:
     """Return the most important numbers, each with its label."""
-    if not data.n_atoms:
-        return []
     n_ones, n_missed = int(data.ones.sum()), int(data.missed.sum())
     n_zeros = data.n_known_cells - n_ones
     figures = [(format_count(data.n_atoms), noun(data.n_atoms, "pattern"))]
@@ -101,8 +94,6 @@ def _accuracy(data: ReportData) -> str:
 
 def _patterns_per_row(data: ReportData) -> str:
     """State how many patterns a row uses."""
-    if not data.n_atoms:
-        return ""
     used = data.codes.row_weights()
     n_without = int((used == 0).sum())
     most = int(used.max())
@@ -120,8 +111,6 @@ def _patterns_per_row(data: ReportData) -> str:
 
 def _training_table(data: ReportData) -> str:
     """State whether this is the table that the patterns were learned from."""
-    if not data.n_atoms:
-        return ""
     if data.is_training_table:
         return "This is the table that the patterns were learned from."
     return (
@@ -265,8 +254,10 @@ def pixels_section(data: ReportData) -> Section:
             (data.invented, INVENTED, "invented", "how often it is a zero that the patterns make a one"),
         ]
     figures = "".join(
-        f"<figure>{heat_map(counts, data.picture.tile, colour, text, _HEAT_MAP_SIDE)}<figcaption><b>{name}</b>: {text}"
-        f"<br>darkest: {pluralize(int(counts.max()), 'row')}</figcaption></figure>"
+        figure_html(
+            heat_map(counts, data.picture.tile, colour, text, _HEAT_MAP_SIDE),
+            f"<b>{name}</b>: {text}<br>darkest: {pluralize(int(counts.max()), 'row')}",
+        )
         for counts, colour, name, text in maps
     )
     return section("pixels", "Pixels", f'<div class="maps">{figures}</div>')
@@ -276,39 +267,29 @@ def groups_section(data: ReportData) -> Section:
     """Return the share of the rows of each group that use each pattern; empty if there are no groups."""
     if data.groups is None or not data.n_atoms:
         return Section("")
-    sizes, uses = _uses_by_group(data)
-    n_shown = min(data.n_atoms, _MAX_ATOMS_BY_GROUP)
+    rows_of = [np.flatnonzero(data.groups.numbers == number) for number in range(len(data.groups.names))]
+    uses = np.array([data.codes[rows].column_weights() for rows in rows_of])
+    shares = uses / np.array([[len(rows)] for rows in rows_of])
     # Patterns whose use differs most between groups come first.
-    shares = uses / np.maximum(1, sizes)[:, np.newaxis]
-    known = sizes > 0
-    order = np.argsort(-np.ptp(shares[known], axis=0), kind="stable")[:n_shown]
+    order = np.argsort(-np.ptp(shares, axis=0), kind="stable")[:_MAX_ATOMS_BY_GROUP]
     head = "".join(f'<th scope="col"><a href="#atom-{atom + 1}">{atom + 1}</a></th>' for atom in order.tolist())
     rows = "".join(
-        f'<tr><th scope="row">{name_html(name)}</th><td>{format_count(int(sizes[number]))}</td>'
-        f"{_shares(uses[number, order], int(sizes[number]))}</tr>"
-        for number, name in enumerate(data.groups.names)
-        if known[number]
+        f'<tr><th scope="row">{name_html(name)}</th><td>{format_count(len(rows))}</td>'
+        f"{_shares(own[order], len(rows))}</tr>"
+        for name, rows, own in zip(data.groups.names, rows_of, uses, strict=True)
     )
     body = f"""<p>The share of the rows of each group that use each pattern. Patterns whose share differs most come
 first.</p>
 <div class="scroll"><table class="groups">
 <thead><tr><th scope="col">group</th><th scope="col">rows</th>{head}</tr></thead>
-<tbody>{rows}</tbody></table></div>{more(data.n_atoms - n_shown, "further pattern")}"""
+<tbody>{rows}</tbody></table></div>{more(data.n_atoms - len(order), "further pattern")}"""
     return section("groups", "By group", body, title="Groups")
-
-
-def _uses_by_group(data: ReportData) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the number of rows of each group, and how many of them use each pattern."""
-    assert data.groups is not None
-    n_groups = len(data.groups.names)
-    uses = [data.codes[np.flatnonzero(data.groups.numbers == number)].column_weights() for number in range(n_groups)]
-    return np.bincount(data.groups.numbers, minlength=n_groups), np.array(uses)
 
 
 def _shares(uses: NDArray[np.int64], size: int) -> str:
     """Return the cells of one group, darker where more of its rows use the pattern."""
     return "".join(
-        f'<td style="--share:{count / max(1, size):.3f}" title="{pluralize(count, "row")}">{percent(count, size)}</td>'
+        f'<td style="--share:{count / size:.3f}" title="{pluralize(count, "row")}">{percent(count, size)}</td>'
         for count in uses.tolist()
     )
 
