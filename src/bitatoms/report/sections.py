@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,29 +56,32 @@ def _headline(data: ReportData) -> str:
 
 def _key_figures(data: ReportData) -> list[tuple[str, str]]:
     """Return the most important numbers, each with its label."""
-    n_ones, n_missed = int(data.ones.sum()), int(data.missed.sum())
-    n_zeros = data.n_known_cells - n_ones
+    n_ones, n_zeros, n_missed, n_invented = _cell_counts(data)
     figures = [(format_count(data.n_atoms), noun(data.n_atoms, "pattern"))]
     if n_ones:
         figures.append((percent(n_ones - n_missed, n_ones), "of the ones are accounted for"))
     if n_zeros:
-        figures.append((percent(int(data.invented.sum()), n_zeros), "of the zeros are turned into ones"))
+        figures.append((percent(n_invented, n_zeros), "of the zeros are turned into ones"))
     per_row = int(data.uses.sum()) / data.n_rows
     figures.append((f"{per_row:.{1 if per_row >= 0.1 else 2}f}", "patterns per row, on average"))
     return figures
 
 
+def _cell_counts(data: ReportData) -> tuple[int, int, int, int]:
+    """Return how many known cells are ones, zeros, missed and invented."""
+    n_ones = int(data.ones.sum())
+    return n_ones, data.n_known_cells - n_ones, int(data.missed.sum()), int(data.invented.sum())
+
+
 def _accuracy(data: ReportData) -> str:
     """State how many cells the patterns reproduce."""
-    n_ones = int(data.ones.sum())
-    n_zeros = data.n_known_cells - n_ones
+    n_ones, n_zeros, n_missed, n_invented = _cell_counts(data)
     if not n_ones:
         return "The table has no ones at all."
     if not n_zeros:
         return "The table has no zeros at all."
     if not data.n_atoms:
         return f"{percent(n_ones, n_ones + n_zeros)} of its cells are ones."
-    n_missed, n_invented = int(data.missed.sum()), int(data.invented.sum())
     text = (
         f"Of the {pluralize(n_ones, 'one')} in the table the patterns account for {format_count(n_ones - n_missed)} "
         f"and miss {format_count(n_missed)}. They turn {format_count(n_invented)} of the {pluralize(n_zeros, 'zero')} "
@@ -311,21 +314,18 @@ def unknown_section(data: ReportData) -> Section:
     unknown = data.table.data.unknown
     if unknown is None or not data.table.data.n_unknown:
         return Section("")
-    by_column = _ranking("column", unknown.column_weights(), data.n_rows, data.names_of)
-    by_row = _ranking(
-        "row", unknown.row_weights(), data.n_features, lambda rows: [data.table.row_name(int(row)) for row in rows]
-    )
-    return section(
-        "unknown", "Unknown cells", f"<p>{unknown_cells(data)}</p>", by_column, by_row if data.shows_rows else ""
-    )
+    tables = [_ranking("column", unknown.column_weights(), data.n_rows, lambda column: data.names_of([column])[0])]
+    if data.shows_rows:
+        tables.append(_ranking("row", unknown.row_weights(), data.n_features, data.table.row_name))
+    return section("unknown", "Unknown cells", f"<p>{unknown_cells(data)}</p>", *tables)
 
 
-def _ranking(axis: str, counts: NDArray[np.int64], total: int, names: Callable[[list[int]], Sequence[str]]) -> str:
+def _ranking(axis: str, counts: NDArray[np.int64], total: int, name: Callable[[int], str]) -> str:
     """Return a table of the columns or the rows with most unknown cells; ``total`` is the number of their cells."""
     order = [int(index) for index in np.argsort(-counts, kind="stable")[:_MAX_UNKNOWN] if counts[index]]
     rows = [
-        (name_html(name), format_count(int(counts[index])), percent(int(counts[index]), total))
-        for index, name in zip(order, names(order), strict=True)
+        (name_html(name(index)), format_count(int(counts[index])), percent(int(counts[index]), total))
+        for index in order
     ]
     others = int((counts > 0).sum()) - len(order)
     note = f"<p class='note'>and {pluralize(others, f'further {axis}')} with unknown cells</p>" if others else ""
