@@ -17,9 +17,9 @@ from ..columns.table import Header, Names, Table, feature_names
 from ..columns.variants import dosage_columns, interleaved
 from ..errors import InputError, Parameter
 from ..formatting import be, counted, quoted
-from ..memory import memory_limit
 from ..parameters import with_options
 from ..sparse_bits import Bits, SparseBits, packed
+from ..system.memory import memory_limit
 from .atomic import atomic_write
 from .errors import FileError
 from .formats import categories, long

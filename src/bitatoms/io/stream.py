@@ -17,8 +17,8 @@ from ..columns.annotations import Annotations
 from ..columns.table import Header, Names, Picture, Table, first_duplicate
 from ..errors import Parameter
 from ..formatting import CONTROLS_OF_NAMES, escape_name, quoted
-from ..memory import memory_limit
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
+from ..system.memory import memory_limit
 from .errors import FileError, MissingLibrary
 from .limits import FREE_TABLE_BYTES, MAX_TABLE_EXPANSION
 from .scratch import Scratch

@@ -28,10 +28,10 @@ from ..io.scratch import LEAST_LIMIT, Scratch
 from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..io.stream import RowChunk, Source, TableStream
 from ..io.zarr_reader import ZarrReader
-from ..libraries import import_library
 from ..parallel import Workers
 from ..parameters import with_options
 from ..sparse_bits import Bits, packed
+from ..system.libraries import import_library
 from .budget import MemoryBudget, MemoryLimitError, chunk_rows, parse_memory_limit
 
 _HOW_TO_PACK = ("max_memory", "callback")

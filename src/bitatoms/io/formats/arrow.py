@@ -20,7 +20,7 @@ from ..cells import MISSING_CELL, Cells, Indices, position_in
 from ..errors import FileError
 from ..layout import Advice, doubt_row_names
 from ..limits import CHUNK_BITS, TABLE_ROWS
-from ..npz import METADATA_KEY, TABLE_FORMAT
+from ..npz import METADATA_KEY, TABLE_FORMAT, packed_bytes
 from ..options import ReadOptions
 from ..out_of_core.chunked import BitsBuilder
 from ..stream import RowChunk, Source, TableStream, find_columns
@@ -277,10 +277,10 @@ def write(table: Table, path: Path, format: str) -> None:
         for start in range(0, len(table), chunk_rows):
             chunk = table.bits[start : start + chunk_rows]
             # Arrow packs booleans in the same way as BitMatrix.
-            columns = _packed_columns(chunk.filled())
+            columns = packed_bytes(chunk.filled().T)
             valid: Iterable[Any] = itertools.repeat(None)
             if chunk.n_unknown and chunk.unknown is not None:
-                valid = map(pa.py_buffer, ~_packed_columns(chunk.unknown))
+                valid = map(pa.py_buffer, ~packed_bytes(chunk.unknown.T))
             arrays = [
                 pa.Array.from_buffers(pa.bool_(), len(chunk), [validity, pa.py_buffer(column)])
                 for validity, column in zip(valid, columns, strict=False)
@@ -288,11 +288,6 @@ def write(table: Table, path: Path, format: str) -> None:
             if table.row_names is not None:
                 arrays.insert(0, pa.array(table.row_names[start : start + chunk_rows], pa.string()))
             writer.write_batch(pa.record_batch(arrays, schema=schema))
-
-
-def _packed_columns(bits: BitMatrix) -> NDArray[np.uint8]:
-    """Return the columns as rows of packed bytes."""
-    return np.frombuffer(bits.T.to_bytes(), np.uint8).reshape(bits.n_cols, -(-len(bits) // 8))
 
 
 def _schema(table: Table) -> Any:

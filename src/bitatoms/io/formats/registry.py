@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ...errors import Parameter
-from ...libraries import LIBRARIES, missing_library
+from ...system.libraries import LIBRARIES, missing_library
 from ..atomic import check_file, is_zarr_store
 from ..errors import FileError
 
