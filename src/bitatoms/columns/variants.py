@@ -129,7 +129,7 @@ def variants_of(data: Annotations) -> tuple[Annotations, NDArray[np.intp]]:
     A column that is absent is -1.
     """
     copies = np.asarray(data["copies"])
-    values = [_comparable(data, name) for name in FIELDS[:-1]]
+    values = [each.codes if isinstance(each, Labels) else each for each in map(data.values_of, FIELDS[:-1])]
     is_pair = (copies[:-1] == 1) & (copies[1:] == 2) if data.n else np.zeros(0, bool)
     for each in values:
         is_pair &= each[:-1] == each[1:]
@@ -192,12 +192,6 @@ def ranks_in(regions: Sequence[NDArray[np.intp]] | None) -> NDArray[np.int64] | 
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
     return ranks
-
-
-def _comparable(data: Annotations, name: str) -> NDArray[Any]:
-    """Return numbers that are equal where the values of a field are."""
-    values = data.values_of(name)
-    return values.codes if isinstance(values, Labels) else values
 
 
 def match_variants(
