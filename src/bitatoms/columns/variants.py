@@ -69,9 +69,7 @@ def from_names(names: Sequence[str]) -> Annotations | None:
             return None
         ids.append(name)
         alleles.append(allele)
-    nothing: list[str | None] = [None] * len(ids)
-    known: dict[str, Any] = {"chromosome": nothing, "position": np.zeros(len(ids), np.int64)}
-    return column_data(Annotations({**known, "id": ids, "allele": alleles, "other": nothing}, len(ids)), 2)
+    return dosage_columns(ids, Annotations({"allele": alleles}, len(ids)))[1]
 
 
 def dosage_columns(names: Sequence[str], data: Annotations | None = None) -> tuple[tuple[str, ...], Annotations]:
