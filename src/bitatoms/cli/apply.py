@@ -15,7 +15,7 @@ from ..io.errors import FileError
 from ..io.formats.registry import FORMATS
 from ..io.options import ReadOptions
 from . import options
-from .output import STANDARD, Display, ProgressLine, print_json, print_line, print_note, print_result, show_status
+from .output import STANDARD, Display, print_json, print_line, print_note, print_result, show_status
 from .paths import (
     Input,
     NewRows,
@@ -30,8 +30,6 @@ from .paths import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ..bits import BitMatrix
     from ..columns.table import Table
     from ..model.model import Model
@@ -80,8 +78,7 @@ def transform(
     Each row is coded afresh, as a new row is. For rows that the model was fitted on, the codes can differ slightly from
     those of the fit, which 'bitatoms show' counts; 'bitatoms fit --codes' writes the codes of the fit.
     """
-    from .files import load_model, load_model_and_table, open_packed, write_code_table
-    from .stores import write_codes
+    from .stores import ModelRows, write_codes
     from .summary import describe_codes
 
     adds = not soft and _adds_to_anndata(rows, output)
@@ -90,20 +87,16 @@ def transform(
     if soft:
         _write_soft_codes(rows, output, how, shown)
         return
-    store, quiet = open_packed(rows.data), shown.is_silent
-    if store is not None:
-        codes: Any = write_codes(store, load_model(rows.model).model, output, how, quiet, rows.absent)
-    else:
-        model, read = load_model_and_table(rows, quiet)
-        codes = codes_of(model, read, how)
-        if adds:
-            from ..io.atomic import atomic_write
-            from ..io.formats.single_cell.h5ad import write_annotated
+    read = ModelRows.open(rows, how, shown.is_silent)
+    if adds:
+        from ..io.atomic import atomic_write
+        from ..io.formats.single_cell.h5ad import write_annotated
 
-            with output_file(output.path, ".h5ad") as file, atomic_write(file) as made:
-                write_annotated(rows.data.path, made, codes.bits, model, _soft_codes(model, read, codes, how))
-        else:
-            write_code_table(codes, output)
+        codes: Any = read.codes()
+        with output_file(output.path, ".h5ad") as file, atomic_write(file) as made:
+            write_annotated(rows.data.path, made, codes.bits, read.model, read.soft_codes(codes))
+    else:
+        codes = write_codes(read, output, shown.is_silent)
     if shown.json or not shown.quiet:
         chunks = codes.stored_chunks() if hasattr(codes, "stored_chunks") else [codes.bits]
         n_uses = sum(bits.count() for bits in chunks)
@@ -129,9 +122,8 @@ def _adds_to_anndata(rows: NewRows, output: OutputTable) -> bool:
 def _write_soft_codes(rows: NewRows, output: OutputTable, how: options.RunSettings, shown: Display) -> None:
     """Write the soft codes of a table: the bits that each atom saves in each row."""
     from ..io.atomic import atomic_write
-    from ..rows.store import Store
-    from ..rows.store_transform import StoreTransform
-    from .files import named_rows, open_model_and_rows, write_readable
+    from .files import named_rows, write_readable
+    from .stores import ModelRows
     from .summary import describe_codes
 
     if output.format not in ("csv", "tsv", "xlsx", "npy"):
@@ -139,45 +131,21 @@ def _write_soft_codes(rows: NewRows, output: OutputTable, how: options.RunSettin
             f"{output.name}: soft codes are numbers, which are written as .csv, .tsv, .xlsx or .npy; a copy of an "
             ".h5ad file has them in any case: omit --soft"
         )
-    model, read = open_model_and_rows(rows, shown.is_silent)
-    if isinstance(read, Store):
-        with show_status(f"Coding {read.path.name}", shown.is_silent):
-            soft = StoreTransform(read, model, how.workers(), how.memory_limit, rows.absent).soft_codes()
-        names: Any = read.row_names()
-    else:
-        soft, names = _soft_codes(model, read, codes_of(model, read, how), how), read.row_names
+    read = ModelRows.open(rows, how, shown.is_silent)
+    with show_status(f"Coding {rows.data.title}", shown.is_silent):
+        soft, atom_names = read.soft_codes(), read.model.atom_names
     if output.format == "npy":
         with output_file(output.path, ".npy") as file, atomic_write(file) as made, open(made, "wb") as array:
             np.save(array, soft)
-    elif not len(model.atom_names):
+    elif not len(atom_names):
         raise FileError(
             f"{output.name}: the model has no atoms, so soft codes have no columns; .npy files can store them"
         )
     else:
-        numbers = named_rows(names, model.atom_names, map(np.ndarray.tolist, soft), number_format=".6g")
+        numbers = named_rows(read.names(), atom_names, map(np.ndarray.tolist, soft), number_format=".6g")
         write_readable(numbers, output.path, output.format)
     values = {"written": output.name, "rows": len(soft), "atoms": soft.shape[1]}
     print_result(values, shown, f"{output.name}: soft codes of {describe_codes(soft.shape)}")
-
-
-def codes_of(model: Model, table: Table, how: options.RunSettings) -> Table:
-    """Return the codes of a table, with names."""
-    from ..columns.table import Table
-
-    codes = model.codes(table.data, how.workers(table.data), _coding_rows(model, table, how))
-    return Table(codes, table.row_names, model.atom_names, row_data=table.row_data)
-
-
-def _soft_codes(model: Model, table: Table, codes: Table, how: options.RunSettings) -> NDArray[np.float64]:
-    """Return the soft codes of a table with these codes."""
-    return model.soft_codes(table.data, codes.bits, how.workers(table.data), _coding_rows(model, table, how))
-
-
-def _coding_rows(model: Model, table: Table, how: options.RunSettings) -> int | None:
-    """Return the number of rows to code together, within the limit of memory."""
-    from ..rows.budget import coding_rows, given_memory_limit
-
-    return coding_rows(table.data, model, given_memory_limit(how.max_memory))
 
 
 def _rows_or_codes(
@@ -217,6 +185,7 @@ def reconstruct(
     """
     from ..columns.table import Table
     from . import files
+    from .stores import ModelRows
     from .summary import describe_shape, describe_size, table_json
 
     (rows, is_codes), quiet = given, shown.is_silent
@@ -227,7 +196,7 @@ def reconstruct(
         coded, picture = _in_order_of_atoms(files.read_table(data, quiet), model, data.name), model.picture
     else:
         model, read = files.load_model_and_table(rows, quiet)
-        coded, picture = codes_of(model, read, how), read.picture
+        coded, picture = ModelRows(model, read, how).codes(), read.picture
     bits = _possible_genotypes(model.reconstruct(coded.bits), model, quiet)
     columns, row_data = model.columns, coded.row_data
     made = Table(bits, coded.row_names, columns, picture, row_data=row_data, column_data=model.column_data)
@@ -465,11 +434,10 @@ def pack(
     check_extension("a packed store is a folder", (".zarr",), output)
     if source.tile is not None:
         raise FileError(f"{output}: pass ", Parameter("tile"), " to bitatoms fit instead")
-    task, quiet = f"Packing {source.title}", shown.is_silent
-    with spooled(source) as file, show_status(task, quiet) as status:
-        progress = ProgressLine(quiet, status, task).update_rows
+    quiet = shown.is_silent
+    with spooled(source) as file, show_status(f"Packing {source.title}", quiet) as line:
         options = source.options.get_params()
-        packed = store.pack(file, output, max_memory=how.max_memory, callback=progress, **options)
+        packed = store.pack(file, output, max_memory=how.max_memory, callback=line.update_rows, **options)
     if shown.quiet and not shown.json:
         return None
     try:

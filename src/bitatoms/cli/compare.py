@@ -19,7 +19,7 @@ from ..io.errors import FileError
 from ..libraries import import_library
 from ..search.options import FitOptions
 from . import options
-from .output import STANDARD, Display, ProgressLine, out, print_json, print_line, print_rich, show_status
+from .output import STANDARD, Display, out, print_json, print_line, print_rich, show_status
 from .paths import Input, check_folder
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ def compare(
     check_folder(output, "a comparison")
     tables = _tables(data, reading, shown.is_silent)
     how: dict[str, Any] = {"seeds": seeds, "random_state": seed, "max_time": max_time, "n_jobs": jobs}
-    with show_status("Starting", shown.is_silent) as status:
-        line = ProgressLine(shown.is_silent, status)
+    with show_status("Starting", shown.is_silent) as line:
 
         def show_run(done: int, all_runs: int, run: Run) -> None:
             n_atoms = "" if run.asked is None else f", {counted(run.asked, 'atom')}"

@@ -136,12 +136,6 @@ def load_model_and_table(rows: NewRows, quiet: bool) -> tuple[Model, Table]:
     return model, read_table(data, quiet, model.header, rows.absent)
 
 
-def open_model_and_rows(rows: NewRows, quiet: bool) -> tuple[Model, Table | Store]:
-    """Return the model, and the table or, if it is one, the packed store."""
-    store = open_packed(rows.data)
-    return load_model_and_table(rows, quiet) if store is None else (load_model(rows.model).model, store)
-
-
 def load_model_and_original(rows: NewRows, quiet: bool) -> tuple[Model, Table, Original]:
     """Read a model and a table as `load_model_and_table` does, and what else a decoded table takes from the file."""
     model, data = _load_model(rows, quiet)

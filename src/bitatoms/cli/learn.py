@@ -17,7 +17,6 @@ from . import options
 from .output import (
     STANDARD,
     Display,
-    ProgressLine,
     SearchProgress,
     as_arguments,
     print_json,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from ..model.model import Model
     from ..rows.store import Store
     from ..rows.weights import Weights
+    from .stores import ModelRows
 
 _Codes = Iterable["BitMatrix"] | None
 
@@ -132,7 +132,7 @@ def fit(
                 (atoms_to, partial(files.write_atom_table, model, atoms_to)),
                 (patterns, partial(files.write_pattern_file, model, patterns)),
                 (report, partial(_write_report, model, fitted, rows, weights, data, report, how, quiet)),
-                (codes, partial(_write_codes, model, fitted, rows, weights, codes, how, quiet)),
+                (codes, partial(_write_codes, stores.ModelRows(model, rows, how), fitted, weights, codes, quiet)),
             ]
             try:
                 for file, write in others:
@@ -190,9 +190,9 @@ def _fitted(
 
     codes, interrupted = None, False
     with ExitStack() as stack:
-        with show_status("Starting", quiet) as status:
+        with show_status("Starting", quiet) as line:
             n_rows = len(rows) if weights is None else int(weights.sum())
-            progress = SearchProgress(n_rows, quiet, status, keeps_model)
+            progress = SearchProgress(line, n_rows, keeps_model)
             estimator = BinaryDictionaryLearning(**search.get_params(deep=False) | {"callbacks": progress})
             data = ObservedStore(rows, progress.update_rows) if isinstance(rows, Store) else rows
             try:
@@ -233,35 +233,19 @@ def _write_report(
 
 
 def _write_codes(
-    model: Model,
-    codes: _Codes,
-    rows: Table | Store,
-    weights: Weights | None,
-    output: OutputTable | None,
-    how: options.RunSettings,
-    quiet: bool,
+    rows: ModelRows, fitted: _Codes, weights: Weights | None, output: OutputTable | None, quiet: bool
 ) -> None:
     """Write the codes of the fit, or, if it ended before all rows were coded, of the model."""
-    from ..columns.table import Table
-    from ..rows.store import Store
-    from .apply import codes_of
-    from .files import write_code_table
     from .stores import write_codes
 
     assert output is not None
-    if codes is None and not quiet:
-        n_rows = len(rows) if weights is None else weights.sum()
+    if fitted is None and not quiet:
+        n_rows = len(rows.table) if weights is None else weights.sum()
         print_note(
-            f"the search ended before all rows were coded: the counts of the model are those of {model.n_samples} "
+            f"the search ended before all rows were coded: the counts of the model are those of {rows.model.n_samples} "
             f"of {n_rows} rows, and {output.path} has the codes that bitatoms transform gives"
         )
-    if isinstance(rows, Store):
-        write_codes(rows, model, output, how, quiet, fitted=codes)
-    elif codes is None:
-        write_code_table(codes_of(model, rows, how), output)
-    else:
-        (bits,) = codes
-        write_code_table(Table(bits, rows.row_names, model.atom_names, row_data=rows.row_data), output)
+    write_codes(rows, output, quiet, fitted)
 
 
 def _print_next_command(
@@ -434,14 +418,13 @@ def _resampled(
     from ..estimators import atom_stability
 
     so_far: list[Stability] = []
-    with show_status("Searching", quiet) as status:
-        progress = ProgressLine(quiet, status)
+    with show_status("Searching", quiet) as line:
 
         def update(result: Stability) -> None:
             so_far.append(result)
             recurs = percent(float(result.recurs.mean()), 1) if result.recurs.size else "none"
             done = f"{result.n_resamples} of {more['n_resamples']} resamples"
-            progress.update(f"Searched {done}: {recurs} of the atoms recur, {progress.seconds}")
+            line.update(f"Searched {done}: {recurs} of the atoms recur, {line.seconds}")
 
         try:
             return atom_stability.stability(rows, fitted, callback=update, **more), False

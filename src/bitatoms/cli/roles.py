@@ -17,7 +17,6 @@ from ..roles.options import AuditOptions
 from . import options
 from .output import (
     Display,
-    ProgressLine,
     first_names,
     print_json,
     print_line,
@@ -209,12 +208,11 @@ def _found(users: Table, parameters: dict[str, Any], quiet: bool) -> Cover:
     from .. import api
     from ..model.result import Interrupted
 
-    with show_status("Searching", quiet) as status:
-        progress = ProgressLine(quiet, status)
+    with show_status("Searching", quiet) as line:
 
         def update(row: Any) -> None:
-            text = f"Searching: {row.roles} roles, {row.assignments} assignments, {progress.seconds}"
-            progress.update(text, "  (Ctrl-C keeps the best cover so far)")
+            text = f"Searching: {row.roles} roles, {row.assignments} assignments, {line.seconds}"
+            line.update(text, "  (Ctrl-C keeps the best cover so far)")
 
         try:
             return api.cover(users, **parameters | {"callbacks": update})
