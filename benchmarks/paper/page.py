@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bitatoms._version import __version__
-from bitatoms.html.document import PageHeader, Section, html_document
+from bitatoms.html.document import Section, html_document
 from bitatoms.html.text import escape
 
 from .experiment import Claim, Experiment, Panel, summarize_verdicts
@@ -21,10 +21,10 @@ _PAPER = (
 
 def render(experiments: Sequence[Experiment], provenance: str) -> str:
     """Return the HTML of the page; ``provenance`` describes the data and the machine."""
-    header = PageHeader(_TITLE, "The experiments of a paper", _TITLE, ("summary", "the results"))
     sections = [_summary(experiments), *map(_section, experiments)]
     footer = f"<footer><p>Made by bitatoms {__version__}. {escape(provenance)}</p></footer>"
-    return html_document(header, sections, footer, _STYLE)
+    kicker, skip_link = "The experiments of a paper", ("summary", "the results")
+    return html_document(_TITLE, kicker, sections, skip_link=skip_link, footer=footer, style=_STYLE)
 
 
 def _summary(experiments: Sequence[Experiment]) -> Section:

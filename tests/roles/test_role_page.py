@@ -129,12 +129,14 @@ def test_the_numbers_of_the_page_are_those_of_the_tables(seed):
     assert [row[1:3] for row in cells_of(html, "Users")] == [
         [str(n_permissions), str(len(own))] for own, n_permissions, _, _ in said["users"]
     ]
-    assert len(cells_of(html, "Permissions from no role")) == sum(bool(direct) for _, _, direct, _ in said["users"])
-    assert len(cells_of(html, "Users with roles of their own")) == fits.count("own")
-    assert len(cells_of(html, "Users without a role")) == fits.count("none")
+    assert len(cells_of(html, "Permissions that come from no role")) == sum(
+        bool(direct) for _, _, direct, _ in said["users"]
+    )
+    assert len(cells_of(html, "Only roles of their own")) == fits.count("own")
+    assert len(cells_of(html, "No role")) == fits.count("none")
     assert len(cells_of(html, "Roles of a single user")) == sum(len(users) == 1 for _, users, *_ in said["roles"])
     sharing = [pair for pair in said["pairs"] if pair[2]]
-    assert [row[1:] for row in cells_of(html, "Roles with common permissions")] == [
+    assert [row[1:] for row in cells_of(html, "Common permissions")] == [
         [str(n_common), percent(overlap, 1), str(n_users), percent(same, 1)]
         for _, _, n_common, overlap, n_users, same, _ in sharing
     ]

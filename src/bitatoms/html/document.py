@@ -25,22 +25,24 @@ class Section(NamedTuple):
     title: str = ""
 
 
-class PageHeader(NamedTuple):
-    """The texts above the sections."""
-
-    title: str  # of the browser window
-    kicker: str
-    heading: str
-    skip_link: tuple[str, str] | None = None  # anchor and name of the section that screen readers can skip to
-
-
 def html_document(
-    header: PageHeader, sections: Sequence[Section], footer: str = _FOOTER, style: str = "", script: str = ""
+    heading: str,
+    kicker: str,
+    sections: Sequence[Section],
+    *,
+    title: str | None = None,
+    skip_link: tuple[str, str] | None = None,
+    footer: str = _FOOTER,
+    style: str = "",
+    script: str = "",
 ) -> str:
-    """Return the HTML of a page; ``style`` is appended to the style sheet that all pages share."""
+    """Return the HTML of a page; ``style`` is appended to the style sheet that all pages share.
+
+    ``title`` is that of the browser window, by default the heading; ``skip_link`` is the anchor and the name of the
+    section that screen readers can skip to.
+    """
     shown = [section for section in sections if section.html]
-    skip = header.skip_link
-    skip_html = "" if skip is None else f'<a class="skip" href="#{skip[0]}">Skip to {skip[1]}</a>\n'
+    skip = "" if skip_link is None else f'<a class="skip" href="#{skip_link[0]}">Skip to {skip_link[1]}</a>\n'
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -50,13 +52,13 @@ def html_document(
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="bitatoms {__version__}">
 <link rel="icon" href="data:,">
-<title>{escape(header.title)}</title>
+<title>{escape(title or heading)}</title>
 <style>{read_asset("html", "base.css")}{style}</style>
 </head>
 <body>
-{skip_html}<header class="top">
-<p class="kicker">{escape(header.kicker)}</p>
-<h1>{escape(header.heading)}</h1>
+{skip}<header class="top">
+<p class="kicker">{escape(kicker)}</p>
+<h1>{escape(heading)}</h1>
 {_contents(shown)}
 </header>
 <main>

@@ -19,7 +19,7 @@ from ..io.formats.registry import load_reader
 from ..io.labels.names import join_names
 from ..io.sheets import write_sheet
 from ..io.text import open_text_writer
-from .document import PageHeader, Section, html_document
+from .document import Section, html_document
 from .text import escape, format_count, truncated
 
 _FORMATS = {f".{name}": name for name in ("csv", "tsv", "json", "md", "html", "xlsx")} | {".htm": "html"}
@@ -119,7 +119,7 @@ class DataTable:
     def _to_page(self, title: str) -> str:
         """Return the table as an HTML document."""
         sections = [Section(f"<section>{self.to_html(title)}</section>")]
-        return html_document(PageHeader(title, "A table", title), sections)
+        return html_document(title, "A table", sections)
 
     def _write_lines(self, file: IO[str], delimiter: str) -> None:
         """Write the table as lines of cells."""

@@ -2,47 +2,32 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import count, pairwise
+
+import numpy as np
 
 from ..formatting import percent
 from ..html.document import Section, section
 from ..html.tables import DataTable, table_html
 from ..html.text import format_count, pluralize
-from .data import Point, ReportData
+from .data import ReportData
 
-
-class Part(NamedTuple):
-    """One of the three parts of a codelength."""
-
-    key: str  # its CSS class, and its field in a Codelength
-    name: str
-    meaning: str
-
-
-PARTS = (
-    Part("errors", "exceptions", "the cells that the patterns get wrong"),
-    Part("codes", "uses", "which row uses which patterns"),
-    Part("atoms", "patterns", "the patterns themselves"),
-)
+PARTS = {  # fields of a Codelength, and CSS classes: what a page calls them, and what they mean
+    "errors": ("exceptions", "the cells that the patterns get wrong"),
+    "codes": ("uses", "which row uses which patterns"),
+    "atoms": ("patterns", "the patterns themselves"),
+}
 _MAX_TICKS = 5  # on an axis, besides 0
 
 
 def codelength_section(data: ReportData) -> Section:
     """Return the section with the bars and the curve."""
-    bits = {part.key: getattr(data.codelength, part.key) for part in PARTS}
-    total = data.codelength.total
+    total, bits = data.codelength.total, {part: getattr(data.codelength, part) for part in PARTS}
     longest = max(data.bits_without, total, 1)
-    segments = "".join(_segment(key, value, longest) for key, value in bits.items())
+    segments = "".join(_segment(part, n, longest) for part, n in bits.items())
     rows = [
-        (
-            f'<i class="{part.key}"></i>{part.name}',
-            part.meaning,
-            format_count(bits[part.key]),
-            percent(bits[part.key], total),
-        )
-        for part in PARTS
+        (f'<i class="{part}"></i>{name}', meaning, format_count(bits[part]), percent(bits[part], total))
+        for part, (name, meaning) in PARTS.items()
     ]
     table = table_html(
         ("part", "what it describes", "bits", "share"),
@@ -89,18 +74,27 @@ def _curve(data: ReportData) -> str:
     """Return the curve as stacked areas, and its numbers in a table."""
     points = data.curve
     most, top = points[-1].atoms, max(1, *(point.bits for point in points))
-    x = {point.atoms: 100 * point.atoms / most for point in points}
-    floor = [0.0] * len(points)
-    areas = []
-    for part in reversed(PARTS):
-        ceiling = [low + getattr(point, f"bits_{part.key}") for low, point in zip(floor, points, strict=True)]
-        areas.append(f'<polygon class="{part.key}" points="{_outline(points, x, floor, ceiling, top)}"/>')
-        floor = ceiling
-    line = " ".join(f"{x[point.atoms]:.2f},{100 - 100 * point.bits / top:.2f}" for point in points)
+    n_bits = [[getattr(point, f"bits_{part}") for point in points] for part in reversed(PARTS)]
+    lines = [
+        [
+            f"{100 * point.atoms / most:.2f},{100 - 100 * bits / top:.2f}"
+            for point, bits in zip(points, line, strict=True)
+        ]
+        for line in np.cumsum([[0] * len(points), *n_bits], axis=0).tolist()
+    ]
+    areas = "".join(
+        f'<polygon class="{part}" points="{" ".join([*upper, *reversed(lower)])}"/>'
+        for part, (lower, upper) in zip(reversed(PARTS), pairwise(lines), strict=True)
+    )
     best = min(points, key=lambda point: point.bits)
-    table = DataTable.from_rows(
-        ("patterns used", *(part.name for part in PARTS), "total bits"),
-        [(point.atoms, point.bits_errors, point.bits_codes, point.bits_atoms, point.bits) for point in points],
+    names = [name for name, _ in PARTS.values()]
+    table = DataTable.from_rows(("patterns used", *names, "total bits"), [(*point, point.bits) for point in points])
+    legend = " ".join(
+        f'<span class="key"><i class="{part}"></i>{name}</span>' for part, name in zip(PARTS, names, strict=True)
+    )
+    grid = "".join(
+        f'<line x1="0" x2="100" y1="{100 - 100 * tick / top:.2f}" y2="{100 - 100 * tick / top:.2f}"/>'
+        for tick in ticks(top)
     )
     label = (
         f"Bits by number of patterns: {format_count(points[0].bits)} with none, {format_count(points[-1].bits)} with "
@@ -108,11 +102,11 @@ def _curve(data: ReportData) -> str:
     )
     return f"""<h3>How much each further pattern helps</h3>
 <figure class="curve">
-<p class="legend">{_legend()}</p>
+<p class="legend">{legend}</p>
 <div class="plot">
 <div class="y">{_tick_labels(top, "bottom")}</div>
 <svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label="{label}">
-{_grid(top)}{"".join(areas)}<polyline points="{line}"/></svg>
+{grid}{areas}<polyline points="{" ".join(lines[-1])}"/></svg>
 <div class="x">{_tick_labels(most, "left")}</div>
 </div>
 <p class="axis">bits by number of patterns used, most useful patterns first</p>
@@ -132,22 +126,9 @@ def _caption(data: ReportData) -> str:
     return text
 
 
-def _legend() -> str:
-    return " ".join(f'<span class="key"><i class="{part.key}"></i>{part.name}</span>' for part in PARTS)
-
-
-def _outline(
-    points: Sequence[Point], x: dict[int, float], floor: Sequence[float], ceiling: Sequence[float], top: int
-) -> str:
-    """Return the corners of the area between two curves, clockwise."""
-    upper = [f"{x[point.atoms]:.2f},{100 - 100 * high / top:.2f}" for point, high in zip(points, ceiling, strict=True)]
-    lower = [f"{x[point.atoms]:.2f},{100 - 100 * low / top:.2f}" for point, low in zip(points, floor, strict=True)]
-    return " ".join([*upper, *reversed(lower)])
-
-
 def ticks(maximum: int) -> list[int]:
     """Return a few round numbers from 0 to at most ``maximum``, in steps of 1, 2, 5, 10, 20, ..."""
-    steps = (digit * 10**zeros for zeros in itertools.count() for digit in (1, 2, 5))
+    steps = (digit * 10**zeros for zeros in count() for digit in (1, 2, 5))
     step = next(step for step in steps if maximum // step <= _MAX_TICKS)
     return list(range(0, maximum + 1, step))
 
@@ -156,12 +137,4 @@ def _tick_labels(maximum: int, side: str) -> str:
     """Return the numbers along an axis, positioned from this side."""
     return "".join(
         f'<span style="{side}:{100 * tick / maximum:.2f}%">{format_count(tick)}</span>' for tick in ticks(maximum)
-    )
-
-
-def _grid(top: int) -> str:
-    """Return a horizontal line at each tick of the vertical axis."""
-    return "".join(
-        f'<line x1="0" x2="100" y1="{100 - 100 * tick / top:.2f}" y2="{100 - 100 * tick / top:.2f}"/>'
-        for tick in ticks(top)
     )

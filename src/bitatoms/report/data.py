@@ -15,13 +15,15 @@ from scipy.sparse import csr_array
 from ..bits import BitMatrix
 from ..columns.annotations import Annotations, Groups
 from ..columns.table import Names, Picture, Table, feature_names
+from ..device_choice import workers_for
 from ..engine.codelength import Codelength, codelength_from_counts
 from ..engine.distinct_rows import hash_rows
 from ..model.complete_rows import count_members
 from ..model.model import Model
 from ..model.patterns import Lifts, feature_shares, lifts_of
 from ..parallel import Workers
-from ..sparse_bits import Bits, sparse
+from ..sparse_bits import Bits, SparseBits, sparse
+from .options import ReportDataOptions
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)  # of the bits per row: the rows shown by default
 N_WORST = 15  # rows with the worst fit
@@ -43,14 +45,6 @@ class Point(NamedTuple):
     def bits(self) -> int:
         """The sum of the three parts."""
         return self.bits_errors + self.bits_codes + self.bits_atoms
-
-
-class CellCounts(NamedTuple):
-    """Counts for each one of the atoms, atom after atom: rows that use the atom, in which its feature is so."""
-
-    missed: NDArray[np.int64]  # a one, reconstructed as zero
-    wrong: NDArray[np.int64]  # missed, or a zero that is reconstructed as one
-    unknown: NDArray[np.int64] | None  # None if all cells are known
 
 
 @dataclass(frozen=True)
@@ -157,9 +151,19 @@ class ReportData:
         return has_uses and np.array_equal(self.errors.column_weights(), self.model.wrong)
 
     @cached_property
-    def cells_of_atoms(self) -> CellCounts:
-        """For each feature of each atom, in how many of the rows that use the atom it is wrong."""
-        return count_cells(self.model.atoms, self.codes, self.table.data, self.errors)
+    def cells_of_atoms(self) -> dict[str, NDArray[np.int64] | None]:
+        """For each feature of each atom, in how many of the rows that use the atom it is missed, invented and unknown.
+
+        Unknown cells are None if all cells are known.
+        """
+        atoms, data, unknown = self.model.atoms, self.table.data, self.table.data.unknown
+        missed = count_cells(atoms, self.codes, _common_ones(data, self.errors))
+        invented = count_cells(atoms, self.codes, self.errors) - missed
+        return {
+            "missed": missed,
+            "invented": invented,
+            "unknown": None if unknown is None else count_cells(atoms, self.codes, unknown),
+        }
 
     @property
     def n_rows(self) -> int:
@@ -249,31 +253,27 @@ class ReportData:
         )
 
 
-class KnownCodes(NamedTuple):
-    """Codes of the rows that need not be computed: given ones, or those of the fit, if these are its rows."""
-
-    given: BitMatrix | None = None
-    of_fit: BitMatrix | None = None
-
-
 def collect(
     model: Model,
     table: Table,
-    rows: tuple[int | str, ...],
-    workers: Workers,
-    known: KnownCodes,
-    groups: Groups | None = None,
-    max_rows: int | None = None,
+    options: ReportDataOptions,
+    codes: BitMatrix | None,
+    fit_codes: BitMatrix | None,
+    groups: Groups | None,
 ) -> ReportData:
-    """Code the table, unless its codes are known, and return the data of its report."""
+    """Return the data of a report on a table.
+
+    Its codes are the given ones, or those of the fit if these are its rows, or else those that ``transform`` gives.
+    """
     if 0 in table.shape:
         raise ValueError(f"the table is empty ({table.shape[0]} rows and {table.shape[1]} columns): nothing to report")
     (n_rows, n_features), data = table.shape, table.data
-    requested = tuple(_row_index(table, row) for row in rows)
+    requested = tuple(_row_index(table, row) for row in options.rows)
+    workers = workers_for(options.n_jobs, options.device, n_rows * n_features)
     is_known = _has_rows_of_fit(model, data)
-    codes, errors = _coded(model, data, known if is_known else known._replace(of_fit=None), workers)
+    codes, errors = _coded(model, data, codes, fit_codes if is_known else None, workers)
     ones, wrong, uses = data.column_weights(), errors.column_weights(), codes.column_weights()
-    missed = _common_ones(data, errors)
+    missed = _common_ones(data, errors).column_weights()
     counts = wrong, uses, model.atoms.row_weights(), int(model.bias.sum()), data.n_known
     codelength = codelength_from_counts(n_rows, n_features, *counts, model.atom_spans)
     row_bits, bias = model.row_bits(data, codes, workers), BitMatrix.from_dense(model.bias[np.newaxis])
@@ -301,7 +301,7 @@ def collect(
         chosen=requested or _quantile_rows(row_bits),
         worst=tuple(np.argsort(-row_bits, kind="stable")[:N_WORST].tolist()),
         groups=groups,
-        max_rows=max_rows,
+        max_rows=options.max_rows,
     )
 
 
@@ -310,22 +310,25 @@ def _has_rows_of_fit(model: Model, data: Bits) -> bool:
     return model.rows_hash is not None and model.n_samples == data.n_rows and model.rows_hash == hash_rows(data)
 
 
-def _coded(model: Model, data: Bits, known: KnownCodes, workers: Workers) -> tuple[BitMatrix, Bits]:
+def _coded(
+    model: Model, data: Bits, codes: BitMatrix | None, fit_codes: BitMatrix | None, workers: Workers
+) -> tuple[BitMatrix, Bits]:
     """Return the codes of the rows, and the cells that they get wrong."""
-    codes, of_fit = known
-    if codes is None and of_fit is not None and of_fit.shape == (data.n_rows, model.atoms.n_rows):
-        errors = model.errors(data, of_fit, workers)
+    if codes is None and fit_codes is not None and fit_codes.shape == (data.n_rows, model.atoms.n_rows):
+        errors = model.errors(data, fit_codes, workers)
         if np.array_equal(errors.column_weights(), model.wrong):  # in another order, other cells are wrong
-            return of_fit, errors
+            return fit_codes, errors
     codes = model.codes(data, workers) if codes is None else codes
     return codes, model.errors(data, codes, workers)
 
 
-def _common_ones(first: Bits, second: Bits) -> NDArray[np.int64]:
-    """Return the number of rows in which two tables both have a one, for each column."""
+def _common_ones(first: Bits, second: Bits) -> Bits:
+    """Return the cells in which two tables both have a one."""
     if isinstance(first, BitMatrix) and isinstance(second, BitMatrix):
-        return BitMatrix.from_words(first.words & second.words, first.n_cols, check=False).column_weights()
-    return np.asarray(first.to_sparse().multiply(second.to_sparse()).sum(axis=0), np.int64)
+        return BitMatrix.from_words(first.words & second.words, first.n_cols, check=False)
+    common = csr_array(first.to_sparse().multiply(second.to_sparse()))
+    common.sort_indices()
+    return SparseBits(common.indptr.astype(np.int64), common.indices, first.n_cols)
 
 
 def _row_index(table: Table, row: int | str) -> int:
@@ -398,30 +401,15 @@ def _length_with(model: Model, k: int, rows: Bits, data: Bits, workers: Workers)
     return codelength_from_counts(*data.shape, wrong, uses, weights, bias, data.n_known, first.atom_spans)
 
 
-def count_cells(atoms: Bits, codes: BitMatrix, data: Bits, errors: Bits) -> CellCounts:
-    """Count the cells of the atoms in the rows that use them; ``errors`` are those of all cells of ``data``."""
-    if isinstance(data, BitMatrix) and isinstance(errors, BitMatrix):
-        missed = BitMatrix.from_words(data.words & errors.words, data.n_cols, check=False)
-        unknown = None if data.unknown is None else _packed_counts(atoms, codes, data.unknown)
-        return CellCounts(_packed_counts(atoms, codes, missed), _packed_counts(atoms, codes, errors), unknown)
-    wrong = errors.to_sparse()
-    return CellCounts(
-        _sparse_counts(atoms, codes, data.to_sparse().multiply(wrong)), _sparse_counts(atoms, codes, wrong), None
-    )
-
-
-def _packed_counts(atoms: Bits, codes: BitMatrix, cells: BitMatrix) -> NDArray[np.int64]:
-    """Return, for each one of the atoms, the number of its users in which this cell is set."""
+def count_cells(atoms: Bits, codes: BitMatrix, cells: Bits) -> NDArray[np.int64]:
+    """Return, for each feature of each atom, in how many of the rows that use the atom this cell is set."""
+    if isinstance(cells, SparseBits):  # most rows have few of them
+        product = csr_array(codes.to_sparse().astype(np.int64).T @ cells.to_sparse().astype(np.int64))
+        rows, columns = sparse(atoms).cells()
+        return np.asarray(product[rows, columns], np.int64).ravel() if len(rows) else np.zeros(0, np.int64)
     users, columns = codes.T.words, cells.T.words
     counts = [np.empty(0, np.int64)]
     for atom in range(atoms.n_rows):
         own = columns[np.flatnonzero(atoms[atom])]
         counts.append(np.bitwise_count(own & users[atom]).sum(axis=1).astype(np.int64))
     return np.concatenate(counts)
-
-
-def _sparse_counts(atoms: Bits, codes: BitMatrix, cells: object) -> NDArray[np.int64]:
-    """Return the same for cells in a sparse matrix; most rows have few of them."""
-    product = csr_array(codes.to_sparse().astype(np.int64).T @ csr_array(cells).astype(np.int64))
-    rows, columns = sparse(atoms).cells()
-    return np.asarray(product[rows, columns], np.int64).ravel() if len(rows) else np.zeros(0, np.int64)

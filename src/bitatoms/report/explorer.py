@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,21 +141,21 @@ def contents_of(data: ReportData) -> Contents | None:
 
 
 def embedded_data(data: ReportData, contents: Contents) -> dict[str, Any]:
-    """Return the data of the script as JSON values."""
+    """Return the data of the script: JSON values, and arrays of bits and integers."""
     features, rows = contents
-    atoms = packed(data.model.atoms.take_columns(features))
-    codes = data.codes[rows]
+    atoms, codes = packed(data.model.atoms.take_columns(features)), data.codes[rows]
     orders = block_orders(atoms, codes)
+    shared = shared_ones(data.codes.T[:MAX_PAIRED])
     return {
         "shape": [data.n_rows, data.n_features, data.n_atoms],
         "features": _features(data, features),
         "atoms": _atoms(data, atoms),
-        "rows": _rows_data(data, contents),
+        "rows": _rows_data(data, contents, codes),
         "coder": _coder(data, features),
-        "cells": _cell_counts(data),
-        "together": base64_numbers(_together(data)),
-        "paired": min(data.n_atoms, MAX_PAIRED),
-        "order": {"features": base64_numbers(orders.features), "rows": base64_numbers(orders.rows)},
+        "cells": data.cells_of_atoms,
+        "together": shared[np.triu_indices(len(shared), 1)],  # rows that use both atoms of each pair
+        "paired": len(shared),
+        "order": {"features": orders.features, "rows": orders.rows},
         "picture": None if data.picture is None else list(data.picture.tile),
         "genome": _genome(data, features),
     }
@@ -178,21 +179,19 @@ def _rows(data: ReportData, n_features: int) -> NDArray[np.intp]:
     return np.sort(np.concatenate([first, others]))
 
 
-def _names(names: Any) -> list[str]:
+def _names(names: Iterable[str] | None) -> list[str] | None:
     """Return names as the page shows them."""
-    return [printable(truncated(name)) for name in names]
+    return None if names is None else [printable(truncated(name)) for name in names]
 
 
 def _features(data: ReportData, features: NDArray[np.intp]) -> dict[str, Any]:
     """Return the names of features and their counts in all rows."""
+    counts = {"ones": data.ones, "known": data.n_known, "missed": data.missed, "invented": data.invented}
     return {
-        "indices": base64_numbers(features),
+        "indices": features,
         "names": None if data.columns is None else _names(data.names_of(features)),
-        "bias": base64_numbers(data.model.bias[features]),
-        "ones": base64_numbers(data.ones[features]),
-        "known": base64_numbers(data.n_known[features]),
-        "missed": base64_numbers(data.missed[features]),
-        "invented": base64_numbers(data.invented[features]),
+        "bias": data.model.bias[features],
+        **{name: numbers[features] for name, numbers in counts.items()},
     }
 
 
@@ -201,37 +200,34 @@ def _atoms(data: ReportData, atoms: BitMatrix) -> dict[str, Any]:
 
     The lifts of features, atom after atom, are integers: thousandths, 0 where a lift is unknown.
     """
-    recurrence = data.model.recurrence
-    member_lifts = np.rint(1000 * np.nan_to_num(data.lifts.members).clip(0, _MAX_LIFT))
+    recurrence, saved = data.model.recurrence, data.model.saved
     return {
-        "bits": base64_bits(atoms),
-        "uses": base64_numbers(data.uses),
-        "coded": base64_numbers(data.codes.column_weights()),
-        "complete": base64_numbers(data.complete),
+        "bits": atoms,
+        "uses": data.uses,
+        "coded": data.codes.column_weights(),
+        "complete": data.complete,
         "expected": [float(f"{expected:.4g}") for expected in data.lifts.expected],
         "lift": [number_or_none(round(float(lift), 4)) for lift in data.lifts.whole],
-        "memberLifts": base64_numbers(member_lifts),
+        "memberLifts": np.rint(1000 * np.nan_to_num(data.lifts.members).clip(0, _MAX_LIFT)),
         "recurs": None if recurrence is None else recurrence.shares.tolist(),
-        "saved": None if data.model.saved is None else data.model.saved.tolist(),  # may be negative
+        "saved": None if saved is None else saved.tolist(),  # may be negative
     }
 
 
-def _rows_data(data: ReportData, contents: Contents) -> dict[str, Any]:
+def _rows_data(data: ReportData, contents: Contents, codes: BitMatrix) -> dict[str, Any]:
     """Return some rows: cells, codes, names and groups."""
     features, rows = contents
-    own = data.table.data[rows].take_columns(features)
-    unknown = own.unknown
-    groups = data.groups
+    own, groups, names = data.table.data[rows].take_columns(features), data.groups, data.table.row_names
     return {
-        "indices": base64_numbers(rows),
-        "names": None if data.table.row_names is None else _names(data.table.row_names[row] for row in rows),
-        "bits": base64_bits(own.filled()),
-        "unknown": None if unknown is None or not own.n_unknown else base64_bits(unknown),
-        "codes": base64_bits(data.codes[rows]),
-        "wrong": base64_numbers(data.errors.row_weights()[rows]),
-        "tenths": base64_numbers(np.rint(10 * data.row_bits[rows])),  # tenths of bits
-        "groups": None if groups is None else base64_numbers(groups.numbers[rows]),
-        "groupNames": None if groups is None else _names(groups.names),
+        "indices": rows,
+        "names": _names(names and [names[row] for row in rows]),
+        "bits": own.filled(),
+        "unknown": own.unknown if own.n_unknown else None,
+        "codes": codes,
+        "wrong": data.errors.row_weights()[rows],
+        "tenths": np.rint(10 * data.row_bits[rows]),  # tenths of bits
+        "groups": None if groups is None else groups.numbers[rows],
+        "groupNames": _names(groups and groups.names),
     }
 
 
@@ -239,47 +235,25 @@ def _coder(data: ReportData, features: NDArray[np.intp]) -> dict[str, Any]:
     """Return all that coding a row needs besides the atoms, and the counts by which the bits of a row are computed."""
     model, rule = data.model, data.model.greedy_rule
     assert rule.prices is not None
-    prices, n_atoms = rule.prices, data.n_atoms
+    prices = rule.prices
     forbidden = np.zeros(data.n_features, np.uint8)
     if len(prices.forbidden):
         forbidden = BitMatrix.from_words(prices.forbidden[np.newaxis].copy(), data.n_features, check=False)[0]
     return {
         "covers": model.algebra == "or",
-        "missed": base64_numbers(prices.bits[features]),
-        "added": base64_numbers((prices.added if prices.own_costs() else prices.bits)[features]),
-        "forbidden": base64_numbers(forbidden[features]),
-        "uses": base64_numbers(prices.uses[:n_atoms]),
+        "missed": prices.bits[features],
+        "added": (prices.added if prices.own_costs() else prices.bits)[features],
+        "forbidden": forbidden[features],
+        "uses": prices.uses[: data.n_atoms],
         "maxAtoms": model.max_atoms_per_sample,
         "residualLimit": rule.residual_limit,
         "samples": model.n_samples,
-        "wrong": base64_numbers(model.wrong[features]),
-        "known": base64_numbers(model.n_known[features]),
-        "used": base64_numbers(model.uses),
-        "restBits": _bits_of_other_columns(data, features),
+        "wrong": model.wrong[features],
+        "known": model.n_known[features],
+        "used": model.uses,
+        # Of the columns that the page does not contain, in a row in which they are zeros
+        "restBits": float(np.delete(model.bits_if_right, features).sum()),
     }
-
-
-def _bits_of_other_columns(data: ReportData, features: NDArray[np.intp]) -> float:
-    """Return the bits of the columns that the page does not contain, in a row in which they are zeros."""
-    others = np.ones(data.n_features, bool)
-    others[features] = False
-    return float(data.model.bits_if_right[others].sum())
-
-
-def _cell_counts(data: ReportData) -> dict[str, Any]:
-    """Return, for each feature of each atom, the number of its users in which it is missed, invented and unknown."""
-    missed, wrong, unknown = data.cells_of_atoms
-    return {
-        "missed": base64_numbers(missed),
-        "invented": base64_numbers(wrong - missed),
-        "unknown": None if unknown is None else base64_numbers(unknown),
-    }
-
-
-def _together(data: ReportData) -> NDArray[np.int32]:
-    """Return the number of rows that use two atoms, for each pair of the first atoms."""
-    shared = shared_ones(data.codes.T[:MAX_PAIRED])
-    return shared[np.triu_indices(len(shared), 1)]
 
 
 def _genome(data: ReportData, features: NDArray[np.intp]) -> dict[str, Any] | None:
@@ -289,7 +263,7 @@ def _genome(data: ReportData, features: NDArray[np.intp]) -> dict[str, Any] | No
         return None
     return {
         "where": [found.where[feature] for feature in features],
-        "places": base64_numbers(np.rint(_PLACES * found.places[features])),
+        "places": np.rint(_PLACES * found.places[features]),
     }
 
 
@@ -305,10 +279,14 @@ def base64_numbers(numbers: ArrayLike) -> str:
 
 
 def script_json(value: object) -> str:
-    """Return JSON without any character that could end a script element."""
-    return (
-        json.dumps(value, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    )
+    """Return JSON without any character that could end a script element; arrays are text in base64."""
+    text = json.dumps(value, separators=(",", ":"), default=_base64)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _base64(array: Bits | NDArray[Any]) -> str:
+    """Return bits, or integers from 0, as text."""
+    return base64_numbers(array) if isinstance(array, np.ndarray) else base64_bits(array)
 
 
 def _variable_length(numbers: NDArray[np.int64]) -> NDArray[np.uint8]:

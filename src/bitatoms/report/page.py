@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._version import __version__
-from ..html.document import PageHeader, Section, glossary_section, html_document, read_asset, section
+from ..html.document import Section, glossary_section, html_document, read_asset, section
 from ..html.text import escape, format_count, pluralize
 from .codelength import codelength_section
 from .data import ReportData
@@ -40,16 +40,19 @@ _GLOSSARY = (
 def render(data: ReportData, title: str | None, parameters: dict[str, Any]) -> str:
     """Return the HTML of the report; ``parameters`` are those of the search, as far as they are known."""
     heading = title or f"A table of {pluralize(data.n_rows, 'row')} and {pluralize(data.n_features, 'column')}"
-    header = PageHeader(
-        title=f"{heading} – patterns",
-        kicker="Patterns in a table of zeros and ones",
-        heading=heading,
-        skip_link=("explore", "the patterns"),
-    )
     style = "".join(read_asset(*asset) for asset in STYLES)
     functions = "".join(read_asset("report", f"js/{name}.js") for name in SCRIPTS)
     script = f'"use strict";\n(() => {{\n{functions}}})();\n'
-    return html_document(header, _sections(data), _footer(data, parameters), style, script)
+    return html_document(
+        heading,
+        "Patterns in a table of zeros and ones",
+        _sections(data),
+        title=f"{heading} – patterns",
+        skip_link=("explore", "the patterns"),
+        footer=_footer(data, parameters),
+        style=style,
+        script=script,
+    )
 
 
 def _sections(data: ReportData) -> list[Section]:

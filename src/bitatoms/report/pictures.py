@@ -83,8 +83,6 @@ def full_picture(data: ReportData, max_pixels: int = MAX_PIXELS) -> str:
     height, width = picture.whole
     if height * width > max_pixels:
         return f'<p class="note">The picture, {width:,} × {height:,} pixels, is too large to be shown here.</p>'
-    if not height * width:
-        return ""
     bits = data.table.bits
     mask = BitMatrix.zeros(*bits.shape) if bits.unknown is None else bits.unknown
     before, after, unknown = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,13 @@ from ..bits import BitMatrix
 from ..columns.annotations import Groups
 from ..columns.encoding import matched_rows
 from ..columns.table import Table
-from ..device_choice import workers_for
 from ..errors import InputError, Parameter
 from ..formatting import quote_name
 from ..html.document import write_page
 from ..io.labels.rows import read_group_labels
 from ..model.model import Model
 from ..parameters import with_options
-from .data import KnownCodes, ReportData, collect
+from .data import ReportData, collect
 from .options import ReportDataOptions, ReportOptions
 from .page import render
 
@@ -95,7 +93,7 @@ def write_report(model: Any, table: Any, path: str | os.PathLike[str], options: 
         The file to write, usually ending in .html.
     {parameters}
     """
-    write_page(render(_data(model, table, options), options.title, _model_and_parameters(model)[1]), path)
+    write_page(report_html(model, table, **options.get_params()), path)
 
 
 def _data(model: Any, table: Any, options: ReportDataOptions) -> ReportData:
@@ -103,11 +101,9 @@ def _data(model: Any, table: Any, options: ReportDataOptions) -> ReportData:
     learned, parameters = _model_and_parameters(model)
     binarize = None if isinstance(table, (BitMatrix, Table)) else parameters.get("binarize")
     matched = matched_rows(table, learned.header, parameters.get("absent"), "the table", binarize=binarize)
-    workers = workers_for(options.n_jobs, options.device, math.prod(matched.shape))
-    given = None if options.codes is None else _codes_of(learned, matched, options.codes)
-    known = KnownCodes(given, getattr(model, "_fit_codes", None))
+    codes = None if options.codes is None else _codes_of(learned, matched, options.codes)
     groups = _groups_of(matched, options.groups)
-    return collect(learned, matched, tuple(options.rows), workers, known, groups, options.max_rows)
+    return collect(learned, matched, options, codes, getattr(model, "_fit_codes", None), groups)
 
 
 def _groups_of(table: Table, groups: Any) -> Groups | None:

@@ -142,15 +142,8 @@ class RoleReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as a dictionary that can be stored as JSON."""
         entries = ("roles", "permissions", "users", "overlaps", "unusual", "missing")
-        found: dict[str, Any] = {
-            "n_grants": self.n_grants,
-            "n_direct": self.n_direct,
-            "n_user_assignments": self.n_user_assignments,
-            "n_permission_assignments": self.n_permission_assignments,
-            "n_overlaps": self.n_overlaps,
-            "min_peers": self.min_peers,
-            "min_share": self.min_share,
-        }
+        numbers = ("n_grants", "n_direct", "n_user_assignments", "n_permission_assignments", "n_overlaps")
+        found: dict[str, Any] = {name: getattr(self, name) for name in (*numbers, "min_peers", "min_share")}
         return found | {name: [entry._asdict() for entry in getattr(self, name)] for name in entries}
 
 

@@ -125,8 +125,8 @@ class RoleDiff:
         n_both = len(self.unchanged) + len(self.changed)
         kinds = ("unchanged", "changed", "new", "gone")
         numbers = ", ".join(f"{len(getattr(self, kind))} {kind}" for kind in kinds if getattr(self, kind))
-        lines = [f"{counted(n_both + len(self.gone), 'role')} before and {n_both + len(self.new)} after: {numbers}"]
-        lines[0] = lines[0].removesuffix(": ")
+        roles = f"{counted(n_both + len(self.gone), 'role')} before and {n_both + len(self.new)} after: {numbers}"
+        lines = [roles.removesuffix(": ")]
         if self.users is not None:
             n_others = sum(bool(user.gained or user.lost) for user in self.users)
             n_losing, n_gaining = (
@@ -144,11 +144,9 @@ class RoleDiff:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the difference as a dictionary that can be stored as JSON."""
-        found: dict[str, Any] = {
-            name: [entry._asdict() for entry in getattr(self, name)] for name in ("unchanged", "changed", "new", "gone")
-        }
+        kinds = ("unchanged", "changed", "new", "gone", *(() if self.users is None else ("users",)))
+        found: dict[str, Any] = {name: [entry._asdict() for entry in getattr(self, name)] for name in kinds}
         if self.users is not None:
-            found["users"] = [user._asdict() for user in self.users]
             found |= {"n_users": self.n_users, "keeps_permissions": self.keeps_permissions}
         return found | {"has_same_roles": self.has_same_roles, "threshold": self.threshold}
 
@@ -187,18 +185,24 @@ def role_diff(old: Any, new: Any, users: Any = None, *, threshold: float = 0.5) 
     tables = {"old roles": as_roles(old), "new roles": as_roles(new)}
     if users is not None:
         tables["users"] = Table.from_any(users, missing="refuse")
-    before, after, *rest = aligned(**tables)
-    people = rest[0] if rest else None
+    before, after, *given = aligned(**tables)
+    people = given[0] if given else Table(BitMatrix.zeros(0, before.shape[1]), None, before.columns)
+    codes = [code_from_below(people.bits, roles.bits) for roles in (before, after)]
+    n_before, n_after = (each.column_weights().tolist() if given else [None] * each.n_cols for each in codes)
     pairs = _matched(before, after, threshold)
-    sides = _Assigned.of(people, before), _Assigned.of(people, after)
-    changes = [_change(*pair, *sides) for pair in pairs]
+    changes = []
+    for old, new, overlap in pairs:
+        had, has = before.bits[old], after.bits[new]
+        added, removed = (before.names_of(np.flatnonzero(more)) for more in (has > had, had > has))
+        n_users = (n_before[old], n_after[new]) if given else None
+        changes.append(RoleChange(before.row_name(old), after.row_name(new), overlap, added, removed, n_users))
     return RoleDiff(
         unchanged=tuple(change for change in changes if not (change.added or change.removed)),
         changed=tuple(change for change in changes if change.added or change.removed),
-        new=_unmatched(sides[1], {new for _, new, _ in pairs}),
-        gone=_unmatched(sides[0], {old for old, _, _ in pairs}),
-        users=None if people is None else _user_changes(people, *sides, pairs),
-        n_users=0 if people is None else len(people),
+        new=_unmatched(after, n_after, {new for _, new, _ in pairs}),
+        gone=_unmatched(before, n_before, {old for old, _, _ in pairs}),
+        users=_user_changes(people, (before, after), codes, pairs) if given else None,
+        n_users=len(people),
         threshold=threshold,
     )
 
@@ -213,63 +217,31 @@ def _matched(before: Table, after: Table, threshold: float) -> list[tuple[int, i
     return [(old, new, float(overlap[old, new])) for old, new in sorted(pairs, key=lambda pair: pair[1])]
 
 
-class _Assigned(NamedTuple):
-    """A set of roles, the roles that users have from below, and the number of users of each; None without users."""
-
-    roles: Table
-    codes: BitMatrix | None
-    n_users: Sequence[int | None]
-
-    @classmethod
-    def of(cls, users: Table | None, roles: Table) -> _Assigned:
-        """Give users roles."""
-        if users is None:
-            return cls(roles, None, [None] * len(roles))
-        codes = code_from_below(users.bits, roles.bits)
-        return cls(roles, codes, codes.column_weights().tolist())
-
-    def given(self) -> BitMatrix:
-        """Return the permissions that roles give users."""
-        assert self.codes is not None
-        return reconstruct(self.codes, self.roles.bits, np.zeros(self.roles.shape[1], np.uint8), "or")
-
-
-def _change(old: int, new: int, overlap: float, before: _Assigned, after: _Assigned) -> RoleChange:
-    """Return what changes in a role."""
-    had, has = before.roles.bits[old], after.roles.bits[new]
-    added, removed = (before.roles.names_of(np.flatnonzero(more)) for more in (has > had, had > has))
-    n_before, n_after = before.n_users[old], after.n_users[new]
-    n_users = None if n_before is None or n_after is None else (n_before, n_after)
-    return RoleChange(before.roles.row_name(old), after.roles.row_name(new), overlap, added, removed, n_users)
-
-
-def _unmatched(side: _Assigned, matched: set[int]) -> tuple[UnmatchedRole, ...]:
+def _unmatched(roles: Table, n_users: Sequence[int | None], matched: set[int]) -> tuple[UnmatchedRole, ...]:
     """Return the roles of a set without a counterpart."""
-    roles = side.roles
     return tuple(
-        UnmatchedRole(roles.row_name(role), roles.names_of(np.flatnonzero(roles.bits[role])), side.n_users[role])
+        UnmatchedRole(roles.row_name(role), roles.names_of(np.flatnonzero(roles.bits[role])), n_users[role])
         for role in range(len(roles))
         if role not in matched
     )
 
 
 def _user_changes(
-    users: Table, before: _Assigned, after: _Assigned, pairs: list[tuple[int, int, float]]
+    users: Table, roles: tuple[Table, Table], codes: list[BitMatrix], pairs: list[tuple[int, int, float]]
 ) -> tuple[UserChange, ...]:
-    """Return the users with other roles, or other permissions from roles."""
-    assert before.codes is not None
-    assert after.codes is not None
-    counterpart, backwards = np.full(len(before.roles), -1), np.full(len(after.roles), -1)  # -1: there is none
+    """Return the users with other roles, or other permissions from roles, than before."""
+    counterpart, backwards = (np.full(len(each), -1) for each in roles)  # -1: there is none
     for old, new, _ in pairs:
         counterpart[old], backwards[new] = new, old
-    given_before, given_after = before.given(), after.given()
+    no_bias = np.zeros(users.shape[1], np.uint8)
+    had, has = (reconstruct(own, each.bits, no_bias, "or") for own, each in zip(codes, roles, strict=True))
     differences = (
-        _minus(after.codes, before.codes.take_columns(backwards)),
-        _minus(before.codes, after.codes.take_columns(counterpart)),
-        _minus(given_after, given_before),
-        _minus(given_before, given_after),
+        _minus(codes[1], codes[0].take_columns(backwards)),
+        _minus(codes[0], codes[1].take_columns(counterpart)),
+        _minus(has, had),
+        _minus(had, has),
     )
-    names = (after.roles.row_names, before.roles.row_names, users.columns, users.columns)
+    names = (roles[1].row_names, roles[0].row_names, users.columns, users.columns)
     return tuple(
         UserChange(
             row,

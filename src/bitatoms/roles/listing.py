@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..formatting import listed_names, percent
-from ..html.document import more
+from ..html.document import more, part
 from ..html.tables import table_html
 from ..html.text import NO_NAMES, chips_html, format_count, name_html
 from .entries import RoleEntry
@@ -32,6 +32,10 @@ class Listings:
         are_numbers = [any(cell[:1].isdigit() for cell in column) for column in zip(*rows, strict=True)]
         table = table_html([heading for heading, _ in columns], rows, are_numbers, label, "listing")
         return table + more(len(entries) - MAX_ROWS)
+
+    def part(self, heading: str, entries: Sequence[Any], columns: Sequence[Column], text: str = "") -> str:
+        """Return a part of a section with a table of entries; nothing if there are no entries."""
+        return part(heading, text, self.table(heading, entries, columns))
 
     def links(self, names: Sequence[str]) -> str:
         """Return the first names as links, and the number of the others."""

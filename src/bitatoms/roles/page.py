@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..html.document import PageHeader, glossary_section, html_document, read_asset, write_page
+from ..html.document import glossary_section, html_document, read_asset, write_page
 from ..html.text import pluralize
 from .audit import RoleReport
 from .diff import RoleDiff
@@ -59,7 +59,6 @@ def role_report_html(report: RoleReport, *, title: str | None = None, diff: Role
     """
     users = pluralize(len(report.users), "user")
     heading = title or f"Roles of {users} and {pluralize(len(report.permissions), 'permission')}"
-    header = PageHeader(f"{heading} – roles", "Roles, users and permissions", heading, ("roles", "the roles"))
     listings = Listings(report.roles[:MAX_ROLES])
     sections = [
         summary(report),
@@ -73,7 +72,8 @@ def role_report_html(report: RoleReport, *, title: str | None = None, diff: Role
         glossary_section(_GLOSSARY),
     ]
     style = read_asset("html", "cards.css") + read_asset("roles", "page.css")
-    return html_document(header, sections, style=style)
+    kicker, skip_link = "Roles, users and permissions", ("roles", "the roles")
+    return html_document(heading, kicker, sections, title=f"{heading} – roles", skip_link=skip_link, style=style)
 
 
 def write_role_report(

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .options import AuditOptions
 
-
-class Difference(NamedTuple):
-    """A user (row) and a permission (column), and the role whose other users the user is compared with."""
-
-    row: int
-    column: int
-    role: int
-    n_peers: int
-    n_with: int
+Difference = tuple[int, int, int, int, int]  # user (row), permission (column), role, its other users, those who have it
 
 
 class Peers:
@@ -33,10 +25,12 @@ class Peers:
 
     def __init__(self, data: Any, atoms: Any, codes: Any, options: AuditOptions) -> None:
         self.data, self.atoms, self.codes, self.min_share = data, atoms, codes, options.min_share
-        self.n_users: NDArray[np.int64] = np.asarray(codes.sum(axis=0)).reshape(-1)
-        self.is_large = self.n_users > options.min_peers  # roles whose users have enough peers
+        n_users = np.asarray(codes.sum(axis=0)).reshape(-1)
+        self.n_peers: NDArray[np.int64] = n_users - 1
+        self.is_large = n_users > options.min_peers  # roles whose users have enough peers
         self.counts = (codes.T @ data).tocsr()  # users of each role who have each permission
         self.counts.sort_indices()
+        self.counted_role = np.repeat(np.arange(len(n_users)), np.diff(self.counts.indptr))  # of each of the counts
 
     def unusual(self) -> list[Difference]:
         """Return the permissions of users that no large role of theirs gives, and that few users of these roles have.
@@ -45,52 +39,37 @@ class Peers:
         """
         large = self.codes.multiply(self.is_large[np.newaxis]).tocsr()
         large.eliminate_zeros()
-        given = (large @ self.atoms).astype(bool).astype(np.int64)
-        rest = (self.data - self.data.multiply(given)).tocsr()
+        n_peers, usual = np.maximum(self.n_peers[self.counted_role], 1), self.counts.copy()
+        usual.data = ((n_peers - (usual.data - 1)) / n_peers < self.min_share).astype(np.int64)  # without the user
+        is_explained = (large @ (self.atoms + usual)).astype(bool).astype(np.int64)
+        rest = (self.data - self.data.multiply(is_explained)).tocsr()
         rest.eliminate_zeros()
         rest.sort_indices()
         found = []
-        for row in np.flatnonzero(np.diff(rest.indptr)).tolist():
+        for row in np.flatnonzero(np.diff(rest.indptr) * np.diff(large.indptr)).tolist():
             roles = np.sort(_columns_of(large, row))
-            if not len(roles):
-                continue
-            columns = _columns_of(rest, row)
-            n_with = np.stack([self._users_with(role, columns) for role in roles.tolist()]) - 1  # without the user
-            n_peers = self.n_users[roles] - 1
-            is_unusual = ((n_peers[:, np.newaxis] - n_with) / n_peers[:, np.newaxis] >= self.min_share).all(axis=0)
-            most = int(np.argmax(n_peers))
-            for index in np.flatnonzero(is_unusual).tolist():
-                values = (int(columns[index]), int(roles[most]), int(n_peers[most]), int(n_with[most, index]))
-                found.append(Difference(row, *values))
+            role = int(roles[np.argmax(self.n_peers[roles])])
+            columns, having = _columns_of(rest, row), self.counts[[role]].toarray().ravel()
+            found += [
+                (row, column, role, int(self.n_peers[role]), int(having[column]) - 1) for column in columns.tolist()
+            ]
         return found
-
-    def _users_with(self, role: int, columns: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Return how many users of a role have these permissions, each of which at least one of them has."""
-        start = self.counts.indptr[role]
-        return self.counts.data[start + np.searchsorted(_columns_of(self.counts, role), columns)]
 
     def missing(self) -> list[Difference]:
         """Return the permissions that users lack and nearly all other users of one of their roles have.
 
         Of several roles, it is the one with the largest share, then the one with the most users.
         """
-        best: dict[tuple[int, int], Difference] = {}
+        n_peers, n_with = np.maximum(self.n_peers[self.counted_role], 1), self.counts.data
+        is_lacked = self.is_large[self.counted_role] & (n_with <= n_peers) & (n_with / n_peers >= self.min_share)
+        lacked = np.flatnonzero(is_lacked)
+        lacked = lacked[np.lexsort((-n_peers[lacked], -(n_with / n_peers)[lacked]))]
         members, holders = self.codes.tocsc(), self.data.tocsc()
-        for role in np.flatnonzero(self.is_large).tolist():
-            n_peers = int(self.n_users[role]) - 1
-            columns = _columns_of(self.counts, role)
-            counts = self.counts.data[self.counts.indptr[role] : self.counts.indptr[role + 1]]
-            users = _columns_of(members, role)
-            for index in np.flatnonzero((counts <= n_peers) & (counts / n_peers >= self.min_share)).tolist():
-                column, n_with = int(columns[index]), int(counts[index])
-                for row in np.setdiff1d(users, _columns_of(holders, column)).tolist():
-                    before = best.get((row, column))
-                    # Compared as fractions, so that no rounding decides.
-                    if before is None or (n_with * before.n_peers, n_peers) > (
-                        before.n_with * n_peers,
-                        before.n_peers,
-                    ):
-                        best[row, column] = Difference(row, column, role, n_peers, n_with)
+        best: dict[tuple[int, int], Difference] = {}
+        for index in lacked.tolist():
+            role, column = int(self.counted_role[index]), int(self.counts.indices[index])
+            for row in np.setdiff1d(_columns_of(members, role), _columns_of(holders, column)).tolist():
+                best.setdefault((row, column), (row, column, role, int(n_peers[index]), int(n_with[index])))
         return [best[cell] for cell in sorted(best)]
 
 

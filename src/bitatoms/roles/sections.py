@@ -60,7 +60,7 @@ def _exceptions_in_short(report: RoleReport) -> str:
 def changes_section(diff: RoleDiff, listings: Listings) -> Section:
     """Return what changed from an earlier set of roles, and for whom."""
     changed: Sequence[Column] = (
-        ("role", lambda change: name_html(change.new)),
+        ("role", "new"),
         ("before", "old"),
         ("overlap", "overlap"),
         ("permissions", lambda change: _gained_and_lost(change.added, change.removed)),
@@ -75,10 +75,10 @@ def changes_section(diff: RoleDiff, listings: Listings) -> Section:
         "changes",
         "Changes",
         *(f"<p>{line.rstrip('.')}.</p>" for line in diff.summary().splitlines()),
-        part("Changed roles", "", listings.table("Changed roles", diff.changed, changed)),
-        part("New roles", "", listings.table("New roles", diff.new, unmatched)),
-        part("Roles that are gone", "", listings.table("Roles that are gone", diff.gone, unmatched)),
-        part("Users", "", listings.table("Users whose roles changed", diff.users or (), users)),
+        listings.part("Changed roles", diff.changed, changed),
+        listings.part("New roles", diff.new, unmatched),
+        listings.part("Roles that are gone", diff.gone, unmatched),
+        listings.part("Users", diff.users or (), users),
     )
 
 
@@ -88,30 +88,25 @@ def exceptions_section(report: RoleReport, listings: Listings) -> Section:
     roles: Sequence[Column] = (
         ("role", lambda role: listings.links([role.name])), ("user", "users"), ("permissions", "permissions"),
     )  # fmt: skip
+    no_users = "No user has all permissions of these roles, or other roles give the users the same."
     nearly_all = f"{100 * report.min_share:g}%"
     compared = f"Only roles with at least {pluralize(report.min_peers, 'other user')} are compared."
+    unusual = (
+        f"The user has them, but at least {nearly_all} of the other users of each of the user's roles lack them. "
+        f"They come from roles of few users, or from no role. {compared}"
+    )
+    missing = (
+        f"The user lacks them, but at least {nearly_all} of the other users of one of the user's roles have them. "
+        f"{compared}"
+    )
     return section(
         "exceptions",
         "Exceptions",
-        part("Permissions that come from no role", "", listings.table("Permissions from no role", direct, _USER)),
-        part("Roles of a single user", "", listings.table("Roles of a single user", report.single_user_roles, roles)),
-        part(
-            "Roles without users",
-            "No user has all permissions of these roles, or other roles give the users the same.",
-            listings.table("Roles without users", report.unassigned_roles, roles),
-        ),
-        part(
-            "Unusual permissions",
-            f"The user has them, but at least {nearly_all} of the other users of each of the user's roles lack them. "
-            f"They come from roles of few users, or from no role. {compared}",
-            _differences("Unusual permissions", report.unusual, listings),
-        ),
-        part(
-            "Missing permissions",
-            f"The user lacks them, but at least {nearly_all} of the other users of one of the user's roles have them. "
-            f"{compared}",
-            _differences("Missing permissions", report.missing, listings),
-        ),
+        listings.part("Permissions that come from no role", direct, _USER),
+        listings.part("Roles of a single user", report.single_user_roles, roles),
+        listings.part("Roles without users", report.unassigned_roles, roles, no_users),
+        _differences("Unusual permissions", report.unusual, listings, unusual),
+        _differences("Missing permissions", report.missing, listings, missing),
         otherwise="<p>There are none.</p>",
     )
 
@@ -122,16 +117,8 @@ def unfitting_section(report: RoleReport, listings: Listings) -> Section:
     return section(
         "unfitting",
         "Who fits no role",
-        part(
-            "Only roles of their own",
-            "Nobody else has any of the roles of these users.",
-            listings.table("Users with roles of their own", own, _USER),
-        ),
-        part(
-            "No role",
-            "They have all permissions of no role.",
-            listings.table("Users without a role", none, _USER),
-        ),
+        listings.part("Only roles of their own", own, _USER, "Nobody else has any of the roles of these users."),
+        listings.part("No role", none, _USER, "They have all permissions of no role."),
         part("No permission", "", chips([user.name for user in empty], MAX_ROWS) if empty else ""),
         otherwise="<p>Every user has a role that others have too.</p>",
     )
@@ -198,20 +185,16 @@ def overlaps_section(report: RoleReport, listings: Listings) -> Section:
         "overlaps",
         "Overlaps of roles",
         cut,
-        part("Roles within others", "", listings.table("Roles within others", contained, within)),
-        part(
-            "Roles with the same users",
-            "The same users have both roles of each pair.",
-            listings.table("Roles with the same users", same_users, pairs),
-        ),
-        part("Common permissions", "", listings.table("Roles with common permissions", sharing, pairs)),
+        listings.part("Roles within others", contained, within),
+        listings.part("Roles with the same users", same_users, pairs, "The same users have both roles of each pair."),
+        listings.part("Common permissions", sharing, pairs),
         title="Overlaps",
         otherwise="<p>No two roles have common permissions, or the same users.</p>",
     )
 
 
-def _differences(label: str, found: Sequence[PeerDifference], listings: Listings) -> str:
-    """Return a table with one row for the permissions of a user that are compared with those of the same peers."""
+def _differences(heading: str, found: Sequence[PeerDifference], listings: Listings, text: str) -> str:
+    """Return a part with one row for the permissions of a user that are compared with those of the same peers."""
     groups: dict[PeerDifference, list[str]] = {}
     for each in found:
         groups.setdefault(each._replace(permission=""), []).append(each.permission)
@@ -223,7 +206,7 @@ def _differences(label: str, found: Sequence[PeerDifference], listings: Listings
     ]
     if any(each.given_by for each in groups):
         columns.append(("comes from", "given_by"))
-    return listings.table(label, [*groups], columns)
+    return listings.part(heading, [*groups], columns, text)
 
 
 def _card(number: int, role: RoleEntry) -> str:

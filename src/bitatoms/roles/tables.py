@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from itertools import count, islice
 from typing import Any
 
-import numpy as np
-
-from ..bits import BitMatrix
 from ..columns.table import Names, Table, first_duplicate
 from ..covers.result import Cover
 from ..errors import InputError
@@ -51,10 +48,12 @@ def aligned(**tables: Table) -> tuple[Table, ...]:
         return tuple(Table(table.bits, table.row_names, columns) for table in tables.values())
     _check_common(dict(zip(tables, named, strict=True)))
     union = tuple(dict.fromkeys(name for names in named for name in names))
-    return tuple(
-        Table(_with_columns(table.bits, names, union), table.row_names, union)
-        for table, names in zip(tables.values(), named, strict=True)
-    )
+    found = []
+    for table, names in zip(tables.values(), named, strict=True):
+        index = {name: column for column, name in enumerate(names)}
+        bits = table.bits.take_columns([index.get(name, -1) for name in union])
+        found.append(Table(bits, table.row_names, union))
+    return tuple(found)
 
 
 def _check_common(named: dict[str, Names]) -> None:
@@ -67,11 +66,3 @@ def _check_common(named: dict[str, Names]) -> None:
                 f"the {name} have no column of the {other}: they have {listed_names(columns)}, and the {other} "
                 f"{listed_names(names)}; pass tables with one column per permission, whose names are spelled alike"
             )
-
-
-def _with_columns(bits: BitMatrix, names: Names, wanted: Names) -> BitMatrix:
-    """Return the columns with these names; those that are absent are zero."""
-    if names == wanted:
-        return bits
-    index = {name: column for column, name in enumerate(names)}
-    return bits.take_columns(np.array([index.get(name, -1) for name in wanted], np.int64))
