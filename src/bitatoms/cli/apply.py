@@ -201,8 +201,9 @@ def reconstruct(
     columns, row_data = model.columns, coded.row_data
     made = Table(bits, coded.row_names, columns, picture, row_data=row_data, column_data=model.column_data)
     if decode:
-        size = files.write_decoded(made, output)
-        values, written = {"rows": size.rows, "columns": size.columns}, describe_size((size.rows, size.columns))
+        decoded = files.decoded_values(made)
+        files.write_decoded(decoded, made, output)
+        values, written = {"rows": len(made), "columns": len(decoded)}, describe_size((len(made), len(decoded)))
     else:
         files.write_table(made, output)
         values, written = table_json(made), describe_shape(made)
@@ -279,16 +280,16 @@ def complete(
     made_table = None if only_missing else output_table(output, to)
     if decode and made_table is not None:
         files.check_decoded(made_table, rows.model)
-    quiet, original = shown.is_silent, files.Original({}, "")
+    quiet = shown.is_silent
     if decode:  # known values are written as they are in the file
-        model, table, original = files.load_model_and_original(rows, quiet)
+        model, table, original, label = files.load_model_and_original(rows, quiet)
     else:
         model, table = files.load_model_and_table(rows, quiet)
     workers, n_filled, n_columns = how.workers(table.bits), table.bits.n_unknown, table.shape[1]
     with show_status("Comparing rows" if neighbours else "Predicting", quiet):
-        predictor = _predictor(model, table.bits, neighbours, workers)
+        predictor, tied = _predictor(model, table.bits, neighbours, workers)
     with show_status("Predicting", quiet):
-        completed = predictor.completed(table.bits, workers, _tied(model, table.bits, neighbours))
+        completed = predictor.completed(table.bits, workers, tied)
         if made_table is None:
             _write_list(predictor, completed, model, table, output, workers)
             written = f"{counted(n_filled, 'missing value')} predicted"
@@ -297,14 +298,15 @@ def complete(
             if table.columns is None or (decode and table.column_data is None):
                 data = model.column_data if decode else None
                 made = Table(made.data, table.row_names, model.columns, table.picture, column_data=data)
-            described = describe_shape(made)
             if decode:
-                n_missing = files.count_missing(files.decoded_values(made.with_bits(table.bits), original))
-                size = files.write_decoded(made, made_table, original)
-                n_filled, n_columns = n_missing - size.missing, size.columns
+                known = files.decoded_values(made.with_bits(table.bits), original)
+                values = files.decoded_values(made, original)
+                files.write_decoded(values, made, made_table, label)
+                n_filled, n_columns = files.count_missing(known) - files.count_missing(values), len(values)
                 described = describe_size((len(made), n_columns))
             else:
                 files.write_table(made, made_table)
+                described = describe_shape(made)
             written = f"{described}, {counted(n_filled, 'missing value')} filled in"
     if shown.quiet and not shown.json:
         return
@@ -316,22 +318,20 @@ def complete(
         right = f"{scores.concordance:.1%} are right (concordance); dosage r2 {scores.dosage_r2:.3f}."
         lines = [f"Check: of {scores.n_genotypes} known genotypes, hidden and predicted by {by}, {right}"]
         checked = {"check": scores._asdict()}
-    values = {"written": name, "rows": len(table), "columns": n_columns, "filled": n_filled, **checked}
-    print_result(values, shown, f"{name}: {written}", *lines)
+    result = {"written": name, "rows": len(table), "columns": n_columns, "filled": n_filled, **checked}
+    print_result(result, shown, f"{name}: {written}", *lines)
 
 
-def _predictor(model: Model, data: BitMatrix, by_neighbours: bool, workers: Workers) -> Model | SimilarRows:
-    """Return what predicts the missing values: the model, or the rows of the table."""
+def _predictor(
+    model: Model, data: BitMatrix, by_neighbours: bool, workers: Workers
+) -> tuple[Model | SimilarRows, TiedColumns]:
+    """Return what predicts missing values, the model or the rows of the table, and what columns they fill together."""
     from ..model.similar_rows import fit_similar_rows
-
-    return fit_similar_rows(data, np.random.default_rng(0), workers) if by_neighbours else model
-
-
-def _tied(model: Model, data: BitMatrix, by_neighbours: bool) -> TiedColumns:
-    """Return the columns that are filled in together: those that the model knows, or that the table shows, too."""
     from ..model.unknown_cells import tied_columns
 
-    return tied_columns(data, *model.tied_columns) if by_neighbours else model.tied_columns
+    if not by_neighbours:
+        return model, model.tied_columns
+    return fit_similar_rows(data, np.random.default_rng(0), workers), tied_columns(data, *model.tied_columns)
 
 
 def _genotype_scores(model: Model, table: Table, by_neighbours: bool, workers: Workers) -> GenotypeScores:
@@ -347,9 +347,9 @@ def _genotype_scores(model: Model, table: Table, by_neighbours: bool, workers: W
     words = np.zeros_like(bits.words)
     words[chosen] = hidden.words
     visible = without_cells(bits, BitMatrix.from_words(words, bits.n_cols, check=False))
-    predictor = _predictor(model, visible, by_neighbours, workers)
+    predictor, tied = _predictor(model, visible, by_neighbours, workers)
     probabilities = predictor.cell_probabilities(visible[chosen], workers)
-    predicted = _tied(model, visible, by_neighbours).most_probable(probabilities, visible[chosen])
+    predicted = tied.most_probable(probabilities, visible[chosen])
     truth = bits.filled()[chosen].to_dense(bool)
     return GenotypeScores.of(truth, probabilities, predicted, hidden.to_dense(bool), pairs)
 

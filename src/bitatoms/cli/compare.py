@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
-from rich.table import Table as Grid
 from rich.text import Text
 
 from ..formatting import counted
@@ -19,10 +18,12 @@ from ..io.errors import FileError
 from ..libraries import import_library
 from ..search.options import FitOptions
 from . import options
-from .output import STANDARD, Display, out, print_json, print_line, print_rich, show_status
+from .output import STANDARD, Display, new_grid, out, print_json, print_line, print_rich, show_status
 from .paths import Input, check_folder
 
 if TYPE_CHECKING:
+    from rich.table import Table as Grid
+
     from ..bits import BitMatrix
     from ..compare import Comparison, Dataset, Run
     from ..compare.rankings import Ranking
@@ -225,7 +226,7 @@ def _width(columns: list[tuple[str, ...]]) -> int:
 
 def _grid(columns: tuple[str, ...], texts: int) -> Grid:
     """Return a table without lines."""
-    grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
+    grid = new_grid()
     for number, name in enumerate(columns):
         grid.add_column(name, overflow="fold", justify="left" if number < texts else "right")
     return grid

@@ -226,7 +226,7 @@ parse_atoms = parser("--atoms", "an integer or mdl", lambda text: text if text =
 _OF_CATEGORIES = ("as_category", "as_number", "bins")
 _SIZE = "height x width, such as 16x16"
 _SETS = {"multiple": True, "metavar": "FEATURE,...", "convert": lambda sets: [*map(_names, sets)] or None}
-_QUOTED = "separated by commas (quote names that contain commas)"
+QUOTED = "separated by commas (quote names that contain commas)"
 _KNOWN = "Known atoms, a table with one row per atom, or a pattern file: they stay as they are, and others are learned."
 # How parameters are written whose options are not as they are in Python.
 _SPECIAL: dict[str, dict[str, Any]] = {
@@ -245,8 +245,8 @@ _SPECIAL: dict[str, dict[str, Any]] = {
     "max_memory": {"metavar": "SIZE"},
     "checkpoint": {"type": PATH, "metavar": "FOLDER"},
     "fixed_atoms": {"type": PATH, "help": _KNOWN},
-    "apart": _SETS | {"help": f"Features of which an atom has at most one, {_QUOTED}."},
-    "together": _SETS | {"help": f"Features of which an atom has all or none, {_QUOTED}."},
+    "apart": _SETS | {"help": f"Features of which an atom has at most one, {QUOTED}."},
+    "together": _SETS | {"help": f"Features of which an atom has all or none, {QUOTED}."},
     "weights": {
         "default": "1,1,1",
         "metavar": "ROLE,USER,PERMISSION",

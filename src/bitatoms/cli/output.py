@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from rich.status import Status
+    from rich.table import Table as Grid
 
     from ..model.result import Round
 
@@ -177,6 +178,13 @@ def print_rich(content: Any, **options: Any) -> None:
     """Print text or a table of rich to standard output."""
     with writing_to_stdout() if _lines is out else nullcontext():
         _lines.print(content, **options)
+
+
+def new_grid() -> Grid:
+    """Return an empty table without lines, whose columns have headings."""
+    from rich.table import Table as Grid
+
+    return Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
 
 
 def print_page(text: str) -> None:

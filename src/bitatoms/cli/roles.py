@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table as Grid
 from rich.text import Text
 
 from ..covers.options import CoverOptions
@@ -18,6 +17,7 @@ from . import options
 from .output import (
     Display,
     first_names,
+    new_grid,
     print_json,
     print_line,
     print_lists,
@@ -33,14 +33,13 @@ if TYPE_CHECKING:
     from ..roles.audit import RoleReport
     from ..roles.diff import RoleChange, RoleDiff, UnmatchedRole, UserChange
 
-_QUOTED = "separated by commas (quote names that contain commas)"
 _SEARCH: dict[str, Any] = {  # how options of a search are called for roles
     "fixed_atoms": {
         "help": "Keep these roles, a table with one row per role, as they are, and find others for the rest.",
         "file": "read",
     },
-    "apart": {"help": f"Permissions of which a role has at most one, {_QUOTED}", "metavar": "PERMISSION,..."},
-    "together": {"help": f"Permissions of which a role has all or none, {_QUOTED}", "metavar": "PERMISSION,..."},
+    "apart": {"help": f"Permissions of which a role has at most one, {options.QUOTED}", "metavar": "PERMISSION,..."},
+    "together": {"help": f"Permissions of which a role has all or none, {options.QUOTED}", "metavar": "PERMISSION,..."},
     "random_state": {"flags": "--seed --random-state"},
 }
 
@@ -232,7 +231,7 @@ def _print_roles(found: Cover, names: Names, table: Table, n_shown: int) -> None
     if not shown:
         return
     print_line("\nThe largest roles:")
-    grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
+    grid = new_grid()
     grid.add_column("role")
     grid.add_column("permissions", ratio=1)
     grid.add_column("users", justify="right", no_wrap=True)
