@@ -167,9 +167,7 @@ def reconstruct(
         _rows_or_codes,
         model=options.model_file(),
         data=options.argument("The table to code and reconstruct.", required=False),
-        codes=options.option(
-            "--codes", help="Codes to reconstruct, instead of a table.", type=options.PATH, file="read"
-        ),
+        codes=options.input_file("--codes", "Codes to reconstruct, instead of a table."),
         absent=options.absent(),
         **options.reading(),
     ),

@@ -24,15 +24,7 @@ from ..parameters import Options, Param, choices, declarations, flat_declaration
 from ..run_options import NewRowOptions
 from ..search.options import Constraints, FitOptions, Resources
 from .help import Argument, Command, FileUse, Option
-from .output import (
-    STANDARD,
-    Display,
-    describe_interrupt,
-    hide_notes,
-    interrupt_exit_code,
-    lines_to_stderr,
-    print_error,
-)
+from .output import STANDARD, Display, describe_interrupt, hide_notes, interrupt_exit_code, lines_to_stderr, print_error
 from .paths import Input, NewRows, check_extension, check_writable, output_table
 
 READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output options", "General options"
@@ -132,6 +124,11 @@ def option(flags: str, default: Any = None, help: str = "", *, convert: Convert 
     if not how["is_flag"]:
         how.setdefault("metavar", words.get(how["type"]) or words.get(type(how["type"])))
     return Field(lambda name: Option([*flags.split(), name], default=default, help=help, **how), convert)
+
+
+def input_file(flags: str, help: str, **more: Any) -> Any:
+    """Declare an option that names a file to read."""
+    return option(flags, help=help, type=PATH, file="read", **more)
 
 
 def output(flags: str, help: str, default: Path | None = None, **more: Any) -> Any:
@@ -346,7 +343,7 @@ def reading() -> dict[str, Any]:
 
 def table(help: str = "The table; - means standard input.", flags: str = "", **more: Any) -> Any:
     """Declare a table to read and how it is read; without a required table, the value may be None."""
-    path = option(flags, help=help, type=PATH, file="read") if flags else argument(help, **more)
+    path = input_file(flags, help) if flags else argument(help, **more)
     name = flags.removeprefix("--") or "data"
 
     def build(options: ReadOptions, tile: tuple[int, int] | None, **path: Path | None) -> Input | None:

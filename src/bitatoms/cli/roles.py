@@ -66,11 +66,9 @@ def roles(
     report: Path | None = options.page(
         "--report", "Write a report for auditors, an HTML page; with --json, its data are printed too."
     ),
-    given: Path | None = options.option(
+    given: Path | None = options.input_file(
         "--roles",
-        help="Give the users these roles, a table with one row per role, instead of a search.",
-        type=options.PATH,
-        file="read",
+        "Give the users these roles, a table with one row per role, instead of a search.",
         panel=options.SEARCH,
     ),
     search: CoverOptions = options.declared_options(CoverOptions, without=("binarize",), **_SEARCH),
@@ -136,12 +134,7 @@ def _check_audit(audit: AuditOptions, report: Path | None) -> None:
 
 
 def _audit(
-    data: Input,
-    given: Path,
-    search: CoverOptions,
-    audit: AuditOptions,
-    outputs: list[Any],
-    shown: Display,
+    data: Input, given: Path, search: CoverOptions, audit: AuditOptions, outputs: list[Any], shown: Display
 ) -> None:
     """Give users roles that are known, write these and the report, and print a summary."""
     from ..roles.audit import role_report
