@@ -19,7 +19,7 @@ from bitatoms.cli import output
 from bitatoms.cli.output import SafeConsole, SearchProgress, printing_notes, show_status
 from bitatoms.formatting import escape_controls, escape_name
 from bitatoms.model.result import Round
-from bitatoms.verbosity import log_to_stderr
+from bitatoms.system.verbosity import log_to_stderr
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from ..formatting import counted
 from ..io.errors import FileError
-from ..libraries import import_library
 from ..search.options import FitOptions
+from ..system.libraries import import_library
 from . import options
 from .output import STANDARD, Display, new_grid, out, print_json, print_line, print_rich, show_status
 from .paths import Input, check_folder

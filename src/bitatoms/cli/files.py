@@ -19,7 +19,7 @@ from ..errors import Parameter
 from ..html.model_tables import pattern_table
 from ..html.tables import DataTable
 from ..io import model_file
-from ..io.api import StreamingSource, open_table, read, read_known_values, read_matching, read_row_label, write
+from ..io.api import open_table, read, read_known_values, read_matching, read_row_label, write
 from ..io.atomic import is_zarr_store
 from ..io.errors import FileError
 from ..io.formats.registry import FORMATS, GENOTYPE_FORMATS, infer_format
@@ -27,6 +27,7 @@ from ..io.labels.patterns import read_patterns
 from ..io.labels.rows import read_weight_column
 from ..io.options import ReadOptions, remembered
 from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT
+from ..io.stream import Source
 from ..model.model import Model
 from ..parameters import Param
 from ..rows.store import Store
@@ -203,7 +204,7 @@ def _check_packed_options(path: Path, options: ReadOptions) -> None:
         )
     if options.binarize is not None and not 0 <= options.binarize < 1:
         raise FileError(f"{path}: a packed store contains only 0 and 1; omit ", Parameter("binarize"))
-    open_table(StreamingSource(path, "zarr", str(path)), options)
+    open_table(Source(path, "zarr", str(path), keeps_rows=False), options)
 
 
 # --- writing
