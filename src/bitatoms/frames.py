@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .cell_values import binarize_advice, dense_table, is_sparse, package_name
 from .errors import InputError, Parameter, warn
 from .formatting import listed_names, numbered
-from .libraries import import_library
+from .system.libraries import import_library
 
 RAW = "raw"  # what a layer is called that means the ``raw`` of an AnnData
 OBSM = "obsm/"  # how a layer begins that means an array of the ``obsm`` of an AnnData

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..cell_values import is_missing, package_name
 from ..frames import is_anndata, is_obsm, layer_values
-from ..libraries import import_library
+from ..system.libraries import import_library
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -153,15 +153,11 @@ def _is_number(value: Any) -> bool:
 
 def _plain_text(value: Any, format: str) -> str:
     """Return a value as a cell of CSV."""
-    if isinstance(value, float):
-        return value.__format__(format)
-    if isinstance(value, str):
-        return value
-    if value is None or isinstance(value, bool):
-        return _WORDS[value]
     if isinstance(value, (tuple, list)):
         return join_names(_plain_text(item, format) for item in value)
-    return value.__format__(format) if isinstance(value, int) else str(value)
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
+    return value.__format__(format) if isinstance(value, (int, float)) else str(value)
 
 
 def _shown_text(value: Any, format: str) -> str:
@@ -180,7 +176,7 @@ def _sheet_value(value: Any, format: str) -> Any:
     """Return a value as a cell of a sheet, which has a type."""
     if _is_number(value):
         return float(_plain_text(value, format)) if format else value
-    return value if value is None or not isinstance(value, (bool, tuple, list)) else _plain_text(value, format)
+    return _plain_text(value, format) if isinstance(value, (bool, tuple, list)) else value
 
 
 def escape_markdown(text: str) -> str:

@@ -37,6 +37,7 @@ from .npz import (
     check_metadata_names,
     encode_metadata,
     open_npz,
+    packed_bytes,
     sparse_arrays,
     write_npz,
 )
@@ -131,7 +132,7 @@ def save(
         **(
             sparse_arrays("atom", model.atoms)
             if isinstance(model.atoms, SparseBits)
-            else {"atoms": _packed(model.atoms)}
+            else {"atoms": packed_bytes(model.atoms)}
         ),
         "bias": model.bias,
         "wrong": model.wrong,
@@ -143,7 +144,7 @@ def save(
     if model.recurrence is not None:
         arrays["recurs"] = model.recurrence.counts
     if model.remembered is not None:
-        arrays["remembered"] = _packed(model.remembered)
+        arrays["remembered"] = packed_bytes(model.remembered)
     with atomic_write(Path(path)) as temporary:
         write_npz(temporary, arrays)
 
@@ -173,11 +174,6 @@ def load(path: str | os.PathLike[str], declared: Mapping[str, tuple[Any, Param]]
             raise source.error(f"a corrupt model: it has no {str(error)[:40]}") from error
         except (IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise source.error(f"a corrupt model: {' '.join(str(error).split())[:200]}") from error
-
-
-def _packed(bits: BitMatrix) -> NDArray[np.uint8]:
-    """Return rows of bits as `NpzReader.read_bits` reads them."""
-    return np.frombuffer(bits.to_bytes(), np.uint8).reshape(bits.n_rows, -(-bits.n_cols // 8))
 
 
 def _is_json_scalar(value: Any) -> bool:

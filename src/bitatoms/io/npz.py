@@ -26,10 +26,12 @@ from ..formatting import quoted
 from ..sparse_bits import SparseBits, index_type
 from .errors import FileError
 from .limits import CHUNK_BYTES, MAX_DEFLATE_EXPANSION
+from .out_of_core.chunked import stack_chunks
 from .stream import Source
 
 METADATA_KEY = "bitatoms"  # the array that holds the JSON
 TABLE_FORMAT = "bitatoms table"  # the format in the metadata of a table
+REVERSED_BITS = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)), bitorder="little")  # of each byte
 _PARSED_COPIES = 30  # bytes of parsed JSON per byte of text, at most
 
 
@@ -70,6 +72,15 @@ class NpyReader:
             out[done : done + len(chunk)] = np.frombuffer(chunk, np.uint8)
             done += len(chunk)
         return out.view(self.dtype)
+
+    def packed_rows(self, n_cols: int, bit_order: str = "little") -> Iterator[BitMatrix]:
+        """Yield the rows of a table of bytes that `packed_bytes` returned; ``bit_order`` is as in np.packbits."""
+        width = -(-n_cols // 8)
+        step = max(1, CHUNK_BYTES // max(1, width))
+        for start in range(0, self.shape[0], step):
+            count = min(step, self.shape[0] - start)
+            values = self.read(count * width)
+            yield BitMatrix.from_bytes((values if bit_order == "little" else REVERSED_BITS[values]).data, count, n_cols)
 
     def skip(self, count: int) -> None:
         """Skip the next ``count`` values."""
@@ -161,20 +172,11 @@ class NpzReader:
             return flat.reshape(values.shape, order="F" if values.fortran_order else "C")
 
     def read_bits(self, name: str, n_cols: int) -> BitMatrix:
-        """Return rows that are packed as `BitMatrix.to_bytes` packs them; no other array of their size is needed."""
-        width = -(-n_cols // 8)
+        """Return the rows of a table of bytes that `packed_bytes` returned."""
         with self.open_array(name) as values:
-            if values.dtype != np.uint8 or values.fortran_order or values.shape[1:] != (width,):
+            if values.dtype != np.uint8 or values.fortran_order or values.shape[1:] != (-(-n_cols // 8),):
                 raise ValueError(f"its {name} are of type {values.dtype} and shape {str(values.shape)[:100]}")
-            n_rows = values.shape[0]
-            words = np.empty((n_rows, -(-n_cols // 64)), np.uint64)
-            step = max(1, CHUNK_BYTES // max(1, width))
-            for start in range(0, n_rows, step):
-                count = min(step, n_rows - start)
-                words[start : start + count] = BitMatrix.from_bytes(
-                    values.read(count * width).data, count, n_cols
-                ).words
-        return BitMatrix.from_words(words, n_cols, check=False)
+            return stack_chunks(values.packed_rows(n_cols), (values.shape[0], n_cols))
 
     def read_sparse_bits(self, name: str, n_cols: int) -> SparseBits:
         """Return bits from `sparse_arrays`, after checking every column."""
@@ -231,6 +233,11 @@ def check_version(source: Source, metadata: Mapping[str, Any], number: int, vers
             f"written by {writer}, which is newer than {__version__}, the installed version; update bitatoms"
         )
     raise source.error(f"written by {writer}, an older version, whose files are not read{renewal}")
+
+
+def packed_bytes(bits: BitMatrix) -> NDArray[np.uint8]:
+    """Return the rows as bytes without a copy, the first column in the lowest bit."""
+    return bits.words.astype("<u8", copy=False).view(np.uint8)[:, : -(-bits.n_cols // 8)]
 
 
 def sparse_arrays(name: str, bits: SparseBits) -> dict[str, NDArray[Any]]:

@@ -19,7 +19,7 @@ from .entries import FITS, Fit, PeerDifference, PermissionEntry, RoleEntry, Role
 from .options import AuditOptions
 from .pairs import overlapping_pairs
 from .peers import Difference, Peers
-from .tables import aligned, as_roles
+from .tables import aligned, as_roles, without
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -196,9 +196,7 @@ def _collected(users: Table, roles: Table, codes: Table, cover: Cover | None, op
     """Return the report on users x permissions, roles x permissions and users x roles."""
     data, atoms, uses = (table.bits.to_sparse().astype(np.int64) for table in (users, roles, codes))
     times_given = (uses @ atoms).tocsr()  # how many roles of a user give each permission
-    direct = (data - data.multiply(times_given.astype(bool).astype(np.int64))).tocsr()
-    direct.eliminate_zeros()
-    direct.sort_indices()
+    direct = without(data, times_given)
     times_given.data = (times_given.data == 1).astype(np.int64)
     n_only = np.asarray((uses.T @ times_given).multiply(atoms).sum(axis=1)).reshape(-1)
     n_direct = np.bincount(direct.indices, minlength=users.shape[1])

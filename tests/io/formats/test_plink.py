@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms import BitMatrix, Table
-from bitatoms.io.formats.genotypes import plink
+from bitatoms.io.formats.genotypes import genotype_file
 from support.files import assert_read_error
 
 bed_reader = pytest.importorskip("bed_reader")
@@ -39,13 +39,13 @@ def path(tmp_path_factory):
     return tmp_path_factory.mktemp("genotypes") / "trio.bed"
 
 
-@given(st.integers(0, 99), st.integers(1, 9), st.integers(1, 9), st.sampled_from((plink.CHUNK_GENOTYPES, 10)))
+@given(st.integers(0, 99), st.integers(1, 9), st.integers(1, 9), st.sampled_from((genotype_file.CHUNK_GENOTYPES, 10)))
 @settings(max_examples=25)
 def test_exchange_with_bed_reader(path, seed, n_rows, n_snps, chunk_bits):
     copies = np.random.default_rng(seed).choice(np.array([0, 0, 1, 1, 2, -127], np.int8), (n_rows, n_snps))
     bed_reader.to_bed(path, copies, num_threads=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plink, "CHUNK_GENOTYPES", chunk_bits)
+        patch.setattr(genotype_file, "CHUNK_GENOTYPES", chunk_bits)
         table = ba.read(path, missing="zero")
         assert np.array_equal(table.to_dense(), pairs(copies))
         assert table.row_names == tuple(f"iid{row + 1}" for row in range(n_rows))

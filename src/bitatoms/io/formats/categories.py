@@ -189,14 +189,8 @@ def _count_values(rows: TextRows, layout: Layout) -> tuple[int, int, dict[str, _
 
 def _row_chunks(rows: TextRows, layout: Layout, size: int) -> Iterator[list[Row]]:
     """Yield the rows below the header, several at a time, with their numbers; without blank ones if rows have names."""
-    below: Iterator[Row] = itertools.islice((row for row in rows if row[1]), int(layout.header), None)
-    if layout.row_names is not None:
-        below = (row for row in below if not is_blank(row[1]))
+    below = layout.rows_below(rows, with_blank=layout.row_names is None)
     while chunk := list(itertools.islice(below, size)):
-        for number, cells in chunk:
-            if len(cells) != len(layout.labels):
-                unit = rows.source.unit
-                raise rows.source.error(f"{unit} {number} has {len(cells)} cells; expected {len(layout.labels)}")
         yield chunk
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
 from ..._version import __version__
 from ...bits import BitMatrix
@@ -31,6 +30,7 @@ from ..npz import (
     encode_metadata,
     open_npy,
     open_npz,
+    packed_bytes,
     write_npz,
 )
 from ..options import ReadOptions
@@ -47,7 +47,6 @@ _OTHER_KINDS = {
     "U": "text; convert it to 0 and 1",
     "V": "records with several fields; save each field as a column of one 2-D array",
 }
-_REVERSED_BITS = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)), bitorder="little")
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
@@ -199,31 +198,24 @@ def _packed_chunks(
 ) -> Iterator[RowChunk]:
     """Yield rows that are packed into bytes; ``bit_order`` is as in np.packbits, ``unknown`` the array of the mask."""
     cells = Cells(source, options)
-    masks = itertools.repeat(None) if unknown is None else _unpacked_bytes(source, unknown, shape, bit_order)
+    masks = itertools.repeat(None) if unknown is None else _unpacked(source, unknown, shape[1], bit_order)
     start = 0
-    for bits, mask in zip(_unpacked_bytes(source, name, shape, bit_order), masks, strict=False):
+    for bits, mask in zip(_unpacked(source, name, shape[1], bit_order), masks, strict=False):
         names = None if rows is None else rows[start : start + len(bits)]
         yield RowChunk(cells.known(bits.with_unknown(mask), start), names)
         start += len(bits)
     cells.check_missing()
 
 
-def _unpacked_bytes(source: Source, name: str, shape: Shape, bit_order: str) -> Iterator[BitMatrix]:
+def _unpacked(source: Source, name: str, n_cols: int, bit_order: str) -> Iterator[BitMatrix]:
     """Yield the rows of an array of packed bytes."""
-    n_rows, n_cols = shape
-    n_bytes = -(-n_cols // 8)
-    chunk_rows = max(1, CHUNK_BITS // 8 // max(1, n_bytes))
-    with _open_array(source, name) as values:
-        for start in range(0, n_rows, chunk_rows):
-            count = min(chunk_rows, n_rows - start)
-            packed = values.read(count * n_bytes)
-            if bit_order == "big":
-                packed = _REVERSED_BITS[packed]
-            try:
-                bits = BitMatrix.from_bytes(packed.data, count, n_cols)
-            except ValueError as error:
-                raise source.error(f"{values.what} is corrupt, or packed in another bit order: {error}") from error
-            yield bits
+    with open_npz(source) as file, file.open_array(name) as values:
+        try:
+            yield from values.packed_rows(n_cols, bit_order)
+        except ValueError as error:
+            if isinstance(error, FileError):
+                raise
+            raise source.error(f"{values.what} is corrupt, or packed in another bit order: {error}") from error
 
 
 def write(table: Table, path: Path, format: str) -> None:
@@ -245,15 +237,10 @@ def write(table: Table, path: Path, format: str) -> None:
         "row_data": encode_annotations(table.row_data),
         "column_data": encode_annotations(table.column_data),
     }
-    arrays = {METADATA_KEY: encode_metadata(metadata), "bits": _packed_bytes(table.bits)}
+    arrays = {METADATA_KEY: encode_metadata(metadata), "bits": packed_bytes(table.bits)}
     if table.bits.unknown is not None and table.bits.n_unknown:
-        arrays["unknown"] = _packed_bytes(table.bits.unknown)
+        arrays["unknown"] = packed_bytes(table.bits.unknown)
     write_npz(path, arrays)
-
-
-def _packed_bytes(bits: BitMatrix) -> NDArray[np.uint8]:
-    """Return the rows as bytes, the first column in the lowest bit."""
-    return bits.words.astype("<u8", copy=False).view(np.uint8)[:, : -(-bits.n_cols // 8)]
 
 
 def _write_npy(table: Table, path: Path) -> None:

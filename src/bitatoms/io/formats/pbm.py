@@ -17,6 +17,7 @@ from ...datasets import cut_blocks, stitch_blocks
 from ...validation import check_pair
 from ..errors import FileError
 from ..limits import CHUNK_BITS, CHUNK_BYTES, LONGEST_IMAGE_HEADER, MAX_DEFLATE_EXPANSION
+from ..npz import REVERSED_BITS, packed_bytes
 from ..options import ReadOptions
 from ..stream import RowChunk, Source, TableStream
 from ..text import open_decompressed, open_text_writer
@@ -26,8 +27,6 @@ _COMMENT = re.compile(rb"#[^\r\n]*")
 _BETWEEN = rb"(?:\s|#[^\r\n]*[\r\n])+"
 _HEADER = re.compile(rb"P([14])%b(\d{1,18})%b(\d{1,18})(?:#[^\r\n]*)?\s" % (_BETWEEN, _BETWEEN))
 _OTHER_KINDS = {b"P2": "gray", b"P3": "color", b"P5": "gray", b"P6": "color", b"P7": "PAM"}
-# The first pixel is the highest bit of its byte in PBM, and the lowest one in a BitMatrix.
-_REVERSED_BITS = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)), bitorder="little")
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
@@ -109,7 +108,7 @@ class _Pixels:
             raise self._truncated(self._n_left)
         values = np.frombuffer(data, np.uint8).reshape(n_lines, -1)
         if self.is_raw:
-            packed = _REVERSED_BITS[values]
+            packed = REVERSED_BITS[values]  # the first pixel is the highest bit of its byte
             if self.width % 8:  # the padding bits may have any value
                 packed[:, -1] &= (1 << self.width % 8) - 1
             return BitMatrix.from_bytes(packed.data, n_lines, self.width)
@@ -166,7 +165,7 @@ def write(table: Table, path: Path, format: str) -> None:
         file = text.buffer  # type: ignore[attr-defined]
         file.write(f"P4\n{width} {height}\n".encode("ascii"))
         for lines in picture_lines(table):
-            file.write(_REVERSED_BITS[np.frombuffer(lines.to_bytes(), np.uint8)].tobytes())
+            file.write(REVERSED_BITS[packed_bytes(lines)].tobytes())
 
 
 def picture_shape(table: Table, path: Path) -> tuple[int, int]:

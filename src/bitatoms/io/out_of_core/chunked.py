@@ -77,15 +77,14 @@ def _read_rows(read: ReadChunk, rows: slice, n_cols: int, width: int, cells: Cel
     return builder.build()
 
 
-def stack_columns(columns: Iterable[BitMatrix], shape: tuple[int, int]) -> BitMatrix:
-    """Return the rows of a table whose columns come in chunks, each with the columns as its rows."""
-    n_rows, n_cols = shape
-    builder = BitsBuilder(n_cols, n_rows)
+def stack_chunks(chunks: Iterable[BitMatrix], shape: tuple[int, int]) -> BitMatrix:
+    """Return the rows of a table that come in chunks, of which one at a time is in memory besides the table."""
+    builder = BitsBuilder(*shape)
     filled = 0
-    for chunk in columns:
+    for chunk in chunks:
         builder.put(chunk, filled)
         filled += len(chunk)
-    return builder.build().transpose()
+    return builder.build()
 
 
 def check_claimed_size(

@@ -17,7 +17,7 @@ from ...sparse_bits import Bits, SparseBits, packed
 from ..limits import CHUNK_BITS
 from ..scratch import Scratch, ScratchFile, read_words
 from ..stream import Source
-from .chunked import stack_columns
+from .chunked import stack_chunks
 from .sparse_transposing import SparseTransposer
 
 _TABLES = 5  # bits and unknown cells of a chunk and of the previous one, and columns to transpose
@@ -40,9 +40,9 @@ def rows_of_columns(
     is called after the last column and before the first row.
     """
     if source.scratch is None:
-        bits = stack_columns(map(packed, columns), shape)
+        bits = stack_chunks(map(packed, columns), shape[::-1])
         check()
-        yield bits
+        yield bits.transpose()
         return
     source.scratch.chunk_rows(shape[1], _TABLES, 64)  # raises if the limit is too small
     transposer = transpose(source.scratch, columns, shape[0])

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix
 from ...sparse_bits import Bits, packed
 from ..limits import CHUNK_BITS
+from ..npz import packed_bytes
+from ..out_of_core.chunked import BitsBuilder, stack_chunks
 from .arrays import ArrayAppender, BufferedArray, StoreArrays, adjacent_runs, rows_per_chunk
 
 PACKED, PACKED_UNKNOWN = "packed", "packed, with unknown cells"
@@ -31,7 +33,7 @@ class PackedRowsWriter:
         size = max(1, len(rows) if isinstance(rows, BitMatrix) else CHUNK_BITS // max(1, self._n_cols))
         for start in range(0, len(rows), size):
             bits = packed(rows[start : start + size])
-            self._bits.append(_packed_bytes(bits.filled()))
+            self._bits.append(packed_bytes(bits.filled()).copy())
             self._append_unknown(bits)
             self._n_rows += len(bits)
 
@@ -61,12 +63,7 @@ class PackedRowsWriter:
         if self._unknown is not None and bits.unknown is None:
             self._unknown.append_zeros(len(bits))
         elif self._unknown is not None and bits.unknown is not None:
-            self._unknown.append(_packed_bytes(bits.unknown))
-
-
-def _packed_bytes(bits: BitMatrix) -> NDArray[np.uint8]:
-    """Return rows as bytes."""
-    return np.frombuffer(bits.to_bytes(), np.uint8).reshape(len(bits), -(-bits.n_cols // 8))
+            self._unknown.append(packed_bytes(bits.unknown).copy())
 
 
 class PackedRowsReader:
@@ -76,8 +73,8 @@ class PackedRowsReader:
 
     def __init__(self, arrays: StoreArrays, n_cols: int, has_unknown: bool) -> None:
         self._store, self._n_cols = arrays, n_cols
-        self._bits: Any = arrays.open("bits")
-        bits = self._bits
+        self._array: Any = arrays.open("bits")
+        bits = self._array
         if bits is None or len(bits.shape) != 2 or bits.dtype != np.uint8 or bits.shape[1] != -(-n_cols // 8):
             raise arrays.source.error(f"corrupt: its array 'bits' does not match its {n_cols} columns")
         self.n_rows: int = bits.shape[0]
@@ -87,7 +84,7 @@ class PackedRowsReader:
     def _open_unknown(self) -> Any:
         """Return the array of unknown cells."""
         array: Any = self._store.open("unknown")
-        expected = self._bits.shape, self._bits.dtype, self.chunk_rows
+        expected = self._array.shape, self._array.dtype, self.chunk_rows
         if array is None or (array.shape, array.dtype, rows_per_chunk(array)) != expected:
             raise self._store.source.error(
                 "corrupt: its array 'unknown' does not match its array 'bits'; copy it again"
@@ -105,12 +102,10 @@ class PackedRowsReader:
         arrays = [BufferedArray(self._store, array) for array in self.arrays]
         step = self._chunks_per_read() * self.chunk_rows
         for first in range(start, self.n_rows, size):
-            words = self._empty_words(min(size, self.n_rows - first))
-            for row in range(0, words.shape[1], step):
-                part = words[:, row : row + step]
-                stop = first + row + part.shape[1]
-                self._fill(part, [array.read(first + row, stop) for array in arrays], first + row)
-            yield self._as_bits(words)
+            stop = min(first + size, self.n_rows)
+            spans = ((row, min(row + step, stop)) for row in range(first, stop, step))
+            parts = (self._bits([array.read(*span) for array in arrays], span[0]) for span in spans)
+            yield stack_chunks(parts, (stop - first, self._n_cols))
 
     def iter_stored(self, size: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
         """Yield the rows from ``start`` on, ``size`` at a time; by default as many as a stored chunk has."""
@@ -118,35 +113,22 @@ class PackedRowsReader:
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows of these indices, in ascending order; each chunk that holds one is read once."""
-        words = self._empty_words(len(rows))
+        taken = BitsBuilder(len(rows), self._n_cols)
         for chunk, count in adjacent_runs(np.unique(rows // self.chunk_rows), self._chunks_per_read()):
             first = chunk * self.chunk_rows
             start, stop = np.searchsorted(rows, (first, first + count * self.chunk_rows))
             inside = rows[start:stop] - first
             values = [self._store.read_chunks(array, chunk, count)[inside] for array in self.arrays]
-            self._fill(words[:, start:stop], values, first)
-        return self._as_bits(words)
+            taken.put(self._bits(values, first), start)
+        return taken.build()
 
     def _chunks_per_read(self) -> int:
         return max(1, _READ_BYTES // max(1, self.chunk_rows * -(-self._n_cols // 8)))
 
-    def _empty_words(self, n_rows: int) -> NDArray[np.uint64]:
-        """Return uninitialized words for rows and for their unknown cells, in the byte order of the store."""
-        return np.empty((len(self.arrays), max(0, n_rows), -(-self._n_cols // 64)), "<u8")
-
-    def _fill(self, words: NDArray[np.uint64], values: list[NDArray[np.uint8]], row: int) -> None:
-        """Copy rows of bytes of each array into words; ``row`` is the index of the first, for messages."""
-        for table, rows in zip(words, values, strict=True):
-            if self._n_cols % 8 and (rows[:, -1] >> (self._n_cols % 8)).any():
-                raise self._store.source.error(
-                    f"corrupt: from its row {row} on, the bits past column {self._n_cols} must be zero"
-                )
-            if table.size:
-                as_bytes = table.view(np.uint8)
-                as_bytes[:, : rows.shape[1]] = rows
-                as_bytes[:, rows.shape[1] :] = 0
-
-    def _as_bits(self, words: NDArray[np.uint64]) -> BitMatrix:
-        native = words.astype(np.uint64, copy=False)
-        bits, *unknown = (BitMatrix.from_words(table, self._n_cols, check=False) for table in native)
+    def _bits(self, values: list[NDArray[np.uint8]], row: int) -> BitMatrix:
+        """Return rows from the bytes of each array; ``row`` is the index of the first, for messages."""
+        try:
+            bits, *unknown = (BitMatrix.from_bytes(each.data, len(each), self._n_cols) for each in values)
+        except ValueError as error:
+            raise self._store.source.error(f"corrupt: from its row {row} on, {error}") from error
         return bits.with_unknown(unknown[0]) if unknown else bits

@@ -29,6 +29,7 @@ from ....columns.variants import (
 from ....errors import Parameter, warn
 from ....formatting import quoted
 from ...cells import MISSING_CELL, Cells
+from ...limits import CHUNK_GENOTYPES
 from ...options import ReadOptions
 from ...out_of_core.transposing import rows_of_columns
 from ...stream import RowChunk, Source, TableStream, named_chunks, unique_columns
@@ -53,14 +54,11 @@ class AlleleChunk(NamedTuple):
     ----------
     alleles : ndarray of shape (variants, samples, 2)
         The two alleles, by number; `UNKNOWN` if one is missing, `ABSENT` for the second one of a haploid genotype.
-    counted : ndarray of shape (variants,)
-        The number of the allele whose copies are counted.
     is_phased : ndarray of bool of shape (variants, samples)
         Whether the order of the alleles is that of the haplotypes.
     """
 
     alleles: NDArray[np.signedinteger]
-    counted: NDArray[np.signedinteger]
     is_phased: NDArray[np.bool_]
 
 
@@ -74,20 +72,17 @@ class GenotypeFile:
         The names of the samples.
     sample_data : Annotations or None
         What else is known about them.
-    variants : Annotations
-        One value per variant of the fields of `bitatoms.columns.variants.FIELDS` but ``copies``, and of others.
-    names : sequence of str
-        The names of the variants: their ids, or chromosome and position.
+    variants : Records
+        The variants.
     read : callable
         Called with the indices of samples and of variants, both ascending, it yields the genotypes of these variants in
-        chunks: int8 arrays of shape (variants, samples) with the number of copies of the allele, -1 if it is missing,
-        or an `AlleleChunk`. It reads at most ``CHUNK_GENOTYPES`` of them together.
+        chunks (see `split_variants`): int8 arrays of shape (variants, samples) with the number of copies of the allele,
+        -1 if it is missing, or an `AlleleChunk`.
     """
 
     samples: Names
     sample_data: Annotations | None
-    variants: Annotations
-    names: Sequence[str]
+    variants: Records
     read: Callable[[Indices, Indices], Iterator[NDArray[np.int8] | AlleleChunk]]
 
 
@@ -102,8 +97,9 @@ def open_genotypes(source: Source, options: ReadOptions, file: GenotypeFile) -> 
     kept = _kept_samples(source, options, file)
     selected = _selected_variants(source, options, file, kept)
     n_copies = 1 if options.phased else 2
-    variants = file.variants.take(selected)
-    names = _distinct_names(source, options, [file.names[index] for index in selected.tolist()], variants)
+    variants = file.variants.data.take(selected)
+    found = [file.variants.names[index] for index in selected.tolist()]
+    names = _distinct_names(source, options, found, variants)
     columns = unique_columns(source, column_names(names, variants["allele"], n_copies), "number")
     rows, row_data = _rows(file, kept, options.phased)
     shape = len(rows), len(columns)
@@ -121,9 +117,9 @@ class Records(NamedTuple):
     Attributes
     ----------
     names : list of str
-        The names of the variants.
-    variants : Annotations
-        One value per variant.
+        The names of the variants: their ids, or chromosome and position.
+    data : Annotations
+        One value per variant of the fields of `bitatoms.columns.variants.FIELDS` but ``copies``, and of others.
     indices : ndarray
         For each variant, the index of its record.
     numbers : ndarray of int16
@@ -133,7 +129,7 @@ class Records(NamedTuple):
     """
 
     names: list[str]
-    variants: Annotations
+    data: Annotations
     indices: Indices
     numbers: NDArray[np.int16]
     n_alternatives: NDArray[np.intp]
@@ -149,6 +145,48 @@ class Records(NamedTuple):
                 f"variant {quoted(self.names[variant])}: a genotype has the allele {allele}, but the record lists "
                 f"{self.n_alternatives[variant]} alternative alleles: corrupt"
             )
+
+
+def parse_records(source: Source, columns: Mapping[str, Sequence[str]], has_lists: bool = True) -> Records:
+    """Return the variants of records that are written as in VCF files, given by the names of their columns there.
+
+    CM, QUAL and FILTER may be absent. ``has_lists`` is whether a record may have several alternative alleles. Raises
+    FileError if something that must be a number is not.
+    """
+
+    def known(name: str, missing: Any = None) -> list[Any]:
+        return [missing if text == "." else text for text in columns[name]]
+
+    def numbers(texts: Sequence[str], dtype: Any, what: str = "position") -> NDArray[Any]:
+        try:
+            return np.array(texts, dtype)
+        except (ValueError, OverflowError) as error:
+            reason = " ".join(str(error).split())[:80]
+            raise source.error(f"a {what} is not a number: {reason}") from error
+
+    fields = {
+        "chromosome": columns["CHROM"],
+        "position": numbers(columns["POS"], np.int64),
+        "id": known("ID"),
+        "other": columns["REF"],
+    }
+    if "CM" in columns:
+        fields["distance"] = numbers(known("CM", "nan"), np.float64)
+    if "QUAL" in columns:
+        fields["quality"] = numbers(known("QUAL", "nan"), np.float32, "quality")
+    if "FILTER" in columns:
+        fields["filter"] = known("FILTER")
+    alleles = columns["ALT"]
+    if has_lists:
+        return split_records(fields, [[] if text == "." else text.split(",") for text in alleles])
+    return split_records(fields, [[allele] for allele in alleles])
+
+
+def split_variants(selected: Indices, n_samples: int) -> Iterator[Indices]:
+    """Yield the indices of variants in chunks whose genotypes are read together."""
+    step = max(1, CHUNK_GENOTYPES // max(1, n_samples))
+    for start in range(0, len(selected), step):
+        yield selected[start : start + step]
 
 
 def split_records(fields: Mapping[str, Any], alternatives: Sequence[Sequence[str]]) -> Records:
@@ -188,10 +226,14 @@ def _genotypes(
         if not isinstance(chunk, AlleleChunk):
             yield chunk
             continue
+        chosen = selected[start : start + len(chunk.alleles)]
+        start += len(chosen)
+        file.variants.check_alleles(source, chosen, chunk.alleles)
+        counted_alleles = file.variants.numbers[chosen]
         if not phased:
-            yield _copies(chunk)
+            yield _copies(chunk.alleles, counted_alleles[:, None])
             continue
-        haplotypes = np.where(chunk.alleles < 0, np.int8(-1), chunk.alleles == chunk.counted[:, None, None])
+        haplotypes = np.where(chunk.alleles < 0, np.int8(-1), chunk.alleles == counted_alleles[:, None, None])
         if not chunk.is_phased.all():
             differ = (haplotypes[:, :, 0] != haplotypes[:, :, 1]) & ~chunk.is_phased
             half_known = differ & (haplotypes.min(axis=2) < 0)
@@ -201,11 +243,10 @@ def _genotypes(
             if ambiguous.any() and not n_unphased:
                 variant, sample = np.argwhere(ambiguous)[0].tolist()
                 first = (
-                    f"variant {quoted(file.names[selected[start + variant]])} of {quoted(file.samples[kept[sample]])}"
+                    f"variant {quoted(file.variants.names[chosen[variant]])} of {quoted(file.samples[kept[sample]])}"
                 )
             n_unphased += int(ambiguous.sum())
         yield haplotypes.reshape(len(haplotypes), -1)
-        start += len(haplotypes)
     if n_unphased:
         problem = "genotype is" if n_unphased == 1 else "genotypes are"
         where = "at" if n_unphased == 1 else "the first at"
@@ -216,12 +257,11 @@ def _genotypes(
         )
 
 
-def _copies(chunk: AlleleChunk) -> NDArray[np.int8]:
+def _copies(alleles: NDArray[np.signedinteger], counted: NDArray[np.int16]) -> NDArray[np.int8]:
     """Return the number of copies of the counted allele in each genotype, -1 if an allele is missing."""
-    first, second = chunk.alleles[:, :, 0], chunk.alleles[:, :, 1]
-    counted, is_haploid = chunk.counted[:, None], second == ABSENT
+    first, second = alleles[:, :, 0], alleles[:, :, 1]
     copies = (first == counted).astype(np.int8)
-    copies += np.where(is_haploid, first, second) == counted
+    copies += np.where(second == ABSENT, first, second) == counted
     copies[(first < 0) | (second == UNKNOWN)] = -1
     return copies
 
@@ -229,17 +269,6 @@ def _copies(chunk: AlleleChunk) -> NDArray[np.int8]:
 def sample_name(family: str, individual: str) -> str:
     """Return the name of the individual, preceded by that of the family if it has its own."""
     return individual if family in ("", "0", individual) else f"{family} {individual}"
-
-
-def as_numbers(
-    source: Source, texts: Sequence[str], dtype: Any, file: str = "", what: str = "position"
-) -> NDArray[Any]:
-    """Return the positions in a file as numbers; raise FileError if one is not."""
-    try:
-        return np.array(texts, dtype)
-    except (ValueError, OverflowError) as error:
-        reason = " ".join(str(error).split())[:80]
-        raise source.error(f"{file + ': ' if file else ''}a {what} is not a number: {reason}") from error
 
 
 def _rows(file: GenotypeFile, kept: Indices, phased: bool) -> tuple[list[str], Annotations | None]:
@@ -340,23 +369,20 @@ def _check_selection(source: Source, option: str, what: str, n_listed: int, n_fo
 
 def _selected_variants(source: Source, options: ReadOptions, file: GenotypeFile, kept: Indices) -> Indices:
     """Return the indices of the variants to read."""
-    is_selected = np.ones(file.variants.n, bool)
+    names = file.variants.names
+    is_selected = np.ones(len(names), bool)
     if options.region is not None:
-        is_selected &= in_regions(source, options.region, file.variants)
-        if file.variants.n and not is_selected.any():
+        is_selected &= in_regions(source, options.region, file.variants.data)
+        if names and not is_selected.any():
             raise source.error("there is no variant in ", Parameter("region", options.region))
     if options.extract is not None:
         listed = {fields[0] for fields in _listed(source, options.extract, "extract")}
-        is_listed = np.fromiter((name in listed for name in file.names), bool, file.variants.n)
-        found = {file.names[index] for index in np.flatnonzero(is_listed).tolist()}
-        _check_selection(source, "extract", "variant", len(listed), len(found))
-        is_selected &= is_listed
+        _check_selection(source, "extract", "variant", len(listed), len(listed.intersection(names)))
+        is_selected &= np.fromiter((name in listed for name in names), bool, len(names))
     selected = np.flatnonzero(is_selected)
-    return (
-        selected
-        if options.maf is None
-        else selected[_minor_frequencies(source, options, file, kept, selected) >= options.maf]
-    )
+    if options.maf is None:
+        return selected
+    return selected[_minor_frequencies(source, options, file, kept, selected) >= options.maf]
 
 
 def in_regions(source: Source, regions: str, variants: Annotations) -> NDArray[np.bool_]:

@@ -19,11 +19,10 @@ from ....columns.table import Table
 from ....errors import warn
 from ....formatting import be, counted
 from ...errors import FileError
-from ...limits import CHUNK_GENOTYPES
 from ...options import ReadOptions
 from ...stream import Source, TableStream
 from . import plink_tables
-from .genotype_file import AlleleChunk, GenotypeFile, Indices, Records, open_genotypes
+from .genotype_file import AlleleChunk, GenotypeFile, Indices, Records, open_genotypes, split_variants
 from .genotype_table import GenotypeTable
 
 _MAGIC = b"\x6c\x1b"
@@ -45,11 +44,13 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     def genotypes(kept: Indices, selected: Indices) -> Iterator[NDArray[np.int8] | AlleleChunk]:
         has_alleles = options.phased or bool((records.n_alternatives[selected] > 1).any())
         with source.catch_library_errors(), _open(source, records, len(samples), kept) as pgen:
-            yield from (_read_alleles if has_alleles else _read_copies)(pgen, records, len(kept), selected)
+            for chunk in split_variants(selected, len(kept)):
+                indices = records.indices[chunk].astype(np.uint32)
+                yield (_read_alleles if has_alleles else _read_copies)(pgen, indices, len(kept))
 
     # Opening the file raises an error if it has another number of samples or variants.
     with source.catch_library_errors(), _open(source, records, len(samples), np.arange(len(samples))):
-        contents = GenotypeFile(samples, sample_data, records.variants, records.names, genotypes)
+        contents = GenotypeFile(samples, sample_data, records, genotypes)
     return open_genotypes(source, options, contents)
 
 
@@ -68,29 +69,20 @@ def _open(source: Source, records: Records, n_samples: int, kept: Indices) -> An
     )
 
 
-def _read_copies(pgen: Any, records: Records, n_kept: int, selected: Indices) -> Iterator[NDArray[np.int8]]:
-    """Yield the number of copies of the allele of each variant, -1 if it is missing."""
-    for chunk in _chunks(selected, n_kept):
-        copies = np.empty((len(chunk), n_kept), np.int8)
-        pgen.read_list(records.indices[chunk].astype(np.uint32), copies)
-        yield np.maximum(copies, -1, out=copies)
+def _read_copies(pgen: Any, indices: NDArray[np.uint32], n_kept: int) -> NDArray[np.int8]:
+    """Return the number of copies of the allele of each variant, -1 if it is missing."""
+    copies = np.empty((len(indices), n_kept), np.int8)
+    pgen.read_list(indices, copies)
+    return np.maximum(copies, -1, out=copies)
 
 
-def _read_alleles(pgen: Any, records: Records, n_kept: int, selected: Indices) -> Iterator[AlleleChunk]:
-    """Yield the alleles of the genotypes of each variant."""
-    for chunk in _chunks(selected, n_kept):
-        alleles = np.empty((len(chunk), 2 * n_kept), np.int32)
-        is_phased = np.empty((len(chunk), n_kept), bool)
-        pgen.read_alleles_and_phasepresent_list(records.indices[chunk].astype(np.uint32), alleles, is_phased)
-        known = np.maximum(alleles, -1).astype(np.int16).reshape(len(chunk), n_kept, 2)
-        yield AlleleChunk(known, records.numbers[chunk], is_phased)
-
-
-def _chunks(selected: Indices, n_kept: int) -> Iterator[Indices]:
-    """Yield the variants to read together."""
-    step = max(1, CHUNK_GENOTYPES // max(1, n_kept))
-    for start in range(0, len(selected), step):
-        yield selected[start : start + step]
+def _read_alleles(pgen: Any, indices: NDArray[np.uint32], n_kept: int) -> AlleleChunk:
+    """Return the alleles of the genotypes of each variant."""
+    alleles = np.empty((len(indices), 2 * n_kept), np.int32)
+    is_phased = np.empty((len(indices), n_kept), bool)
+    pgen.read_alleles_and_phasepresent_list(indices, alleles, is_phased)
+    known = np.maximum(alleles, -1).astype(np.int16)
+    return AlleleChunk(known.reshape(len(indices), n_kept, 2), is_phased)
 
 
 def write(table: Table, path: Path, format: str) -> None:

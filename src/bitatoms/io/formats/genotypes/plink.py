@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from ....columns.table import Table
 from ....errors import Parameter
 from ...errors import FileError
-from ...limits import CHUNK_GENOTYPES
 from ...options import ReadOptions
 from ...stream import Source, TableStream
 from . import plink_tables
-from .genotype_file import GenotypeFile, Indices, open_genotypes
+from .genotype_file import GenotypeFile, Indices, open_genotypes, split_variants
 from .genotype_table import GenotypeTable
 
 _MAGIC = b"\x6c\x1b"
@@ -49,11 +48,11 @@ def read(source: Source, options: ReadOptions) -> TableStream:
             else "corrupt: the third byte is not a known order of genotypes"
         )
     samples, pedigree = plink_tables.read_samples(source, "fam")
-    records = plink_tables.read_variants(source, "bim")
-    shape = len(samples), len(records.names)
+    variants = plink_tables.read_variants(source, "bim")
+    shape = len(samples), len(variants.names)
     _check_length(source, *shape)
     genotypes = partial(_read_genotypes, source, shape)
-    return open_genotypes(source, options, GenotypeFile(samples, pedigree, records.variants, records.names, genotypes))
+    return open_genotypes(source, options, GenotypeFile(samples, pedigree, variants, genotypes))
 
 
 def _check_length(source: Source, n_individuals: int, n_snps: int) -> None:
@@ -73,15 +72,13 @@ def _read_genotypes(
     """Yield the number of copies of the allele of each SNP, -1 if it is missing."""
     from bed_reader import open_bed
 
-    chunk_snps = max(1, CHUNK_GENOTYPES // max(1, shape[0]))
     rows = np.s_[:] if len(kept) == shape[0] else kept
     with (
         source.catch_library_errors(),
         # With both counts given, bed-reader opens no other file.
         open_bed(source.path, iid_count=shape[0], sid_count=shape[1], num_threads=1) as bed,
     ):
-        for start in range(0, len(selected), chunk_snps):
-            chosen = selected[start : start + chunk_snps]
+        for chosen in split_variants(selected, shape[0]):
             is_run = chosen[-1] - chosen[0] + 1 == len(chosen)
             columns = np.s_[int(chosen[0]) : int(chosen[-1]) + 1] if is_run else chosen
             # Missing genotypes are -127.

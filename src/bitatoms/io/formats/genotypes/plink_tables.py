@@ -14,7 +14,7 @@ from ....columns.table import Names
 from ...errors import FileError
 from ...stream import Source
 from ...text import open_text_writer, read_lines
-from .genotype_file import Records, as_numbers, sample_name, split_records
+from .genotype_file import Records, parse_records, sample_name
 from .genotype_table import FIELD, GenotypeTable, quality_text
 
 PEDIGREE = ("father", "mother", "sex", "phenotype")  # the last four columns of a .fam file
@@ -61,27 +61,7 @@ def read_variants(source: Source, kind: str) -> Records:
     absent = [name for name in ("CHROM", "POS", "ID", "REF", "ALT") if name not in columns]
     if absent:
         raise source.error(f"{file}: its columns are not those of a .{kind} file: there is no {absent[0]}")
-    fields = {
-        "chromosome": columns["CHROM"],
-        "position": as_numbers(source, columns["POS"], np.int64, file),
-        "id": [_known(name) for name in columns["ID"]],
-        "other": columns["REF"],
-    }
-    if "CM" in columns:
-        fields["distance"] = as_numbers(source, [_known(text) or "nan" for text in columns["CM"]], np.float64, file)
-    if "QUAL" in columns:
-        qualities = [_known(text) or "nan" for text in columns["QUAL"]]
-        fields["quality"] = as_numbers(source, qualities, np.float32, file, "quality")
-    if "FILTER" in columns:
-        fields["filter"] = [_known(text) for text in columns["FILTER"]]
-    if kind == "bim":
-        return split_records(fields, [[allele] for allele in columns["ALT"]])
-    return split_records(fields, [[] if text == "." else text.split(",") for text in columns["ALT"]])
-
-
-def _known(text: str) -> str | None:
-    """Return text, None if it is missing."""
-    return None if text == "." else text
+    return parse_records(source._replace(name=f"{source.name}: {file}"), columns, has_lists=kind == "pvar")
 
 
 def _read_columns(source: Source, kind: str) -> tuple[str, dict[str, list[str]]]:

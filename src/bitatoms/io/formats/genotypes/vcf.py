@@ -26,7 +26,6 @@ from ....columns.table import Names, Table, first_duplicate
 from ....errors import warn
 from ....formatting import quoted
 from ...errors import FileError
-from ...limits import CHUNK_GENOTYPES
 from ...options import ReadOptions
 from ...stream import Source, TableStream
 from ...text import open_decompressed, read_lines
@@ -39,9 +38,9 @@ from .genotype_file import (
     GenotypeFile,
     Indices,
     Records,
-    as_numbers,
     open_genotypes,
-    split_records,
+    parse_records,
+    split_variants,
 )
 from .genotype_table import FIELD, GenotypeTable, quality_text
 
@@ -88,7 +87,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         def genotypes(kept: Indices, selected: Indices) -> Iterator[AlleleChunk]:
             yield from _read_alleles(text, records, kept, selected, len(samples))
 
-        contents = GenotypeFile(samples, None, records.variants, records.names, genotypes)
+        contents = GenotypeFile(samples, None, records, genotypes)
         stream = open_genotypes(source, options, contents)
         finalize(genotypes, stack.pop_all().close)  # removes the folder once nothing can read from it
     return stream
@@ -134,33 +133,19 @@ def _read_records(source: Source) -> tuple[Names, Records]:
                 f"line {number}: '{' '.join(fields[:4])[:40]}' is not a chromosome, a position, an id and an allele"
             )
         rows.append(fields[:7])
-    chromosomes, positions, ids, references, alternatives, qualities, filters = (
-        [fields[column] for fields in rows] for column in range(7)
-    )
-    qualities = ["nan" if text == "." else text for text in qualities]
-    fields_of = {
-        "chromosome": chromosomes,
-        "position": as_numbers(source, positions, np.int64),
-        "id": [None if name == "." else name for name in ids],
-        "other": references,
-        "quality": as_numbers(source, qualities, np.float32, what="quality"),
-        "filter": [None if name == "." else name for name in filters],
-    }
-    return tuple(header[9:]), split_records(
-        fields_of, [[] if text == "." else text.split(",") for text in alternatives]
-    )
+    names = ("CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER")
+    columns = {name: [fields[column] for fields in rows] for column, name in enumerate(names)}
+    return tuple(header[9:]), parse_records(source, columns)
 
 
 def _read_alleles(
     source: Source, records: Records, kept: Indices, selected: Indices, n_samples: int
 ) -> Iterator[AlleleChunk]:
     """Yield the alleles of the selected variants."""
-    step = max(1, CHUNK_GENOTYPES // max(1, n_samples))
     chosen = np.s_[:] if len(kept) == n_samples else kept
     lines = enumerate(line for line in read_lines(source) if not line.startswith("#"))
     index, found, phase = -1, np.empty((n_samples, 2), np.int16), np.empty(n_samples, bool)
-    for start in range(0, len(selected), step):
-        chunk = selected[start : start + step]
+    for chunk in split_variants(selected, n_samples):
         alleles = np.empty((len(chunk), len(kept), 2), np.int16)
         is_phased = np.empty((len(chunk), len(kept)), bool)
         for number, wanted in enumerate(records.indices[chunk].tolist()):
@@ -170,8 +155,7 @@ def _read_alleles(
                     raise source.error("the file was replaced while it was read; read it again")
                 found, phase = _genotypes_of(source, line, n_samples)
             alleles[number], is_phased[number] = found[chosen], phase[chosen]
-        records.check_alleles(source, chunk, alleles)
-        yield AlleleChunk(alleles, records.numbers[chunk], is_phased)
+        yield AlleleChunk(alleles, is_phased)
 
 
 def _allele_number(text: str | None) -> int:

@@ -70,6 +70,17 @@ def open_array(source: Source, file: HierarchicalFile, group: Any, name: str, ki
     return array
 
 
+def read_array(source: Source, file: HierarchicalFile, group: Any, name: str, kinds: str, *shape: int | None) -> Any:
+    """Return the values of an array; see `open_array`."""
+    return file.read(open_array(source, file, group, name, kinds, *shape), slice(None))
+
+
+def read_texts(source: Source, file: HierarchicalFile, group: Any, name: str, n: int | None = None) -> list[str]:
+    """Return the values of an array of text."""
+    values = read_array(source, file, group, name, "OSTU", n).tolist()
+    return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
+
+
 def text_attribute(element: Any, name: str) -> str:
     """Return an attribute as text; it is empty if there is none."""
     value = element.attrs.get(name, "")

@@ -12,14 +12,14 @@ import numpy as np
 from ....columns.annotations import Annotations, Labels, Values
 from ....errors import Parameter, warn
 from ....formatting import listed_names, quoted
-from ....libraries import missing_library
+from ....system.libraries import missing_library
 from ...hdf5_reader import Hdf5Reader, open_hdf5
 from ...options import ReadOptions
 from ...stream import RowChunk, Source, TableStream, named_chunks
 from ..cell_ranger import feature_data, feature_names
 from ..matrix_market import read_cells
 from ..registry import feature_matrices
-from .anndata_elements import check_kind, is_array, open_array
+from .anndata_elements import check_kind, is_array, read_array, read_texts
 from .anndata_matrix import AnnDataCells, MatrixElement, read_matrix
 
 _MATRIX = "matrix"  # the group of version 3; in version 2 there is one group per genome
@@ -55,7 +55,7 @@ def _read_hdf5(source: Source, options: ReadOptions) -> TableStream:
     with source.catch_library_errors(), open_hdf5(source) as file:
         matrix = _find_matrix(source, file, options.layer)
         n_cells, n_features = matrix.shape
-        cells = _read_text(source, file, matrix.element, "barcodes", n_cells)
+        cells = read_texts(source, file, matrix.element, "barcodes", n_cells)
         features = _read_features(source, file, matrix, n_features)
     columns = feature_names(features)
 
@@ -87,7 +87,7 @@ def _find_matrix(source: Source, file: Hdf5Reader, layer: str | None) -> MatrixE
     if layer is not None and layer not in groups:
         raise source.error(f"there is no matrix {quoted(layer)} (matrices: {listed})")
     name = next(iter(groups)) if layer is None else layer
-    n_features, n_cells = file.read(open_array(source, file, groups[name], "shape", "iu", 2), slice(None)).tolist()
+    n_features, n_cells = read_array(source, file, groups[name], "shape", "iu", 2).tolist()
     source.check_size(n_cells, n_features, streamable=True, n_ones=0 if source.scratch is None else None)
     return MatrixElement("csr", name, (n_cells, n_features), groups[name], None)
 
@@ -101,27 +101,21 @@ def _read_features(source: Source, file: Hdf5Reader, matrix: MatrixElement, n: i
     """Return what is known about the features."""
     group = file.child(matrix.element, "features")
     if group is None:  # version 2
-        texts = [_read_text(source, file, matrix.element, name, n) for name in ("genes", "gene_names")]
+        texts = [read_texts(source, file, matrix.element, name, n) for name in ("genes", "gene_names")]
         return feature_data(*texts, genome=[matrix.path] * n)
     if is_array(group):
         raise source.error(f"corrupt: {matrix.path}/features is not a group")
-    ids, names = (_read_text(source, file, group, name, n) for name in ("id", "name"))
+    ids, names = (read_texts(source, file, group, name, n) for name in ("id", "name"))
     others: dict[str, Values | list[str]] = {}
     for name in sorted(group, key=lambda name: (name not in _FEATURES, name)):
         array = file.child(group, name)
         if name in ("id", "name") or name.startswith("_") or array is None or getattr(array, "shape", None) != (n,):
             continue
         if array.dtype.kind in "SO":
-            others[_FEATURES.get(name, name)] = _read_text(source, file, group, name, n)
+            others[_FEATURES.get(name, name)] = read_texts(source, file, group, name, n)
         elif array.dtype.kind in "biuf":
             others[_FEATURES.get(name, name)] = file.read(array, slice(None))
     return feature_data(ids, names, **others)
-
-
-def _read_text(source: Source, file: Hdf5Reader, group: Any, name: str, n: int) -> list[str]:
-    """Return ``n`` texts of a group."""
-    values = file.read(open_array(source, file, group, name, "SO", n), slice(None)).tolist()
-    return [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
 
 
 def _of_one_type(source: Source, options: ReadOptions, stream: TableStream) -> TableStream:
