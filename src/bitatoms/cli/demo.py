@@ -11,7 +11,7 @@ import click
 
 from .. import datasets
 from . import options
-from .output import Display, ProgressLine, print_json, print_line, print_result, show_status
+from .output import Display, print_json, print_line, print_result, show_status
 
 if TYPE_CHECKING:
     from ..columns.table import Table
@@ -105,14 +105,13 @@ def warmup(
     """
     from .. import warmup
 
-    with show_status("compiling kernels", shown.is_silent) as status:
-        progress = ProgressLine(shown.is_silent, status)
+    with show_status("compiling kernels", shown.is_silent) as line:
 
         def show(name: str, n_done: int, n_all: int) -> None:
-            progress.update(f"compiling kernels: {n_done} of {n_all}, {progress.seconds}", f" (done: {name})")
+            line.update(f"compiling kernels: {n_done} of {n_all}, {line.seconds}", f" (done: {name})")
 
         kernels = warmup.warm_up(callback=show, **how.threads)
-    line = f"Kernels for this kind of processor are compiled and stored in {kernels}."
+    text = f"Kernels for this kind of processor are compiled and stored in {kernels}."
     if how.device == "cuda":
-        line += " Those for this kind of GPU are in the cache of CuPy."
-    print_result({"kernels": str(kernels)}, shown, line)
+        text += " Those for this kind of GPU are in the cache of CuPy."
+    print_result({"kernels": str(kernels)}, shown, text)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table as Grid
 from rich.text import Text
 
 from ..covers.options import CoverOptions
@@ -17,8 +16,8 @@ from ..roles.options import AuditOptions
 from . import options
 from .output import (
     Display,
-    ProgressLine,
     first_names,
+    new_grid,
     print_json,
     print_line,
     print_lists,
@@ -34,14 +33,13 @@ if TYPE_CHECKING:
     from ..roles.audit import RoleReport
     from ..roles.diff import RoleChange, RoleDiff, UnmatchedRole, UserChange
 
-_QUOTED = "separated by commas (quote names that contain commas)"
 _SEARCH: dict[str, Any] = {  # how options of a search are called for roles
     "fixed_atoms": {
         "help": "Keep these roles, a table with one row per role, as they are, and find others for the rest.",
         "file": "read",
     },
-    "apart": {"help": f"Permissions of which a role has at most one, {_QUOTED}", "metavar": "PERMISSION,..."},
-    "together": {"help": f"Permissions of which a role has all or none, {_QUOTED}", "metavar": "PERMISSION,..."},
+    "apart": {"help": f"Permissions of which a role has at most one, {options.QUOTED}", "metavar": "PERMISSION,..."},
+    "together": {"help": f"Permissions of which a role has all or none, {options.QUOTED}", "metavar": "PERMISSION,..."},
     "random_state": {"flags": "--seed --random-state"},
 }
 
@@ -68,11 +66,9 @@ def roles(
     report: Path | None = options.page(
         "--report", "Write a report for auditors, an HTML page; with --json, its data are printed too."
     ),
-    given: Path | None = options.option(
+    given: Path | None = options.input_file(
         "--roles",
-        help="Give the users these roles, a table with one row per role, instead of a search.",
-        type=options.PATH,
-        file="read",
+        "Give the users these roles, a table with one row per role, instead of a search.",
         panel=options.SEARCH,
     ),
     search: CoverOptions = options.declared_options(CoverOptions, without=("binarize",), **_SEARCH),
@@ -138,12 +134,7 @@ def _check_audit(audit: AuditOptions, report: Path | None) -> None:
 
 
 def _audit(
-    data: Input,
-    given: Path,
-    search: CoverOptions,
-    audit: AuditOptions,
-    outputs: list[Any],
-    shown: Display,
+    data: Input, given: Path, search: CoverOptions, audit: AuditOptions, outputs: list[Any], shown: Display
 ) -> None:
     """Give users roles that are known, write these and the report, and print a summary."""
     from ..roles.audit import role_report
@@ -209,12 +200,11 @@ def _found(users: Table, parameters: dict[str, Any], quiet: bool) -> Cover:
     from .. import api
     from ..model.result import Interrupted
 
-    with show_status("Searching", quiet) as status:
-        progress = ProgressLine(quiet, status)
+    with show_status("Searching", quiet) as line:
 
         def update(row: Any) -> None:
-            text = f"Searching: {row.roles} roles, {row.assignments} assignments, {progress.seconds}"
-            progress.update(text, "  (Ctrl-C keeps the best cover so far)")
+            text = f"Searching: {row.roles} roles, {row.assignments} assignments, {line.seconds}"
+            line.update(text, "  (Ctrl-C keeps the best cover so far)")
 
         try:
             return api.cover(users, **parameters | {"callbacks": update})
@@ -234,7 +224,7 @@ def _print_roles(found: Cover, names: Names, table: Table, n_shown: int) -> None
     if not shown:
         return
     print_line("\nThe largest roles:")
-    grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
+    grid = new_grid()
     grid.add_column("role")
     grid.add_column("permissions", ratio=1)
     grid.add_column("users", justify="right", no_wrap=True)
