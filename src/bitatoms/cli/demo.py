@@ -26,18 +26,11 @@ class Demonstration(NamedTuple):
     options: str = ""
 
 
-def _digits() -> Table:
+def _pictures(pixels: Any, tile: tuple[int, int] | None = None) -> Table:
     from ..bits import BitMatrix
     from ..columns.table import Picture, Table
 
-    return Table(BitMatrix.from_dense(datasets.digits()[0]), picture=Picture((8, 8)))
-
-
-def _halftone() -> Table:
-    from ..bits import BitMatrix
-    from ..columns.table import Table
-
-    return Table(BitMatrix.from_dense(datasets.halftone()))
+    return Table(BitMatrix.from_dense(pixels), picture=None if tile is None else Picture(tile))
 
 
 _ALL = {
@@ -48,8 +41,12 @@ _ALL = {
     "genotypes": Demonstration(
         "Generated genotypes of three populations", lambda: datasets.genotypes(), "genotypes.npz"
     ),
-    "digits": Demonstration("Handwritten digits, from scikit-learn", _digits, "digits.npz"),
-    "halftone": Demonstration("A halftone image", _halftone, "halftone.pbm", "--blocks 16x16"),
+    "digits": Demonstration(
+        "Handwritten digits, from scikit-learn", lambda: _pictures(datasets.digits()[0], (8, 8)), "digits.npz"
+    ),
+    "halftone": Demonstration(
+        "A halftone image", lambda: _pictures(datasets.halftone()), "halftone.pbm", "--blocks 16x16"
+    ),
 }
 
 

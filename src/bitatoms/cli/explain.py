@@ -16,7 +16,7 @@ from ..model.options import RuleOptions
 from ..report.options import ReportOptions
 from . import options
 from .output import STANDARD, Display, print_json, print_line, print_rest, print_result, show_status
-from .paths import Input, NewRows, OutputTable, listed, output_file, output_name
+from .paths import Input, NewRows, OutputTable, output_file, output_name, print_written
 
 if TYPE_CHECKING:
     from ..columns.table import Table
@@ -56,8 +56,7 @@ def show(
     elif not shown.quiet:
         print_line(learned.summary())
         print_patterns(learned, shown.top, "")
-        if written:
-            print_line(f"\nWritten: {listed(written)}")
+        print_written(written)
 
 
 @options.command("bitatoms report model.npz baskets.csv -o report.html")
@@ -117,12 +116,10 @@ def rules(
     from .files import load_model, write_readable
     from .stores import ModelRows
 
-    learned, chunks = load_model(model).model, None
-    if data is not None:
-        read = ModelRows.open(NewRows(model, data, absent), how, shown.is_silent)
-        learned, chunks = read.model, read.chunks
+    read = None if data is None else ModelRows.open(NewRows(model, data, absent), how, shown.is_silent)
+    learned = load_model(model).model if read is None else read.model
     with show_status("Counting", shown.is_silent):
-        found = find_rules(learned, limits, chunks)
+        found = find_rules(learned, limits, None if read is None else read.chunks)
     if output is not None:
         write_readable(rule_table(found), output)
     if shown.json:
@@ -271,8 +268,7 @@ def score(
         if named:
             print_line("Rows that take most bits, and the cells that their patterns get wrong (with their bits):\n")
             print_line("\n".join(_score_line(name, fit) for name, fit in named))
-        if output is not None:
-            print_line(f"\nWritten: {output_name(output)}")
+        print_written([output])
 
 
 def _fitted(chunks: Iterable[ScoredRows], read: ModelRows) -> Iterator[tuple[Any, ...]]:

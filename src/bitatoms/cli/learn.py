@@ -25,7 +25,7 @@ from .output import (
     quote_path,
     show_status,
 )
-from .paths import Input, NewRows, OutputTable, check_checkpoint, listed
+from .paths import Input, NewRows, OutputTable, check_checkpoint, listed, print_written
 
 if TYPE_CHECKING:
     from ..bits import BitMatrix
@@ -149,9 +149,7 @@ def fit(
         elif not quiet:
             print_line(f"\n{model.summary()}")
             print_patterns(model, shown.top, "\nThe strongest patterns (atoms):")
-            print_line(
-                f"\nWritten: {listed(written)}" if written else "\nNothing was written; -o model.npz keeps the model."
-            )
+            print_written(written, "Nothing was written; -o model.npz keeps the model.")
             can_be_read = complete and STANDARD not in (output, data.path)
             if output is not None and can_be_read and model.atoms.n_rows and weights is None:
                 _print_next_command(read, data, output, codes is not None, report is not None)
@@ -362,8 +360,7 @@ def stability(
     elif not shown.is_silent:
         print_line(f"\n{result.summary()}")
         print_patterns(learned, shown.top, "\nThe patterns (atoms):")
-        if output or patterns:
-            print_line(f"\nWritten: {listed([output, patterns])}")
+        print_written([output, patterns])
     return f"only {result.n_resamples} of {resamples} resamples were searched" if interrupted else None
 
 

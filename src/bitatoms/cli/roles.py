@@ -25,7 +25,7 @@ from .output import (
     print_rich,
     show_status,
 )
-from .paths import Input, OutputTable, listed, output_file
+from .paths import Input, OutputTable, listed, output_file, print_written
 
 if TYPE_CHECKING:
     from ..columns.table import Names, Table
@@ -118,7 +118,7 @@ def roles(
     elif not shown.quiet:
         print_line(f"\n{found.summary()}")
         _print_roles(found, names, users, shown.top)
-        print_line(f"\nWritten: {listed(outputs)}" if listed(outputs) else "\nNothing was written; -o keeps the roles.")
+        print_written(outputs, "Nothing was written; -o keeps the roles.")
         if found.n_direct and direct is None:
             print_line("Direct grants were not written; --direct FILE keeps them.")
     if found.ended != "interrupted":
@@ -164,8 +164,7 @@ def _audit(
         own = [(user.name, user.roles) for user in audited.users_by_fit("own")]
         print_lists("\nUsers with roles that nobody else has:", own, shown.top)
         print_lists("\nUsers without a role:", [(user.name, ()) for user in audited.users_by_fit("none")], shown.top)
-        if listed(outputs):
-            print_line(f"\nWritten: {listed(outputs)}")
+        print_written(outputs)
 
 
 def _read_users(data: Input, quiet: bool) -> Table:
@@ -306,8 +305,7 @@ def roles_diff(
         print_json(found.to_dict())
     elif not shown.quiet:
         _print_diff(found, shown.top)
-        if report is not None:
-            print_line(f"\nWritten: {report}")
+        print_written([report])
 
 
 def _print_diff(diff: RoleDiff, n_shown: int) -> None:
