@@ -45,7 +45,14 @@ class Labels:
     def of(cls, values: Sequence[Any], is_nullable: bool = False) -> Labels:
         """Return text, in which None and NaN are missing."""
         index: dict[str, int] = {}
-        codes = [-1 if is_missing(value) else index.setdefault(_to_text(value), len(index)) for value in values]
+        codes = [
+            index.setdefault(value, len(index))
+            if type(value) is str
+            else -1
+            if value is None or is_missing(value)
+            else index.setdefault(_to_text(value), len(index))
+            for value in values
+        ]
         return cls(np.array(codes, np.int32), tuple(index), is_nullable=is_nullable)
 
     @classmethod

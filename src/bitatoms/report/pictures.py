@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..datasets import stitch_blocks
 from ..html.png import Colour, encode_png, png_data_uri
-from ..html.text import escape, truncated
+from ..html.text import class_attribute, escape, truncated
 from .data import ReportData, ReportRow
 
 INK: Colour = (28, 27, 25)
@@ -37,8 +37,8 @@ def image_html(pixels: NDArray[np.uint8], palette: tuple[Colour, ...], alt: str,
     longest = max(height, width)
     scale = max(1, side // longest) if longest <= 2 * side else 2 * side / longest
     size = f'width="{max(1, round(width * scale))}" height="{max(1, round(height * scale))}"'
-    css_class = ' class="fine"' if scale < 1 else ""
-    return f'<img src="{png_data_uri(encode_png(pixels, palette))}" {size}{css_class} alt="{escape(alt)}">'
+    fine = class_attribute("fine" if scale < 1 else "")
+    return f'<img src="{png_data_uri(encode_png(pixels, palette))}" {size}{fine} alt="{escape(alt)}">'
 
 
 def bits_image(bits: NDArray, shape: tuple[int, int], alt: str, side: int) -> str:

@@ -182,14 +182,10 @@ def role_report(users: Any, roles: Any, options: AuditOptions) -> RoleReport:
     ['user 95', 'user 96']
     """
     table, named = aligned(users=Table.from_any(users, missing="refuse"), roles=as_roles(roles, options.names))
-    cover = roles if isinstance(roles, Cover) and _is_cover_of(roles, table) else None
+    is_cover = isinstance(roles, Cover) and roles.codes.n_rows == len(table) and roles.reconstruct() == table.bits
+    cover = roles if is_cover else None
     codes = code_from_below(table.bits, named.bits) if cover is None else cover.codes
     return _collected(table, named, Table(codes, table.row_names, named.row_names), cover, options)
-
-
-def _is_cover_of(cover: Cover, table: Table) -> bool:
-    """Return whether a cover is one of these users."""
-    return cover.codes.n_rows == len(table) and cover.reconstruct() == table.bits
 
 
 def _collected(users: Table, roles: Table, codes: Table, cover: Cover | None, options: AuditOptions) -> RoleReport:

@@ -18,6 +18,7 @@ from ....columns.annotations import Annotations, Labels
 from ....columns.matching import match_columns
 from ....columns.table import Header, Names, Picture, Table, check_picture
 from ....errors import warn
+from ....formatting import numbered
 from ....model.model import Model
 from ....sparse_bits import Bits
 from ...errors import FileError
@@ -77,7 +78,7 @@ def _read_columns(source: Source, file: HierarchicalFile, matrix: MatrixElement)
         return names, read_annotations(source, file, matrix.variables, n_cols)
     if matrix.kind == "frame":
         return tuple(field_names(source, file, matrix.path)), Annotations({}, n_cols)
-    return frames.numbered_columns(matrix.path, n_cols), Annotations({}, n_cols)
+    return numbered(matrix.path.removeprefix(frames.OBSM), n_cols), Annotations({}, n_cols)
 
 
 def _unless_none_written(metadata: dict[str, Any], key: str, annotations: Annotations) -> Annotations | None:
