@@ -136,7 +136,7 @@ def _has_variables(source: Source, options: ReadOptions, encoding: Encoding) -> 
     """Return whether a file has the categories and numbers of a model, rather than its columns of 0 and 1."""
     if encoding.is_of_copies or source.format not in CELL_FORMATS:
         return False
-    _check_path(source)
+    source.check_path()
     load_reader(source.format, source.name)
     return categories.has_variables(source, options, encoding)
 
@@ -319,7 +319,7 @@ def _translate_errors(source: Source) -> Iterator[None]:
 def _open_stream(source: Source, options: ReadOptions) -> TableStream:
     """Check the options and the path, and call the reader of the format."""
     options.check_format(source)
-    _check_path(source)
+    source.check_path()
     reader = load_reader(source.format, source.name)
     given = options.given()
     for name in ("categories", "dosage"):  # what all cells are
@@ -338,14 +338,6 @@ def _open_stream(source: Source, options: ReadOptions) -> TableStream:
             raise source.error(Parameter(name), " requires ", Parameter("categories", True))
     stream: TableStream = (reader if options.long is None else long).read(source, options)
     return stream
-
-
-def _check_path(source: Source) -> None:
-    """Raise if there is no such file, or a folder where a file is expected."""
-    if not source.path.exists():
-        raise source.error("there is no such file")
-    if source.path.is_dir() and source.format not in ("zarr", "10x"):
-        raise source.error("this is a folder, not a file")
 
 
 def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -> None:

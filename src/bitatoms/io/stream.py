@@ -51,6 +51,13 @@ class Source(NamedTuple):
         """Return an error about this file; the parts of the message are text, parameters and positions."""
         return FileError(f"{self.name}: ", *message)
 
+    def check_path(self) -> None:
+        """Raise if there is no such file, or a folder where a file is expected."""
+        if not self.path.exists():
+            raise self.error("there is no such file")
+        if self.path.is_dir() and self.format not in ("zarr", "10x"):
+            raise self.error("this is a folder, not a file")
+
     @contextmanager
     def catch_library_errors(self) -> Iterator[None]:
         """Raise whatever another library raises in this context as a one-line FileError."""
