@@ -492,7 +492,7 @@ class ColumnTies(NamedTuple):
         """Return the ties of the columns of a table or a model."""
         first, nested, groups = np.arange(columns.n_cols), [], dict[int, list[NDArray[np.intp]]]()
         for variable, indices in variables_of(columns):
-            first[indices] = indices.min()
+            first[indices] = indices[0]
             if variable.kind == "copies":
                 nested.append(indices)
             elif variable.is_exhaustive:

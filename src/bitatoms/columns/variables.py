@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cell_values import missing_cells
 from ..errors import InputError, Parameter, warn
 from ..formatting import counted, quote_name, quoted
 from . import variants
@@ -224,8 +225,7 @@ def _bin(name: str, lower: float, upper: float) -> str:
 
 def _is_missing(given: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where numbers or booleans are missing: masked or NaN."""
-    missing = np.ma.getmaskarray(given)
-    return missing | np.isnan(np.ma.getdata(given)) if given.dtype.kind == "f" else missing
+    return np.ma.getmaskarray(given) | missing_cells(np.ma.getdata(given))
 
 
 def _words(given: Labels) -> list[str]:
@@ -393,7 +393,5 @@ def _copies_of(columns: Header) -> list[tuple[Variable, NDArray[np.intp]]]:
     if data is None:
         return []
     names, pairs = feature_names(columns.names, range(columns.n_cols)), variants.pairs(data)
-    return [
-        (Variable(name, "copies", (names[pair[0]], names[pair[1]])), pair)
-        for name, pair in zip(variants.variant_names(data, names, pairs), pairs, strict=True)
-    ]
+    named = zip(variants.variant_names(data, names, pairs), pairs, pairs.tolist(), strict=True)
+    return [(Variable(name, "copies", (names[one], names[two])), pair) for name, pair, (one, two) in named]

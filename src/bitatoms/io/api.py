@@ -217,58 +217,46 @@ def _with_columns(stream: TableStream, match: ColumnMatch) -> TableStream:
     return replace(stream, n_cols=n_cols, chunks=chunks, columns=names, picture=None, column_data=data)
 
 
-def _transposed(source: Source, stream: TableStream) -> TableStream:
-    """Return a stream with rows and columns exchanged; the rows are read now."""
+def _transposed(source: Source, stream: TableStream, are_copies: bool) -> TableStream:
+    """Return a stream with rows and columns exchanged; the rows are read now.
+
+    A row of numbers of copies becomes two, one copy or more and two copies, and then a pair of columns.
+    """
     names: list[str] = []
 
     def lines() -> Iterator[RowChunk]:
         n_rows, n_ones = 0, None
         for chunk in stream.chunks:
             names.extend(chunk.names or ())
-            n_rows += len(chunk.bits)
-            n_ones = (n_ones or 0) + chunk.bits.count() if isinstance(chunk.bits, SparseBits) else None
+            bits = chunk.bits
+            if are_copies:
+                pairs = packed(bits)
+                bits = interleaved(*(pairs.take_columns(np.arange(i, 2 * stream.n_cols, 2)) for i in (0, 1)))
+            n_rows += len(bits)
+            n_ones = (n_ones or 0) + bits.count() if isinstance(bits, SparseBits) else None
             if source.is_transposed:
                 source.check_size(n_rows, stream.n_cols, n_ones=n_ones)
-            yield RowChunk(chunk.bits)
+            yield RowChunk(bits)
 
     rows: Iterable[Bits]
     if source.scratch is None:
-        bits = collect(TableStream(stream.n_cols, lines())).data.T
-        n_cols, rows = bits.shape[1], (bits,)
+        rows = (collect(TableStream(stream.n_cols, lines())).data.T,)
+        n_cols = rows[0].shape[1]
     else:
         transposer = transpose(source.scratch, (chunk.bits for chunk in lines()), stream.n_cols)
         n_cols, rows = transposer.n_cols, transposer.rows()
     chunks = named_chunks(rows, stream.columns)
+    n_cols //= 1 + are_copies
     return TableStream(n_cols, chunks, names or None, row_data=stream.column_data, column_data=stream.row_data)
 
 
-# Tables of numbers of copies: their readers yield two bits per cell, while the columns are those of the file.
-
-
 def _with_paired_columns(stream: TableStream) -> TableStream:
-    """Return a stream whose rows have two bits per cell with the names of these: one copy or more, two copies."""
+    """Return a stream of numbers of copies with the names of its columns: one copy or more, two copies.
+
+    Its chunks have these columns already, while its names are those of the file.
+    """
     columns, data = dosage_columns(feature_names(stream.columns, range(stream.n_cols)))
     return replace(stream, n_cols=len(columns), columns=columns, column_data=data)
-
-
-def _transposed_copies(source: Source, stream: TableStream, duplicates: str) -> TableStream:
-    """Return the samples of a file with one line per variant; the lines are read now.
-
-    Each line becomes two rows, one copy or more and two copies, before rows and columns are exchanged.
-    """
-    names: list[str] = []
-
-    def rows() -> Iterator[RowChunk]:
-        columns = np.arange(2 * stream.n_cols)
-        for chunk in stream.chunks:
-            names.extend(chunk.names or ())
-            bits = packed(chunk.bits)
-            yield RowChunk(interleaved(*(bits.take_columns(columns[first::2]) for first in (0, 1))))
-
-    samples = _transposed(source, replace(stream, chunks=rows()))
-    variants = unique_columns(source, names, duplicates) if names else None
-    columns, data = dosage_columns(feature_names(variants, range(samples.n_cols // 2)))
-    return replace(samples, columns=columns, column_data=data)
 
 
 def open_table(source: Source, options: ReadOptions) -> TableStream:
@@ -285,13 +273,11 @@ def open_table(source: Source, options: ReadOptions) -> TableStream:
             stream.columns = unique_columns(source, stream.columns, options.duplicates)
         if options.without and source.format not in DROPPING_FORMATS:
             stream = drop_columns(source, stream, options.without)
-        if options.dosage and options.transpose:
-            stream = _transposed_copies(source, stream, options.duplicates)
-        elif options.dosage:
-            stream = _with_paired_columns(stream)
-        elif options.transpose:
-            stream = _transposed(source, stream)
+        if options.transpose:
+            stream = _transposed(source, stream, options.dosage)
             stream.columns = stream.columns and unique_columns(source, stream.columns, options.duplicates)
+        if options.dosage:
+            stream = _with_paired_columns(stream)
     return replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
 
 

@@ -392,13 +392,12 @@ def _suggest_long(head: Head, file: str) -> Advice:
             return _as_long(file, (labels[chosen[0]], labels[chosen[1]]))
     if not widths <= {2, 3}:
         return ()
-    states = [{state_of(cell) for cell in column} for column in columns]
     are_items = [all(map(is_text, column)) for column in columns[1:]]
     # Only ones may be quantities, or one order, but a column of ones and zeros is part of a table.
     if (
         len({cell.lower() for cell in columns[0]}) == len(body)
-        or (None not in states[0] and not (states[0] == {1} and any(are_items)))
-        or any(None not in each and each != {1} for each in states)
+        or any(are_cells(column) and {*map(state_of, column)} != {1} for column in columns)
+        or (are_cells(columns[0]) and not any(are_items))
     ):
         return ()
     if len(columns) == 2:

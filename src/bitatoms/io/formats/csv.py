@@ -72,7 +72,7 @@ def _chunks(rows: TextRows, cells: Cells, layout: Layout) -> Iterator[RowChunk]:
         cells.count(states, lambda indices: (numbers[indices // n_cols], indices % n_cols))
         return RowChunk(cells.pack(states, is_last), names if has_names else None)
 
-    records = (record for record in rows.records() if record[1])
+    records = (record for record in rows.records if record[1])
     for line, record in itertools.islice(records, layout.header, None):
         name, states = "", None
         if takes_all and isinstance(record, str):  # fast path for cells of one character
