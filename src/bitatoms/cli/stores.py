@@ -182,8 +182,8 @@ class ModelRows:
             yield function(self.model, self.table.data[start : start + size], workers)
 
     def chunks(self) -> Iterator[Bits]:
-        """Yield all rows."""
-        return self.map_chunks(lambda model, data, workers: data)
+        """Yield all rows: those of a table in memory together, which is faster to count in."""
+        return self.transform(self.table).chunks() if isinstance(self.table, Store) else iter([self.table.data])
 
     def names(self, start: int = 0, stop: int | None = None) -> Sequence[str] | None:
         """Return the names of some rows, None if rows have none."""
@@ -215,7 +215,7 @@ class ModelRows:
         """Return the bits that each atom saves in each row, given the codes of a table in memory if they are known."""
         if isinstance(self.table, Store):
             return self.transform(self.table).soft_codes()
-        bits = (codes or self.codes()).bits
+        bits = (self.codes() if codes is None else codes).bits
         return self.model.soft_codes(self.table.data, bits, self.workers, self.coded_together)
 
     def named(self, codes: BitMatrix, row_names: Sequence[str] | None) -> Table:
