@@ -11,7 +11,7 @@ import pytest
 import bitatoms as ba
 from bitatoms import versions
 from bitatoms.io.errors import FileError
-from bitatoms.libraries import LIBRARIES
+from bitatoms.system.libraries import LIBRARIES
 from support.commands import runner
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bitatoms.html.png import Colour, encode_png, png_data_uri
 from bitatoms.html.tables import DataTable
 from bitatoms.html.text import escape
-from bitatoms.libraries import missing_library
+from bitatoms.system.libraries import missing_library
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__ as __version__
-from .libraries import explained
+from .system.libraries import explained
 
 _MODULE_OF = {
     "BinaryDictionaryClassifier": "estimators",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
-from .libraries import pip_command
+from .system.libraries import pip_command
 
 
 def main() -> None:

@@ -40,8 +40,8 @@ from .search.paper import partition
 from .search.params import SearchParams, costs_of_columns, resolve
 from .search.verification import verified
 from .sparse_bits import Bits, SparseBits, packed
+from .system.verbosity import log_to_stderr
 from .validation import as_generator, check_choice
-from .verbosity import log_to_stderr
 
 
 @with_options(FactorizeOptions)

@@ -9,7 +9,7 @@ from .errors import Parameter
 from .parallel import Workers, count_threads
 from .parameters import check, declarations
 from .run_options import DeviceChoice, RunOptions
-from .verbosity import log_to_stderr
+from .system.verbosity import log_to_stderr
 
 if TYPE_CHECKING:
     from .kernels.gpu.device import Device

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .cell_values import binarize_advice, dense_table, is_sparse, package_name
 from .errors import InputError, Parameter, warn
 from .formatting import listed_names, numbered
-from .libraries import import_library
+from .system.libraries import import_library
 
 RAW = "raw"  # what a layer is called that means the ``raw`` of an AnnData
 OBSM = "obsm/"  # how a layer begins that means an array of the ``obsm`` of an AnnData
@@ -49,11 +49,6 @@ def is_frame(X: Any) -> bool:
 def obsm_key(layer: str | None) -> str | None:
     """Return the name of the array of ``obsm`` that a layer such as "obsm/protein" means; None for other layers."""
     return layer.removeprefix(OBSM) if layer is not None and layer.startswith(OBSM) else None
-
-
-def numbered_columns(layer: str, n: int) -> tuple[str, ...]:
-    """Return the names of the columns of an array of ``obsm``: numbers from 1, as in the method ``to_df`` of it."""
-    return numbered(str(obsm_key(layer)), n)
 
 
 def is_anndata(X: Any) -> bool:
@@ -130,8 +125,19 @@ def on_host(X: Any, name: str = "X") -> Any:
         place = _DLPACK_CUDA
     else:
         return X
+    readers: list[Callable[[], Any]] = []  # the best one first
+    if place in _DLPACK_HOST:
+        readers.append(lambda: np.from_dlpack(X))
+    elif place == _DLPACK_CUDA:
+        from .kernels.gpu.device import import_cupy
+
+        if hasattr(type(X), "__dlpack__"):
+            readers.append(lambda: import_cupy().from_dlpack(X).get())
+        readers.append(lambda: import_cupy().asarray(X).get())  # also booleans, which not all exchange by DLPack
+    if hasattr(type(X), "__array__"):  # the library itself can convert more types
+        readers.append(lambda: np.asarray(X))
     problem = ""
-    for read in _readers(X, place):
+    for read in readers:
         try:
             return read()
         except MemoryError:
@@ -143,27 +149,6 @@ def on_host(X: Any, name: str = "X") -> Any:
         f"{name} is a {package_name(X)} {type(X).__name__}, {where}which cannot be read as a NumPy array{problem}; "
         "convert it first, in PyTorch with X.detach().cpu().numpy()"
     )
-
-
-def _readers(X: Any, place: int) -> list[Callable[[], Any]]:
-    """Return the ways to read an array or tensor on this type of device, the best one first."""
-    readers: list[Callable[[], Any]] = []
-    if place in _DLPACK_HOST:
-        readers.append(lambda: np.from_dlpack(X))
-    elif place == _DLPACK_CUDA:
-        if hasattr(type(X), "__dlpack__"):
-            readers.append(lambda: _cupy().from_dlpack(X).get())
-        readers.append(lambda: _cupy().asarray(X).get())  # also booleans, which not all versions exchange by DLPack
-    if hasattr(type(X), "__array__"):  # the library itself can convert more types
-        readers.append(lambda: np.asarray(X))
-    return readers
-
-
-def _cupy() -> Any:
-    """Return the module cupy; raise NoDeviceError if it is not installed."""
-    from .kernels.gpu.device import import_cupy
-
-    return import_cupy()
 
 
 def layer_values(X: Any, layer: str) -> Any:
@@ -185,7 +170,7 @@ def _layers(X: Any) -> tuple[str, ...]:
 
 def is_obsm(X: Any, layer: str | None) -> bool:
     """Return whether a layer of an AnnData is an array of its ``obsm``."""
-    return is_anndata(X) and obsm_key(layer) is not None and layer not in X.layers
+    return obsm_key(layer) is not None and layer not in X.layers
 
 
 def layer_of_counts(layers: Iterable[str], current: str | None) -> str | None:
@@ -245,7 +230,7 @@ def column_names(X: Any, layer: str | None = None) -> tuple[str, ...] | None:
         if layer is None or not is_obsm(X, layer):
             return tuple(map(str, X.var_names))
         values = layer_values(X, layer)
-        return tuple(map(str, getattr(values, "columns", numbered_columns(layer, values.shape[1]))))
+        return tuple(map(str, getattr(values, "columns", numbered(layer.removeprefix(OBSM), values.shape[1]))))
     if not is_frame(X):
         return None
     names = tuple(X.columns if package_name(X) != "pyarrow" else X.drop_columns(list(arrow_index(X))).column_names)
@@ -278,8 +263,3 @@ def select_modality(X: Any, modality: str | None) -> Any:
         example = f"; pass one of them, such as mdata[{names[0]!r}]" if names else ""
         raise ValueError(f"the MuData has {len(names)} modalities ({listed}){example}")
     return X.mod[names[0] if modality is None else modality]
-
-
-def select_columns(frame: Any, names: Sequence[str]) -> Any:
-    """Return these columns of a pandas, polars, pyarrow or Dask data frame."""
-    return frame.select(list(names)) if package_name(frame) == "pyarrow" else frame[list(names)]

@@ -25,7 +25,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import InputError, Parameter
-from .interrupts import deferred_interrupts
+from .system.interrupts import deferred_interrupts
 
 if TYPE_CHECKING:
     from .kernels.gpu.device import Device

@@ -158,7 +158,7 @@ def check(name: str, value: Any, declared: tuple[Any, Param]) -> Any:
     if words and (int not in types or isinstance(value, str)):
         check_choice(name, value, words, "an integer" if int in types else f"{kind.__name__}(...)" if kind else None)
         return value
-    return check_int(name, value, param.minimum) if int in types else value
+    return check_int(name, value, param.minimum) if int in types and str not in types else value
 
 
 _Fields = ParamSpec("_Fields")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .bits import BitMatrix, Matrix, bits_at, row_index
 from .errors import InputError
-from .memory import memory_limit
+from .system.memory import memory_limit
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

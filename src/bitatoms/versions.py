@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ._version import __version__
 from .errors import first_line
-from .libraries import LIBRARIES, pip_command
-from .memory import is_limit_known, memory_limit
+from .system.libraries import LIBRARIES, pip_command
+from .system.memory import is_limit_known, memory_limit
 
 _CUPY = ("cupy-cuda12x", "cupy-cuda13x", "cupy")  # distributions with the module cupy
 _GIB = 1 << 30

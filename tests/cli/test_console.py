@@ -19,7 +19,7 @@ from bitatoms.cli import output
 from bitatoms.cli.output import SafeConsole, SearchProgress, printing_notes, show_status
 from bitatoms.formatting import escape_controls, escape_name
 from bitatoms.model.result import Round
-from bitatoms.verbosity import log_to_stderr
+from bitatoms.system.verbosity import log_to_stderr
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -121,10 +121,10 @@ def compiling(monkeypatch, is_terminal, inside=True, n_commands=1):
     log = logging.getLogger("bitatoms.kernels.compilation").info
     for _ in range(n_commands):
         with printing_notes():
-            with show_status("Predicting", quiet=False) as status:
+            with show_status("Predicting", quiet=False) as progress:
                 for n_kernels in (1, 5) if inside else ():
                     log("compiling kernels (first run only): %d so far", n_kernels)
-                line = status and str(status.status)
+                line = progress.status and str(progress.status.status)
             if not inside:
                 log("compiling kernels (first run only): 1 so far")
     return line, stderr.getvalue()
@@ -139,9 +139,9 @@ def test_how_many_kernels_are_compiled_is_shown_on_the_line_of_progress_or_in_on
 
 
 def test_progress_distinguishes_subsample_and_all_rows(monkeypatch):
-    shown = []
-    monkeypatch.setattr(SearchProgress, "update", lambda self, text, hint="": shown.append(text.rpartition(", ")[0]))
-    line = SearchProgress(20000, quiet=False, status=None, keeps_model=False)
+    shown, line = [], output.ProgressLine(False, None)
+    monkeypatch.setattr(line, "update", lambda text, hint="": shown.append(text.rpartition(", ")[0]))
+    line = SearchProgress(line, 20000, keeps_model=False)
     figures = dict.fromkeys(Round._fields, 0) | {"atoms": 7, "algebra": "xor"}
     line(Round(**figures | {"move": "grow", "rows": 500, "bits": 5000}))
     line.update_rows(5000)

@@ -162,6 +162,9 @@ def test_absent_ignored_missing_and_unseen_values():
         np.testing.assert_array_equal(
             encoding.apply({"a": ["x"]}, absent="unknown").to_dense(float), [[1, 0, np.nan, np.nan]]
         )
+    with pytest.warns(InputWarning, match="1 absent column is unknown: 'b'"):
+        both = encoding.apply({"a": [None, "x"]}, absent="unknown", missing="zero")
+    np.testing.assert_array_equal(both.to_dense(float), [[0, 0, np.nan, np.nan], [1, 0, np.nan, np.nan]])
     with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'c'"):
         encoding.apply({"a": ["x"], "b": ["u"], "c": [1]})
     rows = {"a": ["x", "z", "z"], "b": ["u", None, "v"]}

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms.columns.table import Table
 from bitatoms.errors import InputWarning
-from bitatoms.io.api import StreamingSource, open_table
+from bitatoms.io.api import open_table
 from bitatoms.io.formats.registry import FORMATS, load_reader
 from bitatoms.io.options import ReadOptions
 from bitatoms.io.scratch import Scratch
-from bitatoms.io.stream import collect
+from bitatoms.io.stream import Source, collect
 from support.commands import runner
 from support.files import assert_read_error, tables
 from support.formats import (
@@ -148,7 +148,7 @@ def test_a_packed_file_is_the_table(tmp_path, monkeypatch, name):
     assert store.shape == expected.shape
     assert ba.read(store.path) == expected
     for transpose in (False, True):
-        source = StreamingSource(path, kind.format, str(path), Scratch(folder, tmp_path / "rows.zarr", 70_000))
+        source = Source(path, kind.format, str(path), Scratch(folder, tmp_path / "rows.zarr", 70_000), keeps_rows=False)
         found = collect(open_table(source, ReadOptions(transpose=transpose)))
         assert found == (transposed(expected) if transpose else expected)
         assert list(folder.iterdir()) == []

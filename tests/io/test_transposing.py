@@ -9,7 +9,7 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix, stack_rows
-from bitatoms.io.api import StreamingSource, open_table
+from bitatoms.io.api import open_table
 from bitatoms.io.options import ReadOptions
 from bitatoms.io.out_of_core.entries import EntriesBuilder
 from bitatoms.io.out_of_core.transposing import Transposer, transpose
@@ -78,7 +78,7 @@ def test_sparse_columns_become_rows(scratch, monkeypatch, unknown, step):
 
 def test_rows_that_exceed_the_limit_are_an_error_before_the_file_is_read(tmp_path, scratch):
     np.save(tmp_path / "wide.npy", np.asfortranarray(np.full((2, 200), 7.0)))
-    source = StreamingSource(tmp_path / "wide.npy", "npy", "wide.npy", scratch)
+    source = Source(tmp_path / "wide.npy", "npy", "wide.npy", scratch, keeps_rows=False)
     with pytest.raises(ba.errors.InputError) as error:
         collect(open_table(source, ReadOptions()))
     limit = f"max_memory={LIMIT} is too small for rows of 200 columns; pass at least 30720 bytes"

@@ -273,7 +273,7 @@ def test_the_rows(case):
     assert numbers_of(page.data["rows"]["wrong"]) == n_wrong.tolist()
     np.testing.assert_allclose(numbers_of(page.data["rows"]["tenths"]), 10 * bits, atol=0.51)
     assert f"The median row takes {np.median(bits):,.0f} bits." in page.text("worst")
-    worst = [int(row) for row in re.findall(r'<tr data-row="(\d+)"', page.source("worst"))]
+    worst = [int(row) for row in re.findall(r'<span data-row="(\d+)"', page.source("worst"))]
     assert bits[worst].tolist() == pytest.approx(np.sort(bits)[::-1][:15].tolist())
     for row, cells in zip(worst, page.tables("worst")[1:], strict=True):
         used = ", ".join(str(atom + 1) for atom in np.flatnonzero(page.codes[row])) or "–"

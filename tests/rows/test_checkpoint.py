@@ -133,7 +133,7 @@ def test_a_file_system_without_locks_gives_a_warning(folder, monkeypatch, caplog
     def no_locks(file):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr("bitatoms.locks._lock", no_locks)
+    monkeypatch.setattr("bitatoms.system.locks._lock", no_locks)
     assert_equal(load(folder), example_state())
     assert "files cannot be locked here" in caplog.text
 

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from .._version import __version__
-from ..libraries import explained
+from ..system.libraries import explained
 from .help import SETTINGS, acting, completion_options, heading, help_options, write_rows
 from .output import (
     describe_interrupt,

@@ -15,7 +15,7 @@ from ..io.errors import FileError
 from ..io.formats.registry import FORMATS
 from ..io.options import ReadOptions
 from . import options
-from .output import STANDARD, Display, ProgressLine, print_json, print_line, print_note, print_result, show_status
+from .output import STANDARD, Display, print_json, print_line, print_note, print_result, show_status
 from .paths import (
     Input,
     NewRows,
@@ -30,8 +30,6 @@ from .paths import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ..bits import BitMatrix
     from ..columns.table import Table
     from ..model.model import Model
@@ -80,8 +78,7 @@ def transform(
     Each row is coded afresh, as a new row is. For rows that the model was fitted on, the codes can differ slightly from
     those of the fit, which 'bitatoms show' counts; 'bitatoms fit --codes' writes the codes of the fit.
     """
-    from .files import load_model, load_model_and_table, open_packed, write_code_table
-    from .stores import write_codes
+    from .stores import ModelRows, write_codes
     from .summary import describe_codes
 
     adds = not soft and _adds_to_anndata(rows, output)
@@ -90,20 +87,16 @@ def transform(
     if soft:
         _write_soft_codes(rows, output, how, shown)
         return
-    store, quiet = open_packed(rows.data), shown.is_silent
-    if store is not None:
-        codes: Any = write_codes(store, load_model(rows.model).model, output, how, quiet, rows.absent)
-    else:
-        model, read = load_model_and_table(rows, quiet)
-        codes = codes_of(model, read, how)
-        if adds:
-            from ..io.atomic import atomic_write
-            from ..io.formats.single_cell.h5ad import write_annotated
+    read = ModelRows.open(rows, how, shown.is_silent)
+    if adds:
+        from ..io.atomic import atomic_write
+        from ..io.formats.single_cell.h5ad import write_annotated
 
-            with output_file(output.path, ".h5ad") as file, atomic_write(file) as made:
-                write_annotated(rows.data.path, made, codes.bits, model, _soft_codes(model, read, codes, how))
-        else:
-            write_code_table(codes, output)
+        codes: Any = read.codes()
+        with output_file(output.path, ".h5ad") as file, atomic_write(file) as made:
+            write_annotated(rows.data.path, made, codes.bits, read.model, read.soft_codes(codes))
+    else:
+        codes = write_codes(read, output, shown.is_silent)
     if shown.json or not shown.quiet:
         chunks = codes.stored_chunks() if hasattr(codes, "stored_chunks") else [codes.bits]
         n_uses = sum(bits.count() for bits in chunks)
@@ -129,9 +122,8 @@ def _adds_to_anndata(rows: NewRows, output: OutputTable) -> bool:
 def _write_soft_codes(rows: NewRows, output: OutputTable, how: options.RunSettings, shown: Display) -> None:
     """Write the soft codes of a table: the bits that each atom saves in each row."""
     from ..io.atomic import atomic_write
-    from ..rows.store import Store
-    from ..rows.store_transform import StoreTransform
-    from .files import named_rows, open_model_and_rows, write_readable
+    from .files import named_rows, write_readable
+    from .stores import ModelRows
     from .summary import describe_codes
 
     if output.format not in ("csv", "tsv", "xlsx", "npy"):
@@ -139,45 +131,21 @@ def _write_soft_codes(rows: NewRows, output: OutputTable, how: options.RunSettin
             f"{output.name}: soft codes are numbers, which are written as .csv, .tsv, .xlsx or .npy; a copy of an "
             ".h5ad file has them in any case: omit --soft"
         )
-    model, read = open_model_and_rows(rows, shown.is_silent)
-    if isinstance(read, Store):
-        with show_status(f"Coding {read.path.name}", shown.is_silent):
-            soft = StoreTransform(read, model, how.workers(), how.memory_limit, rows.absent).soft_codes()
-        names: Any = read.row_names()
-    else:
-        soft, names = _soft_codes(model, read, codes_of(model, read, how), how), read.row_names
+    read = ModelRows.open(rows, how, shown.is_silent)
+    with show_status(f"Coding {rows.data.title}", shown.is_silent):
+        soft, atom_names = read.soft_codes(), read.model.atom_names
     if output.format == "npy":
         with output_file(output.path, ".npy") as file, atomic_write(file) as made, open(made, "wb") as array:
             np.save(array, soft)
-    elif not len(model.atom_names):
+    elif not len(atom_names):
         raise FileError(
             f"{output.name}: the model has no atoms, so soft codes have no columns; .npy files can store them"
         )
     else:
-        numbers = named_rows(names, model.atom_names, map(np.ndarray.tolist, soft), number_format=".6g")
+        numbers = named_rows(read.names(), atom_names, map(np.ndarray.tolist, soft), number_format=".6g")
         write_readable(numbers, output.path, output.format)
     values = {"written": output.name, "rows": len(soft), "atoms": soft.shape[1]}
     print_result(values, shown, f"{output.name}: soft codes of {describe_codes(soft.shape)}")
-
-
-def codes_of(model: Model, table: Table, how: options.RunSettings) -> Table:
-    """Return the codes of a table, with names."""
-    from ..columns.table import Table
-
-    codes = model.codes(table.data, how.workers(table.data), _coding_rows(model, table, how))
-    return Table(codes, table.row_names, model.atom_names, row_data=table.row_data)
-
-
-def _soft_codes(model: Model, table: Table, codes: Table, how: options.RunSettings) -> NDArray[np.float64]:
-    """Return the soft codes of a table with these codes."""
-    return model.soft_codes(table.data, codes.bits, how.workers(table.data), _coding_rows(model, table, how))
-
-
-def _coding_rows(model: Model, table: Table, how: options.RunSettings) -> int | None:
-    """Return the number of rows to code together, within the limit of memory."""
-    from ..rows.budget import coding_rows, given_memory_limit
-
-    return coding_rows(table.data, model, given_memory_limit(how.max_memory))
 
 
 def _rows_or_codes(
@@ -199,9 +167,7 @@ def reconstruct(
         _rows_or_codes,
         model=options.model_file(),
         data=options.argument("The table to code and reconstruct.", required=False),
-        codes=options.option(
-            "--codes", help="Codes to reconstruct, instead of a table.", type=options.PATH, file="read"
-        ),
+        codes=options.input_file("--codes", "Codes to reconstruct, instead of a table."),
         absent=options.absent(),
         **options.reading(),
     ),
@@ -217,6 +183,7 @@ def reconstruct(
     """
     from ..columns.table import Table
     from . import files
+    from .stores import ModelRows
     from .summary import describe_shape, describe_size, table_json
 
     (rows, is_codes), quiet = given, shown.is_silent
@@ -227,13 +194,14 @@ def reconstruct(
         coded, picture = _in_order_of_atoms(files.read_table(data, quiet), model, data.name), model.picture
     else:
         model, read = files.load_model_and_table(rows, quiet)
-        coded, picture = codes_of(model, read, how), read.picture
+        coded, picture = ModelRows(model, read, how).codes(), read.picture
     bits = _possible_genotypes(model.reconstruct(coded.bits), model, quiet)
     columns, row_data = model.columns, coded.row_data
     made = Table(bits, coded.row_names, columns, picture, row_data=row_data, column_data=model.column_data)
     if decode:
-        size = files.write_decoded(made, output)
-        values, written = {"rows": size.rows, "columns": size.columns}, describe_size((size.rows, size.columns))
+        decoded = files.decoded_values(made)
+        files.write_decoded(decoded, made, output)
+        values, written = {"rows": len(made), "columns": len(decoded)}, describe_size((len(made), len(decoded)))
     else:
         files.write_table(made, output)
         values, written = table_json(made), describe_shape(made)
@@ -310,16 +278,16 @@ def complete(
     made_table = None if only_missing else output_table(output, to)
     if decode and made_table is not None:
         files.check_decoded(made_table, rows.model)
-    quiet, original = shown.is_silent, files.Original({}, "")
+    quiet = shown.is_silent
     if decode:  # known values are written as they are in the file
-        model, table, original = files.load_model_and_original(rows, quiet)
+        model, table, original, label = files.load_model_and_original(rows, quiet)
     else:
         model, table = files.load_model_and_table(rows, quiet)
     workers, n_filled, n_columns = how.workers(table.bits), table.bits.n_unknown, table.shape[1]
     with show_status("Comparing rows" if neighbours else "Predicting", quiet):
-        predictor = _predictor(model, table.bits, neighbours, workers)
+        predictor, tied = _predictor(model, table.bits, neighbours, workers)
     with show_status("Predicting", quiet):
-        completed = predictor.completed(table.bits, workers, _tied(model, table.bits, neighbours))
+        completed = predictor.completed(table.bits, workers, tied)
         if made_table is None:
             _write_list(predictor, completed, model, table, output, workers)
             written = f"{counted(n_filled, 'missing value')} predicted"
@@ -328,14 +296,15 @@ def complete(
             if table.columns is None or (decode and table.column_data is None):
                 data = model.column_data if decode else None
                 made = Table(made.data, table.row_names, model.columns, table.picture, column_data=data)
-            described = describe_shape(made)
             if decode:
-                n_missing = files.count_missing(files.decoded_values(made.with_bits(table.bits), original))
-                size = files.write_decoded(made, made_table, original)
-                n_filled, n_columns = n_missing - size.missing, size.columns
+                known = files.decoded_values(made.with_bits(table.bits), original)
+                values = files.decoded_values(made, original)
+                files.write_decoded(values, made, made_table, label)
+                n_filled, n_columns = files.count_missing(known) - files.count_missing(values), len(values)
                 described = describe_size((len(made), n_columns))
             else:
                 files.write_table(made, made_table)
+                described = describe_shape(made)
             written = f"{described}, {counted(n_filled, 'missing value')} filled in"
     if shown.quiet and not shown.json:
         return
@@ -347,22 +316,20 @@ def complete(
         right = f"{scores.concordance:.1%} are right (concordance); dosage r2 {scores.dosage_r2:.3f}."
         lines = [f"Check: of {scores.n_genotypes} known genotypes, hidden and predicted by {by}, {right}"]
         checked = {"check": scores._asdict()}
-    values = {"written": name, "rows": len(table), "columns": n_columns, "filled": n_filled, **checked}
-    print_result(values, shown, f"{name}: {written}", *lines)
+    result = {"written": name, "rows": len(table), "columns": n_columns, "filled": n_filled, **checked}
+    print_result(result, shown, f"{name}: {written}", *lines)
 
 
-def _predictor(model: Model, data: BitMatrix, by_neighbours: bool, workers: Workers) -> Model | SimilarRows:
-    """Return what predicts the missing values: the model, or the rows of the table."""
+def _predictor(
+    model: Model, data: BitMatrix, by_neighbours: bool, workers: Workers
+) -> tuple[Model | SimilarRows, TiedColumns]:
+    """Return what predicts missing values, the model or the rows of the table, and what columns they fill together."""
     from ..model.similar_rows import fit_similar_rows
-
-    return fit_similar_rows(data, np.random.default_rng(0), workers) if by_neighbours else model
-
-
-def _tied(model: Model, data: BitMatrix, by_neighbours: bool) -> TiedColumns:
-    """Return the columns that are filled in together: those that the model knows, or that the table shows, too."""
     from ..model.unknown_cells import tied_columns
 
-    return tied_columns(data, *model.tied_columns) if by_neighbours else model.tied_columns
+    if not by_neighbours:
+        return model, model.tied_columns
+    return fit_similar_rows(data, np.random.default_rng(0), workers), tied_columns(data, *model.tied_columns)
 
 
 def _genotype_scores(model: Model, table: Table, by_neighbours: bool, workers: Workers) -> GenotypeScores:
@@ -378,9 +345,9 @@ def _genotype_scores(model: Model, table: Table, by_neighbours: bool, workers: W
     words = np.zeros_like(bits.words)
     words[chosen] = hidden.words
     visible = without_cells(bits, BitMatrix.from_words(words, bits.n_cols, check=False))
-    predictor = _predictor(model, visible, by_neighbours, workers)
+    predictor, tied = _predictor(model, visible, by_neighbours, workers)
     probabilities = predictor.cell_probabilities(visible[chosen], workers)
-    predicted = _tied(model, visible, by_neighbours).most_probable(probabilities, visible[chosen])
+    predicted = tied.most_probable(probabilities, visible[chosen])
     truth = bits.filled()[chosen].to_dense(bool)
     return GenotypeScores.of(truth, probabilities, predicted, hidden.to_dense(bool), pairs)
 
@@ -465,11 +432,10 @@ def pack(
     check_extension("a packed store is a folder", (".zarr",), output)
     if source.tile is not None:
         raise FileError(f"{output}: pass ", Parameter("tile"), " to bitatoms fit instead")
-    task, quiet = f"Packing {source.title}", shown.is_silent
-    with spooled(source) as file, show_status(task, quiet) as status:
-        progress = ProgressLine(quiet, status, task).update_rows
+    quiet = shown.is_silent
+    with spooled(source) as file, show_status(f"Packing {source.title}", quiet) as line:
         options = source.options.get_params()
-        packed = store.pack(file, output, max_memory=how.max_memory, callback=progress, **options)
+        packed = store.pack(file, output, max_memory=how.max_memory, callback=line.update_rows, **options)
     if shown.quiet and not shown.json:
         return None
     try:

@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
-from rich.table import Table as Grid
 from rich.text import Text
 
 from ..formatting import counted
 from ..io.errors import FileError
-from ..libraries import import_library
 from ..search.options import FitOptions
+from ..system.libraries import import_library
 from . import options
-from .output import STANDARD, Display, ProgressLine, out, print_json, print_line, print_rich, show_status
+from .output import STANDARD, Display, new_grid, out, print_json, print_line, print_rich, show_status
 from .paths import Input, check_folder
 
 if TYPE_CHECKING:
+    from rich.table import Table as Grid
+
     from ..bits import BitMatrix
     from ..compare import Comparison, Dataset, Run
     from ..compare.rankings import Ranking
@@ -99,8 +100,7 @@ def compare(
     check_folder(output, "a comparison")
     tables = _tables(data, reading, shown.is_silent)
     how: dict[str, Any] = {"seeds": seeds, "random_state": seed, "max_time": max_time, "n_jobs": jobs}
-    with show_status("Starting", shown.is_silent) as status:
-        line = ProgressLine(shown.is_silent, status)
+    with show_status("Starting", shown.is_silent) as line:
 
         def show_run(done: int, all_runs: int, run: Run) -> None:
             n_atoms = "" if run.asked is None else f", {counted(run.asked, 'atom')}"
@@ -226,7 +226,7 @@ def _width(columns: list[tuple[str, ...]]) -> int:
 
 def _grid(columns: tuple[str, ...], texts: int) -> Grid:
     """Return a table without lines."""
-    grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
+    grid = new_grid()
     for number, name in enumerate(columns):
         grid.add_column(name, overflow="fold", justify="left" if number < texts else "right")
     return grid

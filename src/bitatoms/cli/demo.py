@@ -11,7 +11,7 @@ import click
 
 from .. import datasets
 from . import options
-from .output import Display, ProgressLine, print_json, print_line, print_result, show_status
+from .output import Display, print_json, print_line, print_result, show_status
 
 if TYPE_CHECKING:
     from ..columns.table import Table
@@ -26,18 +26,11 @@ class Demonstration(NamedTuple):
     options: str = ""
 
 
-def _digits() -> Table:
+def _pictures(pixels: Any, tile: tuple[int, int] | None = None) -> Table:
     from ..bits import BitMatrix
     from ..columns.table import Picture, Table
 
-    return Table(BitMatrix.from_dense(datasets.digits()[0]), picture=Picture((8, 8)))
-
-
-def _halftone() -> Table:
-    from ..bits import BitMatrix
-    from ..columns.table import Table
-
-    return Table(BitMatrix.from_dense(datasets.halftone()))
+    return Table(BitMatrix.from_dense(pixels), picture=None if tile is None else Picture(tile))
 
 
 _ALL = {
@@ -48,8 +41,12 @@ _ALL = {
     "genotypes": Demonstration(
         "Generated genotypes of three populations", lambda: datasets.genotypes(), "genotypes.npz"
     ),
-    "digits": Demonstration("Handwritten digits, from scikit-learn", _digits, "digits.npz"),
-    "halftone": Demonstration("A halftone image", _halftone, "halftone.pbm", "--blocks 16x16"),
+    "digits": Demonstration(
+        "Handwritten digits, from scikit-learn", lambda: _pictures(datasets.digits()[0], (8, 8)), "digits.npz"
+    ),
+    "halftone": Demonstration(
+        "A halftone image", lambda: _pictures(datasets.halftone()), "halftone.pbm", "--blocks 16x16"
+    ),
 }
 
 
@@ -105,14 +102,13 @@ def warmup(
     """
     from .. import warmup
 
-    with show_status("compiling kernels", shown.is_silent) as status:
-        progress = ProgressLine(shown.is_silent, status)
+    with show_status("compiling kernels", shown.is_silent) as line:
 
         def show(name: str, n_done: int, n_all: int) -> None:
-            progress.update(f"compiling kernels: {n_done} of {n_all}, {progress.seconds}", f" (done: {name})")
+            line.update(f"compiling kernels: {n_done} of {n_all}, {line.seconds}", f" (done: {name})")
 
         kernels = warmup.warm_up(callback=show, **how.threads)
-    line = f"Kernels for this kind of processor are compiled and stored in {kernels}."
+    text = f"Kernels for this kind of processor are compiled and stored in {kernels}."
     if how.device == "cuda":
-        line += " Those for this kind of GPU are in the cache of CuPy."
-    print_result({"kernels": str(kernels)}, shown, line)
+        text += " Those for this kind of GPU are in the cache of CuPy."
+    print_result({"kernels": str(kernels)}, shown, text)

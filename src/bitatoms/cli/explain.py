@@ -16,19 +16,15 @@ from ..model.options import RuleOptions
 from ..report.options import ReportOptions
 from . import options
 from .output import STANDARD, Display, print_json, print_line, print_rest, print_result, show_status
-from .paths import Input, NewRows, OutputTable, listed, output_file, output_name
+from .paths import Input, NewRows, OutputTable, output_file, output_name, print_written
 
 if TYPE_CHECKING:
     from ..columns.table import Table
     from ..model.model import Model
-    from ..model.recommendation import Recommendations
     from ..model.row_fit import RowFit, ScoredRows
-    from ..model.rules import Chunks, Rule
-    from ..parallel import Workers
-    from ..rows.store import Store
+    from ..model.rules import Rule
+    from .stores import ModelRows
 
-
-_ROWS_AT_A_TIME = 1 << 14
 _MAX_CELLS = 6  # wrong cells of each kind that are printed for a row
 
 
@@ -60,8 +56,7 @@ def show(
     elif not shown.quiet:
         print_line(learned.summary())
         print_patterns(learned, shown.top, "")
-        if written:
-            print_line(f"\nWritten: {listed(written)}")
+        print_written(written)
 
 
 @options.command("bitatoms report model.npz baskets.csv -o report.html")
@@ -119,12 +114,12 @@ def rules(
     from ..html.model_tables import rule_table
     from ..model.rules import find_rules
     from .files import load_model, write_readable
+    from .stores import ModelRows
 
-    learned, chunks = load_model(model).model, None
-    if data is not None:
-        learned, chunks = _counted(NewRows(model, data, absent), how, shown.is_silent)
+    read = None if data is None else ModelRows.open(NewRows(model, data, absent), how, shown.is_silent)
+    learned = load_model(model).model if read is None else read.model
     with show_status("Counting", shown.is_silent):
-        found = find_rules(learned, limits, chunks)
+        found = find_rules(learned, limits, None if read is None else read.chunks)
     if output is not None:
         write_readable(rule_table(found), output)
     if shown.json:
@@ -133,18 +128,6 @@ def rules(
         print_line(f"{output_name(output)}: {counted(len(found), 'rule')}")
     elif not shown.quiet:
         _print_rules(found, counted(learned.atoms.n_rows, "pattern"), shown.top)
-
-
-def _counted(rows: NewRows, how: options.RunSettings, quiet: bool) -> tuple[Model, Chunks]:
-    """Return the model, and what returns the rows to count."""
-    from ..rows.store import Store
-    from ..rows.store_transform import StoreTransform
-    from .files import open_model_and_rows
-
-    model, read = open_model_and_rows(rows, quiet)
-    if isinstance(read, Store):
-        return model, StoreTransform(read, model, how.workers(), how.memory_limit, rows.absent).chunks
-    return model, lambda: [read.data]
 
 
 def _print_rules(found: list[Rule], patterns: str, n_shown: int) -> None:
@@ -178,17 +161,13 @@ def recommend(
     The probability of an item is that with its own cell hidden, given all other cells of the row.
     """
     from ..html.tables import DataTable
-    from .files import open_model_and_rows, write_readable
+    from .files import write_readable
+    from .stores import ModelRows
 
-    model, table = open_model_and_rows(rows, shown.is_silent)
-    n_rows = len(table)
-    chunks = _recommended(model, table, n, rows.absent, how)
+    read = ModelRows.open(rows, how, shown.is_silent)
+    n_rows, named = len(read.table), _recommended(read, n)
     if output is not None:
-        lines = (
-            (row, rank, item, share)
-            for row, items in _named_items(chunks, table)
-            for rank, (item, share) in enumerate(items, 1)
-        )
+        lines = ((row, rank, item, share) for row, items in named for rank, (item, share) in enumerate(items, 1))
         columns = ("row", "rank", "item", "probability")
         write_readable(DataTable(columns, lines, {"probability": ".6f"}), output)
         if shown.json:
@@ -198,42 +177,26 @@ def recommend(
     elif shown.json:
         found = [
             {"row": row, "items": [{"item": item, "probability": share} for item, share in items]}
-            for row, items in _named_items(chunks, table)
+            for row, items in named
         ]
         print_json({"rows": n_rows, "recommendations": found})
     elif not shown.quiet:
-        for row, items in _named_items(chunks, table):
+        for row, items in named:
             print_line(_recommendation_line(row, items))
 
 
-def _recommended(
-    model: Model, table: Table | Store, n: int, absent: str, how: options.RunSettings
-) -> Iterator[Recommendations]:
-    """Yield recommendations for the rows of a table, in chunks."""
-    from ..model.recommendation import named, recommend
-    from ..rows.store import Store
-    from ..rows.store_transform import StoreTransform
+def _recommended(read: ModelRows, n: int) -> Iterator[tuple[str | int, list[tuple[str, float]]]]:
+    """Yield the name of each row with its recommended items and their probabilities."""
+    from ..model import recommendation
 
-    if isinstance(table, Store):
-        rows = StoreTransform(table, model, how.workers(), how.memory_limit, absent)
-        yield from (named(found, model) for found in rows.recommended_chunks(n))
-        return
-    workers = how.workers(table.data)
-    for start in range(0, len(table), _ROWS_AT_A_TIME):
-        yield named(recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers), model)
-
-
-def _named_items(
-    chunks: Iterable[Recommendations], table: Table | Store
-) -> Iterator[tuple[Any, list[tuple[str, float]]]]:
-    """Yield the name of each row with its items and their probabilities."""
     start = 0
-    for chunk in chunks:
-        names = _row_names(table, start, start + len(chunk.items))
-        start += len(names)
-        for name, items, shares in zip(names, *chunk, strict=True):
+    for found in read.map_chunks(lambda model, data, workers: recommendation.recommend(model, data, n, workers)):
+        stop = start + len(found.items)
+        named = recommendation.named(found, read.model)
+        for name, items, shares in zip(read.row_names(start, stop), *named, strict=True):
             has_item = ~np.isnan(shares)
             yield name, list(zip(items[has_item].tolist(), shares[has_item].tolist(), strict=True))
+        start = stop
 
 
 def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
@@ -259,22 +222,24 @@ def score(
     that the row has and its patterns do not; a missing one is one that its patterns have and the row does not.
     """
     from ..html.tables import DataTable
-    from ..model.row_fit import worst_rows
-    from ..rows.store import Store
-    from .files import open_model_and_rows, write_readable
+    from ..model.row_fit import score_rows, worst_rows
+    from .files import write_readable
+    from .stores import ModelRows
 
-    model, table = open_model_and_rows(rows, shown.is_silent)
-    if not len(table):
+    read = ModelRows.open(rows, how, shown.is_silent)
+    if not len(read.table):
         raise FileError(f"{rows.data.name}: the table has no rows")
     all_bits: list[NDArray[np.float64]] = []
-    workers = how.workers(None if isinstance(table, Store) else table.data)
     worst: list[RowFit] = []
 
     def observed() -> Iterator[ScoredRows]:
         """Yield chunks of rows after their bits, and the worst rows so far, are kept."""
-        for chunk in _scored(model, table, rows.absent, how, workers):
+        start = 0
+        for scored in read.map_chunks(score_rows):
+            chunk = scored._replace(indices=scored.indices + start)
+            start += len(chunk.bits)
             all_bits.append(chunk.bits)
-            worst.extend(worst_rows([chunk], shown.top, workers))
+            worst.extend(worst_rows([chunk], shown.top, read.workers))
             worst.sort(key=lambda fit: (-fit.bits, fit.row))
             del worst[shown.top :]
             yield chunk
@@ -284,9 +249,9 @@ def score(
             deque(observed(), maxlen=0)
         else:
             columns = ("row", "bits", "patterns", "unexpected", "missing")
-            write_readable(DataTable(columns, _fitted(observed(), table, workers), {"bits": ".4f"}), output)
+            write_readable(DataTable(columns, _fitted(observed(), read), {"bits": ".4f"}), output)
     bits = np.concatenate(all_bits)
-    named = [(_row_names(table, fit.row, fit.row + 1)[0], fit) for fit in worst]
+    named = [(read.row_names(fit.row, fit.row + 1)[0], fit) for fit in worst]
     if shown.json:
         print_json(
             {
@@ -303,33 +268,15 @@ def score(
         if named:
             print_line("Rows that take most bits, and the cells that their patterns get wrong (with their bits):\n")
             print_line("\n".join(_score_line(name, fit) for name, fit in named))
-        if output is not None:
-            print_line(f"\nWritten: {output_name(output)}")
+        print_written([output])
 
 
-def _scored(
-    model: Model, table: Table | Store, absent: str, how: options.RunSettings, workers: Workers
-) -> Iterator[ScoredRows]:
-    """Yield the rows of a table with their bits, in chunks."""
-    from ..model.row_fit import score_rows
-    from ..rows.budget import coding_rows, given_memory_limit
-    from ..rows.store import Store
-    from ..rows.store_transform import StoreTransform
-
-    if isinstance(table, Store):
-        yield from StoreTransform(table, model, workers, how.memory_limit, absent).scored_chunks()
-        return
-    max_rows = coding_rows(table.data, model, given_memory_limit(how.max_memory))
-    for start in range(0, len(table), _ROWS_AT_A_TIME):
-        yield score_rows(model, table.data[start : start + _ROWS_AT_A_TIME], workers, start, max_rows)
-
-
-def _fitted(chunks: Iterable[ScoredRows], table: Table | Store, workers: Workers) -> Iterator[tuple[Any, ...]]:
+def _fitted(chunks: Iterable[ScoredRows], read: ModelRows) -> Iterator[tuple[Any, ...]]:
     """Yield for each row its name, its bits, its patterns, and its wrong cells of both kinds."""
     for chunk in chunks:
         start = int(chunk.indices[0]) if len(chunk.indices) else 0
-        names = _row_names(table, start, start + len(chunk.indices))
-        for name, fit in zip(names, chunk.fits(workers), strict=True):
+        names = read.row_names(start, start + len(chunk.indices))
+        for name, fit in zip(names, chunk.fits(read.workers), strict=True):
             cells = (
                 tuple(cell.feature for cell in fit.cells if cell.kind == kind) for kind in ("unexpected", "missing")
             )
@@ -352,13 +299,6 @@ def _score_line(name: Any, fit: RowFit) -> str:
         listed = listed_names(cells, _MAX_CELLS, lambda cell: f"{quote_name(cell.feature, ';')} ({cell.bits:.1f})")
         parts += [f"{kind}: {listed}"] if cells else []
     return f"{_row_text(name)}: {'; '.join(parts)}"
-
-
-def _row_names(table: Table | Store, start: int, stop: int) -> list[Any]:
-    """Return the names of some rows, their indices if they have none."""
-    given = table.row_names
-    names = given(start, stop) if callable(given) else None if given is None else given[start:stop]
-    return list(range(start, stop)) if names is None else list(names)
 
 
 def _row_text(name: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from ..errors import Parameter
 from ..html.model_tables import pattern_table
 from ..html.tables import DataTable
 from ..io import model_file
-from ..io.api import StreamingSource, open_table, read, read_known_values, read_matching, read_row_label, write
+from ..io.api import open_table, read, read_known_values, read_matching, read_row_label, write
 from ..io.atomic import is_zarr_store
 from ..io.errors import FileError
 from ..io.formats.registry import FORMATS, GENOTYPE_FORMATS, infer_format
@@ -27,6 +27,7 @@ from ..io.labels.patterns import read_patterns
 from ..io.labels.rows import read_weight_column
 from ..io.options import ReadOptions, remembered
 from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT
+from ..io.stream import Source
 from ..model.model import Model
 from ..parameters import Param
 from ..rows.store import Store
@@ -46,13 +47,6 @@ _FORMATS_WITH = {
 
 
 # --- reading
-
-
-class Original(NamedTuple):
-    """What a file has and its table of 0 and 1 has not, for a table that is decoded."""
-
-    values: dict[str, list[str | None]]  # of variables
-    row_label: str  # what the column of the names of rows is called
 
 
 @contextmanager
@@ -136,20 +130,13 @@ def load_model_and_table(rows: NewRows, quiet: bool) -> tuple[Model, Table]:
     return model, read_table(data, quiet, model.header, rows.absent)
 
 
-def open_model_and_rows(rows: NewRows, quiet: bool) -> tuple[Model, Table | Store]:
-    """Return the model, and the table or, if it is one, the packed store."""
-    store = open_packed(rows.data)
-    return load_model_and_table(rows, quiet) if store is None else (load_model(rows.model).model, store)
-
-
-def load_model_and_original(rows: NewRows, quiet: bool) -> tuple[Model, Table, Original]:
-    """Read a model and a table as `load_model_and_table` does, and what else a decoded table takes from the file."""
+def load_model_and_original(rows: NewRows, quiet: bool) -> tuple[Model, Table, dict[str, list[str | None]], str]:
+    """Read a model and a table; also return the values of variables in the file, and what it calls the row names."""
     model, data = _load_model(rows, quiet)
     with _opened(data, quiet) as file:
         table = _read_file(file, data, model.header, rows.absent)
-        values = read_known_values(file, model.header, data.options)
         label = "" if table.row_names is None else read_row_label(file, table.row_names, data.options)
-        return model, table, Original(values, label)
+        return model, table, read_known_values(file, model.header, data.options), label
 
 
 def _load_model(rows: NewRows, quiet: bool) -> tuple[Model, Input]:
@@ -217,7 +204,7 @@ def _check_packed_options(path: Path, options: ReadOptions) -> None:
         )
     if options.binarize is not None and not 0 <= options.binarize < 1:
         raise FileError(f"{path}: a packed store contains only 0 and 1; omit ", Parameter("binarize"))
-    open_table(StreamingSource(path, "zarr", str(path)), options)
+    open_table(Source(path, "zarr", str(path), keeps_rows=False), options)
 
 
 # --- writing
@@ -307,14 +294,6 @@ def _is_interrupted(path: Path) -> bool:
 # --- values of encoded variables
 
 
-class DecodedSize(NamedTuple):
-    """The numbers of rows, of variables and of missing values of a decoded table."""
-
-    rows: int
-    columns: int
-    missing: int
-
-
 def check_decoded(output: OutputTable, model_path: Path) -> None:
     """Raise if decoded values cannot be written: they need a model of categories or copies, and a text format."""
     if output.format not in ("csv", "tsv", "xlsx"):
@@ -325,24 +304,22 @@ def check_decoded(output: OutputTable, model_path: Path) -> None:
         )
 
 
-def decoded_values(table: Table, original: Original | None = None) -> dict[str, list[Any]]:
+def decoded_values(table: Table, original: dict[str, list[str | None]] | None = None) -> dict[str, list[Any]]:
     """Return the values of encoded variables: as the original has them, if it does. Of genotypes, numbers of copies."""
     encoding = Encoding.of(table)
     assert encoding is not None
-    return encoding.decode(table, None if original is None else original.values or None)
+    return encoding.decode(table, original or None)
 
 
-def write_decoded(table: Table, output: OutputTable, original: Original | None = None) -> DecodedSize:
-    """Write the values of encoded variables to a file or a stream (see `decoded_values`); return their numbers."""
-    values, encoding = decoded_values(table, original), Encoding.of(table)
-    size = DecodedSize(len(table), len(values), count_missing(values))
+def write_decoded(values: dict[str, list[Any]], table: Table, output: OutputTable, label: str = "") -> None:
+    """Write the values of encoded variables to a file or a stream, with the names of rows below a label."""
+    encoding = Encoding.of(table)
     if encoding is not None and output.format == "xlsx":  # whose cells have types
         numbers = {variable.name for variable in encoding.variables if variable.kind != "category"}
-        values |= {name: list(map(_as_number, values[name])) for name in numbers}
-    label = original.row_label if original is not None and original.row_label not in values else ""
+        values = values | {name: list(map(_as_number, values[name])) for name in numbers}
     rows = zip(*values.values(), strict=True)
-    write_readable(named_rows(table.row_names, values, rows, label), output.path, output.format)
-    return size
+    named = named_rows(table.row_names, values, rows, "" if label in values else label)
+    write_readable(named, output.path, output.format)
 
 
 def count_missing(values: Mapping[str, Sequence[Any]]) -> int:

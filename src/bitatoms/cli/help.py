@@ -25,13 +25,7 @@ class Option(click.Option):
     """An option of a command, and the panel of the help that shows it."""
 
     def __init__(
-        self,
-        names: Sequence[str],
-        *,
-        panel: str = "Options",
-        is_common: bool = True,
-        file: FileUse = None,
-        **more: Any,
+        self, names: Sequence[str], *, panel: str = "Options", is_common: bool = True, file: FileUse = None, **more: Any
     ) -> None:
         super().__init__(names, **more)
         self.panel, self.is_common, self.file = panel, is_common, file

@@ -60,12 +60,8 @@ def denoise(
 )
 def inpaint(
     data: Input = options.table(_PICTURE),
-    mask: Path = options.option(
-        "--mask",
-        help="A picture of the same size: black where a pixel is unknown.",
-        type=options.PATH,
-        file="read",
-        required=True,
+    mask: Path = options.input_file(
+        "--mask", "A picture of the same size: black where a pixel is unknown.", required=True
     ),
     output: OutputTable = options.table_output(options.output_path(default=None, required=True)),
     how: BlockOptions = options.declared_options(BlockOptions),

@@ -17,7 +17,6 @@ from . import options
 from .output import (
     STANDARD,
     Display,
-    ProgressLine,
     SearchProgress,
     as_arguments,
     print_json,
@@ -26,7 +25,7 @@ from .output import (
     quote_path,
     show_status,
 )
-from .paths import Input, NewRows, OutputTable, check_checkpoint, listed
+from .paths import Input, NewRows, OutputTable, check_checkpoint, listed, print_written
 
 if TYPE_CHECKING:
     from ..bits import BitMatrix
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from ..model.model import Model
     from ..rows.store import Store
     from ..rows.weights import Weights
+    from .stores import ModelRows
 
 _Codes = Iterable["BitMatrix"] | None
 
@@ -125,14 +125,15 @@ def fit(
                     raise
                 interrupted = True
                 save()
+        read = stores.ModelRows(model, rows, how)
         if complete:
             if report is not None and fitted is not None:
                 fitted = [*fitted]  # they may be wanted once more
             others: list[tuple[Path | OutputTable | None, Any]] = [
                 (atoms_to, partial(files.write_atom_table, model, atoms_to)),
                 (patterns, partial(files.write_pattern_file, model, patterns)),
-                (report, partial(_write_report, model, fitted, rows, weights, data, report, how, quiet)),
-                (codes, partial(_write_codes, model, fitted, rows, weights, codes, how, quiet)),
+                (report, partial(_write_report, read, fitted, weights, data, report, quiet)),
+                (codes, partial(_write_codes, read, fitted, weights, codes, quiet)),
             ]
             try:
                 for file, write in others:
@@ -148,12 +149,10 @@ def fit(
         elif not quiet:
             print_line(f"\n{model.summary()}")
             print_patterns(model, shown.top, "\nThe strongest patterns (atoms):")
-            print_line(
-                f"\nWritten: {listed(written)}" if written else "\nNothing was written; -o model.npz keeps the model."
-            )
+            print_written(written, "Nothing was written; -o model.npz keeps the model.")
             can_be_read = complete and STANDARD not in (output, data.path)
             if output is not None and can_be_read and model.atoms.n_rows and weights is None:
-                _print_next_command(data, rows, output, codes, report, how)
+                _print_next_command(read, data, output, codes is not None, report is not None)
         if complete:
             return None
         result = "nothing was written"
@@ -175,12 +174,7 @@ def _to_store(search: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _fitted(
-    rows: Table | Store,
-    weights: Weights | None,
-    search: FitOptions,
-    quiet: bool,
-    keeps_model: bool,
-    keeps_codes: bool,
+    rows: Table | Store, weights: Weights | None, search: FitOptions, quiet: bool, keeps_model: bool, keeps_codes: bool
 ) -> Iterator[tuple[Model | None, _Codes, bool]]:
     """Fit the estimator with progress; yield the model, after Ctrl-C the best so far, codes, and whether that came."""
     from ..estimators import BinaryDictionaryLearning
@@ -190,9 +184,9 @@ def _fitted(
 
     codes, interrupted = None, False
     with ExitStack() as stack:
-        with show_status("Starting", quiet) as status:
+        with show_status("Starting", quiet) as line:
             n_rows = len(rows) if weights is None else int(weights.sum())
-            progress = SearchProgress(n_rows, quiet, status, keeps_model)
+            progress = SearchProgress(line, n_rows, keeps_model)
             estimator = BinaryDictionaryLearning(**search.get_params(deep=False) | {"callbacks": progress})
             data = ObservedStore(rows, progress.update_rows) if isinstance(rows, Store) else rows
             try:
@@ -206,14 +200,7 @@ def _fitted(
 
 
 def _write_report(
-    model: Model,
-    codes: _Codes,
-    rows: Table | Store,
-    weights: Weights | None,
-    data: Input,
-    path: Path | None,
-    how: options.RunSettings,
-    quiet: bool,
+    rows: ModelRows, fitted: _Codes, weights: Weights | None, data: Input, path: Path | None, quiet: bool
 ) -> None:
     """Write the report on the rows that the fit has seen, each as often as its weight states."""
     import numpy as np
@@ -224,54 +211,31 @@ def _write_report(
     from .files import read_table
 
     assert path is not None
-    fitted = None if codes is None else stack_rows(codes, model.atoms.n_rows)
-    table = read_table(data, quiet) if isinstance(rows, Store) else rows
+    codes = None if fitted is None else stack_rows(fitted, rows.model.atoms.n_rows)
+    table = read_table(data, quiet) if isinstance(rows.table, Store) else rows.table
     if weights is not None:
         repeated = np.repeat(np.arange(len(weights)), weights)
-        table, fitted = table[repeated], None if fitted is None else fitted[repeated]
-    write_page(model, table, path, how, quiet, title=data.title, codes=fitted)
+        table, codes = table[repeated], None if codes is None else codes[repeated]
+    write_page(rows.model, table, path, rows.how, quiet, title=data.title, codes=codes)
 
 
 def _write_codes(
-    model: Model,
-    codes: _Codes,
-    rows: Table | Store,
-    weights: Weights | None,
-    output: OutputTable | None,
-    how: options.RunSettings,
-    quiet: bool,
+    rows: ModelRows, fitted: _Codes, weights: Weights | None, output: OutputTable | None, quiet: bool
 ) -> None:
     """Write the codes of the fit, or, if it ended before all rows were coded, of the model."""
-    from ..columns.table import Table
-    from ..rows.store import Store
-    from .apply import codes_of
-    from .files import write_code_table
     from .stores import write_codes
 
     assert output is not None
-    if codes is None and not quiet:
-        n_rows = len(rows) if weights is None else weights.sum()
+    if fitted is None and not quiet:
+        n_rows = len(rows.table) if weights is None else weights.sum()
         print_note(
-            f"the search ended before all rows were coded: the counts of the model are those of {model.n_samples} "
+            f"the search ended before all rows were coded: the counts of the model are those of {rows.model.n_samples} "
             f"of {n_rows} rows, and {output.path} has the codes that bitatoms transform gives"
         )
-    if isinstance(rows, Store):
-        write_codes(rows, model, output, how, quiet, fitted=codes)
-    elif codes is None:
-        write_code_table(codes_of(model, rows, how), output)
-    else:
-        (bits,) = codes
-        write_code_table(Table(bits, rows.row_names, model.atom_names, row_data=rows.row_data), output)
+    write_codes(rows, output, quiet, fitted)
 
 
-def _print_next_command(
-    data: Input,
-    rows: Table | Store,
-    output: Path,
-    codes: OutputTable | None,
-    report: Path | None,
-    how: options.RunSettings,
-) -> None:
+def _print_next_command(rows: ModelRows, data: Input, output: Path, has_codes: bool, has_report: bool) -> None:
     """Suggest the next command: a report, unless that would pack a table that is not packed yet."""
     from ..bits import BitMatrix
     from ..columns.table import Table
@@ -281,19 +245,18 @@ def _print_next_command(
     known = (*remembered_options(data), *encoding, "tile")  # options that the model remembers
     given = {name: value for name, value in data.given().items() if name not in known}
     model, table = quote_path(output), quote_path(data.path)
-    is_packed_table = isinstance(rows, Table) and isinstance(rows.data, BitMatrix)
-    if not is_packed_table and codes is None:
-        if how.max_memory is not None:
-            given["max_memory"] = how.max_memory
-        name = "codes.npz" if isinstance(rows, Table) else "codes.zarr"
+    is_packed_table = isinstance(rows.table, Table) and isinstance(rows.table.data, BitMatrix)
+    if not is_packed_table and not has_codes:
+        if rows.how.max_memory is not None:
+            given["max_memory"] = rows.how.max_memory
+        name = "codes.npz" if isinstance(rows.table, Table) else "codes.zarr"
         print_line(f"Next: bitatoms transform {model} {table} -o {name}{as_arguments(given)}")
-    elif is_packed_table and report is None:
+    elif is_packed_table and not has_report:
         print_line(f"Next: bitatoms report {model} {table} -o report.html{as_arguments(given)}")
 
 
 @options.command(
-    "bitatoms crossvalidate table.csv",
-    "bitatoms crossvalidate table.csv --atoms 2,4,8,mdl,profiles --algebra or",
+    "bitatoms crossvalidate table.csv", "bitatoms crossvalidate table.csv --atoms 2,4,8,mdl,profiles --algebra or"
 )
 def crossvalidate(
     data: Input = options.table(),
@@ -397,8 +360,7 @@ def stability(
     elif not shown.is_silent:
         print_line(f"\n{result.summary()}")
         print_patterns(learned, shown.top, "\nThe patterns (atoms):")
-        if output or patterns:
-            print_line(f"\nWritten: {listed([output, patterns])}")
+        print_written([output, patterns])
     return f"only {result.n_resamples} of {resamples} resamples were searched" if interrupted else None
 
 
@@ -434,14 +396,13 @@ def _resampled(
     from ..estimators import atom_stability
 
     so_far: list[Stability] = []
-    with show_status("Searching", quiet) as status:
-        progress = ProgressLine(quiet, status)
+    with show_status("Searching", quiet) as line:
 
         def update(result: Stability) -> None:
             so_far.append(result)
             recurs = percent(float(result.recurs.mean()), 1) if result.recurs.size else "none"
             done = f"{result.n_resamples} of {more['n_resamples']} resamples"
-            progress.update(f"Searched {done}: {recurs} of the atoms recur, {progress.seconds}")
+            line.update(f"Searched {done}: {recurs} of the atoms recur, {line.seconds}")
 
         try:
             return atom_stability.stability(rows, fitted, callback=update, **more), False

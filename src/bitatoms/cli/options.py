@@ -24,15 +24,7 @@ from ..parameters import Options, Param, choices, declarations, flat_declaration
 from ..run_options import NewRowOptions
 from ..search.options import Constraints, FitOptions, Resources
 from .help import Argument, Command, FileUse, Option
-from .output import (
-    STANDARD,
-    Display,
-    describe_interrupt,
-    hide_notes,
-    interrupt_exit_code,
-    lines_to_stderr,
-    print_error,
-)
+from .output import STANDARD, Display, describe_interrupt, hide_notes, interrupt_exit_code, lines_to_stderr, print_error
 from .paths import Input, NewRows, check_extension, check_writable, output_table
 
 READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output options", "General options"
@@ -134,6 +126,11 @@ def option(flags: str, default: Any = None, help: str = "", *, convert: Convert 
     return Field(lambda name: Option([*flags.split(), name], default=default, help=help, **how), convert)
 
 
+def input_file(flags: str, help: str, **more: Any) -> Any:
+    """Declare an option that names a file to read."""
+    return option(flags, help=help, type=PATH, file="read", **more)
+
+
 def output(flags: str, help: str, default: Path | None = None, **more: Any) -> Any:
     """Declare an option that names a file to write."""
     how: How = {"type": PATH, "panel": WRITING, "file": "write"}
@@ -226,7 +223,7 @@ parse_atoms = parser("--atoms", "an integer or mdl", lambda text: text if text =
 _OF_CATEGORIES = ("as_category", "as_number", "bins")
 _SIZE = "height x width, such as 16x16"
 _SETS = {"multiple": True, "metavar": "FEATURE,...", "convert": lambda sets: [*map(_names, sets)] or None}
-_QUOTED = "separated by commas (quote names that contain commas)"
+QUOTED = "separated by commas (quote names that contain commas)"
 _KNOWN = "Known atoms, a table with one row per atom, or a pattern file: they stay as they are, and others are learned."
 # How parameters are written whose options are not as they are in Python.
 _SPECIAL: dict[str, dict[str, Any]] = {
@@ -245,8 +242,8 @@ _SPECIAL: dict[str, dict[str, Any]] = {
     "max_memory": {"metavar": "SIZE"},
     "checkpoint": {"type": PATH, "metavar": "FOLDER"},
     "fixed_atoms": {"type": PATH, "help": _KNOWN},
-    "apart": _SETS | {"help": f"Features of which an atom has at most one, {_QUOTED}."},
-    "together": _SETS | {"help": f"Features of which an atom has all or none, {_QUOTED}."},
+    "apart": _SETS | {"help": f"Features of which an atom has at most one, {QUOTED}."},
+    "together": _SETS | {"help": f"Features of which an atom has all or none, {QUOTED}."},
     "weights": {
         "default": "1,1,1",
         "metavar": "ROLE,USER,PERMISSION",
@@ -346,7 +343,7 @@ def reading() -> dict[str, Any]:
 
 def table(help: str = "The table; - means standard input.", flags: str = "", **more: Any) -> Any:
     """Declare a table to read and how it is read; without a required table, the value may be None."""
-    path = option(flags, help=help, type=PATH, file="read") if flags else argument(help, **more)
+    path = input_file(flags, help) if flags else argument(help, **more)
     name = flags.removeprefix("--") or "data"
 
     def build(options: ReadOptions, tile: tuple[int, int] | None, **path: Path | None) -> Input | None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from rich.status import Status
+    from rich.table import Table as Grid
 
     from ..model.result import Round
 
@@ -177,6 +178,13 @@ def print_rich(content: Any, **options: Any) -> None:
     """Print text or a table of rich to standard output."""
     with writing_to_stdout() if _lines is out else nullcontext():
         _lines.print(content, **options)
+
+
+def new_grid() -> Grid:
+    """Return an empty table without lines, whose columns have headings."""
+    from rich.table import Table as Grid
+
+    return Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
 
 
 def print_page(text: str) -> None:
@@ -331,16 +339,16 @@ def hide_notes() -> None:
 
 
 @contextmanager
-def show_status(text: str, quiet: bool) -> Iterator[Status | None]:
-    """Show a status message while work is in progress, and how many kernels are compiled, if there is a terminal."""
+def show_status(text: str, quiet: bool, n_rows: int = 0) -> Iterator[ProgressLine]:
+    """Show what is in progress, on a terminal also how many kernels are compiled; yield the line to update."""
     if quiet or not err.is_terminal:
-        yield None
+        yield ProgressLine(quiet, None, text, n_rows)
         return
     before = _compilation.show
     with err.status(Text(text)) as status:
         _compilation.show = lambda note: status.update(Text(f"{text}: {note}"))
         try:
-            yield status
+            yield ProgressLine(quiet, status, text, n_rows)
         finally:
             _compilation.show = before
 
@@ -349,15 +357,13 @@ class ProgressLine:
     """The progress of a task: a line that changes, or, without a terminal, a new line now and then."""
 
     def __init__(self, quiet: bool, status: Status | None, task: str = "", n_rows: int = 0) -> None:
-        self.quiet = quiet
-        self.n_rows = n_rows  # 0: unknown
+        self.quiet, self.status = quiet, status
+        self._task, self._n_rows = task, n_rows  # 0: unknown
         self._started = self._printed = time.monotonic()
-        self._status = status
-        self._task = task
 
     def update_rows(self, n_done: int) -> None:
         """Show how many rows have been processed."""
-        rows = f"{n_done} of {self.n_rows}" if self.n_rows else f"{n_done}"
+        rows = f"{n_done} of {self._n_rows}" if self._n_rows else f"{n_done}"
         self.update(f"{self._task}: {rows} rows, {self.seconds}")
 
     @property
@@ -367,18 +373,18 @@ class ProgressLine:
 
     def update(self, text: str, hint: str = "") -> None:
         """Show a text; without a terminal, only if the last one was shown some time ago."""
-        if self._status is not None:
-            self._status.update(Text.assemble(text, (hint, "dim")))
+        if self.status is not None:
+            self.status.update(Text.assemble(text, (hint, "dim")))
         elif not self.quiet and time.monotonic() - self._printed > _INTERVAL:
             self._printed = time.monotonic()
             err.print(Text(text))
 
 
-class SearchProgress(ProgressLine):
+class SearchProgress:
     """The progress of a search; a callback of the estimator."""
 
-    def __init__(self, n_rows: int, quiet: bool, status: Status | None, keeps_model: bool) -> None:
-        super().__init__(quiet, status, n_rows=n_rows)
+    def __init__(self, line: ProgressLine, n_rows: int, keeps_model: bool) -> None:
+        self.line, self.n_rows = line, n_rows
         self._hint = "  (Ctrl-C keeps the best model so far)" if keeps_model else ""
         self._last_pass = ""  # the result of the last pass over all rows
 
@@ -391,10 +397,10 @@ class SearchProgress(ProgressLine):
         elif row.move.startswith("pass "):
             task = row.move.capitalize()
             self._last_pass = f"; after {row.move.partition(' over')[0]}: {result}"
-        self.update(f"{task}: {result}, {self.seconds}", self._hint)
+        self.line.update(f"{task}: {result}, {self.line.seconds}", self._hint)
 
     def update_rows(self, n_done: int) -> None:
         """Show how far a pass over all rows has come."""
         share = f"{n_done / self.n_rows:.0%} of {self.n_rows} rows"
         # Bits per row of the subsample and of all rows are not comparable, so only those of passes are shown here.
-        self.update(f"Processing all rows: {share}{self._last_pass}, {self.seconds}", self._hint)
+        self.line.update(f"Processing all rows: {share}{self._last_pass}, {self.line.seconds}", self._hint)

@@ -15,7 +15,7 @@ from ..io.atomic import is_zarr_store, link_target, write_error
 from ..io.errors import FileError
 from ..io.formats.registry import FORMATS, check_one_file, infer_format
 from ..io.options import ReadOptions
-from .output import STANDARD, writing_to_stdout
+from .output import STANDARD, print_line, writing_to_stdout
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,12 @@ def output_name(path: Path) -> str:
 def listed(paths: Sequence[Path | OutputTable | None]) -> str:
     """Return the names of the outputs that are requested."""
     return ", ".join(output_name(path) for path in paths_of(paths))
+
+
+def print_written(outputs: Sequence[Path | OutputTable | None], otherwise: str = "") -> None:
+    """Print which outputs were written or, if none was requested, another line if there is one."""
+    if line := f"Written: {listed(outputs)}" if listed(outputs) else otherwise:
+        print_line(f"\n{line}")
 
 
 def paths_of(outputs: Sequence[Path | OutputTable | None]) -> list[Path]:

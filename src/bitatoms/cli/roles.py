@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table as Grid
 from rich.text import Text
 
 from ..covers.options import CoverOptions
@@ -17,8 +16,8 @@ from ..roles.options import AuditOptions
 from . import options
 from .output import (
     Display,
-    ProgressLine,
     first_names,
+    new_grid,
     print_json,
     print_line,
     print_lists,
@@ -26,7 +25,7 @@ from .output import (
     print_rich,
     show_status,
 )
-from .paths import Input, OutputTable, listed, output_file
+from .paths import Input, OutputTable, listed, output_file, print_written
 
 if TYPE_CHECKING:
     from ..columns.table import Names, Table
@@ -34,14 +33,13 @@ if TYPE_CHECKING:
     from ..roles.audit import RoleReport
     from ..roles.diff import RoleChange, RoleDiff, UnmatchedRole, UserChange
 
-_QUOTED = "separated by commas (quote names that contain commas)"
 _SEARCH: dict[str, Any] = {  # how options of a search are called for roles
     "fixed_atoms": {
         "help": "Keep these roles, a table with one row per role, as they are, and find others for the rest.",
         "file": "read",
     },
-    "apart": {"help": f"Permissions of which a role has at most one, {_QUOTED}", "metavar": "PERMISSION,..."},
-    "together": {"help": f"Permissions of which a role has all or none, {_QUOTED}", "metavar": "PERMISSION,..."},
+    "apart": {"help": f"Permissions of which a role has at most one, {options.QUOTED}", "metavar": "PERMISSION,..."},
+    "together": {"help": f"Permissions of which a role has all or none, {options.QUOTED}", "metavar": "PERMISSION,..."},
     "random_state": {"flags": "--seed --random-state"},
 }
 
@@ -68,11 +66,9 @@ def roles(
     report: Path | None = options.page(
         "--report", "Write a report for auditors, an HTML page; with --json, its data are printed too."
     ),
-    given: Path | None = options.option(
+    given: Path | None = options.input_file(
         "--roles",
-        help="Give the users these roles, a table with one row per role, instead of a search.",
-        type=options.PATH,
-        file="read",
+        "Give the users these roles, a table with one row per role, instead of a search.",
         panel=options.SEARCH,
     ),
     search: CoverOptions = options.declared_options(CoverOptions, without=("binarize",), **_SEARCH),
@@ -122,7 +118,7 @@ def roles(
     elif not shown.quiet:
         print_line(f"\n{found.summary()}")
         _print_roles(found, names, users, shown.top)
-        print_line(f"\nWritten: {listed(outputs)}" if listed(outputs) else "\nNothing was written; -o keeps the roles.")
+        print_written(outputs, "Nothing was written; -o keeps the roles.")
         if found.n_direct and direct is None:
             print_line("Direct grants were not written; --direct FILE keeps them.")
     if found.ended != "interrupted":
@@ -138,12 +134,7 @@ def _check_audit(audit: AuditOptions, report: Path | None) -> None:
 
 
 def _audit(
-    data: Input,
-    given: Path,
-    search: CoverOptions,
-    audit: AuditOptions,
-    outputs: list[Any],
-    shown: Display,
+    data: Input, given: Path, search: CoverOptions, audit: AuditOptions, outputs: list[Any], shown: Display
 ) -> None:
     """Give users roles that are known, write these and the report, and print a summary."""
     from ..roles.audit import role_report
@@ -173,8 +164,7 @@ def _audit(
         own = [(user.name, user.roles) for user in audited.users_by_fit("own")]
         print_lists("\nUsers with roles that nobody else has:", own, shown.top)
         print_lists("\nUsers without a role:", [(user.name, ()) for user in audited.users_by_fit("none")], shown.top)
-        if listed(outputs):
-            print_line(f"\nWritten: {listed(outputs)}")
+        print_written(outputs)
 
 
 def _read_users(data: Input, quiet: bool) -> Table:
@@ -209,12 +199,11 @@ def _found(users: Table, parameters: dict[str, Any], quiet: bool) -> Cover:
     from .. import api
     from ..model.result import Interrupted
 
-    with show_status("Searching", quiet) as status:
-        progress = ProgressLine(quiet, status)
+    with show_status("Searching", quiet) as line:
 
         def update(row: Any) -> None:
-            text = f"Searching: {row.roles} roles, {row.assignments} assignments, {progress.seconds}"
-            progress.update(text, "  (Ctrl-C keeps the best cover so far)")
+            text = f"Searching: {row.roles} roles, {row.assignments} assignments, {line.seconds}"
+            line.update(text, "  (Ctrl-C keeps the best cover so far)")
 
         try:
             return api.cover(users, **parameters | {"callbacks": update})
@@ -234,7 +223,7 @@ def _print_roles(found: Cover, names: Names, table: Table, n_shown: int) -> None
     if not shown:
         return
     print_line("\nThe largest roles:")
-    grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
+    grid = new_grid()
     grid.add_column("role")
     grid.add_column("permissions", ratio=1)
     grid.add_column("users", justify="right", no_wrap=True)
@@ -316,8 +305,7 @@ def roles_diff(
         print_json(found.to_dict())
     elif not shown.quiet:
         _print_diff(found, shown.top)
-        if report is not None:
-            print_line(f"\nWritten: {report}")
+        print_written([report])
 
 
 def _print_diff(diff: RoleDiff, n_shown: int) -> None:

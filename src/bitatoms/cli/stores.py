@@ -1,12 +1,17 @@
-"""What commands do with packed stores instead of tables in memory."""
+"""Packed stores, and rows that are either in a store or in memory."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..columns.table import Table
@@ -16,15 +21,16 @@ from ..io.errors import FileError
 from ..io.options import remembered
 from ..io.stream import Source
 from ..model.model import Model
-from ..rows.budget import parse_memory_limit
+from ..parallel import Workers
+from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
 from ..rows.store import Store, check_memory, memory_budget
-from ..rows.store_transform import StoreTransform, collect_codes, write_code_store
+from ..rows.store_transform import Result, RowFunction, StoreTransform, collect_codes, write_code_store
 from ..search.options import FitOptions
 from ..sparse_bits import Bits, is_smaller_sparse
-from .files import write_code_table
+from .files import load_model, load_model_and_table, open_packed, write_code_table
 from .options import RunSettings
-from .output import Display, ProgressLine, as_arguments, print_json, print_line, quote_path, show_status
-from .paths import OutputTable
+from .output import Display, as_arguments, print_json, print_line, quote_path, show_status
+from .paths import NewRows, OutputTable
 from .summary import describe_table
 
 AnyBits = TypeVar("AnyBits", BitMatrix, Bits)
@@ -32,6 +38,7 @@ AnyBits = TypeVar("AnyBits", BitMatrix, Bits)
 _EXPECTED_ATOMS = 256  # for which a suggested memory limit suffices
 _NAME_BYTES = 100  # approximate size of the name of a row in memory
 _COUNTED_BITS = 1 << 27  # of rows that are read back together
+_ROWS_AT_A_TIME = 1 << 14  # of a table in memory
 
 
 class ObservedStore(Store):
@@ -140,30 +147,106 @@ def _check_report(store: Store, run: RunSettings) -> None:
         )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class ModelRows:
+    """A model, and rows with its columns: a table in memory, or a packed store, which is read in chunks."""
+
+    model: Model
+    table: Table | Store
+    how: RunSettings
+    absent: str | None = None
+
+    @classmethod
+    def open(cls, rows: NewRows, how: RunSettings, quiet: bool) -> ModelRows:
+        """Read the model and the table; a packed store is only opened."""
+        store = open_packed(rows.data)
+        model, table = load_model_and_table(rows, quiet) if store is None else (load_model(rows.model).model, store)
+        return cls(model, table, how, rows.absent)
+
+    @cached_property
+    def workers(self) -> Workers:
+        """The threads and the device to use."""
+        return self.how.workers(None if isinstance(self.table, Store) else self.table.data)
+
+    def transform(self, store: Store) -> StoreTransform:
+        """Return what processes the rows of a store."""
+        return StoreTransform(store, self.model, self.workers, self.how.memory_limit, self.absent)
+
+    def map_chunks(self, function: RowFunction[Result]) -> Iterator[Result]:
+        """Yield a function of the model, each chunk of rows, and workers."""
+        if isinstance(self.table, Store):
+            yield from self.transform(self.table).map_chunks(function)
+            return
+        workers, size = self.workers, min(_ROWS_AT_A_TIME, self.coded_together or _ROWS_AT_A_TIME)
+        for start in range(0, len(self.table), size):
+            yield function(self.model, self.table.data[start : start + size], workers)
+
+    def chunks(self) -> Iterator[Bits]:
+        """Yield all rows: those of a table in memory together, which is faster to count in."""
+        return self.transform(self.table).chunks() if isinstance(self.table, Store) else iter([self.table.data])
+
+    def names(self, start: int = 0, stop: int | None = None) -> Sequence[str] | None:
+        """Return the names of some rows, None if rows have none."""
+        given = self.table.row_names
+        return given(start, stop) if callable(given) else None if given is None else given[start:stop]
+
+    def row_names(self, start: int, stop: int) -> Sequence[str | int]:
+        """Return the names of some rows, their indices if they have none."""
+        names = self.names(start, stop)
+        return range(start, stop) if names is None else names
+
+    @property
+    def in_memory(self) -> Table:
+        """The table, which is not a store."""
+        assert isinstance(self.table, Table)
+        return self.table
+
+    @property
+    def coded_together(self) -> int | None:
+        """The number of rows of a table in memory to code together, if there is a limit of memory."""
+        return coding_rows(self.in_memory.data, self.model, given_memory_limit(self.how.max_memory))
+
+    def codes(self) -> Table:
+        """Return the codes of a table in memory, with names."""
+        table = self.in_memory
+        return self.named(self.model.codes(table.data, self.workers, self.coded_together), table.row_names)
+
+    def soft_codes(self, codes: Table | None = None) -> NDArray[np.float64]:
+        """Return the bits that each atom saves in each row, given the codes of a table in memory if they are known."""
+        if isinstance(self.table, Store):
+            return self.transform(self.table).soft_codes()
+        bits = (self.codes() if codes is None else codes).bits
+        return self.model.soft_codes(self.table.data, bits, self.workers, self.coded_together)
+
+    def named(self, codes: BitMatrix, row_names: Sequence[str] | None) -> Table:
+        """Return codes with the names of rows and atoms."""
+        return Table(codes, row_names, self.model.atom_names, row_data=self.table.row_data)
+
+
 def write_codes(
-    store: Store,
-    model: Model,
-    output: OutputTable,
-    run: RunSettings,
-    quiet: bool,
-    absent: str | None = None,
-    fitted: Iterable[BitMatrix] | None = None,
+    rows: ModelRows, output: OutputTable, quiet: bool, fitted: Iterable[BitMatrix] | None = None
 ) -> Table | Store:
-    """Write the codes of a store: in chunks to another store, or as one table in another format.
+    """Write the codes of rows: those of a store in chunks to another store, others as one table.
 
     They are those of a fit, in chunks of rows, or, if these are not given, the rows are coded with the model.
     """
-    check_codes(store, output, model.atoms.n_rows, run)
+    store = rows.table
+    if isinstance(store, Table):
+        if fitted is None:
+            codes = rows.codes()
+        else:
+            (bits,) = fitted
+            codes = rows.named(bits, store.row_names)
+        write_code_table(codes, output)
+        return codes
+    check_codes(store, output, rows.model.atoms.n_rows, rows.how)
     task = f"Coding {store.path.name}" if fitted is None else f"Writing the codes of {store.path.name}"
-    with show_status(task, quiet) as status:
-        observed = ObservedStore(store, ProgressLine(quiet, status, task, len(store)).update_rows)
-        coded = StoreTransform(observed, model, run.workers(), run.memory_limit, absent)
-        chunks = coded.code_chunks() if fitted is None else fitted
+    with show_status(task, quiet, len(store)) as line:
+        observed = ObservedStore(store, line.update_rows)
+        chunks = rows.transform(observed).code_chunks() if fitted is None else fitted
         if output.format == "zarr":
-            return write_code_store(store, chunks, model, output.path)
-        bits = collect_codes(store, chunks, model)
-    names = store.row_names()
-    codes = Table(bits, None if names is None else tuple(names), model.atom_names, row_data=store.row_data)
+            return write_code_store(store, chunks, rows.model, output.path)
+        codes = rows.named(collect_codes(store, chunks, rows.model), store.row_names())
     write_code_table(codes, output)
     return codes
 
@@ -179,9 +262,8 @@ def fit_command(store: Store, n_ones: int | None = None) -> str:
 
 def count_ones(store: Store, quiet: bool) -> int:
     """Count the ones of a store by reading it back, which also shows that it can be read."""
-    task = f"Reading {store.path.name} back"
-    with show_status(task, quiet) as status:
-        observed = ObservedStore(store, ProgressLine(quiet, status, task, store.n_rows).update_rows)
+    with show_status(f"Reading {store.path.name} back", quiet, store.n_rows) as line:
+        observed = ObservedStore(store, line.update_rows)
         n_rows = max(1, _COUNTED_BITS // max(1, store.n_features))
         return sum(bits.count() for bits in observed.stored_chunks(n_rows))
 

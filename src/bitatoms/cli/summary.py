@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from rich.table import Table as Grid
 from rich.text import Text
 
 from ..columns.table import Table
@@ -16,7 +15,7 @@ from ..html.model_tables import pattern_table
 from ..model.model import Model
 from ..model.patterns import LIFTS_READING, Pattern
 from ..rows.store import Store
-from .output import first_names, print_line, print_rest, print_rich, width_of_lines
+from .output import first_names, new_grid, print_line, print_rest, print_rich, width_of_lines
 
 _MAX_PICTURE_WIDTH = 40  # pixels of a picture that is drawn in the terminal
 _MAX_UNKNOWN = 3  # columns and rows with most unknown cells
@@ -96,7 +95,7 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
     known = ("complete in\n(expected)" if model.lifts is not None else "complete in",) * (model.complete is not None)
     lift = ("lift",) if model.lifts is not None else ()
     recurs = ("recurs",) if recurrence is not None else ()
-    shown = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
+    shown = new_grid()
     shown.add_column("atom", justify="right")
     shown.add_column("features", ratio=1)
     for column in ("used by", *known, *lift, "bits saved", *recurs):

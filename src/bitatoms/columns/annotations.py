@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..cell_values import is_missing, package_name
 from ..frames import is_anndata, is_obsm, layer_values
-from ..libraries import import_library
+from ..system.libraries import import_library
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,14 @@ class Labels:
     def of(cls, values: Sequence[Any], is_nullable: bool = False) -> Labels:
         """Return text, in which None and NaN are missing."""
         index: dict[str, int] = {}
-        codes = [-1 if is_missing(value) else index.setdefault(_to_text(value), len(index)) for value in values]
+        codes = [
+            index.setdefault(value, len(index))
+            if type(value) is str
+            else -1
+            if value is None or is_missing(value)
+            else index.setdefault(_to_text(value), len(index))
+            for value in values
+        ]
         return cls(np.array(codes, np.int32), tuple(index), is_nullable=is_nullable)
 
     @classmethod

@@ -17,7 +17,6 @@ from ..formatting import quoted
 from ..frames import column_names, is_frame
 from .annotations import Annotations, Labels, Values
 
-_TEXTS = {str, float, type(None)}  # a float among text is usually NaN
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
@@ -130,8 +129,8 @@ def _typed_values(name: str, values: list[Any]) -> Values:
     kinds = set(map(type, values))  # few, while there may be many values
     if any(issubclass(kind, _DATES) for kind in kinds):
         raise DateColumn(name)
-    if str in kinds and kinds <= _TEXTS:
-        return _text_values(values)
+    if str in kinds:
+        return Labels.of(values)
     missing = np.array([is_missing(value) for value in values], bool)
     known = {type(value) for value, lacks in zip(values, missing, strict=True) if not lacks}
     filled = [0 if lacks else value for value, lacks in zip(values, missing, strict=True)]
@@ -143,13 +142,3 @@ def _typed_values(name: str, values: list[Any]) -> Values:
         )
         return np.ma.MaskedArray(np.array(filled, np.int64 if are_integers else np.float64), missing)
     return Labels.of(values)
-
-
-def _text_values(values: list[Any]) -> Labels:
-    """Return text, in which None and NaN are missing; as `Labels.of` does, but each text is converted once."""
-    codes: dict[Any, int] = {}
-    texts: list[str] = []
-    for value in dict.fromkeys(values):
-        codes[value] = -1 if is_missing(value) else len(texts)
-        texts += [] if is_missing(value) else [str(value)]
-    return Labels(np.fromiter(map(codes.__getitem__, values), np.int32, len(values)), tuple(texts))

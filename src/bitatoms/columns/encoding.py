@@ -79,7 +79,7 @@ def encode(frame: Any, options: EncodeOptions) -> Table:
     names = tuple(name for name in given if name not in excluded)
     columns = typed_columns(frame, names)
     encoding = Encoding.learned({name: summarized(values) for name, values in columns.items()}, options)
-    bits = encoding.packed(columns, len(next(iter(columns.values()), ())), UnseenValues())
+    bits = encoding.packed(columns, UnseenValues("X"))
     return Table(bits, axis_names(frame)[0], encoding.columns, column_data=encoding.column_data)
 
 
@@ -103,9 +103,10 @@ def _as_frame(frame: Any) -> Any:
 
 
 class UnseenValues:
-    """Counts of values that an encoding has no column for, by variable."""
+    """Counts of values that an encoding has no column for, by variable, in a table that messages call ``table``."""
 
-    def __init__(self) -> None:
+    def __init__(self, table: str) -> None:
+        self.table = table
         self._counts: dict[str, int] = {}
         self._examples: dict[str, str] = {}
 
@@ -114,7 +115,7 @@ class UnseenValues:
         self._counts[name] = self._counts.get(name, 0) + count
         self._examples.setdefault(name, example)
 
-    def warn(self, table: str) -> None:
+    def warn(self) -> None:
         """Warn that there are such values, if there are any."""
         if not self._counts:
             return
@@ -125,8 +126,8 @@ class UnseenValues:
         )
         n_values = counted(sum(self._counts.values()), "value")
         warn(
-            f"{table}: {n_values} did not occur in the training table; all columns of the variable are 0 in such a "
-            f"row: {listed}"
+            f"{self.table}: {n_values} did not occur in the training table; all columns of the variable are 0 in such "
+            f"a row: {listed}"
         )
 
 
@@ -278,18 +279,11 @@ class Encoding:
         )
         return not is_encoded and any(variable.name in given for variable in self.variables)
 
-    def match(self, names: Sequence[str], absent: str | None, table: str) -> tuple[Encoding, ColumnMatch]:
-        """Return the encoding of the variables that a table has, and where all columns are among those of it.
-
-        Columns of the table that are not variables are ignored, with a warning. The rules are those of `match_columns`.
-        """
+    def match(self, names: Sequence[str], absent: str | None, table: str) -> ColumnMatch:
+        """Find the variables among the columns of a table, as `match_columns` does; warn that others are ignored."""
         match = match_columns(self.raw_header, Header(len(names), tuple(names)), absent, table)
         match.warn_differences(table)
-        lacking = set(match.absent)
-        present = Encoding([variable for variable in self.variables if variable.name not in lacking])
-        own = {name: index for index, name in enumerate(present.columns)}
-        indices = np.array([own.get(name, -1) for name in self.columns], np.int64)
-        return present, ColumnMatch(indices, self.header, fill=match.fill)
+        return match
 
     def apply(self, frame: Any, *, absent: str = "refuse", missing: str = "unknown") -> Table:
         """Encode other rows.
@@ -321,27 +315,31 @@ class Encoding:
             )
         frame = _as_frame(frame)
         given = [name for name in names_of_columns(frame) if name not in without]
-        present, match = self.match(given, absent, table)
+        match, variables = self.match(given, absent, table), {variable.name: variable for variable in self.variables}
         try:
-            columns = typed_columns(frame, [variable.name for variable in present.variables])
+            columns = typed_columns(frame, [name for name in variables if name not in match.absent])
         except DateColumn as error:
-            variable = next(each for each in present.variables if each.name == error.name)
-            raise variable.wrong_type("dates or times", table) from None
-        unseen = UnseenValues()
-        bits = present.packed(columns, len(next(iter(columns.values()), ())), unseen, table)
-        unseen.warn(table)
-        if missing == "refuse" and bits.n_unknown:
-            name = next(name for name, values in columns.items() if (summarized(values).n < len(values)))
-            raise InputError(f"{table}: values of the column {quoted(name)} are missing; fill them in")
-        gathered = match.gather(bits if missing == "unknown" else bits.filled())
-        return Table(gathered, axis_names(frame)[0], self.columns, column_data=self.column_data)
+            raise variables[error.name].wrong_type("dates or times", table) from None
+        unseen = UnseenValues(table)
+        bits = self.packed(columns, unseen, missing, match.fill)
+        unseen.warn()
+        if missing == "refuse":
+            for name, values in columns.items():
+                if summarized(values).n < len(values):
+                    raise InputError(f"{table}: values of the column {quoted(name)} are missing; fill them in")
+        return Table(bits, axis_names(frame)[0], self.columns, column_data=self.column_data)
 
-    def packed(self, columns: Mapping[str, Values], n_rows: int, unseen: UnseenValues, table: str = "X") -> BitMatrix:
-        """Return rows as bits, from the values of each variable; values without a column are counted."""
-        codes = []
+    def packed(
+        self, columns: Mapping[str, Values], unseen: UnseenValues, missing: str = "unknown", fill: str = "zero"
+    ) -> BitMatrix:
+        """Return rows as bits, from the values of each variable; values without a column are counted.
+
+        Cells of a missing value are unknown if ``missing`` is "unknown", those of an absent variable if ``fill`` is.
+        """
+        codes, n_rows = [], len(next(iter(columns.values()), ()))
         for variable in self.variables:
-            given = columns[variable.name]
-            own = variable.codes(given, table)
+            given = columns.get(variable.name)
+            own = np.full(n_rows, MISSING, np.int32) if given is None else variable.codes(given, unseen.table)
             if n_unseen := int((own == UNSEEN).sum()):
                 example = np.asanyarray(given)[own == UNSEEN][:1].tolist()
                 unseen.add(variable.name, n_unseen, str(*example))
@@ -356,7 +354,8 @@ class Encoding:
             for variable, first, all_codes in zip(self.variables, starts.tolist(), codes, strict=True):
                 own, stop = all_codes[start : start + step], first + variable.n_columns
                 ones[:, first:stop] = variable.ones(own)
-                lacking[own == MISSING, first:stop] = True
+                how = missing if variable.name in columns else fill
+                lacking[own == MISSING, first:stop] = how == "unknown"
             bits = BitMatrix.from_dense(ones)
             chunks.append(bits.with_unknown(BitMatrix.from_dense(lacking)) if lacking.any() else bits)
         return stack_rows(chunks, n_cols)
@@ -493,7 +492,7 @@ class ColumnTies(NamedTuple):
         """Return the ties of the columns of a table or a model."""
         first, nested, groups = np.arange(columns.n_cols), [], dict[int, list[NDArray[np.intp]]]()
         for variable, indices in variables_of(columns):
-            first[indices] = indices.min()
+            first[indices] = indices[0]
             if variable.kind == "copies":
                 nested.append(indices)
             elif variable.is_exhaustive:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .. import frames
 from ..bits import BitMatrix
+from ..cell_values import package_name
 from ..errors import InputError, Parameter, warn
 from ..formatting import be, counted, listed_names
 from ..sparse_bits import Bits, packed
@@ -226,4 +227,4 @@ def without_unknown_columns(
         return frame, names
     unknown = set(match.unknown)
     names = tuple(name for name in names if name not in unknown)
-    return frames.select_columns(frame, names), names
+    return frame.select(list(names)) if package_name(frame) == "pyarrow" else frame[list(names)], names

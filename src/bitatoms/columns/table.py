@@ -14,8 +14,8 @@ from ..bits import BitMatrix, pack_values, row_index
 from ..cell_values import is_sparse, sparse_ones
 from ..errors import InputError, Parameter, named_columns
 from ..formatting import counted
-from ..libraries import import_library
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed
+from ..system.libraries import import_library
 from ..validation import check_choice, check_threshold
 from . import variants
 from .annotations import Annotations, axis_data

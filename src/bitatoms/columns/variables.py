@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cell_values import missing_cells
 from ..errors import InputError, Parameter, warn
 from ..formatting import counted, quote_name, quoted
 from . import variants
@@ -136,12 +137,15 @@ class Variable(NamedTuple):
             codes[is_valid] = np.ceil(numbers[is_valid] - 0.5)
         for code, (lower, upper) in enumerate(self.bounds):
             codes[(lower <= numbers) & ((numbers < upper) | (upper == np.inf))] = code
-        known = _BOOLEANS
-        if self.kind != "boolean":
-            known = {text: code for code, text in enumerate(self.columns if self.kind == "bin" else self.values)}
+        known = {text: code for code, text in enumerate(self.columns if self.kind == "bin" else self.values)}
+        known = {"boolean": _BOOLEANS, "copies": {}}.get(self.kind, known)
         has_code = codes != UNSEEN if self.kind != "bin" else ~np.isnan(numbers)  # bins may be left out
         for index in np.flatnonzero(~has_code).tolist():
-            codes[index] = self._code_of(values[index], known)
+            text = texts[index] if texts else _number_text(values[index])
+            text = text.lower() if self.kind == "boolean" else text
+            if texts and text not in known and self.kind in ("boolean", "value") and not np.isnan(numbers[index]):
+                text = _number_text(numbers[index])  # which may be written in several ways
+            codes[index] = known.get(text, UNSEEN)
         unseen = np.flatnonzero(~has_code & (codes == UNSEEN))
         may_be_new = self.kind == "value" or (self.kind == "category" and (texts or len(unseen) < len(values)))
         if len(unseen) and not may_be_new:
@@ -149,17 +153,6 @@ class Variable(NamedTuple):
             what = {"bin": "text, such as ", "category": "numbers, such as "}.get(self.kind, "")
             raise self.wrong_type(f"{what}{found}", table)
         return codes
-
-    def _code_of(self, value: Any, known: Mapping[str, int]) -> int:
-        """Return the code of a text or a number among the known texts; a number may be written in several ways."""
-        if self.kind == "copies":
-            return UNSEEN
-        if not isinstance(value, str):
-            return known.get(_number_text(value), UNSEEN)
-        text = value.lower() if self.kind == "boolean" else value
-        if text not in known and self.kind in ("boolean", "value") and (number := parse_number(value)) is not None:
-            text = _number_text(number)
-        return known.get(text, UNSEEN)
 
     def wrong_type(self, found: str, table: str) -> InputError:
         """Return the error for values of another type."""
@@ -232,8 +225,7 @@ def _bin(name: str, lower: float, upper: float) -> str:
 
 def _is_missing(given: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where numbers or booleans are missing: masked or NaN."""
-    missing = np.ma.getmaskarray(given)
-    return missing | np.isnan(np.ma.getdata(given)) if given.dtype.kind == "f" else missing
+    return np.ma.getmaskarray(given) | missing_cells(np.ma.getdata(given))
 
 
 def _words(given: Labels) -> list[str]:
@@ -352,20 +344,18 @@ def shortest_between(lower: float, upper: float) -> float:
 
 def column_data(variables: Sequence[Variable]) -> Annotations:
     """Return the annotations of the columns of variables."""
-    values: list[str | None] = []
-    bounds: list[tuple[float, float]] = []
-    for variable in variables:
-        values += [*variable.values, *[None] * (variable.n_columns - len(variable.values))]
-        bounds += variable.bounds or [(np.nan, np.nan)] * variable.n_columns
-    lower, upper = np.array(bounds, np.float64).reshape(-1, 2).T
-    fields: dict[str, Any] = {
-        "variable": Labels.of([variable.name for variable in variables for _ in range(variable.n_columns)]),
-        "kind": Labels.of([variable.kind for variable in variables for _ in range(variable.n_columns)]),
-        "value": Labels.of(values),
-        "lower": lower.copy(),
-        "upper": upper.copy(),
-    }
-    return Annotations(fields, len(values))
+    cells = [
+        (variable.name, variable.kind, value, lower, upper)
+        for variable in variables
+        for value, (lower, upper) in zip(
+            variable.values or [None] * variable.n_columns,
+            variable.bounds or [(np.nan, np.nan)] * variable.n_columns,
+            strict=True,
+        )
+    ]
+    *texts, lower, upper = zip(*cells, strict=True) if cells else [()] * len(FIELDS)
+    fields = [*map(Labels.of, texts), np.array(lower, np.float64), np.array(upper, np.float64)]
+    return Annotations(dict(zip(FIELDS, fields, strict=True)), len(cells))
 
 
 def variables_of(columns: Header) -> list[tuple[Variable, NDArray[np.intp]]]:
@@ -403,7 +393,5 @@ def _copies_of(columns: Header) -> list[tuple[Variable, NDArray[np.intp]]]:
     if data is None:
         return []
     names, pairs = feature_names(columns.names, range(columns.n_cols)), variants.pairs(data)
-    return [
-        (Variable(name, "copies", (names[pair[0]], names[pair[1]])), pair)
-        for name, pair in zip(variants.variant_names(data, names, pairs), pairs, strict=True)
-    ]
+    named = zip(variants.variant_names(data, names, pairs), pairs, pairs.tolist(), strict=True)
+    return [(Variable(name, "copies", (names[one], names[two])), pair) for name, pair, (one, two) in named]

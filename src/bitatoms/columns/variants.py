@@ -69,9 +69,7 @@ def from_names(names: Sequence[str]) -> Annotations | None:
             return None
         ids.append(name)
         alleles.append(allele)
-    nothing: list[str | None] = [None] * len(ids)
-    known: dict[str, Any] = {"chromosome": nothing, "position": np.zeros(len(ids), np.int64)}
-    return column_data(Annotations({**known, "id": ids, "allele": alleles, "other": nothing}, len(ids)), 2)
+    return dosage_columns(ids, Annotations({"allele": alleles}, len(ids)))[1]
 
 
 def dosage_columns(names: Sequence[str], data: Annotations | None = None) -> tuple[tuple[str, ...], Annotations]:
@@ -129,7 +127,7 @@ def variants_of(data: Annotations) -> tuple[Annotations, NDArray[np.intp]]:
     A column that is absent is -1.
     """
     copies = np.asarray(data["copies"])
-    values = [_comparable(data, name) for name in FIELDS[:-1]]
+    values = [each.codes if isinstance(each, Labels) else each for each in map(data.values_of, FIELDS[:-1])]
     is_pair = (copies[:-1] == 1) & (copies[1:] == 2) if data.n else np.zeros(0, bool)
     for each in values:
         is_pair &= each[:-1] == each[1:]
@@ -192,12 +190,6 @@ def ranks_in(regions: Sequence[NDArray[np.intp]] | None) -> NDArray[np.int64] | 
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
     return ranks
-
-
-def _comparable(data: Annotations, name: str) -> NDArray[Any]:
-    """Return numbers that are equal where the values of a field are."""
-    values = data.values_of(name)
-    return values.codes if isinstance(values, Labels) else values
 
 
 def match_variants(

@@ -9,8 +9,8 @@ from itertools import cycle, islice
 from typing import Any
 
 from ..html.text import truncated
-from ..libraries import import_library
 from ..plots import literal_text
+from ..system.libraries import import_library
 from .methods import Method
 from .results import Dataset, Result, count_seeds
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..frames import on_host
-from ..libraries import import_library
+from ..system.libraries import import_library
 from ..validation import check_int, check_pair
 
 # The order in which the pixels of a dot turn black, taken from the halftone picture of the paper. The second dot of

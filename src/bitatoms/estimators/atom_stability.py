@@ -22,7 +22,6 @@ from ..columns.table import Header
 from ..device_choice import workers_for
 from ..errors import InputError, Parameter
 from ..formatting import be, percent
-from ..libraries import import_library
 from ..model.model import Model
 from ..model.patterns import Recurrence, match_atoms, overlaps
 from ..model.result import Factorization, ResultBase
@@ -34,8 +33,9 @@ from ..rows.subsample import search_part
 from ..run_options import DeviceChoice
 from ..search.options import Constraints, PaperSearch
 from ..search.params import SearchParams
+from ..system.libraries import import_library
+from ..system.verbosity import log_to_stderr
 from ..validation import as_generator, check_fraction, check_int
-from ..verbosity import log_to_stderr
 from .dictionary_learning import BinaryDictionaryLearning, fitted_estimator, load
 
 TRUSTED = 0.75  # an atom that recurs in this share of the resamples is called stable

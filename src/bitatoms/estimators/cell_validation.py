@@ -20,11 +20,11 @@ from ..columns.table import Header, as_bits, header_of
 from ..device_choice import workers_for
 from ..frames import in_memory
 from ..io.api import read
-from ..libraries import import_library
 from ..model.unknown_cells import CellScores, hidden_folds
 from ..parallel import Workers
 from ..search.monitor import at_once
 from ..sparse_bits import packed
+from ..system.libraries import import_library
 from ..validation import as_generator, check_fraction, check_int
 from .dictionary_learning import BinaryDictionaryLearning
 from .imputer import BinaryImputer

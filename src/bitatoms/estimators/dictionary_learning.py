@@ -34,8 +34,8 @@ from ..rows.weights import WeightedRows
 from ..search.options import PaperSearch
 from ..search.params import SearchParams
 from ..sparse_bits import Bits, packed
+from ..system.verbosity import log_to_stderr
 from ..validation import as_generator, restored_on_error
-from ..verbosity import log_to_stderr
 from .options import EstimatorOptions, result_parameters
 from .statements import StatementsEstimator
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..columns.table import axis_names
 from ..frames import in_memory
-from ..libraries import import_library
 from ..model.options import RuleOptions
 from ..model.patterns import Pattern
 from ..model.recommendation import Recommendations, joined, named, recommend
@@ -18,6 +17,7 @@ from ..model.row_fit import RowFit, score_rows, worst_rows
 from ..model.rules import Chunks, Rule, find_itemsets, find_rules
 from ..parameters import with_options
 from ..rows import out_of_core
+from ..system.libraries import import_library
 from ..validation import check_int
 from .model_estimator import ModelEstimator
 from .options import CountedRuleOptions

@@ -20,7 +20,7 @@ from ..io.labels.names import join_names
 from ..io.sheets import write_sheet
 from ..io.text import open_text_writer
 from .document import Section, html_document
-from .text import escape, format_count, truncated
+from .text import class_attribute, escape, format_count, truncated
 
 _FORMATS = {f".{name}": name for name in ("csv", "tsv", "json", "md", "html", "xlsx")} | {".htm": "html"}
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -153,15 +153,11 @@ def _is_number(value: Any) -> bool:
 
 def _plain_text(value: Any, format: str) -> str:
     """Return a value as a cell of CSV."""
-    if isinstance(value, float):
-        return value.__format__(format)
-    if isinstance(value, str):
-        return value
-    if value is None or isinstance(value, bool):
-        return _WORDS[value]
     if isinstance(value, (tuple, list)):
         return join_names(_plain_text(item, format) for item in value)
-    return value.__format__(format) if isinstance(value, int) else str(value)
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
+    return value.__format__(format) if isinstance(value, (int, float)) else str(value)
 
 
 def _shown_text(value: Any, format: str) -> str:
@@ -180,7 +176,7 @@ def _sheet_value(value: Any, format: str) -> Any:
     """Return a value as a cell of a sheet, which has a type."""
     if _is_number(value):
         return float(_plain_text(value, format)) if format else value
-    return value if value is None or not isinstance(value, (bool, tuple, list)) else _plain_text(value, format)
+    return _plain_text(value, format) if isinstance(value, (bool, tuple, list)) else value
 
 
 def escape_markdown(text: str) -> str:
@@ -212,7 +208,7 @@ def table_html(
 
     Cells are HTML, names of columns are text. ``label`` is the accessible name.
     """
-    cell_classes = [_class_attribute("number" if is_number else "") for is_number in numeric]
+    cell_classes = [class_attribute("number" if is_number else "") for is_number in numeric]
     head = "".join(
         f'<th scope="col"{attribute}>{escape(name)}</th>' for name, attribute in zip(columns, cell_classes, strict=True)
     )
@@ -224,9 +220,5 @@ def table_html(
     )
     return (
         f'<div class="scroll" role="region" aria-label="{escape(label)}" tabindex="0">'
-        f"<table{_class_attribute(css_class)}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<table{class_attribute(css_class)}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
-
-
-def _class_attribute(css_class: str) -> str:
-    return f' class="{css_class}"' if css_class else ""

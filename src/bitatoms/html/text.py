@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ..formatting import counted
 
 MAX_NAME_LENGTH = 80  # characters of a name that are shown
-NO_NAMES = '<li class="more">–</li>'  # in a list of names
+_NO_NAMES = '<li class="more">–</li>'  # in a list of names
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # control, or not UTF-8
 
 
@@ -38,14 +38,23 @@ def format_count(number: int) -> str:
     return f"{number:,}"
 
 
-def pluralize(number: int, singular: str, plural: str | None = None) -> str:
+def pluralize(number: int, singular: str) -> str:
     """Return a number with its noun: 1 row, 2 rows."""
-    return counted(number, singular, plural, ",")
+    return counted(number, singular, style=",")
+
+
+def class_attribute(css_class: str) -> str:
+    """Return the attribute of an element with a class; nothing without one."""
+    return f' class="{css_class}"' if css_class else ""
+
+
+def chip_items(names: Sequence[str], limit: int, css_class: str = "") -> str:
+    """Return the first names as the items of a wrapping list, and the number of the others."""
+    items = "".join(f"<li{class_attribute(css_class)}>{name_html(name)}</li>" for name in names[:limit])
+    n_more = len(names) - limit
+    return items + (f'<li class="more {css_class}">and {format_count(n_more)} more</li>' if n_more > 0 else "")
 
 
 def chips_html(names: Sequence[str], limit: int, css_class: str = "") -> str:
-    """Return the first names as the items of a wrapping list, and the number of the others."""
-    attribute = f' class="{css_class}"' if css_class else ""
-    items = "".join(f"<li{attribute}>{name_html(name)}</li>" for name in names[:limit])
-    n_more = len(names) - limit
-    return items + (f'<li class="more {css_class}">and {format_count(n_more)} more</li>' if n_more > 0 else "")
+    """Return the first names as a wrapping list, and the number of the others."""
+    return f'<ul class="chips">{chip_items(names, limit, css_class) or _NO_NAMES}</ul>'

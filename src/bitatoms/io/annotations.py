@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..columns.annotations import Annotations, Labels, Values
-from ..memory import memory_limit
+from ..system.memory import memory_limit
 
 _CODES = np.dtype("<i4")
 _KINDS = ("text", "nullable", "categories", "ordered")

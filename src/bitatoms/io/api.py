@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,6 @@ from ..columns.table import Header, Names, Table, feature_names
 from ..columns.variants import dosage_columns, interleaved
 from ..errors import InputError, Parameter
 from ..formatting import be, counted, quoted
-from ..memory import memory_limit
 from ..parameters import with_options
 from ..sparse_bits import Bits, SparseBits, packed
 from .atomic import atomic_write
@@ -34,13 +33,9 @@ from .stream import (
     collect,
     find_columns,
     named_chunks,
-    packed_bytes,
-    table_bytes,
     unique_columns,
 )
 from .text import TextRows
-
-_STREAMED = ("parquet", "feather", "zarr")
 
 
 @with_options(ReadOptions)
@@ -103,14 +98,10 @@ def read_matching(
     name = source.name if name is None else name
     with _translate_errors(source):
         encoding = Encoding.of(learned)
-        if encoding is not None and not encoding.is_of_copies and source.format in CELL_FORMATS:
-            _check_path(source)
-            load_reader(source.format, source.name)
-            if categories.has_variables(source, options, encoding):
-                stream = categories.read_encoded(source, options, encoding, absent, name)
-                stream = replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
-                return collect(_with_columns(stream, match_columns(learned, stream.header, absent, name)))
-        if _has_copies(source, options, encoding):
+        if encoding is not None and _has_variables(source, options, encoding):
+            stream = categories.read_encoded(source, options, encoding, absent, name)
+            return collect(_with_columns(stream, match_columns(learned, stream.header, absent, name)))
+        if encoding is not None and _has_copies(source, options, encoding):
             options = replace(options, dosage=True, binarize=None)
         stream = open_table(source, options)
         try:
@@ -141,39 +132,47 @@ def _raw_header(header: Header) -> Header:
     return Header(0, ()) if encoding is None else encoding.raw_header
 
 
-def _has_copies(source: Source, options: ReadOptions, encoding: Encoding | None) -> bool:
-    """Return whether a file has numbers of copies of the variants of a model, rather than its columns of 0 and 1."""
-    is_open = source.format in DOSAGE_FORMATS and not (options.dosage or options.long or options.categories)
-    if encoding is None or not encoding.is_of_copies or not is_open:
+def _has_variables(source: Source, options: ReadOptions, encoding: Encoding) -> bool:
+    """Return whether a file has the categories and numbers of a model, rather than its columns of 0 and 1."""
+    if encoding.is_of_copies or source.format not in CELL_FORMATS:
         return False
-    names: Names = ()
-    with suppress(FileError):  # raised again when the file is read
-        ahead = replace(options, dosage=True, binarize=None, missing="zero")  # without notes about missing values
-        names = _raw_header(open_table(source, ahead).header).names or ()
+    source.check_path()
+    load_reader(source.format, source.name)
+    return categories.has_variables(source, options, encoding)
+
+
+def _has_copies(source: Source, options: ReadOptions, encoding: Encoding) -> bool:
+    """Return whether a file has numbers of copies of the variants of a model, rather than its columns of 0 and 1."""
+    if not encoding.is_of_copies or options.dosage or options.long or options.categories:
+        return False
+    if source.format not in DOSAGE_FORMATS:
+        return False
+    names = _names_ahead(source, replace(options, dosage=True, binarize=None))
     return encoding.is_raw(None if names == feature_names(None, range(len(names))) else names, len(names))
+
+
+def _names_ahead(source: Source, options: ReadOptions) -> Names:
+    """Return the names of the columns of a file read with these options; of its variants, if it has copies of them."""
+    with suppress(InputError):  # raised again when the file is read
+        header = open_table(source, replace(options, missing="zero")).header  # without notes about missing values
+        return (_raw_header(header) if options.dosage else header).names or ()
+    return ()
 
 
 def _check_orientation(
     source: Source, options: ReadOptions, learned: Header, encoding: Encoding | None, table: str
 ) -> None:
     """Raise if the columns of a model, or its variants, are the rows of a file that was read by columns, or reverse."""
-    has_copies = encoding is not None and encoding.is_of_copies and source.format in DOSAGE_FORMATS
-    exchanged = replace(options, transpose=not options.transpose, missing="zero")  # without notes about missing values
-    if has_copies:
-        exchanged = replace(exchanged, dosage=True, binarize=None)
-    names: Names | None = None
-    with suppress(InputError):
-        header = open_table(source, exchanged).header
-        names = (_raw_header(header) if has_copies else header).names
-    of_file = set(names or ())
-    own = encoding.raw_header if has_copies and encoding is not None else learned
-    known = [name for name in own.names or () if name in of_file]
-    if known:
+    exchanged, what = replace(options, transpose=not options.transpose), "columns"
+    if encoding is not None and encoding.is_of_copies and source.format in DOSAGE_FORMATS:
+        exchanged, what = replace(exchanged, dosage=True, binarize=None), "variants"
+        learned = encoding.raw_header
+    of_file = set(_names_ahead(source, exchanged))
+    known = next((name for name in learned.names or () if name in of_file), None)
+    if known is not None:
         axis, fix = ("columns", "without ") if options.transpose else ("rows", "with ")
-        raise InputError(
-            f"{table}: its {axis} are the {'variants' if has_copies else 'columns'} of the model, such as "
-            f"{quoted(known[0])}; read it {fix}", Parameter("transpose", True),
-        )  # fmt: skip
+        problem = f"{table}: its {axis} are the {what} of the model, such as {quoted(known)}; read it {fix}"
+        raise InputError(problem, Parameter("transpose", True))
 
 
 def _names_in_file(header: Header, columns: Names, options: ReadOptions) -> Names:
@@ -194,12 +193,7 @@ def read_known_values(
     """
     source, encoding = _source_of(path, options), Encoding.of(learned)
     with _translate_errors(source):
-        if (
-            encoding is None
-            or encoding.is_of_copies
-            or source.format not in CELL_FORMATS
-            or not categories.has_variables(source, options, encoding)
-        ):
+        if encoding is None or not _has_variables(source, options, encoding):
             return {}
         return categories.read_values(source, options, encoding)
 
@@ -223,84 +217,46 @@ def _with_columns(stream: TableStream, match: ColumnMatch) -> TableStream:
     return replace(stream, n_cols=n_cols, chunks=chunks, columns=names, picture=None, column_data=data)
 
 
-class StreamingSource(Source):
-    """A file whose rows are not kept; it may be larger than memory if its format can be read in chunks."""
+def _transposed(source: Source, stream: TableStream, are_copies: bool) -> TableStream:
+    """Return a stream with rows and columns exchanged; the rows are read now.
 
-    def check_size(self, n_rows: int, n_cols: int, streamable: bool = False, n_ones: int | None = None) -> None:
-        """Raise if the size is impossible, or if the reader holds the table in memory and it does not fit."""
-        if min(n_rows, n_cols) < 0 or not (streamable or self.format in _STREAMED):
-            super().check_size(n_rows, n_cols)
-        elif self.format not in _STREAMED:
-            self.check_plausible(packed_bytes(n_rows, n_cols), n_rows, n_cols, memory_limit())
-
-
-class TransposedSource(Source):
-    """A file whose rows and columns are exchanged in memory, which holds the table twice."""
-
-    def check_size(self, n_rows: int, n_cols: int, streamable: bool = False, n_ones: int | None = None) -> None:
-        """Raise if the table and its transpose do not fit into memory."""
-        if min(n_rows, n_cols) < 0:
-            super().check_size(n_rows, n_cols)
-        what = f"{n_rows} rows of {n_cols} columns and their transpose"
-        needed = table_bytes(n_rows, n_cols, n_ones) + table_bytes(n_cols, n_rows, n_ones)
-        self.check_memory(needed, what, "; read fewer rows or columns")
-
-
-def _transposed(source: Source, stream: TableStream) -> TableStream:
-    """Return a stream with rows and columns exchanged; the rows are read now."""
-    exchanged: dict[str, Any] = {"row_data": stream.column_data, "column_data": stream.row_data}
-    if source.scratch is not None:
-        names: list[str] = []
-
-        def lines() -> Iterator[Bits]:
-            for chunk in stream.chunks:
-                names.extend(chunk.names or ())
-                yield chunk.bits
-
-        transposer = transpose(source.scratch, lines(), stream.n_cols)
-        rows = named_chunks(transposer.rows(), stream.columns)
-        return TableStream(transposer.n_cols, rows, names or None, **exchanged)
-
-    def chunks() -> Iterator[RowChunk]:
-        n_rows, n_ones = 0, None
-        for chunk in stream.chunks:
-            n_rows += len(chunk.bits)
-            n_ones = (n_ones or 0) + chunk.bits.count() if isinstance(chunk.bits, SparseBits) else None
-            source.check_size(n_rows, stream.n_cols, n_ones=n_ones)
-            yield chunk
-
-    table = collect(TableStream(stream.n_cols, chunks()))
-    rows = iter([RowChunk(table.data.T, stream.columns)])
-    return TableStream(len(table), rows, table.row_names, **exchanged)
-
-
-# Tables of numbers of copies: their readers yield two bits per cell, while the columns are those of the file.
-
-
-def _with_paired_columns(stream: TableStream) -> TableStream:
-    """Return a stream whose rows have two bits per cell with the names of these: one copy or more, two copies."""
-    columns, data = dosage_columns(feature_names(stream.columns, range(stream.n_cols)))
-    return replace(stream, n_cols=len(columns), columns=columns, column_data=data)
-
-
-def _transposed_copies(source: Source, stream: TableStream, duplicates: str) -> TableStream:
-    """Return the samples of a file with one line per variant; the lines are read now.
-
-    Each line becomes two rows, one copy or more and two copies, before rows and columns are exchanged.
+    A row of numbers of copies becomes two, one copy or more and two copies, and then a pair of columns.
     """
     names: list[str] = []
 
-    def rows() -> Iterator[RowChunk]:
-        columns = np.arange(2 * stream.n_cols)
+    def lines() -> Iterator[RowChunk]:
+        n_rows, n_ones = 0, None
         for chunk in stream.chunks:
             names.extend(chunk.names or ())
-            bits = packed(chunk.bits)
-            yield RowChunk(interleaved(*(bits.take_columns(columns[first::2]) for first in (0, 1))))
+            bits = chunk.bits
+            if are_copies:
+                pairs = packed(bits)
+                bits = interleaved(*(pairs.take_columns(np.arange(i, 2 * stream.n_cols, 2)) for i in (0, 1)))
+            n_rows += len(bits)
+            n_ones = (n_ones or 0) + bits.count() if isinstance(bits, SparseBits) else None
+            if source.is_transposed:
+                source.check_size(n_rows, stream.n_cols, n_ones=n_ones)
+            yield RowChunk(bits)
 
-    samples = _transposed(source, replace(stream, chunks=rows()))
-    variants = unique_columns(source, names, duplicates) if names else None
-    columns, data = dosage_columns(feature_names(variants, range(samples.n_cols // 2)))
-    return replace(samples, columns=columns, column_data=data)
+    rows: Iterable[Bits]
+    if source.scratch is None:
+        rows = (collect(TableStream(stream.n_cols, lines())).data.T,)
+        n_cols = rows[0].shape[1]
+    else:
+        transposer = transpose(source.scratch, (chunk.bits for chunk in lines()), stream.n_cols)
+        n_cols, rows = transposer.n_cols, transposer.rows()
+    chunks = named_chunks(rows, stream.columns)
+    n_cols //= 1 + are_copies
+    return TableStream(n_cols, chunks, names or None, row_data=stream.column_data, column_data=stream.row_data)
+
+
+def _with_paired_columns(stream: TableStream) -> TableStream:
+    """Return a stream of numbers of copies with the names of its columns: one copy or more, two copies.
+
+    Its chunks have these columns already, while its names are those of the file.
+    """
+    columns, data = dosage_columns(feature_names(stream.columns, range(stream.n_cols)))
+    return replace(stream, n_cols=len(columns), columns=columns, column_data=data)
 
 
 def open_table(source: Source, options: ReadOptions) -> TableStream:
@@ -309,8 +265,7 @@ def open_table(source: Source, options: ReadOptions) -> TableStream:
     Errors, including those found while iterating, are raised as one-line FileErrors.
     """
     with _translate_errors(source):
-        if options.transpose and source.scratch is None:
-            source = TransposedSource(*source)
+        source = source._replace(is_transposed=bool(options.transpose) and source.scratch is None)
         stream = _open_stream(source, options)
         if options.names is not None:
             stream.columns = named_columns(source, stream, options.names)
@@ -318,13 +273,11 @@ def open_table(source: Source, options: ReadOptions) -> TableStream:
             stream.columns = unique_columns(source, stream.columns, options.duplicates)
         if options.without and source.format not in DROPPING_FORMATS:
             stream = drop_columns(source, stream, options.without)
-        if options.dosage and options.transpose:
-            stream = _transposed_copies(source, stream, options.duplicates)
-        elif options.dosage:
-            stream = _with_paired_columns(stream)
-        elif options.transpose:
-            stream = _transposed(source, stream)
+        if options.transpose:
+            stream = _transposed(source, stream, options.dosage)
             stream.columns = stream.columns and unique_columns(source, stream.columns, options.duplicates)
+        if options.dosage:
+            stream = _with_paired_columns(stream)
     return replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
 
 
@@ -366,29 +319,25 @@ def _translate_errors(source: Source) -> Iterator[None]:
 def _open_stream(source: Source, options: ReadOptions) -> TableStream:
     """Check the options and the path, and call the reader of the format."""
     options.check_format(source)
-    _check_path(source)
+    source.check_path()
     reader = load_reader(source.format, source.name)
-    for whole in ("categories", "dosage"):  # what all cells are
-        for name in ("long", "binarize"):
-            if getattr(options, whole) and getattr(options, name) is not None:
-                raise source.error(Parameter(whole, True), " cannot be combined with ", Parameter(name))
-    if options.categories and options.dosage:
-        raise source.error(Parameter("categories", True), " cannot be combined with ", Parameter("dosage", True))
+    given = options.given()
+    for name in ("categories", "dosage"):  # what all cells are
+        for other in ("long", "binarize", "dosage"):
+            if name in given and other in given and name != other:
+                both = (
+                    Parameter(name, True),
+                    " cannot be combined with ",
+                    Parameter(other, given[other] is True or None),
+                )
+                raise source.error(*both)
     if options.categories:
         return categories.read(source, options)
     for name in ("as_category", "as_number", "bins"):
-        if name in options.given():
+        if name in given:
             raise source.error(Parameter(name), " requires ", Parameter("categories", True))
     stream: TableStream = (reader if options.long is None else long).read(source, options)
     return stream
-
-
-def _check_path(source: Source) -> None:
-    """Raise if there is no such file, or a folder where a file is expected."""
-    if not source.path.exists():
-        raise source.error("there is no such file")
-    if source.path.is_dir() and source.format not in ("zarr", "10x"):
-        raise source.error("this is a folder, not a file")
 
 
 def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..interrupts import deferred_interrupts
+from ..system.interrupts import deferred_interrupts
 from .errors import FileError
 
 _ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")

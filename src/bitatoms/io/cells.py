@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -88,6 +90,12 @@ def are_cells(words: Sequence[str]) -> bool:
     return all(state_of(word) is not None for word in words)
 
 
+def is_text(cell: str) -> bool:
+    """Return whether a cell is neither a number nor one of the words for ones, zeros and missing values."""
+    word = cell.strip().lower()
+    return state_of(word) is None and parse_number(word) is None and word.lstrip("+-") not in _INFINITE_WORDS
+
+
 class CellCount:
     """The number of some cells, and the first one in row order, whatever the order in which they are found."""
 
@@ -122,10 +130,19 @@ class Cells:
         How to convert its cells.
     position : callable, default=array_position
         Returns what messages call a cell, from the indices of its row and column.
+    read_again : callable, optional
+        Reads the file from its beginning, and converts its cells with those given: if no zero was found yet, this shows
+        whether blank cells are missing.
     """
 
-    def __init__(self, source: Source, options: ReadOptions, position: PositionOf = array_position) -> None:
-        self.source, self.position = source, position
+    def __init__(
+        self,
+        source: Source,
+        options: ReadOptions,
+        position: PositionOf = array_position,
+        read_again: Callable[[Cells], Iterator[object]] = lambda cells: iter(()),
+    ) -> None:
+        self.source, self.position, self._options, self._read_again = source, position, options, read_again
         self.threshold = check_threshold(options.binarize)
         self.missing_option = options.missing
         self.are_copies = options.dosage
@@ -148,10 +165,6 @@ class Cells:
         if self.are_copies:
             return number is not None and _LEAST_COPIES < number <= _MOST_COPIES
         return number is not None or word.lstrip("+-") in _INFINITE_WORDS
-
-    def is_text(self, cell: str) -> bool:
-        """Return whether a cell is neither valid nor a number."""
-        return not self.is_valid(cell) and parse_number(cell.strip()) is None
 
     def characters_to_states(self, characters: str) -> NDArray[np.uint8] | None:
         """Convert cells of one character that are not missing; None if `words_to_states` has to do it."""
@@ -211,11 +224,18 @@ class Cells:
         self.count(states, locate)
         return self.pack(states)
 
-    def pack(self, states: NDArray[Any], has_zeros: Callable[[], bool] | None = None) -> BitMatrix:
+    @cached_property
+    def _has_later_zeros(self) -> bool:
+        """Whether the table has a zero, so that blank cells are missing; the file is read until there is one."""
+        ahead = Cells(self.source, self._options, self.position)
+        with suppress(FileError):  # raised again when these rows are read
+            return any(ahead.has_zeros for _ in self._read_again(ahead))
+        return ahead.has_zeros
+
+    def pack(self, states: NDArray[Any], is_last: bool = False) -> BitMatrix:
         """Pack a 2-D chunk of states: missing cells are unknown, or 0. Numbers of copies become two columns each.
 
-        ``has_zeros`` returns whether the table has a zero, so that blank cells are missing; it is called only if that
-        matters.
+        ``is_last`` means that all cells of the table were counted.
         """
         ones = states
         if self.are_copies:
@@ -227,8 +247,8 @@ class Cells:
         if self.missing_option != "unknown":
             return bits
         lacking = states == MISSING_CELL
-        if has_zeros is not None and (blank := states == BLANK_CELL).any() and has_zeros():
-            lacking |= blank
+        if states.max() == BLANK_CELL and (self.has_zeros or (not is_last and self._has_later_zeros)):
+            lacking |= states == BLANK_CELL
         return bits.with_unknown(BitMatrix.from_dense(np.repeat(lacking, 2, axis=1) if self.are_copies else lacking))
 
     @overload

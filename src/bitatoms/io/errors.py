@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import InputError
-from ..libraries import MissingLibrary as MissingLibrary
+from ..system.libraries import MissingLibrary as MissingLibrary
 
 
 class FileError(InputError):

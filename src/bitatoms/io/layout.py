@@ -7,8 +7,9 @@ of categories either; the options select the other shapes. Files that may be of 
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,7 +17,7 @@ from ..columns.table import first_duplicate
 from ..columns.variables import parse_number
 from ..errors import Parameter, warn
 from ..formatting import listed_names, quoted
-from .cells import CellPosition, Cells, are_cells, state_of
+from .cells import CellPosition, Cells, are_cells, is_text, state_of
 from .errors import FileError
 from .limits import HEAD_ROWS, MAX_LISTED_CELLS, TABLE_ROWS
 from .options import ReadOptions
@@ -138,6 +139,15 @@ class Layout:
         """The names of the columns of the table, None if the file has none."""
         return self.column_labels if self.header else None
 
+    def rows_below(self, rows: TextRows, with_blank: bool = False) -> Iterator[tuple[int, list[str]]]:
+        """Yield the numbers and cells of the rows below the header; raise FileError if one has another width."""
+        found = (row for row in rows if (row[1] if with_blank else not is_blank(row[1])))
+        for number, cells in itertools.islice(found, self.header, None):
+            if len(cells) != len(self.labels):
+                unit = rows.source.unit
+                raise rows.source.error(f"{unit} {number} has {len(cells)} cells; expected {len(self.labels)}")
+            yield number, cells
+
     def position_of(self, source: Source) -> Callable[[int, int], CellPosition]:
         """Return the positions of cells, from the number of a row and the index of a column of the table."""
         label = self.labels if self.header else range(1, len(self.labels) + 1)
@@ -251,7 +261,7 @@ def _suggest_shape(cells: Cells, rows: Head) -> Advice:
     if advice := _suggest_long(rows, cells.source.name):
         return advice
     words = [cell for row in rows[1:] for cell in row if cell.strip()]
-    return as_lists({*map(len, rows)}) if words and all(map(cells.is_text, words)) else ()
+    return as_lists({*map(len, rows)}) if words and all(map(is_text, words)) else ()
 
 
 # Row names.
@@ -382,13 +392,12 @@ def _suggest_long(head: Head, file: str) -> Advice:
             return _as_long(file, (labels[chosen[0]], labels[chosen[1]]))
     if not widths <= {2, 3}:
         return ()
-    states = [{state_of(cell) for cell in column} for column in columns]
-    are_items = [all(map(_is_text, column)) for column in columns[1:]]
+    are_items = [all(map(is_text, column)) for column in columns[1:]]
     # Only ones may be quantities, or one order, but a column of ones and zeros is part of a table.
     if (
         len({cell.lower() for cell in columns[0]}) == len(body)
-        or (None not in states[0] and not (states[0] == {1} and any(are_items)))
-        or any(None not in each and each != {1} for each in states)
+        or any(are_cells(column) and {*map(state_of, column)} != {1} for column in columns)
+        or (are_cells(columns[0]) and not any(are_items))
     ):
         return ()
     if len(columns) == 2:
@@ -431,7 +440,7 @@ def _detect_lists(head: Head) -> Layout | None:
     is_ragged = len(set(map(len, head[header:]))) > 1
     items = [item for each in body for item in each]
     are_numbers = is_ragged and all(item.isascii() and item.isdecimal() and item.strip("0") for item in items)
-    if not are_numbers and not all(map(_is_text, items)):
+    if not are_numbers and not all(map(is_text, items)):
         return None
     if are_numbers and set(items) == {"1"}:
         return None
@@ -448,11 +457,6 @@ def _detect_lists(head: Head) -> Layout | None:
     return Layout("lists", header, columns=[0])
 
 
-def _is_text(cell: str) -> bool:
-    """Return whether a cell is neither a number nor one of the words for ones, zeros and missing values."""
-    return state_of(cell) is None and parse_number(cell.strip()) is None
-
-
 def _without_blank_end(cells: Sequence[str]) -> list[str]:
     """Return the cells of a line up to the last one that is not blank, stripped."""
     stripped = [cell.strip() for cell in cells]
@@ -463,10 +467,10 @@ def _without_blank_end(cells: Sequence[str]) -> list[str]:
 
 def _are_counted(lists: Head) -> bool:
     """Return whether lists are below a header, and their first cell is the number of the items that follow."""
-    if len(lists) < 3 or not all(lists) or not _is_text(lists[0][0]):
+    if len(lists) < 3 or not all(lists) or not is_text(lists[0][0]):
         return False
     is_counted = all(
-        cells[0] == str(len(cells) - 1) and "" not in cells and all(map(_is_text, cells[1:])) for cells in lists[1:]
+        cells[0] == str(len(cells) - 1) and "" not in cells and all(map(is_text, cells[1:])) for cells in lists[1:]
     )
     return is_counted and len(set(map(len, lists[1:]))) > 1
 

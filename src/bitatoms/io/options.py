@@ -77,11 +77,6 @@ def _check_blocks(name: str, value: Any) -> tuple[int, int] | None:
     return None if value is None else check_pair(name, value, least=1)
 
 
-def _unchecked(name: str, value: Any) -> Any:
-    """Return a value that is checked where it is used."""
-    return value
-
-
 @dataclass(frozen=True)
 class ReadOptions(EncodeOptions):
     """Parameters of `bitatoms.read` and `bitatoms.pack`."""
@@ -138,7 +133,6 @@ class ReadOptions(EncodeOptions):
     sheet: str | int | None = option(
         None,
         "Sheet of an .xlsx file, by name or number (from 1); the first one by default.",
-        check=_unchecked,
         option="sheet",
         formats=("xlsx",),
     )
@@ -283,10 +277,9 @@ class PackOptions(ReadOptions):
         "Memory limit for a file whose cells are not stored row by row, such as 500MB or 2GiB.",
         "A number of bytes, or text with a unit; None is 512 MiB. It does not change the result. Names of rows and "
         "columns are in memory in addition.",
-        check=_unchecked,
     )
     callback: Callable[[int], object] | None = option(
-        None, "Called repeatedly with the number of rows packed so far.", check=_unchecked, type="callable, optional"
+        None, "Called repeatedly with the number of rows packed so far.", type="callable, optional"
     )
 
 

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ..columns.variables import parse_number
 from ..formatting import listed_names, quoted
-from .cells import MISSING_WORDS, are_cells, state_of
+from .cells import MISSING_WORDS, are_cells, is_text
 from .errors import FileError
 from .limits import (
     FREE_SHEET_PART,
@@ -67,7 +66,7 @@ class SheetRows:
         used = [cells for _, cells in head if cells]
         start = min((next(index for index, cell in enumerate(cells) if cell.strip()) for cells in used), default=0)
         has_header = bool(used) and self._header is not False
-        has_header = has_header and not any(_may_be_cell(cell) for cell in used[0][start:] if cell.strip())
+        has_header = has_header and all(is_text(cell) for cell in used[0][start:] if cell.strip())
         width = len(used[0]) if has_header else max(map(len, used), default=0)
         n_blank = 0
         for number, cells in itertools.chain(head, rows):
@@ -100,11 +99,6 @@ class SheetRows:
             yield from ((each, []) for each in blank or ())
             blank = []
             yield number, cells
-
-
-def _may_be_cell(cell: str) -> bool:
-    """Return whether a cell is a one, a zero, missing or a number, which a header seldom contains."""
-    return state_of(cell) is not None or parse_number(cell.strip()) is not None
 
 
 def _read_rows(source: Source, sheet: str | int | None) -> Iterator[tuple[int, Sequence[Any]]]:

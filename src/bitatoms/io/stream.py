@@ -17,12 +17,14 @@ from ..columns.annotations import Annotations
 from ..columns.table import Header, Names, Picture, Table, first_duplicate
 from ..errors import Parameter
 from ..formatting import CONTROLS_OF_NAMES, escape_name, quoted
-from ..memory import memory_limit
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
+from ..system.memory import memory_limit
 from .errors import FileError, MissingLibrary
 from .limits import FREE_TABLE_BYTES, MAX_TABLE_EXPANSION
 from .scratch import Scratch
 
+# Formats whose rows are all read in chunks; as a table grows with what was read, its size is not only a claim.
+_STREAMED = ("parquet", "feather", "zarr")
 _BYTES_PER_ONE, _BYTES_PER_LINE = 32, 8  # of a sparse table while it is sorted; per row and per column
 
 
@@ -33,6 +35,8 @@ class Source(NamedTuple):
     format: str
     name: str  # as the user wrote it, for messages
     scratch: Scratch | None = None  # for cells that are not in the order of rows, if the table may exceed memory
+    keeps_rows: bool = True  # otherwise the table may be larger than memory, if its format can be read in chunks
+    is_transposed: bool = False  # rows and columns are exchanged in memory, which holds the table twice
 
     @property
     def unit(self) -> str:
@@ -46,6 +50,13 @@ class Source(NamedTuple):
     def error(self, *message: object) -> FileError:
         """Return an error about this file; the parts of the message are text, parameters and positions."""
         return FileError(f"{self.name}: ", *message)
+
+    def check_path(self) -> None:
+        """Raise if there is no such file, or a folder where a file is expected."""
+        if not self.path.exists():
+            raise self.error("there is no such file")
+        if self.path.is_dir() and self.format not in ("zarr", "10x"):
+            raise self.error("this is a folder, not a file")
 
     @contextmanager
     def catch_library_errors(self) -> Iterator[None]:
@@ -61,16 +72,24 @@ class Source(NamedTuple):
     def check_size(self, n_rows: int, n_cols: int, streamable: bool = False, n_ones: int | None = None) -> None:
         """Raise if the table does not fit into memory.
 
-        ``streamable`` means that the rows are read in chunks, so that a caller that keeps none of them can read a
-        larger table. ``n_ones`` is the number of ones, if the reader does not pack a wide table with few of them; 0 if
-        it does not know the number, and checks the size again before it packs rows.
+        ``streamable`` means that the rows are read in chunks, so that a table of which none are kept may be larger.
+        ``n_ones`` is the number of ones, if the reader does not pack a wide table with few of them; 0 if it does not
+        know the number, and checks the size again before it packs rows.
         """
         if n_rows < 0 or n_cols < 0:
             raise self.error(f"corrupt: it claims to have {n_rows} rows and {n_cols} columns")
+        what, packed_size = f"{n_rows} rows of {n_cols} columns", packed_bytes(n_rows, n_cols)
         needed = table_bytes(n_rows, n_cols, n_ones)
-        if needed < packed_bytes(n_rows, n_cols):
+        if self.is_transposed:
+            needed += table_bytes(n_cols, n_rows, n_ones)
+            what += " and their transpose"
+        elif not self.keeps_rows and (streamable or self.format in _STREAMED):
+            if self.format not in _STREAMED:
+                self.check_plausible(packed_size, n_rows, n_cols, memory_limit())
+            return
+        elif needed < packed_size:
             self.check_plausible(_BYTES_PER_LINE * (n_rows + n_cols), n_rows, n_cols)
-        self.check_memory(needed, f"{n_rows} rows of {n_cols} columns", "; read fewer rows or columns")
+        self.check_memory(needed, what, "; read fewer rows or columns")
 
     def check_plausible(self, n_bytes: int, n_rows: int, n_cols: int, allowed: int = 0) -> None:
         """Raise if a table of this size takes far more bytes than are allowed or the size of the file suggests."""

@@ -85,10 +85,10 @@ class TextRows:
         self.source = source
         self._sheet: SheetRows | None = None
         self._has_quoted_header = False
-        self._records: Iterator[Record]
+        self.records: Iterator[Record]  # lines without quotes are not split yet
         if source.format == "xlsx":
             self.separator, self._sheet = ",", SheetRows(source, options.sheet, options.header)
-            self._records = iter(self._sheet)
+            self.records = iter(self._sheet)
             return
         given = options.separator
         if given and (len(given) != 1 or given in '"\r\n'):
@@ -102,21 +102,17 @@ class TextRows:
         found = given or (declared["separator"] if declared else separator)
         self.separator = found or ("\t" if source.format == "tsv" else _detect_separator(head))
         self._has_quoted_header = _has_quoted_header(head, self.separator)
-        self._records = _split_quoted(source, itertools.chain(head, lines), self.separator, int(declared is not None))
+        self.records = _split_quoted(source, itertools.chain(head, lines), self.separator, int(declared is not None))
 
     def head(self, n_rows: int) -> list[tuple[int, list[str]]]:
         """Return the first rows from the first one that has text, at most this many; they are not consumed."""
-        records = itertools.dropwhile(lambda record: not record[1], self._records)
+        records = itertools.dropwhile(lambda record: not record[1], self.records)
         head = list(itertools.islice(records, n_rows))
-        self._records = itertools.chain(head, records)
+        self.records = itertools.chain(head, records)
         return [(number, self.cells(record)) for number, record in head]
 
-    def records(self) -> Iterator[Record]:
-        """Yield the rows; lines without quotes are not split yet."""
-        return self._records
-
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
-        return ((number, self.cells(record)) for number, record in self._records)
+        return ((number, self.cells(record)) for number, record in self.records)
 
     def cells(self, record: str | list[str]) -> list[str]:
         """Return the cells of a row."""

@@ -23,7 +23,7 @@ from typing import IO, Any, NamedTuple
 import numba
 import numpy as np
 
-from ..locks import FileLocked, lock
+from ..system.locks import FileLocked, lock
 from .jit import CACHE_FOLDER, compiled
 
 FILE = Path(__file__).with_name("kernels.json")

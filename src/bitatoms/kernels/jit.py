@@ -25,7 +25,7 @@ from numba import types
 from numba.core import event
 from numba.extending import intrinsic, register_jitable
 
-from ..interrupts import deferred_interrupts
+from ..system.interrupts import deferred_interrupts
 
 logger = logging.getLogger(__name__)
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ..columns.table import Names
 from ..formatting import counted
-from ..libraries import import_library
 from ..sparse_bits import Bits
+from ..system.libraries import import_library
 from .complete_rows import MemberCounts
 from .result import ResultBase
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..libraries import import_library
+from ..system.libraries import import_library
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -71,16 +71,11 @@ def _chain(similar: NDArray[np.float64]) -> NDArray[np.intp]:
 
 def _by_first_and_last(members: BitMatrix, chain: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return rows sorted by the first, the last and the mean position in the chain of the atoms that they have."""
-    n_atoms = members.n_cols
-    position = np.empty(n_atoms, np.int64)
-    position[chain] = np.arange(n_atoms)
-    entries = members.to_sparse()
-    places, counts = position[entries.indices], np.diff(entries.indptr)
-    some = np.flatnonzero(counts)
-    starts = entries.indptr[:-1][some]
-    first, last, mean = (np.full(len(members), n_atoms, np.float64) for _ in range(3))
-    if len(some):
-        first[some] = np.minimum.reduceat(places, starts)
-        last[some] = np.maximum.reduceat(places, starts)
-        mean[some] = np.add.reduceat(places, starts) / counts[some]
+    entries = members.take_columns(chain).to_sparse().astype(np.int64)
+    places, n_places = np.arange(members.n_cols), np.diff(entries.indptr)
+    some = np.flatnonzero(n_places)
+    first, last, mean = (np.full(len(members), members.n_cols, np.float64) for _ in range(3))
+    first[some] = entries.indices[entries.indptr[some]]
+    last[some] = entries.indices[entries.indptr[some + 1] - 1]
+    mean[some] = (entries @ places)[some] / n_places[some]
     return np.lexsort((mean, last, first))

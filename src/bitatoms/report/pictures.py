@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..datasets import stitch_blocks
 from ..html.png import Colour, encode_png, png_data_uri
-from ..html.text import escape, truncated
+from ..html.text import class_attribute, escape, truncated
 from .data import ReportData, ReportRow
 
 INK: Colour = (28, 27, 25)
@@ -37,8 +37,8 @@ def image_html(pixels: NDArray[np.uint8], palette: tuple[Colour, ...], alt: str,
     longest = max(height, width)
     scale = max(1, side // longest) if longest <= 2 * side else 2 * side / longest
     size = f'width="{max(1, round(width * scale))}" height="{max(1, round(height * scale))}"'
-    css_class = ' class="fine"' if scale < 1 else ""
-    return f'<img src="{png_data_uri(encode_png(pixels, palette))}" {size}{css_class} alt="{escape(alt)}">'
+    fine = class_attribute("fine" if scale < 1 else "")
+    return f'<img src="{png_data_uri(encode_png(pixels, palette))}" {size}{fine} alt="{escape(alt)}">'
 
 
 def bits_image(bits: NDArray, shape: tuple[int, int], alt: str, side: int) -> str:
@@ -53,16 +53,20 @@ def mark_errors(
     return np.where(unknown | (data == reconstruction), reconstruction, np.where(data, 2, 3)).astype(np.uint8)
 
 
+def figure_html(image: str, caption: str) -> str:
+    """Return a figure."""
+    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
+
+
 def before_and_after(row: ReportRow, shape: tuple[int, int], side: int) -> str:
     """Return a row, its reconstruction, and the difference of the two."""
     name = truncated(row.name)
     errors = mark_errors(row.data, row.reconstruction, row.unknown).reshape(shape)
-    images = (
-        (bits_image(row.data, shape, f"{name}: data", side), "before"),
-        (bits_image(row.reconstruction, shape, f"{name}: reconstruction", side), "after"),
-        (image_html(errors, ERRORS_PALETTE, f"{name}: wrong cells", side), "wrong"),
+    return (
+        figure_html(bits_image(row.data, shape, f"{name}: data", side), "before")
+        + figure_html(bits_image(row.reconstruction, shape, f"{name}: reconstruction", side), "after")
+        + figure_html(image_html(errors, ERRORS_PALETTE, f"{name}: wrong cells", side), "wrong")
     )
-    return "".join(f"<figure>{image}<figcaption>{caption}</figcaption></figure>" for image, caption in images)
 
 
 def heat_map(counts: NDArray[np.int64], shape: tuple[int, int], colour: Colour, alt: str, side: int) -> str:
@@ -94,13 +98,10 @@ def full_picture(data: ReportData, max_pixels: int = MAX_PIXELS) -> str:
     detail_height, detail_width = (min(size, limit) for size, limit in zip((height, width), _DETAIL, strict=True))
     top, left = (height - detail_height) // 2, (width - detail_width) // 2
     centre = np.s_[top : top + detail_height, left : left + detail_width]
-    detail = "".join(
-        _panel(pixels[centre], palette, caption)
-        for pixels, palette, caption in (
-            (before, BITS_PALETTE, "before"),
-            (after, BITS_PALETTE, "after"),
-            (errors, ERRORS_PALETTE, "wrong"),
-        )
+    detail = (
+        _panel(before[centre], BITS_PALETTE, "before")
+        + _panel(after[centre], BITS_PALETTE, "after")
+        + _panel(errors[centre], ERRORS_PALETTE, "wrong")
     )
     return (
         f'<div class="whole">{full}</div>'
@@ -110,5 +111,4 @@ def full_picture(data: ReportData, max_pixels: int = MAX_PIXELS) -> str:
 
 def _panel(pixels: NDArray[np.uint8], palette: tuple[Colour, ...], caption: str) -> str:
     """Return a large picture that takes the available width."""
-    image = image_html(pixels, palette, f"the picture, {caption}", max(pixels.shape))
-    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
+    return figure_html(image_html(pixels, palette, f"the picture, {caption}", max(pixels.shape)), caption)

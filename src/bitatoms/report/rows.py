@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..formatting import counted, listed_names, noun, percent
+from ..formatting import listed_names, noun, percent
 from ..html.document import Section, section
-from ..html.text import NO_NAMES, chips_html, name_html, pluralize
+from ..html.tables import table_html
+from ..html.text import chip_items, chips_html, name_html, pluralize
 from .data import ReportData, ReportRow
 from .pictures import LEGEND, before_and_after
 
@@ -16,13 +17,25 @@ _SIDE = 88  # CSS pixels of a row drawn as a picture
 _NEARLY_ALL = 0.99
 _TYPICAL = 0.55  # a fit is typical if neither a larger fraction of rows is better nor a larger one is worse
 _MAX_ATOMS = 12  # links to the atoms of a row
+_LEGEND_OF_NAMES = (
+    '<span class="key"><span class="chips"><span class="missed">missed</span></span> the row has it, its patterns '
+    'do not</span> <span class="key"><span class="chips"><span class="invented">invented</span></span> its '
+    "patterns have it, the row does not</span>"
+)
 
 
 def rows_section(data: ReportData) -> Section:
     """Return the section that shows selected rows before and after coding."""
-    kind = "names" if data.picture is None else "pictures"
-    body = f"""<p>{_introduction(data)}</p>
-<p class="legend">{_legend(data)}</p>
+    if data.picture is not None:
+        kind, legend = "pictures", LEGEND
+        text = "Each row before coding, its reconstruction from its patterns, and the wrong pixels."
+    else:
+        kind, legend = "names", _LEGEND_OF_NAMES
+        text = "The features of each row and of its patterns. Features that both have are not marked."
+    if data.table.row_names is None:
+        text += " Rows are numbered from 0."
+    body = f"""<p>{text}</p>
+<p class="legend">{legend}</p>
 <ul role="list" class="rows {kind}">{"".join(_row(data, data.row(index)) for index in data.chosen)}</ul>"""
     return section("rows", "Rows before and after", body, title="Rows")
 
@@ -31,37 +44,15 @@ def worst_rows_section(data: ReportData) -> Section:
     """Return the section with the rows that take most bits."""
     rows = [data.row(index) for index in data.worst]
     text = "These rows take most bits: their content is rare or in no pattern. "
-    text += f"The median row takes {_bits_text(float(np.median(data.row_bits)))}."
+    text += f"The median row takes {pluralize(round(np.median(data.row_bits)), 'bit')}."
     if data.picture is not None:
-        items = "".join(_row(data, row) for row in rows)
-        body = f'<ul role="list" class="rows pictures">{items}</ul>'
+        body = f'<ul role="list" class="rows pictures">{"".join(_row(data, row) for row in rows)}</ul>'
     else:
-        maximum = max((row.bits for row in rows), default=1.0) or 1.0
-        table_rows = "".join(_table_row(data, row, maximum) for row in rows)
-        body = f"""<table class="worst"><thead><tr><th scope="col">row</th><th scope="col" class="number">bits</th>
-<th scope="col">patterns</th><th scope="col">missed</th><th scope="col">invented</th></tr></thead>
-<tbody>{table_rows}</tbody></table>"""
+        maximum = max(row.bits for row in rows) or 1.0
+        columns, numeric = ("row", "bits", "patterns", "missed", "invented"), (False, True, False, False, False)
+        cells = [_cells(data, row, row.bits / maximum) for row in rows]
+        body = table_html(columns, cells, numeric, "Rows with the worst fit", "worst")
     return section("worst", "Rows with the worst fit", f"<p>{text}</p>", body, title="Worst fits")
-
-
-def _introduction(data: ReportData) -> str:
-    """Explain what is shown for each row."""
-    if data.picture is not None:
-        text = "Each row before coding, its reconstruction from its patterns, and the wrong pixels."
-    else:
-        text = "The features of each row and of its patterns. Features that both have are not marked."
-    return text if data.table.row_names is not None else f"{text} Rows are numbered from 0."
-
-
-def _legend(data: ReportData) -> str:
-    """Explain the marks."""
-    if data.picture is not None:
-        return LEGEND
-    return (
-        '<span class="key"><span class="chips"><span class="missed">missed</span></span> the row has it, its patterns '
-        'do not</span> <span class="key"><span class="chips"><span class="invented">invented</span></span> its '
-        "patterns have it, the row does not</span>"
-    )
 
 
 def _row(data: ReportData, row: ReportRow) -> str:
@@ -70,7 +61,7 @@ def _row(data: ReportData, row: ReportRow) -> str:
     wrong = f"{pluralize(n_wrong, 'cell')} wrong" if n_wrong else "no cell wrong"
     n_unknown = int(row.unknown.sum())
     unknown = f"; {pluralize(n_unknown, 'cell')} unknown" if n_unknown else ""
-    facts = f"{_bits_text(row.bits)}, {_fit_text(row)}; {wrong}{unknown}; {_atoms_text(row)}"
+    facts = f"{pluralize(round(row.bits), 'bit')}, {_fit_text(row)}; {wrong}{unknown}; {_atoms_text(row)}"
     if data.picture is not None:
         body = f'<div class="triple">{before_and_after(row, data.picture.tile, _SIDE)}</div>'
     else:
@@ -85,28 +76,19 @@ def _marked_features(data: ReportData, row: ReportRow) -> str:
         ("missed", row.missed, _MAX_WRONG),
         ("invented", row.invented, _MAX_WRONG),
     )
-    items = (chips_html(data.names_of(features), limit, kind) for kind, features, limit in kinds)
+    items = (chip_items(data.names_of(features), limit, kind) for kind, features, limit in kinds)
     return "".join(items) or '<li class="more">no features</li>'
 
 
-def _table_row(data: ReportData, row: ReportRow, maximum: float) -> str:
-    """Return a row of the table of worst rows."""
-    cells = "".join(
-        f'<td data-label="{kind}"><ul class="chips">'
-        f"{chips_html(data.names_of(features), _MAX_WRONG_IN_TABLE, kind) or NO_NAMES}</ul></td>"
-        for kind, features in (("missed", row.missed), ("invented", row.invented))
-    )
-    return (
-        f'<tr data-row="{row.index}"><th scope="row">{name_html(row.name)}</th>'
-        f'<td class="number" data-label="bits">{row.bits:,.0f}'
-        f'<span class="bar"><i class="errors" style="width:{100 * row.bits / maximum:.1f}%"></i></span></td>'
-        f'<td data-label="patterns">{_atom_links(row) if len(row.atoms) else "–"}</td>{cells}</tr>'
-    )
-
-
-def _bits_text(bits: float) -> str:
-    """Return the bits of one row, rounded."""
-    return counted(round(bits), "bit", style=",")
+def _cells(data: ReportData, row: ReportRow, length: float) -> list[str]:
+    """Return the cells of a row in the table of worst rows; ``length`` is that of its bar, from 0 to 1."""
+    return [
+        f'<span data-row="{row.index}">{name_html(row.name)}</span>',
+        f'{row.bits:,.0f}<span class="bar"><i class="errors" style="width:{100 * length:.1f}%"></i></span>',
+        _atom_links(row) if len(row.atoms) else "–",
+        chips_html(data.names_of(row.missed), _MAX_WRONG_IN_TABLE, "missed"),
+        chips_html(data.names_of(row.invented), _MAX_WRONG_IN_TABLE, "invented"),
+    ]
 
 
 def _fit_text(row: ReportRow) -> str:

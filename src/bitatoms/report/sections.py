@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from ..model.model import Model
 from ..model.patterns import LIFTS_READING, number_or_none
 from ..model.result import is_small_saving
 from .data import ReportData
-from .pictures import INK, INVENTED, MISSED, bits_image, heat_map
+from .pictures import INK, INVENTED, MISSED, bits_image, figure_html, heat_map
 
 _OTHER_ALGEBRA = "the shorter of both ways to combine patterns, OR and XOR (<code>bitatoms fit --algebra auto</code>)"
 _ADVICE = {
@@ -32,14 +32,9 @@ _MAX_UNKNOWN = 15  # columns, and rows, with most unknown cells
 
 def summary(data: ReportData) -> Section:
     """Return the section at the top: what was found, and how well it fits."""
-    sentences = (
-        _accuracy(data),
-        unknown_cells(data),
-        _patterns_per_row(data),
-        _training_table(data),
-        _other_algebra(data),
-    )
-    return summary_section(_headline(data), _key_figures(data), sentences)
+    of_patterns = (_patterns_per_row(data), _training_table(data)) if data.n_atoms else ()
+    sentences = (_accuracy(data), unknown_cells(data), *of_patterns, _other_algebra(data))
+    return summary_section(_headline(data), _key_figures(data) if data.n_atoms else (), sentences)
 
 
 def _headline(data: ReportData) -> str:
@@ -61,31 +56,32 @@ def _headline(data: ReportData) -> str:
 
 def _key_figures(data: ReportData) -> list[tuple[str, str]]:
     """Return the most important numbers, each with its label."""
-    if not data.n_atoms:
-        return []
-    n_ones, n_missed = int(data.ones.sum()), int(data.missed.sum())
-    n_zeros = data.n_known_cells - n_ones
+    n_ones, n_zeros, n_missed, n_invented = _cell_counts(data)
     figures = [(format_count(data.n_atoms), noun(data.n_atoms, "pattern"))]
     if n_ones:
         figures.append((percent(n_ones - n_missed, n_ones), "of the ones are accounted for"))
     if n_zeros:
-        figures.append((percent(int(data.invented.sum()), n_zeros), "of the zeros are turned into ones"))
+        figures.append((percent(n_invented, n_zeros), "of the zeros are turned into ones"))
     per_row = int(data.uses.sum()) / data.n_rows
     figures.append((f"{per_row:.{1 if per_row >= 0.1 else 2}f}", "patterns per row, on average"))
     return figures
 
 
+def _cell_counts(data: ReportData) -> tuple[int, int, int, int]:
+    """Return how many known cells are ones, zeros, missed and invented."""
+    n_ones = int(data.ones.sum())
+    return n_ones, data.n_known_cells - n_ones, int(data.missed.sum()), int(data.invented.sum())
+
+
 def _accuracy(data: ReportData) -> str:
     """State how many cells the patterns reproduce."""
-    n_ones = int(data.ones.sum())
-    n_zeros = data.n_known_cells - n_ones
+    n_ones, n_zeros, n_missed, n_invented = _cell_counts(data)
     if not n_ones:
         return "The table has no ones at all."
     if not n_zeros:
         return "The table has no zeros at all."
     if not data.n_atoms:
         return f"{percent(n_ones, n_ones + n_zeros)} of its cells are ones."
-    n_missed, n_invented = int(data.missed.sum()), int(data.invented.sum())
     text = (
         f"Of the {pluralize(n_ones, 'one')} in the table the patterns account for {format_count(n_ones - n_missed)} "
         f"and miss {format_count(n_missed)}. They turn {format_count(n_invented)} of the {pluralize(n_zeros, 'zero')} "
@@ -101,8 +97,6 @@ def _accuracy(data: ReportData) -> str:
 
 def _patterns_per_row(data: ReportData) -> str:
     """State how many patterns a row uses."""
-    if not data.n_atoms:
-        return ""
     used = data.codes.row_weights()
     n_without = int((used == 0).sum())
     most = int(used.max())
@@ -120,8 +114,6 @@ def _patterns_per_row(data: ReportData) -> str:
 
 def _training_table(data: ReportData) -> str:
     """State whether this is the table that the patterns were learned from."""
-    if not data.n_atoms:
-        return ""
     if data.is_training_table:
         return "This is the table that the patterns were learned from."
     return (
@@ -265,8 +257,10 @@ def pixels_section(data: ReportData) -> Section:
             (data.invented, INVENTED, "invented", "how often it is a zero that the patterns make a one"),
         ]
     figures = "".join(
-        f"<figure>{heat_map(counts, data.picture.tile, colour, text, _HEAT_MAP_SIDE)}<figcaption><b>{name}</b>: {text}"
-        f"<br>darkest: {pluralize(int(counts.max()), 'row')}</figcaption></figure>"
+        figure_html(
+            heat_map(counts, data.picture.tile, colour, text, _HEAT_MAP_SIDE),
+            f"<b>{name}</b>: {text}<br>darkest: {pluralize(int(counts.max()), 'row')}",
+        )
         for counts, colour, name, text in maps
     )
     return section("pixels", "Pixels", f'<div class="maps">{figures}</div>')
@@ -276,39 +270,29 @@ def groups_section(data: ReportData) -> Section:
     """Return the share of the rows of each group that use each pattern; empty if there are no groups."""
     if data.groups is None or not data.n_atoms:
         return Section("")
-    sizes, uses = _uses_by_group(data)
-    n_shown = min(data.n_atoms, _MAX_ATOMS_BY_GROUP)
+    rows_of = [np.flatnonzero(data.groups.numbers == number) for number in range(len(data.groups.names))]
+    uses = np.array([data.codes[rows].column_weights() for rows in rows_of])
+    shares = uses / np.array([[len(rows)] for rows in rows_of])
     # Patterns whose use differs most between groups come first.
-    shares = uses / np.maximum(1, sizes)[:, np.newaxis]
-    known = sizes > 0
-    order = np.argsort(-np.ptp(shares[known], axis=0), kind="stable")[:n_shown]
+    order = np.argsort(-np.ptp(shares, axis=0), kind="stable")[:_MAX_ATOMS_BY_GROUP]
     head = "".join(f'<th scope="col"><a href="#atom-{atom + 1}">{atom + 1}</a></th>' for atom in order.tolist())
     rows = "".join(
-        f'<tr><th scope="row">{name_html(name)}</th><td>{format_count(int(sizes[number]))}</td>'
-        f"{_shares(uses[number, order], int(sizes[number]))}</tr>"
-        for number, name in enumerate(data.groups.names)
-        if known[number]
+        f'<tr><th scope="row">{name_html(name)}</th><td>{format_count(len(rows))}</td>'
+        f"{_shares(own[order], len(rows))}</tr>"
+        for name, rows, own in zip(data.groups.names, rows_of, uses, strict=True)
     )
     body = f"""<p>The share of the rows of each group that use each pattern. Patterns whose share differs most come
 first.</p>
 <div class="scroll"><table class="groups">
 <thead><tr><th scope="col">group</th><th scope="col">rows</th>{head}</tr></thead>
-<tbody>{rows}</tbody></table></div>{more(data.n_atoms - n_shown, "further pattern")}"""
+<tbody>{rows}</tbody></table></div>{more(data.n_atoms - len(order), "further pattern")}"""
     return section("groups", "By group", body, title="Groups")
-
-
-def _uses_by_group(data: ReportData) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the number of rows of each group, and how many of them use each pattern."""
-    assert data.groups is not None
-    n_groups = len(data.groups.names)
-    uses = [data.codes[np.flatnonzero(data.groups.numbers == number)].column_weights() for number in range(n_groups)]
-    return np.bincount(data.groups.numbers, minlength=n_groups), np.array(uses)
 
 
 def _shares(uses: NDArray[np.int64], size: int) -> str:
     """Return the cells of one group, darker where more of its rows use the pattern."""
     return "".join(
-        f'<td style="--share:{count / max(1, size):.3f}" title="{pluralize(count, "row")}">{percent(count, size)}</td>'
+        f'<td style="--share:{count / size:.3f}" title="{pluralize(count, "row")}">{percent(count, size)}</td>'
         for count in uses.tolist()
     )
 
@@ -330,21 +314,18 @@ def unknown_section(data: ReportData) -> Section:
     unknown = data.table.data.unknown
     if unknown is None or not data.table.data.n_unknown:
         return Section("")
-    by_column = _ranking("column", unknown.column_weights(), data.n_rows, data.names_of)
-    by_row = _ranking(
-        "row", unknown.row_weights(), data.n_features, lambda rows: [data.table.row_name(int(row)) for row in rows]
-    )
-    return section(
-        "unknown", "Unknown cells", f"<p>{unknown_cells(data)}</p>", by_column, by_row if data.shows_rows else ""
-    )
+    tables = [_ranking("column", unknown.column_weights(), data.n_rows, lambda column: data.names_of([column])[0])]
+    if data.shows_rows:
+        tables.append(_ranking("row", unknown.row_weights(), data.n_features, data.table.row_name))
+    return section("unknown", "Unknown cells", f"<p>{unknown_cells(data)}</p>", *tables)
 
 
-def _ranking(axis: str, counts: NDArray[np.int64], total: int, names: Callable[[list[int]], Sequence[str]]) -> str:
+def _ranking(axis: str, counts: NDArray[np.int64], total: int, name: Callable[[int], str]) -> str:
     """Return a table of the columns or the rows with most unknown cells; ``total`` is the number of their cells."""
     order = [int(index) for index in np.argsort(-counts, kind="stable")[:_MAX_UNKNOWN] if counts[index]]
     rows = [
-        (name_html(name), format_count(int(counts[index])), percent(int(counts[index]), total))
-        for index, name in zip(order, names(order), strict=True)
+        (name_html(name(index)), format_count(int(counts[index])), percent(int(counts[index]), total))
+        for index in order
     ]
     others = int((counts > 0).sum()) - len(order)
     note = f"<p class='note'>and {pluralize(others, f'further {axis}')} with unknown cells</p>" if others else ""

@@ -19,7 +19,7 @@ from .entries import FITS, Fit, PeerDifference, PermissionEntry, RoleEntry, Role
 from .options import AuditOptions
 from .pairs import overlapping_pairs
 from .peers import Difference, Peers
-from .tables import aligned, as_roles
+from .tables import aligned, as_roles, without
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -182,23 +182,17 @@ def role_report(users: Any, roles: Any, options: AuditOptions) -> RoleReport:
     ['user 95', 'user 96']
     """
     table, named = aligned(users=Table.from_any(users, missing="refuse"), roles=as_roles(roles, options.names))
-    cover = roles if isinstance(roles, Cover) and _is_cover_of(roles, table) else None
+    is_cover = isinstance(roles, Cover) and roles.codes.n_rows == len(table) and roles.reconstruct() == table.bits
+    cover = roles if is_cover else None
     codes = code_from_below(table.bits, named.bits) if cover is None else cover.codes
     return _collected(table, named, Table(codes, table.row_names, named.row_names), cover, options)
-
-
-def _is_cover_of(cover: Cover, table: Table) -> bool:
-    """Return whether a cover is one of these users."""
-    return cover.codes.n_rows == len(table) and cover.reconstruct() == table.bits
 
 
 def _collected(users: Table, roles: Table, codes: Table, cover: Cover | None, options: AuditOptions) -> RoleReport:
     """Return the report on users x permissions, roles x permissions and users x roles."""
     data, atoms, uses = (table.bits.to_sparse().astype(np.int64) for table in (users, roles, codes))
     times_given = (uses @ atoms).tocsr()  # how many roles of a user give each permission
-    direct = (data - data.multiply(times_given.astype(bool).astype(np.int64))).tocsr()
-    direct.eliminate_zeros()
-    direct.sort_indices()
+    direct = without(data, times_given)
     times_given.data = (times_given.data == 1).astype(np.int64)
     n_only = np.asarray((uses.T @ times_given).multiply(atoms).sum(axis=1)).reshape(-1)
     n_direct = np.bincount(direct.indices, minlength=users.shape[1])

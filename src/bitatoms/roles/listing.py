@@ -8,7 +8,7 @@ from typing import Any
 from ..formatting import listed_names, percent
 from ..html.document import more, part
 from ..html.tables import table_html
-from ..html.text import NO_NAMES, chips_html, format_count, name_html
+from ..html.text import chips_html, format_count, name_html
 from .entries import RoleEntry
 
 MAX_ROWS = 500  # of a table
@@ -61,5 +61,4 @@ class Listings:
 
 def chips(names: Sequence[str], limit: int = _MAX_CHIPS, css_class: str = "") -> str:
     """Return the first names as the items of a list, and the number of the others."""
-    items = chips_html(names, len(names) if len(names) <= limit + 2 else limit, css_class)
-    return f'<ul class="chips">{items or NO_NAMES}</ul>'
+    return chips_html(names, len(names) if len(names) <= limit + 2 else limit, css_class)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .options import AuditOptions
+from .tables import without
 
 Difference = tuple[int, int, int, int, int]  # user (row), permission (column), role, its other users, those who have it
 
@@ -41,11 +42,7 @@ class Peers:
         large.eliminate_zeros()
         n_peers, usual = np.maximum(self.n_peers[self.counted_role], 1), self.counts.copy()
         usual.data = ((n_peers - (usual.data - 1)) / n_peers < self.min_share).astype(np.int64)  # without the user
-        is_explained = (large @ (self.atoms + usual)).astype(bool).astype(np.int64)
-        rest = (self.data - self.data.multiply(is_explained)).tocsr()
-        rest.eliminate_zeros()
-        rest.sort_indices()
-        found = []
+        rest, found = without(self.data, large @ (self.atoms + usual)), []
         for row in np.flatnonzero(np.diff(rest.indptr) * np.diff(large.indptr)).tolist():
             roles = np.sort(_columns_of(large, row))
             role = int(roles[np.argmax(self.n_peers[roles])])

@@ -9,7 +9,7 @@ from ..html.document import Section, more, part, section, summary_section
 from ..html.text import escape, format_count, name_html, pluralize
 from .audit import RoleReport
 from .diff import RoleDiff
-from .entries import PeerDifference, RoleEntry
+from .entries import PeerDifference, PermissionEntry, RoleEntry, UserEntry
 from .listing import MAX_ROWS, Column, Listings, chips
 
 MAX_ROLES = 500  # cards
@@ -119,7 +119,7 @@ def unfitting_section(report: RoleReport, listings: Listings) -> Section:
         "Who fits no role",
         listings.part("Only roles of their own", own, _USER, "Nobody else has any of the roles of these users."),
         listings.part("No role", none, _USER, "They have all permissions of no role."),
-        part("No permission", "", chips([user.name for user in empty], MAX_ROWS) if empty else ""),
+        _names("No permission", empty, MAX_ROWS),
         otherwise="<p>Every user has a role that others have too.</p>",
     )
 
@@ -137,13 +137,8 @@ def roles_section(report: RoleReport) -> Section:
 def permissions_section(report: RoleReport, listings: Listings) -> Section:
     """Return the table of permissions, after those that everybody, one user or nobody has."""
     n_users = len(report.users)
-    groups = [("Held by a single user", 1), ("Held by nobody", 0)]
-    if n_users > 1:
-        groups.insert(0, (f"Held by all {format_count(n_users)} users", n_users))
-    special = ""
-    for heading, count in groups:
-        names = [permission.name for permission in report.permissions_of(count)]
-        special += part(heading, "", chips(names, 100) if names else "")
+    headings = {n_users: f"Held by all {format_count(n_users)} users", 1: "Held by a single user", 0: "Held by nobody"}
+    special = "".join(_names(heading, report.permissions_of(count), 100) for count, heading in headings.items())
     columns: Sequence[Column] = (
         ("permission", "name"),
         ("users", lambda permission: format_count(len(permission.users))),
@@ -191,6 +186,11 @@ def overlaps_section(report: RoleReport, listings: Listings) -> Section:
         title="Overlaps",
         otherwise="<p>No two roles have common permissions, or the same users.</p>",
     )
+
+
+def _names(heading: str, entries: Sequence[UserEntry] | Sequence[PermissionEntry], limit: int) -> str:
+    """Return a part with the names of entries; nothing if there are none."""
+    return part(heading, "", chips([entry.name for entry in entries], limit)) if entries else ""
 
 
 def _differences(heading: str, found: Sequence[PeerDifference], listings: Listings, text: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import count, islice
 from typing import Any
 
+import numpy as np
+
 from ..columns.table import Names, Table, first_duplicate
 from ..covers.result import Cover
 from ..errors import InputError
@@ -54,6 +56,14 @@ def aligned(**tables: Table) -> tuple[Table, ...]:
         bits = table.bits.take_columns([index.get(name, -1) for name in union])
         found.append(Table(bits, table.row_names, union))
     return tuple(found)
+
+
+def without(first: Any, second: Any) -> Any:
+    """Return the ones of a sparse array where another one has none, sorted in each row."""
+    left = (first - first.multiply(second.astype(bool).astype(np.int64))).tocsr()
+    left.eliminate_zeros()
+    left.sort_indices()
+    return left
 
 
 def _check_common(named: dict[str, Names]) -> None:

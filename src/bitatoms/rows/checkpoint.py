@@ -33,10 +33,10 @@ from ..errors import InputError, Parameter
 from ..io.atomic import is_zarr_store, write_error
 from ..io.errors import FileError
 from ..io.npz import NpzReader, check_metadata_int, sparse_arrays
-from ..locks import FileLocked, lock
 from ..model.result import Round
 from ..search.params import SearchParams
 from ..sparse_bits import Bits, SparseBits
+from ..system.locks import FileLocked, lock
 from .checkpoint_files import GENERATORS, Arrays, CheckpointFile, StateFiles, generator_in, read_bits, read_integers
 from .source import PartialPass
 

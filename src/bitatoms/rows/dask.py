@@ -20,11 +20,11 @@ from ..bits import BitMatrix, stack_rows
 from ..device_choice import workers_for
 from ..engine.counts import Counts
 from ..engine.passes import PassSpec
-from ..libraries import missing_library
 from ..model.complete_rows import MemberCounts
 from ..parallel import OutOfTime, Workers
 from ..run_options import DeviceChoice
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, sparse, stack_bits
+from ..system.libraries import missing_library
 from ..validation import check_threshold
 from .budget import bytes_of
 from .dask_transform import check_partitions, hash_positions, pack_partition, partitions, sent, shape_or_error

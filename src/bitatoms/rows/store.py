@@ -18,7 +18,7 @@ from ..columns.annotations import Annotations
 from ..columns.matching import match_columns
 from ..columns.table import Header, Names, Picture, Table
 from ..errors import InputError, InvalidCell, Parameter, warn
-from ..io.api import StreamingSource, drop_columns, open_table
+from ..io.api import drop_columns, open_table
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.formats.registry import infer_format, load_reader
@@ -28,10 +28,10 @@ from ..io.scratch import LEAST_LIMIT, Scratch
 from ..io.store.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..io.stream import RowChunk, Source, TableStream
 from ..io.zarr_reader import ZarrReader
-from ..libraries import import_library
 from ..parallel import Workers
 from ..parameters import with_options
 from ..sparse_bits import Bits, packed
+from ..system.libraries import import_library
 from .budget import MemoryBudget, MemoryLimitError, chunk_rows, parse_memory_limit
 
 _HOW_TO_PACK = ("max_memory", "callback")
@@ -288,7 +288,7 @@ def pack(source: Any, path: str | os.PathLike[str], options: PackOptions) -> Sto
         about = {"source": Path(source).name, "format": kind, **about}
         with atomic_write(Path(path)) as made:
             scratch = Scratch(made.parent, Path(path), limit)
-            file = StreamingSource(Path(source), kind, os.fspath(source), scratch)
+            file = Source(Path(source), kind, os.fspath(source), scratch, keeps_rows=False)
             _write(open_table(file, options), made, about, options.callback)
     else:
         about = {"source": type(source).__name__, "format": "memory", **about}

@@ -16,10 +16,10 @@ from ..cell_values import missing_cells
 from ..errors import InputError, Parameter
 from ..formatting import quoted
 from ..frames import on_host
-from ..memory import memory_limit
 from ..model.model import Model
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits
+from ..system.memory import memory_limit
 from ..validation import MAX_WEIGHT, weight_advice
 from .budget import MemoryLimitError, bytes_of
 from .source import init_of_rows

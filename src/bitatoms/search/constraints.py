@@ -27,9 +27,9 @@ from ..engine.objective import Objective
 from ..engine.update import flips_together
 from ..errors import InputError
 from ..kernels.structs import CodingRule
-from ..memory import memory_limit
 from ..model.result import Factorization, Round
 from ..sparse_bits import Bits, SparseBits, packed, sparse
+from ..system.memory import memory_limit
 from .context import SearchContext
 from .driver import Found, SearchRequest, best_of_algebras, on_cpu, search_freely
 from .finish import result_of_block

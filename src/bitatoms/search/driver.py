@@ -20,11 +20,11 @@ from ..engine.prices import EQUAL_COSTS
 from ..errors import warn
 from ..kernels.compilation import prepare
 from ..kernels.gpu.device import is_out_of_memory
-from ..memory import memory_limit
 from ..model.complete_rows import describe_rows, with_members
 from ..model.result import Factorization, Interrupted, ResultBase
 from ..parallel import OutOfTime, Workers, count_processors
 from ..sparse_bits import Bits, SparseBits
+from ..system.memory import memory_limit
 from .anytime import search_anytime
 from .context import HoldOut, SearchContext
 from .finish import best_result, beyond_chance, finish, remove_forbidden, stopped_result

@@ -241,7 +241,6 @@ class Resources(Options):
         "searched, at least 1024 of them; apart from that, it does not change the result. With None, passes over "
         "a packed store take 512 MiB, and a search takes what it needs. Python, the libraries and "
         "the compiled kernels take up to 350 MB in addition.",
-        check=lambda name, value: value,  # parsed where it is used
         option="max-memory",
         is_run_setting=True,
     )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -115,17 +113,13 @@ def _check_types(source: Source, file: ArrowFile, data: list[int]) -> None:
 
 def _chunks(source: Source, options: ReadOptions, layout: ArrowLayout, columns: list[str]) -> Iterator[RowChunk]:
     """Yield the rows as packed bits."""
-    cells, n_rows = Cells(source, options, position_in(columns)), 0
-
-    @cache
-    def has_zeros() -> bool:
-        return cells.has_zeros or _has_later_zeros(source, options, layout)
-
+    cells = Cells(source, options, position_in(columns), lambda ahead: _count_states(source, ahead, layout))
+    n_rows = 0
     with source.catch_library_errors(), open_arrow(source) as file:
         _check_types(source, file, layout.data)  # not before: names of columns to leave out come from the open file
         for chunk in file.chunks():
             source.check_size(n_rows + chunk.n_rows, len(columns))
-            bits = _pack_chunk(source, cells, chunk, layout.data, n_rows, has_zeros)
+            bits = _pack_chunk(source, cells, chunk, layout.data, n_rows)
             yield RowChunk(bits, _row_names(source, chunk, layout.names))
             n_rows += chunk.n_rows
     cells.check_missing()
@@ -133,16 +127,13 @@ def _chunks(source: Source, options: ReadOptions, layout: ArrowLayout, columns: 
         warn(*layout.doubt)
 
 
-def _has_later_zeros(source: Source, options: ReadOptions, layout: ArrowLayout) -> bool:
-    """Return whether a table has a zero: read it from its beginning, until there is one."""
-    cells = Cells(source, options)
-    with suppress(FileError), open_arrow(source) as file:  # an error is raised again when these rows are read
+def _count_states(source: Source, cells: Cells, layout: ArrowLayout) -> Iterator[None]:
+    """Convert all cells, some at a time."""
+    with open_arrow(source) as file:
         for chunk in file.chunks():
             for top, left, values in _rectangles(source, chunk, layout.data):
                 _to_states(cells, values, top, left)
-                if cells.has_zeros:
-                    return True
-    return False
+                yield
 
 
 def _rectangles(source: Source, chunk: ArrowChunk, indices: list[int]) -> Iterator[tuple[int, int, list[Any]]]:
@@ -159,15 +150,13 @@ def _rectangles(source: Source, chunk: ArrowChunk, indices: list[int]) -> Iterat
         _check_length(source, top, n_rows)
 
 
-def _pack_chunk(
-    source: Source, cells: Cells, chunk: ArrowChunk, indices: list[int], start: int, has_zeros: Callable[[], bool]
-) -> BitMatrix:
-    """Return the rows of a chunk; ``start`` is the index of the first. ``has_zeros`` is as in `Cells.pack`."""
+def _pack_chunk(source: Source, cells: Cells, chunk: ArrowChunk, indices: list[int], start: int) -> BitMatrix:
+    """Return the rows of a chunk; ``start`` is the index of the first."""
     width = 2 if cells.are_copies else 1
     builder = BitsBuilder(chunk.n_rows, width * len(indices))
     for top, left, columns in _rectangles(source, chunk, indices):
         # The states have no name, so that they are not in memory with the next ones.
-        builder.put(cells.pack(_to_states(cells, columns, start + top, left).T, has_zeros), top, width * left)
+        builder.put(cells.pack(_to_states(cells, columns, start + top, left).T), top, width * left)
     return builder.build()
 
 

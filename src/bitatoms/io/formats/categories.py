@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix
 from ...columns.annotations import Labels
 from ...columns.encoding import Encoding, UnseenValues
 from ...columns.variables import Summary, parse_number
@@ -67,10 +66,8 @@ def read_encoded(
     """Open a table of categories with the encoding of a model; see `Encoding.apply`."""
     with _named_errors(source):
         rows, layout = _open_for_model(source, options, encoding)
-        present, match = encoding.match(tuple(layout.column_labels), absent, table)
-    stream = _encoded(rows, options, layout, present)
-    chunks = (RowChunk(match.gather(chunk.bits), chunk.names) for chunk in stream.chunks)
-    return TableStream(len(encoding.columns), chunks, encoding.columns, column_data=encoding.column_data)
+        match = encoding.match(tuple(layout.column_labels), absent, table)
+    return _encoded(rows, options, layout, encoding, match.fill)
 
 
 def _open_for_model(source: Source, options: ReadOptions, encoding: Encoding) -> tuple[TextRows, Layout]:
@@ -192,14 +189,8 @@ def _count_values(rows: TextRows, layout: Layout) -> tuple[int, int, dict[str, _
 
 def _row_chunks(rows: TextRows, layout: Layout, size: int) -> Iterator[list[Row]]:
     """Yield the rows below the header, several at a time, with their numbers; without blank ones if rows have names."""
-    below: Iterator[Row] = itertools.islice((row for row in rows if row[1]), int(layout.header), None)
-    if layout.row_names is not None:
-        below = (row for row in below if not is_blank(row[1]))
+    below = layout.rows_below(rows, with_blank=layout.row_names is None)
     while chunk := list(itertools.islice(below, size)):
-        for number, cells in chunk:
-            if len(cells) != len(layout.labels):
-                unit = rows.source.unit
-                raise rows.source.error(f"{unit} {number} has {len(cells)} cells; expected {len(layout.labels)}")
         yield chunk
 
 
@@ -208,19 +199,22 @@ def _columns(chunk: list[Row]) -> list[tuple[str, ...]]:
     return list(zip(*(cells for _, cells in chunk), strict=True))
 
 
-def _encoded(rows: TextRows, options: ReadOptions, layout: Layout, encoding: Encoding) -> TableStream:
-    """Return the rows of a file, encoded."""
+def _encoded(
+    rows: TextRows, options: ReadOptions, layout: Layout, encoding: Encoding, fill: str = "zero"
+) -> TableStream:
+    """Return the rows of a file, encoded; cells of absent variables are zeros or unknown, as ``fill``."""
     source = rows.source
     size = min(MAX_CHUNK_ROWS, max(1, CHUNK_BITS // max(1, len(encoding.columns))))
 
     def chunks() -> Iterator[RowChunk]:
-        cells, unseen = Cells(source, options, layout.position_of(source)), UnseenValues()
+        cells, unseen = Cells(source, options, layout.position_of(source)), UnseenValues(source.name)
         for chunk in _row_chunks(rows, layout, size):
             with _named_errors(source):
-                bits = _pack(chunk, layout, encoding, cells, unseen)
+                columns = _columns_to_encode(chunk, layout, encoding, cells)
+                bits = encoding.packed(columns, unseen, options.missing, fill)
             names = None if layout.row_names is None else [row[layout.row_names].strip() for _, row in chunk]
-            yield RowChunk(bits if options.missing == "unknown" else bits.filled(), names)
-        unseen.warn(source.name)
+            yield RowChunk(bits, names)
+        unseen.warn()
         cells.check_missing()
         if layout.doubt:
             warn(*layout.doubt)
@@ -228,8 +222,8 @@ def _encoded(rows: TextRows, options: ReadOptions, layout: Layout, encoding: Enc
     return TableStream(len(encoding.columns), chunks(), encoding.columns, column_data=encoding.column_data)
 
 
-def _pack(chunk: list[Row], layout: Layout, encoding: Encoding, cells: Cells, unseen: UnseenValues) -> BitMatrix:
-    """Return rows as bits; missing and unseen values are counted."""
+def _columns_to_encode(chunk: list[Row], layout: Layout, encoding: Encoding, cells: Cells) -> dict[str, Labels]:
+    """Return the columns of the variables in rows; missing values are counted."""
     columns, texts = {}, _columns(chunk)
     wanted = {variable.name for variable in encoding.variables}
     for number, index in enumerate(layout.columns):
@@ -239,7 +233,7 @@ def _pack(chunk: list[Row], layout: Layout, encoding: Encoding, cells: Cells, un
         columns[name] = labels = _labels(texts[index])
         if n_missing := int((labels.codes < 0).sum()):
             cells.missing.add(n_missing, chunk[int(np.argmax(labels.codes < 0))][0], number)
-    return encoding.packed(columns, len(chunk), unseen, cells.source.name)
+    return columns
 
 
 def _labels(texts: Sequence[str]) -> Labels:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from numpy.typing import NDArray
 from ...columns.table import Table
 from ...errors import Parameter, warn
 from ...formatting import quoted
-from ..cells import Cells, are_cells
+from ..cells import Cells, are_cells, is_text
 from ..errors import FileError
 from ..layout import Layout, as_lists, not_a_table
 from ..limits import CHUNK_BITS
@@ -45,14 +43,14 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         confirm = () if source.format == "xlsx" else (Parameter("format", "baskets"), " confirms that, and ")
         warn(f"{source.name}: {about}", *confirm, Parameter("categories", True), " reads a table of categories")
         return transactions.read_lists(rows, options, layout)
-    cells = Cells(source, options, layout.position_of(source))
 
-    @cache
-    def has_zeros() -> bool:
-        return cells.has_zeros or _has_later_zeros(source, options, layout)
+    def read_again(ahead: Cells) -> Iterator[RowChunk]:
+        return _chunks(TextRows(source, options), ahead, layout)
+
+    cells = Cells(source, options, layout.position_of(source), read_again)
 
     def chunks() -> Iterator[RowChunk]:
-        yield from _chunks(rows, cells, layout, has_zeros)
+        yield from _chunks(rows, cells, layout)
         cells.check_missing()
         if layout.doubt:
             warn(*layout.doubt)
@@ -60,17 +58,8 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     return TableStream(len(layout.columns), chunks(), layout.names)
 
 
-def _has_later_zeros(source: Source, options: ReadOptions, layout: Layout) -> bool:
-    """Return whether a table whose first chunk has no zeros has one: read it again, until there is one."""
-    ahead = Cells(source, options, layout.position_of(source))
-    with suppress(FileError):  # raised again when these rows are read
-        chunks = _chunks(TextRows(source, options), ahead, layout, lambda: False)
-        return any(ahead.has_zeros for _ in chunks)
-    return ahead.has_zeros
-
-
-def _chunks(rows: TextRows, cells: Cells, layout: Layout, has_zeros: Callable[[], bool]) -> Iterator[RowChunk]:
-    """Yield the rows as packed bits; ``has_zeros`` is as in `Cells.pack`."""
+def _chunks(rows: TextRows, cells: Cells, layout: Layout) -> Iterator[RowChunk]:
+    """Yield the rows as packed bits."""
     n_cols, has_names, separator = len(layout.columns), layout.row_names is not None, rows.separator
     takes_all = n_cols + has_names == len(layout.labels)  # every cell but the name of the row
     separators = separator * (n_cols - 1)
@@ -78,12 +67,12 @@ def _chunks(rows: TextRows, cells: Cells, layout: Layout, has_zeros: Callable[[]
     names: list[str] = []
     lines: list[int] = []
 
-    def packed(has_zeros: Callable[[], bool]) -> RowChunk:
+    def packed(is_last: bool = False) -> RowChunk:
         numbers, states = np.array(lines), chunk[: len(lines)]
         cells.count(states, lambda indices: (numbers[indices // n_cols], indices % n_cols))
-        return RowChunk(cells.pack(states, has_zeros), names if has_names else None)
+        return RowChunk(cells.pack(states, is_last), names if has_names else None)
 
-    records = (record for record in rows.records() if record[1])
+    records = (record for record in rows.records if record[1])
     for line, record in itertools.islice(records, layout.header, None):
         name, states = "", None
         if takes_all and isinstance(record, str):  # fast path for cells of one character
@@ -100,10 +89,10 @@ def _chunks(rows: TextRows, cells: Cells, layout: Layout, has_zeros: Callable[[]
         names.append(name)
         lines.append(line)
         if len(lines) == len(chunk):
-            yield packed(has_zeros)
+            yield packed()
             names, lines = [], []
     if lines:
-        yield packed(lambda: cells.has_zeros)
+        yield packed(is_last=True)
 
 
 def _to_states(cells: Cells, layout: Layout, line: int, row: list[str]) -> NDArray[np.uint8]:
@@ -115,7 +104,7 @@ def _to_states(cells: Cells, layout: Layout, line: int, row: list[str]) -> NDArr
         problem = f"{source.unit} {line} has {len(row)} cells; expected {expected}; "
         raise source.error(problem, *as_lists({len(row), expected}))
     table_cells = [row[index] for index in layout.columns]
-    if table_cells and all(map(cells.is_text, table_cells)):
+    if table_cells and all(map(is_text, table_cells)):
         raise not_a_table(source, line, table_cells, advice)
     try:
         return cells.words_to_states(table_cells, line)

@@ -6,7 +6,6 @@ The lines may be in any order. They are read once; what they name is kept as num
 from __future__ import annotations
 
 import csv
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -28,7 +27,7 @@ from ..options import ReadOptions
 from ..out_of_core.entries import column_indices_by_row
 from ..out_of_core.spool import Spool
 from ..stream import Source, TableStream
-from ..text import TextRows, is_blank, open_text_writer
+from ..text import TextRows, open_text_writer
 from .transactions import check_names, table_of_ones, warn_about_empty
 
 _HEADER = ("row", "item")
@@ -82,12 +81,15 @@ class LongLines:
         missing = "refuse" if options.missing == "unknown" else options.missing
         blank_items = Cells(rows.source, replace(options, missing=missing), layout.position_of(rows.source))
         chunk: tuple[list[int], list[int], list[float]] = ([], [], [])
-        for line, row, item, text in _split(rows, layout):
+        row_column, (item_column,), quantity_column = layout.row_names or 0, layout.columns, layout.quantity
+        for line, cells in layout.rows_below(rows):
+            row, item = cells[row_column].strip(), cells[item_column].strip()
             if not row:
                 unnamed.append(line)
                 continue
             if not item:
                 blank_items.missing.add(1, line, 0)
+            text = "" if quantity_column is None else cells[quantity_column]
             quantity = _quantity(text)
             if quantity is None:
                 unread.append((line, text))
@@ -175,16 +177,6 @@ class LongLines:
     def _keys(self, chunk: NDArray[Any]) -> NDArray[np.int64]:
         """Return numbers of the row and the item, also of a blank item, of each entry."""
         return chunk["row"].astype(np.int64) * (len(self.items) + 1) + chunk["item"] + 1
-
-
-def _split(rows: TextRows, layout: Layout) -> Iterator[tuple[int, str, str, str]]:
-    """Yield the number, the row, the item and the quantity of each line that has text."""
-    n_cells, row, (item,), quantity = len(layout.labels), layout.row_names or 0, layout.columns, layout.quantity
-    filled = (record for record in rows if not is_blank(record[1]))
-    for number, cells in itertools.islice(filled, layout.header, None):
-        if len(cells) != n_cells:
-            raise rows.source.error(f"{rows.source.unit} {number} has {len(cells)} cells; expected {n_cells}")
-        yield number, cells[row].strip(), cells[item].strip(), "" if quantity is None else cells[quantity]
 
 
 class _Renumbering:

@@ -3,7 +3,7 @@
 A new format needs an entry in `FORMATS` and a module in `bitatoms.io.formats` with ``read(source, options)``, which
 returns a `TableStream`, and ``write(table, path, format)``. If its files begin with fixed bytes, add these to
 `_MAGIC_BYTES`. Options of `bitatoms.read` that apply to it name it in `bitatoms.io.options`. If it can be read in
-chunks, add it to `_STREAMED` in `bitatoms.io.api`.
+chunks, add it to `_STREAMED` in `bitatoms.io.stream`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ...errors import Parameter
-from ...libraries import LIBRARIES, missing_library
+from ...system.libraries import LIBRARIES, missing_library
 from ..atomic import check_file, is_zarr_store
 from ..errors import FileError
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...columns.table import Table
 from ...errors import Parameter
-from ...libraries import missing_library
+from ...system.libraries import missing_library
 from ..cells import Cells, position_in
 from ..options import ReadOptions
 from ..out_of_core.chunked import read_row_chunks

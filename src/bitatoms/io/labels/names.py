@@ -62,8 +62,7 @@ def read_names(path: str) -> dict[int, str]:
         If a line has no number or no name, or a number has two names.
     """
     source = Source(Path(path), "tsv" if path.lower().endswith((".tsv", ".tab")) else "csv", path)
-    if not source.path.is_file():
-        raise source.error("there is no such file")
+    source.check_path()
     names: dict[int, str] = {}
     is_first = True
     for line, cells in TextRows(source, ReadOptions()):

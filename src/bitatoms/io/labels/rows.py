@@ -43,8 +43,7 @@ def read_weight_column(path: str | os.PathLike[str], column: str, options: ReadO
     for name in ("long", "transpose"):
         if getattr(options, name):
             raise source.error(given, " cannot be combined with ", Parameter(name))
-    if not source.path.is_file():
-        raise source.error("there is no such file")
+    source.check_path()
     is_text = source.format in CELL_FORMATS
     index, cells = _text_column(source, column, options) if is_text else _arrow_column(source, column)
     weights = [_checked(source, column, *cell) for cell in cells]
@@ -113,8 +112,7 @@ def read_group_labels(path: Path, row_names: Names | None, n_rows: int) -> list[
         The number of rows.
     """
     source = Source(path, "csv", str(path))
-    if not path.is_file():
-        raise source.error("there is no such file")
+    source.check_path()
     rows = (cells for _, cells in TextRows(source, ReadOptions()) if not is_blank(cells))
     fields = [[cell.strip() for cell in cells] for cells in rows]
     if fields and all(len(cells) == 1 for cells in fields):

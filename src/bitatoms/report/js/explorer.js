@@ -125,7 +125,7 @@ function goBack(explorer) {
 // Turn the names of rows in other sections into buttons that select them.
 function linkRows(explorer) {
   for (const row of document.querySelectorAll("[data-row]")) {
-    const holder = row.querySelector("h3, th");
+    const holder = row.querySelector("h3") ?? row;
     const index = pageIndex(explorer.data, "row", Number(row.dataset.row));
     const open = () => {
       explorer.select("row", index);

@@ -17,6 +17,7 @@ from ....columns.annotations import Annotations, Labels
 from ....columns.matching import match_columns
 from ....columns.table import Header, Names, Table
 from ....errors import warn
+from ....formatting import numbered
 from ....model.model import Model
 from ....sparse_bits import Bits
 from ...errors import FileError
@@ -76,7 +77,7 @@ def _read_columns(file: HierarchicalFile, matrix: MatrixElement) -> tuple[Names,
         return names, read_annotations(file, matrix.variables, n_cols)
     if matrix.kind == "frame":
         return tuple(field_names(file, matrix.path)), Annotations({}, n_cols)
-    return frames.numbered_columns(matrix.path, n_cols), Annotations({}, n_cols)
+    return numbered(matrix.path.removeprefix(frames.OBSM), n_cols), Annotations({}, n_cols)
 
 
 def _unless_none_written(metadata: dict[str, Any], key: str, annotations: Annotations) -> Annotations | None:

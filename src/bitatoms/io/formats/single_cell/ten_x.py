@@ -12,7 +12,7 @@ import numpy as np
 from ....columns.annotations import Annotations, Labels, Values
 from ....errors import Parameter, warn
 from ....formatting import listed_names, quoted
-from ....libraries import missing_library
+from ....system.libraries import missing_library
 from ...hdf5_reader import Hdf5Reader, open_hdf5
 from ...options import ReadOptions
 from ...stream import RowChunk, Source, TableStream, named_chunks

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import bitatoms as ba
-from bitatoms.libraries import LIBRARIES, MissingLibrary, explained, import_library, pip_command
+from bitatoms.system.libraries import LIBRARIES, MissingLibrary, explained, import_library, pip_command
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # What other libraries bring along, what tables of users are made of.
 OTHERS = {"cupy", "llvmlite", "polars", "threadpoolctl", "zstandard"}

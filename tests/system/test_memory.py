@@ -2,7 +2,7 @@
 
 import pytest
 
-from bitatoms import memory
+from bitatoms.system import memory
 
 MACHINE = 16 << 30
 

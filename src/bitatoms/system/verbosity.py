@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .formatting import escape_controls
+from ..formatting import escape_controls
 
 _logger = logging.getLogger("bitatoms")
 _lock = threading.Lock()

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from bitatoms import parallel
-from bitatoms.interrupts import deferred_interrupts
 from bitatoms.kernels import jit
 from bitatoms.parallel import Workers
+from bitatoms.system.interrupts import deferred_interrupts
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
