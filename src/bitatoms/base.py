@@ -28,7 +28,7 @@ from .io.options import Missing, ReadOptions
 from .model.model import Model
 from .model.result import Factorization
 from .parallel import Workers
-from .parameters import nested_declarations, nested_kinds
+from .parameters import advice_on, nested_declarations, nested_kinds
 from .rows import out_of_core
 from .rows.passes import PassResult
 from .rows.source import MemoryRows
@@ -196,6 +196,8 @@ class SearchEstimator(TableEstimator):
             This estimator.
         """
         nested = {name: params.pop(name) for name in list(params) if "__" in name}
+        if advice := advice_on(self._kind, params):
+            raise ValueError(f"{type(self).__name__}.set_params() got an unexpected parameter{advice}")
         super().set_params(**params)
         for name, value in nested.items():
             if name not in nested_declarations(self._kind):

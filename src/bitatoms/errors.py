@@ -21,12 +21,12 @@ from .formatting import quoted
 class Parameter(NamedTuple):
     """A parameter that a message names, with the value to give it where there is one.
 
-    With a ``file``, the message shows the complete call or command that reads it.
+    If it ``reads_file``, the message tells to read the file with it; on the command line, by the complete command.
     """
 
     name: str
     value: Any = None
-    file: str | None = None
+    reads_file: bool = False
 
 
 Spelling = Callable[[Parameter], str]
@@ -38,7 +38,7 @@ def in_python(parameter: Parameter) -> str:
         return parameter.name
     value = f'"{parameter.value}"' if isinstance(parameter.value, str) else repr(parameter.value)
     argument = f"{parameter.name}={value}"
-    return argument if parameter.file is None else f"bitatoms.read({parameter.file!r}, {argument})"
+    return f"read it with {argument}" if parameter.reads_file else argument
 
 
 class Message(Exception):

@@ -153,6 +153,8 @@ def check(name: str, value: Any, declared: tuple[Any, Param]) -> Any:
     types, words, kind = _alternatives(annotation), choices(annotation), options_kind(annotation)
     if (value is None and NoneType in types) or (kind is not None and isinstance(value, kind)):
         return value
+    if isinstance(value, type) and issubclass(value, Options):
+        raise InputError(Parameter(name), f" must be {value.__name__}(...), not the class {value.__name__}")
     if kind is not None and not words:
         raise InputError(Parameter(name), f" must be {kind.__name__}(...) or None, not {value!r}")
     if words and (int not in types or isinstance(value, str)):
@@ -233,7 +235,7 @@ def _taking_fields(function: Callable[..., Any], kind: type[Options], collect: C
         try:
             bound = signature.bind(*args, **given)
         except TypeError as error:
-            raise TypeError(f"{function.__qualname__}() {error}{_advice(kind, given)}") from None
+            raise TypeError(f"{function.__qualname__}() {error}{advice_on(kind, given)}") from None
         bound.apply_defaults()
         first = [bound.arguments.pop(parameter.name) for parameter in own]
         return function(*first, collect(**bound.arguments))
@@ -244,7 +246,7 @@ def _taking_fields(function: Callable[..., Any], kind: type[Options], collect: C
     return call
 
 
-def _advice(kind: type[Options], given: Iterable[str]) -> str:
+def advice_on(kind: type[Options], given: Iterable[str]) -> str:
     """Return where arguments belong that are not fields of `Options`, but of nested ones."""
     for outer, inner in nested_kinds(kind).items():
         for name in given:

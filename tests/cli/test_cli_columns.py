@@ -96,6 +96,11 @@ def test_convert_notes_annotations_that_a_format_does_not_store(bitatoms):
     note = "Note: plain.csv: the format csv does not store the annotations of columns ('kind')\n"
     assert bitatoms("convert", "annotated.npz", "plain.csv")[::2] == (0, note)
     assert bitatoms("convert", "annotated.npz", "again.npz")[::2] == (0, "")
+    ba.write(ba.datasets.genotypes(n_samples=8, random_state=0), "genotypes.npz")
+    status, printed, note = bitatoms("convert", "genotypes.npz", "plain.csv")
+    assert status == 0
+    assert "Encoded" not in printed
+    assert "annotations of rows ('population') and columns ('chromosome', 'position'" in note
 
 
 def test_codes_are_matched_to_atoms_by_name(bitatoms, tmp_path, codes):

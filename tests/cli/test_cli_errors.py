@@ -32,11 +32,16 @@ ERRORS = [
     ("fit table.csv --tile big", "--tile is 'big'; pass height x width"),
     ("fit table.csv --tile 0x4", "--tile is '0x4'; pass height x width, such as 16x16"),
     ("fit table.csv --tile 4x4", "an image of 4 x 4 has 16 pixels"),
+    ("fit table.csv --algebra prefer-or", "--algebra prefer-or is now the default, --algebra auto; omit it"),
     # fit: parameters
     ("fit table.csv -k -3", "--atoms must be at least 1, not -3"),
     ("fit table.csv -k many", "--atoms is 'many'; pass an integer or mdl"),
     ("fit table.csv --fixed patterns.json", "patterns.json: patterns are read as .csv or .xlsx"),
     ("fit table.csv --fixed quotes.csv", "quotes.csv: line 2, column 'features': quotes do not match"),
+    # commands and options
+    ("reproduce", "no such command: 'reproduce'; in a clone of the repository, 'make paper'"),
+    ("pack table.csv", "Missing option '--output' / '-o'"),
+    ("pack table.csv new.zarr", "Missing option '--output' / '-o'"),
     # fit: outputs
     ("fit table.csv -o nowhere/model.npz", "nowhere/model.npz: there is no folder 'nowhere'"),
     ("fit table.csv -o new.csv", "new.csv: a model is an .npz file; use the extension .npz"),

@@ -248,9 +248,7 @@ def test_help_describes_what_people_use_and_names_the_rest(bitatoms, monkeypatch
     common = "--output --report --atoms --algebra --search --max-time --binarize --categories"
     assert described == common.split()
     for name, command in commands():
-        text = everything = bitatoms.output(name, "--help")
-        if command.hides:
-            everything = bitatoms.output(name, "--help-all")
+        text, everything = bitatoms.output(name, "--help"), bitatoms.output(name, "--help-all")
         for each in command.options():
             assert each.opts[0] in text
             assert f"  {each.opts[0]}" in everything

@@ -56,7 +56,7 @@ def test_resources_are_set():
             r"search='fast' has no parameter 'coder'; set search=PaperSearch\(\) first",
         ),
         ({"constraints__max_components": 1.5}, "max_components must be an integer"),
-        ({"max_components": 2}, "Invalid parameter 'max_components'"),
+        ({"components": 2}, "Invalid parameter 'components'"),
     ],
 )
 def test_other_nested_parameters_are_refused(given, message):
@@ -75,9 +75,16 @@ def test_other_nested_parameters_are_refused(given, message):
         ({"checkpoint": "a"}, r"parameter of bitatoms\.Resources: resources=bitatoms\.Resources\(checkpoint="),
     ],
 )
-@pytest.mark.parametrize("function", [lambda **given: ba.factorize([[1]], **given), ba.BinaryDictionaryLearning])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda **given: ba.factorize([[1]], **given),
+        ba.BinaryDictionaryLearning,
+        ba.BinaryDictionaryLearning().set_params,
+    ],
+)
 def test_an_error_names_the_object_that_holds_a_parameter(function, given, message):
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         function(**given)
 
 

@@ -37,11 +37,11 @@ LISTS = {  # files, and the items of each row
 
 
 @pytest.mark.parametrize("case", LONG)
-def test_errors_about_long_tables_have_the_call_that_reads_them(file, case):
+def test_errors_about_long_tables_have_the_option_that_reads_them(file, case):
     text, columns = LONG[case]
     path = file(text)
-    call = f"bitatoms.read({str(path)!r}, long={columns})"
-    assert_read_error(path, f"instead of ones and zeros; if each line names a row and one of its items, run {call}")
+    advice = f"if each line names a row and one of its items, read it with long={columns}"
+    assert_read_error(path, f"instead of ones and zeros; {advice}")
     table = ba.read(path, long=columns)
     assert len(table.row_names) == len(set(table.row_names))
     assert (table.shape[0] > 1) == (case != "one order, numbered 1")
@@ -59,13 +59,16 @@ def test_the_columns_of_a_long_table_can_be_chosen(file):
         assert ba.read(path, format="pairs").row_names == ("536365", "536367")
 
 
-def test_a_model_of_a_long_table_names_the_call_that_reads_another(file):
+def test_a_model_of_a_long_table_says_how_another_is_read(file):
     path = file("order_id,product,qty\n7,milk,2\n7,tea,1\n8,milk,1\n9,tea,3\n")
     model = ba.BinaryDictionaryLearning(1, algebra="or", random_state=0).fit(ba.read(path, long="order_id,product"))
     path = file("order_id,product,qty\n10,tea,2\n11,milk,1\n")
-    with pytest.raises(ba.FileError, match=r"run bitatoms.read.*, long=\('order_id', 'product'\)\)"):
+    with pytest.raises(ba.FileError, match=r"read it with long=\('order_id', 'product'\)"):
         model.transform(path)
     model.transform(ba.read(path, long="order_id,product"))
+    # The cells of a table without columns of the model say nothing about how it is read.
+    with pytest.raises(ba.InputError, match="has no column that the model was fitted on: it has 'age', 'size'"):
+        model.transform(file("age,size,weight,height\n56,1.5,70.5,7\n31,2,60.5,8\n31,2,60.5,8\n"))
 
 
 @pytest.mark.parametrize("case", LISTS)

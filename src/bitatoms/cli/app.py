@@ -59,6 +59,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "inpaint": ("images", "Fill the holes of a black-and-white picture."),
     },
 }
+_GONE = {"reproduce": "; in a clone of the repository, 'make paper' repeats the experiments of the paper"}
 
 
 class Commands(click.Group):
@@ -80,7 +81,8 @@ class Commands(click.Group):
         """Return the command that is named first, or raise an error with similar names."""
         if args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
             near = " or ".join(map(repr, get_close_matches(args[0], self.list_commands(ctx))))
-            raise click.UsageError(f"no such command: {args[0]!r}{f', did you mean {near}?' if near else ''}", ctx)
+            hint = f", did you mean {near}?" if near else _GONE.get(args[0], "")
+            raise click.UsageError(f"no such command: {args[0]!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

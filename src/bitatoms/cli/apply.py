@@ -390,18 +390,16 @@ def convert(
     shown: Display = options.display(),
 ) -> None:
     """Convert a table to another format, with its row and column names."""
-    from ..columns.encoding import Encoding
     from .files import read_table, write_table
-    from .summary import describe_shape, describe_unknown, table_json
+    from .summary import describe_encoding, describe_shape, describe_unknown, table_json
 
     read = read_table(data, shown.is_silent)
     write_table(read, output)
-    encoding = Encoding.of(read)
-    lines = [] if encoding is None else [f"Encoded: {encoding.described()}"]
+    lines = describe_encoding(read)
     print_result({"written": output.name, **table_json(read)}, shown, f"{output.name}: {describe_shape(read)}", *lines)
     if shown.quiet:
         return
-    axes = {"rows": read.row_data, "columns": read.column_data if encoding is None else None}
+    axes = {"rows": read.row_data, "columns": None if lines else read.column_data}
     lost = [f"{axis} ({listed_names(tuple(data))})" for axis, data in axes.items() if data]
     if lost and not FORMATS[output.format].stores_annotations:
         annotations = f"the annotations of {' and '.join(lost)}"

@@ -128,13 +128,13 @@ def help_options(hides: bool = False) -> list[click.Parameter]:
     """Return the options that print help."""
     more = " (--help-all describes all options)" if hides else ""
     found = [acting("-h/--help", f"Print this help{more}.", _print_help)]
-    return [*found, acting("--help-all", "Print the help of all options.", _print_all)] if hides else found
+    return [*found, acting("--help-all", "Print the help of all options.", _print_all, hidden=not hides)]
 
 
-def acting(names: str, help: str, action: Callable[[click.Context, Any, bool], None], is_eager: bool = True) -> Any:
+def acting(names: str, help: str, action: Callable[[click.Context, Any, bool], None], **more: Any) -> Any:
     """Return an option that does something itself, before a command runs."""
-    how: dict[str, Any] = {"is_flag": True, "is_eager": is_eager, "expose_value": False, "callback": action}
-    return click.Option(names.split("/"), help=help, **how)
+    how: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": action}
+    return click.Option(names.split("/"), help=help, **how | more)
 
 
 def _print_help(ctx: click.Context, option: click.Parameter, is_requested: bool) -> None:

@@ -72,11 +72,10 @@ def fit(
     The number of atoms is chosen by minimum description length (MDL): the table and its atoms together take the
     fewest bits. The table may also be a packed store, which may be larger than memory (see 'bitatoms pack').
     """
-    from ..columns.encoding import Encoding
     from ..rows.store import Store
     from ..rows.weights import checked_weights
     from . import files, stores
-    from .summary import describe_unknown, model_json, print_patterns
+    from .summary import describe_encoding, describe_unknown, model_json, print_patterns
 
     limits, resources, quiet = search.constraints or Constraints(), search.resources or Resources(), shown.is_silent
     how, checkpoint = options.RunSettings(search.n_jobs, search.device, resources.max_memory), resources.checkpoint
@@ -101,8 +100,8 @@ def fit(
     if not quiet:
         if not isinstance(rows, Store) and (unknown := describe_unknown(rows)):
             print_line(unknown)
-        if (encoding := Encoding.of(rows)) is not None:
-            print_line(f"Encoded: {encoding.described()}")
+        for line in describe_encoding(rows):
+            print_line(line)
         if weights is not None:
             print_line(f"Weights: column {weight_column!r}, {weights.sum()} rows in all")
     resume_hint = "" if checkpoint is None else f"; repeat the command with --resume to resume from {checkpoint}"

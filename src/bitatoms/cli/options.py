@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -123,7 +123,9 @@ def option(flags: str, default: Any = None, help: str = "", *, convert: Convert 
     words = {int: "INTEGER", click.IntRange: "INTEGER", float: "NUMBER", click.Path: "FILE", str: "TEXT"}
     if not how["is_flag"]:
         how.setdefault("metavar", words.get(how["type"]) or words.get(type(how["type"])))
-    return Field(lambda name: Option([*flags.split(), name], default=default, help=help, **how), convert)
+    if not how.get("required"):  # None is a default, too
+        how["default"] = default
+    return Field(lambda name: Option([*flags.split(), name], help=help, **how), convert)
 
 
 def input_file(flags: str, help: str, **more: Any) -> Any:
@@ -281,6 +283,20 @@ def declared(kind: type[Options], name: str, panel: str = SEARCH, **changes: Any
     return option(**how)
 
 
+class CheckedWords(click.Choice[str]):
+    """Words that a declaration checks: its error may say more than which words there are."""
+
+    def __init__(self, words: Sequence[str], declared: Param) -> None:
+        super().__init__(words)
+        self._declared = declared
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the word, checked."""
+        assert self._declared.check
+        assert param
+        return self._declared.check(param.name or "", value)
+
+
 def _type_of(annotation: Any, param: Param) -> dict[str, Any]:
     """Return what click takes for a parameter of this type."""
     types = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
@@ -288,7 +304,7 @@ def _type_of(annotation: Any, param: Param) -> dict[str, Any]:
     if bool in types:
         return {"type": bool, "is_flag": True}
     if words and int not in types:
-        return {"type": click.Choice(words)}
+        return {"type": click.Choice(words) if param.check is None else CheckedWords(words, param)}
     if param.default == ():
         return {"type": str, "multiple": True, "default": None}
     if int in types and not words and str not in types:

@@ -79,7 +79,7 @@ def as_option(parameter: Parameter) -> str:
     joint = "," if name == "long" else "x"
     text = joint.join(map(str, value)) if isinstance(value, tuple) else str(value)
     spelled = f"--{option} {shlex.quote(escape_name(text))}"
-    return spelled if parameter.file is None else f"{shlex.join(('bitatoms', *sys.argv[1:]))} {spelled}"
+    return f"run {shlex.join(('bitatoms', *sys.argv[1:]))} {spelled}" if parameter.reads_file else spelled
 
 
 def describe(error: BaseException | str) -> str:

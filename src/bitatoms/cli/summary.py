@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
+from ..columns.encoding import Encoding
 from ..columns.table import Table
 from ..formatting import counted, escape_name, few, percent, quote_name, times
 from ..html.model_tables import pattern_table
@@ -41,6 +42,12 @@ def table_json(table: Table) -> dict[str, Any]:
     """Return the size of a table, and how many of its cells are ones and unknown, for ``--json``."""
     rows, columns = table.shape
     return {"rows": rows, "columns": columns, "ones": table.data.count(), "unknown": table.data.n_unknown}
+
+
+def describe_encoding(table: Table | Store) -> list[str]:
+    """Describe what columns of a table of categories stand for; no lines for other tables, also of genotypes."""
+    encoding = Encoding.of(table)
+    return [] if encoding is None or encoding.is_of_copies else [f"Encoded: {encoding.described()}"]
 
 
 def describe_unknown(table: Table) -> str:

@@ -24,6 +24,7 @@ from .errors import FileError
 from .formats import categories, long
 from .formats.registry import FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
 from .labels.names import named_columns
+from .layout import check_shape
 from .options import CELL_FORMATS, DOSAGE_FORMATS, DROPPING_FORMATS, ReadOptions
 from .out_of_core.transposing import transpose
 from .stream import (
@@ -115,7 +116,7 @@ def read_matching(
         except NoKnownColumn:
             _check_orientation(source, options, learned, encoding, name)
             if source.format in CELL_FORMATS:
-                next(stream.chunks, None)  # a table of another shape is an error that says how to read it
+                check_shape(TextRows(source, options), options)
             raise
         # Numbered duplicates do not have the names that the file has. Items and rows are not columns of the file.
         renamed = options.duplicates != "refuse" or options.transpose or stream.absent_is_zero

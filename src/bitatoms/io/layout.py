@@ -244,6 +244,12 @@ def not_a_table(source: Source, number: int, cells: Sequence[str], advice: Advic
     return source.error(problem, *advice, *categories)
 
 
+def check_shape(rows: TextRows, options: ReadOptions) -> None:
+    """Raise an error that says how to read a file that looks like a long table or like lists of items."""
+    if (layout := Layout.detect(rows, options)).other_shape:
+        raise not_a_table(rows.source, *rows.head(2)[-1], layout.other_shape)
+
+
 def as_lists(widths: Collection[int]) -> Advice:
     """Return how to read lists of items; ``widths`` are the numbers of cells per line."""
     lists: Advice = "if each line lists the items of one row, pass ", Parameter("format", "baskets")
@@ -251,14 +257,14 @@ def as_lists(widths: Collection[int]) -> Advice:
     return (*lists, *as_long) if set(widths) == {2} else lists
 
 
-def _as_long(file: str, columns: tuple[str, str]) -> Advice:
+def _as_long(columns: tuple[str, str]) -> Advice:
     """Return how to read a long table."""
-    return "if each line names a row and one of its items, run ", Parameter("long", columns, file)
+    return "if each line names a row and one of its items, ", Parameter("long", columns, reads_file=True)
 
 
 def _suggest_shape(cells: Cells, rows: Head) -> Advice:
     """Return how to read a file whose first rows look like lists of items, or like a long table; () if they do not."""
-    if advice := _suggest_long(rows, cells.source.name):
+    if advice := _suggest_long(rows):
         return advice
     words = [cell for row in rows[1:] for cell in row if cell.strip()]
     return as_lists({*map(len, rows)}) if words and all(map(is_text, words)) else ()
@@ -370,7 +376,7 @@ def _named(labels: Sequence[str], names: Sequence[str]) -> int | None:
     return None
 
 
-def _suggest_long(head: Head, file: str) -> Advice:
+def _suggest_long(head: Head) -> Advice:
     """Return how to read a table whose first rows look like those of a long table, as a part of a message, or ().
 
     They do if their header names a column of rows and one of items. Others do if they have two or three cells, if the
@@ -389,7 +395,7 @@ def _suggest_long(head: Head, file: str) -> Advice:
         may_be_table = are_cells(items) or (are_cells(rows) and chosen[1] == 0)
         are_lists = 2 * sum(bool(re.search("[,;|]", item)) for item in items) > len(items)
         if not may_be_table and (not are_lists or _named(labels, _QUANTITY_NAMES) is not None):
-            return _as_long(file, (labels[chosen[0]], labels[chosen[1]]))
+            return _as_long((labels[chosen[0]], labels[chosen[1]]))
     if not widths <= {2, 3}:
         return ()
     are_items = [all(map(is_text, column)) for column in columns[1:]]
@@ -402,14 +408,14 @@ def _suggest_long(head: Head, file: str) -> Advice:
         return ()
     if len(columns) == 2:
         counts: Advice = () if are_items[0] else ("; for counts, pass ", Parameter("binarize", 0))
-        return *_as_long(file, (labels[0], labels[1])), *counts
+        return *_as_long((labels[0], labels[1])), *counts
     if all(are_items):  # such as an order, its date and an item
         return (
             "if each line names a row and one of its items, pass ",
             Parameter("long"),
             " with the names of both columns",
         )
-    return _as_long(file, (labels[0], labels[1 if are_items[0] else 2])) if any(are_items) else ()
+    return _as_long((labels[0], labels[1 if are_items[0] else 2])) if any(are_items) else ()
 
 
 # Lists of items.

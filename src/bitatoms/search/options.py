@@ -46,7 +46,7 @@ def _check_init(name: str, value: Any) -> Any:
 
 def _check_coder(name: str, value: Any) -> Any:
     """Check a coder; the error for one of the paper says where it is passed."""
-    check_choice(name, value, get_args(Coder), 'pass search=PaperSearch(coder="bmp")' if value == "bmp" else None)
+    check_choice(name, value, get_args(Coder), 'search=bitatoms.PaperSearch(coder="bmp")' if value == "bmp" else None)
     return value
 
 

@@ -92,7 +92,7 @@ FEATURE_MATRIX = re.compile(r"(?P<prefix>.*)matrix\.mtx(\.gz)?", re.IGNORECASE) 
 _UNSUPPORTED = {  # files that users may have, and what to do with them
     (".bim", ".fam"): "this file accompanies a .bed file; pass the .bed file",
     (".pvar", ".psam"): "this file accompanies a .pgen file; pass the .pgen file",
-    (".haps", ".sample"): "haplotypes of SHAPEIT; convert them with 'bcftools convert --hapsample2vcf'",
+    (".haps", ".sample"): "haplotypes of SHAPEIT; use .vcf, with 'bcftools convert --hapsample2vcf' or '--hapsample'",
     (".xls", ".xlsm", ".xlsb", ".ods", ".numbers"): "a spreadsheet; save it as .xlsx or .csv",
     (
         ".jpg", ".jpeg", ".gif", ".bmp", ".pgm", ".ppm",
@@ -141,7 +141,8 @@ def _find_format(path: str | os.PathLike[str], given: str | None, writing: bool)
     """Return the format of a file; see `infer_format`."""
     if given is not None:
         if given not in FORMATS:
-            raise FileError(f"there is no format {given!r}; choose from {', '.join(FORMATS)}")
+            hint = _hint(f".{given}") or f"choose from {', '.join(FORMATS)}"
+            raise FileError(f"there is no format {given!r}; {hint}")
         return given
     name = os.path.basename(os.fspath(path).rstrip("/\\")).lower()
     base = name.removesuffix(".gz")
@@ -153,9 +154,8 @@ def _find_format(path: str | os.PathLike[str], given: str | None, writing: bool)
     entries = [entry for entry in FORMATS.values() if entry.is_writable or not writing]
     known = [extension for entry in entries for extension in entry.extensions]
     extension = os.path.splitext(base)[1]
-    unsupported = next((hint for extensions, hint in _UNSUPPORTED.items() if extension in extensions), None)
     message: tuple[str | Parameter, ...]
-    if unsupported and not writing:
+    if (unsupported := _hint(extension)) and not writing:
         message = (unsupported,)
     elif os.path.isdir(path):
         message = ("this is a folder, not a file",)
@@ -166,6 +166,11 @@ def _find_format(path: str | os.PathLike[str], given: str | None, writing: bool)
         hint = f" (did you mean {similar[0]}?)" if similar else ""
         message = (f"unknown extension{hint}; pass ", Parameter("format"), f", one of {', '.join(FORMATS)}")
     raise FileError(f"{os.fspath(path)}: ", *message)
+
+
+def _hint(extension: str) -> str | None:
+    """Return what to do with files that are not supported; None for an unknown extension."""
+    return next((hint for extensions, hint in _UNSUPPORTED.items() if extension in extensions), None)
 
 
 def feature_matrices(folder: Path) -> list[str]:
