@@ -4,6 +4,8 @@ import pytest
 
 pytest.importorskip("click")
 
+from bitatoms.cli import shells
+
 WORDS = {
     "bitatoms fi": "fit",
     "bitatoms fit --alg": "--algebra",
@@ -34,11 +36,34 @@ def test_completion_is_installed_once(bitatoms, monkeypatch, tmp_path, shell, fi
         assert (tmp_path / file).read_text().count(f"_BITATOMS_COMPLETE={shell}_source bitatoms") == 1
 
 
+@pytest.mark.parametrize("words", WORDS)
+def test_words_are_completed_in_powershell(bitatoms, monkeypatch, words):
+    monkeypatch.setenv("_BITATOMS_COMPLETE", "powershell_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_INCOMPLETE", words.split(" ")[-1])
+    lines = bitatoms.output().splitlines()
+    assert [line.split("\t")[0] for line in lines] == WORDS[words].split()
+    assert all(line.split("\t")[1] for line in lines)
+
+
+def test_completion_is_installed_in_the_profile_of_powershell(bitatoms, monkeypatch, tmp_path):
+    profile = tmp_path / "WindowsPowerShell/profile.ps1"
+    monkeypatch.setenv("SHELL", "powershell.exe")
+    monkeypatch.setattr(shells, "_powershell_profile", lambda: profile)
+    script = bitatoms.output("--show-completion")
+    assert "Register-ArgumentCompleter -Native -CommandName bitatoms" in script
+    assert '$Env:_BITATOMS_COMPLETE = "powershell_complete"' in script
+    for _ in range(2):
+        bitatoms("--install-completion")
+        assert profile.read_text().count("powershell_source") == 1
+
+
 WRONG = {
     "fi": "no such command: 'fi', did you mean 'fit'?; see bitatoms --help",
     "fit": "Missing argument 'DATA'; see bitatoms fit --help",
     "fit x.csv --seed -1": "Invalid value for '--seed': -1 is not in the range x>=0; see bitatoms fit --help",
-    "--show-completion": "completion works in bash, zsh, fish; the variable SHELL names tcsh; see bitatoms --help",
+    "--show-completion": "completion works in bash, zsh, fish, powershell; the variable SHELL names tcsh; "
+    "see bitatoms --help",
 }
 
 

@@ -14,7 +14,7 @@ import click
 
 from .._version import __version__
 from ..system.libraries import explained
-from .help import SETTINGS, acting, completion_options, heading, help_options, write_rows
+from .help import SETTINGS, acting, heading, help_options, write_rows
 from .output import (
     describe_interrupt,
     interrupt_exit_code,
@@ -25,6 +25,7 @@ from .output import (
     print_page,
     printing_notes,
 )
+from .shells import VARIABLE, add_powershell, completion_options
 
 BAD_INPUT = 2
 _VERBOSE = "bitatoms.verbose"  # whether --version prints more
@@ -160,6 +161,8 @@ def run(arguments: list[str] | None = None) -> None:
             stream.reconfigure(errors="replace")
     with warnings.catch_warnings(), interrupted_by_sigterm(), printing_notes():
         warnings.showwarning = _show_warning
+        if VARIABLE in os.environ:  # click completes words, and ends
+            add_powershell()
         try:
             sys.exit(app.main(arguments, prog_name="bitatoms", standalone_mode=False))
         except click.Abort:  # Ctrl-C before a command runs

@@ -1,8 +1,7 @@
-"""Help of commands (the options that people use, or with ``--help-all`` all options), and completion in shells."""
+"""Help of commands: the options that people use, or with ``--help-all`` all options."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
@@ -10,9 +9,8 @@ from typing import Any, Literal
 
 import click
 
-from .output import print_line, print_page
+from .output import print_page
 
-_SHELLS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/config.fish"}  # and the files they read at start
 _NAMES = 32  # characters of the names of options, in their column
 _FEW = 12  # options; a command with as many shows them all
 _ALL = "bitatoms.help_all"  # whether all options are shown
@@ -146,47 +144,3 @@ def _print_help(ctx: click.Context, option: click.Parameter, is_requested: bool)
 def _print_all(ctx: click.Context, option: click.Parameter, is_requested: bool) -> None:
     ctx.meta[_ALL] = is_requested
     _print_help(ctx, option, is_requested)
-
-
-# --- completion in shells
-
-
-def completion_options() -> list[click.Parameter]:
-    """Return the options that print and install completion."""
-    return [
-        acting("--install-completion", "Install completion for your shell.", _install_completion),
-        acting("--show-completion", "Print the completion for your shell.", _show_completion),
-    ]
-
-
-def _show_completion(ctx: click.Context, option: click.Parameter, is_requested: bool) -> None:
-    """Print the script that completes commands, options and their values in the user's shell."""
-    if is_requested:
-        from click.shell_completion import get_completion_class
-
-        complete = get_completion_class(_shell())
-        assert complete is not None
-        print_page(complete(ctx.command, {}, "bitatoms", "_BITATOMS_COMPLETE").source())
-        ctx.exit()
-
-
-def _install_completion(ctx: click.Context, option: click.Parameter, is_requested: bool) -> None:
-    """Let the user's shell run that script when it starts."""
-    if is_requested:
-        shell = _shell()
-        file, command = Path.home() / _SHELLS[shell], f"_BITATOMS_COMPLETE={shell}_source bitatoms"
-        line = f"{command} | source\n" if shell == "fish" else f'eval "$({command})"\n'
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if not file.exists() or line not in file.read_text(encoding="utf-8"):
-            with open(file, "a", encoding="utf-8") as text:
-                text.write(f"\n{line}")
-        print_line(f"{shell} completion is installed in {file}; it works in shells that are started from now on.")
-        ctx.exit()
-
-
-def _shell() -> str:
-    """Return the name of the user's shell."""
-    shell = Path(os.environ.get("SHELL", "")).name
-    if shell not in _SHELLS:
-        raise click.UsageError(f"completion works in {', '.join(_SHELLS)}; the variable SHELL names {shell or 'none'}")
-    return shell
