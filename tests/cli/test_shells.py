@@ -1,5 +1,8 @@
 """Completion of commands, options and values in shells, and what is printed for a wrong command."""
 
+import os
+import sys
+
 import pytest
 
 pytest.importorskip("click")
@@ -56,6 +59,24 @@ def test_completion_is_installed_in_the_profile_of_powershell(bitatoms, monkeypa
     for _ in range(2):
         bitatoms("--install-completion")
         assert profile.read_text().count("powershell_source") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a program that is a shell script")
+@pytest.mark.parametrize("script", ["exit 1", "exit 0", "echo profile.ps1"])
+def test_powershell_is_asked_for_its_profile(bitatoms, monkeypatch, tmp_path, script):
+    (tmp_path / "pwsh").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "pwsh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("SHELL", "powershell")
+    monkeypatch.chdir(tmp_path)
+    code, stdout, stderr = bitatoms("--install-completion")
+    if script.startswith("echo"):
+        assert code == 0
+        assert "Register" not in (tmp_path / "profile.ps1").read_text()
+        assert "powershell_source" in (tmp_path / "profile.ps1").read_text()
+    else:
+        assert (code, stdout) == (2, "")
+        assert "pwsh does not say where its profile is" in stderr
 
 
 WRONG = {

@@ -101,5 +101,7 @@ def add_powershell() -> None:
 def _powershell_profile() -> Path:
     """Return the file that PowerShell reads when it starts."""
     program = which("pwsh") or "powershell"
-    found = subprocess.run([program, "-NoProfile", "-Command", "$PROFILE"], capture_output=True, text=True, check=True)
+    found = subprocess.run([program, "-NoProfile", "-Command", "$PROFILE"], capture_output=True, text=True)
+    if found.returncode or not found.stdout.strip():
+        raise click.UsageError(f"{program} does not say where its profile is; add --show-completion to it by hand")
     return Path(found.stdout.strip())
