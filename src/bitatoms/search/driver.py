@@ -170,7 +170,8 @@ class _Starts:
         params, deadline = request.params, request.deadline
         self.request, self.params, self.margins = request, params, _margins(request)
         self.winners: Winners = {}
-        self.names = [(algebra, start + 1) for algebra in params.algebras for start in range(params.n_init)]
+        n_init = 1 if params.options.n_init == "auto" else params.options.n_init
+        self.names = [(algebra, start + 1) for algebra in params.algebras for start in range(n_init)]
         self.skipped: set[str] = set()  # algebras without any time left
         self._seeds = request.random.integers(2**63, size=(len(self.names), 4))  # starts do not depend on each other
         self._times: dict[str, tuple[float, float]] = {}  # begin and deadline of each algebra
@@ -374,14 +375,16 @@ def _prepared(context: SearchContext, params: SearchParams) -> Callable[[], Sear
 
 def _search_paper(context: SearchContext, params: SearchParams) -> SearchResult:
     """Search as published: learn a given number of atoms, or choose the number by forward selection."""
-    rule = coding_rule(params.coder, context.objective.algebra, params.max_atoms_per_sample, params.residual_limit)
-    method = LearningMethod(params.coder, params.update, rule, params.max_iter)
+    own, algebra = params.paper, context.objective.algebra
+    rule = coding_rule(params.coder, algebra, params.max_atoms_per_sample, own.residual_limit)
+    update = "exact" if params.coder == "exact" and own.update == "mob" else own.update
+    method = LearningMethod(params.coder, update, rule, params.plan.max_rounds)
     if context.resumed:
         block = context.block_of(context.resumed[0])
     else:
         block = context.block(*start_factors(context.data, params, rule.covers, context.workers, context.random))
     if params.n_components == "mdl":
-        limits = params.patience, params.max_components
+        limits = own.patience, params.max_components
         return SearchResult(block, forward_selection(block, method, *limits, context.monitor, context.random))
     return SearchResult(block, learn(block, method, context.monitor))
 
@@ -406,7 +409,7 @@ def prepare_kernels(data: Bits, params: SearchParams) -> None:
     """Compile the kernels of a search, in each of its algebras, that are not in the cache."""
     kind = "search"
     if params.search == "paper":
-        kind = "k-prox" if params.update == "k-prox" else f"paper, {params.coder}"
+        kind = "k-prox" if params.paper.update == "k-prox" else f"paper, {params.coder}"
     elif isinstance(data, SparseBits):
         kind = "sparse table"
     elif data.n_unknown:
