@@ -6,13 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitatoms import BinaryDictionaryLearning, BitMatrix, Codelength, factorize
+from bitatoms import BinaryDictionaryLearning, factorize
 from bitatoms.datasets import planted
-from bitatoms.engine.objective import Objective
-from bitatoms.search.anytime import run_epochs
-from bitatoms.search.monitor import SearchMonitor, StoppingRule
 from bitatoms.search.plan import PLANS, AnytimeTuning
-from bitatoms.search.states import Population, State
 from support.parameters import resolved
 from support.plans import use_budget
 from support.results import assert_matches_oracle
@@ -40,62 +36,6 @@ def short_epochs(monkeypatch):
 @pytest.fixture(scope="module")
 def noisy():
     return planted(70, 24, 4, algebra="or", noise=0.08, random_state=1).X
-
-
-class FakeEpochs:
-    """Makes states that cost what it is told to."""
-
-    def __init__(self, starts, children=()):
-        self.starts, self.children = iter(starts), iter(children)
-        self.n_epochs, self.evolved, self.ends = 0, [], []
-
-    @staticmethod
-    def state(cost):
-        atoms = BitMatrix.from_dense(random_bits(cost, 2, 20, 0.5))
-        factors = atoms, BitMatrix.zeros(3, 2), BitMatrix.zeros(1, 20)
-        return State(cost, *factors, np.zeros(20, np.int64), Codelength(0, 0, 0))
-
-    def start(self):
-        self.n_epochs += 1
-        return Population(2, [self.state(next(self.starts))])
-
-    def evolve(self, population):
-        self.evolved.append([state.cost for state in population])
-        if len(population) > 1 and (cost := next(self.children, None)):
-            population.add(self.state(cost))
-
-    def finished(self, state):
-        self.ends.append(state.cost)
-        return state
-
-    def run(self, stopping):
-        champions = Population(TUNING.champions)
-        return run_epochs(champions, self.start, self.evolve, self.finished, TUNING, stopping)
-
-
-def unlimited():
-    return StoppingRule(SearchMonitor(Objective(False, "xor")), None)
-
-
-@pytest.mark.parametrize(
-    ("starts", "children", "cost", "ends", "n_epochs"),
-    [
-        ([9, 7, 8, 7, 1], [], 7, [9, 7], 4),  # several epochs in a row gain nothing
-        ([9, 8, 9, 9], [5], 5, [9, 8, 5], 4),  # champions evolve together
-        ([3, 0, 1], [], 0, [3, 0], 2),  # a state that costs nothing ends the search
-    ],
-)
-def test_epochs_end_when_nothing_is_gained(starts, children, cost, ends, n_epochs):
-    epochs = FakeEpochs(starts, children)
-    assert epochs.run(unlimited()).cost == cost
-    assert (epochs.ends, epochs.n_epochs) == (ends, n_epochs)
-    assert not children or epochs.evolved[:3] == [[9], [8], [8, 9]]
-
-
-def test_there_is_a_result_even_if_there_is_no_time():
-    stopping = unlimited()
-    stopping.stop("max_time")
-    assert FakeEpochs([3, 2]).run(stopping).cost == 3
 
 
 def test_a_minute_unless_time_or_rounds_are_limited():

@@ -1,15 +1,13 @@
-"""The anytime search: it makes states until the time is out, or until many of them in a row bring nothing.
+"""The anytime search for the shortest codelength: epochs (`loop.py`) until the time is out, or until they gain nothing.
 
-In an *epoch*, new starts fill a population, which evolves until it gains nothing: states are recombined and perturbed.
-The best state of each epoch becomes a champion. Epochs do not see each other's states, so that champions differ; the
-champions evolve together, too. What starts, recombination and perturbation are depends on the objective: they are here
-for the codelength, and in `fixed_rank.py` for the fewest errors.
+In an epoch, a complete search is a start, and its states are perturbed and recombined.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 
 from ..bits import BitMatrix
 from ..engine.block import Block
@@ -17,48 +15,13 @@ from ..engine.coding import code_from_scratch
 from .context import SearchContext
 from .exchange import united
 from .finish import finish
+from .loop import Population, evolve, run_epochs
 from .mdl_search import best_start, from_given, search_end
-from .monitor import CONVERGED, SearchResult, StoppingRule
+from .monitor import CONVERGED, SearchResult
 from .moves.sweep import sweep
 from .plan import AnytimeTuning
 from .rounds import MdlSearch
-from .states import Population, State
-
-
-def run_epochs(
-    champions: Population,
-    start: Callable[[], Population],
-    evolve: Callable[[Population], None],
-    finished: Callable[[State], State],
-    tuning: AnytimeTuning,
-    stopping: StoppingRule,
-) -> State:
-    """Run epochs until the search must stop, or until several of them in a row gain nothing; return the best state.
-
-    ``start`` returns states from new starts, and ``evolve`` adds states made from those of a population until that
-    gains nothing. ``finished`` returns what the last steps make of a state that is better than all before.
-    """
-    failures = 0
-    while len(champions) == 0 or (failures < tuning.max_failed_epochs and not stopping.should_stop()):
-        population = start()
-        evolve(population)
-        gains = _add(champions, population.best, finished)
-        if len(champions) > 1 and not stopping.should_stop():
-            together = Population(tuning.champions, champions)
-            evolve(together)
-            gains |= _add(champions, together.best, finished)
-        failures = 0 if gains else failures + 1
-        if champions.best.cost == 0:
-            break
-    return champions.best
-
-
-def _add(champions: Population, state: State, finished: Callable[[State], State]) -> bool:
-    """Add a champion, finished if it is better than the others; return whether it is."""
-    if len(champions) and state.cost >= champions.best.cost:
-        return champions.add(state)
-    champions.add(finished(state))
-    return True
+from .states import State
 
 
 def search_anytime(
@@ -91,19 +54,20 @@ def search_anytime(
         found = finish(context, SearchResult(context.block_of(state), CONVERGED), coder)
         return min(state, search.state_of(found.block), key=lambda state: state.cost)
 
-    def evolve(population: Population) -> None:
+    def evolve_all(population: Population) -> None:
         """Perturb the states of a population and recombine them, in turn, until that gains nothing."""
-        failures = 0
-        while failures < tuning.max_failed_states and not search.should_stop():
-            if len(population) > 1 and failures % 2:
-                ((one, other),) = population.pairs(1, search.random)
-                found = recombine(search, one, other)
-            else:
-                states = list(population)
-                (found,) = search.perturb(states[int(search.random.integers(len(states)))])
-            failures = 0 if population.add(found) else failures + 1
+        numbers = count()
 
-    best = run_epochs(champions, start, evolve, finished, tuning, search.stopping)
+        def make_children(_: int) -> list[State]:
+            recombines = next(numbers) % 2 == 1
+            if recombines and len(population) > 1:
+                return [recombine(search, *population.pairs(1, search.random)[0])]
+            states = list(population)
+            return search.perturb(states[int(search.random.integers(len(states)))])
+
+        evolve(population, make_children, search.stopping, max_failures=tuning.max_failed_states, group=1)
+
+    best = run_epochs(champions, start, evolve_all, finished, search.stopping, max_failures=tuning.max_failed_epochs)
     return search_end(search, search.go_back(best))
 
 

@@ -9,7 +9,7 @@ change the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -25,15 +25,15 @@ from ..engine.update import update_exactly, update_together
 from ..kernels.structs import CodingRule, TrialPlan
 from ..parallel import Workers
 from .context import SearchContext
+from .loop import Population, evolve
 from .monitor import StoppingRule
 from .moves.drop import keep_best
 from .paper import append_rank_one
-from .states import Population, State
+from .states import State
 
 Item = TypeVar("Item")
 
 _DROPPED_SHARE = 0.25  # of the atoms in excess, dropped before the rows are coded again
-_GROUP = 4  # children made from the same population
 _UNTIL_CONVERGED = 1000  # steps of coding and update
 
 
@@ -129,30 +129,30 @@ class ExchangeSearch:
             return self._tried(context, block, np.empty((0, block.rows.n_words), np.uint64), n_trials, seed)
 
         for state in self._map(trials_from, list(population)):
-            self._add(population, state, "trial")
+            self._record_if_best(state, "trial")
+            population.add(state)
         return population
 
     def evolve(self, population: Population, max_children: int | None = None) -> None:
         """Make children of the states of a population, until many of them in a row are no better than the best."""
-        failures, n_children, max_failures = 0, 0, self.context.plan.fixed_rank.max_failures
-        while len(population) > 1 and population.best.cost > 0 and not self.stopping.should_stop():
-            if failures >= max_failures or n_children == max_children:
-                break
-            n_pairs = _GROUP if max_children is None else min(_GROUP, max_children - n_children)
-            pairs = population.pairs(n_pairs, self.context.random)
-            pool = population.atoms().words
-            for child in self._map(partial(self._child_of, pool=pool), pairs):
-                failures = 0 if self._add(population, child, "recombine") else failures + 1
-            n_children += n_pairs
 
-    def _add(self, population: Population, state: State, move: str) -> bool:
-        """Add a state to a population, and to the history if it is the best; return whether it is."""
-        is_best = population.add(state)
+        def make_children(n_children: int) -> Iterator[State]:
+            if len(population) > 1:
+                pairs = population.pairs(n_children, self.context.random)
+                pool = population.atoms().words
+                for child in self._map(partial(self._child_of, pool=pool), pairs):
+                    self._record_if_best(child, "recombine")
+                    yield child
+
+        max_failures = self.context.plan.fixed_rank.max_failures
+        evolve(population, make_children, self.stopping, max_failures=max_failures, max_children=max_children)
+
+    def _record_if_best(self, state: State, move: str) -> None:
+        """Add a state to the history if it is better than all before."""
         if state.cost < self.best_cost:
             self.best_cost = state.cost
             if self.records:
                 self.context.monitor.record(self.context.block_of(state), Change(), 1, move)
-        return is_best
 
     def _child_of(self, context: SearchContext, parents: tuple[State, State], seed: int, pool: Words) -> State:
         """Return the best state of trials from a state with atoms of two others; trials may take atoms of the pool."""

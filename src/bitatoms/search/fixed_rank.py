@@ -17,14 +17,14 @@ from ..engine.block import Block, Change
 from ..engine.coding import MOST_EXACT_ATOMS, code_by_beam, code_from_scratch
 from ..kernels.cpu import words
 from ..parallel import Workers
-from .anytime import run_epochs
 from .context import SearchContext
 from .exchange import ExchangeSearch, converged, refill, state_of, take_steps
+from .loop import Population, run_epochs
 from .monitor import SearchResult, StoppingRule
 from .moves.sweep import sweep
 from .plan import AnytimeTuning
 from .starts.rank import atoms_without_errors, start_atoms
-from .states import Population, State
+from .states import State
 
 
 def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix | None] | None = None) -> SearchResult:
@@ -84,7 +84,7 @@ def _best_of_epochs(
             rows.all_rows.monitor.record(*rows.on_all(state), 1, "trial")
         return state
 
-    return run_epochs(champions, start, search.evolve, finished, tuning, search.stopping)
+    return run_epochs(champions, start, search.evolve, finished, search.stopping, max_failures=tuning.max_failed_epochs)
 
 
 class SampledRows:

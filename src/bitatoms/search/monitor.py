@@ -1,10 +1,10 @@
 """What observes a running search: its history, its best state, callbacks, and the limits at which it ends.
 
 A search that ends by itself has *converged*; what that means is decided in its loop: `MdlSearch.run_rounds` (rounds
-without a gain), `ExchangeSearch.evolve` and `run_epochs` (states without a gain), `learn` (a step that changes
-nothing), `forward_selection` (patience) and `bitatoms.rows.passes` (passes over all rows). Otherwise it ends at the
-number of rounds allowed ("max_iter"), at its deadline ("max_time"), or because a callback returned True ("callback");
-the monitor observes the last two. Functions that search return a `SearchResult`, which holds the reason.
+without a gain), `evolve` and `run_epochs` (states without a gain), `learn` (a step that changes nothing),
+`forward_selection` (patience) and `bitatoms.rows.passes` (passes over all rows). Otherwise it ends at the number of
+rounds allowed ("max_iter"), at its deadline ("max_time"), or because a callback returned True ("callback"); the monitor
+observes the last two. Functions that search return a `SearchResult`, which holds the reason.
 
 Deadlines are observed between moves. A move may take long on a large table, so that work that continues after a short
 grace period is cut off: `Workers` raise OutOfTime, and the result is the best state recorded by then, as after Ctrl-C.
