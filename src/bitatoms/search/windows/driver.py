@@ -27,7 +27,6 @@ from ...engine.block import Block, Change, CountedRows
 from ...engine.codelength import Codelength, string_bits
 from ...engine.margins import Margins
 from ...engine.objective import Objective
-from ...kernels.gpu.device import is_out_of_memory
 from ...model.join_columns import ColumnFactors, join_columns
 from ...model.result import THOROUGH_WINDOW, Factorization
 from ...parallel import OutOfTime, Workers
@@ -35,7 +34,7 @@ from ...sparse_bits import Bits, SparseBits
 from ..context import HoldOut, SearchContext
 from ..finish import best_result, finish, result_of_state, stopped_result
 from ..mdl_search import go_on, search_mdl
-from ..monitor import CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, SearchMonitor, SearchResult
+from ..monitor import CONVERGED, MAX_ITER, MAX_TIME, SearchMonitor, SearchResult
 from ..params import SearchParams
 from ..states import SavedStates, State
 from .column_groups import can_count_pairs, column_groups, related_columns, runs_of_regions
@@ -92,34 +91,23 @@ class WindowSearch:
         # Over the table: atoms, wrong bits, and the parts of the codelength.
         self._sums = np.array([0, self._ones.sum(), self._bits.sum(), 0, 0], np.int64)
 
-    def run(self, end: float) -> tuple[str, Factorization | None]:
-        """Return the reason that the search ended, and the best state found by then.
-
-        If it is cut off at the time ``end``, or memory runs out, this is the best state found so far.
-        """
+    def run(self, end: float) -> tuple[str, Factorization]:
+        """Return the reason that the search ended, and its result; raise OutOfTime at the time ``end``."""
         self.workers = replace(self.workers, deadline=end)
         saver = self.monitor.saver
-        try:
-            is_finished = saver is not None and bool(saver.load(self._restore))
-            if not self.windows:
-                self.windows = [self._without_model(columns) for columns in self._groups()]
-            self._record("no model", 0)
-            if not is_finished:
-                self._search()
-                while self._join():
-                    pass
-            parts = [*self._map(self._result_of, self._parts())]
-            reasons = (window.ended for window in self.windows if window.ended != CONVERGED)
-            ended = self.monitor.stop_reason or next(reasons, CONVERGED)
-            self._save(ended if ended in (CONVERGED, MAX_ITER) else None)
-            return ended, self._assembled(parts, ended)
-        except OutOfTime:
-            ended = self.monitor.stop_reason or MAX_TIME
-        except MemoryError as error:
-            ended = MAX_MEMORY
-            if not self.windows or is_out_of_memory(error):  # of a device: the search starts again without it
-                raise
-        return ended, self.stopped(ended)
+        is_finished = saver is not None and bool(saver.load(self._restore))
+        if not self.windows:
+            self.windows = [self._without_model(columns) for columns in self._groups()]
+        self._record("no model", 0)
+        if not is_finished:
+            self._search()
+            while self._join():
+                pass
+        parts = [*self._map(self._result_of, self._parts())]
+        reasons = (window.ended for window in self.windows if window.ended != CONVERGED)
+        ended = self.monitor.stop_reason or next(reasons, CONVERGED)
+        self._save(ended if ended in (CONVERGED, MAX_ITER) else None)
+        return ended, self._assembled(parts, ended)
 
     def stopped(self, ended: str, workers: Workers | None = None) -> Factorization:
         """Return the best state so far of a search that was cut off; other threads may be given for this."""
@@ -131,6 +119,11 @@ class WindowSearch:
         except KeyboardInterrupt:  # another one: without sorting the atoms
             parts = [self._stopped_part(window, ended, is_sorted=False) for window in windows]
         return self._assembled(parts, ended)
+
+    @property
+    def has_state(self) -> bool:
+        """Whether there is a best state."""
+        return bool(self.windows)
 
     @property
     def best_cost(self) -> int:
