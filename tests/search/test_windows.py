@@ -105,11 +105,11 @@ def test_atoms_of_scattered_columns_become_one(algebra):
     assert bits == sorted(bits, reverse=True)
 
 
-@pytest.mark.parametrize("max_atom_cells", [0, 1 << 22])
-def test_windows_are_joined_while_they_have_few_cells(table, max_atom_cells, monkeypatch):
-    use_windows(monkeypatch, max_atom_cells=max_atom_cells)
+@pytest.mark.parametrize("max_joined", [0, 1 << 22])
+def test_windows_are_joined_while_they_have_few_cells(table, max_joined, monkeypatch):
+    use_windows(monkeypatch, max_joined=max_joined)
     result = ba.factorize(table, algebra="or", random_state=0)
-    assert [row.move for row in result.history].count("join") == (N_BLOCKS - 1) * (max_atom_cells > 0)
+    assert [row.move for row in result.history].count("join") == (N_BLOCKS - 1) * (max_joined > 0)
     assert_matches_oracle(result, table)
 
 

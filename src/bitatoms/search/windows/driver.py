@@ -191,10 +191,11 @@ class WindowSearch:
 
     def _may_join(self, windows: list[Window]) -> bool:
         """Return whether windows have the same rows, and few enough atoms and columns to be joined."""
+        if isinstance(self.table, SparseBits):
+            return False
         n_atoms = sum(window.best.atoms.n_rows for window in windows)
         n_cols = sum(len(window.columns) for window in windows)
-        is_small = n_atoms * n_cols <= self.params.plan.windows.max_atom_cells
-        return is_small and not isinstance(self.table, SparseBits)
+        return (n_atoms + self.table.n_rows // 64) * n_cols <= self.params.plan.windows.max_joined
 
     def _parts(self) -> list[Window]:
         """Return the windows, and one of the columns that are in none."""
