@@ -63,6 +63,12 @@ class Window:
     ended: str = CONVERGED
     iterations: int = 0  # of what was done last
 
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """The numbers of atoms and of wrong bits, and the parts of the codelength."""
+        best, length = self.best, self.best.codelength
+        return np.array([best.atoms.n_rows, best.wrong.sum(), length.errors, length.codes, length.atoms])
+
 
 @dataclass(eq=False)
 class WindowSearch:
@@ -87,8 +93,7 @@ class WindowSearch:
         # The same, by which states are compared.
         self._costs = self._bits if self.holdout is None else self.holdout.costs_of_nothing()
         self.windows: list[Window] = []
-        # Over the table: atoms, wrong bits, and the parts of the codelength.
-        self._sums = np.array([0, self._ones.sum(), self._bits.sum(), 0, 0], np.int64)
+        self._sums = np.array([0, self._ones.sum(), self._bits.sum(), 0, 0])  # of the counts of windows, over the table
 
     def run(self, end: float) -> tuple[str, Factorization]:
         """Return the reason that the search ended, and its result; raise OutOfTime at the time ``end``."""
@@ -345,11 +350,7 @@ class WindowSearch:
 
     def _put(self, window: Window, start: int, stop: int) -> None:
         """Put a window in the place of others, from start to stop."""
-        for sign, changed in ((-1, self.windows[start:stop]), (1, [window])):
-            for best in (each.best for each in changed):
-                length = best.codelength
-                parts = best.atoms.n_rows, int(best.wrong.sum()), length.errors, length.codes, length.atoms
-                self._sums += sign * np.array(parts)
+        self._sums += window.counts - sum(before.counts for before in self.windows[start:stop])
         self.windows[start:stop] = [window]
 
     def _record(self, move: str, iterations: int) -> None:
@@ -381,4 +382,4 @@ def joined(windows: Sequence[Window]) -> Window:
         np.concatenate([state.wrong for state in states])[order],
         Codelength(*(sum(getattr(length, part) for length in lengths) for part in ("errors", "codes", "atoms"))),
     )
-    return Window(columns[order], best, next((each.ended for each in windows if each.ended != CONVERGED), CONVERGED))
+    return Window(columns[order], best)
