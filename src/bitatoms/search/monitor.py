@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -293,18 +294,50 @@ def at_once(n_cells: int, in_series: bool = False) -> int | None:
 
 
 def in_order(
-    workers: Workers, task: Callable[[Workers, int, bool], Result], n_tasks: int, most: int | None
+    workers: Workers,
+    make: Callable[[int, Workers, StoppingRule], Result],
+    stopping_of: Callable[[int], StoppingRule],
+    numbers: range,
+    most: int | None,
 ) -> Generator[Result]:
-    """Yield the results of a task for 0, 1, 2, ... in order; its last argument is whether it is live.
+    """Make parts of a search that do not depend on each other, and yield their results in order, at most this many.
 
-    A live task that takes long returns something to call, so that the caller works on it while others go on.
+    Several are made at once if threads are idle. Those that are not live are made as branches. ``stopping_of`` returns
+    the rule of the search that a part belongs to.
     """
-    n_taken, thread = 0, threading.get_ident()
+    n_next, thread = numbers.start, threading.get_ident()
+    branches: dict[int, StoppingRule] = {}  # whose moves are not taken yet
 
-    def run(own: Workers, number: int) -> Result:
-        return task(own, number, number == n_taken and threading.get_ident() == thread)
+    def branch(number: int, own: Workers, stop_after: int | None = None) -> Result:
+        stopping = stopping_of(number)
+        branches[number] = StoppingRule(stopping.monitor.branch(stop_after), stopping.rounds_left)
+        return make(number, own, branches[number])
 
-    with closing(workers.map_tasks(run, range(n_tasks), most)) as results:
-        for result in results:
-            yield result
-            n_taken += 1  # now the next one may be live
+    def run(own: Workers, number: int) -> Callable[[], Result]:
+        if number == n_next and threading.get_ident() == thread:
+            return partial(make, number, own, stopping_of(number))  # others go on while the caller makes it
+        made = branch(number, own)
+        return lambda: made
+
+    try:
+        with closing(workers.map_tasks(run, numbers, most)) as parts:
+            for number, part in zip(numbers, parts, strict=True):
+                result = part()
+                if number in branches:
+                    stopping, monitor = stopping_of(number), stopping_of(number).monitor
+                    allowed = stopping.rounds_left
+                    if allowed is not None and branches[number].n_rounds >= allowed:
+                        result = branch(number, workers)
+                    n_taken = monitor.take_rounds(branches[number].monitor.history)
+                    if monitor.stop_reason == CALLBACK:
+                        result = branch(number, workers, n_taken)
+                        monitor.take_rounds(branches[number].monitor.history[n_taken:])
+                    taken = branches.pop(number)
+                    stopping.take_rounds(taken.n_rounds)
+                    monitor.take_best(taken.monitor)
+                yield result
+                n_next += 1  # now the next one may be live
+    except (Exception, KeyboardInterrupt):  # the best state of a search that is cut off may be in any branch
+        for number, cut_off_branch in sorted(branches.items()):
+            stopping_of(number).monitor.take_best(cut_off_branch.monitor)
+        raise

@@ -19,7 +19,7 @@ from ..engine.block import Block, Change
 from ..engine.coding import MAX_WIDE_BEAM_ATOMS, code_by_beam, code_from_scratch
 from ..parallel import Workers
 from .context import SearchContext
-from .monitor import CALLBACK, StoppingRule, at_once, in_order
+from .monitor import StoppingRule, at_once, in_order
 from .moves.basis import change_basis, lighten
 from .moves.drop import drop, keep_best, savings
 from .moves.grow import MAX_PAIRED_COLUMNS, ORDINARY, REGROWN, SPARSE, Seeds, grow
@@ -97,42 +97,18 @@ class MdlSearch:
         Several are made at once if threads are idle. Those after one that ends the search yield nothing.
         """
         seeds = self.seeds(len(makes)) if seeds is None else seeds
-        n_steps, n_cells = min(len(makes), len(seeds)), self.data.n_rows * self.data.n_cols
-        monitor, workers = self.context.monitor, self.context.workers
-        waiting: dict[int, MdlSearch] = {}  # branches that are not live, until their moves are taken
+        numbers, n_cells = range(min(len(makes), len(seeds))), self.data.n_rows * self.data.n_cols
 
-        def make(workers: Workers, number: int, is_live: bool) -> Callable[[], list[State]]:
-            if is_live:
-                return partial(makes[number], self._branch(seeds[number], workers, self.stopping))
-            return partial(list, make_apart(number, workers))
+        def make(number: int, workers: Workers, stopping: StoppingRule) -> list[State]:
+            return makes[number](self._branch(seeds[number], workers, stopping))
 
-        def make_apart(number: int, workers: Workers, stop_after: int | None = None) -> list[State]:
-            stopping = StoppingRule(monitor.branch(stop_after), self.stopping.rounds_left)
-            waiting[number] = self._branch(seeds[number], workers, stopping)
-            return makes[number](waiting[number])
-
-        try:
-            with closing(in_order(workers, make, n_steps, at_once(n_cells))) as tasks:
-                for number, step in enumerate(tasks):
-                    if number in waiting:  # its moves are added to the history
-                        allowed = self.stopping.rounds_left
-                        if allowed is not None and waiting[number].stopping.n_rounds >= allowed:
-                            step = partial(list, make_apart(number, workers))
-                        n_taken = monitor.take_rounds(waiting[number].context.monitor.history)
-                        if monitor.stop_reason == CALLBACK:
-                            step = partial(list, make_apart(number, workers, n_taken))
-                            monitor.take_rounds(waiting[number].context.monitor.history[n_taken:])
-                        branch = waiting.pop(number)
-                        self.stopping.take_rounds(branch.stopping.n_rounds)
-                        monitor.take_best(branch.context.monitor)
-                    yield step()
-                    if self.should_stop():
-                        yield from ([] for _ in range(n_steps - number - 1))
-                        break
-        except (Exception, KeyboardInterrupt):  # the best state of a search that is cut off may be in any branch
-            for _, branch in sorted(waiting.items()):
-                monitor.take_best(branch.context.monitor)
-            raise
+        workers, most = self.context.workers, at_once(n_cells)
+        with closing(in_order(workers, make, lambda number: self.stopping, numbers, most)) as steps:
+            for number, states in enumerate(steps):
+                yield states
+                if self.should_stop():
+                    yield from ([] for _ in numbers[number + 1 :])
+                    break
 
     def _branch(self, seed: np.random.SeedSequence, workers: Workers, stopping: StoppingRule) -> MdlSearch:
         """Return the part of this search that makes a step, with these random numbers, threads and limits."""
