@@ -53,13 +53,10 @@ class LinearBudget:
     check_deviations: float = 4.5  # standard deviations by which a check has fewer ones than most sums of four rows
     checks: int = 12  # per row that are enough
     min_checks: float = 0.8  # per row; with fewer, noise cannot be removed
-    peeled_rows: int = 600  # that are compared, for each draw of pivots
-    peeling_draws: int = 30  # of pivots, until groups of rows are found
     least_progress: float = 0.05  # share of the rows that a round of peeling codes,
     peeling_patience: int = 3  # or it ends after this many rounds in a row
     coded_deviations: float = 3.5  # standard deviations by which coded rows have fewer errors than shuffled ones
-    judged_rows: int = 256  # by which a basis is compared with the first look
-    max_judged: float = 1.05  # times the cost of these rows there, above which it is no start
+    max_judged: float = 1.05  # times the cost of some rows in the first look, above which a basis is not a start
     sum_patience: int = 300  # draws in a row without lighter sums of atoms, after which a basis is a start
 
 

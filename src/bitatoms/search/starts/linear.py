@@ -10,7 +10,9 @@ the space that the columns span consists of columns of the codes, and the atoms 
 Without noise, that would give the same products.
 
 Both fail if rows use many of many atoms, so that few sums of four rows are zero, or if there is so much noise that such
-sums do not stand out. Unknown cells count as zeros here, that is as noise.
+sums do not stand out. Most tables are not products of this kind: the numbers of ones of sums of four rows show at once
+where rows (or columns) are too alike, peeling ends where its first vectors code few rows, and a basis with which a few
+rows cost more than in the first look of the search is not a start. Unknown cells count as zeros here, that is as noise.
 
 Peeling: complete a basis of the space that rows span, from pairs of rows that differ by what is known already.
 
@@ -42,6 +44,18 @@ from ..plan import LinearBudget
 from ..states import State
 from .parity_checks import rows_without_noise, spread_of_sums
 
+Bits = NDArray[np.uint8]
+_FEWEST_ERRORS, _CODELENGTH = Objective(False, "xor"), Objective(True, "xor")
+_MAX_RANK = 0.75  # of the number of rows or columns; a larger basis is one of noise
+_JUDGED_ROWS = 256  # by which a basis is compared with the first look
+_COMPARED_ROWS = 600  # that are compared with each other, for each draw of pivots
+_CODING_DRAWS = 16  # for rows that are coded in each round of peeling
+_N_CONTROLS = 64  # shuffled rows, to see how well rows outside the space are coded
+_FEW = 0.01  # share of the rows too small for a vector
+_MAX_FALSE = 0.03  # share of the pairs compared as near that are so by chance
+_LEAST_DEVIATION = 0.9  # of distances, relative to those of independent bits: clusters of rows must not hide it
+_NEW_VECTORS = 4  # per round of peeling, at most
+
 
 def linear_starts(context: SearchContext, budget: LinearBudget) -> Iterator[BitMatrix]:
     """Yield initial atoms: from a basis of rows and, if there is noise, from a basis of columns."""
@@ -65,15 +79,16 @@ def linear_starts(context: SearchContext, budget: LinearBudget) -> Iterator[BitM
 
 def is_promising(context: SearchContext, atoms: BitMatrix, look: State | None, budget: LinearBudget) -> bool:
     """Whether some rows cost as little with these atoms as in the first look, or hardly more."""
-    n, objective = context.data.n_rows, context.objective
-    rows = np.sort(context.random.permutation(n)[: budget.judged_rows])
-    objective = replace(objective, share=objective.share * len(rows) / n)
-    block = _coded(context, context.data[rows], atoms)
+    n = context.data.n_rows
+    rows = np.sort(context.random.permutation(n)[:_JUDGED_ROWS])
+    data, objective = context.data[rows], replace(context.objective, share=context.objective.share * len(rows) / n)
+    block = _coded(context, data, atoms)
     lighten(block, objective, context.random)
-    nothing = BitMatrix.zeros(0, context.data.n_cols), BitMatrix.zeros(len(rows), 0), None
-    factors = nothing if look is None else (look.atoms, look.codes[rows], look.bias)
-    before = Block(context.data[rows], *factors[:2], False, context.workers, factors[2])
-    return objective.cost(block) <= budget.max_judged * objective.cost(before)
+    if look is None:
+        before = objective.cost_of_nothing(data)
+    else:
+        before = objective.cost(Block(data, look.atoms, look.codes[rows], False, context.workers, look.bias))
+    return objective.cost(block) <= budget.max_judged * before
 
 
 def _can_be_used(basis: BitMatrix) -> bool:
@@ -107,17 +122,6 @@ def _coded(context: SearchContext, data: BitMatrix, atoms: BitMatrix, n_draws: i
     return block
 
 
-Bits = NDArray[np.uint8]
-_MAX_RANK = 0.75  # of the number of rows or columns; a larger basis is one of noise
-_CODING_DRAWS = 16
-_N_CONTROLS = 64  # shuffled rows, to see how well rows outside the space are coded
-_FEW = 0.01  # share of rows too small for a vector
-_MAX_FALSE = 0.03  # share of the pairs compared as near that are so by chance
-_NEW_VECTORS = 4  # per round of peeling, at most
-_LEAST_DEVIATION = 0.9  # of distances, relative to those of independent bits: clusters of rows must not hide it
-_FEWEST_ERRORS, _CODELENGTH = Objective(False, "xor"), Objective(True, "xor")
-
-
 class _Known(NamedTuple):
     """A basis, and the rows that are coded well with it."""
 
@@ -140,7 +144,7 @@ def completed_basis(context: SearchContext, data: BitMatrix, basis: BitMatrix, b
                 n_coded, failures = len(known.rows), 0
         if len(known.left) < max(2, _FEW * data.n_rows):
             break
-        new = _new_vectors(context, data[known.left], known.basis, budget)
+        new = _new_vectors(context, data[known.left], known.basis)
         if len(new) == 0 or known.basis.n_rows + len(new) > _MAX_RANK * min(data.shape):
             break
         longer = BitMatrix.from_words(np.vstack([known.basis.words, new]), data.n_cols, check=False)
@@ -175,13 +179,13 @@ def _fitted(context: SearchContext, data: BitMatrix, known: _Known, budget: Line
     return _Known(fit.atoms(), fit.codes().to_dense()[is_coded], rows[is_coded], left)
 
 
-def _new_vectors(context: SearchContext, data: BitMatrix, basis: BitMatrix, budget: LinearBudget) -> Words:
+def _new_vectors(context: SearchContext, data: BitMatrix, basis: BitMatrix) -> Words:
     """Return the majorities of the largest groups of rows that are equal, apart from noise and known vectors."""
     block, random = Block(data, basis, None, False, context.workers), context.random
-    for _ in range(budget.peeling_draws if basis.n_rows else 1):
+    for _ in range(N_DRAWS if basis.n_rows else 1):
         rows = data.words
-        if data.n_rows > budget.peeled_rows:
-            rows = rows[random.choice(data.n_rows, budget.peeled_rows, replace=False)]
+        if data.n_rows > _COMPARED_ROWS:
+            rows = rows[random.choice(data.n_rows, _COMPARED_ROWS, replace=False)]
         cleared = rows.copy()
         if basis.n_rows:
             gf2.clear_pivots(rows.copy(), draw_columns(block, random), cleared)

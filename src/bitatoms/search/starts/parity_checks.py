@@ -78,7 +78,7 @@ def find_checks(data: BitMatrix, random: np.random.Generator, workers: Workers, 
     ends, first, second = (np.empty(size, np.int32) for size in (1 << n_bits, n_pairs, n_pairs))
     found = np.empty((_LISTED * most, 4), np.int64)
     least = budget.min_checks * n / budget.hash_tables
-    digits = n ** np.arange(4)  # of a number for each four rows
+    digits = n ** np.arange(3, -1, -1)  # of a number for each four rows
     numbers, table_of, hashed = np.empty(0, np.int64), np.empty(0, np.int64), []
     for table in range(1, budget.hash_tables + 1):
         columns = random.choice(m, n_bits, replace=False)
