@@ -26,6 +26,7 @@ def use_small_budget(patch, **tuning):
             plan.fixed_rank,
             effort=min(2, plan.fixed_rank.effort),  # above 1, the last coder is a beam
             max_trials=8,
+            min_child_trials=2,
             nmf=replace(plan.fixed_rank.nmf, max_starts=2, max_iterations=20),
         )
         linear_start = plan.mdl.linear_start
