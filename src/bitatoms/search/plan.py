@@ -144,10 +144,8 @@ class WindowTuning:
     width: int = 512  # columns of a window
     max_joined: int = 1 << 22  # atoms, and words of 64 rows, times columns of windows that are joined
     max_cells: int = 1 << 24  # of a table that is searched as a whole, too, if all its windows are joined
-    join_rounds: int = 4  # after a join
     starts: tuple[int, ...] = (64,)  # of a window, in place of those of "fast"
     max_related: int = 64  # columns of a window of a sparse table
-    max_sparse_share: float = 1 / 32  # of ones in a table that is sparse
 
 
 @dataclass(frozen=True)
