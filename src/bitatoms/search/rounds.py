@@ -184,12 +184,12 @@ class MdlSearch:
             self.record(block, "solve", change)
         return bool(change)
 
-    def change_basis(self, block: Block, patience: int = 0) -> None:
+    def change_basis(self, block: Block, patience: int = 0, max_patience: int = 0) -> None:
         """Shorten atoms and codes without changing their product; with patience, by sums of many atoms too."""
         # A basis move gives some rows more atoms, which a limit may not allow.
         if self.objective.max_atoms is not None or not self.allows("change basis"):
             return
-        is_better = patience > 0 and lighten(block, self.objective, self.extra_random, patience)
+        is_better = patience > 0 and lighten(block, self.objective, self.extra_random, patience, max_patience)
         if change_basis(block, self.objective) or is_better:
             self.record(block, "change basis")
 
