@@ -26,8 +26,8 @@ class FixedRankBudget:
     """The work that goes into a fixed number of atoms (`search/fixed_rank.py`)."""
 
     effort: int = 1  # multiplies the numbers of children and starts; the last coder is a beam above 1
-    operations: int = 16 * 10**8  # for all trials together (`trial_operations`),
-    max_trials: int = 12_000  # which are fewer on small tables
+    operations: int = 2 * 10**9  # for all trials together (`trial_operations`),
+    max_trials: int = 15_000  # which are fewer on small tables
     children: int = 40  # that share them, with at least
     min_child_trials: int = 60  # each
     population: int = 8  # states that are kept
