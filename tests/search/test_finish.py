@@ -7,7 +7,6 @@ import pytest
 
 from bitatoms import BitMatrix
 from bitatoms.datasets import planted
-from bitatoms.engine.block import Change
 from bitatoms.engine.coding import code
 from bitatoms.search.finish import finish
 from bitatoms.search.monitor import CONVERGED, MAX_ITER, SearchResult
@@ -59,18 +58,3 @@ def test_some_searches_end_without_it(why):
         context = replace(context, plan=replace(context.plan, left_out=frozenset({"finish"})))
     assert finish(context, found, "mdl" if why == "another coder" else "beam") is found
     assert [row.move for row in context.monitor.history] == ["sweep"]
-
-
-def test_hard_rows_are_coded_also_if_a_sample_of_many_rows_gains_nothing():
-    """Rows of many atoms have no code, and are not among those of the sample."""
-    made = planted(1001, 200, 30, atom_density=0.4, code_density=0.1, noise=0.2, random_state=0)
-    hard = np.argsort(made.codes.sum(axis=1), kind="stable")[-12:]
-    hard = np.setdiff1d(hard, np.linspace(0, 1000, 256).astype(int))
-    codes = made.codes.copy()
-    codes[hard] = 0
-    context = context_of(made.X)
-    block = context.block(BitMatrix.from_dense(made.atoms), BitMatrix.from_dense(codes))
-    context.monitor.record(block, Change(), 1, "sweep")
-    found = finish(context, SearchResult(block, CONVERGED), "beam").block.codes().to_dense()
-    assert (found == made.codes).all(axis=1)[hard].sum() >= 6  # of 9
-    assert [row.move for row in context.monitor.history] == ["sweep", "finish"]  # hard rows only

@@ -123,7 +123,7 @@ def test_sums_of_two_or_of_many_atoms_change_the_basis(n_pairs, by_sums, moves, 
     search = search_of(random_bits(0, 60, 20, 0.4), "xor")
     monkeypatch.setattr(rounds, "change_basis", lambda *block: n_pairs)
     monkeypatch.setattr(rounds, "lighten", lambda *block: by_sums)
-    search.change_basis(search.context.block(BitMatrix.zeros(0, 20)), search.tuning.light_sums)
+    search.change_basis(search.context.block(BitMatrix.zeros(0, 20)), 5)
     assert [row.move for row in search.context.monitor.history] == moves
 
 

@@ -7,7 +7,6 @@ see whether it is more than chance.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ import numpy as np
 from ..bits import BitMatrix
 from ..engine.block import Block, Change
 from ..engine.coding import CODERS, PRICED_CODERS, code_from_nearest, frequent_codes, hard_codes
-from ..engine.information_sets import code_hard_rows, find_hard_rows
 from ..engine.margins import Margins
 from ..engine.objective import Objective
 from ..kernels.structs import CodingRule
@@ -34,10 +32,10 @@ _MAX_ATOM_CELLS = 1 << 30  # rows times atoms times columns of an atom
 
 
 def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchResult:
-    """Sweep the best state of a search with the coder of `transform`, until that gains little; then code hard rows.
+    """Sweep the best state of a search with the coder of `transform`, until that gains little.
 
     A search that was cut short ends without it. So does one with another coder than "beam": its moves use that coder.
-    Of many rows, a sample shows whether the coder gains anything; hard rows are so few that it shows nothing of them.
+    Of many rows, a sample shows whether the coder gains anything.
     """
     monitor, objective = context.monitor, context.objective
     best = monitor.best
@@ -55,10 +53,6 @@ def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchRes
         change = sweep(block, objective, _code_as_transform)
         context.record(block, change + sweep(block, objective), 2, "finish")
         cost = objective.cost(block)
-    hard = find_hard_rows(block, objective.rule(block)) if not monitor.should_stop() else None
-    if hard is not None:
-        change = sweep(block, objective, partial(code_hard_rows, hard=hard, random=context.random.spawn(1)[0]))
-        context.record(block, change + sweep(block, objective), 2, "finish")
     return SearchResult(block, monitor.stop_reason or found.ended)
 
 

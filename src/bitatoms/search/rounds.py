@@ -24,7 +24,6 @@ from .moves.basis import change_basis, lighten
 from .moves.drop import drop, keep_best, savings
 from .moves.grow import MAX_PAIRED_COLUMNS, ORDINARY, REGROWN, SPARSE, Seeds, grow
 from .moves.sweep import extend, flat_sweep, information_set_sweep, sweep, trim
-from .plan import LightSumBudget
 from .states import State
 
 Step = Callable[["MdlSearch"], list[State]]
@@ -169,7 +168,7 @@ class MdlSearch:
                 self.record(block, "fresh sweep", sweep(block, self.objective, code_from_scratch))
             else:
                 self.record(block, "sweep", sweep(block, self.objective, swaps=self.allows("swap")))
-            self.change_basis(block, self.tuning.light_sums if is_last and self.solve(block) else None)
+            self.change_basis(block, 10 if is_last and self.solve(block) else 0)
             self.drop(block, every=is_last)
             cost = self.context.cost(block)
             failures = 0 if self.gains(cost, best) else failures + 1
@@ -185,12 +184,12 @@ class MdlSearch:
             self.record(block, "solve", change)
         return bool(change)
 
-    def change_basis(self, block: Block, light_sums: LightSumBudget | None) -> None:
-        """Shorten atoms and codes without changing their product; with a budget for it, by sums of many atoms too."""
+    def change_basis(self, block: Block, patience: int = 0) -> None:
+        """Shorten atoms and codes without changing their product; with patience, by sums of many atoms too."""
         # A basis move gives some rows more atoms, which a limit may not allow.
         if self.objective.max_atoms is not None or not self.allows("change basis"):
             return
-        is_better = light_sums is not None and lighten(block, self.objective, self.extra_random, light_sums)
+        is_better = patience > 0 and lighten(block, self.objective, self.extra_random, patience)
         if change_basis(block, self.objective) or is_better:
             self.record(block, "change basis")
 
@@ -250,7 +249,7 @@ class MdlSearch:
             elif self.allows("fresh sweep"):
                 self.record(block, "fresh sweep", sweep(block, self.objective, code_from_scratch))
             self.record(block, "sweep", sweep(block, self.objective, swaps=self.allows("swap")))
-            self.change_basis(block, self.tuning.light_sums if self.solve(block) else None)
+            self.change_basis(block, 10 if self.solve(block) else 0)
             if self.allows("extend") and (change := extend(block, self.objective)):
                 self.record(block, "extend", change)
             self.drop(block, every=True)
