@@ -98,7 +98,7 @@ class WindowTuning:
 
     min_features: int = 2048  # of a table; narrower ones are searched as one window
     width: int = 512  # columns of a window
-    max_joined: int = 1 << 22  # atoms, and words of 64 rows, times columns of windows that are joined
+    max_joined: int = 1 << 23  # atoms, and words of 64 rows, times columns of windows that are joined
     max_cells: int = 1 << 24  # of a table that is searched as a whole, too, if all its windows are joined
     starts: tuple[int, ...] = (64,)  # of a window, in place of those of "fast"
     max_related: int = 64  # columns of a window of a sparse table
