@@ -7,7 +7,6 @@ see whether it is more than chance.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,13 @@ import numpy as np
 from ..bits import BitMatrix
 from ..engine.block import Block, Change
 from ..engine.coding import CODERS, PRICED_CODERS, code_from_nearest, frequent_codes, hard_codes
-from ..engine.information_sets import code_hard_rows, find_hard_rows
 from ..engine.margins import Margins
 from ..engine.objective import Objective
 from ..kernels.structs import CodingRule
 from ..model.result import Factorization
 from ..sparse_bits import Bits, SparseBits
 from .context import SearchContext
-from .monitor import CONVERGED, SearchMonitor, SearchResult
+from .monitor import CONVERGED, SearchMonitor
 from .moves.drop import are_by_chance, drop_useless, savings, with_settled_bias
 from .moves.sweep import gain_of_sample, sweep, trim
 from .states import State
@@ -33,19 +31,15 @@ _MAX_PAIR_CELLS = 1 << 34  # rows times pairs of columns: a fraction of a second
 _MAX_ATOM_CELLS = 1 << 30  # rows times atoms times columns of an atom
 
 
-def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchResult:
-    """Sweep the best state of a search with the coder of `transform`, until that gains little; then code hard rows.
+def finish(context: SearchContext, block: Block, coder: str) -> Block:
+    """Sweep a state with the coder of `transform`, until that gains little, and return it.
 
-    A search that was cut short ends without it. So does one with another coder than "beam": its moves use that coder.
-    Of many rows, a sample shows whether the coder gains anything; hard rows are so few that it shows nothing of them.
+    With another coder than "beam", nothing changes: the moves of the search use that coder. Of many rows, a sample
+    shows whether the coder gains anything.
     """
     monitor, objective = context.monitor, context.objective
-    best = monitor.best
-    is_over = found.ended != CONVERGED or best is None or not best.atoms.n_rows
-    if is_over or coder != "beam" or "finish" in context.plan.left_out:
-        return found
-    assert best is not None
-    block = _at_state(found.block, best)
+    if coder != "beam" or not block.n_atoms or "finish" in context.plan.left_out:
+        return block
     gains = block.n_rows <= _MANY_ROWS or _MIN_SAMPLE_GAIN <= gain_of_sample(
         block, objective, lambda sample: _code_as_transform(sample, objective.rule(sample))
     )
@@ -55,11 +49,7 @@ def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchRes
         change = sweep(block, objective, _code_as_transform)
         context.record(block, change + sweep(block, objective), 2, "finish")
         cost = objective.cost(block)
-    hard = find_hard_rows(block, objective.rule(block)) if not monitor.should_stop() else None
-    if hard is not None:
-        change = sweep(block, objective, partial(code_hard_rows, hard=hard, random=context.random.spawn(1)[0]))
-        context.record(block, change + sweep(block, objective), 2, "finish")
-    return SearchResult(block, monitor.stop_reason or found.ended)
+    return block
 
 
 def _at_state(block: Block, state: State) -> Block:

@@ -336,7 +336,7 @@ class WindowSearch:
         if context.counted is None:
             return search_mdl(context)
         first = SearchResult(context.block(BitMatrix.zeros(0, len(window.columns))), CONVERGED)
-        return search_mdl(context, first=first)  # atoms grow from pairs of columns
+        return search_mdl(context, first=lambda: first)
 
     def _going_on(self, window: Window, context: SearchContext) -> SearchResult:
         """Go on from the state of joined windows; if they are the whole table, with all starts of an ordinary search.
@@ -347,15 +347,16 @@ class WindowSearch:
         found = go_on(context, window.best, plan.windows.join_rounds)
         if data.n_cols < self.table.n_cols or data.n_rows * data.n_cols > plan.windows.max_cells:
             return found
-        return search_mdl(replace(context, plan=plan), first=found)
+        return search_mdl(replace(context, plan=plan), first=lambda: found)
 
     def _result_of(self, window: Window, deadline: float, workers: Workers) -> ColumnFactors:
         """Return the result of a window, whose rows are coded as `transform` codes them."""
         if window.random is None:
             return self._part_without_atoms(window)
         (context, rows), coder = self._context_of(window, deadline, workers), self.params.coder_after
-        found = finish(context, SearchResult(_recorded(window, context), window.ended), coder)
-        result = best_result(context, found.block, coder, found.ended)
+        block = _recorded(window, context)
+        block = finish(context, block, coder) if window.ended == CONVERGED else block
+        result = best_result(context, block, coder, context.monitor.stop_reason or window.ended)
         assert result is not None
         return ColumnFactors(window.columns, result, rows)
 
@@ -400,7 +401,6 @@ class WindowSearch:
             plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"bias", "finish"})
         else:
             data = table.take_columns(columns)
-            plan = replace(plan, left_out=plan.left_out | {"regrow"})
             if self.params.search == "fast" and not plan.only_starts:
                 plan = replace(plan, starts=plan.windows.starts, from_look=False, only_starts=True)
         holdout = self.holdout and replace(self.holdout, rows=self.holdout.rows.take_columns(columns))
