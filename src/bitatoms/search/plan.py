@@ -117,9 +117,9 @@ class MdlTuning:
 
     sparse_share: float = 0.05  # tables with a smaller share of ones are sparse
     first_look_atoms: int = 128
-    start_rows: int = 2
-    zero_or: bool = True
-    halving: bool = False
+    start_rows: int = 8
+    zero_or: bool = False
+    halving: bool = True
     nmf_rounds: int = 1
     rows_per_start_atom: int = 16  # starting atoms are sought among this many rows each
     flat_sweeps: int = 3
@@ -188,7 +188,7 @@ _FAST = Plan(
     from_look=True,
     patience=3,
     max_rounds=0,
-    least_gain=2e-3,
+    least_gain=1e-3,
     children=0,
 )
 PLANS = {

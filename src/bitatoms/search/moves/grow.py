@@ -10,13 +10,13 @@ from ...engine.block import Block, Words
 from ...engine.coding import coding_rule, would_use
 from ...engine.objective import Objective
 
-_ROW_SEEDS, _COLUMN_SEEDS = int(__import__('os').environ.get('RS', 64)), 16  # candidates that start from the errors of a row, and from those of a column
+_ROW_SEEDS, _PAIR_SEEDS, _COLUMN_SEEDS = 64, 16, 16  # candidates that start from a row, two rows or a column
 
 
 def grow(block: Block, objective: Objective, random: np.random.Generator, max_new: int) -> int:
     """Append up to ``max_new`` atoms, each of which alone would lower the cost, and return how many.
 
-    Candidates start from the errors of a row, or from what is mostly wrong in the rows in which a column is wrong. Of
+    Candidates start from the errors of a row, from those that two rows share, or from what is mostly wrong in the rows in which a column is wrong. Of
     candidates that claim mostly the same rows only the best is taken. No row uses the new atoms yet.
     """
     seeds = _seeds(block, objective, random)
@@ -37,16 +37,17 @@ def grow(block: Block, objective: Objective, random: np.random.Generator, max_ne
 
 
 def _seeds(block: Block, objective: Objective, random: np.random.Generator) -> Words:
-    """Return where candidates start: errors of a row, and majority errors of the rows in which one feature is wrong;
-    each with two or more ones."""
+    """Return where candidates start: errors of a row, errors that two rows share, and majority errors of the rows in
+    which one feature is wrong; each with two or more ones."""
     rule = coding_rule("greedy", objective.algebra, objective.max_atoms)
     fixable = np.flatnonzero(block.rows.improvable(rule))
     if len(fixable) == 0:
         return np.empty((0, block.rows.n_words), np.uint64)
-    rows = block.rows.fixable_errors(fixable[random.integers(len(fixable), size=_ROW_SEEDS)])
+    drawn = fixable[random.integers(len(fixable), size=_ROW_SEEDS + 2 * _PAIR_SEEDS)]
+    rows, one, other = np.split(block.rows.fixable_errors(drawn), (_ROW_SEEDS, _ROW_SEEDS + _PAIR_SEEDS))
     columns = _drawn(block.wrong(), _COLUMN_SEEDS, random)
     free, bad = block.rows.votes_of(block.rows.fixable_at(columns))
-    seeds = np.vstack([rows, _pack(_mostly_bad(objective, free, bad))])
+    seeds = np.vstack([rows, one & other, _pack(_mostly_bad(objective, free, bad))])
     return np.unique(seeds[np.bitwise_count(seeds).sum(axis=1) > 1], axis=0)
 
 
