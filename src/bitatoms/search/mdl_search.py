@@ -170,13 +170,14 @@ def best_start(search: MdlSearch, first: Block | None = None) -> State:
             ordinary += chain(*spread_states)
             (from_nmf,) = search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)])
             solved = linear + from_nmf
-    finalists = _finalists(search, ordinary, solved)
+    finalists = _finalists(ordinary, solved, search.tuning.close)
     search.keep(finalists)
-    if search.tuning.halving and len(finalists) > 1:
-        again = chain(*search.steps([partial(MdlSearch.continued, state=state, max_rounds=search.tuning.cycle_rounds) for state in finalists]))
+    if len(finalists) > 1:  # which kind is better shows late
+        cycle = partial(MdlSearch.continued, max_rounds=search.tuning.cycle_rounds)
+        again = chain(*search.steps([partial(cycle, state=state) for state in finalists]))
         finalists = [min(again, key=lambda state: state.cost)]
-    continued = chain(*search.steps([partial(MdlSearch.continued, state=state) for state in finalists]))
-    return min(continued, key=lambda state: state.cost)
+    (continued,) = search.continued(finalists[0])
+    return continued
 
 
 def from_given(search: MdlSearch, atoms: BitMatrix, codes: BitMatrix | None) -> Block:
@@ -211,14 +212,12 @@ def _first_states(search: MdlSearch, first: Block | None, is_start: bool) -> lis
     return [search.state_of(search.run_rounds(block, search.tuning.cycle_rounds))]
 
 
-def _finalists(search: MdlSearch, ordinary: list[State], solved: list[State]) -> list[State]:
-    """Return the states to continue: the best one, and the best of the other kind if it is close.
-
-    Which kind is better, rows as atoms or what linear algebra or a factorization finds, shows late.
-    """
+def _finalists(ordinary: list[State], solved: list[State], close: float) -> list[State]:
+    """Return the best state that starts from rows, and the best that a factorization gave; one of them if it is far
+    better."""
     best = [min(kind, key=lambda state: state.cost) for kind in (ordinary, solved) if kind]
     least = min(state.cost for state in best)
-    return sorted((s for s in best if s.cost <= search.tuning.close * least), key=lambda state: state.cost)
+    return [state for state in best if state.cost <= close * least]
 
 
 def _nmf_states(search: MdlSearch, is_tried: bool) -> list[State]:
@@ -236,7 +235,7 @@ def _nmf_states(search: MdlSearch, is_tried: bool) -> list[State]:
         for atoms in nmf_starts(context):
             block = search.context.block(atoms)
             search.run_flat_sweeps(block)
-            states.append(search.state_of(search.run_rounds(block, search.tuning.nmf_rounds)))
+            states.append(search.state_of(search.run_rounds(block, 1)))
     return states
 
 
@@ -281,8 +280,9 @@ def _candidate_biases(search: MdlSearch) -> list[BitMatrix]:
 
 def _spread_starts(search: MdlSearch, only_empty: bool) -> list[Step]:
     """Return the starts from atoms spread over the data, in all sizes of the plan and with each bias."""
-    sizes = list(dict.fromkeys(min(size, search.data.n_rows // search.tuning.start_rows) for size in search.plan.starts))
-    if search.objective.algebra == "or" and not search.tuning.zero_or and len(sizes) > 1:
+    most = search.data.n_rows // search.tuning.min_rows_per_atom
+    sizes = list(dict.fromkeys(min(size, most) for size in search.plan.starts))
+    if search.objective.algebra == "or" and len(sizes) > 1:  # instead of none, those of factorizations
         sizes = [size for size in sizes if size]
     biases = [BitMatrix.zeros(1, search.data.n_cols), *_candidate_biases(search)]
     starts = product(biases, [0] if only_empty else sizes)

@@ -117,15 +117,12 @@ class MdlTuning:
 
     sparse_share: float = 0.05  # tables with a smaller share of ones are sparse
     first_look_atoms: int = 128
-    start_rows: int = 8
-    zero_or: bool = False
-    halving: bool = True
-    nmf_rounds: int = 1
-    rows_per_start_atom: int = 16  # starting atoms are sought among this many rows each
+    min_rows_per_atom: int = 8  # of a start; with fewer, it has fewer atoms
+    rows_per_start_atom: int = 16  # atoms of a start are sought among this many rows each
     flat_sweeps: int = 3
     min_new_atoms: int = 8  # a round may add this many atoms,
     new_atoms_share: float = 0.1  # or this share of the atoms there are
-    cycle_rounds: int = 4  # the last round of a cycle codes rows from scratch and tries to drop every atom
+    cycle_rounds: int = 4  # the last round of a cycle tries to drop every atom
     bias_share: float = 0.6  # a bias is tried if this share of the rows has some feature
     child_rounds: int = 12  # of grow, sweep and drop
     perturbed_share: float = 0.1  # of the atoms, dropped by a perturbation

@@ -1,4 +1,4 @@
-"""Rounds of the search for the shortest codelength: grow, sweep and drop; then thin out, polish and perturb.
+"""Rounds of the search for the shortest codelength: grow, sweep, change the basis and drop.
 
 Rounds do not stop at the first rise of the cost: they continue until several in a row gain almost nothing, and the
 result is the best state seen.
@@ -128,7 +128,7 @@ class MdlSearch:
             self.record(block, "flat sweep", flat_sweep(block, self.objective))
 
     def continued(self, state: State, max_rounds: int | None = None) -> list[State]:
-        """Run rounds from a state until they gain nothing."""
+        """Run rounds from a state until they gain nothing, or this many."""
         block = self.context.block_of(state)
         self.record(block, "continue")
         return [self.state_of(self.run_rounds(block, max_rounds))]
