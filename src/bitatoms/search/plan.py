@@ -143,7 +143,7 @@ class WindowTuning:
 
     min_features: int = 2048  # of a table; narrower ones are searched as one window
     width: int = 512  # columns of a window
-    max_atom_cells: int = 1 << 22  # atoms times columns of windows that are joined
+    max_joined: int = 1 << 22  # atoms, and words of 64 rows, times columns of windows that are joined
     max_cells: int = 1 << 24  # of a table that is searched as a whole, too, if all its windows are joined
     join_rounds: int = 4  # after a join
     starts: tuple[int, ...] = (64,)  # of a window, in place of those of "fast"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.block import Block, Change
-from ..engine.coding import code_by_beam, code_from_scratch
+from ..engine.coding import code_by_beam
 from ..parallel import Workers
 from .context import SearchContext
 from .monitor import StoppingRule, at_once, in_order
