@@ -20,7 +20,7 @@ from ..engine.coding import code, code_from_scratch, coding_rule
 from ..engine.update import update_together
 from .context import SearchContext
 from .exchange import refill, united
-from .finish import finish
+from .finish import finish, shortened
 from .loop import Population, evolve, run_epochs
 from .monitor import CONVERGED, SearchResult
 from .moves.basis import lighten
@@ -53,13 +53,13 @@ def search_mdl(
         The coder of `transform`, with which states are finished; None to leave them as they are.
     """
     plan, search = context.plan, MdlSearch(context)
+    given_starts = [] if first is None else [first()]
     search.record(context.block(BitMatrix.zeros(0, context.data.n_cols)), "no model")
     champions = Population(plan.population)
-    search.keep(champions)
 
     def start() -> Population:
-        """Return the best of new starts."""
-        found = None if first is None else first()
+        """Return the state that a fast search finds and, for a thorough one, those of further starts."""
+        found = given_starts.pop() if given_starts else first and first()
         if given is not None:
             state = search.state_of(from_given(search, *given))
         elif found is not None and found.ended != CONVERGED:
@@ -67,19 +67,22 @@ def search_mdl(
             state = search.state_of(found.block)
         else:
             state = best_start(search, found and found.block)
-        if plan.children:  # no worse than a fast search
-            state = finished(state)
-        if plan.by_beam and not search.should_stop():
-            block = search.context.block_of(state)
-            search.sweep_by_beam(block)
-            state = min(state, search.state_of(block), key=lambda state: state.cost)
-        return Population(plan.population, [state])
+        population = Population(plan.population, [finished(state) if plan.children else state])
+        looks_at_rows = given is None and not plan.only_starts and not search.has_many_light_rows
+        if looks_at_rows and not search.should_stop():
+            no_bias = BitMatrix.zeros(1, context.data.n_cols)
+            sizes = set(_sizes(search, plan.more_starts)) - set(_sizes(search, plan.starts))
+            more = [partial(_spread_start, n_atoms=size, bias=no_bias, max_rounds=None) for size in sorted(sizes)]
+            for each in chain(*search.steps(more)):
+                population.add(each)
+        search.keep(champions)
+        return population
 
     def finished(state: State) -> State:
         """Return what the coder of `transform` makes of a state."""
         if coder is None or search.should_stop():
             return state
-        block = finish(context, context.block_of(state), coder)
+        block = shortened(context, finish(context, context.block_of(state), coder))
         return min(state, search.state_of(block), key=lambda state: state.cost)
 
     def evolve_all(population: Population) -> None:
@@ -280,17 +283,23 @@ def _candidate_biases(search: MdlSearch) -> list[BitMatrix]:
 
 def _spread_starts(search: MdlSearch, only_empty: bool) -> list[Step]:
     """Return the starts from atoms spread over the data, in all sizes of the plan and with each bias."""
-    most = search.data.n_rows // search.tuning.min_rows_per_atom
-    sizes = list(dict.fromkeys(min(size, most) for size in search.plan.starts))
+    sizes = _sizes(search, search.plan.starts)
     if search.objective.algebra == "or" and len(sizes) > 1:  # instead of none, those of factorizations
         sizes = [size for size in sizes if size]
     biases = [BitMatrix.zeros(1, search.data.n_cols), *_candidate_biases(search)]
     starts = product(biases, [0] if only_empty else sizes)
-    return [partial(_spread_start, n_atoms=size, bias=bias) for bias, size in starts]
+    cycle = partial(_spread_start, max_rounds=search.tuning.cycle_rounds)
+    return [partial(cycle, n_atoms=size, bias=bias) for bias, size in starts]
 
 
-def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> list[State]:
-    """Run one cycle from atoms spread over the data."""
+def _sizes(search: MdlSearch, sizes: tuple[int, ...]) -> list[int]:
+    """Return different numbers of atoms to start from, fewer where there are few rows."""
+    most = search.data.n_rows // search.tuning.min_rows_per_atom
+    return list(dict.fromkeys(min(size, most) for size in sizes))
+
+
+def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix, max_rounds: int | None) -> list[State]:
+    """Run rounds from atoms spread over the data, at most this many."""
     shifted = search.data ^ bias if bias.count() else search.data
     n_rows = min(search.data.n_rows, search.tuning.rows_per_start_atom * n_atoms)
     if n_rows < search.data.n_rows:
@@ -299,4 +308,4 @@ def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> list[Stat
     atoms = spread(shifted, n_atoms, covers, search.random, search.context.workers)
     block = search.context.block(atoms, None, bias)
     search.run_flat_sweeps(block)
-    return [search.state_of(search.run_rounds(block, search.tuning.cycle_rounds))]
+    return [search.state_of(search.run_rounds(block, max_rounds))]

@@ -160,6 +160,7 @@ class Plan:
     patience: float  # rounds in a row without a gain after which it ends
     max_rounds: int
     least_gain: float  # smaller gains do not count; a share of what is saved or of what is left, whichever is less
+    more_starts: tuple[int, ...]  # whose states join the population
     children: int  # in an epoch: states that are perturbed or recombined
     by_beam: bool = False  # a child, and the best start, gets a sweep by beam
     population: int = 8  # states that are kept
@@ -186,12 +187,14 @@ _FAST = Plan(
     patience=3,
     max_rounds=0,
     least_gain=1e-3,
+    more_starts=(),
     children=0,
 )
 PLANS = {
     "fast": _FAST,
     "thorough": replace(
         _FAST,
+        more_starts=(512, 32),
         children=8,
         fixed_rank=FixedRankBudget(effort=6),
     ),

@@ -17,8 +17,8 @@ def grow(block: Block, objective: Objective, random: np.random.Generator, max_ne
     """Append up to ``max_new`` atoms, each of which alone would lower the cost, and return how many.
 
     Candidates start from the errors of a row, from those that two rows share, or from what is mostly wrong in the rows
-    in which a column is wrong. Of candidates that claim mostly the same rows only the best is taken. No row uses the new
-    atoms yet.
+    in which a column is wrong. Of candidates that claim mostly the same rows, only the best is taken. No row uses the
+    new atoms yet.
     """
     seeds = _seeds(block, objective, random)
     if len(seeds) == 0:
