@@ -52,11 +52,12 @@ def test_states_made_at_once_share_the_threads(search):
     assert search._map(lambda context, item, seed: context.workers.max_tasks, [0, 1]) == [2, 2]
 
 
-def test_one_state_has_no_children(search):
-    population = Population(2)
-    population.add(state_of(search.context.block(search.context.data[:2])))
-    search.evolve(population)
-    assert (len(population), search.stopping.n_rounds) == (1, 0)
+def test_children_of_one_state_are_made_by_trials_from_it(search):
+    population = Population(2, [state_of(search.context.block(search.context.data[:2]))])
+    before = population.best.cost
+    search.evolve(population, max_children=3)
+    assert search.stopping.n_rounds == 3
+    assert population.best.cost < before
 
 
 # Recombination: the atoms of both parents, the better code of each row, and then fewer atoms.

@@ -33,7 +33,7 @@ def trial_operations(data: BitMatrix, n_atoms: int, covers: bool, exactly: bool)
     because what other atoms cover is counted as well.
     """
     n, m = data.shape
-    of_atom, of_one = (8, 60) if covers else (3, 8)
+    of_atom, of_one = (8, 25) if covers else (3, 8)
     operations = 20_000 + n * (300 + of_atom * n_atoms) + of_one * data.count()
     if exactly:
         operations += 4 * (n * data.words.shape[1] * 2**n_atoms + m * (n + n_atoms * 2**n_atoms))

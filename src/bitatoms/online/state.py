@@ -285,6 +285,6 @@ def refine(
 def _lower_errors(context: SearchContext, block: Block) -> Block:
     """Lower the number of errors by a few trials, then by the slower coders."""
     plan = context.plan
-    budget = replace(plan.fixed_rank, max_trials=_MAX_TRIALS, start_share=1.0, population=1)
+    budget = replace(plan.fixed_rank, max_trials=_MAX_TRIALS, population=1)
     few_trials = replace(plan, fixed_rank=budget)
     return search_fixed_rank(replace(context, plan=few_trials), block.factors()).block

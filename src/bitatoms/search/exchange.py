@@ -29,6 +29,7 @@ from .loop import Population, evolve
 from .monitor import StoppingRule
 from .moves.drop import keep_best
 from .paper import append_rank_one
+from .starts.initial import GREEDY_SEEDS
 from .states import State
 
 Item = TypeVar("Item")
@@ -111,51 +112,32 @@ class ExchangeSearch:
         budget, n_atoms = context.plan.fixed_rank, context.plan.fewest
         covers, exactly = context.greedy_rule.covers, n_atoms <= budget.max_exact_atoms
         per_trial = trial_operations(context.data, n_atoms, covers, exactly)
-        affordable = max(budget.operations // per_trial, min(budget.min_trials, budget.max_operations // per_trial))
-        n_trials = budget.effort * max(1, min(budget.max_trials, affordable))
-        self._from_starts = int(np.ceil(budget.start_share * n_trials))
-        left = n_trials - self._from_starts
-        self._per_child = min(budget.max_child_trials, max(budget.min_child_trials, left // budget.children))
-        self.n_children = left // self._per_child  # for which the trials suffice
-
-    def improved(self, states: list[State]) -> Population:
-        """Return the population of what trials make of these states, the best ones of which are used."""
-        population = Population(self.context.plan.fixed_rank.population, states)
-        self.best_cost = min(self.best_cost, population.best.cost)
-        n_trials = -(-self._from_starts // len(population))
-
-        def trials_from(context: SearchContext, state: State, seed: int) -> State:
-            block = context.block_of(state)
-            return self._tried(context, block, np.empty((0, block.rows.n_words), np.uint64), n_trials, seed)
-
-        for state in self._map(trials_from, list(population)):
-            self._record_if_best(state, "trial")
-            population.add(state)
-        return population
+        n_trials = budget.effort * max(1, min(budget.max_trials, budget.operations // per_trial))
+        self.n_children = max(1, min(budget.effort * budget.children, n_trials // budget.min_child_trials))
+        self._per_child = n_trials // self.n_children
 
     def evolve(self, population: Population, max_children: int | None = None) -> None:
         """Make children of the states of a population, until many of them in a row are no better than the best."""
+        self.best_cost = min(self.best_cost, population.best.cost)
 
         def make_children(n_children: int) -> Iterator[State]:
-            if len(population) > 1:
-                pairs = population.pairs(n_children, self.context.random)
-                pool = population.atoms().words
-                for child in self._map(partial(self._child_of, pool=pool), pairs):
-                    self._record_if_best(child, "recombine")
-                    yield child
+            pairs = [(population.best, population.best), *population.pairs(n_children - 1, self.context.random)]
+            pool = population.atoms().words
+            for child in self._map(partial(self._child_of, pool=pool), pairs):
+                if child.cost < self.best_cost:
+                    self.best_cost = child.cost
+                    if self.records:
+                        self.context.monitor.record(self.context.block_of(child), Change(), 1, "trial")
+                yield child
 
         max_failures = self.context.plan.fixed_rank.max_failures
         evolve(population, make_children, self.stopping, max_failures=max_failures, max_children=max_children)
 
-    def _record_if_best(self, state: State, move: str) -> None:
-        """Add a state to the history if it is better than all before."""
-        if state.cost < self.best_cost:
-            self.best_cost = state.cost
-            if self.records:
-                self.context.monitor.record(self.context.block_of(state), Change(), 1, move)
-
     def _child_of(self, context: SearchContext, parents: tuple[State, State], seed: int, pool: Words) -> State:
-        """Return the best state of trials from a state with atoms of two others; trials may take atoms of the pool."""
+        """Return the best state of trials from a state with atoms of two others; trials may take atoms of the pool.
+
+        If both are the same state, trials start from it.
+        """
         block = united(context, *parents)
         code(block, context.greedy_rule)
         thin_to(block, context.objective, context.greedy_rule, context.plan.fewest)
@@ -169,8 +151,7 @@ class ExchangeSearch:
             return state_of(block)
         exactly = block.n_atoms <= budget.max_exact_atoms
         max_dropped = min(block.n_atoms, max(2, block.n_atoms // 16))
-        n_steps = budget.exact_steps if exactly else budget.greedy_steps
-        plan = TrialPlan(n_trials, max_dropped, n_steps, budget.slack)
+        plan = TrialPlan(n_trials, max_dropped, budget.max_steps, budget.slack)
         stops = context.monitor.should_stop
         return state_of(run_trials(block, context.greedy_rule, plan, pool, seed, exactly, stops).block)
 
@@ -199,7 +180,7 @@ def refill(context: SearchContext, block: Block, rule: CodingRule) -> int:
     while (
         block.n_atoms < n_atoms
         and not context.monitor.is_late()
-        and append_rank_one(block, rule, context.random, context.plan.fixed_rank.seeds_per_atom)
+        and append_rank_one(block, rule, context.random, GREEDY_SEEDS)
     ):
         if not block.uses()[-1]:
             _discard_unused(block)

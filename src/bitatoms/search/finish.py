@@ -52,6 +52,21 @@ def finish(context: SearchContext, block: Block, coder: str) -> Block:
     return block
 
 
+def shortened(context: SearchContext, block: Block) -> Block:
+    """Return a state without the bits of atoms, and the atoms, that cost more than they save; record what changes."""
+    objective = context.objective
+    while True:
+        block = block.with_factors(*block.factors())
+        n_cleared = trim(block, objective)
+        if n_cleared:
+            context.record(block, Change(atoms=n_cleared), 0, "trim")
+        fewer = drop_useless(block, objective, context.monitor.min_atoms)
+        if fewer is None:
+            return block
+        context.record(fewer, Change(), 0, "drop")
+        block = fewer
+
+
 def _at_state(block: Block, state: State) -> Block:
     """Return the block of a state: this one, which often has it, or another one."""
     if block.factors() == (state.atoms, state.codes) and block.bias == state.bias:
@@ -80,16 +95,11 @@ def best_result(
         return result_of_state(best, monitor, coder, ended)
     block = _at_state(block, best)
     if context.is_mdl_search and ended == CONVERGED:
-        trimmed = block.with_factors(*block.factors())
-        if n_cleared := trim(trimmed, objective):
-            context.record(trimmed, Change(atoms=n_cleared), 0, "trim")
-        better = drop_useless(trimmed if monitor.best is not best else block, objective, monitor.min_atoms)
-        if better is not None:
-            context.record(better, Change(), 0, "drop")
-        if monitor.best is not best:
-            return best_result(context, trimmed, coder, ended)
+        block = shortened(context, block)
+        if monitor.best is not None and monitor.best is not best:
+            block = _at_state(block, monitor.best)
         if context.margins and block.n_atoms and are_by_chance(block, objective, context.margins):
-            block = with_settled_bias(context.block(best.atoms[:0]), objective)
+            block = with_settled_bias(context.block(block.atoms()[:0]), objective)
             context.record(block, Change(), 0, "drop")
     if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for
         block.discard(~block.in_use())

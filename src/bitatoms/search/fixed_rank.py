@@ -53,7 +53,7 @@ def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix 
     if block.n_atoms == plan.fewest > 0 and block.wrong().any():
         states.append(rows.on_sample(block))
         if not plan.max_failed_epochs:
-            population = search.improved(states)
+            population = Population(plan.fixed_rank.population, states)
             search.evolve(population, search.n_children)
             best = population.best
         else:
@@ -74,8 +74,8 @@ def _best_of_epochs(rows: SampledRows, search: ExchangeSearch, states: list[Stat
 
     def start() -> Population:
         if is_given or not len(champions):
-            return search.improved(states)
-        return search.improved([state for state, _ in _starts(rows)])
+            return Population(plan.population, states)
+        return Population(plan.population, [state for state, _ in _starts(rows)])
 
     def finished(state: State) -> State:
         if rows.is_sample:  # record the state of all rows

@@ -51,8 +51,9 @@ class Population:
         return is_best
 
     def pairs(self, n_pairs: int, random: np.random.Generator) -> list[tuple[State, State]]:
-        """Return pairs of different states, drawn at random."""
-        drawn = (random.choice(len(self._states), 2, replace=False) for _ in range(n_pairs))
+        """Return pairs of different states, drawn at random; a single state is paired with itself."""
+        is_one = len(self._states) == 1
+        drawn = (random.choice(len(self._states), 2, replace=is_one) for _ in range(n_pairs))
         return [(self._states[i], self._states[j]) for i, j in drawn]
 
     def atoms(self) -> BitMatrix:
@@ -90,8 +91,8 @@ def evolve(
     failures, n_left = 0, max_children
     while failures < max_failures and n_left != 0 and population.best.cost > 0 and not stopping.should_stop():
         n_children = group if n_left is None else min(group, n_left)
-        n_left = None if n_left is None else n_left - n_children
         children = list(make_children(n_children))
+        n_left = None if n_left is None else n_left - len(children)
         for child in children:
             failures = 0 if population.add(child) else failures + 1
         if not children:

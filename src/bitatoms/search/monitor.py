@@ -43,6 +43,7 @@ from .states import Saver, State
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+Rank = tuple[bool, int, int, int]  # no cost of held-out rows, atoms too many or too few, cost, atoms
 
 CONVERGED, MAX_ITER, MAX_TIME, MAX_MEMORY, CALLBACK = "converged", "max_iter", "max_time", "max_memory", "callback"
 INTERRUPTED = "interrupted"
@@ -73,8 +74,7 @@ class SearchMonitor:
     saver: Saver | None = None  # saves the best states, to resume the search
     history: list[Round] = field(default_factory=list)
     best: State | None = field(default=None, init=False)
-    best_rank: tuple[int, int, int] = field(default=(0, 0, 0), init=False)  # by which it is the best
-    has_holdout_cost: bool = field(default=False, init=False)  # the best state has a cost of held-out rows
+    best_rank: Rank = field(default=(False, 0, 0, 0), init=False)  # by which it is the best
     stop_reason: str | None = field(default=None, init=False)  # "callback" or "max_time"
     started: float = field(default_factory=lambda: time.perf_counter(), init=False)  # which tests replace
     is_branch: bool = field(default=False, init=False)
@@ -96,15 +96,13 @@ class SearchMonitor:
         length = self.codelength(block, wrong, bias)
         if self.best is None or not self.by_holdout:
             cost = self.cost(block, length) if self.objective.by_codelength else int(wrong.sum())
-            self._keep_if_best(block, bias, wrong, length, cost)
+            self._keep_if_best(block, bias, wrong, length, cost, of_holdout=False)
         self.record_counts(block.n_rows, block.n_atoms, int(wrong.sum()), length, change, iterations, move)
 
     def record_holdout_cost(self, block: Block, cost: int) -> None:
         """Keep a state if held-out rows cost less with it than with any before."""
         bias, wrong = self._settled(block)
-        if not self.has_holdout_cost:
-            self.best, self.has_holdout_cost = None, True
-        self._keep_if_best(block, bias, wrong, self.codelength(block, wrong, bias), cost)
+        self._keep_if_best(block, bias, wrong, self.codelength(block, wrong, bias), cost, of_holdout=True)
 
     def cost(self, block: Block, length: Codelength) -> int:
         """Return what a state with this codelength costs."""
@@ -121,16 +119,20 @@ class SearchMonitor:
         return settle_bias(block.n_known, block.wrong(), block.bias)
 
     def _keep_if_best(
-        self, block: Block, bias: BitMatrix, wrong: NDArray[np.int64], length: Codelength, cost: int
+        self, block: Block, bias: BitMatrix, wrong: NDArray[np.int64], length: Codelength, cost: int, of_holdout: bool
     ) -> None:
-        """Keep a state if it is the best so far, by its number of atoms where that is limited, then by its cost."""
-        rank = self._n_atoms_off(block), cost, block.n_atoms if self.objective.by_codelength else 0
+        """Keep a state if it is the best so far, by its number of atoms where that is limited, then by its cost.
+
+        Any state with a cost of held-out rows is better than one without.
+        """
+        n_atoms = block.n_atoms if self.objective.by_codelength else 0
+        rank = not of_holdout, self._n_atoms_off(block), cost, n_atoms
         if self._is_best(rank):
             self.best, self.best_rank = State(cost, *block.factors(), bias, wrong, length), rank
             if self.saver is not None:
-                self.saver.offer(self.best, (not self.has_holdout_cost, *rank))
+                self.saver.offer(self.best, rank)
 
-    def _is_best(self, rank: tuple[int, int, int]) -> bool:
+    def _is_best(self, rank: Rank) -> bool:
         """Whether a state of this rank takes the place of the best one."""
         is_tie = rank == self.best_rank and not self.objective.by_codelength
         return self.best is None or rank < self.best_rank or is_tie
@@ -157,9 +159,8 @@ class SearchMonitor:
 
     def take_best(self, branch: SearchMonitor) -> None:
         """Keep the best state of a branch, if it is better than that of this search."""
-        is_comparable = branch.has_holdout_cost == self.has_holdout_cost
-        if branch.best is not None and (self._is_best(branch.best_rank) if is_comparable else branch.has_holdout_cost):
-            self.best, self.best_rank, self.has_holdout_cost = branch.best, branch.best_rank, branch.has_holdout_cost
+        if branch.best is not None and self._is_best(branch.best_rank):
+            self.best, self.best_rank = branch.best, branch.best_rank
 
     def record_counts(
         self,
@@ -231,7 +232,7 @@ class SearchMonitor:
     @property
     def best_cost(self) -> int:
         """The cost of the best state."""
-        return self.best_rank[1]
+        return self.best_rank[2]
 
 
 def cut_off(start: float, deadline: float) -> float:

@@ -13,12 +13,10 @@ from typing import Literal
 class NmfBudget:
     """The work that goes into starting atoms from a non-negative factorization (`search/starts/nmf.py`)."""
 
-    max_starts: int = 8
-    operations: int = 14 * 10**9  # for all starts together (`nmf_extent`)
-    operations_per_start: int = 20 * 10**9  # for the first start, if it is the only one
+    max_starts: int = 3
+    operations: int = 7 * 10**9  # for all starts together (`nmf_extent`)
     max_rows: int = 1000
-    min_rows: int = 500  # where ``max_rows`` would take too long
-    max_iterations: int = 100
+    max_iterations: int = 50
     min_iterations: int = 20
     thresholds: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6)  # as a share of an atom's largest value
 
@@ -27,24 +25,18 @@ class NmfBudget:
 class FixedRankBudget:
     """The work that goes into a fixed number of atoms (`search/fixed_rank.py`)."""
 
-    effort: int = 1  # multiplies the numbers of trials and starts; the last coder is a beam above 1
-    max_trials: int = 12_000
-    operations: int = 3_200_000_000  # for all trials together (`trial_operations`)
-    min_trials: int = 200  # on large tables, unless they take
-    max_operations: int = 8 * 10**9  # or more
-    start_share: float = 0.3  # of the trials, from the starts; the others are from children
+    effort: int = 1  # multiplies the numbers of children and starts; the last coder is a beam above 1
+    operations: int = 18 * 10**8  # for all trials together (`trial_operations`),
+    max_trials: int = 12_000  # which are fewer on small tables
+    children: int = 40  # that share them, with at least
+    min_child_trials: int = 60  # each
     population: int = 8  # states that are kept
-    children: int = 48  # wanted, with at least ``min_child_trials`` each
-    min_child_trials: int = 60
-    max_child_trials: int = 300
-    max_failures: int = 40  # children in a row that are no better than the best state, after which it ends
+    max_failures: int = 12  # children in a row that are no better than the best state, after which it ends
     max_concept_work: float = 2e9  # rows times atoms times columns squared, above which concepts are no start
     sample_rows: int = 4000  # trials see at most this many rows
     neighbor_words: int = 4 * 10**9  # compared to find the nearest sampled row of each other row: a few seconds
-    seeds_per_atom: int = 32  # an atom that refills a state grows from the best of this many rows
     max_exact_atoms: int = 8  # up to this many atoms, every trial takes exact steps
-    exact_steps: int = 2
-    greedy_steps: int = 5
+    max_steps: int = 5  # of coding and update in a trial
     slack: float = 0.01  # a trial may be worse by this share of the errors, at first
     nmf: NmfBudget = NmfBudget()
 
@@ -129,9 +121,7 @@ class MdlTuning:
     min_holdout_rows: int = 1000  # fewer held-out rows say nothing about rare atoms
     linear_start: LinearStartBudget = LinearStartBudget()
     nmf_ranks: tuple[int, ...] = (6, 16, 40)  # numbers of atoms to start from by non-negative factorization, under OR
-    nmf: NmfBudget = NmfBudget(
-        max_starts=1, operations=10**9, operations_per_start=2 * 10**9, max_rows=500, max_iterations=50
-    )
+    nmf: NmfBudget = NmfBudget(max_starts=1, operations=2 * 10**9, max_rows=500)
     many_rows: int = 4000  # a sparse table with as many has rows with little of a pattern: no row is a start
     start_sums: LightSumBudget = LightSumBudget(100, 4000, of_atoms=True)  # of starts from linear algebra
     close: float = 1.25  # the best start of each kind is continued up to this multiple of the lowest cost
@@ -145,10 +135,8 @@ class WindowTuning:
     width: int = 512  # columns of a window
     max_joined: int = 1 << 22  # atoms, and words of 64 rows, times columns of windows that are joined
     max_cells: int = 1 << 24  # of a table that is searched as a whole, too, if all its windows are joined
-    join_rounds: int = 4  # after a join
     starts: tuple[int, ...] = (64,)  # of a window, in place of those of "fast"
     max_related: int = 64  # columns of a window of a sparse table
-    max_sparse_share: float = 1 / 32  # of ones in a table that is sparse
 
 
 @dataclass(frozen=True)
@@ -196,11 +184,11 @@ PLANS = {
         _FAST,
         more_starts=(512, 32),
         children=8,
-        fixed_rank=FixedRankBudget(effort=6),
+        fixed_rank=FixedRankBudget(effort=6, max_failures=40),
     ),
 }
 PLANS["anytime"] = replace(
     PLANS["thorough"],
-    fixed_rank=FixedRankBudget(),
+    fixed_rank=FixedRankBudget(max_failures=40),
     max_failed_epochs=10,
 )

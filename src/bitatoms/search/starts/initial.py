@@ -20,7 +20,7 @@ from ..params import SearchParams
 
 _SPREAD_CANDIDATES = 3
 _LLOYD_ROUNDS = 3
-_GREEDY_SEEDS = 64
+GREEDY_SEEDS = 64
 _MAX_DRAWN = 1 << 16  # atoms; tables of pairs of atoms take 8 GiB then
 
 
@@ -204,7 +204,7 @@ def greedy(
     """
     block = Block(data, BitMatrix.zeros(0, data.n_cols), None, covers, workers)
     rule = coding_rule("greedy", "or" if covers else "xor")
-    while block.n_atoms < n_atoms and append_rank_one(block, rule, random, n_seeds=_GREEDY_SEEDS):
+    while block.n_atoms < n_atoms and append_rank_one(block, rule, random, n_seeds=GREEDY_SEEDS):
         if should_stop():
             break
     return block.atoms()

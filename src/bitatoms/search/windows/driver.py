@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from scipy.sparse import block_diag
 
 from ...bits import BitMatrix, stack_rows
-from ...engine.block import Block, Change, CountedRows
+from ...engine.block import Change, CountedRows
 from ...engine.codelength import Codelength, string_bits
 from ...engine.margins import Margins
 from ...engine.objective import Objective
 from ...model.join_columns import ColumnFactors, join_columns
 from ...model.result import THOROUGH_WINDOW, Factorization
 from ...parallel import OutOfTime, Workers
-from ...sparse_bits import Bits, SparseBits
+from ...sparse_bits import Bits, SparseBits, is_smaller_sparse
 from ..context import HoldOut, SearchContext
 from ..finish import best_result, finish, result_of_state, stopped_result
 from ..mdl_search import go_on, search_mdl
@@ -51,8 +51,7 @@ def is_wide_and_sparse(data: Bits, params: SearchParams) -> bool:
     """Return whether to search windows of columns that occur together, each with the rows that have ones there."""
     if not params.is_wide(data.n_cols) or data.n_unknown:
         return False
-    is_sparse = data.count() <= params.plan.windows.max_sparse_share * data.n_rows * data.n_cols
-    return is_sparse and can_count_pairs(data.row_weights())
+    return is_smaller_sparse(data.shape, data.count()) and can_count_pairs(data.row_weights())
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +62,12 @@ class Window:
     best: State
     ended: str = CONVERGED
     iterations: int = 0  # of what was done last
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """The numbers of atoms and of wrong bits, and the parts of the codelength."""
+        best, length = self.best, self.best.codelength
+        return np.array([best.atoms.n_rows, best.wrong.sum(), length.errors, length.codes, length.atoms])
 
 
 @dataclass(eq=False)
@@ -88,8 +93,7 @@ class WindowSearch:
         # The same, by which states are compared.
         self._costs = self._bits if self.holdout is None else self.holdout.costs_of_nothing()
         self.windows: list[Window] = []
-        # Over the table: atoms, wrong bits, and the parts of the codelength.
-        self._sums = np.array([0, self._ones.sum(), self._bits.sum(), 0, 0], np.int64)
+        self._sums = np.array([0, self._ones.sum(), self._bits.sum(), 0, 0])  # of the counts of windows, over the table
 
     def run(self, end: float) -> tuple[str, Factorization]:
         """Return the reason that the search ended, and its result; raise OutOfTime at the time ``end``."""
@@ -146,9 +150,11 @@ class WindowSearch:
 
     def _save(self, ended: str | None = None) -> None:
         """Save the windows, with the reason that the search ended."""
-        if self.monitor.saver is not None and self.windows:
-            saved = SavedStates([each.best for each in self.windows], ended, [each.columns for each in self.windows])
-            self.monitor.saver.save(lambda: saved)
+        windows = [*self.windows]
+        if self.monitor.saver is not None and windows:
+            self.monitor.saver.save(
+                lambda: SavedStates([each.best for each in windows], ended, [each.columns for each in windows])
+            )
 
     def _groups(self) -> list[NDArray[np.intp]]:
         """Divide the columns, or those of a sparse table that are related to others, into groups to be searched."""
@@ -226,7 +232,7 @@ class WindowSearch:
         window, plan = joined(windows), self.params.plan
 
         def search(context: SearchContext) -> SearchResult:
-            found = go_on(context, window.best, plan.windows.join_rounds)
+            found = go_on(context, window.best, plan.mdl.cycle_rounds)
             n, m = context.data.shape
             if m < self.table.n_cols or n * m > plan.windows.max_cells:
                 return found
@@ -254,8 +260,10 @@ class WindowSearch:
         if not window.best.atoms.n_rows:
             return self._part_without_atoms(window)
         (context, rows), coder = self._context_of(window, deadline, workers), self.params.coder_after
-        block = _recorded(window, context)
-        block = finish(context, block, coder) if window.ended == CONVERGED else block
+        block = context.block_of(window.best)
+        context.monitor.record(block, Change(), 0, "start")
+        if window.ended == CONVERGED:
+            block = finish(context, block, coder)
         result = best_result(context, block, coder, context.monitor.stop_reason or window.ended)
         assert result is not None
         return ColumnFactors(window.columns, result, rows)
@@ -265,7 +273,7 @@ class WindowSearch:
         if not window.best.atoms.n_rows:
             return self._part_without_atoms(window)
         context, rows = self._context_of(window)
-        _recorded(window, context)
+        context.monitor.record(context.block_of(window.best), Change(), 0, "start")
         # The time is up, and to code all rows again, in order to remember hard codes, would take about a second each.
         result = stopped_result(context, self.params.coder_after, ended, is_sorted, remembers=False)
         assert result is not None
@@ -342,11 +350,7 @@ class WindowSearch:
 
     def _put(self, window: Window, start: int, stop: int) -> None:
         """Put a window in the place of others, from start to stop."""
-        for sign, changed in ((-1, self.windows[start:stop]), (1, [window])):
-            for best in (each.best for each in changed):
-                length = best.codelength
-                parts = best.atoms.n_rows, int(best.wrong.sum()), length.errors, length.codes, length.atoms
-                self._sums += sign * np.array(parts)
+        self._sums += window.counts - sum(before.counts for before in self.windows[start:stop])
         self.windows[start:stop] = [window]
 
     def _record(self, move: str, iterations: int) -> None:
@@ -365,13 +369,6 @@ class WindowSearch:
         return replace(result, ended=ended, history=tuple(monitor.history))
 
 
-def _recorded(window: Window, context: SearchContext) -> Block:
-    """Return the best state of a window as a block, after its monitor has seen it."""
-    block = context.block_of(window.best)
-    context.monitor.record(block, Change(), 0, "start")
-    return block
-
-
 def joined(windows: Sequence[Window]) -> Window:
     """Return a window with the columns, atoms and codes of several, in whatever order they are given."""
     states = [window.best for window in windows]
@@ -385,4 +382,4 @@ def joined(windows: Sequence[Window]) -> Window:
         np.concatenate([state.wrong for state in states])[order],
         Codelength(*(sum(getattr(length, part) for length in lengths) for part in ("errors", "codes", "atoms"))),
     )
-    return Window(columns[order], best, next((each.ended for each in windows if each.ended != CONVERGED), CONVERGED))
+    return Window(columns[order], best)
