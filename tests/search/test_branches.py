@@ -92,7 +92,7 @@ def state(cost):
 
 @pytest.mark.parametrize("n_threads", THREADS)
 def test_children_of_a_group_have_parents_and_random_numbers_of_their_own(search, n_threads, monkeypatch):
-    """Whatever the number of threads: of all states, drawn in the order of the children, and two for every other one."""
+    """Whatever the number of threads: one state, or two different ones, drawn in the order of the children."""
     made, expected = search(n_threads), search(1)
     states = [state_with_atom(cost) for cost in (1, 2, 3)]
     population, seen = Population(3, states), {}

@@ -152,7 +152,7 @@ def test_a_search_before_this_one_takes_the_place_of_the_first_look(table, searc
 
     search_mdl(context, first=first)
     moves = [row.move for row in context.monitor.history]
-    assert calls == [1]  # once, after the state without atoms
+    assert calls == [0]  # once, before all else
     assert moves[0] == "no model"
     assert "first look" not in moves
 
@@ -169,12 +169,12 @@ def test_a_search_before_this_one_that_ends_early_ends_it_at_once(table, search)
 @every_algebra
 def test_factors_that_are_given_are_the_only_start(table, algebra):
     atoms, codes = random_bits(0, 4, 45, 0.3), random_bits(1, 200, 4, 0.3)
-    for given, first_moves in (
+    for factors, first_moves in (
         ((atoms, None), ["no model", "start", "flat sweep"]),
         ((atoms, codes), ["no model", "start", "grow"]),
     ):
         context = search_context(table, Objective(True, algebra), replace(PLANS["fast"], max_rounds=10**6))
-        search_mdl(context, tuple(None if part is None else BitMatrix.from_dense(part) for part in given))
+        search_mdl(context, tuple(None if part is None else BitMatrix.from_dense(part) for part in factors))
         moves = [row.move for row in context.monitor.history]
         assert moves[:3] == first_moves
         assert moves.count("start") == 1

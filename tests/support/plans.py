@@ -29,13 +29,10 @@ def use_small_budget(patch, **tuning):
             min_child_trials=2,
             nmf=replace(plan.fixed_rank.nmf, max_starts=2, max_iterations=20),
         )
-        linear_start = plan.mdl.linear_start
-        peeling = replace(linear_start.peeling, max_rounds=8, n_draws=5, coding_draws=4)
         small = {
             "cycle_rounds": 2,
             "close": 1.0,  # only the best start is continued
-            "linear_start": replace(linear_start, peeling=peeling),
-            "start_sums": replace(plan.mdl.start_sums, patience=10, max_patience=10),
+            "linear": replace(plan.mdl.linear, sum_patience=10),
             "nmf_ranks": plan.mdl.nmf_ranks[:1],
             "nmf": replace(plan.mdl.nmf, max_iterations=20),
             "child_rounds": 2,

@@ -98,6 +98,7 @@ def search_freely(request: SearchRequest) -> Found:
 
     @cache
     def stopping_of(number: int) -> StoppingRule:
+        """Return the monitor of a start; rounds are limited in its search."""
         algebra, start = algebras[number], number % n_init + 1
         monitor = SearchMonitor(
             params.objective(algebra),
@@ -113,6 +114,7 @@ def search_freely(request: SearchRequest) -> Found:
         return StoppingRule(monitor, None)
 
     def make(number: int, own: Workers, stopping: StoppingRule) -> Made:
+        """Make a start, with its monitor or a branch of it."""
         objective, random = params.objective(algebras[number], request.share), np.random.default_rng(seeds[number])
         about = stopping.monitor, own, random, request.holdout
         if params.is_wide(table.n_cols):
@@ -123,6 +125,7 @@ def search_freely(request: SearchRequest) -> Found:
         return _made(runs[number], cut_off(begin, deadline))
 
     def take(number: int, result: Factorization | None) -> None:
+        """Keep the result of a start if it costs less than those of earlier starts in the same algebra."""
         run, algebra = runs.pop(number), algebras[number]
         if result is not None and (algebra not in winners or run.best_cost < winners[algebra][0]):
             winners[algebra] = run.best_cost, result

@@ -29,7 +29,7 @@ from .moves.sweep import fewest_errors_sweep, sweep
 from .plan import FixedRankBudget
 from .rounds import MdlSearch, Step
 from .starts.initial import samples, spread
-from .starts.linear import linear_starts
+from .starts.linear import is_promising, linear_starts
 from .starts.nmf import nmf_starts
 from .states import State
 
@@ -164,7 +164,9 @@ def best_start(search: MdlSearch, first: Block | None = None) -> State:
         only_empty = search.has_many_light_rows
         is_start = (search.plan.from_look and not only_empty) or first is not None
         first_states = partial(_first_states, first=first, is_start=is_start)
-        ordinary, linear = search.steps([first_states, _linear_states])
+        (ordinary,) = search.steps([first_states])
+        (linear,) = search.steps([partial(_linear_states, look=ordinary[0] if ordinary else None)])
+        del first, first_states  # a block takes memory
         solved = linear
         if not ordinary or not search.should_stop():
             starts = _spread_starts(search, only_empty)
@@ -251,21 +253,23 @@ def _nmf_cycle(search: MdlSearch, states: list[State], others: list[State]) -> l
     return [search.state_of(block)]
 
 
-def _linear_states(search: MdlSearch) -> list[State]:
-    """Run one cycle from each start that linear algebra finds, under XOR."""
+def _linear_states(search: MdlSearch, look: State | None) -> list[State]:
+    """Run one cycle from each start that linear algebra finds, under XOR, unless the first look is far better."""
     states: list[State] = []
     if search.plan.only_starts or search.objective.algebra != "xor" or not search.allows("linear"):
         return states
     if search.objective.max_atoms is not None:  # a basis of which rows use few is found late
         return states
     context = replace(search.context, random=search.extra_random)
-    for atoms in linear_starts(context, search.tuning.linear_start):
+    for atoms in linear_starts(context, search.tuning.linear):
         if search.should_stop():
             break
+        if not is_promising(context, atoms, look, search.tuning.linear):
+            continue
         block = search.context.block(atoms)
         search.record(block, "start")
         search.record(block, "flat sweep", fewest_errors_sweep(block, search.objective, search.extra_random))
-        lighten(block, search.objective, search.extra_random, search.tuning.start_sums)
+        lighten(block, search.objective, search.extra_random, search.tuning.linear.sum_patience)
         search.change_basis(block)
         states.append(search.state_of(search.run_rounds(block, search.tuning.cycle_rounds)))
     return states

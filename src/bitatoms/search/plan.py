@@ -42,65 +42,22 @@ class FixedRankBudget:
 
 
 @dataclass(frozen=True)
-class LightSumBudget:
-    """How long sums of atoms are sought, and of what (`search/moves/basis.py`)."""
+class LinearBudget:
+    """The work that goes into starts by linear algebra (`linear.py` and `parity_checks.py` in `search/starts`)."""
 
-    patience: int = 10  # draws in a row that give no lighter vector, after which it ends,
-    max_patience: int = 10  # or up to this many, where vectors as light as those found are rarely drawn
-    of_atoms: bool = False  # seek lighter atoms too, not only lighter codes: for a basis that is arbitrary so far
-
-
-@dataclass(frozen=True)
-class CheckBudget:
-    """How many checks are sought, and the work that goes into it (`search/starts/parity_checks.py`)."""
-
-    min_hash_tables: int = 3  # a check has no vote in the columns of its hash
-    max_hash_tables: int = 8
-    max_hash_bits: int = 22
-    compared_words: int = 2_000_000  # per hash table
-    compared_per_pair: int = 40  # other pairs
-    max_per_bucket: int = 2000  # pairs of a bucket that are compared
-    n_controls: int = 1000  # sums of four random rows, to see how many ones such sums have
-    deviations: float = 4.5  # standard deviations by which a check has fewer ones than most sums of four rows
-    per_row: int = 12  # checks that are enough
-    listed: int = 8  # times as many are listed per hash table, to draw from
-    min_per_row: float = 0.8  # with fewer, noise cannot be removed
-    least_progress: float = 1 / 16  # share of these that each hash table must bring, or no further one is made
-    rounds: int = 15  # of removing noise
-    least_rise: float = 1e-3  # of the mean of checks, 1 where satisfied and -1 elsewhere, in a round
-    min_satisfied: int = 3  # checks without any error, in which a row must be to be taken as free of noise,
-    min_share: float = 0.5  # and the share of its checks that these are, relative to
-    clean_quantile: float = 0.9  # this quantile of the share, which rows free of noise reach even if many others do not
-
-
-@dataclass(frozen=True)
-class PeelingBudget:
-    """The work that goes into the completion of a basis (`search/starts/linear.py`)."""
-
-    max_rounds: int = 80
-    n_draws: int = 30  # of pivot columns per round, until groups are found
-    coding_draws: int = 16
-    light_sums: LightSumBudget = LightSumBudget()
-    max_rows: int = 600  # compared per draw
-    max_false: float = 0.03  # share of the pairs compared as near that are so by chance
-    new_vectors: int = 4  # per round, at most
-    n_controls: int = 64  # shuffled rows, to see how well rows outside the space are coded
-    deviations: float = 3.5  # standard deviations by which coded rows have fewer errors than those
-    max_left: float = 0.01  # share of rows not coded, at which the basis is complete
-    min_uses: float = 0.01  # share of the rows coded so far that must use a vector
-    max_rank: float = 0.75  # of the number of rows or columns; a larger basis is one of noise
-
-
-@dataclass(frozen=True)
-class LinearStartBudget:
-    """The part of a table from which a basis is sought, and the work that goes into it (`search/starts/linear.py`)."""
-
-    min_side: int = 8  # rows and columns
-    max_rows: int = 2000
-    max_cols: int = 512  # others get their atoms afterwards
-    max_wide: int = 16384  # columns of a table; to code more takes long
-    checks: CheckBudget = CheckBudget()
-    peeling: PeelingBudget = PeelingBudget()
+    max_rows: int = 2000  # of a sample, in which a basis is sought,
+    max_cols: int = 512  # and its columns; others get their atoms afterwards
+    max_spread: float = 1.6  # of the ones of sums of four rows, relative to independent bits; others are too alike
+    hash_tables: int = 8  # of pairs of rows, to find checks,
+    compared_words: int = 2_000_000  # for each of them
+    check_deviations: float = 4.5  # standard deviations by which a check has fewer ones than most sums of four rows
+    checks: int = 12  # per row that are enough
+    min_checks: float = 0.8  # per row; with fewer, noise cannot be removed
+    least_progress: float = 0.05  # share of the rows that a round of peeling codes,
+    peeling_patience: int = 3  # or it ends after this many rounds in a row
+    coded_deviations: float = 3.5  # standard deviations by which coded rows have fewer errors than shuffled ones
+    max_judged: float = 1.05  # times the cost of some rows in the first look, above which a basis is not a start
+    sum_patience: int = 300  # draws in a row without lighter sums of atoms, after which a basis is a start
 
 
 @dataclass(frozen=True)
@@ -119,11 +76,10 @@ class MdlTuning:
     child_rounds: int = 12  # of grow, sweep and drop
     perturbed_share: float = 0.1  # of the atoms, dropped by a perturbation
     min_holdout_rows: int = 1000  # fewer held-out rows say nothing about rare atoms
-    linear_start: LinearStartBudget = LinearStartBudget()
+    linear: LinearBudget = LinearBudget()
     nmf_ranks: tuple[int, ...] = (6, 16, 40)  # numbers of atoms to start from by non-negative factorization, under OR
     nmf: NmfBudget = NmfBudget(max_starts=1, operations=2 * 10**9, max_rows=500)
     many_rows: int = 4000  # a sparse table with as many has rows with little of a pattern: no row is a start
-    start_sums: LightSumBudget = LightSumBudget(100, 4000, of_atoms=True)  # of starts from linear algebra
     close: float = 1.25  # the best start of each kind is continued up to this multiple of the lowest cost
 
 
