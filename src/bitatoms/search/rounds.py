@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -87,20 +86,14 @@ class MdlSearch:
         if self.context.monitor.saver is not None:
             self.context.monitor.saver.pool = states
 
-    def seeds(self, n_steps: int) -> list[np.random.SeedSequence]:
-        """Return the random numbers of the next steps that do not depend on each other."""
-        seeds: list[Any] = self.random.bit_generator.seed_seq.spawn(n_steps)  # type: ignore[attr-defined]
-        return seeds
-
-    def steps(
-        self, makes: Sequence[Step], seeds: Sequence[np.random.SeedSequence] | None = None
-    ) -> Generator[list[State]]:
+    def steps(self, makes: Sequence[Step]) -> Generator[list[State]]:
         """Make steps that do not depend on each other, and yield the states of each one, in order.
 
         Several are made at once if threads are idle. Those after one that ends the search yield nothing.
         """
-        seeds = self.seeds(len(makes)) if seeds is None else seeds
-        numbers, n_cells = range(min(len(makes), len(seeds))), self.data.n_rows * self.data.n_cols
+        seeds: list[np.random.SeedSequence]
+        seeds = self.random.bit_generator.seed_seq.spawn(len(makes))  # type: ignore[attr-defined]
+        numbers, n_cells = range(len(makes)), self.data.n_rows * self.data.n_cols
 
         def make(number: int, workers: Workers, stopping: StoppingRule) -> list[State]:
             return makes[number](self._branch(seeds[number], workers, stopping))
