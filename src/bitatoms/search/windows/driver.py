@@ -302,7 +302,7 @@ class WindowSearch:
         if isinstance(table, SparseBits):
             rows, data = table.window(columns, _MIN_ONES)
             counted = CountedRows(table.n_rows - len(rows), self._ones[columns] - data.column_weights())
-            plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"bias", "finish"})
+            plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"finish"})
         else:
             data = table.take_columns(columns)
             if self.params.search == "fast" and not plan.only_starts:
