@@ -47,17 +47,29 @@ def search():
     return ExchangeSearch(context, StoppingRule(context.monitor, None), records=True)
 
 
-def test_states_made_at_once_share_the_threads(search):
+@pytest.fixture
+def one_state(search):
+    return Population(2, [state_of(search.context.block(search.context.data[:2]))])
+
+
+def test_children_made_at_once_share_the_threads(search, one_state, monkeypatch):
     """Each with what is left of the number of tasks at once."""
-    assert search._map(lambda context, item, seed: context.workers.max_tasks, [0, 1]) == [2, 2]
+    max_tasks = []
+
+    def child_of(context, parents, seed, pool):
+        max_tasks.append(context.workers.max_tasks)
+        return parents[0]
+
+    monkeypatch.setattr(search, "_child_of", child_of)
+    search.evolve(one_state, max_children=2)
+    assert max_tasks == [2, 2]
 
 
-def test_children_of_one_state_are_made_by_trials_from_it(search):
-    population = Population(2, [state_of(search.context.block(search.context.data[:2]))])
-    before = population.best.cost
-    search.evolve(population, max_children=3)
+def test_children_of_one_state_are_made_by_trials_from_it(search, one_state):
+    before = one_state.best.cost
+    search.evolve(one_state, max_children=3)
     assert search.stopping.n_rounds == 3
-    assert population.best.cost < before
+    assert one_state.best.cost < before
 
 
 # Recombination: the atoms of both parents, the better code of each row, and then fewer atoms.

@@ -3,16 +3,14 @@
 A trial drops a few atoms, grows others from the errors or takes them from the other states, and takes a few steps of
 coding and update. A trial that ends slightly worse is accepted too, by a margin that shrinks to nothing, to leave local
 optima. Trials from one state end in a local optimum; a child of two such states, with trials of its own, often leads to
-a better one. States of a group do not depend on each other: threads share them out, and the number of threads does not
-change the result.
+a better one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
@@ -31,8 +29,6 @@ from .moves.drop import keep_best
 from .paper import append_rank_one
 from .starts.initial import GREEDY_SEEDS
 from .states import State
-
-Item = TypeVar("Item")
 
 _DROPPED_SHARE = 0.25  # of the atoms in excess, dropped before the rows are coded again
 _UNTIL_CONVERGED = 1000  # steps of coding and update
@@ -101,17 +97,16 @@ class ExchangeSearch:
     ----------
     context : SearchContext
     stopping : StoppingRule
-        Counts states from which trials are made.
+        Counts children.
     records : bool
-        Whether states that are better than all before enter the history.
+        Whether children that are better than all states before enter the history.
     """
 
     def __init__(self, context: SearchContext, stopping: StoppingRule, records: bool) -> None:
         self.context, self.stopping, self.records = context, stopping, records
         self.best_cost = context.data.n_rows * context.data.n_cols + 1
         budget, n_atoms = context.plan.fixed_rank, context.plan.fewest
-        covers, exactly = context.greedy_rule.covers, n_atoms <= budget.max_exact_atoms
-        per_trial = trial_operations(context.data, n_atoms, covers, exactly)
+        per_trial = trial_operations(context.data, n_atoms, exactly=n_atoms <= budget.max_exact_atoms)
         n_trials = budget.effort * max(1, min(budget.max_trials, budget.operations // per_trial))
         self.n_children = max(1, min(budget.effort * budget.children, n_trials // budget.min_child_trials))
         self._per_child = n_trials // self.n_children
@@ -119,54 +114,46 @@ class ExchangeSearch:
     def evolve(self, population: Population, max_children: int | None = None) -> None:
         """Make children of the states of a population, until many of them in a row are no better than the best."""
         self.best_cost = min(self.best_cost, population.best.cost)
-
-        def make_children(n_children: int) -> Iterator[State]:
-            pairs = [(population.best, population.best), *population.pairs(n_children - 1, self.context.random)]
-            pool = population.atoms().words
-            for child in self._map(partial(self._child_of, pool=pool), pairs):
-                if child.cost < self.best_cost:
-                    self.best_cost = child.cost
-                    if self.records:
-                        self.context.monitor.record(self.context.block_of(child), Change(), 1, "trial")
-                yield child
-
+        make_children = partial(self._children, population)
         max_failures = self.context.plan.fixed_rank.max_failures
         evolve(population, make_children, self.stopping, max_failures=max_failures, max_children=max_children)
+
+    def _children(self, population: Population, n_children: int) -> Iterator[State]:
+        """Make children, several at once if threads are idle: the first of the best state, others of two at random.
+
+        Each is a round, and there are no more of them than allowed.
+        """
+        random, pool = self.context.random, population.atoms().words
+        n_children = self.stopping.take_rounds(n_children)
+        parents = [(population.best, population.best), *population.pairs(n_children - 1, random)]
+        seeds = random.integers(2**63, size=n_children)
+
+        def child_of(workers: Workers, number: int) -> State:
+            return self._child_of(replace(self.context, workers=workers), parents[number], int(seeds[number]), pool)
+
+        for child in list(self.context.workers.map_tasks(child_of, range(n_children))):
+            if child.cost < self.best_cost:
+                self.best_cost = child.cost
+                if self.records:
+                    self.context.monitor.record(self.context.block_of(child), Change(), 1, "trial")
+            yield child
 
     def _child_of(self, context: SearchContext, parents: tuple[State, State], seed: int, pool: Words) -> State:
         """Return the best state of trials from a state with atoms of two others; trials may take atoms of the pool.
 
         If both are the same state, trials start from it.
         """
+        budget, rule = context.plan.fixed_rank, context.greedy_rule
         block = united(context, *parents)
-        code(block, context.greedy_rule)
-        thin_to(block, context.objective, context.greedy_rule, context.plan.fewest)
-        take_steps(context, block, context.plan.fixed_rank.max_exact_atoms)
-        return self._tried(context, block, pool, self._per_child, seed)
-
-    def _tried(self, context: SearchContext, block: Block, pool: Words, n_trials: int, seed: int) -> State:
-        """Return the best state of trials from a block."""
-        budget = context.plan.fixed_rank
-        if n_trials == 0 or block.n_atoms == 0:
+        code(block, rule)
+        thin_to(block, context.objective, rule, context.plan.fewest)
+        take_steps(context, block, budget.max_exact_atoms)
+        if block.n_atoms == 0:
             return state_of(block)
         exactly = block.n_atoms <= budget.max_exact_atoms
         max_dropped = min(block.n_atoms, max(2, block.n_atoms // 16))
-        plan = TrialPlan(n_trials, max_dropped, budget.max_steps, budget.slack)
-        stops = context.monitor.should_stop
-        return state_of(run_trials(block, context.greedy_rule, plan, pool, seed, exactly, stops).block)
-
-    def _map(self, task: Callable[[SearchContext, Item, int], State], items: list[Item]) -> list[State]:
-        """Run a task on each item, with a seed, and return the results in order; several at once if threads are idle.
-
-        Each is a round, and there are no more of them than allowed.
-        """
-        allowed = items[: self.stopping.take_rounds(len(items))]
-        seeds = [int(seed) for _ in allowed for seed in self.context.random.integers(2**63, size=1)]
-
-        def run(workers: Workers, number: int) -> State:
-            return task(replace(self.context, workers=workers), allowed[number], seeds[number])
-
-        return list(self.context.workers.map_tasks(run, range(len(allowed))))
+        plan = TrialPlan(self._per_child, max_dropped, budget.max_steps, budget.slack)
+        return state_of(run_trials(block, rule, plan, pool, seed, exactly, context.monitor.should_stop).block)
 
 
 def refill(context: SearchContext, block: Block, rule: CodingRule) -> int:

@@ -14,10 +14,10 @@ class NmfBudget:
     """The work that goes into starting atoms from a non-negative factorization (`search/starts/nmf.py`)."""
 
     max_starts: int = 3
-    operations: int = 7 * 10**9  # for all starts together (`nmf_extent`)
+    operations: int = 5 * 10**9  # for all starts together (`nmf_extent`)
     max_rows: int = 1000
     max_iterations: int = 50
-    min_iterations: int = 20
+    min_iterations: int = 10
     thresholds: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6)  # as a share of an atom's largest value
 
 
@@ -26,17 +26,17 @@ class FixedRankBudget:
     """The work that goes into a fixed number of atoms (`search/fixed_rank.py`)."""
 
     effort: int = 1  # multiplies the numbers of children and starts; the last coder is a beam above 1
-    operations: int = 18 * 10**8  # for all trials together (`trial_operations`),
-    max_trials: int = 12_000  # which are fewer on small tables
+    operations: int = 2 * 10**9  # for all trials together (`trial_operations`),
+    max_trials: int = 15_000  # which are fewer on small tables
     children: int = 40  # that share them, with at least
     min_child_trials: int = 60  # each
     population: int = 8  # states that are kept
     max_failures: int = 12  # children in a row that are no better than the best state, after which it ends
-    max_concept_work: float = 2e9  # rows times atoms times columns squared, above which concepts are no start
+    max_concept_work: float = 5e9  # rows times atoms times columns squared, above which concepts are no start
     sample_rows: int = 4000  # trials see at most this many rows
     neighbor_words: int = 4 * 10**9  # compared to find the nearest sampled row of each other row: a few seconds
     max_exact_atoms: int = 8  # up to this many atoms, every trial takes exact steps
-    max_steps: int = 5  # of coding and update in a trial
+    max_steps: int = 2  # of coding and update in a trial
     slack: float = 0.01  # a trial may be worse by this share of the errors, at first
     nmf: NmfBudget = NmfBudget()
 
