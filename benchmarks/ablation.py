@@ -1,8 +1,9 @@
 """What each part of the search contributes: codelength or wrong cells, and CPU time, without it.
 
 ``make bench BENCH="--only ablation"`` leaves out each part on tables that are made here or bundled with scikit-learn,
-and on those of a folder. ``python benchmarks/ablation.py [FOLDER] --jobs N --search fast,thorough --out FILE`` runs the
-same in several processes and keeps each fit.
+and on those of a folder. ``python benchmarks/ablation.py [FOLDER] --jobs N --search thorough --out FILE`` runs the same
+in several processes, with the parts of another search, and keeps each fit. ``--constants`` halves and
+doubles constants.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from statistics import mean, median
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from sklearn import datasets as bundled
@@ -32,14 +35,22 @@ from bitatoms.search.plan import Plan
 from datasets import load
 
 PARTS = (
-    *("linear", "nmf", "bias", "first look", "start 256", "start 0", "close", "kinds", "explains"),
-    *("swap", "fresh sweep", "solve", "extend", "change basis", "eliminate", "grow", "flat sweep", "light sums"),
-    *("row pairs", "columns", "column pairs"),
-    *("thin out", "beam sweep", "polish", "perturb", "regrow", "finish", "hard rows", "trim"),
+    *("first look", "start 256", "start 0", "bias", "linear", "nmf", "close", "flat sweep"),
+    *("grow", "row pairs", "columns", "swap", "change basis", "eliminate", "finish", "trim"),
 )
-PAIRS = (
-    *(("first look", "start 0"), ("swap", "extend"), ("fresh sweep", "finish"), ("nmf", "first look")),
-    *(("solve", "light sums"), ("thin out", "solve"), ("polish", "finish"), ("close", "kinds"), ("row pairs", "columns")),
+CHILDREN = ("children", "more starts", "beam sweep", "perturb", "recombine")  # parts of a thorough search only
+PAIRS = (("first look", "start 0"), ("first look", "nmf"), ("row pairs", "columns"), ("swap", "finish"))
+FIELDS = {"close": {"close": 1.0}, "flat sweep": {"flat_sweeps": 0}}  # constants that switch a part off
+PATCHES = {  # what takes the place of parts that a plan does not name
+    "row pairs": ("bitatoms.search.moves.grow._PAIR_SEEDS", 0),
+    "columns": ("bitatoms.search.moves.grow._COLUMN_SEEDS", 0),
+    "trim": ("bitatoms.search.finish.trim", lambda block, objective: 0),
+    "perturb": ("bitatoms.search.mdl_search._perturbed", lambda search, state: []),
+    "recombine": ("bitatoms.search.mdl_search._recombined", lambda search, one, other: []),
+}
+CONSTANTS = (  # halved and doubled by ``--constants``
+    *("least_gain", "patience", "first_look_atoms", "min_rows_per_atom", "rows_per_start_atom", "flat_sweeps"),
+    *("min_new_atoms", "new_atoms_share", "cycle_rounds", "many_rows", "sparse_share"),
 )
 
 
@@ -65,7 +76,7 @@ def above_medians(data: Any) -> np.ndarray:
 
 def dithered(name: str, side: int = 8) -> np.ndarray:
     """Return the blocks of a photograph, dithered by a random threshold of each pixel."""
-    grey = bundled.load_sample_image(name).mean(axis=2)[:: 2, :: 2]
+    grey = bundled.load_sample_image(name).mean(axis=2)[::2, ::2]
     h, w = (length // side * side for length in grey.shape)
     bits = grey[:h, :w] > np.random.default_rng(0).normal(128, 40, (h, w))
     return bits.reshape(h // side, side, w // side, side).swapaxes(1, 2).reshape(-1, side * side).astype(np.uint8)
@@ -106,10 +117,13 @@ CASES = [
     *(Case("wine", "or"), Case("words", "or")),
 ]
 FOLDER_CASES = [
-    *(Case(name, algebra) for name in ("einstein_16x16_4088_zero", "mnist10k_17x17", "digits_8x8") for algebra in ("xor", "or")),
-    *(Case(name, algebra) for name in ("mushroom_fimi", "und_chess_krvskp") for algebra in ("xor", "or")),
+    *(
+        Case(name, algebra)
+        for name in ("einstein_16x16_4088_zero", "mnist10k_17x17", "digits_8x8", "mushroom_fimi", "und_chess_krvskp")
+        for algebra in ("xor", "or")
+    ),
     *(Case(name, "or") for name in ("role_americas_small", "role_fire1", "kov_heart", "groceries", "und_soybean")),
-    *(Case(name, "xor") for name in ("und_cmc", "pbmc68k_reduced", "hgdp_paper_1043x1998")),
+    *(Case(name, "xor") for name in ("mnist10k_28x28", "und_cmc", "pbmc68k_reduced", "hgdp_paper_1043x1998")),
 ]
 
 
@@ -127,27 +141,45 @@ def bits_of(name: str, folder: Path | None) -> ba.BitMatrix:
     return ba.BitMatrix.from_any(np.ma.array(X, mask=is_known == 0), missing="unknown")
 
 
-def without(plan: Plan, parts: Iterable[str]) -> Plan:
-    """Return a plan without some parts."""
-    for part in parts:
-        if part == "first look":
-            plan = replace(plan, from_look=False)
-        elif part.startswith("start "):
-            plan = replace(plan, starts=tuple(size for size in plan.starts if size != int(part[6:])))
-        else:
-            plan = replace(plan, left_out=plan.left_out | {part})
-    return plan
+def changed(plan: Plan, part: str) -> Plan:
+    """Return a plan without a part, or with a constant that is multiplied, such as "least_gain x 2"."""
+    name, _, factor = part.partition(" x ")
+    if factor:
+        of = plan if hasattr(plan, name) else plan.mdl
+        value = getattr(of, name) * float(factor)
+        value = value if isinstance(getattr(of, name), float) else max(1, round(value))
+        return replace(plan, **{name: value}) if of is plan else replace(plan, mdl=replace(of, **{name: value}))
+    if part == "first look":
+        return replace(plan, from_look=False)
+    if part.startswith("start "):
+        return replace(plan, starts=tuple(size for size in plan.starts if size != int(part[6:])))
+    if part == "children":
+        return replace(plan, children=0)
+    if part == "more starts":
+        return replace(plan, more_starts=())
+    return replace(plan, left_out=plan.left_out | {part}, mdl=replace(plan.mdl, **FIELDS.get(part, {})))
+
+
+@cache
+def load_kernels(algebra: str, search: str) -> None:
+    """Make a small fit: the first one of a process loads the kernels."""
+    ba.factorize(ba.datasets.digits()[0][:200], algebra=algebra, search=search, random_state=0)
 
 
 def fit(case: Case, search: str, parts: tuple[str, ...], seed: int, folder: Path | None) -> Row:
     """Return what a search without some parts finds, and its CPU seconds."""
     options = SearchOptions(algebra=case.algebra, search=search, n_components=case.n_components)
     params = resolve(options)
-    params = replace(params, plan=without(params.plan, parts))
+    params = replace(params, plan=reduce(changed, parts, params.plan))
     table = bits_of(case.name, folder)
-    begin = time.process_time()
-    result = find(SearchRequest(table, params, Workers(), np.random.default_rng(seed)))
-    seconds = time.process_time() - begin
+    load_kernels(case.algebra, search)
+    with ExitStack() as patches:
+        for part in parts:
+            if part in PATCHES:
+                patches.enter_context(patch(*PATCHES[part]))
+        begin = time.process_time()
+        result = find(SearchRequest(table, params, Workers(), np.random.default_rng(seed)))
+        seconds = time.process_time() - begin
     cost = result.codelength.total if params.by_codelength else result.wrong_bits
     return {**case._asdict(), "search": search, "left out": "+".join(parts), "seed": seed, "cost": cost, "CPU": seconds}
 
@@ -204,11 +236,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--parts", help="parts to leave out, or several joined by +; comma-separated")
+    parser.add_argument("--constants", action="store_true", help="halve and double constants, instead of leaving out")
     parser.add_argument("--cases", help="names of tables, comma-separated")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--limit", type=float, default=1e9, help="seconds")
     options = parser.parse_args()
     parts = [(), *((part,) for part in PARTS), *PAIRS]
+    if options.search == "thorough":
+        parts = [(), *((part,) for part in CHILDREN)]
+    if options.constants:
+        parts = [(), *((f"{name} x {factor}",) for name in CONSTANTS for factor in (0.5, 2))]
     if options.parts is not None:
         parts = [(), *(tuple(part.split("+")) for part in options.parts.split(",") if part)]
     cases = CASES + (FOLDER_CASES if options.folder else [])
@@ -232,7 +269,8 @@ def main() -> None:
             if time.perf_counter() > end:
                 pool.shutdown(wait=False, cancel_futures=True)
                 break
-    show(Table("L without a part / with all, and CPU time", summary(rows), f"{len(rows)} of {len(jobs)} fits"))
+    if len(parts) > 1:
+        show(Table("L without a part / with all, and CPU time", summary(rows), f"{len(rows)} of {len(jobs)} fits"))
 
 
 if __name__ == "__main__":
