@@ -23,7 +23,6 @@ from .exchange import refill, united
 from .finish import finish, shortened
 from .loop import Population, evolve, run_epochs
 from .monitor import CONVERGED, SearchResult
-from .moves.basis import lighten
 from .moves.merge import merge
 from .moves.sweep import fewest_errors_sweep, sweep
 from .plan import FixedRankBudget
@@ -260,17 +259,17 @@ def _linear_states(search: MdlSearch, look: State | None) -> list[State]:
         return states
     if search.objective.max_atoms is not None:  # a basis of which rows use few is found late
         return states
-    context = replace(search.context, random=search.extra_random)
-    for atoms in linear_starts(context, search.tuning.linear):
+    context, budget = replace(search.context, random=search.extra_random), search.tuning.linear
+    for atoms in linear_starts(context, budget):
         if search.should_stop():
             break
-        if not is_promising(context, atoms, look, search.tuning.linear):
+        if not is_promising(context, atoms, look, budget):
             continue
         block = search.context.block(atoms)
         search.record(block, "start")
-        search.record(block, "flat sweep", fewest_errors_sweep(block, search.objective, search.extra_random))
-        lighten(block, search.objective, search.extra_random, search.tuning.linear.sum_patience)
-        search.change_basis(block)
+        for _ in range(search.tuning.flat_sweeps):
+            search.record(block, "flat sweep", fewest_errors_sweep(block, search.objective, search.extra_random))
+        search.change_basis(block, budget.sum_patience, budget.max_sum_patience)
         states.append(search.state_of(search.run_rounds(block, search.tuning.cycle_rounds)))
     return states
 

@@ -47,7 +47,7 @@ class LinearBudget:
 
     max_rows: int = 2000  # of a sample, in which a basis is sought,
     max_cols: int = 512  # and its columns; others get their atoms afterwards
-    max_spread: float = 1.6  # of the ones of sums of four rows, relative to independent bits; others are too alike
+    max_spread: float = 1.8  # of the ones of sums of four rows, relative to independent bits; others are too alike
     hash_tables: int = 8  # of pairs of rows, to find checks,
     compared_words: int = 2_000_000  # for each of them
     check_deviations: float = 4.5  # standard deviations by which a check has fewer ones than most sums of four rows
@@ -57,7 +57,8 @@ class LinearBudget:
     peeling_patience: int = 3  # or it ends after this many rounds in a row
     coded_deviations: float = 3.5  # standard deviations by which coded rows have fewer errors than shuffled ones
     max_judged: float = 1.05  # times the cost of some rows in the first look, above which a basis is not a start
-    sum_patience: int = 300  # draws in a row without lighter sums of atoms, after which a basis is a start
+    sum_patience: int = 300  # draws in a row without lighter sums of atoms, after which a basis is a start,
+    max_sum_patience: int = 4000  # or up to this many, where sums as light as those found are rarely drawn
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class WindowTuning:
 
     min_features: int = 2048  # of a table; narrower ones are searched as one window
     width: int = 512  # columns of a window
-    max_joined: int = 1 << 22  # atoms, and words of 64 rows, times columns of windows that are joined
+    max_joined: int = 1 << 23  # atoms, and words of 64 rows, times columns of windows that are joined
     max_cells: int = 1 << 24  # of a table that is searched as a whole, too, if all its windows are joined
     starts: tuple[int, ...] = (64,)  # of a window, in place of those of "fast"
     max_related: int = 64  # columns of a window of a sparse table

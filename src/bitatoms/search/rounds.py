@@ -17,7 +17,7 @@ from ..engine.coding import code_by_beam
 from ..parallel import Workers
 from .context import SearchContext
 from .monitor import StoppingRule, at_once, in_order
-from .moves.basis import change_basis
+from .moves.basis import change_basis, lighten
 from .moves.drop import drop, keep_best, savings
 from .moves.grow import grow
 from .moves.sweep import flat_sweep, sweep
@@ -151,11 +151,13 @@ class MdlSearch:
         """Code all rows from their codes, with swaps, and update all atoms."""
         self.record(block, "sweep", sweep(block, self.objective, swaps=self.allows("swap")))
 
-    def change_basis(self, block: Block) -> None:
-        """Shorten atoms and codes without changing their product."""
+    def change_basis(self, block: Block, patience: int = 0, max_patience: int = 0) -> None:
+        """Shorten atoms and codes without changing their product; with patience, by sums of many atoms too."""
         # A basis move gives some rows more atoms, which a limit may not allow.
-        is_allowed = self.objective.max_atoms is None and self.allows("change basis")
-        if is_allowed and change_basis(block, self.objective):
+        if self.objective.max_atoms is not None or not self.allows("change basis"):
+            return
+        is_better = patience > 0 and lighten(block, self.objective, self.extra_random, patience, max_patience)
+        if change_basis(block, self.objective) or is_better:
             self.record(block, "change basis")
 
     def drop(self, block: Block, every: bool) -> None:
