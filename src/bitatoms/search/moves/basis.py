@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtr
 
 from ...bits import BitMatrix, count_ones
 from ...engine.block import Block, Words
@@ -27,6 +28,8 @@ _SAMPLE_ROWS = 4096  # rows in which the ones of a column are counted, while sum
 _MAX_SUMS = 4096  # kept per draw
 _MAX_DRAWS = 20_000  # in all
 _LEAST_GAIN = 1e-4  # of the ones of all columns, or a draw has failed
+_MISSED = 0.2  # probability that a vector as light as those found is missed,
+_QUANTILE = 0.75  # if it has as many ones as this quantile of those found
 _DEVIATIONS = 3.5  # standard deviations by which a light sum has fewer ones than random bits
 _MAX_ATOMS = 128  # with more, a table is seldom a sum of so few
 _MAX_TRIPLE_ATOMS = 64  # with more, only sums of two reduced vectors are tried
@@ -89,15 +92,18 @@ def _pairs_of_sum(users: Words, pairs: NDArray[np.int32], k: int, other: int) ->
     return counts
 
 
-def lighten(block: Block, objective: Objective, random: np.random.Generator, patience: int = 10) -> bool:
+def lighten(
+    block: Block, objective: Objective, random: np.random.Generator, patience: int = 10, max_patience: int = 10
+) -> bool:
     """Replace atoms by sums of atoms so that the codes have fewer ones; return whether that saves bits.
 
-    Sums are sought until this many draws in a row gain hardly anything.
+    Sums are sought until ``patience`` draws in a row gain hardly anything, or up to ``max_patience`` where columns as
+    light as those found so far are rarely drawn.
     """
     if block.covers or not 1 < block.n_atoms <= _MAX_ATOMS:
         return False
     n, users, atoms = block.n_samples, block.rows.users(), block.atoms()
-    sums = _lightest_sums(_sampled_users(block, random), random, patience)
+    sums = _lightest_sums(_sampled_users(block, random), random, patience, max_patience)
     if sums is None:
         return False
     new_atoms, new_users = _times(_transposed_inverse(sums), atoms.words), _times(sums, users)
@@ -117,7 +123,7 @@ def _sampled_users(block: Block, random: np.random.Generator) -> BitMatrix:
     return users
 
 
-def _lightest_sums(vectors: BitMatrix, random: np.random.Generator, patience: int) -> Words | None:
+def _lightest_sums(vectors: BitMatrix, random: np.random.Generator, patience: int, max_patience: int) -> Words | None:
     """Return as many independent sums of vectors, each as the vectors to add; None if none is lighter.
 
     Sums with as many ones as random bits have are not sought.
@@ -146,6 +152,11 @@ def _lightest_sums(vectors: BitMatrix, random: np.random.Generator, patience: in
             before, ones = ones, count_ones(current)
             if ones.sum() < (1 - _LEAST_GAIN) * before.sum():
                 failures = 0
+        if failures == patience < max_patience and (ones < limit).any():
+            likely = bdtr(
+                depth, p, np.quantile(ones[ones < limit], _QUANTILE) / length
+            )  # for a draw to find another one
+            patience = max(patience, min(max_patience, int(-np.log(_MISSED) / max(1e-9, likely))))
     return sums if current is not original else None
 
 
