@@ -26,13 +26,14 @@ class Tried(NamedTuple):
     n_trials: int
 
 
-def trial_operations(data: BitMatrix, n_atoms: int, exactly: bool) -> int:
+def trial_operations(data: BitMatrix, n_atoms: int, covers: bool, exactly: bool) -> int:
     """Return about how many operations a trial takes: it codes rows, atom by atom, and counts votes, one by one.
 
-    An operation takes about half a nanosecond.
+    An operation takes about half a nanosecond. Under OR, a one costs more, because what other atoms cover is counted
+    as well.
     """
     n, m = data.shape
-    operations = 20_000 + n * (300 + 8 * n_atoms) + 20 * data.count()
+    operations = 20_000 + n * (300 + 8 * n_atoms) + (20 if covers else 10) * data.count()
     if exactly:
         operations += 4 * (n * data.words.shape[1] * 2**n_atoms + m * (n + n_atoms * 2**n_atoms))
     return operations
@@ -75,7 +76,7 @@ def run_trials(
     random = np.array([seed], np.uint64)
     candidates = np.empty((exchange.MAX_CANDIDATES + 1, rows.n_words), np.uint64)
     scratches = coding_scratch(*now), vote_scratch(now[0]), _exact_scratch(rows, block._atoms.words, exactly)
-    n_per_call = 1 + int(MAX_CHUNK_NS / trial_operations(block.data(), block.n_atoms, exactly))
+    n_per_call = 1 + int(MAX_CHUNK_NS / trial_operations(block.data(), block.n_atoms, block.covers, exactly))
     pool = pool.copy()  # writable like the empty pool: kernels are compiled separately for arrays that are not
     n_trials = 0
     while n_trials < plan.n_trials and counts[1] > 0 and not should_stop():

@@ -254,7 +254,7 @@ def refine(
     rows, codes = state.sample.rows, state.sample.codes
     searched, holdout = split_holdout(rows, n_all, params, state.random)
     share = len(searched) / n_all if params.by_codelength else 1.0
-    plan, objective = replace(params.plan, anytime=None), params.objective(state.algebra, share)
+    plan, objective = replace(params.plan, max_failed_epochs=0), params.objective(state.algebra, share)
     monitor = SearchMonitor(
         objective,
         deadline=params.deadline(),
@@ -278,7 +278,7 @@ def refine(
         return monitor.best and (monitor.best, context.data.n_known)
     if params.n_components != "mdl" and len(rows) >= int(n_all) and not state.bias.count():
         block = min(block, _lower_errors(errors_only, block), key=objective.cost)
-    search_mdl(context, first=SearchResult(block, CONVERGED))
+    search_mdl(context, first=lambda: SearchResult(block, CONVERGED))
     return monitor.best and (monitor.best, context.data.n_known)
 
 

@@ -1,9 +1,8 @@
 """Searches within constraints: atoms that stay as they are, and limits on those that are learned.
 
-The moves of a search know nothing of constraints. The first search finds atoms as if none were fixed: they join the
-fixed ones, and those that then save nothing are dropped. In later searches, some atoms are *frozen*: a search explains
-the *residual table*, what they leave over, and its atoms join them. Under XOR, the residual table is the sum of the
-table and of what frozen atoms make of each row. Under OR, it is the table in which the cells that they cover are
+The moves of a search know nothing of constraints. Atoms that are *frozen* are given to rows first; a search then
+explains the *residual table*, what they leave over, and its atoms join them. Under XOR, the residual table is the sum
+of the table and of what frozen atoms make of each row. Under OR, it is the table in which the cells that they cover are
 unknown: other atoms may cover them too, at no cost. Given the codes of frozen atoms, the codelength of the residual
 table and that of the table differ by a constant.
 
@@ -99,7 +98,7 @@ class ConstrainedSearch:
 
     def __init__(self, request: SearchRequest, algebra: str, deadline: float) -> None:
         self.params = params = replace(request.params.in_algebra(algebra), algebras=(algebra,))
-        self.request, self.objective = replace(request, deadline=deadline), params.objective(algebra, request.share)
+        self.request, self.objective = request, params.objective(algebra, request.share)
         self.limits = params.limits.of_share(request.share)
         monitor = SearchMonitor(self.objective, deadline, settles_bias=params.settles_bias)
         table, workers, random = packed(request.table), request.workers, request.random
@@ -108,28 +107,41 @@ class ConstrainedSearch:
         self.best_cost, self.ended = 0, CONVERGED
 
     def run(self) -> None:
-        """Search residual tables, the table itself first, until that gains nothing; the best block is kept."""
-        fixed, n_fixed = self.params.fixed_atoms, self.params.n_fixed
+        """Search residual tables until that gains nothing; the best block is kept."""
+        fixed, deadline = self.params.fixed_atoms, self.context.monitor.deadline
         none = BitMatrix.zeros(0, self.context.data.n_cols)
         block = self.context.block(none if fixed is None else fixed)
         self._sweep(block)
         self._keep(block)
-        start, n_frozen, store = self.context.block(none), 0, self.request.store
+        n_frozen = block.n_atoms
         for number in range(_MAX_ROUNDS):
-            free = self.params.unconstrained(max(n_fixed, n_frozen))
-            if free is None or (number and time.perf_counter() > self.request.deadline):
+            free = self.params.unconstrained(n_frozen)
+            if free is None or (number and time.perf_counter() > deadline):
                 break
             if number:  # the first search has chosen the bias
                 free = replace(free, bias=False)
-            if n_frozen < start.n_atoms:  # go on from the atoms beside the frozen ones
-                atoms, codes = start.factors()
+            if number and n_frozen < block.n_atoms:  # go on from the atoms beside the frozen ones
+                atoms, codes = block.factors()
                 free = replace(free, init=(atoms[n_frozen:], codes.T[n_frozen:].T))
-            block = self._joined(start, n_frozen, self._search(start, n_frozen, free, store))
-            self._sweep(block)
-            block = self._without_useless(block)
-            if not self._keep(block) or self.ended not in (CONVERGED, MAX_ITER):
+            starts = [(block, n_frozen)]
+            if number == 0 and n_frozen:  # rows may use fixed atoms otherwise if others are there
+                starts.append((self.context.block(none), 0))
+            found = []
+            for i, (start, n) in enumerate(starts):
+                now = time.perf_counter()
+                end = now + (deadline - now) / (len(starts) - i)
+                store = self.request.store if number == 0 and n == self.params.n_fixed else None
+                beside = self._joined(start, n, self._search(start, n, free, end, store))
+                self._sweep(beside)
+                beside = self._without_useless(beside)
+                found.append((self._cost(beside), beside, self._keep(beside)))
+                if self.ended == CALLBACK:
+                    break
+            block = min(found, key=lambda each: each[0])[1]
+            if not any(is_better for _, _, is_better in found) or self.ended not in (CONVERGED, MAX_ITER):
                 break
-            start, n_frozen, store = block, block.n_atoms if self.limits.of_features else n_fixed, None
+            if self.limits.of_features:
+                n_frozen = block.n_atoms
 
     def result(self) -> Factorization:
         """Return the best block as a result: fixed atoms first, then the others in order of the bits they save."""
@@ -138,7 +150,9 @@ class ConstrainedSearch:
         monitor.record(block, Change(), 0, "within constraints")
         return result_of_block(block, self.objective, monitor, params.coder_after, self.ended, params.n_fixed)
 
-    def _search(self, block: Block, n_frozen: int, free: SearchParams, store: StateStore | None) -> Factorization:
+    def _search(
+        self, block: Block, n_frozen: int, free: SearchParams, deadline: float, store: StateStore | None
+    ) -> Factorization:
         """Search what the frozen atoms leave over; an interrupted search ends the loop, with its result so far."""
         context, history = self.context, self.context.monitor.history
         atoms, codes = block.factors()
@@ -157,7 +171,7 @@ class ConstrainedSearch:
 
         callbacks = tuple((lambda row, call=call: call(numbered(row))) for call in free.callbacks)
         free = replace(free, callbacks=callbacks)
-        request = replace(self.request, table=residual, params=free, holdout=holdout, store=store)
+        request = replace(self.request, table=residual, params=free, deadline=deadline, holdout=holdout, store=store)
         winners, ended = search_freely(request)
         if ended == INTERRUPTED or not winners:
             for _, found in winners.values():

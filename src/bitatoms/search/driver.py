@@ -25,7 +25,6 @@ from ..model.result import Factorization, Interrupted, ResultBase
 from ..parallel import OutOfTime, Workers, count_processors
 from ..sparse_bits import Bits, SparseBits
 from ..system.memory import memory_limit
-from .anytime import search_anytime
 from .context import HoldOut, SearchContext
 from .finish import best_result, beyond_chance, finish, remove_forbidden, stopped_result
 from .fixed_rank import search_fixed_rank
@@ -273,7 +272,7 @@ class TableSearch:
         elif params.search == "paper":
             found = _search_paper(context, params)
         else:
-            found = finish(context, _prepared(context, params)(), params.coder_after)
+            found = _search_freely(context, params)
         remove_forbidden(self.context)
         result = best_result(self.context, found.block, params.coder_after, found.ended)
         if result is not None and monitor.stop_reason == CALLBACK:  # perhaps in its last round
@@ -320,24 +319,23 @@ def _rows_as_atoms(context: SearchContext, n_atoms: int) -> Block:
     return context.block(context.data[rows].filled(), codes)
 
 
-def _prepared(context: SearchContext, params: SearchParams) -> Callable[[], SearchResult]:
-    """Return the search for the fewest errors, or the shortest codelength: with a number of atoms, from few errors."""
-    is_fixed, tuning = params.n_components != "mdl", context.plan.anytime
-    given, first = None, None  # factors that the user passed or named, and a start
+def _search_freely(context: SearchContext, params: SearchParams) -> SearchResult:
+    """Search for the fewest errors, or the shortest codelength: with a number of atoms, from few errors."""
+    coder, given = params.coder_after, None  # factors that the user passed or named
     if not context.resumed and not params.looks_for_starts:
         covers = context.objective.algebra == "or"
         given = start_factors(context.data, params, covers, context.workers, context.random)
     errors_only = replace(context, objective=context.objective.errors_only())
     if not params.by_codelength:
-        return partial(search_fixed_rank, errors_only, given)
-    if tuning is not None:
-        once = replace(errors_only, plan=replace(context.plan, anytime=None), resumed=())
-        few_errors = (lambda: search_fixed_rank(once).block) if is_fixed and given is None else None
-        return partial(search_anytime, context, tuning, params.coder_after, given, few_errors)
-    if given is None and not context.resumed:
-        first = search_fixed_rank(errors_only) if is_fixed else None
-        first = _search_at_lower_costs(context, first) if context.objective.costs else first
-    return partial(search_mdl, context, given, first)
+        found = search_fixed_rank(errors_only, given)
+        return found._replace(block=finish(context, found.block, coder)) if found.ended == CONVERGED else found
+    if given is not None or context.resumed:
+        return search_mdl(context, given, coder=coder)
+    once, few_errors = replace(errors_only, plan=replace(context.plan, max_failed_epochs=0)), None
+    if params.n_components != "mdl":
+        few_errors = partial(search_fixed_rank, once)
+    first = partial(_search_at_lower_costs, context, few_errors) if context.objective.costs else few_errors
+    return search_mdl(context, None, first, coder)
 
 
 def _search_paper(context: SearchContext, params: SearchParams) -> SearchResult:
@@ -356,17 +354,19 @@ def _search_paper(context: SearchContext, params: SearchParams) -> SearchResult:
     return SearchResult(block, learn(block, method, context.monitor))
 
 
-def _search_at_lower_costs(context: SearchContext, first: SearchResult | None) -> SearchResult:
+def _search_at_lower_costs(context: SearchContext, first: Callable[[], SearchResult] | None) -> SearchResult:
     """Search as if all errors cost the same, then at moderate costs: a start of the search at the full costs.
 
     What belongs together is seen best if a missing one is no worse than an added one. From there to costs at which few
     rows may use an atom, atoms need time to adapt.
     """
-    objective, plan = context.objective, replace(context.plan, starts=(), only_starts=True)
-    found = search_mdl(replace(context, objective=replace(objective, costs=EQUAL_COSTS)), None, first)
+    objective, plan = context.objective, replace(context.plan, max_failed_epochs=0)
+    found = search_mdl(replace(context, objective=replace(objective, costs=EQUAL_COSTS), plan=plan), None, first)
+    plan = replace(plan, starts=(), only_starts=True)
     moderate = replace(objective, costs=objective.costs.limited(_MODERATE_COST))
     if found.ended == CONVERGED:
-        found = search_mdl(replace(context, objective=moderate, plan=plan), None, found)
+        equal = found
+        found = search_mdl(replace(context, objective=moderate, plan=plan), None, lambda: equal)
     change = code_from_scratch(found.block, objective.rule(found.block))
     context.monitor.record(found.block, change, 1, "fresh sweep")
     return found

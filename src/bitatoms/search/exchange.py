@@ -106,7 +106,8 @@ class ExchangeSearch:
         self.context, self.stopping, self.records = context, stopping, records
         self.best_cost = context.data.n_rows * context.data.n_cols + 1
         budget, n_atoms = context.plan.fixed_rank, context.plan.fewest
-        per_trial = trial_operations(context.data, n_atoms, exactly=n_atoms <= budget.max_exact_atoms)
+        covers, exactly = context.greedy_rule.covers, n_atoms <= budget.max_exact_atoms
+        per_trial = trial_operations(context.data, n_atoms, covers, exactly)
         n_trials = budget.effort * max(1, min(budget.max_trials, budget.operations // per_trial))
         self.n_children = max(1, min(budget.effort * budget.children, n_trials // budget.min_child_trials))
         self._per_child = n_trials // self.n_children

@@ -67,29 +67,21 @@ class MdlTuning:
 
     sparse_share: float = 0.05  # tables with a smaller share of ones are sparse
     first_look_atoms: int = 128
-    rows_per_start_atom: int = 16  # starting atoms are sought among this many rows each
+    min_rows_per_atom: int = 8  # of a start; with fewer, it has fewer atoms
+    rows_per_start_atom: int = 16  # atoms of a start are sought among this many rows each
     flat_sweeps: int = 3
     min_new_atoms: int = 8  # a round may add this many atoms,
     new_atoms_share: float = 0.1  # or this share of the atoms there are
-    cycle_rounds: int = 4  # the last round of a cycle codes rows from scratch and tries to drop every atom
-    thinned_share: float = 0.7  # of the atoms, kept at each step of thinning out
-    thinned_max_cost: float = 1.03  # thinning out ends at this multiple of the lowest cost
-    always_beam_atoms: int = 16  # up to this many atoms, a beam takes no time
+    cycle_rounds: int = 4  # the last round of a cycle tries to drop every atom
     bias_share: float = 0.6  # a bias is tried if this share of the rows has some feature
-    perturb_rounds: int = 12
+    child_rounds: int = 12  # of grow, sweep and drop
     perturbed_share: float = 0.1  # of the atoms, dropped by a perturbation
-    max_regrowths: int = 64  # times that atoms are dropped and others grown, in sparse tables
-    failed_regrowths: int = 24  # in a row without a gain, after which that ends,
-    first_regrowths: int = 6  # or this many before the first gain
     min_holdout_rows: int = 1000  # fewer held-out rows say nothing about rare atoms
     linear: LinearBudget = LinearBudget()
     nmf_ranks: tuple[int, ...] = (6, 16, 40)  # numbers of atoms to start from by non-negative factorization, under OR
     nmf: NmfBudget = NmfBudget(max_starts=1, operations=2 * 10**9, max_rows=500)
-    min_explained_rows: int = 4000  # of fewer rows, all starts are tried
-    close: float = 1.06  # starts are continued up to this multiple of the lowest cost,
-    ordinary_close: float = 1.25  # the best one of rows up to this one, if linear algebra or a factorization is better
-    refined_max_cost: float = 1.02  # continued states are refined up to this multiple of the lowest cost, under OR
-    explained_share: float = 0.8  # of the cost of the first look, below which a linear start is the only one
+    many_rows: int = 4000  # a sparse table with as many has rows with little of a pattern: no row is a start
+    close: float = 1.25  # the best start of each kind is continued up to this multiple of the lowest cost
 
 
 @dataclass(frozen=True)
@@ -105,34 +97,25 @@ class WindowTuning:
 
 
 @dataclass(frozen=True)
-class AnytimeTuning:
-    """The constants of the anytime search (`search/anytime.py`)."""
-
-    champions: int = 8  # best states of epochs, and states of an epoch, that are kept
-    max_failed_states: int = 8  # perturbed or recombined in a row without a gain, after which an epoch ends
-    max_failed_epochs: int = 10  # in a row without a gain, after which the search ends
-
-
-@dataclass(frozen=True)
 class Plan:
     """How widely to search. Checkpoints hold its ``repr``: fields added later stay out of it."""
 
     starts: tuple[int, ...]  # numbers of atoms to start from
     from_look: bool  # whether the first look is a start as well
-    finalists: int  # starts that are continued to the end
-    patience: int | None  # rounds in a row without a gain after which it ends
+    patience: float  # rounds in a row without a gain after which it ends
     max_rounds: int
     least_gain: float  # smaller gains do not count; a share of what is saved or of what is left, whichever is less
-    n_fits: int  # times that the users and the bits of a new atom are chosen in turn
-    by_beam: bool  # polish by beam
-    perturbations: int  # in the end: atoms are dropped at random and others grown
+    more_starts: tuple[int, ...]  # whose states join the population
+    children: int  # in an epoch: states that are perturbed or recombined
+    by_beam: bool = False  # a child, and the best start, gets a sweep by beam
+    population: int = 8  # states that are kept
+    max_failed_epochs: int = 0  # in a row without a gain, after which the search ends; after one epoch, if 0
     fewest: int = 0  # atoms, in the end
     most: int | None = None
     left_out: frozenset[str] = frozenset()  # moves not made, to measure what each contributes
     only_starts: bool = field(default=False, repr=False)  # no starts but those of ``starts``
     mdl: MdlTuning = field(default=MdlTuning(), repr=False)
     fixed_rank: FixedRankBudget = field(default=FixedRankBudget(), repr=False)
-    anytime: AnytimeTuning | None = field(default=None, repr=False)  # None: one population, one start
     windows: WindowTuning = field(default=WindowTuning(), repr=False)
 
     def for_atoms(self, wanted: int | Literal["mdl"], most: int | None) -> Plan:
@@ -146,32 +129,23 @@ class Plan:
 _FAST = Plan(
     starts=(256, 0),
     from_look=True,
-    finalists=1,
     patience=3,
     max_rounds=0,
-    least_gain=2e-3,
-    n_fits=1,
-    by_beam=False,
-    perturbations=0,
+    least_gain=1e-3,
+    more_starts=(),
+    children=0,
 )
 PLANS = {
     "fast": _FAST,
     "thorough": replace(
         _FAST,
-        starts=(256, 32, 512, 0),  # those of "fast" too, or it may be worse
-        finalists=3,
-        least_gain=5e-4,
-        n_fits=2,
-        by_beam=True,
-        perturbations=3,
+        more_starts=(512, 32),
+        children=8,
         fixed_rank=FixedRankBudget(effort=6, max_failures=40),
     ),
 }
 PLANS["anytime"] = replace(
     PLANS["thorough"],
-    starts=(32, 512, 0),
-    from_look=False,
-    finalists=1,
     fixed_rank=FixedRankBudget(max_failures=40),
-    anytime=AnytimeTuning(),
+    max_failed_epochs=10,
 )

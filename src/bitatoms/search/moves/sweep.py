@@ -1,12 +1,5 @@
 """Sweeps: code all rows at the current prices, then update all atoms from one pass of counts.
 
-Extend atoms under OR, so that one atom can take the place of two that are parts of it.
-
-Where other atoms cover a bit in every row that uses an atom, it makes no difference whether the atom has the bit, and
-updates clear it. So an atom can be learned as two: one has most of its bits, the other has the rest and is used where
-nothing else covers them. Neither can be dropped, and no flip of a bit gains anything. `extend` gives all atoms the bits
-that do no harm. Rows coded anew then use fewer atoms, and atoms that no row needs any more are dropped.
-
 Trim atoms: clear the bits that save less than they cost. An update sets a bit if most users of the atom have it. If the
 column is common anyway, most users have it by chance, and the bit saves less than it takes to describe. Where atoms are
 described by stretches, the bits beyond a gap may together save less than a longer stretch costs.
@@ -22,8 +15,8 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...engine.block import Block, Change
-from ...engine.coding import code, code_from_scratch
-from ...engine.information_sets import code_from_information_sets, supports
+from ...engine.coding import code
+from ...engine.information_sets import code_from_information_sets
 from ...engine.objective import Objective
 from ...engine.update import update_together
 from ...kernels.structs import CodingRule
@@ -60,23 +53,6 @@ def flat_sweep(block: Block, objective: Objective) -> Change:
     return code(block, objective.rule(block, flat=True)._replace(swaps=False)) + _update(block, objective)
 
 
-def information_set_sweep(block: Block, objective: Objective, random: np.random.Generator) -> Change:
-    """Sweep with rows coded from information sets, by cost or for the fewest errors, whichever is better for a sample.
-
-    If neither shortens the description of the sample clearly, nothing changes. Coding by cost fails where most rows
-    have wrong codes: so many bits are wrong that errors cost next to nothing.
-    """
-    rules = objective.rule(block), objective.errors_only().rule(block)
-    if not supports(block, rules[0]):
-        return Change()
-    coders = [partial(code_from_information_sets, rule=rule, random=random, n_draws=_SAMPLE_DRAWS) for rule in rules]
-    gains = [gain_of_sample(block, objective, coder) for coder in coders]
-    if max(gains) < _LEAST_GAIN:
-        return Change()
-    best = rules[int(np.argmax(gains))]
-    return sweep(block, objective, lambda block, rule: code_from_information_sets(block, best, random))
-
-
 def gain_of_sample(block: Block, objective: Objective, code: Callable[[Block], Change]) -> float:
     """Return the share of its cost that a sample of the rows saves if it is coded in this way."""
     sample = block.sample(np.unique(np.linspace(0, block.n_rows - 1, _SAMPLE_ROWS).astype(np.intp)))
@@ -89,26 +65,6 @@ def fewest_errors_sweep(block: Block, objective: Objective, random: np.random.Ge
     """Sweep for the fewest errors with rows coded from information sets, without undoing it: for a start."""
     rule = objective.errors_only().rule(block)
     return code_from_information_sets(block, rule, random) + update_together(block, objective.costs)
-
-
-def extend(block: Block, objective: Objective) -> Change:
-    """Extend the atoms and sweep; undo it if it raises the cost."""
-    if not block.covers or block.n_atoms < 2:
-        return Change()
-    atoms, codes = block.factors()
-    sweep(block, objective, _extend_and_code)
-    return Change(codes=(codes ^ block.codes()).count(), atoms=(atoms ^ block.atoms()).count())
-
-
-def harmless_bits(block: Block) -> NDArray[np.bool_]:
-    """Return which bits the atoms in use lack that would make no cell wrong, if one atom got one of them."""
-    free, wrong = block.votes(0, block.n_atoms)
-    return (free == wrong) & (block.atoms().to_dense() == 0) & block.in_use()[:, np.newaxis]
-
-
-def _extend_and_code(block: Block, rule: CodingRule) -> Change:
-    """Give the atoms all harmless bits, and code the rows."""
-    return block.flip(BitMatrix.from_dense(harmless_bits(block)).words) + code_from_scratch(block, rule)
 
 
 def trim(block: Block, objective: Objective) -> int:

@@ -219,7 +219,7 @@ class WindowSearch:
             if context.counted is None:
                 return search_mdl(context)
             empty = SearchResult(context.block(window.best.atoms), CONVERGED)
-            return search_mdl(context, first=empty)  # atoms grow from pairs of columns
+            return search_mdl(context, first=lambda: empty)
 
         return self._improved(window, search, deadline, workers)
 
@@ -236,7 +236,7 @@ class WindowSearch:
             n, m = context.data.shape
             if m < self.table.n_cols or n * m > plan.windows.max_cells:
                 return found
-            return search_mdl(replace(context, plan=plan), first=found)
+            return search_mdl(replace(context, plan=plan), first=lambda: found)
 
         return self._improved(window, search, deadline, workers)
 
@@ -262,8 +262,9 @@ class WindowSearch:
         (context, rows), coder = self._context_of(window, deadline, workers), self.params.coder_after
         block = context.block_of(window.best)
         context.monitor.record(block, Change(), 0, "start")
-        found = finish(context, SearchResult(block, window.ended), coder)
-        result = best_result(context, found.block, coder, found.ended)
+        if window.ended == CONVERGED:
+            block = finish(context, block, coder)
+        result = best_result(context, block, coder, context.monitor.stop_reason or window.ended)
         assert result is not None
         return ColumnFactors(window.columns, result, rows)
 
@@ -304,7 +305,6 @@ class WindowSearch:
             plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"finish"})
         else:
             data = table.take_columns(columns)
-            plan = replace(plan, left_out=plan.left_out | {"regrow"})
             if self.params.search == "fast" and not plan.only_starts:
                 plan = replace(plan, starts=plan.windows.starts, from_look=False, only_starts=True)
         objective = replace(
