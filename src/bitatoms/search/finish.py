@@ -13,7 +13,7 @@ import numpy as np
 
 from ..bits import BitMatrix
 from ..engine.block import Block, Change
-from ..engine.coding import CODERS, PRICED_CODERS, code_from_nearest, frequent_codes, hard_codes
+from ..engine.coding import CODERS, PRICED_CODERS, code_by_beam, code_from_nearest, frequent_codes, hard_codes
 from ..engine.margins import Margins
 from ..engine.objective import Objective
 from ..kernels.structs import CodingRule
@@ -32,7 +32,7 @@ _MAX_ATOM_CELLS = 1 << 30  # rows times atoms times columns of an atom
 
 
 def finish(context: SearchContext, block: Block, coder: str) -> Block:
-    """Sweep a state with the coder of `transform`, until that gains little, and return it.
+    """Sweep a state with coders that look further, as that of `transform`, until that gains little, and return it.
 
     With another coder than "beam", nothing changes: the moves of the search use that coder. Of many rows, a sample
     shows whether the coder gains anything.
@@ -41,12 +41,12 @@ def finish(context: SearchContext, block: Block, coder: str) -> Block:
     if coder != "beam" or not block.n_atoms or "finish" in context.plan.left_out:
         return block
     gains = block.n_rows <= _MANY_ROWS or _MIN_SAMPLE_GAIN <= gain_of_sample(
-        block, objective, lambda sample: _code_as_transform(sample, objective.rule(sample))
+        block, objective, lambda sample: _code_further(sample, objective.rule(sample))
     )
     cost, before = objective.cost(block), float("inf")
     while gains and 0 < cost < (1 - _MIN_GAIN) * before and not monitor.should_stop():
         before = cost
-        change = sweep(block, objective, _code_as_transform)
+        change = sweep(block, objective, _code_further)
         context.record(block, change + sweep(block, objective), 2, "finish")
         cost = objective.cost(block)
     return block
@@ -74,10 +74,11 @@ def _at_state(block: Block, state: State) -> Block:
     return block.with_factors(state.atoms, state.codes, state.bias)
 
 
-def _code_as_transform(block: Block, rule: CodingRule) -> Change:
-    """Code rows from the nearest codes of other rows, and by beam, as a model that remembers codes does."""
+def _code_further(block: Block, rule: CodingRule) -> Change:
+    """Code rows from the nearest codes of other rows, as a model that remembers codes does, and by beam."""
     others = frequent_codes(block.codes(), block.n_features)
-    return code_from_nearest(block, rule, others) + CODERS["beam"](block, rule)
+    by_beam = CODERS["beam"] if rule.covers else code_by_beam  # draws of information sets gain nothing any more
+    return code_from_nearest(block, rule, others) + by_beam(block, rule)
 
 
 def best_result(
