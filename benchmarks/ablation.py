@@ -36,7 +36,7 @@ from datasets import load
 
 PARTS = (
     *("first look", "start 256", "start 0", "bias", "linear", "nmf", "close", "flat sweep"),
-    *("grow", "row pairs", "columns", "swap", "change basis", "eliminate", "finish", "trim"),
+    *("grow", "row pairs", "columns", "swap", "change basis", "eliminate", "extend", "finish", "trim"),
 )
 CHILDREN = ("children", "more starts", "beam sweep", "perturb", "recombine")  # parts of a thorough search only
 PAIRS = (("first look", "start 0"), ("first look", "nmf"), ("row pairs", "columns"), ("swap", "finish"))

@@ -177,11 +177,14 @@ def best_start(search: MdlSearch, first: Block | None = None) -> State:
     finalists = _finalists(ordinary, solved, search.tuning.close)
     search.keep(finalists)
     if len(finalists) > 1:  # which kind is better shows late
-        cycle = partial(MdlSearch.continued, max_rounds=search.tuning.cycle_rounds)
-        again = chain(*search.steps([partial(cycle, state=state) for state in finalists]))
+        again = chain(*search.steps([partial(_one_more_cycle, state=state) for state in finalists]))
         finalists = [min(again, key=lambda state: state.cost)]
-    (continued,) = search.continued(finalists[0])
-    return continued
+    return search.extended(search.continued(finalists[0]))
+
+
+def _one_more_cycle(search: MdlSearch, state: State) -> list[State]:
+    """Run one cycle from a state."""
+    return [search.state_of(search.continued(state, search.tuning.cycle_rounds))]
 
 
 def from_given(search: MdlSearch, atoms: BitMatrix, codes: BitMatrix | None) -> Block:

@@ -20,7 +20,7 @@ from .monitor import StoppingRule, at_once, in_order
 from .moves.basis import change_basis, lighten
 from .moves.drop import drop, keep_best, savings
 from .moves.grow import grow
-from .moves.sweep import flat_sweep, sweep
+from .moves.sweep import extend, flat_sweep, sweep
 from .states import State
 
 Step = Callable[["MdlSearch"], list[State]]
@@ -120,11 +120,11 @@ class MdlSearch:
         for _ in range(self.tuning.flat_sweeps if block.n_atoms else 0):
             self.record(block, "flat sweep", flat_sweep(block, self.objective))
 
-    def continued(self, state: State, max_rounds: int | None = None) -> list[State]:
+    def continued(self, state: State, max_rounds: int | None = None) -> Block:
         """Run rounds from a state until they gain nothing, or this many."""
         block = self.context.block_of(state)
         self.record(block, "continue")
-        return [self.state_of(self.run_rounds(block, max_rounds))]
+        return self.run_rounds(block, max_rounds)
 
     def run_rounds(self, block: Block, max_rounds: int | None = None) -> Block:
         """Run rounds of grow, sweep and drop until several in a row gain nothing, and return the last state.
@@ -174,12 +174,24 @@ class MdlSearch:
         if n_dropped:
             self.record(block, "drop")
 
+    def extended(self, block: Block) -> State:
+        """Extend the atoms and drop those that are of no use any more, until that gains nothing; return the state."""
+        while self.allows("extend") and not self.should_stop():
+            before = self.context.cost(block)
+            if not (change := extend(block, self.objective)):
+                break
+            self.record(block, "extend", change)
+            self.drop(block, every=True)
+            if self.context.cost(block) >= before:
+                break
+        return self.state_of(block)
+
     def improved(self, block: Block) -> State:
         """Run some rounds from a child, sweep by beam, and return its state."""
         block = self.run_rounds(block, self.tuning.child_rounds)
         if self.plan.by_beam and not self.should_stop():
             self.sweep_by_beam(block)
-        return self.state_of(block)
+        return self.extended(block)
 
     def sweep_by_beam(self, block: Block) -> None:
         """Sweep with a coder that looks further, and drop what is of no use any more."""

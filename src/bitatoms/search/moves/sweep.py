@@ -1,5 +1,12 @@
 """Sweeps: code all rows at the current prices, then update all atoms from one pass of counts.
 
+Extend atoms under OR, so that one atom can take the place of two that are parts of it.
+
+Where other atoms cover a bit in every row that uses an atom, it makes no difference whether the atom has the bit, and
+updates clear it. So an atom can be learned as two: one has most of its bits, the other has the rest and is used where
+nothing else covers them. Neither can be dropped, and no flip of a bit gains anything. `extend` gives all atoms the bits
+that do no harm. Rows coded anew then use fewer atoms, and atoms that no row needs any more are dropped.
+
 Trim atoms: clear the bits that save less than they cost. An update sets a bit if most users of the atom have it. If the
 column is common anyway, most users have it by chance, and the bit saves less than it takes to describe. Where atoms are
 described by stretches, the bits beyond a gap may together save less than a longer stretch costs.
@@ -65,6 +72,26 @@ def fewest_errors_sweep(block: Block, objective: Objective, random: np.random.Ge
     """Sweep for the fewest errors with rows coded from information sets, without undoing it: for a start."""
     rule = objective.errors_only().rule(block)
     return code_from_information_sets(block, rule, random) + update_together(block, objective.costs)
+
+
+def extend(block: Block, objective: Objective) -> Change:
+    """Extend the atoms and sweep; undo it if it raises the cost."""
+    if not block.covers or block.n_atoms < 2:
+        return Change()
+    atoms, codes = block.factors()
+    sweep(block, objective, _extend_and_code)
+    return Change(codes=(codes ^ block.codes()).count(), atoms=(atoms ^ block.atoms()).count())
+
+
+def harmless_bits(block: Block) -> NDArray[np.bool_]:
+    """Return which bits the atoms in use lack that would make no cell wrong, if one atom got one of them."""
+    free, wrong = block.votes(0, block.n_atoms)
+    return (free == wrong) & (block.atoms().to_dense() == 0) & block.in_use()[:, np.newaxis]
+
+
+def _extend_and_code(block: Block, rule: CodingRule) -> Change:
+    """Give the atoms all harmless bits, and code the rows."""
+    return block.flip(BitMatrix.from_dense(harmless_bits(block)).words) + code_from_scratch(block, rule)
 
 
 def trim(block: Block, objective: Objective) -> int:
