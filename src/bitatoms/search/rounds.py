@@ -176,14 +176,11 @@ class MdlSearch:
 
     def extended(self, block: Block) -> State:
         """Extend the atoms and drop those that are of no use any more, until that gains nothing; return the state."""
-        while self.allows("extend") and not self.should_stop():
-            before = self.context.cost(block)
-            if not (change := extend(block, self.objective)):
-                break
-            self.record(block, "extend", change)
+        before = None
+        while before != (before := self.context.cost(block)) and not self.should_stop():
+            if self.allows("extend") and (change := extend(block, self.objective)):
+                self.record(block, "extend", change)
             self.drop(block, every=True)
-            if self.context.cost(block) >= before:
-                break
         return self.state_of(block)
 
     def improved(self, block: Block) -> State:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...engine.block import Block, Change
-from ...engine.coding import code
+from ...engine.coding import code, code_from_scratch
 from ...engine.information_sets import code_from_information_sets
 from ...engine.objective import Objective
 from ...engine.update import update_together
