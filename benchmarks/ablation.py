@@ -36,7 +36,7 @@ from datasets import load
 
 PARTS = (
     *("first look", "start 256", "start 0", "bias", "linear", "nmf", "close", "flat sweep"),
-    *("grow", "row pairs", "columns", "swap", "change basis", "eliminate", "extend", "finish", "trim"),
+    *("grow", "row pairs", "columns", "column pairs", "swap", "change basis", "eliminate", "extend", "finish", "trim"),
 )
 CHILDREN = ("children", "more starts", "beam sweep", "perturb", "recombine")  # parts of a thorough search only
 PAIRS = (("first look", "start 0"), ("first look", "nmf"), ("row pairs", "columns"), ("swap", "finish"))
@@ -50,7 +50,7 @@ PATCHES = {  # what takes the place of parts that a plan does not name
 }
 CONSTANTS = (  # halved and doubled by ``--constants``
     *("least_gain", "patience", "first_look_atoms", "min_rows_per_atom", "rows_per_start_atom", "flat_sweeps"),
-    *("min_new_atoms", "new_atoms_share", "cycle_rounds", "many_rows", "sparse_share"),
+    *("min_new_atoms", "new_atoms_share", "cycle_rounds", "close"),
 )
 
 

@@ -23,9 +23,11 @@ from bitatoms.search.moves.grow import _seeds, grow
 from bitatoms.search.moves.merge import merge
 from bitatoms.search.moves.sweep import (
     _useless_bits,
+    extend,
     fewest_errors_sweep,
     flat_sweep,
     gain_of_sample,
+    harmless_bits,
     sweep,
     trim,
 )
@@ -265,7 +267,7 @@ def sweep_for_the_fewest_errors(block, objective):
 
 plain_sweep, fresh_sweep = partial(sweep, swaps=False), partial(sweep, coder=code_from_scratch)
 beam_sweep = partial(sweep, coder=code_by_beam)
-MOVES = sweep, plain_sweep, fresh_sweep, beam_sweep, merge, trim
+MOVES = sweep, plain_sweep, fresh_sweep, beam_sweep, extend, merge, trim
 OF_STARTS = flat_sweep, sweep_for_the_fewest_errors  # which may raise the cost
 
 
@@ -407,7 +409,7 @@ def test_moves_of_atoms_that_are_described_by_stretches(problem, algebra, worker
 
     for _ in range(2):
         grow(block, objective, random, 3)
-        for move in (plain_sweep, sweep, fresh_sweep, trim, merge, change_basis):
+        for move in (plain_sweep, sweep, fresh_sweep, extend, trim, merge, change_basis):
             before = cost()
             move(block, objective)
             assert cost() <= before
@@ -542,3 +544,49 @@ def test_rows_that_are_only_counted(problem, objective, n_rest, bias_seed):
     np.testing.assert_array_equal(savings(part, objective), savings(whole, objective))
     for found, wanted in zip(objective.rule(part).prices, objective.rule(whole).prices, strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+@every_algebra
+def test_growing_from_pairs_of_columns(algebra, monkeypatch):
+    """Two columns that very few rows have, always together: no such row is drawn as a seed."""
+    random = np.random.default_rng(0)
+    X = (random.random((3000, 60)) < 0.03).astype(np.uint8)
+    X[:, [10, 20]] = 0
+    X[:8, [10, 20]] = 1
+    objective, nothing = Objective(True, algebra), np.zeros((0, 60), np.uint8)
+
+    def grown(from_pairs):
+        block = block_of(X, nothing, np.zeros((3000, 0), np.uint8), algebra)
+        grow(block, objective, np.random.default_rng(1), 8, from_pairs)
+        return {tuple(np.flatnonzero(atom)) for atom in factors(block)[0]}
+
+    without = grown(False)
+    assert (10, 20) in grown(True) - without
+    monkeypatch.setattr("bitatoms.search.moves.grow._MAX_PAIRED_COLUMNS", 59)
+    assert grown(True) == without
+
+
+@pytest.mark.parametrize(("algebra", "n_atoms"), [("xor", 2), ("or", 1)])
+def test_atoms_are_not_extended_under_xor_or_if_there_is_only_one(algebra, n_atoms):
+    """All users of an atom have a bit that it lacks: an update adds it."""
+    atoms, codes = np.eye(n_atoms, 70, dtype=np.uint8), random_bits(0, 63, n_atoms, 0.5)
+    X = naive.product(codes, atoms, algebra)
+    X[:, 60:] |= codes[:, :1]
+    block = block_of(X, atoms, codes, algebra)
+    assert harmless_bits(block).any()
+    assert not extend(block, Objective(True, algebra))
+    np.testing.assert_array_equal(factors(block)[0], atoms)
+
+
+@given(FILLED, WORKERS, BIASES)
+def test_harmless_bits_make_no_cell_wrong(problem, workers, bias):
+    block, X = state(problem, Objective(True, "or"), workers, bias)
+    atoms, codes = factors(block)
+    before = naive.errors(X, atoms, codes, "or")
+    harmless = harmless_bits(block)
+    for k, j in np.ndindex(atoms.shape):
+        longer = atoms.copy()
+        longer[k, j] = 1
+        after = naive.errors(X, longer, codes, "or")
+        is_candidate = codes[:, k].any() and atoms[k].any() and not atoms[k, j]
+        assert harmless[k, j] == (is_candidate and not (after > before).any())

@@ -15,7 +15,7 @@ from bitatoms.search.plan import PLANS
 from bitatoms.search.rounds import MdlSearch
 from support.blocks import block_of
 from support.contexts import search_context
-from support.results import every_algebra, planted_in
+from support.results import atom_in_two_parts, every_algebra, planted_in
 from support.strategies import random_bits
 
 
@@ -115,15 +115,11 @@ def test_sums_of_two_atoms_change_the_basis(n_pairs, how, moves, monkeypatch):
     assert [row.move for row in search.context.monitor.history] == moves
 
 
-@pytest.mark.parametrize(
-    ("n_rows", "ones", "has_them"), [(4000, 4, True), (3999, 4, False), (4000, 5, False), (4000, 0, True)]
-)
-def test_which_tables_have_many_light_rows(n_rows, ones, has_them):
-    """Sparse ones with many rows, of which none are held out."""
-    X = np.zeros((n_rows, 100), np.uint8)
+@pytest.mark.parametrize(("ones", "is_sparse"), [(0, True), (4, True), (5, False), (100, False)])
+def test_tables_with_few_ones_are_sparse(ones, is_sparse):
+    X = np.zeros((50, 100), np.uint8)
     X[:, :ones] = 1
-    assert search_of(X, "or").has_many_light_rows == has_them
-    assert not search_of(X, "or", HoldOut(BitMatrix.from_dense(X[:9]), 10_000)).has_many_light_rows
+    assert search_of(X, "or").is_sparse == is_sparse
 
 
 def test_rounds_end_when_several_in_a_row_are_no_better_than_the_best(monkeypatch):
@@ -183,3 +179,16 @@ def test_held_out_rows_justify_an_atom_that_saves_more_than_their_share_of_its_c
     for n_all, expected in ((200, False), (100_000, True)):
         saves = HoldOut(BitMatrix.from_dense(rows), n_all).saves(block, objective)
         assert saves.tolist() == [expected, False]
+
+
+def test_an_atom_in_two_parts_becomes_one():
+    """No bit of a part gains anything, and neither part can be dropped, before one is extended."""
+    X, atoms, codes, joined = atom_in_two_parts(63)
+    search = search_of(X, "or", max_rounds=1)
+    block = search.context.block(*map(BitMatrix.from_dense, (atoms, codes)))
+    search.drop(block, every=True)
+    assert block.n_atoms == 3
+    state = search.extended(block)
+    assert sorted(state.atoms.to_dense().tolist()) == sorted(joined.tolist())
+    assert not state.wrong.any()
+    assert [row.move for row in search.context.monitor.history] == ["extend", "drop"]

@@ -90,3 +90,18 @@ def assert_same_search(first, second):
     np.testing.assert_array_equal(first.wrong, second.wrong)
     assert (first.algebra, first.ended, first.codelengths) == (second.algebra, second.ended, second.codelengths)
     assert [row[:-1] for row in first.history] == [row[:-1] for row in second.history]
+
+
+def atom_in_two_parts(n_rows):
+    """Return a table of two atoms under OR, with atoms and codes in which one of them is in two parts; and both atoms.
+
+    The other atom covers what the larger part lacks, in the rows that do not use the smaller part.
+    """
+    whole, other = np.zeros((2, 1, 70), np.uint8)
+    whole[0, :30], other[0, 20:50] = 1, 1
+    uses = np.random.default_rng(0).random((n_rows, 2)) < 0.5
+    joined = np.vstack([whole, other])
+    large, small = whole.copy(), whole.copy()
+    large[0, 20:], small[0, :10] = 0, 0
+    codes = np.column_stack([uses[:, 0], uses[:, 1], uses[:, 0] & ~uses[:, 1]]).astype(np.uint8)
+    return naive.product(uses.astype(np.uint8), joined, "or"), np.vstack([large, other, small]), codes, joined

@@ -67,8 +67,7 @@ def search_mdl(
         else:
             state = best_start(search, found and found.block)
         population = Population(plan.population, [finished(state) if plan.children else state])
-        looks_at_rows = given is None and not plan.only_starts and not search.has_many_light_rows
-        if looks_at_rows and not search.should_stop():
+        if given is None and not plan.only_starts and not search.should_stop():
             no_bias = BitMatrix.zeros(1, context.data.n_cols)
             sizes = set(_sizes(search, plan.more_starts)) - set(_sizes(search, plan.starts))
             more = [partial(_spread_start, n_atoms=size, bias=no_bias, max_rounds=None) for size in sorted(sizes)]
@@ -160,16 +159,15 @@ def best_start(search: MdlSearch, first: Block | None = None) -> State:
     if resumed:
         ordinary, solved = resumed, []
     else:
-        only_empty = search.has_many_light_rows
-        is_start = (search.plan.from_look and not only_empty) or first is not None
+        is_start = search.plan.from_look or first is not None
         first_states = partial(_first_states, first=first, is_start=is_start)
         (ordinary,) = search.steps([first_states])
         (linear,) = search.steps([partial(_linear_states, look=ordinary[0] if ordinary else None)])
         del first, first_states  # a block takes memory
         solved = linear
         if not ordinary or not search.should_stop():
-            starts = _spread_starts(search, only_empty)
-            nmf_states = partial(_nmf_states, is_tried=not linear and not only_empty)
+            starts = _spread_starts(search)
+            nmf_states = partial(_nmf_states, is_tried=not linear)
             *spread_states, nmf = search.steps([*starts, nmf_states])
             ordinary += chain(*spread_states)
             (from_nmf,) = search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)])
@@ -287,13 +285,13 @@ def _candidate_biases(search: MdlSearch) -> list[BitMatrix]:
     return [majority, all_ones] if share.mean() > 0.5 and majority != all_ones else [majority]
 
 
-def _spread_starts(search: MdlSearch, only_empty: bool) -> list[Step]:
+def _spread_starts(search: MdlSearch) -> list[Step]:
     """Return the starts from atoms spread over the data, in all sizes of the plan and with each bias."""
     sizes = _sizes(search, search.plan.starts)
-    if search.objective.algebra == "or" and len(sizes) > 1:  # instead of none, those of factorizations
-        sizes = [size for size in sizes if size]
+    if search.objective.algebra == "or" and not search.is_sparse and len(sizes) > 1:
+        sizes = [size for size in sizes if size]  # factorizations take the place of the start without atoms
     biases = [BitMatrix.zeros(1, search.data.n_cols), *_candidate_biases(search)]
-    starts = product(biases, [0] if only_empty else sizes)
+    starts = product(biases, sizes)
     cycle = partial(_spread_start, max_rounds=search.tuning.cycle_rounds)
     return [partial(cycle, n_atoms=size, bias=bias) for bias, size in starts]
 

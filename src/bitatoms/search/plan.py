@@ -72,7 +72,7 @@ class MdlTuning:
     flat_sweeps: int = 3
     min_new_atoms: int = 8  # a round may add this many atoms,
     new_atoms_share: float = 0.1  # or this share of the atoms there are
-    cycle_rounds: int = 4  # the last round of a cycle tries to drop every atom
+    cycle_rounds: int = 2  # the last round of a cycle tries to drop every atom
     bias_share: float = 0.6  # a bias is tried if this share of the rows has some feature
     child_rounds: int = 12  # of grow, sweep and drop
     perturbed_share: float = 0.1  # of the atoms, dropped by a perturbation
@@ -80,7 +80,6 @@ class MdlTuning:
     linear: LinearBudget = LinearBudget()
     nmf_ranks: tuple[int, ...] = (6, 16, 40)  # numbers of atoms to start from by non-negative factorization, under OR
     nmf: NmfBudget = NmfBudget(max_starts=1, operations=2 * 10**9, max_rows=500)
-    many_rows: int = 4000  # a sparse table with as many has rows with little of a pattern: no row is a start
     close: float = 1.25  # the best start of each kind is continued up to this multiple of the lowest cost
 
 

@@ -36,9 +36,7 @@ class MdlSearch:
         self.stopping = stopping or StoppingRule(context.monitor, self.plan.max_rounds)
         self.extra_random = self.random.spawn(1)[0]  # for linear algebra and NMF: other choices do not depend on them
         n_cells = self.data.n_rows * self.data.n_cols
-        is_sparse = self.data.count() < self.tuning.sparse_share * n_cells
-        is_whole = context.counted is None and self.holdout is None
-        self.has_many_light_rows = is_sparse and is_whole and self.data.n_rows >= self.tuning.many_rows
+        self.is_sparse = context.counted is not None or self.data.count() < self.tuning.sparse_share * n_cells
         if self.holdout is None:
             self.cost_without_atoms = self.objective.cost_of_nothing(self.data, context.counted)
         else:
@@ -137,7 +135,7 @@ class MdlSearch:
             self.stopping.take_rounds()
             if self.allows("grow"):
                 max_new = max(self.tuning.min_new_atoms, int(self.tuning.new_atoms_share * block.n_atoms))
-                grow(block, self.objective, self.random, max_new)
+                grow(block, self.objective, self.random, max_new, self.is_sparse and self.allows("column pairs"))
             self.record(block, "grow", sweep(block, self.objective, swaps=False))
             self.sweep(block)
             self.change_basis(block)
