@@ -30,7 +30,7 @@ from support.results import (
 pytestmark = pytest.mark.usefixtures("few_trials")
 SWEEPS = {
     *("first look", "flat sweep", "grow", "sweep", "fresh sweep", "beam sweep"),
-    *("perturb", "trial", "exact", "recombine", "finish"),
+    *("perturb", "trial", "exact", "recombine", "finish", "extend"),
 }
 MOVES = SWEEPS | {"no model", "start", "change basis", "trim", "drop", "continue", "go back"}
 
