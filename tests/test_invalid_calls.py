@@ -531,7 +531,7 @@ def test_tables_without_columns_or_rows_are_not_fitted(kind):
 def test_invalid_codes_are_reported(estimator):
     with pytest.raises(NotFittedError, match="is not fitted yet"):
         estimator().to_frame()
-    model = estimator(random_state=0).fit([[1, 1, 0, 0], [0, 0, 1, 1]] * 20)
+    model = estimator(random_state=0).fit([[1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1]] * 20)
     assert model.n_components_ == 2
     calls = [
         (np.zeros((3, 4)), "the codes have 4 columns, but the model has 2 atoms"),

@@ -125,7 +125,6 @@ def test_chunks_cover_every_row_once_in_order_and_start_at_multiples_of_64(n_row
     assert [j for start, stop in chunks for j in range(start, stop)] == list(range(n_rows))
     assert all(start % 64 == 0 for start, _ in chunks)
     assert n_rows or chunks == [(0, 0)]
-    assert workers.is_one_chunk(n_rows, row_cost) == (len(chunks) == 1)
 
 
 def test_as_many_threads_as_do_a_job_first():

@@ -103,7 +103,7 @@ def _of_given_rows(
     found: Factorization, weighted: WeightedRows, params: SearchParams, workers: Workers
 ) -> Factorization:
     """Return the factorization of repeated rows with the codes of the rows that were passed."""
-    model = Model.from_factorization(found, params.max_atoms_per_sample, params.residual_limit)
+    model = Model.from_factorization(found, params.max_atoms_per_sample, params.paper.residual_limit)
     codes = weighted.own_codes(found.codes, model, workers)
     return replace(found, codes=codes, sample_weight=weighted.weights, weighted_uses=found.uses)
 
@@ -141,7 +141,7 @@ def with_columns_of(params: SearchParams, header: Header) -> SearchParams:
     Windows of columns follow their positions, if they have any; errors cost what they cost in each column. The columns
     of the atoms in ``init`` and ``fixed_atoms`` are put in the order of the table, if both have names.
     """
-    costs, limits = costs_of_columns(*params.given_costs, header), params.limits.in_columns(header.n_cols, header.names)
+    costs, limits = costs_of_columns(params.options, header), params.limits.in_columns(header.n_cols, header.names)
     params = replace(params, regions=regions(header.data), costs=costs, limits=limits)
     if params.fixed_atoms is not None:
         params = replace(params, fixed_atoms=_fixed_atoms(params, header))
@@ -207,10 +207,11 @@ def no_checkpoint() -> InputError:
 
 def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str, Any]:
     """Return what determines the result of a call, to recognize the call when it is resumed."""
-    no_influence = ("callbacks", "max_time", "regions")  # regions belong to the rows
-    constraints = ("fixed_atoms", "limits", "given_costs", "costs")  # below, if any
-    names = [field.name for field in fields(params) if field.name not in (*no_influence, *constraints)]
-    call = {name: getattr(params, name) for name in names}
+    options, no_influence = params.options, ("callbacks", "max_time", "regions")  # regions belong to the rows
+    others = ("options", "paper", "fixed_atoms", "limits", "costs")  # below, as far as there are any
+    names = [field.name for field in fields(params) if field.name not in (*no_influence, *others)]
+    call = {name: getattr(params, name) for name in names} | params.paper.get_params()
+    call |= {"n_init": options.n_init, "max_iter": options.max_iter, "search_rows": options.search_rows}
     call["init"] = params.init if isinstance(params.init, str) else _init_fingerprint(params.init)
     call["plan"] = repr(params.plan)
     call["random_state"] = _seed(random_state)

@@ -223,7 +223,7 @@ class SearchEstimator(TableEstimator):
     ) -> Model:
         """Return the model that a search with these parameters found, with the names of its features."""
         result = learned.result if isinstance(learned, PassResult) else learned
-        limits = params.max_atoms_per_sample, params.residual_limit
+        limits = params.max_atoms_per_sample, params.paper.residual_limit
         return Model.from_factorization(result, *limits, self._header, picture)
 
     def _search(

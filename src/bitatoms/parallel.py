@@ -370,11 +370,6 @@ class Workers:
             _correct(code, sum(spent) / estimate)
         return results
 
-    def is_one_chunk(self, n_rows: int, row_cost: float) -> bool:
-        """Return whether `map_rows` runs a job of this size as a single chunk, even if all threads are idle."""
-        cost = n_rows * row_cost
-        return len(self._edges(n_rows, cost, self._most_threads(cost))) == 1
-
     def map_tasks(
         self, task: Callable[[Workers, Item], Result], items: Sequence[Item], at_once: int | None = None
     ) -> Generator[Result]:

@@ -346,10 +346,6 @@ class BlockMachine(RuleBasedStateMachine):
         np.testing.assert_array_equal(sample.n_known, (self.X[rows] < 2).sum(axis=0))
         code(sample, coding_rule("greedy", self.algebra, *self.limits))
         self.the_state_is_that_of_the_oracles()  # the block has its own atoms and codes
-        self.block.take_codes(rows, sample)
-        codes = self.codes.copy()
-        codes[rows] = naive.code(self.X[rows], self.atoms, codes[rows], "greedy", self.algebra, *self.limits)
-        self.after(None, codes=codes)
 
     @rule(seed=SEEDS, density=DENSITIES)
     def change_the_bias(self, seed, density):

@@ -48,7 +48,7 @@ def test_rows_per_chunk_by_width_and_by_the_number_of_threads():
 
 
 def test_the_limit_changes_only_where_codes_are_kept(bits, stores):
-    params = params_for(n_components=12, search_rows=200)
+    params = params_for(n_components=11, search_rows=200)
     expected = learn(MemoryRows(bits, Workers()), params, Workers(), as_generator(0))
     assert isinstance(expected, PassResult)
     least = least_memory(stores[0], Workers(), 200, 20)

@@ -131,7 +131,7 @@ def test_passes_end_at_the_least_gain_and_at_max_iter():
     start = initial_state(ba.factorize(X[:150], 20, algebra="xor", max_iter=1, random_state=0), params)
 
     def pass_costs(least_gain, max_iter=100):
-        limited = replace(params, plan=replace(params.plan, least_gain=least_gain), max_iter=max_iter)
+        limited = replace(params, plan=replace(params.plan, least_gain=least_gain, max_rounds=max_iter))
         history = run_passes(MemoryRows(X, Workers()), start, limited).result.history
         return [row.bits for row in history if row.rows == N_ROWS]
 

@@ -35,6 +35,7 @@ CALLS = [
     {"algebra": "or", "n_components": "mdl"},
     # Single toggles miss codes that the search found: such models remember them.
     {"algebra": "xor", "n_components": "mdl", "coder": "mdl", "unknown": True},
+    {"algebra": "xor", "n_components": 20, "coder": "mdl", "objective": "codelength"},
 ]
 COUNTS = ("wrong", "uses", "saved", "ones", "missed", "known", "complete", "lacking", "atom_known")
 AWKWARD = (0, 1, 129, 0, 300, 1, 69, 0)  # rows per partition

@@ -1,6 +1,9 @@
 """Steps that are made at once: the result is that of making one after the other, whatever ends the search."""
 
 import threading
+from dataclasses import replace
+from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
@@ -10,8 +13,11 @@ from bitatoms import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.engine.objective import Objective
 from bitatoms.parallel import OutOfTime, Workers
+from bitatoms.search import mdl_search
 from bitatoms.search import monitor as monitor_module
+from bitatoms.search.loop import Population, evolve
 from bitatoms.search.monitor import StoppingRule, at_once
+from bitatoms.search.plan import PLANS
 from bitatoms.search.rounds import MdlSearch
 from bitatoms.search.states import State
 from support.chaos import chaos
@@ -85,33 +91,92 @@ def state(cost):
 
 
 @pytest.mark.parametrize("n_threads", THREADS)
-def test_perturbations_start_from_the_best_state_so_far(search, n_threads, monkeypatch):
-    """Steps 2 and 5 gain: all after them start from what they found."""
-    made = search(n_threads)
-    first = {random_of(seed): number for number, seed in enumerate(search(1).seeds(7))}
-    begun = []
+def test_children_of_a_group_have_parents_and_random_numbers_of_their_own(search, n_threads, monkeypatch):
+    """Whatever the number of threads: one state, or two different ones, drawn in the order of the children."""
+    made, expected = search(n_threads), search(1)
+    states = [state_with_atom(cost) for cost in (1, 2, 3)]
+    population, seen = Population(3, states), {}
 
-    def perturb(own, state):
-        number = first[own.random.integers(2**62)]
-        begun.append((number, state.cost))
-        return [state._replace(cost=state.cost - 1 if number in (2, 5) else state.cost + number)]
+    def child(own, number, *parents):
+        seen[own.random.integers(2**62)] = [parent.cost for parent in parents]
+        return [state(number())]
 
-    monkeypatch.setattr(MdlSearch, "perturb", perturb)
-    assert made.perturb_often(state(100), 7).cost == 98
-    expected = {(0, 100), (1, 100), (2, 100), (3, 99), (4, 99), (5, 99), (6, 98)}
-    assert expected <= set(begun)
-    if n_threads == 1:
-        assert begun == sorted(expected)
+    numbers = count(10)
+    monkeypatch.setattr(mdl_search, "_perturbed", lambda own, state: child(own, lambda: state.cost, state))
+    monkeypatch.setattr(mdl_search, "_recombined", lambda own, one, other: child(own, lambda: 0, one, other))
+    found = mdl_search.children(made, population, numbers, 4)
+    drawn = expected.random
+    seeds = drawn.bit_generator.seed_seq.spawn(4)
+    parents = []
+    for number in range(10, 14):
+        if number % 2:
+            ((one, other),) = population.pairs(1, drawn)
+            parents.append([one.cost, other.cost])
+        else:
+            parents.append([states[int(drawn.integers(3))].cost])
+    assert [seen[random_of(seed)] for seed in seeds] == parents
+    assert [each.cost for each in found] == [costs[0] if len(costs) == 1 else 0 for costs in parents]
+    assert next(numbers) == 14
 
 
-def test_a_perturbation_that_gains_nothing_leaves_the_state(search, monkeypatch):
-    first = state(100)
-    monkeypatch.setattr(MdlSearch, "perturb", lambda own, state: [state._replace(cost=state.cost)])
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_groups_of_children_are_the_same_with_any_number_of_threads(X, algebra):
+    """Also the history, and what the next groups are made of."""
+    found, plan = [], replace(PLANS["fast"], by_beam=True, max_rounds=10**6)
     for n_threads in THREADS:
-        assert search(n_threads).perturb_often(first, 3) is first
+        context = search_context(X, Objective(True, algebra), plan, Workers(n_threads))
+        own = MdlSearch(context)
+        starts = [own.state_of(context.block(context.data[first : first + 5])) for first in (0, 40, 80)]
+        population, numbers = Population(4, starts), count()
+        with chaos(n_threads):
+            evolve(
+                population,
+                partial(mdl_search.children, own, population, numbers),
+                own.stopping,
+                max_failures=100,
+                max_children=10,
+            )
+        members = [(each.cost, each.atoms.words.tolist(), each.codes.words.tolist()) for each in population]
+        history = [row[:-1] for row in context.monitor.history]
+        found.append((members, history, next(numbers), own.random.integers(2**62)))
+    moves = [row[1] for row in found[0][1]]
+    assert (moves.count("perturb"), moves.count("recombine")) == (5, 5)
+    assert found[0][0][0][0] < min(start.cost for start in starts)
+    assert found[1] == found[0]
+    assert found[2] == found[0]
+
+
+@pytest.mark.parametrize(("how", "n_jobs"), [({"search": "thorough"}, 5), ({"search": "anytime", "max_iter": 70}, 2)])
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_searches_with_children_find_the_same_with_any_number_of_threads(X, how, n_jobs, algebra):
+    alone = ba.factorize(X, algebra=algebra, random_state=0, **how)
+    assert "perturb" in {row.move for row in alone.history}
+    with chaos(n_jobs):
+        assert_same_search(ba.factorize(X, algebra=algebra, random_state=0, n_jobs=n_jobs, **how), alone)
+
+
+def test_children_that_a_callback_ends_are_the_last(X):
+    """At the same row of the history with any number of threads."""
+    full = [row.move for row in ba.factorize(X, search="thorough", algebra="or", random_state=0).history]
+    last = full.index("perturb") + 5
+    found = []
+    for n_jobs in THREADS:
+        how = {"algebra": "or", "random_state": 0, "n_jobs": n_jobs, "callbacks": lambda row: row.round == last}
+        with chaos(n_jobs):
+            found.append(ba.factorize(X, search="thorough", **how))
+    assert found[0].ended == "callback"
+    assert [row.move for row in found[0].history][:last] == full[:last]
+    assert_same_search(found[0], found[1])
+    assert_same_search(found[0], found[2])
+
+
+def state_with_atom(cost):
+    """Return a state with an atom, by which it differs from others."""
+    return state(cost)._replace(atoms=BitMatrix.from_dense(np.eye(1, M, cost, np.uint8)))
 
 
 def random_of(seed):
+    """Return the first random number of a step with this seed."""
     return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)).integers(2**62)
 
 

@@ -45,7 +45,8 @@ def test_chance_atoms_are_dropped(table, algebra):
 @pytest.mark.parametrize("explained", [True, False])
 def test_windows_ask_by_the_columns_of_the_table(table, explained, monkeypatch):
     """The bundle is real, but saves fewer bits than its columns take to describe."""
-    use_windows(monkeypatch, min_features=100, max_sparse_share=0.05)
+    use_windows(monkeypatch, min_features=100)
+    monkeypatch.setattr("bitatoms.sparse_bits._BITS_PER_ONE", 20)
     X, asked = table.copy(), []
     X[:7, [81, 90]] = 1
 

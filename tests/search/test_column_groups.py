@@ -115,7 +115,7 @@ def test_pairs_are_those_of_the_definition(chunk, monkeypatch):
                 surprise = both * np.log2(both / chance) - (both - chance) * np.log2(np.e)
                 if surprise > string_bits(m, 2):
                     expected[one, other] = surprise
-    pairs = dict(zip(zip(found.one.tolist(), found.other.tolist(), strict=True), found.strength, strict=True))
+    pairs = dict(zip(zip(found.one.tolist(), found.other.tolist(), strict=True), found.bits, strict=True))
     assert pairs.keys() == expected.keys()
     assert pairs == pytest.approx(expected)
     assert {(3, 50), (7, 8), (50, 120)} <= pairs.keys()

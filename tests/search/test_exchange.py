@@ -1,15 +1,14 @@
-"""The search among states with a fixed number of atoms: proven optima, populations, and children of two states."""
+"""The search among states with a fixed number of atoms: proven optima, and children of two states."""
 
 import numpy as np
 import pytest
 
 import naive
 from bitatoms import BitMatrix, factorize
-from bitatoms.engine.codelength import Codelength
 from bitatoms.parallel import Workers
 from bitatoms.search.exchange import ExchangeSearch, state_of, thin_to, united
+from bitatoms.search.loop import Population
 from bitatoms.search.monitor import StoppingRule
-from bitatoms.search.states import Population, State
 from support.blocks import assert_consistent, factors
 from support.contexts import search_context
 from support.optimum import fewest_wrong
@@ -48,54 +47,29 @@ def search():
     return ExchangeSearch(context, StoppingRule(context.monitor, None), records=True)
 
 
-def test_states_made_at_once_share_the_threads(search):
+@pytest.fixture
+def one_state(search):
+    return Population(2, [state_of(search.context.block(search.context.data[:2]))])
+
+
+def test_children_made_at_once_share_the_threads(search, one_state, monkeypatch):
     """Each with what is left of the number of tasks at once."""
-    assert search._map(lambda context, item, seed: context.workers.max_tasks, [0, 1]) == [2, 2]
+    max_tasks = []
+
+    def child_of(context, parents, seed, pool):
+        max_tasks.append(context.workers.max_tasks)
+        return parents[0]
+
+    monkeypatch.setattr(search, "_child_of", child_of)
+    search.evolve(one_state, max_children=2)
+    assert max_tasks == [2, 2]
 
 
-def test_one_state_has_no_children(search):
-    population = Population(2)
-    population.add(state_of(search.context.block(search.context.data[:2])))
-    search.evolve(population)
-    assert (len(population), search.stopping.n_rounds) == (1, 0)
-
-
-# Populations: the best different states.
-
-
-def state_of_cost(cost, seed=None, order=(0, 1, 2)):
-    atoms = random_bits(cost if seed is None else seed, 3, 20, 0.5)[list(order)]
-    factors = BitMatrix.from_dense(atoms), BitMatrix.zeros(4, 3), BitMatrix.zeros(1, 20)
-    return State(cost, *factors, np.zeros(20, np.int64), Codelength(0, 0, 0))
-
-
-def test_the_best_different_states_are_kept_in_order():
-    population = Population(3)
-    assert [population.add(state_of_cost(cost)) for cost in (5, 7, 4, 9, 6)] == [True, False, True, False, False]
-    assert [member.cost for member in population] == [4, 5, 6]
-    assert population.best.cost == 4
-
-
-def test_states_with_the_same_atoms_are_one_whatever_their_order():
-    population = Population(3)
-    population.add(state_of_cost(5))
-    assert not population.add(state_of_cost(5, order=(2, 0, 1)))
-    assert len(population) == 1
-    assert population.add(state_of_cost(4, seed=5, order=(2, 0, 1)))  # with other codes it costs less
-    assert not population.add(state_of_cost(5, seed=6))
-    assert [member.cost for member in population] == [4, 5, 5]
-
-
-def test_pairs_are_different_states_and_the_atoms_are_those_of_all():
-    population = Population(4)
-    for cost in (1, 2, 3):
-        population.add(state_of_cost(cost))
-    pairs = population.pairs(40, np.random.default_rng(0))
-    assert {frozenset((one.cost, other.cost)) for one, other in pairs} == {
-        frozenset(pair) for pair in ((1, 2), (1, 3), (2, 3))
-    }
-    wanted = {atom.tobytes() for member in population for atom in member.atoms.words}
-    assert sorted(atom.tobytes() for atom in population.atoms().words) == sorted(wanted)
+def test_children_of_one_state_are_made_by_trials_from_it(search, one_state):
+    before = one_state.best.cost
+    search.evolve(one_state, max_children=3)
+    assert search.stopping.n_rounds == 3
+    assert one_state.best.cost < before
 
 
 # Recombination: the atoms of both parents, the better code of each row, and then fewer atoms.

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import naive
+from bitatoms import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.engine.objective import Objective
 from bitatoms.parallel import Workers
-from bitatoms.search.plan import LinearStartBudget
-from bitatoms.search.starts.linear import linear_starts
+from bitatoms.search.plan import LinearBudget
+from bitatoms.search.rounds import MdlSearch
+from bitatoms.search.starts.linear import is_promising, linear_starts
 from support.contexts import search_context
 from support.results import AWKWARD
 from support.strategies import random_bits
@@ -19,7 +21,7 @@ from support.strategies import random_bits
 def starts(X, seed=0, workers=Workers(), **budget):  # noqa: B008 - frozen
     """Return the atoms of all starts."""
     context = search_context(X, Objective(True, "xor"), workers=workers, seed=seed)
-    found = [atoms.to_dense() for atoms in linear_starts(context, replace(LinearStartBudget(), **budget))]
+    found = [atoms.to_dense() for atoms in linear_starts(context, replace(LinearBudget(), **budget))]
     for atoms in found:
         assert atoms.shape[1] == X.shape[1]
         assert 0 < len(atoms) <= 0.75 * min(X.shape)
@@ -78,6 +80,16 @@ def test_more_atoms_than_rows_can_be_coded_with_are_no_start():
     assert naive.rank(X) == 130
     assert starts(X) == []
     assert len(starts(table(128, noise=0.0, shape=(200, 200)).X)) == 1
+
+
+def test_atoms_are_judged_by_what_some_rows_cost_in_the_first_look():
+    data, budget = table(10, shape=(600, 100)), LinearBudget()
+    context = search_context(data.X, Objective(True, "xor"))
+    atoms, others = BitMatrix.from_dense(data.atoms), BitMatrix.from_dense(random_bits(8, 10, 100, 0.5))
+    looks = [context.block(atoms[:k], BitMatrix.from_dense(data.codes[:, :k])) for k in (5, 10)]
+    few, every = map(MdlSearch(context).state_of, looks)
+    assert all(is_promising(context, atoms, look, budget) for look in (None, few, every))
+    assert not is_promising(context, others, every, budget)
 
 
 TABLES = AWKWARD | {

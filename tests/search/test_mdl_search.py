@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitatoms import Constraints, factorize
+from bitatoms import BitMatrix, Constraints, factorize
 from bitatoms.engine.objective import Objective
 from bitatoms.search import mdl_search
-from bitatoms.search.plan import PLANS, MdlTuning
+from bitatoms.search.mdl_search import search_mdl
+from bitatoms.search.monitor import SearchResult
+from bitatoms.search.plan import PLANS
+from bitatoms.search.rounds import MdlSearch
+from support.contexts import search_context
 from support.results import (
     ALGEBRAS,
     AWKWARD,
@@ -19,8 +23,9 @@ from support.results import (
     assert_matches_oracle,
     bits_of_bias_alone,
     bits_without_atoms,
+    every_algebra,
 )
-from support.strategies import SEEDS, matrices
+from support.strategies import SEEDS, matrices, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -45,10 +50,10 @@ def test_the_moves_for_the_shortest_codelength(table, algebra, search):
     wrong = np.minimum(table.sum(axis=0), len(table) - table.sum(axis=0)).sum()
     assert (nothing.atoms, nothing.bits, nothing.wrong_bits) == (0, bits_of_bias_alone(table), wrong)
     assert moves.index("no model") < moves.index("start")
-    assert {"flat sweep", "grow", "sweep", "fresh sweep", "drop", "thin out"} <= set(moves)
+    assert {"flat sweep", "grow", "sweep", "drop", "finish", "go back"} <= set(moves)
     assert ("change basis" in moves) == (algebra == "xor")
-    assert ("perturb" in moves) == (search == "thorough")
-    assert ("beam sweep" in moves) >= (search == "thorough")
+    assert ("perturb" in moves) == ("recombine" in moves) == (search == "thorough")
+    assert ("beam sweep" in moves) == (search == "thorough")
     assert not {"trial", "exact"} & set(moves)
 
 
@@ -71,7 +76,7 @@ def test_patience_is_the_number_of_rounds_without_a_gain(small, monkeypatch):
     short, long = fit(1), fit(6)
     assert len(short.history) < len(long.history)
     assert (short.converged, long.converged) == (True, True)
-    assert fit(None, max_iter=40).ended == "max_iter"
+    assert fit(float("inf"), max_iter=40).ended == "max_iter"
 
 
 def states_of(costs):
@@ -79,34 +84,100 @@ def states_of(costs):
 
 
 @pytest.mark.parametrize(
-    ("algebra", "ordinary", "solved", "kept"),
+    ("ordinary", "solved", "kept"),
     [
-        ("or", [100, 150, 151], [], [100, 150]),
-        ("xor", [100, 150], [], [100]),
-        ("xor", [120], [100, 110], [100, 120]),
-        ("xor", [100], [150, 160], [100, 150]),
-        ("xor", [100], [151], [100]),
-        ("or", [201, 210], [100, 120], [100, 120]),
-        ("xor", [200, 199], [100], [100, 199]),
+        *[([100, 150, 151], [], [100]), ([], [150, 100], [100])],
+        *[([120], [100, 110], [120, 100]), ([100], [150, 160], [100, 150]), ([140, 100], [160, 150], [100, 150])],
+        *[([100], [151], [100]), ([151], [100], [100]), ([200, 150], [100], [150, 100]), ([0], [0], [0, 0])],
     ],
 )
-def test_starts_that_are_close_to_the_best_one_are_continued(algebra, ordinary, solved, kept):
-    """Under OR all of them; under XOR the best of linear algebra, and the best other one, which may be further off."""
-    tuning, plan = MdlTuning(close=1.5, ordinary_close=2.0), PLANS["fast"]
-    search = SimpleNamespace(plan=plan, tuning=tuning, objective=Objective(True, algebra))
-    found = mdl_search._finalists(search, states_of(ordinary), states_of(solved))
+def test_the_best_start_of_each_kind_is_continued_if_it_is_close_to_the_best_of_all(ordinary, solved, kept):
+    found = mdl_search._finalists(states_of(ordinary), states_of(solved), 1.5)
     assert [state.cost for state in found] == kept
 
 
-@pytest.mark.parametrize(
-    ("n_rows", "linear", "others", "is_enough"),
-    [
-        *[(50, [90, 79], [100, 120], True), (50, [80], [100, 120], False), (49, [1], [100], False)],
-        *[(50, [159], [], True), (50, [160], [], False), (50, [], [100], False)],
-    ],
-)
-def test_a_start_by_linear_algebra_that_is_far_better_is_enough_for_many_rows(n_rows, linear, others, is_enough):
-    """Than the best other one or, without any, than no atoms."""
-    tuning, data = MdlTuning(min_explained_rows=50, explained_share=0.8), SimpleNamespace(n_rows=n_rows)
-    search = SimpleNamespace(tuning=tuning, data=data, cost_without_atoms=200)
-    assert mdl_search._explains(search, states_of(linear), states_of(others)) == is_enough
+@pytest.fixture
+def search_of(monkeypatch):
+    """Return a search for the shortest codelength, in which nothing is done yet; and the rounds that states had."""
+
+    def make(X, algebra, **plan):
+        rounds, run_rounds = [], MdlSearch.run_rounds
+
+        def counted(search, block, max_rounds=None):
+            rounds.append(max_rounds)
+            return run_rounds(search, block, max_rounds)
+
+        monkeypatch.setattr(MdlSearch, "run_rounds", counted)
+        plan = replace(PLANS["fast"], max_rounds=10**6, **plan)
+        return MdlSearch(search_context(X, Objective(True, algebra), plan)), rounds
+
+    return make
+
+
+@every_algebra
+def test_each_start_has_one_cycle_and_the_best_one_goes_on_to_the_end(table, algebra, search_of):
+    search, rounds = search_of(table, algebra)
+    found = mdl_search.best_start(search)
+    *cycles, last = rounds
+    assert last is None
+    assert len(cycles) > 1
+    assert set(cycles) <= {1, search.tuning.cycle_rounds}  # one round of each factorization
+    assert found.cost == search.context.cost(search.context.block_of(found))
+    assert found.cost <= min(row.bits for row in search.context.monitor.history) + found.cost // 50
+    assert [row.move for row in search.context.monitor.history].count("continue") == 1
+
+
+@every_algebra
+def test_the_best_start_of_each_kind_has_one_cycle_more_if_both_are_close(table, algebra, search_of):
+    tuning = PLANS["fast"].mdl
+    any_basis = replace(tuning.linear, max_judged=float("inf"), max_spread=float("inf"))
+    tuning = replace(tuning, close=100.0, linear=any_basis)
+    search, rounds = search_of(table, algebra, mdl=tuning)
+    mdl_search.best_start(search)
+    assert rounds[-3:] == [tuning.cycle_rounds, tuning.cycle_rounds, None]
+    assert [row.move for row in search.context.monitor.history].count("continue") == 3
+
+
+def found_first(context, ended="converged"):
+    """Return the result of a search before this one: the first rows as atoms."""
+    return SearchResult(context.block(context.data[:3]), ended)
+
+
+@pytest.mark.parametrize("search", ["fast", "thorough"])
+def test_a_search_before_this_one_takes_the_place_of_the_first_look(table, search):
+    context = search_context(table, Objective(True, "xor"), replace(PLANS[search], max_rounds=10**6))
+    calls = []
+
+    def first():
+        calls.append(len(context.monitor.history))
+        return found_first(context)
+
+    search_mdl(context, first=first)
+    moves = [row.move for row in context.monitor.history]
+    assert calls == [0]  # once, before all else
+    assert moves[0] == "no model"
+    assert "first look" not in moves
+
+
+@pytest.mark.parametrize("search", ["fast", "thorough", "anytime"])
+def test_a_search_before_this_one_that_ends_early_ends_it_at_once(table, search):
+    context = search_context(table, Objective(True, "xor"), replace(PLANS[search], max_rounds=10**6))
+    found = search_mdl(context, first=lambda: found_first(context, "max_time"), coder="beam")
+    assert found.ended == "max_time"
+    assert [row.move for row in context.monitor.history] == ["no model", "go back"]
+    assert found.block.atoms() == context.data[:3]
+
+
+@every_algebra
+def test_factors_that_are_given_are_the_only_start(table, algebra):
+    atoms, codes = random_bits(0, 4, 45, 0.3), random_bits(1, 200, 4, 0.3)
+    for factors, first_moves in (
+        ((atoms, None), ["no model", "start", "flat sweep"]),
+        ((atoms, codes), ["no model", "start", "grow"]),
+    ):
+        context = search_context(table, Objective(True, algebra), replace(PLANS["fast"], max_rounds=10**6))
+        search_mdl(context, tuple(None if part is None else BitMatrix.from_dense(part) for part in factors))
+        moves = [row.move for row in context.monitor.history]
+        assert moves[:3] == first_moves
+        assert moves.count("start") == 1
+        assert not {"first look", "continue"} & set(moves)

@@ -19,7 +19,7 @@ from bitatoms.search.finish import best_result
 from bitatoms.search.moves import drop as drop_module
 from bitatoms.search.moves.basis import change_basis
 from bitatoms.search.moves.drop import AtomRemoval, drop, drop_useless, keep_best, savings
-from bitatoms.search.moves.grow import ORDINARY, SPARSE, Seeds, _seeds, grow
+from bitatoms.search.moves.grow import _seeds, grow
 from bitatoms.search.moves.merge import merge
 from bitatoms.search.moves.sweep import (
     _useless_bits,
@@ -28,7 +28,6 @@ from bitatoms.search.moves.sweep import (
     flat_sweep,
     gain_of_sample,
     harmless_bits,
-    information_set_sweep,
     sweep,
     trim,
 )
@@ -245,11 +244,11 @@ def test_the_basis_keeps_atoms_that_are_far_apart():
 
 
 @settings(max_examples=30)
-@given(FILLED, OBJECTIVES, WORKERS, BIASES, st.integers(1, 5), st.integers(0, 2), SEEDS)
-def test_growing_appends_atoms_that_no_row_uses_yet(problem, objective, workers, bias, most, n_fits, seed):
+@given(FILLED, OBJECTIVES, WORKERS, BIASES, st.integers(1, 5), SEEDS)
+def test_growing_appends_atoms_that_no_row_uses_yet(problem, objective, workers, bias, most, seed):
     block, X = state(problem, objective, workers, bias)
     atoms, codes = factors(block)
-    grown = grow(block, objective, np.random.default_rng(seed), most, n_fits)
+    grown = grow(block, objective, np.random.default_rng(seed), most)
     assert grown <= most
     new_atoms, new_codes = factors(block)
     assert len(new_atoms) == len(atoms) + grown
@@ -260,10 +259,6 @@ def test_growing_appends_atoms_that_no_row_uses_yet(problem, objective, workers,
     assert_consistent(block, X, objective.algebra)
 
 
-def solving_sweep(block, objective):
-    return information_set_sweep(block, objective, np.random.default_rng(0))
-
-
 def sweep_for_the_fewest_errors(block, objective):
     before = block.errors().count()
     fewest_errors_sweep(block, objective, np.random.default_rng(0))
@@ -272,7 +267,7 @@ def sweep_for_the_fewest_errors(block, objective):
 
 plain_sweep, fresh_sweep = partial(sweep, swaps=False), partial(sweep, coder=code_from_scratch)
 beam_sweep = partial(sweep, coder=code_by_beam)
-MOVES = sweep, plain_sweep, fresh_sweep, beam_sweep, solving_sweep, extend, merge, trim
+MOVES = sweep, plain_sweep, fresh_sweep, beam_sweep, extend, merge, trim
 OF_STARTS = flat_sweep, sweep_for_the_fewest_errors  # which may raise the cost
 
 
@@ -348,32 +343,6 @@ def test_the_gain_of_a_sample_is_that_of_rows_from_all_of_the_table(n_rows, n_sa
     assert gain_of_sample(block, objective, clear) == pytest.approx(1 - after / before)
     np.testing.assert_array_equal(factors(block)[1], codes)
     assert_consistent(block, data.X, "xor")
-
-
-@pytest.mark.parametrize(("algebra", "n_atoms"), [("xor", 2), ("or", 1)])
-def test_atoms_are_not_extended_under_xor_or_if_there_is_only_one(algebra, n_atoms):
-    """All users of an atom have a bit that it lacks: an update adds it."""
-    atoms, codes = np.eye(n_atoms, 70, dtype=np.uint8), random_bits(0, 63, n_atoms, 0.5)
-    X = naive.product(codes, atoms, algebra)
-    X[:, 60:] |= codes[:, :1]
-    block = block_of(X, atoms, codes, algebra)
-    assert harmless_bits(block).any()
-    assert not extend(block, Objective(True, algebra))
-    np.testing.assert_array_equal(factors(block)[0], atoms)
-
-
-@given(FILLED, WORKERS, BIASES)
-def test_harmless_bits_make_no_cell_wrong(problem, workers, bias):
-    block, X = state(problem, Objective(True, "or"), workers, bias)
-    atoms, codes = factors(block)
-    before = naive.errors(X, atoms, codes, "or")
-    harmless = harmless_bits(block)
-    for k, j in np.ndindex(atoms.shape):
-        longer = atoms.copy()
-        longer[k, j] = 1
-        after = naive.errors(X, longer, codes, "or")
-        is_candidate = codes[:, k].any() and atoms[k].any() and not atoms[k, j]
-        assert harmless[k, j] == (is_candidate and not (after > before).any())
 
 
 @every_algebra
@@ -488,38 +457,69 @@ def test_atoms_of_a_window_cost_what_they_cost_in_the_table():
     assert bits.tolist() == [naive.string_bits(5000, n) for n in range(40)]
 
 
-@pytest.mark.parametrize("algebra", ALGEBRAS)
-def test_growing_from_pairs_of_columns(algebra, monkeypatch):
-    """Two columns that very few rows have, always together: no such row is drawn as a seed."""
+def row_sets(words):
+    """Return bits of rows as a set of columns for each."""
+    return {frozenset(np.flatnonzero(row).tolist()) for row in BitMatrix.from_words(words, 65, check=False).to_dense()}
+
+
+@settings(max_examples=20)
+@given(st.sampled_from(ALGEBRAS), SEEDS)
+def test_candidates_start_from_the_errors_of_rows_of_two_rows_and_of_columns(algebra, seed):
+    """Under OR, from missing ones only."""
+    X, atoms, codes = (random_bits(seed + k, *shape, 0.3) for k, shape in enumerate(((30, 65), (3, 65), (30, 3))))
+    wrong = naive.errors(X, atoms, codes, algebra)
+    fixable = wrong & X if algebra == "or" else wrong
+    of_rows = {frozenset(np.flatnonzero(row).tolist()) for row in fixable}
+    of_pairs = {one & other for one in of_rows for other in of_rows}
+    of_columns = set()
+    for column in range(65):
+        users = fixable[:, column] == 1
+        # Under OR, cells that other atoms cover have no vote.
+        free = users.sum() if algebra == "xor" else (naive.product(codes, atoms, "or")[users] == 0).sum(axis=0)
+        of_columns.add(frozenset(np.flatnonzero(2 * fixable[users].sum(axis=0) > free).tolist()))
+    block = block_of(X, atoms, codes, algebra)
+    found = row_sets(_seeds(block, Objective(True, algebra), np.random.default_rng(seed)))
+    assert found <= of_rows | of_pairs | of_columns
+    assert all(len(columns) > 1 for columns in found)
+    assert len(found & of_rows) > 15  # most of 30
+    assert found & (of_pairs - of_rows)
+    assert found & (of_columns - of_rows - of_pairs)
+
+
+@every_algebra
+def test_growing_finds_a_pattern_that_no_row_has_in_full(algebra):
+    """Each row has seven or eight of ten columns."""
     random = np.random.default_rng(0)
-    X = (random.random((3000, 60)) < 0.03).astype(np.uint8)
-    X[:, [10, 20]] = 0
-    X[:8, [10, 20]] = 1
-    objective, nothing = Objective(True, algebra), np.zeros((0, 60), np.uint8)
-    grown = []
-    for n_seeds in (ORDINARY, SPARSE):
-        block = block_of(X, nothing, np.zeros((3000, 0), np.uint8), algebra)
-        grow(block, objective, np.random.default_rng(1), 8, 1, n_seeds)
-        grown.append({tuple(np.flatnonzero(atom)) for atom in factors(block)[0]})
-    assert [(10, 20) in atoms for atoms in grown] == [False, True]
-    monkeypatch.setattr("bitatoms.search.moves.grow.MAX_PAIRED_COLUMNS", 59)
-    block = block_of(X, nothing, np.zeros((3000, 0), np.uint8), algebra)
-    grow(block, objective, np.random.default_rng(1), 8, 1, SPARSE)
-    assert {tuple(np.flatnonzero(atom)) for atom in factors(block)[0]} == grown[0]
+    X = np.zeros((200, 60), np.uint8)
+    for row in X[:80]:
+        row[random.choice(10, random.integers(7, 9), replace=False)] = 1
+    nothing = np.zeros((0, 60), np.uint8), np.zeros((200, 0), np.uint8)
+    block = block_of(X, *nothing, algebra)
+    assert grow(block, Objective(True, algebra), random, 1) == 1
+    assert np.flatnonzero(factors(block)[0][0]).tolist() == [*range(10)]
 
 
-def test_rows_are_drawn_in_proportion_to_their_errors():
-    """One row has as many errors as 60 others, and is drawn often enough to be a seed."""
-    X = np.zeros((240, 120), np.uint8)
-    X[0] = 1
-    X[1:, :2] = 1
-    drawn = Seeds(rows=20, row_pairs=0, columns=0)
-    found = []
-    for n_seeds in (drawn, drawn._replace(by_errors=True)):
-        block = block_of(X, np.zeros((0, 120), np.uint8), np.zeros((240, 0), np.uint8), "or")
-        seeds = _seeds(block, Objective(True, "or"), np.random.default_rng(0), n_seeds)
-        found.append(np.bitwise_count(seeds).sum(axis=1).tolist())
-    assert found == [[2], [2, 120]]
+@every_algebra
+def test_atoms_that_are_grown_at_once_claim_different_rows(algebra):
+    """Of two patterns that overlap in few rows, both are found; no other atom of the same rows is."""
+    atoms, codes = np.zeros((2, 65), np.uint8), np.zeros((120, 2), np.uint8)
+    atoms[0, :9] = atoms[1, 30:40] = codes[:40, 0] = codes[35:80, 1] = 1
+    nothing = np.zeros((0, 65), np.uint8), np.zeros((120, 0), np.uint8)
+    for most in (1, 2, 8):
+        block = block_of(naive.product(codes, atoms, algebra), *nothing, algebra)
+        assert grow(block, Objective(True, algebra), np.random.default_rng(0), most) == min(most, 2)
+        assert {tuple(atom) for atom in factors(block)[0]} <= {tuple(atom) for atom in atoms}
+
+
+@every_algebra
+def test_nothing_grows_where_nothing_is_wrong_or_an_atom_costs_more_than_it_saves(algebra):
+    atoms, codes = np.eye(2, 65, dtype=np.uint8), random_bits(0, 90, 2, 0.5)
+    block = block_of(naive.product(codes, atoms, algebra), atoms, codes, algebra)
+    assert grow(block, Objective(True, algebra), np.random.default_rng(0), 8) == 0
+    once = np.zeros((90, 65), np.uint8)
+    once[0, :2] = 1
+    block = block_of(once, atoms[:0], codes[:, :0], algebra)
+    assert grow(block, Objective(True, algebra), np.random.default_rng(0), 8) == 0
 
 
 @settings(max_examples=30)
@@ -544,3 +544,49 @@ def test_rows_that_are_only_counted(problem, objective, n_rest, bias_seed):
     np.testing.assert_array_equal(savings(part, objective), savings(whole, objective))
     for found, wanted in zip(objective.rule(part).prices, objective.rule(whole).prices, strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+@every_algebra
+def test_growing_from_pairs_of_columns(algebra, monkeypatch):
+    """Two columns that very few rows have, always together: no such row is drawn as a seed."""
+    random = np.random.default_rng(0)
+    X = (random.random((3000, 60)) < 0.03).astype(np.uint8)
+    X[:, [10, 20]] = 0
+    X[:8, [10, 20]] = 1
+    objective, nothing = Objective(True, algebra), np.zeros((0, 60), np.uint8)
+
+    def grown(from_pairs):
+        block = block_of(X, nothing, np.zeros((3000, 0), np.uint8), algebra)
+        grow(block, objective, np.random.default_rng(1), 8, from_pairs)
+        return {tuple(np.flatnonzero(atom)) for atom in factors(block)[0]}
+
+    without = grown(False)
+    assert (10, 20) in grown(True) - without
+    monkeypatch.setattr("bitatoms.search.moves.grow._MAX_PAIRED_COLUMNS", 59)
+    assert grown(True) == without
+
+
+@pytest.mark.parametrize(("algebra", "n_atoms"), [("xor", 2), ("or", 1)])
+def test_atoms_are_not_extended_under_xor_or_if_there_is_only_one(algebra, n_atoms):
+    """All users of an atom have a bit that it lacks: an update adds it."""
+    atoms, codes = np.eye(n_atoms, 70, dtype=np.uint8), random_bits(0, 63, n_atoms, 0.5)
+    X = naive.product(codes, atoms, algebra)
+    X[:, 60:] |= codes[:, :1]
+    block = block_of(X, atoms, codes, algebra)
+    assert harmless_bits(block).any()
+    assert not extend(block, Objective(True, algebra))
+    np.testing.assert_array_equal(factors(block)[0], atoms)
+
+
+@given(FILLED, WORKERS, BIASES)
+def test_harmless_bits_make_no_cell_wrong(problem, workers, bias):
+    block, X = state(problem, Objective(True, "or"), workers, bias)
+    atoms, codes = factors(block)
+    before = naive.errors(X, atoms, codes, "or")
+    harmless = harmless_bits(block)
+    for k, j in np.ndindex(atoms.shape):
+        longer = atoms.copy()
+        longer[k, j] = 1
+        after = naive.errors(X, longer, codes, "or")
+        is_candidate = codes[:, k].any() and atoms[k].any() and not atoms[k, j]
+        assert harmless[k, j] == (is_candidate and not (after > before).any())

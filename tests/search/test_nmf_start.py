@@ -95,12 +95,12 @@ def test_no_start_is_made_after_the_deadline():
     [(4000, 64, 8), (1000, 300, 200), (300, 20000, 30), (1000, 2000, 900)],
 )
 def test_the_work_is_bounded_whatever_the_table(n_rows, n_features, n_atoms):
-    """The budget of one start holds for several; a thorough search has twice as much."""
+    """Of all starts together; a thorough search may have twice as much."""
     data = BitMatrix.from_dense(random_bits(0, n_rows, n_features, 0.1))
     for effort in (1, 2):
         extent = nmf_extent(data, n_atoms, NmfBudget(), effort)
         total = extent.n_starts * extent.n_iterations * extent.n_rows * extent.row_operations
-        assert total <= effort * NmfBudget().operations_per_start
-        assert extent.n_rows <= min(n_rows, 1000)
-        assert extent.n_starts == 0 or 20 <= extent.n_iterations <= 100
+        assert total <= effort * NmfBudget().operations
+        assert extent.n_rows in (0, min(n_rows, 1000))
+        assert extent.n_starts == 0 or 10 <= extent.n_iterations <= 50
     assert (extent.n_starts == 0) == (n_atoms == 900)

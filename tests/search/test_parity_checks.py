@@ -1,6 +1,5 @@
 """Parity checks: the checks that are found are true, and remove noise."""
 
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -12,12 +11,12 @@ import naive
 from bitatoms import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
-from bitatoms.search.plan import CheckBudget
+from bitatoms.search.plan import LinearBudget
 from bitatoms.search.starts import parity_checks
 from bitatoms.search.starts.parity_checks import Checks, sums_of_four
 from support.strategies import SEEDS, matrices, random_bits
 
-BUDGET = CheckBudget()
+BUDGET = LinearBudget()
 ONE_THREAD, CHUNKS = Workers(), Workers(2, 1)
 
 
@@ -26,9 +25,9 @@ def find_checks(bits, seed=0, workers=ONE_THREAD):
     return parity_checks.find_checks(BitMatrix.from_dense(bits), np.random.default_rng(seed), workers, BUDGET)
 
 
-def remove_noise(bits, checks, budget=BUDGET, workers=ONE_THREAD):
+def remove_noise(bits, checks, workers=ONE_THREAD):
     """Return rows without noise, and the number of satisfied checks of each."""
-    cleaned, n_satisfied = parity_checks.remove_noise(BitMatrix.from_dense(bits), checks, workers, budget)
+    cleaned, n_satisfied = parity_checks.remove_noise(BitMatrix.from_dense(bits), checks, workers)
     return cleaned.to_dense(), n_satisfied
 
 
@@ -57,21 +56,23 @@ def test_sums_of_four_are_sums_of_rows(bits, n_checks, seed):
 
 
 @pytest.mark.parametrize(("n_cols", "workers"), [(1, ONE_THREAD), (63, CHUNKS), (64, CHUNKS), (130, ONE_THREAD)])
-def test_one_round_flips_the_bits_that_the_votes_of_the_oracle_find_wrong(n_cols, workers):
+def test_one_round_flips_the_bits_that_the_votes_of_the_oracle_find_wrong(n_cols, workers, monkeypatch):
+    monkeypatch.setattr(parity_checks, "_ROUNDS", 1)
     original = random_bits(0, 12, n_cols, 0.2)
     rows = [np.random.default_rng(seed).choice(12, 4, replace=False) for seed in range(20)]
     hashed = np.array([np.random.default_rng(seed).choice(n_cols, n_cols // 9, replace=False) for seed in range(20)])
-    bits, _ = remove_noise(original, Checks(np.array(rows), hashed), replace(BUDGET, rounds=1), workers)
+    bits, _ = remove_noise(original, Checks(np.array(rows), hashed), workers)
     votes = naive.votes_of_checks(original, original, rows, hashed)
     clear = abs(votes) > 1e-4  # ties depend on rounding
     assert clear.mean() > 0.9
     np.testing.assert_array_equal(bits[clear], votes[clear] < 0)
 
 
-def test_checks_with_errors_are_not_counted():
+def test_checks_with_errors_are_not_counted(monkeypatch):
     """Two rows are equal to two others, two are not."""
+    monkeypatch.setattr(parity_checks, "_ROUNDS", 0)
     bits = np.repeat(random_bits(0, 3, 65, 0.5), 2, axis=0)
-    _, n_satisfied = remove_noise(bits, checks_of([[0, 1, 2, 3], [0, 1, 2, 4]]), replace(BUDGET, rounds=0))
+    _, n_satisfied = remove_noise(bits, checks_of([[0, 1, 2, 3], [0, 1, 2, 4]]))
     assert n_satisfied.tolist() == [1, 1, 1, 1, 0, 0]
 
 
@@ -79,7 +80,7 @@ def test_checks_with_errors_are_not_counted():
 def test_checks_found_in_a_planted_table_are_true(n_atoms, density, least_true):
     data = planted(300, 100, n_atoms, atom_density=density, code_density=0.3, noise=0.05, random_state=0)
     rows, hashed = find_checks(data.X)
-    assert 0.8 * 300 <= len(rows) <= BUDGET.per_row * 300
+    assert 0.8 * 300 <= len(rows) <= BUDGET.checks * 300
     assert (np.diff(rows, axis=1) > 0).all()  # four different rows
     assert len(np.unique(rows, axis=0)) == len(rows)
     assert len(np.unique(hashed, axis=0)) >= 3
@@ -105,6 +106,16 @@ def test_rows_with_enough_checks_are_returned_without_noise(seed):
     assert len(rows) > 250
     assert naive.is_spanned(rows, data.atoms).mean() > 0.97
     assert naive.is_spanned(data.X, data.atoms).mean() < 0.1
+
+
+def test_sums_of_rows_that_are_alike_spread_more_than_those_of_independent_bits():
+    """Rows of two clusters, and of sums of many atoms."""
+    random, clusters = np.random.default_rng(0), np.repeat(random_bits(0, 2, 100, 0.5), 100, axis=0)
+    alike = clusters ^ random_bits(1, 200, 100, 0.1)
+    sums = planted(200, 100, 10, atom_density=0.3, code_density=0.3, noise=0.1, random_state=0).X
+    spreads = [parity_checks.spread_of_sums(BitMatrix.from_dense(bits), random) for bits in (alike, sums)]
+    assert spreads[1] < 1.2 < BUDGET.max_spread < spreads[0]
+    assert parity_checks.spread_of_sums(BitMatrix.zeros(5, 9), random) == 0
 
 
 @given(matrices(n_rows=st.sampled_from((1, 3, 9, 70))))

@@ -29,7 +29,7 @@ def n_distinct(rows):
 def test_centres_of_groups_of_rows_are_the_last_start_of_a_table_too_wide_for_nmf(algebra, work, n_others):
     """After grown atoms, concepts if their work, 18 * 40 * 40 * 2 here, is allowed, and columns."""
     centres, params = random_bits(0, 2, 40, 0.5), resolved(2, algebra=algebra)
-    budget = replace(params.plan.fixed_rank, nmf=NmfBudget(operations_per_start=0), max_concept_work=work)
+    budget = replace(params.plan.fixed_rank, nmf=NmfBudget(operations=0), max_concept_work=work)
     X, plan = np.repeat(centres, 9, axis=0) | np.eye(18, 40, dtype=np.uint8), replace(params.plan, fixed_rank=budget)
     *others, last = start_atoms(search_context(X, params.objective(algebra), plan))
     assert len(others) == n_others

@@ -5,10 +5,11 @@ import pytest
 
 from bitatoms.bits import BitMatrix
 from bitatoms.datasets import planted
-from bitatoms.engine.codelength import string_bits
+from bitatoms.engine.codelength import Codelength, string_bits
 from bitatoms.model.result import Factorization
 from bitatoms.parallel import Workers
 from bitatoms.rows.source import MemoryRows
+from bitatoms.search.states import SavedStates, State
 from bitatoms.search.windows.driver import is_wide_and_sparse
 from bitatoms.sparse_bits import SparseBits
 from support.journals import Killed, MemoryJournal
@@ -113,3 +114,16 @@ def test_a_finished_search_is_not_made_again(name):
     found = fit(table, journal, callbacks=n_rounds.append, **params)
     assert found.codelength.total <= expected.codelength.total
     assert len(n_rounds) < len(expected.history) / 2
+
+
+@pytest.mark.parametrize(("what", "columns"), [("columns", [0, 0]), ("columns", [1, 120]), ("rows", [0, 1])])
+def test_windows_of_another_table_are_not_restored(what, columns):
+    journal = MemoryJournal()
+    fit(SCATTERED, journal, algebra="or")
+    atoms, codes, bias = (BitMatrix.zeros(*shape) for shape in ((1, 2), (149, 1), (1, 2)))
+    state = State(0, atoms, codes, bias, np.zeros(2, np.int64), Codelength(0, 0, 0))
+    for name in journal.states.saved:
+        journal.states.saved[name] = SavedStates([state], None, [np.array(columns)])
+    journal.states.restart()
+    with pytest.raises(ValueError, match=f"do not have the {what} of the table"):
+        fit(SCATTERED, journal, algebra="or")

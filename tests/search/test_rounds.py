@@ -26,19 +26,6 @@ def search_of(X, algebra, holdout=None, **plan):
 
 
 @every_algebra
-def test_thinning_out_keeps_the_atoms_that_save_most(algebra):
-    data = planted_in(algebra)
-    others = random_bits(0, 14, 60, 0.1)
-    codes = np.hstack([random_bits(1, 600, 14, 0.01), data.codes])
-    search = search_of(data.X, algebra, max_rounds=1)
-    block = search.context.block(*map(BitMatrix.from_dense, (np.vstack([others, data.atoms]), codes)))
-    block, improved = search.thin_out(block)
-    assert improved
-    assert {atom.tobytes() for atom in data.atoms} <= {atom.tobytes() for atom in block.atoms().to_dense()}
-    assert block.n_atoms < 14
-
-
-@every_algebra
 @pytest.mark.parametrize(("fewest", "n_dropped"), [(0, 2), (1, 2), (2, 1), (3, 0)])
 def test_atoms_that_save_nothing_on_held_out_rows_are_dropped(algebra, fewest, n_dropped):
     atoms = np.kron(np.eye(3, dtype=np.uint8), np.ones((1, 20), np.uint8))
@@ -53,60 +40,55 @@ def test_atoms_that_save_nothing_on_held_out_rows_are_dropped(algebra, fewest, n
     np.testing.assert_array_equal(block.atoms().to_dense(), atoms[kept])
 
 
-def test_polish_extends_atoms_which_counts_as_a_sweep():
-    X, atoms, codes, joined = atom_in_two_parts(63)
-    search = search_of(X, "or", max_rounds=1)
-    block = search.context.block(BitMatrix.from_dense(atoms), BitMatrix.from_dense(codes))
-    search.polish(block, by_beam=False)
-    history = search.context.monitor.history
-    assert [row.iterations for row in history if row.move == "extend"] == [1]  # then nothing is left to extend
-    assert sorted(block.atoms().to_dense().tolist()) == sorted(joined.tolist())
-
-
 @every_algebra
-def test_regrowing_finds_what_other_atoms_hide(algebra):
-    """Two atoms of five columns each, found as one of six columns that their users have in part."""
-    random = np.random.default_rng(0)
-    X = (random.random((300, 100)) < 0.02).astype(np.uint8)
-    true = np.zeros((2, 100), np.uint8)
-    true[0, [1, 2, 3, 4, 5]] = true[1, [4, 5, 6, 7, 8]] = 1
-    X[:20] |= true[0]
-    X[20:40] |= true[1]
-    search = search_of(X, algebra, max_rounds=10**6)
-    wrong = np.zeros((1, 100), np.uint8)
-    wrong[0, 1:9] = 1
-    codes = np.zeros((300, 1), np.uint8)
-    codes[:40] = 1
-    block = search.context.block(BitMatrix.from_dense(wrong), BitMatrix.from_dense(codes))
+def test_a_sweep_by_beam_leaves_the_local_optima_of_toggles_and_drops_what_is_of_no_use(algebra):
+    """Codes are empty, and of the last two atoms no row is made."""
+    data = planted_in(algebra)
+    others = random_bits(0, 2, 60, 0.3)
+    search = search_of(data.X, algebra, max_rounds=1)
+    block = search.context.block(BitMatrix.from_dense(np.vstack([data.atoms, others])), BitMatrix.zeros(600, 8))
+    search.sweep_by_beam(block)
+    assert sorted(block.atoms().to_dense().tolist()) == sorted(data.atoms.tolist())
+    history = search.context.monitor.history
+    moves = [row.move for row in history if row.move != "change basis"]
+    assert moves == ["beam sweep", "sweep", "drop"]
+    assert search.context.cost(block) <= min(row.bits for row in history)
+    by_toggles = search.context.block(BitMatrix.from_dense(np.vstack([data.atoms, others])), BitMatrix.zeros(600, 8))
+    search.sweep(by_toggles)
+    assert search.context.cost(block) < search.context.cost(by_toggles)
+
+
+@pytest.mark.parametrize("by_beam", [True, False])
+def test_a_child_is_improved_by_rounds_and_by_beam_if_the_plan_has_that(by_beam):
+    data = planted_in("or")
+    tuning = replace(PLANS["fast"].mdl, child_rounds=2)
+    search = search_of(data.X, "or", by_beam=by_beam, mdl=tuning, max_rounds=10**6)
+    block = search.context.block(BitMatrix.from_dense(data.atoms[:4]))
     before = search.context.cost(block)
-    assert search.regrows
-    block = search.regrow(block)
-    assert {atom.tobytes() for atom in true} <= {atom.tobytes() for atom in block.atoms().to_dense()}
-    assert search.context.cost(block) == search.context.monitor.best_cost < before
-    moves = [row.move for row in search.context.monitor.history]
-    assert search.tuning.failed_regrowths < moves.count("regrow") <= search.tuning.max_regrowths
-    assert moves[-1] == "go back"
+    found = search.improved(block)
+    history = search.context.monitor.history
+    moves = [row.move for row in history]
+    assert moves.count("grow") == 2
+    assert moves.count("beam sweep") == by_beam
+    assert found.cost == search.context.cost(search.context.block_of(found)) == search.context.monitor.best_cost
+    assert found.cost < before
 
 
-def test_regrowing_ends_early_if_it_never_gains():
-    atom = np.zeros((1, 100), np.uint8)
-    atom[0, :5] = 1
-    codes = np.zeros((300, 1), np.uint8)
-    codes[:60] = 1
-    search = search_of(codes @ atom, "or", max_rounds=10**6)
-    block = search.regrow(search.context.block(*map(BitMatrix.from_dense, (atom, codes))))
-    assert block.atoms() == BitMatrix.from_dense(atom)
-    moves = [row.move for row in search.context.monitor.history]
-    assert moves.count("regrow") == search.tuning.first_regrowths < search.tuning.failed_regrowths
-
-
-def test_which_tables_are_regrown():
-    sparse = np.zeros((40, 30), np.uint8)
-    sparse[:5, :3] = 1
-    assert search_of(sparse, "or").regrows
-    assert not search_of(1 - sparse, "or").regrows
-    assert not search_of(np.zeros((4, 600), np.uint8), "or").regrows
-    assert not search_of(sparse, "or", HoldOut(BitMatrix.from_dense(sparse), 100)).regrows
+@pytest.mark.parametrize("left_out", ["grow", "swap", "change basis", "eliminate", "beam sweep"])
+def test_a_move_can_be_left_out(left_out):
+    """To measure what it contributes."""
+    data = planted_in("xor", 200, 40, 4)
+    search = search_of(data.X, "xor", left_out=frozenset({left_out}), max_rounds=4)
+    block = search.context.block(BitMatrix.from_dense(data.X[:8]))
+    n_before, n_most = block.n_atoms, 0
+    for _ in range(4):
+        block = search.run_rounds(block, 1)
+        n_most = max(n_most, block.n_atoms)
+    search.sweep_by_beam(block)
+    moves = {row.move for row in search.context.monitor.history}
+    assert left_out != "grow" or n_most <= n_before
+    assert (left_out in moves) == (left_out == "grow")  # the sweep after it remains
+    assert {"grow", "sweep"} <= moves
 
 
 @pytest.mark.parametrize(("best", "least"), [(900, 10), (200, 20), (1000, 0), (1100, 0)])
@@ -117,14 +99,27 @@ def test_a_gain_is_at_least_a_share_of_what_is_saved_or_of_what_is_left(best, le
 
 
 @pytest.mark.parametrize(
-    ("n_pairs", "by_sums", "moves"), [(0, False, []), (2, False, ["change basis"]), (0, True, ["change basis"])]
+    ("n_pairs", "how", "moves"),
+    [
+        *[(0, {}, []), (2, {}, ["change basis"])],
+        *[(2, {"max_atoms": 2}, []), (2, {"left_out": frozenset({"change basis"})}, [])],
+    ],
 )
-def test_sums_of_two_or_of_many_atoms_change_the_basis(n_pairs, by_sums, moves, monkeypatch):
-    search = search_of(random_bits(0, 60, 20, 0.4), "xor")
+def test_sums_of_two_atoms_change_the_basis(n_pairs, how, moves, monkeypatch):
+    """Unless rows may have few atoms: some get more."""
+    plan = replace(PLANS["fast"], left_out=how.get("left_out", frozenset()))
+    objective = Objective(True, "xor", max_atoms=how.get("max_atoms"))
+    search = MdlSearch(search_context(random_bits(0, 60, 20, 0.4), objective, plan))
     monkeypatch.setattr(rounds, "change_basis", lambda *block: n_pairs)
-    monkeypatch.setattr(rounds, "lighten", lambda *block: by_sums)
-    search.change_basis(search.context.block(BitMatrix.zeros(0, 20)), search.tuning.light_sums)
+    search.change_basis(search.context.block(BitMatrix.zeros(0, 20)))
     assert [row.move for row in search.context.monitor.history] == moves
+
+
+@pytest.mark.parametrize(("ones", "is_sparse"), [(0, True), (4, True), (5, False), (100, False)])
+def test_tables_with_few_ones_are_sparse(ones, is_sparse):
+    X = np.zeros((50, 100), np.uint8)
+    X[:, :ones] = 1
+    assert search_of(X, "or").is_sparse == is_sparse
 
 
 def test_rounds_end_when_several_in_a_row_are_no_better_than_the_best(monkeypatch):
@@ -184,3 +179,16 @@ def test_held_out_rows_justify_an_atom_that_saves_more_than_their_share_of_its_c
     for n_all, expected in ((200, False), (100_000, True)):
         saves = HoldOut(BitMatrix.from_dense(rows), n_all).saves(block, objective)
         assert saves.tolist() == [expected, False]
+
+
+def test_an_atom_in_two_parts_becomes_one():
+    """No bit of a part gains anything, and neither part can be dropped, before one is extended."""
+    X, atoms, codes, joined = atom_in_two_parts(63)
+    search = search_of(X, "or", max_rounds=1)
+    block = search.context.block(*map(BitMatrix.from_dense, (atoms, codes)))
+    search.drop(block, every=True)
+    assert block.n_atoms == 3
+    state = search.extended(block)
+    assert sorted(state.atoms.to_dense().tolist()) == sorted(joined.tolist())
+    assert not state.wrong.any()
+    assert [row.move for row in search.context.monitor.history] == ["extend", "drop"]

@@ -10,7 +10,7 @@ from bitatoms.engine.codelength import Codelength, string_bits
 from bitatoms.search.monitor import cut_off
 from bitatoms.search.states import State
 from bitatoms.search.windows import driver as windows
-from bitatoms.search.windows.driver import Window, joined, without
+from bitatoms.search.windows.driver import Window, joined
 from support.clock import WorkClock, allowed
 from support.faults import ctrl_c_when
 from support.parameters import resolved
@@ -94,42 +94,23 @@ def scattered(noise=0.02, seed=0):
     return ((codes @ atoms > 0) ^ (random.random((300, 400)) < noise)).astype(np.uint8), atoms
 
 
-def moves_of(result):
-    return [row.move for row in result.history]
-
-
-@pytest.mark.parametrize(
-    ("algebra", "only"), [("xor", "_neighbours"), ("or", "_neighbours"), ("or", "_related"), ("xor", None)]
-)
-def test_atoms_of_scattered_columns_become_one(algebra, only, monkeypatch):
-    """Whether windows are joined because their columns are alike, because the same rows use their atoms, or both."""
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_atoms_of_scattered_columns_become_one(algebra):
     X, atoms = scattered()
-    for way in {"_neighbours", "_related"} - {only or "_neighbours", only or "_related"}:
-        monkeypatch.setattr(windows.WindowSearch, way, lambda self: [])
-    sizes, going_on = [], windows.WindowSearch._going_on
-
-    def seen(self, window, context):
-        sizes.append(len(window.columns))
-        return going_on(self, window, context)
-
-    monkeypatch.setattr(windows.WindowSearch, "_going_on", seen)
     result = ba.factorize(X, algebra=algebra, random_state=0)
     assert_matches_oracle(result, X)
-    assert "join" in moves_of(result)
+    assert "join" in {row.move for row in result.history}
     assert sorted(map(tuple, result.atoms.to_dense())) == sorted(map(tuple, atoms))
     bits = [row.bits for row in result.history]
     assert bits == sorted(bits, reverse=True)
-    assert 0 < max(sizes) <= 200  # windows without atoms are not joined
 
 
-@pytest.mark.parametrize(
-    ("groups", "has_order"), [([[0, 1], [2, 3, 4]], True), ([[0, 2], [1, 3, 4]], False), ([[0, 1, 4], [2, 3]], False)]
-)
-def test_windows_without_atoms_are_joined_if_columns_are_in_order(groups, has_order, monkeypatch):
-    use_windows(monkeypatch, min_features=5, width=3)
-    monkeypatch.setattr(windows, "column_groups", lambda *table: [np.array(columns) for columns in groups])
-    result = ba.factorize(np.random.default_rng(0).integers(2, size=(40, 5)), algebra="or", random_state=0)
-    assert moves_of(result) == ["no model", "window", "window", *["join"] * has_order, "finish"]
+@pytest.mark.parametrize("max_joined", [0, 1 << 22])
+def test_windows_are_joined_while_they_have_few_cells(table, max_joined, monkeypatch):
+    use_windows(monkeypatch, max_joined=max_joined)
+    result = ba.factorize(table, algebra="or", random_state=0)
+    assert [row.move for row in result.history].count("join") == (N_BLOCKS - 1) * (max_joined > 0)
+    assert_matches_oracle(result, table)
 
 
 def test_a_window_of_a_sample_is_compared_with_itself_without_atoms():
@@ -198,7 +179,7 @@ def test_memory_that_runs_out(table, monkeypatch):
     assert result.atoms.n_rows > 0
 
 
-# Windows that are joined and divided: nothing is lost, and costs add up.
+# Windows that are joined: nothing is lost, and costs add up.
 
 
 def window_of(columns, n_rows, n_atoms, seed, bias=False):
@@ -211,16 +192,7 @@ def window_of(columns, n_rows, n_atoms, seed, bias=False):
     bits = [string_bits(n_rows, wrong), string_bits(n_rows, codes.sum(axis=0)), string_bits(m, atoms.sum(axis=1))]
     length = Codelength(*(int(part.sum()) for part in bits))
     state = State(length.total, *map(BitMatrix.from_dense, (atoms, codes, signs)), wrong, length)
-    return Window(np.asarray(columns), state, np.random.default_rng(seed))
-
-
-def without_model_of(window):
-    """Return a window without a model of the columns of this one that its state does not describe."""
-    at, best = np.flatnonzero(~window.described), window.best
-    bits = int(string_bits(best.codes.n_rows, best.wrong[at]).sum())
-    shapes = (0, len(at)), (best.codes.n_rows, 0), (1, len(at))
-    state = State(bits, *(BitMatrix.zeros(*s) for s in shapes), best.wrong[at], Codelength(bits, 0, 0))
-    return Window(window.columns[at], state, None)
+    return Window(np.asarray(columns), state)
 
 
 def columns_of(window):
@@ -231,21 +203,6 @@ def columns_of(window):
     return dict(zip(window.columns.tolist(), rows, strict=True))
 
 
-@pytest.mark.parametrize("n_atoms", [0, 1, 5])
-@pytest.mark.parametrize("bias", [False, True])
-def test_a_divided_window_joined_again_is_the_same(n_atoms, bias):
-    window = window_of(np.arange(100, 31, -1), 30, n_atoms, 3, bias)
-    rest = without_model_of(window)
-    part = without(window, rest)
-    assert part.described.all()
-    assert not rest.described.any()
-    assert (part.cost + rest.cost, part.best.codelength.atoms) == (window.cost, window.best.codelength.atoms)
-    again = joined([part, rest])
-    assert columns_of(again) == columns_of(window)
-    assert (again.best.codelength, again.cost) == (window.best.codelength, window.cost)
-    assert again.random is window.random
-
-
 def test_joined_windows_have_the_columns_of_all():
     windows = [
         window_of(np.arange(start, start + 13), 70, n_atoms, start) for start, n_atoms in ((0, 2), (13, 0), (26, 65))
@@ -254,4 +211,4 @@ def test_joined_windows_have_the_columns_of_all():
     assert window.columns.tolist() == [*range(39)]
     assert columns_of(window) == {column: of for each in windows for column, of in columns_of(each).items()}
     assert window.best.atoms.shape == (67, 39)
-    assert window.cost == sum(each.cost for each in windows) == window.best.codelength.total
+    assert window.best.cost == sum(each.best.cost for each in windows) == window.best.codelength.total

@@ -16,7 +16,7 @@ def use_budget(patch, nmf_starts=None, **fixed_rank):
 
 
 def use_small_budget(patch, **tuning):
-    """Let all searches make few trials, starts, rounds, iterations and perturbations, but each kind of step.
+    """Let all searches make few trials, starts, rounds, iterations and children, but each kind of step.
 
     Atoms to start from are few, but those of the first look are not: their codes take more than one word. ``tuning``
     are constants of searches for the shortest codelength that replace those of this budget.
@@ -26,23 +26,21 @@ def use_small_budget(patch, **tuning):
             plan.fixed_rank,
             effort=min(2, plan.fixed_rank.effort),  # above 1, the last coder is a beam
             max_trials=8,
+            min_child_trials=2,
             nmf=replace(plan.fixed_rank.nmf, max_starts=2, max_iterations=20),
         )
-        linear_start = plan.mdl.linear_start
-        peeling = replace(linear_start.peeling, max_rounds=8, n_draws=5, coding_draws=4)
         small = {
             "cycle_rounds": 2,
             "close": 1.0,  # only the best start is continued
-            "ordinary_close": 1.0,
-            "linear_start": replace(linear_start, peeling=peeling),
-            "start_sums": replace(plan.mdl.start_sums, patience=10, max_patience=10),
+            "linear": replace(plan.mdl.linear, sum_patience=10),
             "nmf_ranks": plan.mdl.nmf_ranks[:1],
             "nmf": replace(plan.mdl.nmf, max_iterations=20),
-            "max_regrowths": 4,
+            "child_rounds": 2,
         }
         mdl = replace(plan.mdl, **small | tuning)
-        starts = tuple(min(16, size) for size in plan.starts)
-        plan = replace(plan, starts=starts, patience=1, perturbations=min(1, plan.perturbations))
+        starts, more_starts = (tuple(min(16, size) for size in sizes) for sizes in (plan.starts, plan.more_starts))
+        children = min(6, plan.children)  # those of the second group are also recombined
+        plan = replace(plan, starts=starts, more_starts=more_starts, patience=1, children=children)
         windows = replace(plan.windows, starts=tuple(min(16, size) for size in plan.windows.starts))
         patch.setitem(PLANS, name, replace(plan, fixed_rank=fixed_rank, mdl=mdl, windows=windows))
 

@@ -266,12 +266,6 @@ class Block:
         self.rows.set_codes(before, self._atoms.words, state.codes)
         self.mark_stale()
 
-    def take_codes(self, rows: NDArray[np.intp], sample: Block) -> None:
-        """Take the codes that a `sample` of these rows has now."""
-        own = sample.rows.on_host()
-        self.rows.put_rows(self._atoms.words, rows, own.codes, own.errors)
-        self.mark_stale()
-
     def move_to_host(self) -> HostRows:
         """Return the rows in the memory of the host, where they are moved for operations that no device has."""
         if isinstance(self.rows, DeviceRows):

@@ -27,14 +27,13 @@ class Tried(NamedTuple):
 
 
 def trial_operations(data: BitMatrix, n_atoms: int, covers: bool, exactly: bool) -> int:
-    """Return about how many operations a trial takes: it codes rows, atom by atom and one by one.
+    """Return about how many operations a trial takes: it codes rows, atom by atom, and counts votes, one by one.
 
-    An operation takes about half a nanosecond. A row costs as many as a hundred atoms; under OR, a one costs more,
-    because what other atoms cover is counted as well.
+    An operation takes about half a nanosecond. Under OR, a one costs more, because what other atoms cover is counted
+    as well.
     """
     n, m = data.shape
-    of_atom, of_one = (8, 60) if covers else (3, 8)
-    operations = 20_000 + n * (300 + of_atom * n_atoms) + of_one * data.count()
+    operations = 20_000 + n * (300 + 8 * n_atoms) + (20 if covers else 10) * data.count()
     if exactly:
         operations += 4 * (n * data.words.shape[1] * 2**n_atoms + m * (n + n_atoms * 2**n_atoms))
     return operations

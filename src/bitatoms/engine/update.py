@@ -10,7 +10,6 @@ refresh the errors in between. The searches other than the paper's update all at
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +18,9 @@ from ..kernels.cpu import exact, votes
 from ..kernels.structs import CodingRule
 from ..parallel import MAX_CHUNK_NS
 from ..sparse_bits import Bits, SparseBits
-from .block import Block, Change, coded
+from .block import Block, Change
 from .counts import are_ones
-from .host_rows import summed, transposed
+from .host_rows import transposed
 from .prices import EQUAL_COSTS, ErrorCosts
 from .row_state import Words
 
@@ -31,32 +30,19 @@ _MAX_CONVERTED = 1 << 16  # votes converted at a time
 
 def update_each(block: Block) -> Change:
     """Update stale atoms by a vote of their users, one at a time in index order (MOB)."""
-    if _small_votes(block):
-        return _sweep(block, votes.VOTE, CodingRule(block.covers, False, 0, 0))
-    total = Change()
-    for k in range(block.n_atoms):
-        if block._atoms.stale[k]:
-            total += _update_atom(block, k)
-    return total
+    return _sweep(block, votes.VOTE, CodingRule(block.covers, False, 0, 0))
 
 
 def fit_each(block: Block, rule: CodingRule) -> Change:
     """Fit each atom together with its users, among all rows, in index order (K-PROX)."""
-    if _small_votes(block):
-        return _sweep(block, votes.FIT, rule)
-    total = Change()
-    for k in range(block.n_atoms):
-        total += _fit_atom(block, k, rule)
-    return total
+    return _sweep(block, votes.FIT, rule)
 
 
 def grow(block: Block, atom: Words, rule: CodingRule) -> Change:
     """Append an atom, and fit it together with its users (Proximus)."""
     block.move_to_host()
     block.append(atom[np.newaxis])
-    if _small_votes(block):
-        return _sweep(block, votes.GROW, rule, block.n_atoms - 1)
-    return _refit(block, block.n_atoms - 1, rule) + _fit_atom(block, block.n_atoms - 1, rule)
+    return _sweep(block, votes.GROW, rule, block.n_atoms - 1)
 
 
 def _sweep(block: Block, task: int, rule: CodingRule, first: int = 0) -> Change:
@@ -70,66 +56,6 @@ def _sweep(block: Block, task: int, rule: CodingRule, first: int = 0) -> Change:
         last = min(k + n_per_call, block.n_atoms)
         total += Change(*votes.sweep_atoms(rows.arrays, block._atoms, rule, task, k, last, scratch))
     return total
-
-
-def _fit_atom(block: Block, k: int, rule: CodingRule) -> Change:
-    """Fit an atom and its users alternately until neither changes, chunk by chunk."""
-    total = _update_atom(block, k)
-    while block.move_to_host().arrays.users[k].any():
-        refit = _refit(block, k, rule)
-        total += refit
-        if refit.codes == 0:
-            break
-        update = _update_atom(block, k)
-        total += update
-        if update.atoms == 0:
-            break
-    block._atoms.stale[k] = 0
-    return total
-
-
-def _refit(block: Block, k: int, rule: CodingRule) -> Change:
-    """Choose the users of atom k: the rows in which more than half of its free bits are wrong without it."""
-    rows, settled = block.move_to_host(), rule.residual_limit == 0 and bool(block._atoms.changed[k] == 0)
-
-    def refit(start: int, stop: int) -> tuple[int, int]:
-        return votes.refit_users(rows.arrays, block._atoms, k, rule, settled, start, stop, rows.vote_scratch(start))
-
-    return coded(summed(rows.map(refit, 5.0 * rows.n_words)))
-
-
-def _small_votes(block: Block) -> bool:
-    """Whether votes are too short to be split between threads."""
-    return block.workers.is_one_chunk(block.n_rows, block.move_to_host().vote_cost(block.n_rows))
-
-
-def _update_atom(block: Block, k: int) -> Change:
-    """Update one atom by vote, chunk by chunk."""
-    rows = block.move_to_host()
-    block._atoms.stale[k] = 0
-    n_users = int(np.bitwise_count(rows.arrays.users[k]).sum())
-    if n_users == 0:
-        return Change()
-    cost = rows.vote_cost(n_users)
-
-    def tally(start: int, stop: int) -> NDArray[np.int32]:
-        counts, scratch = np.empty((2, 1, block.n_features), np.int32), rows.vote_scratch(start)
-        votes.tally_atoms(rows.arrays, block._atoms, k, block.covers, start, stop, *counts, scratch)
-        return counts
-
-    free, wrong = reduce(np.add, rows.map(tally, cost))
-    atom = block._atoms.words[k : k + 1]
-    flips, flipped = flips_together(free, wrong, np.zeros((1, 1), np.int32), atom, block.covers)
-    if flipped == 0:
-        return Change()
-    atom ^= flips
-    block._atoms.changed[k] = 1
-
-    def follow(start: int, stop: int) -> int:
-        scratch = rows.vote_scratch(start)
-        return votes.flip_users(rows.arrays, block._atoms, k, block.covers, start, stop, flips, scratch)
-
-    return Change(atoms=flipped, errors=sum(rows.map(follow, cost)))
 
 
 def update_together(

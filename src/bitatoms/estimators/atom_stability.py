@@ -188,7 +188,7 @@ def stability(
     Examples
     --------
     >>> import bitatoms as ba
-    >>> X = ba.datasets.planted(300, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
+    >>> X = ba.datasets.planted(300, 40, 4, code_density=0.4, noise=0.02, random_state=1).X
     >>> result = ba.stability(X, n_resamples=4)
     >>> result.recurs
     array([1., 1., 1., 1.])

@@ -254,7 +254,7 @@ def refine(
     rows, codes = state.sample.rows, state.sample.codes
     searched, holdout = split_holdout(rows, n_all, params, state.random)
     share = len(searched) / n_all if params.by_codelength else 1.0
-    plan, objective = replace(params.plan, anytime=None), params.objective(state.algebra, share)
+    plan, objective = replace(params.plan, max_failed_epochs=0), params.objective(state.algebra, share)
     monitor = SearchMonitor(
         objective,
         deadline=params.deadline(),
@@ -278,13 +278,13 @@ def refine(
         return monitor.best and (monitor.best, context.data.n_known)
     if params.n_components != "mdl" and len(rows) >= int(n_all) and not state.bias.count():
         block = min(block, _lower_errors(errors_only, block), key=objective.cost)
-    search_mdl(context, first=SearchResult(block, CONVERGED))
+    search_mdl(context, first=lambda: SearchResult(block, CONVERGED))
     return monitor.best and (monitor.best, context.data.n_known)
 
 
 def _lower_errors(context: SearchContext, block: Block) -> Block:
     """Lower the number of errors by a few trials, then by the slower coders."""
     plan = context.plan
-    budget = replace(plan.fixed_rank, max_trials=_MAX_TRIALS, start_share=1.0, population=1)
+    budget = replace(plan.fixed_rank, max_trials=_MAX_TRIALS, population=1)
     few_trials = replace(plan, fixed_rank=budget)
     return search_fixed_rank(replace(context, plan=few_trials), block.factors()).block

@@ -275,7 +275,7 @@ class StreamLearner:
             if self.params.max_components is not None:
                 max_new = min(max_new, self.params.max_components - p)
             if max_new > 0:
-                grow(block, objective, state.random, max_new, self.params.plan.n_fits)
+                grow(block, objective, state.random, max_new)
         else:
             n_seeds = self.tuning.seeds_per_atom
             rule = coding_rule("greedy", state.algebra, objective.max_atoms)

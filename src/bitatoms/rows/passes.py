@@ -210,7 +210,7 @@ class _Passes:
             n_more = spec.atoms.n_rows - self.state.specs[self.state.best - 1].atoms.n_rows
             is_best = (cost, n_more) < (least, 0)
         best, best_counts = (number, counts) if is_best else (self.state.best, self.state.counts)
-        is_last = number >= min(_MAX_PASSES[self.params.search], self.params.max_iter)
+        is_last = number >= min(_MAX_PASSES[self.params.search], self.params.plan.max_rounds)
         finished = not gains or (is_last and best > 0)
         following = () if finished else (self._next_spec(replace(spec, bias=bias), settled, atoms),)
         return replace(

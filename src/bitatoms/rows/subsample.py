@@ -103,7 +103,7 @@ def learn(
 
 def _searched(rows: RowSource, params: SearchParams) -> tuple[SparseBits | None, int | None]:
     """Return all rows by their ones, if they are searched by them, or the number of rows to search; None for all."""
-    if params.search_rows == "auto" and params.is_wide(rows.n_features):
+    if params.options.search_rows == "auto" and params.is_wide(rows.n_features):
         ones = rows.ones()
         if ones is not None and is_wide_and_sparse(ones, params):
             return ones, None
@@ -118,15 +118,15 @@ def _max_search_rows(rows: RowSource, params: SearchParams) -> int | None:
     InputError
         All rows are needed and not in memory, or the memory limit is too small.
     """
-    needs_all = "update" if params.update == "k-prox" else "search" if params.search == "paper" else None
+    needs_all = "update" if params.paper.update == "k-prox" else "search" if params.search == "paper" else None
     if needs_all is not None and rows.in_memory is None:
         raise InputError(
-            Parameter(needs_all, getattr(params, needs_all)),
+            Parameter(needs_all, "k-prox" if needs_all == "update" else "paper"),
             " needs all rows in memory; pass ",
             Parameter("search", "fast"),
             ", or load the table with bitatoms.read if it fits into memory",
         )
-    given, by_windows = None if needs_all is not None else params.search_rows, params.is_wide(rows.n_features)
+    given, by_windows = None if needs_all is not None else params.options.search_rows, params.is_wide(rows.n_features)
     if given != "auto":
         rows.max_search_rows(rows.n_rows if given is None else min(given, rows.n_rows), by_windows)
         return given

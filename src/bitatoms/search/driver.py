@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from ..model.result import Factorization, Interrupted, ResultBase
 from ..parallel import OutOfTime, Workers, count_processors
 from ..sparse_bits import Bits, SparseBits
 from ..system.memory import memory_limit
-from .anytime import search_anytime
 from .context import HoldOut, SearchContext
 from .finish import best_result, beyond_chance, finish, remove_forbidden, stopped_result
 from .fixed_rank import search_fixed_rank
@@ -39,6 +38,7 @@ from .monitor import (
     MAX_TIME,
     SearchMonitor,
     SearchResult,
+    StoppingRule,
     at_once,
     cut_off,
     in_order,
@@ -56,7 +56,7 @@ _MODERATE_COST = 3.0  # of an error
 _MAX_PROCESSES = 4  # that compile kernels: the kernels of a module share functions, so one process compiles them
 _MEMORY = 1 << 30  # bytes for each of them; it takes a quarter of that
 
-_Made = tuple[str, Factorization | None]  # the reason that a start ended, and its result
+Made = tuple[str, Factorization | None]  # the reason that a start ended, and its result
 Winners = dict[str, tuple[int, Factorization]]  # by algebra: the cost by which results are compared, and the best one
 Found = tuple[Winners, str | None]  # also the reason that all searches ended, unless each has its own
 
@@ -80,31 +80,95 @@ class SearchRequest:
 
 
 def search_freely(request: SearchRequest) -> Found:
-    """Return the best of the restarts in each algebra; each algebra gets its share of the time.
+    """Return the best of the starts in each algebra; each algebra gets its share of the time.
 
     Starts are made several at once if threads are idle and the time is not limited (see `monitor.py`).
     """
     table, params, workers = request.table, request.params, request.workers
     prepare_kernels(table, params)
-    starts = _Starts(request)
-    is_limited = request.deadline != float("inf")  # then one after the other, each with its share of the time
-    most = at_once(table.n_rows * table.n_cols, is_limited)
+    n_init = 1 if params.options.n_init == "auto" else params.options.n_init
+    algebras = [algebra for algebra in params.algebras for _ in range(n_init)]  # of the starts
+    seeds = request.random.integers(2**63, size=(len(algebras), 4))  # starts do not depend on each other
+    margins, is_limited = _margins(request), request.deadline != float("inf")
     # In the paper's search, ``max_iter`` only limits the steps of a round.
     goes_on = (CONVERGED, MAX_ITER) if params.search == "paper" else (CONVERGED,)
+    runs: dict[int, TableSearch | WindowSearch] = {}  # not taken yet
+    winners: Winners = {}
     ended: str | None = None
-    try:
-        with closing(in_order(workers, starts.make, len(starts.names), most)) as runs:
-            for number, run in enumerate(runs):
-                found_ended = starts.take(number, run(), workers)
-                if found_ended not in goes_on:
-                    ended = found_ended
-                    if ended != MAX_TIME:  # the next algebra has its own share of the time
+
+    @cache
+    def stopping_of(number: int) -> StoppingRule:
+        """Return the monitor of a start; rounds are limited in its search."""
+        algebra, start = algebras[number], number % n_init + 1
+        monitor = SearchMonitor(
+            params.objective(algebra),
+            deadline,
+            params.callbacks,
+            start,
+            min_atoms=params.plan.fewest,
+            max_atoms=params.plan.most,
+            by_holdout=request.holdout is not None and params.by_codelength,
+            settles_bias=params.settles_bias,
+            saver=None if request.store is None else Saver(request.store, f"{algebra} {start}"),
+        )
+        return StoppingRule(monitor, None)
+
+    def make(number: int, own: Workers, stopping: StoppingRule) -> Made:
+        """Make a start, with its monitor or a branch of it."""
+        objective, random = params.objective(algebras[number], request.share), np.random.default_rng(seeds[number])
+        about = stopping.monitor, own, random, request.holdout
+        if params.is_wide(table.n_cols):
+            runs[number] = WindowSearch(table, params, objective, *about, margins)
+        else:
+            assert isinstance(table, BitMatrix)
+            runs[number] = TableSearch(SearchContext(table, objective, params.plan, *about, None, margins), params)
+        return _made(runs[number], cut_off(begin, deadline))
+
+    def take(number: int, result: Factorization | None) -> None:
+        """Keep the result of a start if it costs less than those of earlier starts in the same algebra."""
+        run, algebra = runs.pop(number), algebras[number]
+        if result is not None and (algebra not in winners or run.best_cost < winners[algebra][0]):
+            winners[algebra] = run.best_cost, result
+
+    groups = [range(len(seeds))]
+    if is_limited:  # one after the other, each algebra with its share of the time
+        groups = [range(first, first + n_init) for first in range(0, len(seeds), n_init)]
+    for n_before, group in enumerate(groups):
+        begin = time.perf_counter()
+        deadline = begin + (request.deadline - begin) / (len(groups) - n_before)
+        if winners and begin >= request.deadline:
+            return winners, MAX_TIME
+        try:
+            most = at_once(table.n_rows * table.n_cols, is_limited)
+            with closing(in_order(workers, make, stopping_of, group, most)) as results:
+                for number, (start_ended, result) in zip(group, results, strict=False):
+                    take(number, result)
+                    if start_ended not in goes_on:
+                        ended = start_ended
                         break
-                    starts.skipped.add(starts.names[number][0])
-    except KeyboardInterrupt:
-        starts.take_interrupted(workers)
-        ended = INTERRUPTED
-    return starts.winners, ended
+        except KeyboardInterrupt:  # keep what starts have found so far; their own threads are cancelled
+            for number in sorted(runs):
+                take(number, runs[number].stopped(INTERRUPTED, workers))
+            return winners, INTERRUPTED
+        if ended not in (None, MAX_TIME):
+            break
+    return winners, ended
+
+
+def _made(run: TableSearch | WindowSearch, end: float) -> Made:
+    """Return the reason that a search ended, and the best state found by then.
+
+    If it is cut off at the time ``end``, or memory runs out, this is the best state found so far.
+    """
+    try:
+        return run.run(end)
+    except OutOfTime:
+        ended = run.monitor.stop_reason or MAX_TIME
+    except MemoryError as error:
+        ended = MAX_MEMORY
+        if not run.has_state or is_out_of_memory(error):  # of a device: the search starts again without it
+            raise
+    return ended, run.stopped(ended)
 
 
 def on_cpu(request: SearchRequest, random: np.random.Generator, error: MemoryError) -> SearchRequest:
@@ -163,97 +227,6 @@ def best_of_algebras(winners: Winners, request: SearchRequest, ended: str | None
     return best
 
 
-class _Starts:
-    """All starts in all algebras, and the best result in each algebra so far."""
-
-    def __init__(self, request: SearchRequest) -> None:
-        params, deadline = request.params, request.deadline
-        self.request, self.params, self.margins = request, params, _margins(request)
-        self.winners: Winners = {}
-        self.names = [(algebra, start + 1) for algebra in params.algebras for start in range(params.n_init)]
-        self.skipped: set[str] = set()  # algebras without any time left
-        self._seeds = request.random.integers(2**63, size=(len(self.names), 4))  # starts do not depend on each other
-        self._times: dict[str, tuple[float, float]] = {}  # begin and deadline of each algebra
-        self._runs: dict[int, OneStart | WindowSearch] = {}  # not taken yet
-        if deadline == float("inf"):
-            self._times = dict.fromkeys(params.algebras, (time.perf_counter(), deadline))
-
-    def make(self, workers: Workers, number: int, is_live: bool) -> Callable[[], _Made]:
-        """Make a start, or return what makes it if it is live: the reason that it ended, and its result."""
-        algebra, now = self.names[number][0], time.perf_counter()
-        if algebra not in self._times:
-            if self.winners and now >= self.request.deadline:
-                self.skipped.add(algebra)
-            else:
-                n_left = len(self.params.algebras) - len(self._times)
-                self._times[algebra] = now, now + (self.request.deadline - now) / n_left  # an equal share
-        if algebra in self.skipped:
-            return lambda: (MAX_TIME, None)
-        monitor = self._monitor(number)
-        if is_live:
-            return self._run(number, workers, monitor)
-        made = self._run(number, workers, monitor.branch())()
-        return lambda: made
-
-    def take(self, number: int, made: _Made, workers: Workers) -> str:
-        """Keep the result of a start if it is better; return the reason that the start ended."""
-        if number not in self._runs:
-            return MAX_TIME
-        branch = self._runs[number].monitor
-        if branch.is_branch:
-            monitor = self._monitor(number)
-            n_taken = monitor.take_rounds(branch.history)
-            if monitor.stop_reason is not None:
-                made = self._run(number, workers, monitor.branch(stop_after=n_taken))()
-        ended, result = made
-        self._keep_better(number, result, self._runs.pop(number))
-        return ended
-
-    def take_interrupted(self, workers: Workers) -> None:
-        """Keep what starts that were interrupted have found so far; their own threads are cancelled."""
-        for number, run in sorted(self._runs.items()):
-            self._keep_better(number, run.stopped(INTERRUPTED, workers), run)
-
-    def _monitor(self, number: int) -> SearchMonitor:
-        """Return the monitor of a start."""
-        params, (algebra, start) = self.params, self.names[number]
-        return SearchMonitor(
-            params.objective(algebra),
-            self._times[algebra][1],
-            params.callbacks,
-            start,
-            min_atoms=params.plan.fewest,
-            max_atoms=params.plan.most,
-            by_holdout=self.request.holdout is not None and params.by_codelength,
-            settles_bias=params.settles_bias,
-            saver=None if self.request.store is None else Saver(self.request.store, f"{algebra} {start}"),
-        )
-
-    def _run(self, number: int, workers: Workers, monitor: SearchMonitor) -> Callable[[], _Made]:
-        """Return what makes a start with this monitor."""
-        request, params, algebra = self.request, self.params, self.names[number][0]
-        table, holdout, objective = request.table, request.holdout, params.objective(algebra, request.share)
-        random = np.random.default_rng(self._seeds[number])
-        run: OneStart | WindowSearch
-        if params.is_wide(table.n_cols):
-            run = WindowSearch(table, params, objective, monitor, workers, random, holdout, self.margins)
-        else:
-            assert isinstance(table, BitMatrix)
-            context = SearchContext(
-                table, objective, params.plan, monitor, workers, random, holdout, None, self.margins
-            )
-            run = OneStart(context, params)
-        self._runs[number] = run
-        return partial(run.run, cut_off(*self._times[algebra]))
-
-    def _keep_better(self, number: int, result: Factorization | None, run: OneStart | WindowSearch) -> None:
-        """Keep the result of a start if it costs less than those of earlier starts in the same algebra."""
-        algebra = self.names[number][0]
-        before = self.winners.get(algebra)
-        if result is not None and (before is None or run.best_cost < before[0]):
-            self.winners[algebra] = run.best_cost, result
-
-
 def _margins(request: SearchRequest) -> Margins | None:
     """Return the margins of a sparse table, in which atoms can be found by chance; None for others.
 
@@ -279,55 +252,44 @@ def report_result(result: ResultBase, params: SearchParams) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class OneStart:
-    """One start of a search: run it, or ask for the best state that it has found so far."""
+class TableSearch:
+    """A search of a table as a whole, as `WindowSearch` is one of a wide table."""
 
     context: SearchContext
     params: SearchParams
 
-    def run(self, end: float) -> _Made:
-        """Return the reason that the search ended, and the best state found by then.
-
-        If it is cut off at the time ``end``, or memory runs out, this is the best state recorded so far.
-        """
+    def run(self, end: float) -> Made:
+        """Return the reason that the search ended, and its result; raise OutOfTime at the time ``end``."""
         params, monitor = self.params, self.monitor
         context = replace(self.context, workers=replace(self.context.workers, deadline=end))
-        try:
-            saved = None if monitor.saver is None else monitor.saver.states_of(context.data.shape)
-            if saved is not None:
-                context = replace(context, resumed=saved.states)
-                for state in saved.states:
-                    context.record(context.block_of(state), Change(), 0, "resume")
-            if saved is not None and saved.ended is not None:
-                found = SearchResult(context.block_of(saved.states[0]), saved.ended)
-            elif params.search == "paper":
-                found = _search_paper(context, params)
-            else:
-                found = finish(context, _prepared(context, params)(), params.coder_after)
-            remove_forbidden(self.context)
-            result = best_result(self.context, found.block, params.coder_after, found.ended)
-            if result is not None and monitor.stop_reason == CALLBACK:  # perhaps in its last round
-                result = replace(result, ended=CALLBACK)
-            ended = found.ended if result is None else result.ended
-            self._save(ended)
-            return ended, result
-        except OutOfTime:
-            ended = MAX_TIME
-            if monitor.best is None:
-                n_atoms = 0 if params.n_components == "mdl" else params.n_components
-                monitor.record(_rows_as_atoms(self.context, n_atoms), Change(), 1, "start")
-        except MemoryError as error:
-            ended = MAX_MEMORY
-            if monitor.best is None or is_out_of_memory(error):
-                raise
-        return ended, self.stopped(ended)
+        saved = None if monitor.saver is None else monitor.saver.states_of(context.data.shape)
+        if saved is not None:
+            context = replace(context, resumed=saved.states)
+            for state in saved.states:
+                context.record(context.block_of(state), Change(), 0, "resume")
+        if saved is not None and saved.ended is not None:
+            found = SearchResult(context.block_of(saved.states[0]), saved.ended)
+        elif params.search == "paper":
+            found = _search_paper(context, params)
+        else:
+            found = _search_freely(context, params)
+        remove_forbidden(self.context)
+        result = best_result(self.context, found.block, params.coder_after, found.ended)
+        if result is not None and monitor.stop_reason == CALLBACK:  # perhaps in its last round
+            result = replace(result, ended=CALLBACK)
+        ended = found.ended if result is None else result.ended
+        self._save(ended)
+        return ended, result
 
     def stopped(self, ended: str, workers: Workers | None = None) -> Factorization | None:
         """Return the best state so far of a search that was cut off, or None; other threads may be given for this."""
+        context, params = replace(self.context, workers=workers or self.context.workers), self.params
+        if ended == MAX_TIME and not self.has_state:
+            n_atoms = 0 if params.n_components == "mdl" else params.n_components
+            self.monitor.record(_rows_as_atoms(context, n_atoms), Change(), 1, "start")
         self._save(ended)
-        context = replace(self.context, workers=workers or self.context.workers)
         remove_forbidden(context)
-        return stopped_result(context, self.params.coder_after, ended)
+        return stopped_result(context, params.coder_after, ended)
 
     def _save(self, ended: str) -> None:
         """Save the best state; a start that has ended by itself is not made again."""
@@ -336,13 +298,18 @@ class OneStart:
 
     @property
     def monitor(self) -> SearchMonitor:
-        """What observes this start."""
+        """What observes the search."""
         return self.context.monitor
+
+    @property
+    def has_state(self) -> bool:
+        """Whether there is a best state."""
+        return self.monitor.best is not None
 
     @property
     def best_cost(self) -> int:
         """The cost of the best state, by which starts are compared."""
-        return self.context.monitor.best_cost
+        return self.monitor.best_cost
 
 
 def _rows_as_atoms(context: SearchContext, n_atoms: int) -> Block:
@@ -352,51 +319,54 @@ def _rows_as_atoms(context: SearchContext, n_atoms: int) -> Block:
     return context.block(context.data[rows].filled(), codes)
 
 
-def _prepared(context: SearchContext, params: SearchParams) -> Callable[[], SearchResult]:
-    """Return the search for the fewest errors, or the shortest codelength: with a number of atoms, from few errors."""
-    is_fixed, tuning = params.n_components != "mdl", context.plan.anytime
-    given, first = None, None  # factors that the user passed or named, and a start
+def _search_freely(context: SearchContext, params: SearchParams) -> SearchResult:
+    """Search for the fewest errors, or the shortest codelength: with a number of atoms, from few errors."""
+    coder, given = params.coder_after, None  # factors that the user passed or named
     if not context.resumed and not params.looks_for_starts:
         covers = context.objective.algebra == "or"
         given = start_factors(context.data, params, covers, context.workers, context.random)
     errors_only = replace(context, objective=context.objective.errors_only())
     if not params.by_codelength:
-        return partial(search_fixed_rank, errors_only, given)
-    if tuning is not None:
-        once = replace(errors_only, plan=replace(context.plan, anytime=None), resumed=())
-        few_errors = (lambda: search_fixed_rank(once).block) if is_fixed and given is None else None
-        return partial(search_anytime, context, tuning, params.coder_after, given, few_errors)
-    if given is None and not context.resumed:
-        first = search_fixed_rank(errors_only) if is_fixed else None
-        first = _search_at_lower_costs(context, first) if context.objective.costs else first
-    return partial(search_mdl, context, given, first)
+        found = search_fixed_rank(errors_only, given)
+        return found._replace(block=finish(context, found.block, coder)) if found.ended == CONVERGED else found
+    if given is not None or context.resumed:
+        return search_mdl(context, given, coder=coder)
+    once, few_errors = replace(errors_only, plan=replace(context.plan, max_failed_epochs=0)), None
+    if params.n_components != "mdl":
+        few_errors = partial(search_fixed_rank, once)
+    first = partial(_search_at_lower_costs, context, few_errors) if context.objective.costs else few_errors
+    return search_mdl(context, None, first, coder)
 
 
 def _search_paper(context: SearchContext, params: SearchParams) -> SearchResult:
     """Search as published: learn a given number of atoms, or choose the number by forward selection."""
-    rule = coding_rule(params.coder, context.objective.algebra, params.max_atoms_per_sample, params.residual_limit)
-    method = LearningMethod(params.coder, params.update, rule, params.max_iter)
+    own, algebra = params.paper, context.objective.algebra
+    rule = coding_rule(params.coder, algebra, params.max_atoms_per_sample, own.residual_limit)
+    update = "exact" if params.coder == "exact" and own.update == "mob" else own.update
+    method = LearningMethod(params.coder, update, rule, params.plan.max_rounds)
     if context.resumed:
         block = context.block_of(context.resumed[0])
     else:
         block = context.block(*start_factors(context.data, params, rule.covers, context.workers, context.random))
     if params.n_components == "mdl":
-        limits = params.patience, params.max_components
+        limits = own.patience, params.max_components
         return SearchResult(block, forward_selection(block, method, *limits, context.monitor, context.random))
     return SearchResult(block, learn(block, method, context.monitor))
 
 
-def _search_at_lower_costs(context: SearchContext, first: SearchResult | None) -> SearchResult:
+def _search_at_lower_costs(context: SearchContext, first: Callable[[], SearchResult] | None) -> SearchResult:
     """Search as if all errors cost the same, then at moderate costs: a start of the search at the full costs.
 
     What belongs together is seen best if a missing one is no worse than an added one. From there to costs at which few
     rows may use an atom, atoms need time to adapt.
     """
-    objective, plan = context.objective, replace(context.plan, starts=(), only_starts=True)
-    found = search_mdl(replace(context, objective=replace(objective, costs=EQUAL_COSTS)), None, first)
+    objective, plan = context.objective, replace(context.plan, max_failed_epochs=0)
+    found = search_mdl(replace(context, objective=replace(objective, costs=EQUAL_COSTS), plan=plan), None, first)
+    plan = replace(plan, starts=(), only_starts=True)
     moderate = replace(objective, costs=objective.costs.limited(_MODERATE_COST))
     if found.ended == CONVERGED:
-        found = search_mdl(replace(context, objective=moderate, plan=plan), None, found)
+        equal = found
+        found = search_mdl(replace(context, objective=moderate, plan=plan), None, lambda: equal)
     change = code_from_scratch(found.block, objective.rule(found.block))
     context.monitor.record(found.block, change, 1, "fresh sweep")
     return found
@@ -406,7 +376,7 @@ def prepare_kernels(data: Bits, params: SearchParams) -> None:
     """Compile the kernels of a search, in each of its algebras, that are not in the cache."""
     kind = "search"
     if params.search == "paper":
-        kind = "k-prox" if params.update == "k-prox" else f"paper, {params.coder}"
+        kind = "k-prox" if params.paper.update == "k-prox" else f"paper, {params.coder}"
     elif isinstance(data, SparseBits):
         kind = "sparse table"
     elif data.n_unknown:

@@ -3,16 +3,14 @@
 A trial drops a few atoms, grows others from the errors or takes them from the other states, and takes a few steps of
 coding and update. A trial that ends slightly worse is accepted too, by a margin that shrinks to nothing, to leave local
 optima. Trials from one state end in a local optimum; a child of two such states, with trials of its own, often leads to
-a better one. States of a group do not depend on each other: threads share them out, and the number of threads does not
-change the result.
+a better one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
@@ -25,15 +23,14 @@ from ..engine.update import update_exactly, update_together
 from ..kernels.structs import CodingRule, TrialPlan
 from ..parallel import Workers
 from .context import SearchContext
+from .loop import Population, evolve
 from .monitor import StoppingRule
 from .moves.drop import keep_best
 from .paper import append_rank_one
-from .states import Population, State
-
-Item = TypeVar("Item")
+from .starts.initial import GREEDY_SEEDS
+from .states import State
 
 _DROPPED_SHARE = 0.25  # of the atoms in excess, dropped before the rows are coded again
-_GROUP = 4  # children made from the same population
 _UNTIL_CONVERGED = 1000  # steps of coding and update
 
 
@@ -100,9 +97,9 @@ class ExchangeSearch:
     ----------
     context : SearchContext
     stopping : StoppingRule
-        Counts states from which trials are made.
+        Counts children.
     records : bool
-        Whether states that are better than all before enter the history.
+        Whether children that are better than all states before enter the history.
     """
 
     def __init__(self, context: SearchContext, stopping: StoppingRule, records: bool) -> None:
@@ -111,81 +108,53 @@ class ExchangeSearch:
         budget, n_atoms = context.plan.fixed_rank, context.plan.fewest
         covers, exactly = context.greedy_rule.covers, n_atoms <= budget.max_exact_atoms
         per_trial = trial_operations(context.data, n_atoms, covers, exactly)
-        affordable = max(budget.operations // per_trial, min(budget.min_trials, budget.max_operations // per_trial))
-        n_trials = budget.effort * max(1, min(budget.max_trials, affordable))
-        self._from_starts = int(np.ceil(budget.start_share * n_trials))
-        left = n_trials - self._from_starts
-        self._per_child = min(budget.max_child_trials, max(budget.min_child_trials, left // budget.children))
-        self.n_children = left // self._per_child  # for which the trials suffice
-
-    def improved(self, states: list[State]) -> Population:
-        """Return the population of what trials make of these states, the best ones of which are used."""
-        population = Population(self.context.plan.fixed_rank.population, states)
-        self.best_cost = min(self.best_cost, population.best.cost)
-        n_trials = -(-self._from_starts // len(population))
-
-        def trials_from(context: SearchContext, state: State, seed: int) -> State:
-            block = context.block_of(state)
-            return self._tried(context, block, np.empty((0, block.rows.n_words), np.uint64), n_trials, seed)
-
-        for state in self._map(trials_from, list(population)):
-            self._add(population, state, "trial")
-        return population
+        n_trials = budget.effort * max(1, min(budget.max_trials, budget.operations // per_trial))
+        self.n_children = max(1, min(budget.effort * budget.children, n_trials // budget.min_child_trials))
+        self._per_child = n_trials // self.n_children
 
     def evolve(self, population: Population, max_children: int | None = None) -> None:
         """Make children of the states of a population, until many of them in a row are no better than the best."""
-        failures, n_children, max_failures = 0, 0, self.context.plan.fixed_rank.max_failures
-        while len(population) > 1 and population.best.cost > 0 and not self.stopping.should_stop():
-            if failures >= max_failures or n_children == max_children:
-                break
-            n_pairs = _GROUP if max_children is None else min(_GROUP, max_children - n_children)
-            pairs = population.pairs(n_pairs, self.context.random)
-            pool = population.atoms().words
-            for child in self._map(partial(self._child_of, pool=pool), pairs):
-                failures = 0 if self._add(population, child, "recombine") else failures + 1
-            n_children += n_pairs
+        self.best_cost = min(self.best_cost, population.best.cost)
+        make_children = partial(self._children, population)
+        max_failures = self.context.plan.fixed_rank.max_failures
+        evolve(population, make_children, self.stopping, max_failures=max_failures, max_children=max_children)
 
-    def _add(self, population: Population, state: State, move: str) -> bool:
-        """Add a state to a population, and to the history if it is the best; return whether it is."""
-        is_best = population.add(state)
-        if state.cost < self.best_cost:
-            self.best_cost = state.cost
-            if self.records:
-                self.context.monitor.record(self.context.block_of(state), Change(), 1, move)
-        return is_best
-
-    def _child_of(self, context: SearchContext, parents: tuple[State, State], seed: int, pool: Words) -> State:
-        """Return the best state of trials from a state with atoms of two others; trials may take atoms of the pool."""
-        block = united(context, *parents)
-        code(block, context.greedy_rule)
-        thin_to(block, context.objective, context.greedy_rule, context.plan.fewest)
-        take_steps(context, block, context.plan.fixed_rank.max_exact_atoms)
-        return self._tried(context, block, pool, self._per_child, seed)
-
-    def _tried(self, context: SearchContext, block: Block, pool: Words, n_trials: int, seed: int) -> State:
-        """Return the best state of trials from a block."""
-        budget = context.plan.fixed_rank
-        if n_trials == 0 or block.n_atoms == 0:
-            return state_of(block)
-        exactly = block.n_atoms <= budget.max_exact_atoms
-        max_dropped = min(block.n_atoms, max(2, block.n_atoms // 16))
-        n_steps = budget.exact_steps if exactly else budget.greedy_steps
-        plan = TrialPlan(n_trials, max_dropped, n_steps, budget.slack)
-        stops = context.monitor.should_stop
-        return state_of(run_trials(block, context.greedy_rule, plan, pool, seed, exactly, stops).block)
-
-    def _map(self, task: Callable[[SearchContext, Item, int], State], items: list[Item]) -> list[State]:
-        """Run a task on each item, with a seed, and return the results in order; several at once if threads are idle.
+    def _children(self, population: Population, n_children: int) -> Iterator[State]:
+        """Make children, several at once if threads are idle: the first of the best state, others of two at random.
 
         Each is a round, and there are no more of them than allowed.
         """
-        allowed = items[: self.stopping.take_rounds(len(items))]
-        seeds = [int(seed) for _ in allowed for seed in self.context.random.integers(2**63, size=1)]
+        random, pool = self.context.random, population.atoms().words
+        n_children = self.stopping.take_rounds(n_children)
+        parents = [(population.best, population.best), *population.pairs(n_children - 1, random)]
+        seeds = random.integers(2**63, size=n_children)
 
-        def run(workers: Workers, number: int) -> State:
-            return task(replace(self.context, workers=workers), allowed[number], seeds[number])
+        def child_of(workers: Workers, number: int) -> State:
+            return self._child_of(replace(self.context, workers=workers), parents[number], int(seeds[number]), pool)
 
-        return list(self.context.workers.map_tasks(run, range(len(allowed))))
+        for child in list(self.context.workers.map_tasks(child_of, range(n_children))):
+            if child.cost < self.best_cost:
+                self.best_cost = child.cost
+                if self.records:
+                    self.context.monitor.record(self.context.block_of(child), Change(), 1, "trial")
+            yield child
+
+    def _child_of(self, context: SearchContext, parents: tuple[State, State], seed: int, pool: Words) -> State:
+        """Return the best state of trials from a state with atoms of two others; trials may take atoms of the pool.
+
+        If both are the same state, trials start from it.
+        """
+        budget, rule = context.plan.fixed_rank, context.greedy_rule
+        block = united(context, *parents)
+        code(block, rule)
+        thin_to(block, context.objective, rule, context.plan.fewest)
+        take_steps(context, block, budget.max_exact_atoms)
+        if block.n_atoms == 0:
+            return state_of(block)
+        exactly = block.n_atoms <= budget.max_exact_atoms
+        max_dropped = min(block.n_atoms, max(2, block.n_atoms // 16))
+        plan = TrialPlan(self._per_child, max_dropped, budget.max_steps, budget.slack)
+        return state_of(run_trials(block, rule, plan, pool, seed, exactly, context.monitor.should_stop).block)
 
 
 def refill(context: SearchContext, block: Block, rule: CodingRule) -> int:
@@ -199,7 +168,7 @@ def refill(context: SearchContext, block: Block, rule: CodingRule) -> int:
     while (
         block.n_atoms < n_atoms
         and not context.monitor.is_late()
-        and append_rank_one(block, rule, context.random, context.plan.fixed_rank.seeds_per_atom)
+        and append_rank_one(block, rule, context.random, GREEDY_SEEDS)
     ):
         if not block.uses()[-1]:
             _discard_unused(block)

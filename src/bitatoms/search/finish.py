@@ -7,22 +7,20 @@ see whether it is more than chance.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..bits import BitMatrix
 from ..engine.block import Block, Change
-from ..engine.coding import CODERS, PRICED_CODERS, code_from_nearest, frequent_codes, hard_codes
-from ..engine.information_sets import code_hard_rows, find_hard_rows
+from ..engine.coding import CODERS, PRICED_CODERS, code_by_beam, code_from_nearest, frequent_codes, hard_codes
 from ..engine.margins import Margins
 from ..engine.objective import Objective
 from ..kernels.structs import CodingRule
 from ..model.result import Factorization
 from ..sparse_bits import Bits, SparseBits
 from .context import SearchContext
-from .monitor import CONVERGED, SearchMonitor, SearchResult
+from .monitor import CONVERGED, SearchMonitor
 from .moves.drop import are_by_chance, drop_useless, savings, with_settled_bias
 from .moves.sweep import gain_of_sample, sweep, trim
 from .states import State
@@ -33,33 +31,40 @@ _MAX_PAIR_CELLS = 1 << 34  # rows times pairs of columns: a fraction of a second
 _MAX_ATOM_CELLS = 1 << 30  # rows times atoms times columns of an atom
 
 
-def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchResult:
-    """Sweep the best state of a search with the coder of `transform`, until that gains little; then code hard rows.
+def finish(context: SearchContext, block: Block, coder: str) -> Block:
+    """Sweep a state with coders that look further, as that of `transform`, until that gains little, and return it.
 
-    A search that was cut short ends without it. So does one with another coder than "beam": its moves use that coder.
-    Of many rows, a sample shows whether the coder gains anything; hard rows are so few that it shows nothing of them.
+    With another coder than "beam", nothing changes: the moves of the search use that coder. Of many rows, a sample
+    shows whether the coder gains anything.
     """
     monitor, objective = context.monitor, context.objective
-    best = monitor.best
-    is_over = found.ended != CONVERGED or best is None or not best.atoms.n_rows
-    if is_over or coder != "beam" or "finish" in context.plan.left_out:
-        return found
-    assert best is not None
-    block = _at_state(found.block, best)
+    if coder != "beam" or not block.n_atoms or "finish" in context.plan.left_out:
+        return block
     gains = block.n_rows <= _MANY_ROWS or _MIN_SAMPLE_GAIN <= gain_of_sample(
-        block, objective, lambda sample: _code_as_transform(sample, objective.rule(sample))
+        block, objective, lambda sample: _code_further(sample, objective.rule(sample))
     )
     cost, before = objective.cost(block), float("inf")
     while gains and 0 < cost < (1 - _MIN_GAIN) * before and not monitor.should_stop():
         before = cost
-        change = sweep(block, objective, _code_as_transform)
+        change = sweep(block, objective, _code_further)
         context.record(block, change + sweep(block, objective), 2, "finish")
         cost = objective.cost(block)
-    hard = find_hard_rows(block, objective.rule(block)) if not monitor.should_stop() else None
-    if hard is not None:
-        change = sweep(block, objective, partial(code_hard_rows, hard=hard, random=context.random.spawn(1)[0]))
-        context.record(block, change + sweep(block, objective), 2, "finish")
-    return SearchResult(block, monitor.stop_reason or found.ended)
+    return block
+
+
+def shortened(context: SearchContext, block: Block) -> Block:
+    """Return a state without the bits of atoms, and the atoms, that cost more than they save; record what changes."""
+    objective = context.objective
+    while True:
+        block = block.with_factors(*block.factors())
+        n_cleared = trim(block, objective)
+        if n_cleared:
+            context.record(block, Change(atoms=n_cleared), 0, "trim")
+        fewer = drop_useless(block, objective, context.monitor.min_atoms)
+        if fewer is None:
+            return block
+        context.record(fewer, Change(), 0, "drop")
+        block = fewer
 
 
 def _at_state(block: Block, state: State) -> Block:
@@ -69,10 +74,11 @@ def _at_state(block: Block, state: State) -> Block:
     return block.with_factors(state.atoms, state.codes, state.bias)
 
 
-def _code_as_transform(block: Block, rule: CodingRule) -> Change:
-    """Code rows from the nearest codes of other rows, and by beam, as a model that remembers codes does."""
+def _code_further(block: Block, rule: CodingRule) -> Change:
+    """Code rows from the nearest codes of other rows, as a model that remembers codes does, and by beam."""
     others = frequent_codes(block.codes(), block.n_features)
-    return code_from_nearest(block, rule, others) + CODERS["beam"](block, rule)
+    by_beam = CODERS["beam"] if rule.covers else code_by_beam  # draws of information sets gain nothing any more
+    return code_from_nearest(block, rule, others) + by_beam(block, rule)
 
 
 def best_result(
@@ -90,16 +96,11 @@ def best_result(
         return result_of_state(best, monitor, coder, ended)
     block = _at_state(block, best)
     if context.is_mdl_search and ended == CONVERGED:
-        trimmed = block.with_factors(*block.factors())
-        if n_cleared := trim(trimmed, objective):
-            context.record(trimmed, Change(atoms=n_cleared), 0, "trim")
-        better = drop_useless(trimmed if monitor.best is not best else block, objective, monitor.min_atoms)
-        if better is not None:
-            context.record(better, Change(), 0, "drop")
-        if monitor.best is not best:
-            return best_result(context, trimmed, coder, ended)
+        block = shortened(context, block)
+        if monitor.best is not None and monitor.best is not best:
+            block = _at_state(block, monitor.best)
         if context.margins and block.n_atoms and are_by_chance(block, objective, context.margins):
-            block = with_settled_bias(context.block(best.atoms[:0]), objective)
+            block = with_settled_bias(context.block(block.atoms()[:0]), objective)
             context.record(block, Change(), 0, "drop")
     if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for
         block.discard(~block.in_use())

@@ -17,14 +17,13 @@ from ..engine.block import Block, Change
 from ..engine.coding import MOST_EXACT_ATOMS, code_by_beam, code_from_scratch
 from ..kernels.cpu import words
 from ..parallel import Workers
-from .anytime import run_epochs
 from .context import SearchContext
 from .exchange import ExchangeSearch, converged, refill, state_of, take_steps
+from .loop import Population, run_epochs
 from .monitor import SearchResult, StoppingRule
 from .moves.sweep import sweep
-from .plan import AnytimeTuning
 from .starts.rank import atoms_without_errors, start_atoms
-from .states import Population, State
+from .states import State
 
 
 def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix | None] | None = None) -> SearchResult:
@@ -53,12 +52,12 @@ def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix 
     context.monitor.record(block, change, 1, "start")
     if block.n_atoms == plan.fewest > 0 and block.wrong().any():
         states.append(rows.on_sample(block))
-        if plan.anytime is None:
-            population = search.improved(states)
+        if not plan.max_failed_epochs:
+            population = Population(plan.fixed_rank.population, states)
             search.evolve(population, search.n_children)
             best = population.best
         else:
-            best = _best_of_epochs(rows, search, states, plan.anytime, is_given=given is not None)
+            best = _best_of_epochs(rows, search, states, is_given=given is not None)
         block, change = rows.on_all(best)
         if rows.is_sample:
             context.monitor.record(block, change, 1, "trial")
@@ -68,23 +67,22 @@ def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix 
     return SearchResult(block, stopping.ended)
 
 
-def _best_of_epochs(
-    rows: SampledRows, search: ExchangeSearch, states: list[State], tuning: AnytimeTuning, is_given: bool
-) -> State:
+def _best_of_epochs(rows: SampledRows, search: ExchangeSearch, states: list[State], is_given: bool) -> State:
     """Return the best state of epochs, the first of which starts from these states, and so do all if they are given."""
-    champions = Population(tuning.champions)
+    plan = rows.context.plan
+    champions = Population(plan.population)
 
     def start() -> Population:
         if is_given or not len(champions):
-            return search.improved(states)
-        return search.improved([state for state, _ in _starts(rows)])
+            return Population(plan.population, states)
+        return Population(plan.population, [state for state, _ in _starts(rows)])
 
     def finished(state: State) -> State:
         if rows.is_sample:  # record the state of all rows
             rows.all_rows.monitor.record(*rows.on_all(state), 1, "trial")
         return state
 
-    return run_epochs(champions, start, search.evolve, finished, tuning, search.stopping)
+    return run_epochs(champions, start, search.evolve, finished, search.stopping, max_failures=plan.max_failed_epochs)
 
 
 class SampledRows:

@@ -1,30 +1,34 @@
 """The search for the shortest codelength: from the best of several starts, rounds until they gain nothing, and more.
 
 Starts are many rows of the table, bases from linear algebra under XOR, and non-negative factorizations under OR. What
-follows is in `rounds.py`.
+follows is in `rounds.py`. A thorough search goes on from what a fast one finds: children of its states are perturbed
+and recombined (`loop.py`). An anytime search repeats thorough ones, until the time is out or they gain nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import chain, product
+from itertools import chain, count, product
 
 import numpy as np
 
 from ..bits import BitMatrix
 from ..engine.block import Block, Change
-from ..engine.coding import code, coding_rule
+from ..engine.coding import code, code_from_scratch, coding_rule
 from ..engine.update import update_together
 from .context import SearchContext
-from .exchange import refill
+from .exchange import refill, united
+from .finish import finish, shortened
+from .loop import Population, evolve, run_epochs
 from .monitor import CONVERGED, SearchResult
 from .moves.merge import merge
 from .moves.sweep import fewest_errors_sweep, sweep
 from .plan import FixedRankBudget
 from .rounds import MdlSearch, Step
 from .starts.initial import samples, spread
-from .starts.linear import linear_starts
+from .starts.linear import is_promising, linear_starts
 from .starts.nmf import nmf_starts
 from .states import State
 
@@ -32,7 +36,8 @@ from .states import State
 def search_mdl(
     context: SearchContext,
     given: tuple[BitMatrix, BitMatrix | None] | None = None,
-    first: SearchResult | None = None,
+    first: Callable[[], SearchResult] | None = None,
+    coder: str | None = None,
 ) -> SearchResult:
     """Search for the shortest codelength, from the factors given or from the best of several starts.
 
@@ -41,23 +46,86 @@ def search_mdl(
     context : SearchContext
     given : pair (atoms, codes or None), optional
         The only start.
-    first : SearchResult, optional
-        A start that takes the place of the first look. If it ended early, this search ends at once.
+    first : callable, optional
+        Search for a start that takes the place of the first look. If it ends early, this search ends at once.
+    coder : str, optional
+        The coder of `transform`, with which states are finished; None to leave them as they are.
     """
-    plan = context.plan
-    search = MdlSearch(context)
-    block = context.block(BitMatrix.zeros(0, context.data.n_cols))
-    search.record(block, "no model")
-    if first is not None and first.ended != CONVERGED:
-        search.stopping.stop(first.ended)
-    if not search.should_stop():
-        if given is None:
-            block = best_start(search, first and first.block)
+    plan, search = context.plan, MdlSearch(context)
+    given_starts = [] if first is None else [first()]
+    search.record(context.block(BitMatrix.zeros(0, context.data.n_cols)), "no model")
+    champions = Population(plan.population)
+
+    def start() -> Population:
+        """Return the state that a fast search finds and, for a thorough one, those of further starts."""
+        found = given_starts.pop() if given_starts else first and first()
+        if given is not None:
+            state = search.state_of(from_given(search, *given))
+        elif found is not None and found.ended != CONVERGED:
+            search.stopping.stop(found.ended)
+            state = search.state_of(found.block)
         else:
-            block = search.refined(from_given(search, *given))
-    if plan.perturbations and search.allows("perturb") and not search.should_stop():
-        block = search.go_back(search.perturb_often(search.state_of(block), plan.perturbations))
-    return search_end(search, block)
+            state = best_start(search, found and found.block)
+        population = Population(plan.population, [finished(state) if plan.children else state])
+        if given is None and not plan.only_starts and not search.should_stop():
+            no_bias = BitMatrix.zeros(1, context.data.n_cols)
+            sizes = set(_sizes(search, plan.more_starts)) - set(_sizes(search, plan.starts))
+            more = [partial(_spread_start, n_atoms=size, bias=no_bias, max_rounds=None) for size in sorted(sizes)]
+            for each in chain(*search.steps(more)):
+                population.add(each)
+        search.keep(champions)
+        return population
+
+    def finished(state: State) -> State:
+        """Return what the coder of `transform` makes of a state."""
+        if coder is None or search.should_stop():
+            return state
+        block = shortened(context, finish(context, context.block_of(state), coder))
+        return min(state, search.state_of(block), key=lambda state: state.cost)
+
+    def evolve_all(population: Population) -> None:
+        """Perturb the states of a population and recombine them, in turn, until that gains nothing."""
+        evolve(
+            population,
+            partial(children, search, population, count()),
+            search.stopping,
+            max_failures=plan.children,
+            max_children=plan.children,
+        )
+
+    best = run_epochs(champions, start, evolve_all, finished, search.stopping, max_failures=plan.max_failed_epochs)
+    return search_end(search, search.go_back(best))
+
+
+def children(search: MdlSearch, population: Population, numbers: count[int], n_children: int) -> list[State]:
+    """Return children of the states of a population: of one that is perturbed, or of two that are recombined."""
+    steps: list[Step] = []
+    for number in (next(numbers) for _ in range(n_children)):
+        if len(population) > 1 and number % 2:
+            ((one, other),) = population.pairs(1, search.random)
+            steps.append(partial(_recombined, one=one, other=other))
+        else:
+            states = list(population)
+            steps.append(partial(_perturbed, state=states[int(search.random.integers(len(states)))]))
+    return [*chain(*search.steps(steps))]
+
+
+def _perturbed(search: MdlSearch, state: State) -> list[State]:
+    """Drop some atoms of a state at random and run rounds from there; return the state after that."""
+    block = search.context.block_of(state)
+    dropped = search.random.random(block.n_atoms) < search.tuning.perturbed_share
+    if dropped.any():
+        block.discard(dropped)
+    search.record(block, "perturb", sweep(block, search.objective, code_from_scratch))
+    return [search.improved(block)]
+
+
+def _recombined(search: MdlSearch, one: State, other: State) -> list[State]:
+    """Unite the atoms of two states, drop those that save nothing, and run rounds from there."""
+    block = united(search.context, one, other)
+    search.record(block, "recombine", sweep(block, search.objective, code_from_scratch))
+    search.drop(block, every=True)
+    return [search.improved(block)]
 
 
 def search_end(search: MdlSearch, block: Block) -> SearchResult:
@@ -82,38 +150,39 @@ def go_on(context: SearchContext, state: State, max_rounds: int) -> SearchResult
     return SearchResult(block, search.stopping.ended)
 
 
-def best_start(search: MdlSearch, first: Block | None = None) -> Block:
+def best_start(search: MdlSearch, first: Block | None = None) -> State:
     """Run one cycle from each start, also with a bias if that may help; continue the best to the end.
 
     A search that was killed starts from the states that it had saved.
     """
-    if search.context.resumed:
-        ordinary, solved = [search.state_of(search.context.block_of(state)) for state in search.context.resumed], []
+    resumed = search.take_resumed()
+    if resumed:
+        ordinary, solved = resumed, []
     else:
-        only_empty = search.regrows and search.data.n_rows >= search.tuning.min_explained_rows
-        is_start = (search.plan.from_look and not only_empty) or first is not None
+        is_start = search.plan.from_look or first is not None
         first_states = partial(_first_states, first=first, is_start=is_start)
-        ordinary, linear = search.steps([first_states, _linear_states])
+        (ordinary,) = search.steps([first_states])
+        (linear,) = search.steps([partial(_linear_states, look=ordinary[0] if ordinary else None)])
         del first, first_states  # a block takes memory
         solved = linear
         if not ordinary or not search.should_stop():
-            starts = [] if _explains(search, linear, ordinary) else _spread_starts(search, only_empty)
-            nmf_states = partial(_nmf_states, is_tried=not linear and not only_empty)
+            starts = _spread_starts(search)
+            nmf_states = partial(_nmf_states, is_tried=not linear)
             *spread_states, nmf = search.steps([*starts, nmf_states])
             ordinary += chain(*spread_states)
             (from_nmf,) = search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)])
             solved = linear + from_nmf
-    finalists = _finalists(search, ordinary, solved)
+    finalists = _finalists(ordinary, solved, search.tuning.close)
     search.keep(finalists)
-    continued = [*chain(*search.steps([partial(MdlSearch.continued, state=state) for state in finalists]))]
-    if search.objective.algebra == "or":  # under XOR, a refined state can be far better
-        limit = search.tuning.refined_max_cost * min(state.cost for state in continued)
-        continued = [state for state in continued if state.cost <= limit]
-    search.keep(continued)
-    refined = chain(*search.steps([partial(_refined, state=state) for state in continued]))
-    best = min(refined, key=lambda state: state.cost)
-    block = search.go_back(best)
-    return search.regrow(block) if search.regrows and search.allows("regrow") else block
+    if len(finalists) > 1:  # which kind is better shows late
+        again = chain(*search.steps([partial(_one_more_cycle, state=state) for state in finalists]))
+        finalists = [min(again, key=lambda state: state.cost)]
+    return search.extended(search.continued(finalists[0]))
+
+
+def _one_more_cycle(search: MdlSearch, state: State) -> list[State]:
+    """Run one cycle from a state."""
+    return [search.state_of(search.continued(state, search.tuning.cycle_rounds))]
 
 
 def from_given(search: MdlSearch, atoms: BitMatrix, codes: BitMatrix | None) -> Block:
@@ -148,27 +217,12 @@ def _first_states(search: MdlSearch, first: Block | None, is_start: bool) -> lis
     return [search.state_of(search.run_rounds(block, search.tuning.cycle_rounds))]
 
 
-def _finalists(search: MdlSearch, ordinary: list[State], solved: list[State]) -> list[State]:
-    """Return the states to continue: the best ones, and others that are close, because which is better shows late.
-
-    Under OR, these are all that are close; under XOR, where going on takes longer, the best that linear algebra found.
-    The best ordinary one may be further behind.
-    """
-    ranked = sorted(ordinary + solved, key=lambda state: state.cost)
-    least, n_kept = ranked[0].cost, search.plan.finalists
-    kept = ranked[:n_kept]
-    if search.objective.algebra == "or":
-        kept += [state for state in ranked[n_kept:] if state.cost <= search.tuning.close * least]
-    for kind, close in ((solved, search.tuning.close), (ordinary, search.tuning.ordinary_close)):
-        best = min(kind, key=lambda state: state.cost, default=None)
-        if best is not None and best.cost <= close * least and not any(state is best for state in kept):
-            kept.append(best)
-    return kept
-
-
-def _refined(search: MdlSearch, state: State) -> list[State]:
-    """Thin out the atoms of a state, and polish them."""
-    return [search.state_of(search.refined(search.context.block_of(state)))]
+def _finalists(ordinary: list[State], solved: list[State], close: float) -> list[State]:
+    """Return the best state that starts from rows, and the best that a factorization gave; one of them if it is far
+    better."""
+    best = [min(kind, key=lambda state: state.cost) for kind in (ordinary, solved) if kind]
+    least = min(state.cost for state in best)
+    return [state for state in best if state.cost <= close * least]
 
 
 def _nmf_states(search: MdlSearch, is_tried: bool) -> list[State]:
@@ -193,37 +247,32 @@ def _nmf_states(search: MdlSearch, is_tried: bool) -> list[State]:
 def _nmf_cycle(search: MdlSearch, states: list[State], others: list[State]) -> list[State]:
     """Run one cycle from the best of the states of factorizations, unless others are far better."""
     best = min(states, key=lambda state: state.cost, default=None)
-    if best is None or best.cost > search.tuning.ordinary_close * min(state.cost for state in others):
+    if best is None or best.cost > search.tuning.close * min(state.cost for state in others):
         return []
     block = search.run_rounds(search.context.block_of(best), search.tuning.cycle_rounds)
     return [search.state_of(block)]
 
 
-def _linear_states(search: MdlSearch) -> list[State]:
-    """Run one cycle from each start that linear algebra finds, under XOR."""
+def _linear_states(search: MdlSearch, look: State | None) -> list[State]:
+    """Run one cycle from each start that linear algebra finds, under XOR, unless the first look is far better."""
     states: list[State] = []
     if search.plan.only_starts or search.objective.algebra != "xor" or not search.allows("linear"):
         return states
     if search.objective.max_atoms is not None:  # a basis of which rows use few is found late
         return states
-    context = replace(search.context, random=search.extra_random)
-    for atoms in linear_starts(context, search.tuning.linear_start):
+    context, budget = replace(search.context, random=search.extra_random), search.tuning.linear
+    for atoms in linear_starts(context, budget):
         if search.should_stop():
             break
+        if not is_promising(context, atoms, look, budget):
+            continue
         block = search.context.block(atoms)
         search.record(block, "start")
-        search.record(block, "flat sweep", fewest_errors_sweep(block, search.objective, search.extra_random))
-        search.change_basis(block, search.tuning.start_sums)
+        for _ in range(search.tuning.flat_sweeps):
+            search.record(block, "flat sweep", fewest_errors_sweep(block, search.objective, search.extra_random))
+        search.change_basis(block, budget.sum_patience, budget.max_sum_patience)
         states.append(search.state_of(search.run_rounds(block, search.tuning.cycle_rounds)))
     return states
-
-
-def _explains(search: MdlSearch, linear: list[State], others: list[State]) -> bool:
-    """Whether linear algebra found so much more than the first look that other starts, of many rows, waste time."""
-    if search.data.n_rows < search.tuning.min_explained_rows:
-        return False
-    least = min((state.cost for state in others), default=search.cost_without_atoms)
-    return any(state.cost < search.tuning.explained_share * least for state in linear)
 
 
 def _candidate_biases(search: MdlSearch) -> list[BitMatrix]:
@@ -236,16 +285,25 @@ def _candidate_biases(search: MdlSearch) -> list[BitMatrix]:
     return [majority, all_ones] if share.mean() > 0.5 and majority != all_ones else [majority]
 
 
-def _spread_starts(search: MdlSearch, only_empty: bool) -> list[Step]:
+def _spread_starts(search: MdlSearch) -> list[Step]:
     """Return the starts from atoms spread over the data, in all sizes of the plan and with each bias."""
-    sizes = list(dict.fromkeys(min(size, search.data.n_rows // 2) for size in search.plan.starts))
+    sizes = _sizes(search, search.plan.starts)
+    if search.objective.algebra == "or" and not search.is_sparse and len(sizes) > 1:
+        sizes = [size for size in sizes if size]  # factorizations take the place of the start without atoms
     biases = [BitMatrix.zeros(1, search.data.n_cols), *_candidate_biases(search)]
-    starts = product(biases, [0] if only_empty else sizes)
-    return [partial(_spread_start, n_atoms=size, bias=bias) for bias, size in starts]
+    starts = product(biases, sizes)
+    cycle = partial(_spread_start, max_rounds=search.tuning.cycle_rounds)
+    return [partial(cycle, n_atoms=size, bias=bias) for bias, size in starts]
 
 
-def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> list[State]:
-    """Run one cycle from atoms spread over the data."""
+def _sizes(search: MdlSearch, sizes: tuple[int, ...]) -> list[int]:
+    """Return different numbers of atoms to start from, fewer where there are few rows."""
+    most = search.data.n_rows // search.tuning.min_rows_per_atom
+    return list(dict.fromkeys(min(size, most) for size in sizes))
+
+
+def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix, max_rounds: int | None) -> list[State]:
+    """Run rounds from atoms spread over the data, at most this many."""
     shifted = search.data ^ bias if bias.count() else search.data
     n_rows = min(search.data.n_rows, search.tuning.rows_per_start_atom * n_atoms)
     if n_rows < search.data.n_rows:
@@ -254,4 +312,4 @@ def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> list[Stat
     atoms = spread(shifted, n_atoms, covers, search.random, search.context.workers)
     block = search.context.block(atoms, None, bias)
     search.run_flat_sweeps(block)
-    return [search.state_of(search.run_rounds(block, search.tuning.cycle_rounds))]
+    return [search.state_of(search.run_rounds(block, max_rounds))]

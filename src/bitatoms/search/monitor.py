@@ -1,10 +1,10 @@
 """What observes a running search: its history, its best state, callbacks, and the limits at which it ends.
 
 A search that ends by itself has *converged*; what that means is decided in its loop: `MdlSearch.run_rounds` (rounds
-without a gain), `ExchangeSearch.evolve` and `run_epochs` (states without a gain), `learn` (a step that changes
-nothing), `forward_selection` (patience) and `bitatoms.rows.passes` (passes over all rows). Otherwise it ends at the
-number of rounds allowed ("max_iter"), at its deadline ("max_time"), or because a callback returned True ("callback");
-the monitor observes the last two. Functions that search return a `SearchResult`, which holds the reason.
+without a gain), `evolve` and `run_epochs` (states without a gain), `learn` (a step that changes nothing),
+`forward_selection` (patience) and `bitatoms.rows.passes` (passes over all rows). Otherwise it ends at the number of
+rounds allowed ("max_iter"), at its deadline ("max_time"), or because a callback returned True ("callback"); the monitor
+observes the last two. Functions that search return a `SearchResult`, which holds the reason.
 
 Deadlines are observed between moves. A move may take long on a large table, so that work that continues after a short
 grace period is cut off: `Workers` raise OutOfTime, and the result is the best state recorded by then, as after Ctrl-C.
@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -42,6 +43,7 @@ from .states import Saver, State
 logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+Rank = tuple[bool, int, int, int]  # no cost of held-out rows, atoms too many or too few, cost, atoms
 
 CONVERGED, MAX_ITER, MAX_TIME, MAX_MEMORY, CALLBACK = "converged", "max_iter", "max_time", "max_memory", "callback"
 INTERRUPTED = "interrupted"
@@ -72,8 +74,7 @@ class SearchMonitor:
     saver: Saver | None = None  # saves the best states, to resume the search
     history: list[Round] = field(default_factory=list)
     best: State | None = field(default=None, init=False)
-    best_rank: tuple[int, int, int] = field(default=(0, 0, 0), init=False)  # by which it is the best
-    has_holdout_cost: bool = field(default=False, init=False)  # the best state has a cost of held-out rows
+    best_rank: Rank = field(default=(False, 0, 0, 0), init=False)  # by which it is the best
     stop_reason: str | None = field(default=None, init=False)  # "callback" or "max_time"
     started: float = field(default_factory=lambda: time.perf_counter(), init=False)  # which tests replace
     is_branch: bool = field(default=False, init=False)
@@ -95,15 +96,13 @@ class SearchMonitor:
         length = self.codelength(block, wrong, bias)
         if self.best is None or not self.by_holdout:
             cost = self.cost(block, length) if self.objective.by_codelength else int(wrong.sum())
-            self._keep_if_best(block, bias, wrong, length, cost)
+            self._keep_if_best(block, bias, wrong, length, cost, of_holdout=False)
         self.record_counts(block.n_rows, block.n_atoms, int(wrong.sum()), length, change, iterations, move)
 
     def record_holdout_cost(self, block: Block, cost: int) -> None:
         """Keep a state if held-out rows cost less with it than with any before."""
         bias, wrong = self._settled(block)
-        if not self.has_holdout_cost:
-            self.best, self.has_holdout_cost = None, True
-        self._keep_if_best(block, bias, wrong, self.codelength(block, wrong, bias), cost)
+        self._keep_if_best(block, bias, wrong, self.codelength(block, wrong, bias), cost, of_holdout=True)
 
     def cost(self, block: Block, length: Codelength) -> int:
         """Return what a state with this codelength costs."""
@@ -120,16 +119,20 @@ class SearchMonitor:
         return settle_bias(block.n_known, block.wrong(), block.bias)
 
     def _keep_if_best(
-        self, block: Block, bias: BitMatrix, wrong: NDArray[np.int64], length: Codelength, cost: int
+        self, block: Block, bias: BitMatrix, wrong: NDArray[np.int64], length: Codelength, cost: int, of_holdout: bool
     ) -> None:
-        """Keep a state if it is the best so far, by its number of atoms where that is limited, then by its cost."""
-        rank = self._n_atoms_off(block), cost, block.n_atoms if self.objective.by_codelength else 0
+        """Keep a state if it is the best so far, by its number of atoms where that is limited, then by its cost.
+
+        Any state with a cost of held-out rows is better than one without.
+        """
+        n_atoms = block.n_atoms if self.objective.by_codelength else 0
+        rank = not of_holdout, self._n_atoms_off(block), cost, n_atoms
         if self._is_best(rank):
             self.best, self.best_rank = State(cost, *block.factors(), bias, wrong, length), rank
             if self.saver is not None:
-                self.saver.offer(self.best, (not self.has_holdout_cost, *rank))
+                self.saver.offer(self.best, rank)
 
-    def _is_best(self, rank: tuple[int, int, int]) -> bool:
+    def _is_best(self, rank: Rank) -> bool:
         """Whether a state of this rank takes the place of the best one."""
         is_tie = rank == self.best_rank and not self.objective.by_codelength
         return self.best is None or rank < self.best_rank or is_tie
@@ -156,9 +159,8 @@ class SearchMonitor:
 
     def take_best(self, branch: SearchMonitor) -> None:
         """Keep the best state of a branch, if it is better than that of this search."""
-        is_comparable = branch.has_holdout_cost == self.has_holdout_cost
-        if branch.best is not None and (self._is_best(branch.best_rank) if is_comparable else branch.has_holdout_cost):
-            self.best, self.best_rank, self.has_holdout_cost = branch.best, branch.best_rank, branch.has_holdout_cost
+        if branch.best is not None and self._is_best(branch.best_rank):
+            self.best, self.best_rank = branch.best, branch.best_rank
 
     def record_counts(
         self,
@@ -230,7 +232,7 @@ class SearchMonitor:
     @property
     def best_cost(self) -> int:
         """The cost of the best state."""
-        return self.best_rank[1]
+        return self.best_rank[2]
 
 
 def cut_off(start: float, deadline: float) -> float:
@@ -293,18 +295,50 @@ def at_once(n_cells: int, in_series: bool = False) -> int | None:
 
 
 def in_order(
-    workers: Workers, task: Callable[[Workers, int, bool], Result], n_tasks: int, most: int | None
+    workers: Workers,
+    make: Callable[[int, Workers, StoppingRule], Result],
+    stopping_of: Callable[[int], StoppingRule],
+    numbers: range,
+    most: int | None,
 ) -> Generator[Result]:
-    """Yield the results of a task for 0, 1, 2, ... in order; its last argument is whether it is live.
+    """Make parts of a search that do not depend on each other, and yield their results in order, at most this many.
 
-    A live task that takes long returns something to call, so that the caller works on it while others go on.
+    Several are made at once if threads are idle. Those that are not live are made as branches. ``stopping_of`` returns
+    the rule of the search that a part belongs to.
     """
-    n_taken, thread = 0, threading.get_ident()
+    n_next, thread = numbers.start, threading.get_ident()
+    branches: dict[int, StoppingRule] = {}  # whose moves are not taken yet
 
-    def run(own: Workers, number: int) -> Result:
-        return task(own, number, number == n_taken and threading.get_ident() == thread)
+    def branch(number: int, own: Workers, stop_after: int | None = None) -> Result:
+        stopping = stopping_of(number)
+        branches[number] = StoppingRule(stopping.monitor.branch(stop_after), stopping.rounds_left)
+        return make(number, own, branches[number])
 
-    with closing(workers.map_tasks(run, range(n_tasks), most)) as results:
-        for result in results:
-            yield result
-            n_taken += 1  # now the next one may be live
+    def run(own: Workers, number: int) -> Callable[[], Result]:
+        if number == n_next and threading.get_ident() == thread:
+            return partial(make, number, own, stopping_of(number))  # others go on while the caller makes it
+        made = branch(number, own)
+        return lambda: made
+
+    try:
+        with closing(workers.map_tasks(run, numbers, most)) as parts:
+            for number, part in zip(numbers, parts, strict=True):
+                result = part()
+                if number in branches:
+                    stopping, monitor = stopping_of(number), stopping_of(number).monitor
+                    allowed = stopping.rounds_left
+                    if allowed is not None and branches[number].n_rounds >= allowed:
+                        result = branch(number, workers)
+                    n_taken = monitor.take_rounds(branches[number].monitor.history)
+                    if monitor.stop_reason == CALLBACK:
+                        result = branch(number, workers, n_taken)
+                        monitor.take_rounds(branches[number].monitor.history[n_taken:])
+                    taken = branches.pop(number)
+                    stopping.take_rounds(taken.n_rounds)
+                    monitor.take_best(taken.monitor)
+                yield result
+                n_next += 1  # now the next one may be live
+    except (Exception, KeyboardInterrupt):  # the best state of a search that is cut off may be in any branch
+        for number, cut_off_branch in sorted(branches.items()):
+            stopping_of(number).monitor.take_best(cut_off_branch.monitor)
+        raise

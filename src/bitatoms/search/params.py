@@ -1,4 +1,4 @@
-"""The parameters of a search, checked together, with every "auto" decided.
+"""The parameters of a search: its options, checked together, with every "auto" decided.
 
 Costs of errors as users pass them: one cost, one per column, or by name or index of the column.
 """
@@ -6,8 +6,8 @@ Costs of errors as users pass them: one cost, one per column, or by name or inde
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,52 +21,43 @@ from ..engine.limits import AtomLimits
 from ..engine.objective import Objective
 from ..engine.prices import EQUAL_COSTS, ErrorCosts
 from ..errors import InputError, Parameter
-from ..model.result import Round
 from .options import Constraints, PaperSearch, SearchOptions
 from .plan import PLANS, Plan
 
-_CODERS_OF_SEARCH = {  # "auto" selects the first
-    "fast": ("mdl", "beam"),
-    "thorough": ("beam", "mdl"),
-    "anytime": ("beam", "mdl"),
-}
 _ANYTIME_SECONDS = 60.0  # of the anytime search, unless the user limits its time or its rounds
 _NO_LIMIT = 1 << 60  # rounds
 PREFERENCE = 0.05  # by which share XOR must be better than OR: docs/how-it-works/xor-and-or.md
 _PAPER_START = 16  # atoms
 _GIVEN_START = 64  # atoms to start from with a named init, in the other searches
+_COSTS = "false_negative_cost", "false_positive_cost"
 
 
 @dataclass(frozen=True)
 class SearchParams:
-    """The parameters of ``factorize``, with every "auto" decided."""
+    """The options of ``factorize``, and what follows from them; some change with the table, and in parts of a search.
 
+    After `api.with_columns_of`, atoms, limits and costs are those of the columns of the table.
+    """
+
+    options: SearchOptions  # as the user passed them
+    paper: PaperSearch  # with a number to start with; of other searches, the defaults
     n_components: int | Literal["mdl"]
+    max_components: int | None
     search: str
     algebras: tuple[str, ...]  # to try, in this order
     by_codelength: bool
-    update: str
     coder: str
     coder_after: str  # for coding rows with the atoms found
     init: Any  # a name, atoms, or a pair (atoms, codes)
-    init_density: float
-    n_init: int
-    start_components: int
-    max_components: int | None
-    patience: int | None
-    max_atoms_per_sample: int | None
-    residual_limit: int
-    max_iter: int
     plan: Plan  # of the searches other than the paper's
     max_time: float | None
-    search_rows: int | Literal["auto"] | None  # larger tables are searched by a subsample of this size
-    callbacks: tuple[Callable[[Round], object], ...]
-    regions: tuple[NDArray[np.intp], ...] | None = None  # the columns of each chromosome in the order of positions
-    bias: bool = True  # whether a bias may be learned
-    fixed_atoms: Any = None  # as the user passed them; after `api.with_columns_of` bits with the columns of the table
-    limits: AtomLimits = field(default_factory=AtomLimits)
-    given_costs: tuple[Any, Any] = (1.0, 1.0)  # of missed and of added ones, as the user passed them
+    callbacks: tuple[Any, ...]
+    bias: bool  # whether a bias may be learned
+    fixed_atoms: Any
+    limits: AtomLimits
+    max_atoms_per_sample: int | None
     costs: ErrorCosts = EQUAL_COSTS  # the same for each column, once the columns are known
+    regions: tuple[NDArray[np.intp], ...] | None = None  # the columns of each chromosome in the order of positions
 
     def objective(self, algebra: str, share: float = 1.0) -> Objective:
         """Return what to minimize in this algebra, on this share of the rows."""
@@ -132,7 +123,7 @@ class SearchParams:
     @property
     def looks_for_starts(self) -> bool:
         """Whether the search chooses where it starts, and no factors are passed or named."""
-        return _is_auto(self.init)
+        return isinstance(self.init, str) and self.init == "auto"
 
     def best_algebra(self, costs: Sequence[int]) -> int:
         """Return the index of the algebra to keep, from what the result in each costs: OR comes first, if it is tried.
@@ -164,49 +155,39 @@ class SearchParams:
 
 def resolve(options: SearchOptions) -> SearchParams:
     """Return the parameters of a search, after checking them together, with every "auto" decided."""
-    n_components, by_mdl = options.n_components, options.n_components == "mdl"
-    constraints, paper = options.constraints or Constraints(), options.paper
-    search: Any = "paper" if paper else options.search
-    costs = options.false_negative_cost, options.false_positive_cost
-    has_costs = not all(is_neutral(cost) for cost in costs)
+    constraints, paper, by_mdl = options.constraints or Constraints(), options.paper, options.n_components == "mdl"
+    search, max_components = "paper" if paper else str(options.search), constraints.max_components
+    has_costs = not (is_neutral(options.false_negative_cost) and is_neutral(options.false_positive_cost))
     by_codelength = by_mdl or has_costs if options.objective == "auto" else options.objective == "codelength"
-    _check_together(options, constraints, by_mdl, by_codelength)
+    _check_together(options, constraints, by_codelength)
     if has_costs:
         _check_costs(options, by_codelength)
+    coder = paper.coder if paper else _coder(options, by_codelength)
+    is_exact_paper = paper is not None and coder == "exact"
+    if is_exact_paper and by_mdl:
+        max_components = MOST_EXACT_ATOMS if max_components is None else min(MOST_EXACT_ATOMS, max_components)
     # The anytime search has no limit of rounds, unless the user sets one.
     is_anytime = search == "anytime" and options.max_iter == SearchOptions.max_iter
-    coder = paper.coder if paper else _resolve_coder(options, by_codelength)
-    max_components = constraints.max_components
-    exact = paper is not None and coder == "exact"
-    if exact and by_mdl:
-        max_components = MOST_EXACT_ATOMS if max_components is None else min(MOST_EXACT_ATOMS, max_components)
-    plan = replace(
-        PLANS.get(search, PLANS["fast"]),
-        max_rounds=_NO_LIMIT if is_anytime else options.max_iter,
-        by_beam=coder == "beam",
-    )
-    own = paper or PaperSearch()
+    max_rounds = _NO_LIMIT if is_anytime else options.max_iter
+    plan = replace(PLANS.get(search, PLANS["fast"]), max_rounds=max_rounds, by_beam=coder == "beam")
+    init = options.init
+    if paper and isinstance(init, str) and init == "auto":
+        init = "greedy" if is_exact_paper else "samples"
+    algebras = {"auto": ("or",) if has_costs else ("xor",) if paper else ("or", "xor")}
     return SearchParams(
-        n_components=n_components,
+        options=options,
+        paper=replace(paper or PaperSearch(), start_components=_start_components(paper, max_components)),
+        n_components=options.n_components,
+        max_components=max_components,
         search=search,
-        algebras=_algebras(options, has_costs),
+        algebras=algebras.get(options.algebra, (options.algebra,)),
         by_codelength=by_codelength,
-        update="exact" if exact and own.update == "mob" else own.update,
         coder=coder,
         # Without codes to start from, toggling one atom at a time gets stuck under XOR; the beam does not.
         coder_after="beam" if not paper and options.coder == "auto" and coder in ("mdl", "greedy") else coder,
-        init=("greedy" if exact else "samples") if _is_auto(options.init) and paper else options.init,
-        init_density=own.init_density,
-        n_init=1 if options.n_init == "auto" else options.n_init,
-        start_components=_start_components(paper, max_components),
-        max_components=max_components,
-        patience=own.patience,
-        max_atoms_per_sample=constraints.max_atoms_per_sample,
-        residual_limit=own.residual_limit,
-        max_iter=options.max_iter,
-        plan=plan if paper else plan.for_atoms(n_components, max_components),
+        init=init,
+        plan=plan if paper else plan.for_atoms(options.n_components, max_components),
         max_time=_ANYTIME_SECONDS if is_anytime and options.max_time is None else options.max_time,
-        search_rows=options.search_rows,
         callbacks=options.callbacks,
         bias=constraints.bias and not has_costs,
         fixed_atoms=constraints.fixed_atoms,
@@ -216,19 +197,13 @@ def resolve(options: SearchOptions) -> SearchParams:
             constraints.apart,
             constraints.together,
         ),
-        given_costs=costs,
+        max_atoms_per_sample=constraints.max_atoms_per_sample,
     )
 
 
-def _algebras(options: SearchOptions, has_costs: bool) -> tuple[str, ...]:
-    """Return the algebras to try, in this order."""
-    if options.algebra != "auto":
-        return (options.algebra,)
-    return ("or",) if has_costs else ("xor",) if options.paper else ("or", "xor")
-
-
-def _check_together(options: SearchOptions, constraints: Constraints, by_mdl: bool, by_codelength: bool) -> None:
+def _check_together(options: SearchOptions, constraints: Constraints, by_codelength: bool) -> None:
     """Raise an error for parameters that exclude each other."""
+    by_mdl, paper = options.n_components == "mdl", Parameter("search", "paper")
     if by_mdl and not by_codelength:
         raise InputError(
             Parameter("objective", "errors"), " requires a number as ", Parameter("n_components"),
@@ -238,7 +213,7 @@ def _check_together(options: SearchOptions, constraints: Constraints, by_mdl: bo
         return
     if by_codelength and not by_mdl:
         raise InputError(
-            _PAPER, " with a fixed ", Parameter("n_components"), " minimizes the number of wrong cells; use ",
+            paper, " with a fixed ", Parameter("n_components"), " minimizes the number of wrong cells; use ",
             Parameter("search", "fast"), ", ", Parameter("n_components", "mdl"), " or ",
             Parameter("objective", "errors"),
         )  # fmt: skip
@@ -246,38 +221,33 @@ def _check_together(options: SearchOptions, constraints: Constraints, by_mdl: bo
         value = getattr(constraints, name)
         if value is not None and not (isinstance(value, tuple) and not value):
             raise InputError(
-                _PAPER, " learns all atoms, without limits, as published; use ", Parameter("search", "fast"),
-                " with ", Parameter(name),
+                paper, " learns all atoms, without limits, as published; use ", Parameter("search", "fast"), " with ",
+                Parameter(name),
             )  # fmt: skip
     if options.coder != "auto":
-        raise InputError(
-            _PAPER, " has its own coders; pass search=PaperSearch(coder=...) and omit ", Parameter("coder")
-        )
+        raise InputError(paper, " has its own coders; pass search=PaperSearch(coder=...) and omit ", Parameter("coder"))
     if by_mdl and options.paper.patience is None and constraints.max_components is None:
         raise InputError("patience=None continues to max_components; set ", Parameter("max_components"))
 
 
-def _resolve_coder(options: SearchOptions, by_codelength: bool) -> str:
+def _coder(options: SearchOptions, by_codelength: bool) -> str:
     """Return the coder of a search other than the paper's; "auto" is the first that it can use."""
-    n_atoms = options.n_components
     if by_codelength:
-        choices: tuple[str, ...] = _CODERS_OF_SEARCH[str(options.search)]
+        choices, objective = ["mdl", "beam"] if options.search == "fast" else ["beam", "mdl"], "the codelength"
     else:  # a fixed number of atoms with the fewest wrong bits
-        choices = ("exact",) if int(n_atoms) <= MOST_EXACT_ATOMS else ("greedy",)
-    if options.coder == "auto":
-        return choices[0]
-    if options.coder not in choices:
-        objective = "the codelength" if by_codelength else f"the fewest errors of {n_atoms} atoms"
-        needed = (
-            (f'search=PaperSearch(coder="{options.coder}")',)
-            if options.coder in ("greedy", "exact")
-            else (Parameter("search", "fast"), " and the codelength as objective")
-        )
-        raise InputError(
-            Parameter("search", options.search), f" for {objective} uses the coder ",
-            f"{' or '.join(map(repr, choices))}; ", Parameter("coder", options.coder), " requires ", *needed,
-        )  # fmt: skip
-    return options.coder
+        choices = ["exact" if int(options.n_components) <= MOST_EXACT_ATOMS else "greedy"]
+        objective = f"the fewest errors of {options.n_components} atoms"
+    if options.coder == "auto" or options.coder in choices:
+        return choices[0] if options.coder == "auto" else options.coder
+    needed = (
+        (f'search=PaperSearch(coder="{options.coder}")',)
+        if options.coder in ("greedy", "exact")
+        else (Parameter("search", "fast"), " and the codelength as objective")
+    )
+    raise InputError(
+        Parameter("search", options.search), f" for {objective} uses the coder ", " or ".join(map(repr, choices)), "; ",
+        Parameter("coder", options.coder), " requires ", *needed,
+    )  # fmt: skip
 
 
 def _start_components(paper: PaperSearch | None, max_components: int | None) -> int:
@@ -295,25 +265,6 @@ def _start_components(paper: PaperSearch | None, max_components: int | None) -> 
     return start if max_components is None else min(start, max_components)
 
 
-def check_exact(coder: str, n_atoms: int) -> None:
-    """Raise an error if there are too many atoms to try all codes."""
-    if coder == "exact" and n_atoms > MOST_EXACT_ATOMS:
-        raise InputError(
-            Parameter("coder", "exact"),
-            f" tries all 2**p codes and supports at most {MOST_EXACT_ATOMS} atoms, not {n_atoms}; use ",
-            Parameter("coder", "greedy"), " or fewer atoms",
-        )  # fmt: skip
-
-
-def _is_auto(value: Any) -> bool:
-    """Return whether a parameter is to be decided."""
-    return isinstance(value, str) and value == "auto"
-
-
-_PAPER = Parameter("search", "paper")
-_MISSED, _ADDED = "false_negative_cost", "false_positive_cost"
-
-
 def is_neutral(cost: Any) -> bool:
     """Return whether the cost of an error is 1 in all columns."""
     return bool((_numbers(cost) == 1).all())
@@ -321,21 +272,21 @@ def is_neutral(cost: Any) -> bool:
 
 def _check_costs(options: SearchOptions, by_codelength: bool) -> None:
     """Raise an error for parameters that exclude costs of errors, of which there are some."""
-    cost = Parameter(next(name for name in (_ADDED, _MISSED) if not is_neutral(getattr(options, name))))
+    cost = Parameter(next(name for name in reversed(_COSTS) if not is_neutral(getattr(options, name))))
     if options.algebra == "xor":
         raise InputError(
             cost, " requires ", Parameter("algebra", "or"), ": under XOR, whether an atom adds a one or takes it away "
             "depends on the other atoms of the row",
         )  # fmt: skip
     if options.paper or not by_codelength:
-        other = _PAPER if options.paper else Parameter("objective", "errors")
+        other = Parameter("search", "paper") if options.paper else Parameter("objective", "errors")
         raise InputError(cost, " requires the codelength as objective; ", other, " does not know costs")
 
 
-def costs_of_columns(missed: Any, added: Any, header: Header) -> ErrorCosts:
+def costs_of_columns(options: SearchOptions, header: Header) -> ErrorCosts:
     """Return the costs of errors in the columns of a table; raise an error if they do not fit."""
-    costs = _of_columns(_MISSED, missed, header), _of_columns(_ADDED, added, header)
-    return ErrorCosts.of_columns(*costs, header.n_cols)
+    missed, added = (_of_columns(name, getattr(options, name), header) for name in _COSTS)
+    return ErrorCosts.of_columns(missed, added, header.n_cols)
 
 
 def _of_columns(name: str, cost: Any, header: Header) -> NDArray[np.float64]:

@@ -13,13 +13,11 @@ from typing import Literal
 class NmfBudget:
     """The work that goes into starting atoms from a non-negative factorization (`search/starts/nmf.py`)."""
 
-    max_starts: int = 8
-    operations: int = 14 * 10**9  # for all starts together (`nmf_extent`)
-    operations_per_start: int = 20 * 10**9  # for the first start, if it is the only one
+    max_starts: int = 3
+    operations: int = 5 * 10**9  # for all starts together (`nmf_extent`)
     max_rows: int = 1000
-    min_rows: int = 500  # where ``max_rows`` would take too long
-    max_iterations: int = 100
-    min_iterations: int = 20
+    max_iterations: int = 50
+    min_iterations: int = 10
     thresholds: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6)  # as a share of an atom's largest value
 
 
@@ -27,88 +25,40 @@ class NmfBudget:
 class FixedRankBudget:
     """The work that goes into a fixed number of atoms (`search/fixed_rank.py`)."""
 
-    effort: int = 1  # multiplies the numbers of trials and starts; the last coder is a beam above 1
-    max_trials: int = 12_000
-    operations: int = 3_200_000_000  # for all trials together (`trial_operations`)
-    min_trials: int = 200  # on large tables, unless they take
-    max_operations: int = 8 * 10**9  # or more
-    start_share: float = 0.3  # of the trials, from the starts; the others are from children
+    effort: int = 1  # multiplies the numbers of children and starts; the last coder is a beam above 1
+    operations: int = 2 * 10**9  # for all trials together (`trial_operations`),
+    max_trials: int = 15_000  # which are fewer on small tables
+    children: int = 40  # that share them, with at least
+    min_child_trials: int = 60  # each
     population: int = 8  # states that are kept
-    children: int = 48  # wanted, with at least ``min_child_trials`` each
-    min_child_trials: int = 60
-    max_child_trials: int = 300
-    max_failures: int = 40  # children in a row that are no better than the best state, after which it ends
-    max_concept_work: float = 2e9  # rows times atoms times columns squared, above which concepts are no start
+    max_failures: int = 12  # children in a row that are no better than the best state, after which it ends
+    max_concept_work: float = 5e9  # rows times atoms times columns squared, above which concepts are no start
     sample_rows: int = 4000  # trials see at most this many rows
     neighbor_words: int = 4 * 10**9  # compared to find the nearest sampled row of each other row: a few seconds
-    seeds_per_atom: int = 32  # an atom that refills a state grows from the best of this many rows
     max_exact_atoms: int = 8  # up to this many atoms, every trial takes exact steps
-    exact_steps: int = 2
-    greedy_steps: int = 5
+    max_steps: int = 2  # of coding and update in a trial
     slack: float = 0.01  # a trial may be worse by this share of the errors, at first
     nmf: NmfBudget = NmfBudget()
 
 
 @dataclass(frozen=True)
-class LightSumBudget:
-    """How long sums of atoms are sought, and of what (`search/moves/basis.py`)."""
+class LinearBudget:
+    """The work that goes into starts by linear algebra (`linear.py` and `parity_checks.py` in `search/starts`)."""
 
-    patience: int = 10  # draws in a row that give no lighter vector, after which it ends,
-    max_patience: int = 10  # or up to this many, where vectors as light as those found are rarely drawn
-    of_atoms: bool = False  # seek lighter atoms too, not only lighter codes: for a basis that is arbitrary so far
-
-
-@dataclass(frozen=True)
-class CheckBudget:
-    """How many checks are sought, and the work that goes into it (`search/starts/parity_checks.py`)."""
-
-    min_hash_tables: int = 3  # a check has no vote in the columns of its hash
-    max_hash_tables: int = 8
-    max_hash_bits: int = 22
-    compared_words: int = 2_000_000  # per hash table
-    compared_per_pair: int = 40  # other pairs
-    max_per_bucket: int = 2000  # pairs of a bucket that are compared
-    n_controls: int = 1000  # sums of four random rows, to see how many ones such sums have
-    deviations: float = 4.5  # standard deviations by which a check has fewer ones than most sums of four rows
-    per_row: int = 12  # checks that are enough
-    listed: int = 8  # times as many are listed per hash table, to draw from
-    min_per_row: float = 0.8  # with fewer, noise cannot be removed
-    least_progress: float = 1 / 16  # share of these that each hash table must bring, or no further one is made
-    rounds: int = 15  # of removing noise
-    least_rise: float = 1e-3  # of the mean of checks, 1 where satisfied and -1 elsewhere, in a round
-    min_satisfied: int = 3  # checks without any error, in which a row must be to be taken as free of noise,
-    min_share: float = 0.5  # and the share of its checks that these are, relative to
-    clean_quantile: float = 0.9  # this quantile of the share, which rows free of noise reach even if many others do not
-
-
-@dataclass(frozen=True)
-class PeelingBudget:
-    """The work that goes into the completion of a basis (`search/starts/linear.py`)."""
-
-    max_rounds: int = 80
-    n_draws: int = 30  # of pivot columns per round, until groups are found
-    coding_draws: int = 16
-    light_sums: LightSumBudget = LightSumBudget()
-    max_rows: int = 600  # compared per draw
-    max_false: float = 0.03  # share of the pairs compared as near that are so by chance
-    new_vectors: int = 4  # per round, at most
-    n_controls: int = 64  # shuffled rows, to see how well rows outside the space are coded
-    deviations: float = 3.5  # standard deviations by which coded rows have fewer errors than those
-    max_left: float = 0.01  # share of rows not coded, at which the basis is complete
-    min_uses: float = 0.01  # share of the rows coded so far that must use a vector
-    max_rank: float = 0.75  # of the number of rows or columns; a larger basis is one of noise
-
-
-@dataclass(frozen=True)
-class LinearStartBudget:
-    """The part of a table from which a basis is sought, and the work that goes into it (`search/starts/linear.py`)."""
-
-    min_side: int = 8  # rows and columns
-    max_rows: int = 2000
-    max_cols: int = 512  # others get their atoms afterwards
-    max_wide: int = 16384  # columns of a table; to code more takes long
-    checks: CheckBudget = CheckBudget()
-    peeling: PeelingBudget = PeelingBudget()
+    max_rows: int = 2000  # of a sample, in which a basis is sought,
+    max_cols: int = 512  # and its columns; others get their atoms afterwards
+    max_spread: float = 1.8  # of the ones of sums of four rows, relative to independent bits; others are too alike
+    hash_tables: int = 8  # of pairs of rows, to find checks,
+    compared_words: int = 2_000_000  # for each of them
+    check_deviations: float = 4.5  # standard deviations by which a check has fewer ones than most sums of four rows
+    checks: int = 12  # per row that are enough
+    min_checks: float = 0.8  # per row; with fewer, noise cannot be removed
+    least_progress: float = 0.05  # share of the rows that a round of peeling codes,
+    peeling_patience: int = 3  # or it ends after this many rounds in a row
+    coded_deviations: float = 3.5  # standard deviations by which coded rows have fewer errors than shuffled ones
+    max_judged: float = 1.05  # times the cost of some rows in the first look, above which a basis is not a start
+    sum_patience: int = 300  # draws in a row without lighter sums of atoms, after which a basis is a start,
+    max_sum_patience: int = 4000  # or up to this many, where sums as light as those found are rarely drawn
 
 
 @dataclass(frozen=True)
@@ -117,33 +67,20 @@ class MdlTuning:
 
     sparse_share: float = 0.05  # tables with a smaller share of ones are sparse
     first_look_atoms: int = 128
-    rows_per_start_atom: int = 16  # starting atoms are sought among this many rows each
+    min_rows_per_atom: int = 8  # of a start; with fewer, it has fewer atoms
+    rows_per_start_atom: int = 16  # atoms of a start are sought among this many rows each
     flat_sweeps: int = 3
     min_new_atoms: int = 8  # a round may add this many atoms,
     new_atoms_share: float = 0.1  # or this share of the atoms there are
-    cycle_rounds: int = 4  # the last round of a cycle codes rows from scratch and tries to drop every atom
-    thinned_share: float = 0.7  # of the atoms, kept at each step of thinning out
-    thinned_max_cost: float = 1.03  # thinning out ends at this multiple of the lowest cost
-    always_beam_atoms: int = 16  # up to this many atoms, a beam takes no time
+    cycle_rounds: int = 2  # the last round of a cycle tries to drop every atom
     bias_share: float = 0.6  # a bias is tried if this share of the rows has some feature
-    perturb_rounds: int = 12
+    child_rounds: int = 12  # of grow, sweep and drop
     perturbed_share: float = 0.1  # of the atoms, dropped by a perturbation
-    max_regrowths: int = 64  # times that atoms are dropped and others grown, in sparse tables
-    failed_regrowths: int = 24  # in a row without a gain, after which that ends,
-    first_regrowths: int = 6  # or this many before the first gain
     min_holdout_rows: int = 1000  # fewer held-out rows say nothing about rare atoms
-    linear_start: LinearStartBudget = LinearStartBudget()
+    linear: LinearBudget = LinearBudget()
     nmf_ranks: tuple[int, ...] = (6, 16, 40)  # numbers of atoms to start from by non-negative factorization, under OR
-    nmf: NmfBudget = NmfBudget(
-        max_starts=1, operations=10**9, operations_per_start=2 * 10**9, max_rows=500, max_iterations=50
-    )
-    min_explained_rows: int = 4000  # of fewer rows, all starts are tried
-    start_sums: LightSumBudget = LightSumBudget(100, 4000, of_atoms=True)  # of starts from linear algebra
-    light_sums: LightSumBudget = LightSumBudget()  # of other states, where codes from information sets gained
-    close: float = 1.06  # starts are continued up to this multiple of the lowest cost,
-    ordinary_close: float = 1.25  # the best one of rows up to this one, if linear algebra or a factorization is better
-    refined_max_cost: float = 1.02  # continued states are refined up to this multiple of the lowest cost, under OR
-    explained_share: float = 0.8  # of the cost of the first look, below which a linear start is the only one
+    nmf: NmfBudget = NmfBudget(max_starts=1, operations=2 * 10**9, max_rows=500)
+    close: float = 1.25  # the best start of each kind is continued up to this multiple of the lowest cost
 
 
 @dataclass(frozen=True)
@@ -152,21 +89,10 @@ class WindowTuning:
 
     min_features: int = 2048  # of a table; narrower ones are searched as one window
     width: int = 512  # columns of a window
-    max_atom_cells: int = 1 << 22  # atoms times columns of windows that are joined
+    max_joined: int = 1 << 23  # atoms, and words of 64 rows, times columns of windows that are joined
     max_cells: int = 1 << 24  # of a table that is searched as a whole, too, if all its windows are joined
-    join_rounds: int = 4  # after a join
     starts: tuple[int, ...] = (64,)  # of a window, in place of those of "fast"
     max_related: int = 64  # columns of a window of a sparse table
-    max_sparse_share: float = 1 / 32  # of ones in a table that is sparse
-
-
-@dataclass(frozen=True)
-class AnytimeTuning:
-    """The constants of the anytime search (`search/anytime.py`)."""
-
-    champions: int = 8  # best states of epochs, and states of an epoch, that are kept
-    max_failed_states: int = 8  # perturbed or recombined in a row without a gain, after which an epoch ends
-    max_failed_epochs: int = 10  # in a row without a gain, after which the search ends
 
 
 @dataclass(frozen=True)
@@ -175,20 +101,20 @@ class Plan:
 
     starts: tuple[int, ...]  # numbers of atoms to start from
     from_look: bool  # whether the first look is a start as well
-    finalists: int  # starts that are continued to the end
-    patience: int | None  # rounds in a row without a gain after which it ends
+    patience: float  # rounds in a row without a gain after which it ends
     max_rounds: int
     least_gain: float  # smaller gains do not count; a share of what is saved or of what is left, whichever is less
-    n_fits: int  # times that the users and the bits of a new atom are chosen in turn
-    by_beam: bool  # polish by beam
-    perturbations: int  # in the end: atoms are dropped at random and others grown
+    more_starts: tuple[int, ...]  # whose states join the population
+    children: int  # in an epoch: states that are perturbed or recombined
+    by_beam: bool = False  # a child, and the best start, gets a sweep by beam
+    population: int = 8  # states that are kept
+    max_failed_epochs: int = 0  # in a row without a gain, after which the search ends; after one epoch, if 0
     fewest: int = 0  # atoms, in the end
     most: int | None = None
     left_out: frozenset[str] = frozenset()  # moves not made, to measure what each contributes
     only_starts: bool = field(default=False, repr=False)  # no starts but those of ``starts``
     mdl: MdlTuning = field(default=MdlTuning(), repr=False)
     fixed_rank: FixedRankBudget = field(default=FixedRankBudget(), repr=False)
-    anytime: AnytimeTuning | None = field(default=None, repr=False)  # None: one population, one start
     windows: WindowTuning = field(default=WindowTuning(), repr=False)
 
     def for_atoms(self, wanted: int | Literal["mdl"], most: int | None) -> Plan:
@@ -202,32 +128,23 @@ class Plan:
 _FAST = Plan(
     starts=(256, 0),
     from_look=True,
-    finalists=1,
     patience=3,
     max_rounds=0,
-    least_gain=2e-3,
-    n_fits=1,
-    by_beam=False,
-    perturbations=0,
+    least_gain=1e-3,
+    more_starts=(),
+    children=0,
 )
 PLANS = {
     "fast": _FAST,
     "thorough": replace(
         _FAST,
-        starts=(256, 32, 512, 0),  # those of "fast" too, or it may be worse
-        finalists=3,
-        least_gain=5e-4,
-        n_fits=2,
-        by_beam=True,
-        perturbations=3,
-        fixed_rank=FixedRankBudget(effort=6),
+        more_starts=(512, 32),
+        children=8,
+        fixed_rank=FixedRankBudget(effort=6, max_failures=40),
     ),
 }
 PLANS["anytime"] = replace(
     PLANS["thorough"],
-    starts=(32, 512, 0),
-    from_look=False,
-    finalists=1,
-    fixed_rank=FixedRankBudget(),
-    anytime=AnytimeTuning(),
+    fixed_rank=FixedRankBudget(max_failures=40),
+    max_failed_epochs=10,
 )

@@ -1,9 +1,9 @@
-"""States that a search keeps: one of them, the best different ones, and those that a killed search resumes from."""
+"""States that a search keeps, and those that a killed search resumes from."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -28,45 +28,6 @@ class State(NamedTuple):
     def has_atoms_of(self, other: State) -> bool:
         """Return whether both states have the same atoms, in any order."""
         return np.array_equal(np.unique(self.atoms.words, axis=0), np.unique(other.atoms.words, axis=0))
-
-
-class Population:
-    """The best different states found, at most ``size`` of them, the best first."""
-
-    def __init__(self, size: int, states: Iterable[State] = ()) -> None:
-        self.size = size
-        self._states: list[State] = []
-        for state in states:
-            self.add(state)
-
-    def __len__(self) -> int:
-        return len(self._states)
-
-    def __iter__(self) -> Iterator[State]:
-        return iter(self._states)
-
-    @property
-    def best(self) -> State:
-        """The state that costs least; of several, the one that was added first."""
-        return self._states[0]
-
-    def add(self, state: State) -> bool:
-        """Add a state, if it has other atoms than those that cost as much; return whether it costs less than all."""
-        if any(state.cost == other.cost and state.has_atoms_of(other) for other in self._states):
-            return False
-        is_best = not self._states or state.cost < self.best.cost
-        self._states = sorted([*self._states, state], key=lambda state: state.cost)[: self.size]
-        return is_best
-
-    def pairs(self, n_pairs: int, random: np.random.Generator) -> list[tuple[State, State]]:
-        """Return pairs of different states, drawn at random."""
-        drawn = (random.choice(len(self._states), 2, replace=False) for _ in range(n_pairs))
-        return [(self._states[i], self._states[j]) for i, j in drawn]
-
-    def atoms(self) -> BitMatrix:
-        """Return the different atoms of all states."""
-        words = np.vstack([state.atoms.words for state in self._states])
-        return BitMatrix.from_words(np.unique(words, axis=0), self.best.atoms.n_cols, check=False)
 
 
 class SavedStates(NamedTuple):

@@ -128,18 +128,17 @@ def _majority(wrong, free, planes, n_users, free_everywhere, atoms, k, flips):
     return flipped
 
 
-@kernel
-def flip_users(rows, atoms, k, covers, start, stop, flips, scratch):
-    """Update the users of atom k in start..stop after the bits flips[0] of it were flipped.
+@inline
+def _flip_users(rows, atoms, k, covers, flips, scratch):
+    """Update the users of atom k after the bits flips[0] of it were flipped.
 
     Return the number of changed error bits. The rows become stale, and so do the other atoms that they use.
     """
-    rows, atoms, flips, scratch = view((rows, atoms, flips, scratch))
     touched, users = scratch.touched, scratch.users
     fill(touched, NONE)
     changed = 0
-    last = (stop + 63) >> 6
-    for first in range(start >> 6, last, USER_WORDS):
+    last = (rows.errors.shape[0] + 63) >> 6
+    for first in range(0, last, USER_WORDS):
         n_users = list_ones(rows.users, k, first, min(first + USER_WORDS, last), users, 0)
         for i in range(n_users):
             if i + _AHEAD < n_users:
@@ -158,9 +157,6 @@ def flip_users(rows, atoms, k, covers, start, stop, flips, scratch):
     return changed
 
 
-_flip_users = inline(flip_users)
-
-
 @inline
 def _update_atom(rows, atoms, k, covers, scratch):
     """Update atom k by vote; return the numbers of its flipped bits, of changed error bits and of its users."""
@@ -177,24 +173,23 @@ def _update_atom(rows, atoms, k, covers, scratch):
         return 0, 0, n_users
     for w in range(flips.shape[1]):
         atoms.words[k, w] ^= flips[0, w]
-    return flipped, _flip_users(rows, atoms, k, covers, 0, n_rows, flips, scratch), n_users
+    return flipped, _flip_users(rows, atoms, k, covers, flips, scratch), n_users
 
 
-@kernel
-def refit_users(rows, atoms, k, rule, settled, start, stop, scratch):
-    """Choose the users of atom k in start..stop: rows in which more than half of its free bits are wrong without it.
+@inline
+def _refit_users(rows, atoms, k, rule, settled, scratch):
+    """Choose the users of atom k: the rows in which more than half of its free bits are wrong without it.
 
     Return the numbers of changed codes and error bits. Rows that change become stale, and so do all atoms that they
     use. ``settled``: the atom has not changed since the rows were coded, so a row that is not stale does not gain by
     it.
     """
-    rows, atoms, rule, scratch = view((rows, atoms, rule, scratch))
     k_word, bit = k >> 6, ONE << np.uint64(k & 63)
     touched = scratch.touched
     fill(touched, NONE)
     size = weight(atoms.words, k)
     codes_changed, errors_changed = 0, 0
-    for j in range(start, stop):
+    for j in range(rows.errors.shape[0]):
         if settled and rows.stale[j] == 0 and rows.codes[j, k_word] & bit == NONE:
             continue
         uses = False  # under XOR the gain does not depend on it
@@ -224,9 +219,6 @@ def refit_users(rows, atoms, k, rule, settled, start, stop, scratch):
     return codes_changed, errors_changed
 
 
-_refit_users = inline(refit_users)
-
-
 @kernel
 def sweep_atoms(rows, atoms, rule, action, first, last, scratch):
     """Update atoms first..last one at a time, in index order, with current errors; see VOTE, FIT and GROW.
@@ -253,7 +245,7 @@ def sweep_atoms(rows, atoms, rule, action, first, last, scratch):
                     break
             users_first = False
             settled = rule.residual_limit == 0 and atoms.changed[k] == 0
-            codes, errors = _refit_users(rows, atoms, k, rule, settled, 0, rows.errors.shape[0], scratch)
+            codes, errors = _refit_users(rows, atoms, k, rule, settled, scratch)
             codes_changed += codes
             errors_changed += errors
             if codes == 0:

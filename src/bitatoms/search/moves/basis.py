@@ -4,19 +4,18 @@ A basis move adds one atom to another: atom k becomes d_k + d_l, and l gets the 
 atoms stays the same, and both may take fewer bits.
 
 Where sums of many atoms are better, no such pair may save anything. Light sums replace atoms by sums of any number of
-atoms, so that atoms or codes have fewer ones: sums of columns of the codes replace the columns, and the atoms follow.
+atoms, so that codes have fewer ones: sums of columns of the codes replace the columns, and the atoms follow.
 Sums with few ones are sought as the theory of error-correcting codes looks for words of low weight: reduce the columns
 to pivots in rows drawn at random. A column with few ones has ones in few of these rows, so that it is the sum of two or
 three reduced columns. Of all sums found, the lightest that are independent replace the columns; this choice is optimal,
-because independent sums are a matroid. The same can be done with atoms in place of columns of the codes, which is
-better where atoms have few ones and rows use many of them. Of the two, what saves more bits is taken.
+because independent sums are a matroid.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrik
+from scipy.special import bdtr
 
 from ...bits import BitMatrix, count_ones
 from ...engine.block import Block, Words
@@ -24,11 +23,11 @@ from ...engine.host_rows import read_only, transposed
 from ...engine.information_sets import identity
 from ...engine.objective import Objective
 from ...kernels.cpu import dictionary, gf2, words
-from ..plan import LightSumBudget
 
 _SAMPLE_ROWS = 4096  # rows in which the ones of a column are counted, while sums are sought
 _MAX_SUMS = 4096  # kept per draw
 _MAX_DRAWS = 20_000  # in all
+_LEAST_GAIN = 1e-4  # of the ones of all columns, or a draw has failed
 _MISSED = 0.2  # probability that a vector as light as those found is missed,
 _QUANTILE = 0.75  # if it has as many ones as this quantile of those found
 _DEVIATIONS = 3.5  # standard deviations by which a light sum has fewer ones than random bits
@@ -93,123 +92,72 @@ def _pairs_of_sum(users: Words, pairs: NDArray[np.int32], k: int, other: int) ->
     return counts
 
 
-def lighten(block: Block, objective: Objective, random: np.random.Generator, budget: LightSumBudget) -> bool:
-    """Replace atoms by sums of atoms so that atoms or codes have fewer ones; return whether that saves bits."""
+def lighten(
+    block: Block, objective: Objective, random: np.random.Generator, patience: int = 10, max_patience: int = 10
+) -> bool:
+    """Replace atoms by sums of atoms so that the codes have fewer ones; return whether that saves bits.
+
+    Sums are sought until ``patience`` draws in a row gain hardly anything, or up to ``max_patience`` where columns as
+    light as those found so far are rarely drawn.
+    """
     if block.covers or not 1 < block.n_atoms <= _MAX_ATOMS:
         return False
-    bases = [_sums_of_users(block, random, budget)]  # sums of columns of the codes
-    if budget.of_atoms and (of_atoms := _sums_of_atoms(block.atoms(), random, budget)) is not None:
-        bases.append(_transposed_inverse(of_atoms))
     n, users, atoms = block.n_samples, block.rows.users(), block.atoms()
-    best, least = None, objective.of_atoms(atoms).sum() + objective.of_uses(n, block.uses()).sum()
-    for sums in bases:
-        if sums is not None:
-            new = _times(_transposed_inverse(sums), atoms.words), _times(sums, users)
-            new_atoms = BitMatrix.from_words(new[0].copy(), block.n_features, check=False)
-            bits = objective.of_atoms(new_atoms).sum() + objective.of_uses(n, count_ones(new[1])).sum()
-            if bits < least:
-                best, least = new, bits
-    if best is not None:
-        block.change_basis(*best)
-    return best is not None
-
-
-def _sums_of_users(block: Block, random: np.random.Generator, budget: LightSumBudget) -> Words | None:
-    """Return sums of columns of the codes with fewer ones."""
-    n = block.n_rows
-    users = BitMatrix.from_words(block.rows.users(), n, check=False)
-    if n > _SAMPLE_ROWS:
-        users = users.T[np.sort(random.choice(n, _SAMPLE_ROWS, replace=False))].T
-    return _lightest_sums(users, _light_limit(users.n_cols), random, budget)
-
-
-def _sums_of_atoms(atoms: BitMatrix, random: np.random.Generator, budget: LightSumBudget) -> Words | None:
-    """Return sums of atoms with fewer ones, if there are any lighter than sums of as many random atoms.
-
-    Others would make the codes longer, by more than they save where there are many rows.
-    """
-    p, m = atoms.shape
-    sums = _lightest_sums(atoms, _binomial_quantile(0.5**p, m), random, budget)
+    sums = _lightest_sums(_sampled_users(block, random), random, patience, max_patience)
     if sums is None:
-        return None
-    lighter = BitMatrix.from_words(_times(sums, atoms.words), m, check=False)
-    further = _lightest_sums(lighter, _light_limit(m), random, budget)
-    return sums if further is None else _times(further, sums)
+        return False
+    new_atoms, new_users = _times(_transposed_inverse(sums), atoms.words), _times(sums, users)
+    before = objective.of_atoms(atoms).sum() + objective.of_uses(n, block.uses()).sum()
+    as_bits = BitMatrix.from_words(new_atoms.copy(), block.n_features, check=False)
+    if objective.of_atoms(as_bits).sum() + objective.of_uses(n, count_ones(new_users)).sum() >= before:
+        return False
+    block.change_basis(new_atoms, new_users)
+    return True
 
 
-def _binomial_quantile(probability: float, length: int) -> int:
-    """Return the least number of ones that at least this share of random strings of this length have at most.
-
-    As in `scipy.stats.binom`, which takes most of a second to import.
-    """
-    least = int(np.ceil(bdtrik(probability, length, 0.5)))
-    return least - 1 if least and bdtr(least - 1, length, 0.5) >= probability else least
-
-
-def _light_limit(length: int) -> int:
-    """Return the number of ones that few sums have by chance."""
-    return int(length / 2 - _DEVIATIONS * np.sqrt(length) / 2)
+def _sampled_users(block: Block, random: np.random.Generator) -> BitMatrix:
+    """Return the columns of the codes, in a sample of the rows if these are many."""
+    users = BitMatrix.from_words(block.rows.users(), block.n_rows, check=False)
+    if block.n_rows > _SAMPLE_ROWS:
+        users = users.T[np.sort(random.choice(block.n_rows, _SAMPLE_ROWS, replace=False))].T
+    return users
 
 
-def _lightest_sums(vectors: BitMatrix, limit: int, random: np.random.Generator, budget: LightSumBudget) -> Words | None:
+def _lightest_sums(vectors: BitMatrix, random: np.random.Generator, patience: int, max_patience: int) -> Words | None:
     """Return as many independent sums of vectors, each as the vectors to add; None if none is lighter.
 
-    Sums with at least ``limit`` ones are not sought. It ends after ``patience`` draws in a row that give no lighter
-    sum. If more may fail, sums that can be found in ``max_patience`` draws are sought first, for as long as one with as
-    many ones as those found so far may need.
+    Sums with as many ones as random bits have are not sought.
     """
-    if limit <= 0:
-        return None
-    patience, max_patience = budget.patience, budget.max_patience
     (p, length), n_words = vectors.shape, max(gf2.FIRST_WORDS, vectors.words.shape[1])
+    limit = int(length / 2 - _DEVIATIONS * np.sqrt(length) / 2)
     current = original = np.pad(vectors.words, ((0, 0), (0, n_words - vectors.words.shape[1])))
     sums = unit = identity(p)
     width = n_words + sums.shape[1]
     work, found = np.empty((2, width), np.uint64), np.empty((_MAX_SUMS, width), np.uint64)
     no_sums, pivots = np.empty((p, 0), np.uint64), np.empty(p, np.int64)
     depth = min(p, 3 if p <= _MAX_TRIPLE_ATOMS else 2)
-    ones, n_draws = count_ones(current), 0
-    reachable = int(_reachable_share(p, depth, max_patience) * length)
-    for highest in sorted({min(limit, reachable), limit}) if max_patience > patience else [limit]:
-        is_reachable = highest <= reachable and max_patience > patience
-        failures, most_failures = 0, patience
-        while failures < most_failures and n_draws < _MAX_DRAWS and highest > 0:
-            n_draws += 1
-            reduced = np.hstack([current, unit])[random.permutation(p)]
-            rank = gf2.reduce_rows(reduced, no_sums, random.permutation(length), pivots)
-            below = min(highest, int(ones.max()))
-            count = gf2.list_light_sums(reduced, work, ones, rank, n_words, below, depth, found)
-            failures = 0 if count else failures + 1
-            if count:
-                pool = np.vstack([current, found[:count, :n_words]])
-                made_of = np.vstack([unit, found[:count, n_words:]])
-                order = np.argsort(count_ones(pool), kind="stable")
-                chosen = order[_first_independent(made_of[order], p)]
-                current, sums = pool[chosen], _times(made_of[chosen], sums)
-                ones = count_ones(current)
-            if failures == patience and is_reachable:
-                draws = _enough_draws(ones / length, highest / length, depth)
-                most_failures = int(np.clip(draws, patience, max_patience))
+    ones, n_draws, failures = count_ones(current), 0, 0
+    while failures < patience and n_draws < _MAX_DRAWS and limit > 0:
+        n_draws += 1
+        reduced = np.hstack([current, unit])[random.permutation(p)]
+        rank = gf2.reduce_rows(reduced, no_sums, random.permutation(length), pivots)
+        count = gf2.list_light_sums(reduced, work, ones, rank, n_words, min(limit, int(ones.max())), depth, found)
+        failures += 1
+        if count:
+            pool = np.vstack([current, found[:count, :n_words]])
+            made_of = np.vstack([unit, found[:count, n_words:]])
+            order = np.argsort(count_ones(pool), kind="stable")
+            chosen = order[_first_independent(made_of[order], p)]
+            current, sums = pool[chosen], _times(made_of[chosen], sums)
+            before, ones = ones, count_ones(current)
+            if ones.sum() < (1 - _LEAST_GAIN) * before.sum():
+                failures = 0
+        if failures == patience < max_patience and (ones < limit).any():
+            likely = bdtr(
+                depth, p, np.quantile(ones[ones < limit], _QUANTILE) / length
+            )  # for a draw to find another one
+            patience = max(patience, min(max_patience, int(-np.log(_MISSED) / max(1e-9, likely))))
     return sums if current is not original else None
-
-
-def _reachable_share(p: int, depth: int, n_draws: int) -> float:
-    """Return the share of ones up to which a vector is likely to be found in this many draws.
-
-    A vector is found if it has at most ``depth`` ones at the p pivots.
-    """
-    shares = np.linspace(0, 0.5, 101)
-    return float(shares[bdtr(depth, p, shares) * n_draws >= 1].max())
-
-
-def _enough_draws(shares: NDArray[np.floating], highest: float, depth: int) -> float:
-    """Return how many draws in a row must fail until it is likely that all vectors with few ones are found.
-
-    Those to be found are taken to have as many ones as those found so far. If there are none, one of all is sought.
-    """
-    light = shares[shares < highest]
-    share, n_sought = (np.quantile(light, _QUANTILE), 1) if len(light) else (highest, len(shares))
-    return -np.log(_MISSED) / max(1e-9, n_sought * bdtr(depth, len(shares), share))
 
 
 def _first_independent(rows: Words, rank: int) -> NDArray[np.int64]:

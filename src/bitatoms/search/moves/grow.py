@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,46 +11,30 @@ from ...engine.coding import coding_rule, would_use
 from ...engine.objective import Objective
 from ...kernels.cpu import dictionary
 
-MAX_PAIRED_COLUMNS = 512  # with more, to count all pairs takes too long
-
-
-class Seeds(NamedTuple):
-    """How many candidates start from what."""
-
-    rows: int = 64  # the errors of a row
-    row_pairs: int = 16  # the errors that two rows share
-    columns: int = 16  # what is mostly wrong in the rows in which a column is wrong
-    column_pairs: int = 0  # the pairs of columns that are wrong together most
-    by_errors: bool = False  # rows are drawn in proportion to their errors
-
-
-ORDINARY = Seeds()
-SPARSE = Seeds(column_pairs=128)  # for sparse tables, where most rows have nothing of a pattern
-REGROWN = Seeds(rows=256, row_pairs=64, columns=0, column_pairs=64, by_errors=True)
+_ROW_SEEDS, _PAIR_SEEDS, _COLUMN_SEEDS = 64, 16, 16  # candidates that start from a row, two rows or a column,
+_COLUMN_PAIR_SEEDS = 128  # and from a pair of columns
+_MAX_PAIRED_COLUMNS = 512  # with more, to count all pairs takes too long
 
 
 def grow(
-    block: Block,
-    objective: Objective,
-    random: np.random.Generator,
-    max_new: int,
-    n_fits: int = 2,
-    n_seeds: Seeds = ORDINARY,
+    block: Block, objective: Objective, random: np.random.Generator, max_new: int, from_pairs: bool = False
 ) -> int:
     """Append up to ``max_new`` atoms, each of which alone would lower the cost, and return how many.
 
-    A candidate's users and bits are chosen alternately, ``n_fits`` times. Of candidates that claim mostly the same
-    rows only the best is taken. No row uses the new atoms yet.
+    Candidates start from the errors of a row, from those that two rows share, or from what is mostly wrong in the rows
+    in which a column is wrong; in sparse tables, where most rows have nothing of a pattern, also ``from_pairs`` of
+    columns that are wrong together most. Of candidates that claim mostly the same rows, only the best is taken. No row
+    uses the new atoms yet.
     """
-    seeds = _seeds(block, objective, random, n_seeds)
+    seeds = _seeds(block, objective, random)
     uses = np.zeros(len(seeds), np.int64)  # unknown so far
-    if n_seeds.column_pairs and 1 < block.n_features <= MAX_PAIRED_COLUMNS:
-        pairs, uses_of_pairs = _pairs_of_columns(block, objective, n_seeds.column_pairs)
+    if from_pairs and 1 < block.n_features <= _MAX_PAIRED_COLUMNS:
+        pairs, uses_of_pairs = _pairs_of_columns(block, objective, _COLUMN_PAIR_SEEDS)
         seeds, index = np.unique(np.vstack([pairs, seeds]), axis=0, return_index=True)
         uses = np.concatenate([uses_of_pairs, uses])[index]
     if len(seeds) == 0:
         return 0
-    atoms, users, costs = _fitted(block, objective, seeds, uses, n_fits)
+    atoms, users, costs = _fitted(block, objective, seeds, uses)
     chosen: list[int] = []
     claimed = np.zeros_like(users[0])
     for k in np.argsort(costs, kind="stable"):
@@ -66,24 +48,18 @@ def grow(
     return len(chosen)
 
 
-def _seeds(block: Block, objective: Objective, random: np.random.Generator, n_seeds: Seeds) -> Words:
+def _seeds(block: Block, objective: Objective, random: np.random.Generator) -> Words:
     """Return where candidates start: errors of a row, errors that two rows share, and majority errors of the rows in
     which one feature is wrong; each with two or more ones."""
     rule = coding_rule("greedy", objective.algebra, objective.max_atoms)
     fixable = np.flatnonzero(block.rows.improvable(rule))
     if len(fixable) == 0:
         return np.empty((0, block.rows.n_words), np.uint64)
-    size = n_seeds.rows + 2 * n_seeds.row_pairs
-    if n_seeds.by_errors:
-        drawn = fixable[_drawn(np.bitwise_count(block.rows.fixable_errors(fixable)).sum(axis=1), size, random)]
-    else:
-        drawn = fixable[random.integers(len(fixable), size=size)]
-    rows, one, other = np.split(block.rows.fixable_errors(drawn), (n_seeds.rows, n_seeds.rows + n_seeds.row_pairs))
-    seeds = np.vstack([rows, one & other])
-    if n_seeds.columns:
-        columns = _drawn(block.wrong(), n_seeds.columns, random)
-        free, bad = block.rows.votes_of(block.rows.fixable_at(columns))
-        seeds = np.vstack([seeds, _pack(_mostly_bad(objective, free, bad))])
+    drawn = fixable[random.integers(len(fixable), size=_ROW_SEEDS + 2 * _PAIR_SEEDS)]
+    rows, one, other = np.split(block.rows.fixable_errors(drawn), (_ROW_SEEDS, _ROW_SEEDS + _PAIR_SEEDS))
+    columns = _drawn(block.wrong(), _COLUMN_SEEDS, random)
+    free, bad = block.rows.votes_of(block.rows.fixable_at(columns))
+    seeds = np.vstack([rows, one & other, _pack(_mostly_bad(objective, free, bad))])
     return np.unique(seeds[np.bitwise_count(seeds).sum(axis=1) > 1], axis=0)
 
 
@@ -112,20 +88,19 @@ def _pairs_of_columns(block: Block, objective: Objective, n_pairs: int) -> tuple
 
 
 def _fitted(
-    block: Block, objective: Objective, seeds: Words, uses: NDArray[np.int64], n_fits: int
+    block: Block, objective: Objective, seeds: Words, uses: NDArray[np.int64]
 ) -> tuple[Words, Words, NDArray[np.int64]]:
     """Return the candidates fitted from these seeds, the rows that would use them, and what each adds to the cost.
 
     ``uses`` is in how many rows each seed is expected to be used, 0 if that is unknown.
     """
     n, m = block.n_samples, block.n_features
-    wrong = block.wrong()
-    atoms = seeds
-    for fit in range(n_fits + 1):
+    wrong, atoms = block.wrong(), seeds
+    for is_last in (False, True):
         users = would_use(block, atoms, objective.rule_from_counts(n, block.n_known, wrong, uses))
         uses = np.bitwise_count(users).sum(axis=1).astype(np.int64)
         free, bad = block.rows.votes_of(users)
-        if fit < n_fits:
+        if not is_last:
             atoms = np.where(uses[:, np.newaxis] > 0, _pack(_mostly_bad(objective, free, bad)), atoms)
     fitted = BitMatrix.from_words(atoms.copy(), m, check=False)
     ones = fitted.to_dense(bool)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix
 from ...engine.block import Block, Change
 from ...engine.coding import code, code_from_scratch
-from ...engine.information_sets import code_from_information_sets, supports
+from ...engine.information_sets import code_from_information_sets
 from ...engine.objective import Objective
 from ...engine.update import update_together
 from ...kernels.structs import CodingRule
@@ -58,23 +58,6 @@ def _update(block: Block, objective: Objective) -> Change:
 def flat_sweep(block: Block, objective: Objective) -> Change:
     """Sweep at one price for all features, without undoing it: for the first sweeps of a start."""
     return code(block, objective.rule(block, flat=True)._replace(swaps=False)) + _update(block, objective)
-
-
-def information_set_sweep(block: Block, objective: Objective, random: np.random.Generator) -> Change:
-    """Sweep with rows coded from information sets, by cost or for the fewest errors, whichever is better for a sample.
-
-    If neither shortens the description of the sample clearly, nothing changes. Coding by cost fails where most rows
-    have wrong codes: so many bits are wrong that errors cost next to nothing.
-    """
-    rules = objective.rule(block), objective.errors_only().rule(block)
-    if not supports(block, rules[0]):
-        return Change()
-    coders = [partial(code_from_information_sets, rule=rule, random=random, n_draws=_SAMPLE_DRAWS) for rule in rules]
-    gains = [gain_of_sample(block, objective, coder) for coder in coders]
-    if max(gains) < _LEAST_GAIN:
-        return Change()
-    best = rules[int(np.argmax(gains))]
-    return sweep(block, objective, lambda block, rule: code_from_information_sets(block, best, random))
 
 
 def gain_of_sample(block: Block, objective: Objective, code: Callable[[Block], Change]) -> float:

@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix, stack_rows
 from ...engine.block import Block
-from ...engine.coding import code, coding_rule
+from ...engine.coding import MOST_EXACT_ATOMS, code, coding_rule
 from ...engine.prices import unit_prices
 from ...engine.update import update_together
 from ...errors import InputError, Parameter, warn
 from ...kernels.cpu import words
 from ...parallel import Workers
 from ..paper import append_rank_one
-from ..params import SearchParams, check_exact
+from ..params import SearchParams
 
 _SPREAD_CANDIDATES = 3
 _LLOYD_ROUNDS = 3
-_GREEDY_SEEDS = 64
+GREEDY_SEEDS = 64
 _MAX_DRAWN = 1 << 16  # atoms; tables of pairs of atoms take 8 GiB then
 
 
@@ -29,21 +29,22 @@ def start_factors(
 ) -> tuple[BitMatrix, BitMatrix | None]:
     """Return the atoms, and codes if there are any, from which a search in this algebra starts."""
     by_mdl = params.n_components == "mdl"
-    wanted = params.start_components if params.n_components == "mdl" else params.n_components
+    wanted = params.paper.start_components if params.n_components == "mdl" else params.n_components
+    assert wanted != "auto"  # decided
     if not isinstance(params.init, str):
         atoms, codes = _given_factors(data, params, None if by_mdl else wanted)
         if not by_mdl and atoms.n_rows < wanted:
             atoms, codes = _with_more_atoms(data, atoms, codes, wanted, covers, workers, random)
-        check_exact(params.coder, atoms.n_rows)
+        _check_exact(params.coder, atoms.n_rows)
         return atoms, codes
-    check_exact(params.coder, wanted)
+    _check_exact(params.coder, wanted)
     if params.init == "bernoulli":
         if wanted > _MAX_DRAWN:
             raise InputError(
                 Parameter("init", "bernoulli"), f" draws at most {_MAX_DRAWN} atoms, not {wanted}; pass a smaller ",
                 Parameter("start_components" if by_mdl else "n_components"),
             )  # fmt: skip
-        atoms = bernoulli(wanted, data.n_cols, params.init_density, random)
+        atoms = bernoulli(wanted, data.n_cols, params.paper.init_density, random)
     elif params.init == "samples":
         atoms = samples(data, wanted, random)
     elif params.init == "spread":
@@ -59,6 +60,16 @@ def start_factors(
             " to start from any number",
         )
     return atoms, None
+
+
+def _check_exact(coder: str, n_atoms: int) -> None:
+    """Raise an error if there are too many atoms to try all codes."""
+    if coder == "exact" and n_atoms > MOST_EXACT_ATOMS:
+        raise InputError(
+            Parameter("coder", "exact"),
+            f" tries all 2**p codes and supports at most {MOST_EXACT_ATOMS} atoms, not {n_atoms}; use ",
+            Parameter("coder", "greedy"), " or fewer atoms",
+        )  # fmt: skip
 
 
 def _given_factors(data: BitMatrix, params: SearchParams, wanted: int | None) -> tuple[BitMatrix, BitMatrix | None]:
@@ -193,7 +204,7 @@ def greedy(
     """
     block = Block(data, BitMatrix.zeros(0, data.n_cols), None, covers, workers)
     rule = coding_rule("greedy", "or" if covers else "xor")
-    while block.n_atoms < n_atoms and append_rank_one(block, rule, random, n_seeds=_GREEDY_SEEDS):
+    while block.n_atoms < n_atoms and append_rank_one(block, rule, random, n_seeds=GREEDY_SEEDS):
         if should_stop():
             break
     return block.atoms()

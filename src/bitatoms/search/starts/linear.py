@@ -10,7 +10,9 @@ the space that the columns span consists of columns of the codes, and the atoms 
 Without noise, that would give the same products.
 
 Both fail if rows use many of many atoms, so that few sums of four rows are zero, or if there is so much noise that such
-sums do not stand out. Unknown cells count as zeros here, that is as noise.
+sums do not stand out. Most tables are not products of this kind: the numbers of ones of sums of four rows show at once
+where rows (or columns) are too alike, peeling ends where its first vectors code few rows, and a basis with which a few
+rows cost more than in the first look of the search is not a start. Unknown cells count as zeros here, that is as noise.
 
 Peeling: complete a basis of the space that rows span, from pairs of rows that differ by what is known already.
 
@@ -23,6 +25,7 @@ vectors are known, the more rows coincide. The first groups are rows with equal 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -37,30 +40,55 @@ from ...engine.update import update_together
 from ...kernels.cpu import gf2
 from ..context import SearchContext
 from ..moves.basis import lighten
-from ..plan import LinearStartBudget, PeelingBudget
-from .parity_checks import rows_without_noise
+from ..plan import LinearBudget
+from ..states import State
+from .parity_checks import rows_without_noise, spread_of_sums
+
+Bits = NDArray[np.uint8]
+_FEWEST_ERRORS, _CODELENGTH = Objective(False, "xor"), Objective(True, "xor")
+_MAX_RANK = 0.75  # of the number of rows or columns; a larger basis is one of noise
+_JUDGED_ROWS = 256  # by which a basis is compared with the first look
+_COMPARED_ROWS = 600  # that are compared with each other, for each draw of pivots
+_CODING_DRAWS = 16  # for rows that are coded in each round of peeling
+_N_CONTROLS = 64  # shuffled rows, to see how well rows outside the space are coded
+_FEW = 0.01  # share of the rows too small for a vector
+_MAX_FALSE = 0.03  # share of the pairs compared as near that are so by chance
+_LEAST_DEVIATION = 0.9  # of distances, relative to those of independent bits: clusters of rows must not hide it
+_NEW_VECTORS = 4  # per round of peeling, at most
 
 
-def linear_starts(context: SearchContext, budget: LinearStartBudget) -> Iterator[BitMatrix]:
+def linear_starts(context: SearchContext, budget: LinearBudget) -> Iterator[BitMatrix]:
     """Yield initial atoms: from a basis of rows and, if there is noise, from a basis of columns."""
     data, random = context.data, context.random
-    if min(data.shape) < budget.min_side or data.n_cols > budget.max_wide:
-        return
     sample = data[random.permutation(data.n_rows)[: budget.max_rows]].filled()
     columns = random.permutation(data.n_cols)[: budget.max_cols]
-    part = sample.T[columns].T
+    few, part = sample[: budget.max_cols], sample.T[columns].T
     basis = _basis(part)
-    has_noise = basis.n_rows > budget.peeling.max_rank * min(part.shape)
+    has_noise = basis.n_rows > _MAX_RANK * min(part.shape)
     if has_noise:
         basis = _spanning_rows(context, part, budget)
     if _can_be_used(basis) and len(columns) == data.n_cols:
         yield basis.T[np.argsort(columns)].T
     elif _can_be_used(basis):
-        yield _coded(context, sample.T, _coded(context, part, basis).codes().T).codes().T
+        yield _coded(context, few.T, _coded(context, part[: few.n_rows], basis).codes().T).codes().T
     if has_noise:  # otherwise columns have a basis of the same products
-        basis = _spanning_rows(context, part.T, budget)
+        basis = _spanning_rows(context, few.T[columns], budget)
         if _can_be_used(basis):
-            yield _coded(context, sample.T, basis).codes().T
+            yield _coded(context, few.T, basis).codes().T
+
+
+def is_promising(context: SearchContext, atoms: BitMatrix, look: State | None, budget: LinearBudget) -> bool:
+    """Whether some rows cost as little with these atoms as in the first look, or hardly more."""
+    n = context.data.n_rows
+    rows = np.sort(context.random.permutation(n)[:_JUDGED_ROWS])
+    data, objective = context.data[rows], replace(context.objective, share=context.objective.share * len(rows) / n)
+    block = _coded(context, data, atoms)
+    lighten(block, objective, context.random)
+    if look is None:
+        before = objective.cost_of_nothing(data)
+    else:
+        before = objective.cost(Block(data, look.atoms, look.codes[rows], False, context.workers, look.bias))
+    return objective.cost(block) <= budget.max_judged * before
 
 
 def _can_be_used(basis: BitMatrix) -> bool:
@@ -68,13 +96,15 @@ def _can_be_used(basis: BitMatrix) -> bool:
     return 0 < basis.n_rows <= MAX_ATOMS
 
 
-def _spanning_rows(context: SearchContext, data: BitMatrix, budget: LinearStartBudget) -> BitMatrix:
+def _spanning_rows(context: SearchContext, data: BitMatrix, budget: LinearBudget) -> BitMatrix:
     """Return a basis of the space that the rows span without noise; without vectors if none is found."""
-    clean = rows_without_noise(data, context.random, context.workers, budget.checks)
+    if spread_of_sums(data, context.random) > budget.max_spread:
+        return data[:0]
+    clean = rows_without_noise(data, context.random, context.workers, budget)
     basis = _basis(clean)
-    if basis.n_rows > budget.peeling.max_rank * min(clean.shape):
+    if basis.n_rows > _MAX_RANK * min(clean.shape):
         basis = basis[:0]
-    return completed_basis(context, data, basis, budget.peeling)
+    return completed_basis(context, data, basis, budget)
 
 
 def _basis(data: BitMatrix) -> BitMatrix:
@@ -92,11 +122,6 @@ def _coded(context: SearchContext, data: BitMatrix, atoms: BitMatrix, n_draws: i
     return block
 
 
-Bits = NDArray[np.uint8]
-_LEAST_DEVIATION = 0.9  # of distances, relative to those of independent bits: clusters of rows must not hide it
-_FEWEST_ERRORS, _CODELENGTH = Objective(False, "xor"), Objective(True, "xor")
-
-
 class _Known(NamedTuple):
     """A basis, and the rows that are coded well with it."""
 
@@ -106,33 +131,37 @@ class _Known(NamedTuple):
     left: NDArray[np.intp]  # of the other ones
 
 
-def completed_basis(context: SearchContext, data: BitMatrix, basis: BitMatrix, budget: PeelingBudget) -> BitMatrix:
+def completed_basis(context: SearchContext, data: BitMatrix, basis: BitMatrix, budget: LinearBudget) -> BitMatrix:
     """Return a basis of the space that the rows span without noise, which extends this one as far as possible."""
     every = np.arange(data.n_rows)
     known = _Known(basis, np.zeros((0, basis.n_rows), np.uint8), every[:0], every)
-    for _ in range(budget.max_rounds):
+    n_coded, failures = 0, budget.peeling_patience - 1  # at least the first round must code rows
+    while failures < budget.peeling_patience:
         if known.basis.n_rows:
             known = _fitted(context, data, known, budget)
-        if len(known.left) < max(2, budget.max_left * data.n_rows):
+            failures += 1
+            if len(known.rows) >= n_coded + budget.least_progress * data.n_rows:
+                n_coded, failures = len(known.rows), 0
+        if len(known.left) < max(2, _FEW * data.n_rows):
             break
-        new = _new_vectors(context, data[known.left], known.basis, budget)
-        if len(new) == 0 or known.basis.n_rows + len(new) > budget.max_rank * min(data.shape):
+        new = _new_vectors(context, data[known.left], known.basis)
+        if len(new) == 0 or known.basis.n_rows + len(new) > _MAX_RANK * min(data.shape):
             break
         longer = BitMatrix.from_words(np.vstack([known.basis.words, new]), data.n_cols, check=False)
         known = known._replace(basis=longer, codes=np.pad(known.codes, ((0, 0), (0, len(new)))))
-    return known.basis
+    return known.basis if n_coded else basis
 
 
-def _fitted(context: SearchContext, data: BitMatrix, known: _Known, budget: PeelingBudget) -> _Known:
+def _fitted(context: SearchContext, data: BitMatrix, known: _Known, budget: LinearBudget) -> _Known:
     """Code the rows that are left, and fit the basis to all rows that are coded well.
 
     Vectors that few of these rows use are dropped: those that hold noise, in a basis of which rows use few.
     """
     share = data.column_weights() / max(1, data.n_rows)  # of ones in each column, by itself
-    shuffled = BitMatrix.from_dense(context.random.random((budget.n_controls, data.n_cols)) < share)
-    ones = _coded(context, shuffled, known.basis, budget.coding_draws).errors().row_weights()
-    limit = ones.mean() - budget.deviations * max(1.0, ones.std())
-    block = _coded(context, data[known.left], known.basis, budget.coding_draws)
+    shuffled = BitMatrix.from_dense(context.random.random((_N_CONTROLS, data.n_cols)) < share)
+    ones = _coded(context, shuffled, known.basis, _CODING_DRAWS).errors().row_weights()
+    limit = ones.mean() - budget.coded_deviations * max(1.0, ones.std())
+    block = _coded(context, data[known.left], known.basis, _CODING_DRAWS)
     is_coded = block.errors().row_weights() <= limit
     rows = np.append(known.rows, known.left[is_coded])
     codes = np.vstack([known.codes, block.codes()[np.flatnonzero(is_coded)].to_dense()])
@@ -141,8 +170,8 @@ def _fitted(context: SearchContext, data: BitMatrix, known: _Known, budget: Peel
     fit = Block(data[rows], known.basis, BitMatrix.from_dense(codes), False, context.workers)
     while update_together(fit):
         pass
-    lighten(fit, _CODELENGTH, context.random, budget.light_sums)
-    is_rare = fit.uses() < max(2, budget.min_uses * len(rows))
+    lighten(fit, _CODELENGTH, context.random)
+    is_rare = fit.uses() < max(2, _FEW * len(rows))
     if is_rare.any() and not is_rare.all():
         fit.discard(is_rare)
     is_coded = fit.errors().row_weights() <= limit
@@ -150,18 +179,18 @@ def _fitted(context: SearchContext, data: BitMatrix, known: _Known, budget: Peel
     return _Known(fit.atoms(), fit.codes().to_dense()[is_coded], rows[is_coded], left)
 
 
-def _new_vectors(context: SearchContext, data: BitMatrix, basis: BitMatrix, budget: PeelingBudget) -> Words:
+def _new_vectors(context: SearchContext, data: BitMatrix, basis: BitMatrix) -> Words:
     """Return the majorities of the largest groups of rows that are equal, apart from noise and known vectors."""
     block, random = Block(data, basis, None, False, context.workers), context.random
-    for _ in range(budget.n_draws if basis.n_rows else 1):
+    for _ in range(N_DRAWS if basis.n_rows else 1):
         rows = data.words
-        if data.n_rows > budget.max_rows:
-            rows = rows[random.choice(data.n_rows, budget.max_rows, replace=False)]
+        if data.n_rows > _COMPARED_ROWS:
+            rows = rows[random.choice(data.n_rows, _COMPARED_ROWS, replace=False)]
         cleared = rows.copy()
         if basis.n_rows:
             gf2.clear_pivots(rows.copy(), draw_columns(block, random), cleared)
-        limit = _near_limit(cleared, data.n_cols, budget.max_false)
-        vectors = _group_majorities(cleared, data.n_cols, limit, budget.new_vectors) if limit >= 0 else cleared[:0]
+        limit = _near_limit(cleared, data.n_cols, _MAX_FALSE)
+        vectors = _group_majorities(cleared, data.n_cols, limit, _NEW_VECTORS) if limit >= 0 else cleared[:0]
         if len(vectors):
             return vectors
     return np.empty((0, basis.words.shape[1]), np.uint64)

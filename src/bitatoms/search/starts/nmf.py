@@ -4,7 +4,7 @@ Atoms that are grown one after the other each fit what the earlier ones leave, a
 move in small steps, all atoms together. The factorization minimizes the squared error by hierarchical alternating least
 squares, which sets each number in turn to its best value (Cichocki, Zdunek, Amari, "Hierarchical ALS algorithms for
 nonnegative matrix and 3D tensor factorization", 2007). A bit of an atom is one where the number exceeds a share of the
-atom's largest number. On larger tables, fewer rows, iterations and starts keep the work within a budget.
+atom's largest number. On larger tables, fewer starts, rows and iterations keep the work within a budget.
 """
 
 from __future__ import annotations
@@ -61,20 +61,19 @@ def nmf_extent(data: BitMatrix, n_atoms: int, budget: NmfBudget, effort: int) ->
     To fit a row or a column takes about ``n_atoms`` squared multiplications, three operations each, and as many as
     ``n_atoms`` for each of its ones. Loops take the rest.
     """
-    operations = effort * budget.operations_per_start
+    operations = effort * budget.operations
     fixed = n_atoms * (600 + 3 * n_atoms)  # of a row or a column
     share = (data.count() + 2 * data.n_unknown) / max(1, data.n_rows * data.n_cols)  # an unknown cell costs twice
     per_row = fixed + 2 * share * data.n_cols * (100 + 4 * n_atoms)
     n_rows = min(data.n_rows, budget.max_rows)
-    if n_rows * per_row:
-        affordable = int((operations / budget.max_iterations - data.n_cols * fixed) / per_row)
-        n_rows = min(n_rows, max(budget.min_rows, affordable))
     per_iteration = data.n_cols * fixed + n_rows * per_row
-    if n_rows * per_row == 0 or operations < budget.min_iterations * per_iteration:
+    n_iterations = budget.max_iterations
+    if per_iteration:
+        n_iterations = min(n_iterations, int(operations / per_iteration))
+    if n_rows * per_row == 0 or n_iterations < budget.min_iterations:
         return NmfExtent(0, 0, 0, 0.0)
-    n_iterations = min(budget.max_iterations, int(operations / per_iteration))
-    n_starts = int(effort * budget.operations / (n_iterations * per_iteration))
-    return NmfExtent(max(1, min(effort * budget.max_starts, n_starts)), n_rows, n_iterations, per_row)
+    n_starts = min(effort * budget.max_starts, int(operations / (n_iterations * per_iteration)))
+    return NmfExtent(n_starts, n_rows, n_iterations, per_row)
 
 
 def _factorize(context: SearchContext, data: BitMatrix, extent: NmfExtent) -> Floats:

@@ -18,10 +18,17 @@ from ...bits import BitMatrix, count_ones, flip_sparse
 from ...engine.block import Words
 from ...kernels.cpu import gf2, packing
 from ...parallel import Workers
-from ..plan import CheckBudget
+from ..plan import LinearBudget
 
 _PRIOR_NOISE = 0.01, 0.4  # limits of the estimated share of wrong bits
 _LEAST_ERRORS = 0.002  # that a vote is taken to have: no vote outweighs all others
+_LEAST_TABLES = 3  # a check has no vote in the columns of its hash
+_MAX_HASH_BITS = 22
+_MAX_PER_BUCKET = 2000  # pairs of a bucket that are compared
+_LISTED = 8  # times as many checks as are wanted are listed per hash table, to draw from
+_N_CONTROLS = 1000  # sums of four random rows, to see how many ones such sums have
+_ROUNDS, _LEAST_RISE = 15, 1e-3  # of removing noise; of the mean of checks (1 satisfied, -1 not) in a round
+_MIN_SATISFIED = 3  # checks without any error, in which a row must be to be taken as free of noise
 _GROUP_BITS = 6  # of hashes, by which rows are grouped
 _PAIR_COST, _VOTE_COST = 15.0, 90.0  # nanoseconds to sort a pair of rows, and per vote of a check on a word
 
@@ -34,46 +41,61 @@ class Checks(NamedTuple):
 
 
 def rows_without_noise(
-    data: BitMatrix, random: np.random.Generator, workers: Workers, budget: CheckBudget
+    data: BitMatrix, random: np.random.Generator, workers: Workers, budget: LinearBudget
 ) -> BitMatrix:
     """Return those rows from which parity checks remove all noise; none if there are too few checks."""
     checks = find_checks(data, random, workers, budget)
-    if len(checks.rows) < budget.min_per_row * data.n_rows:
+    if len(checks.rows) < budget.min_checks * data.n_rows:
         return data[:0]
-    data, n_satisfied = remove_noise(data, checks, workers, budget)
-    share = n_satisfied / np.maximum(1, np.bincount(checks.rows.ravel(), minlength=data.n_rows))
-    least_share = budget.min_share * np.quantile(share, budget.clean_quantile)
-    is_clean = (n_satisfied >= budget.min_satisfied) & (share >= least_share)
-    return data[np.flatnonzero(is_clean)]
+    data, n_satisfied = remove_noise(data, checks, workers)
+    return data[np.flatnonzero(n_satisfied >= _MIN_SATISFIED)]
 
 
-def find_checks(data: BitMatrix, random: np.random.Generator, workers: Workers, budget: CheckBudget) -> Checks:
-    """Return sets of four rows whose sum has far fewer ones than that of most such sets."""
+def spread_of_sums(data: BitMatrix, random: np.random.Generator) -> float:
+    """Return the standard deviation of the ones of sums of four rows, relative to sums of independent bits.
+
+    It is large where rows are much like each other, whatever sums of them are zero.
+    """
+    sums = BitMatrix.from_words(_random_sums(data, random), data.n_cols, check=False)
+    share = sums.column_weights() / sums.n_rows
+    return float(sums.row_weights().std() / max(1e-9, np.sqrt((share * (1 - share)).sum())))
+
+
+def _random_sums(data: BitMatrix, random: np.random.Generator) -> Words:
+    """Return sums of four random rows."""
+    return sums_of_four(data, random.integers(data.n_rows, size=(_N_CONTROLS, 4)))
+
+
+def find_checks(data: BitMatrix, random: np.random.Generator, workers: Workers, budget: LinearBudget) -> Checks:
+    """Return sets of four rows whose sum has far fewer ones than that of most such sets.
+
+    It ends early if all hash tables together would find too few checks.
+    """
     (n, m), words = data.shape, data.words
-    n_pairs, most = n * (n - 1) // 2, budget.per_row * n
-    n_compared = max(1, min(budget.compared_words // words.shape[1], budget.compared_per_pair * n_pairs))
-    n_bits = int(np.clip(np.log2(max(1.0, n_pairs / 2 * n_pairs / n_compared)), 2, min(m, budget.max_hash_bits)))
+    n_pairs, most = n * (n - 1) // 2, budget.checks * n
+    n_compared = max(1, budget.compared_words // words.shape[1])
+    n_bits = int(np.clip(np.log2(max(1.0, n_pairs / 2 * n_pairs / n_compared)), 2, min(m, _MAX_HASH_BITS)))
     ends, first, second = (np.empty(size, np.int32) for size in (1 << n_bits, n_pairs, n_pairs))
-    found = np.empty((budget.listed * most, 4), np.int64)
-    # Hash tables find many checks more than once: while they are merged, each takes 24 bytes.
-    rows, table_of, hashed = np.empty((0, 4), np.int32), np.empty(0, np.int64), []
-    for table in range(1, budget.max_hash_tables + 1):
+    found = np.empty((_LISTED * most, 4), np.int64)
+    least = budget.min_checks * n / budget.hash_tables
+    digits = n ** np.arange(3, -1, -1)  # of a number for each four rows
+    numbers, table_of, hashed = np.empty(0, np.int64), np.empty(0, np.int64), []
+    for table in range(1, budget.hash_tables + 1):
         columns = random.choice(m, n_bits, replace=False)
         hashed.append(columns)
         limit = _light_limit(data, columns, random, budget)
         if limit >= 0:
             _fill_buckets(words, columns, workers, (ends, first, second))
             start = int(random.integers(1 << n_bits))
-            limits = limit, n_compared, budget.max_per_bucket
-            count = gf2.list_light_fours(words, ends, first, second, *limits, start, found)
-            new = np.sort(found[_chosen(count, most, random)].astype(np.int32), axis=1)
-            rows, first_of_check = np.unique(np.vstack([rows, new]), axis=0, return_index=True)
+            count = gf2.list_light_fours(words, ends, first, second, limit, n_compared, _MAX_PER_BUCKET, start, found)
+            new = np.sort(found[_chosen(count, most, random)], axis=1) @ digits
+            numbers, first_of_check = np.unique(np.append(numbers, new), return_index=True)
             table_of = np.append(table_of, np.full(len(new), table - 1))[first_of_check]
-        is_enough = len(rows) >= most and table >= budget.min_hash_tables
-        if is_enough or len(rows) < budget.min_per_row * n * table * budget.least_progress:
+        is_enough = len(numbers) >= most and table >= _LEAST_TABLES
+        if is_enough or len(numbers) < least * table:
             break
-    chosen = _chosen(len(rows), most, random)
-    return Checks(rows[chosen].astype(np.int64), np.array(hashed)[table_of[chosen]])
+    chosen = _chosen(len(numbers), most, random)
+    return Checks(numbers[chosen, np.newaxis] // digits % n, np.array(hashed)[table_of[chosen]])
 
 
 def _fill_buckets(
@@ -99,16 +121,13 @@ def _chosen(n: int, most: int, random: np.random.Generator) -> NDArray[np.intp]:
     return np.arange(n) if n <= most else np.sort(random.choice(n, most, replace=False))
 
 
-def _light_limit(data: BitMatrix, ignored: NDArray[np.int64], random: np.random.Generator, budget: CheckBudget) -> int:
+def _light_limit(data: BitMatrix, ignored: NDArray[np.int64], random: np.random.Generator, budget: LinearBudget) -> int:
     """Return the number of ones that few sums of four rows have, without those in the columns that are ignored."""
-    sums = sums_of_four(data, random.integers(data.n_rows, size=(budget.n_controls, 4)))
-    ones = count_ones(sums & ~_marked(ignored[np.newaxis], data.words.shape[1]))
-    return int(np.median(ones) - budget.deviations * ones.std())
+    ones = count_ones(_random_sums(data, random) & ~_marked(ignored[np.newaxis], data.words.shape[1]))
+    return int(np.median(ones) - budget.check_deviations * ones.std())
 
 
-def remove_noise(
-    data: BitMatrix, checks: Checks, workers: Workers, budget: CheckBudget
-) -> tuple[BitMatrix, NDArray[np.int64]]:
+def remove_noise(data: BitMatrix, checks: Checks, workers: Workers) -> tuple[BitMatrix, NDArray[np.int64]]:
     """Flip the bits that checks find wrong, repeatedly; return them, and the number of checks without any error that
     each row is in.
 
@@ -119,10 +138,10 @@ def remove_noise(
     original, (n, m), (n_checks, n_hashed) = data, data.shape, checks.hashed.shape
     ignored = _marked(checks.hashed, data.words.shape[1])
     best_mean = np.float32(0)  # as by chance
-    for _ in range(budget.rounds):
+    for _ in range(_ROUNDS):
         sums = sums_of_four(data, checks.rows)
         mean = np.float32((n_checks * m - 2 * int(count_ones(sums).sum())) / (n_checks * m))
-        if mean < best_mean + budget.least_rise:
+        if mean < best_mean + _LEAST_RISE:
             break
         best_mean = mean
         sum_of_check = m - n_hashed - 2 * count_ones(sums & ~ignored)

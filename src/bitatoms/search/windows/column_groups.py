@@ -151,11 +151,11 @@ _MIN_TOGETHER = 2  # rows
 
 
 class Pairs(NamedTuple):
-    """Pairs of columns that occur together, or of atoms that the same rows use."""
+    """Pairs of columns that occur together, and by how many bits that surprises."""
 
     one: NDArray[np.intp]
     other: NDArray[np.intp]
-    strength: NDArray[np.float64]
+    bits: NDArray[np.float64]
 
 
 def can_count_pairs(row_weights: NDArray[np.int64]) -> bool:
@@ -166,30 +166,23 @@ def can_count_pairs(row_weights: NDArray[np.int64]) -> bool:
 def related_columns(
     data: SparseBits, max_size: int, check: Callable[[], object] = lambda: None
 ) -> list[NDArray[np.intp]]:
-    """Return groups of two to ``max_size`` columns, each in increasing order; the others are related to no column.
+    """Return groups of two to ``max_size`` columns, joined by their most surprising pairs.
 
-    ``check`` is called from time to time, and may raise.
+    Each is in increasing order, and so are their first columns. The other columns are related to no column. ``check``
+    is called from time to time, and may raise.
     """
-    return groups_of_pairs(surprising_pairs(data, check), data.n_cols, lambda columns: len(columns) <= max_size)
-
-
-def groups_of_pairs(pairs: Pairs, n_items: int, may_join: Callable[[list[int]], bool]) -> list[NDArray[np.intp]]:
-    """Return groups of two or more items, joined by their strongest pairs as far as that is allowed.
-
-    Each is in increasing order, and so are their first items.
-    """
-    group_of = np.arange(n_items)
+    pairs, group_of = surprising_pairs(data, check), np.arange(data.n_cols)
     members: dict[int, list[int]] = {}
-    for i in np.argsort(-pairs.strength, kind="stable").tolist():
+    for i in np.argsort(-pairs.bits, kind="stable").tolist():
         left, right = int(group_of[pairs.one[i]]), int(group_of[pairs.other[i]])
         if left == right:
             continue
-        items = members.get(left, [left]) + members.get(right, [right])
-        if may_join(items):
+        columns = members.get(left, [left]) + members.get(right, [right])
+        if len(columns) <= max_size:
             members.pop(right, None)
-            members[left] = items
-            group_of[items] = left
-    return sorted((np.sort(np.array(items, np.intp)) for items in members.values()), key=lambda group: group[0])
+            members[left] = columns
+            group_of[columns] = left
+    return sorted((np.sort(np.array(columns, np.intp)) for columns in members.values()), key=lambda group: group[0])
 
 
 def surprising_pairs(data: SparseBits, check: Callable[[], object] = lambda: None) -> Pairs:
@@ -217,27 +210,3 @@ def surprising_pairs(data: SparseBits, check: Callable[[], object] = lambda: Non
     if not found:
         return Pairs(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
     return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
-
-
-_MIN_SIMILARITY = 0.5  # Jaccard index of the users of two atoms, above which their windows are joined
-_CHUNK_ATOMS = 256  # compared with all others at a time
-
-
-def related_windows(
-    codes: BitMatrix, window_of: NDArray[np.intp], may_join: Callable[[list[int]], bool], check: Callable[[], object]
-) -> list[NDArray[np.intp]]:
-    """Return groups of windows with atoms of which most users are the same; ``window_of`` is that of each atom."""
-    if not codes.n_cols or not can_count_pairs(codes.row_weights()):
-        return []
-    users, uses, found = codes.T.to_sparse().astype(np.int32), codes.column_weights(), []
-    for start in range(0, codes.n_cols, _CHUNK_ATOMS):
-        check()
-        both = (users[start : start + _CHUNK_ATOMS] @ users.T).tocoo()
-        one, other = both.coords[0] + start, both.coords[1]
-        similarity = both.data / (uses[one] + uses[other] - both.data)
-        kept = (one < other) & (similarity > _MIN_SIMILARITY)
-        found.append((window_of[one[kept]], window_of[other[kept]], similarity[kept]))
-    one, other, similarity = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    strongest, n_windows = np.lexsort((-similarity, other, one)), int(window_of[-1]) + 1  # of the pairs of two windows
-    strongest = strongest[np.unique(one[strongest] * n_windows + other[strongest], return_index=True)[1]]
-    return groups_of_pairs(Pairs(one[strongest], other[strongest], similarity[strongest]), n_windows, may_join)

@@ -1,11 +1,11 @@
-"""Wide tables: search windows of their columns, then join related windows, and put the atoms side by side.
+"""Wide tables: search windows of their columns, then join neighbouring windows, and put the atoms side by side.
 
 An atom that a whole row suggests has thousands of columns to fit, and where only some of them belong together, no row
 fits the others. In a window of related columns (`column_groups.py`), an atom is as easy to find as in a narrow table.
 The codelength is a sum over columns and atoms, so that the codelengths of windows add up to that of the table, if
-atoms cost what they cost in the table (``Objective.n_features``). Windows that are joined start from the atoms
-and codes of all of them, and the ordinary moves go on from there: atoms that the same rows use become one. A window
-keeps the best state it has had, so that no join makes the description longer.
+atoms cost what they cost in the table (``Objective.n_features``). Two windows that are joined start from the atoms
+and codes of both, and the ordinary moves go on from there: atoms that the same rows use become one. A window
+keeps the best state it has had, so that no join makes the description longer. Columns in no window have no atoms.
 
 Windows are independent tasks for the threads, each with its own random numbers.
 """
@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -24,27 +23,26 @@ from numpy.typing import NDArray
 from scipy.sparse import block_diag
 
 from ...bits import BitMatrix, stack_rows
-from ...engine.block import Block, Change, CountedRows
+from ...engine.block import Change, CountedRows
 from ...engine.codelength import Codelength, string_bits
 from ...engine.margins import Margins
 from ...engine.objective import Objective
-from ...kernels.gpu.device import is_out_of_memory
 from ...model.join_columns import ColumnFactors, join_columns
 from ...model.result import THOROUGH_WINDOW, Factorization
 from ...parallel import OutOfTime, Workers
-from ...sparse_bits import Bits, SparseBits
+from ...sparse_bits import Bits, SparseBits, is_smaller_sparse
 from ..context import HoldOut, SearchContext
 from ..finish import best_result, finish, result_of_state, stopped_result
 from ..mdl_search import go_on, search_mdl
-from ..monitor import CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, SearchMonitor, SearchResult
+from ..monitor import CONVERGED, MAX_ITER, MAX_TIME, SearchMonitor, SearchResult
 from ..params import SearchParams
 from ..states import SavedStates, State
-from .column_groups import can_count_pairs, column_groups, related_columns, related_windows, runs_of_regions
+from .column_groups import can_count_pairs, column_groups, related_columns, runs_of_regions
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_SEARCH_SHARE, _JOIN_SHARE = 0.7, 0.9  # of the time, at which windows are all searched, and all joined
+_SEARCH_SHARE = 0.7  # of the time, at which windows are all searched
 _LEAST_SECONDS = 0.5  # for a window
 _MIN_ONES = 2  # of a row in a window of a sparse table: an atom of two columns makes other rows worse
 
@@ -53,30 +51,23 @@ def is_wide_and_sparse(data: Bits, params: SearchParams) -> bool:
     """Return whether to search windows of columns that occur together, each with the rows that have ones there."""
     if not params.is_wide(data.n_cols) or data.n_unknown:
         return False
-    is_sparse = data.count() <= params.plan.windows.max_sparse_share * data.n_rows * data.n_cols
-    return is_sparse and can_count_pairs(data.row_weights())
+    return is_smaller_sparse(data.shape, data.count()) and can_count_pairs(data.row_weights())
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Some columns of the table, and the best state that was found of them."""
+    """Some columns of the table, in increasing order, and the best state that was found of them."""
 
     columns: NDArray[np.intp]
     best: State
-    random: np.random.Generator | None  # None for columns that are not searched
-    is_searched: bool = False
     ended: str = CONVERGED
     iterations: int = 0  # of what was done last
 
     @property
-    def cost(self) -> int:
-        """The cost of the best state."""
-        return self.best.cost
-
-    @cached_property
-    def described(self) -> NDArray[np.bool_]:
-        """Which of the columns the state describes, by an atom or by the bias."""
-        return (self.best.atoms.column_weights() > 0) | (self.best.bias.to_dense()[0] == 1)
+    def counts(self) -> NDArray[np.int64]:
+        """The numbers of atoms and of wrong bits, and the parts of the codelength."""
+        best, length = self.best, self.best.codelength
+        return np.array([best.atoms.n_rows, best.wrong.sum(), length.errors, length.codes, length.atoms])
 
 
 @dataclass(eq=False)
@@ -93,48 +84,40 @@ class WindowSearch:
     margins: Margins | None = None  # atoms that these explain are dropped in the end
 
     def __post_init__(self) -> None:
-        code = replace(self.objective.code, n_features=self.table.n_cols)  # of all columns
+        table = self.table
+        code = replace(self.objective.code, n_features=table.n_cols)  # of all columns
         self.objective = replace(self.objective, code=code)
+        self._seed = int(self.random.integers(2**63))  # of the windows
+        self._ones, self._known = table.column_weights(), table.n_known
+        self._bits = string_bits(self._known, self._ones)  # that each column takes without a model
+        # The same, by which states are compared.
+        self._costs = self._bits if self.holdout is None else self.holdout.costs_of_nothing()
         self.windows: list[Window] = []
-        self._joins_all = True  # whether columns and windows without atoms are joined, too
-        self._sums = np.zeros(5, np.int64)  # over all windows: atoms, wrong bits, and the parts of the codelength
+        self._sums = np.array([0, self._ones.sum(), self._bits.sum(), 0, 0])  # of the counts of windows, over the table
 
-    def run(self, end: float) -> tuple[str, Factorization | None]:
-        """Return the reason that the search ended, and the best state found by then.
-
-        If it is cut off at the time ``end``, or memory runs out, this is the best state found so far.
-        """
+    def run(self, end: float) -> tuple[str, Factorization]:
+        """Return the reason that the search ended, and its result; raise OutOfTime at the time ``end``."""
         self.workers = replace(self.workers, deadline=end)
-        try:
-            saver = self.monitor.saver
-            is_resumed = saver is not None and saver.load(lambda saved: True) is not None
-            # Windows that were saved consist of the same groups: these are found, however long it takes.
-            self._divide(Workers() if is_resumed else self.workers)
-            is_finished = saver is not None and bool(saver.load(self._restore))
-            self._record("no model", 0)
-            self._search()
-            while not is_finished and self._join():
-                pass
-            parts = [*self._map(self._result_of, self._described(), 1.0)]
-            reasons = (window.ended for window in self.windows if window.ended != CONVERGED)
-            ended = self.monitor.stop_reason or next(reasons, CONVERGED)
-            self._save(ended if ended in (CONVERGED, MAX_ITER) else None)
-            return ended, self._assembled(parts, ended)
-        except OutOfTime:
-            ended = self.monitor.stop_reason or MAX_TIME
-        except MemoryError as error:
-            ended = MAX_MEMORY
-            if not self.windows or is_out_of_memory(error):  # of a device: the search starts again without it
-                raise
-        return ended, self.stopped(ended)
-
-    def stopped(self, ended: str, workers: Workers | None = None) -> Factorization | None:
-        """Return the best state so far of a search that was cut off, or None; other threads may be given for this."""
-        self.workers = replace(workers or self.workers, deadline=float("inf"))
+        saver = self.monitor.saver
+        is_finished = saver is not None and bool(saver.load(self._restore))
         if not self.windows:
-            return None
+            self.windows = [self._without_model(columns) for columns in self._groups()]
+        self._record("no model", 0)
+        if not is_finished:
+            self._search()
+            while self._join():
+                pass
+        parts = [*self._map(self._result_of, self._parts())]
+        reasons = (window.ended for window in self.windows if window.ended != CONVERGED)
+        ended = self.monitor.stop_reason or next(reasons, CONVERGED)
+        self._save(ended if ended in (CONVERGED, MAX_ITER) else None)
+        return ended, self._assembled(parts, ended)
+
+    def stopped(self, ended: str, workers: Workers | None = None) -> Factorization:
+        """Return the best state so far of a search that was cut off; other threads may be given for this."""
+        self.workers = replace(workers or self.workers, deadline=float("inf"))
         self._save()
-        windows = self._described()
+        windows = self._parts()
         try:
             parts = [*self.workers.map_tasks(lambda _, window: self._stopped_part(window, ended), windows)]
         except KeyboardInterrupt:  # another one: without sorting the atoms
@@ -142,243 +125,162 @@ class WindowSearch:
         return self._assembled(parts, ended)
 
     @property
+    def has_state(self) -> bool:
+        """Whether there is a best state."""
+        return bool(self.windows)
+
+    @property
     def best_cost(self) -> int:
         """The cost of the best state, by which starts are compared."""
-        return sum(window.cost for window in self.windows)
+        return sum(window.best.cost for window in self._parts())
 
     # Steps.
 
     def _restore(self, saved: SavedStates) -> bool:
-        """Put windows that were saved in the place of their columns; return whether the search was finished."""
-        for columns, state in zip(saved.columns, saved.states, strict=True):
-            parts = [window for window in self.windows if np.isin(window.columns, columns).all()]
-            own = replace(joined(parts), best=state) if parts else None
-            if own is None or not np.array_equal(own.columns, columns) or state.atoms.n_cols != len(columns):
-                raise ValueError("its windows do not have the columns of the table")
-            if state.atoms.n_rows and state.codes.n_rows != self._context_of(own)[0].data.n_rows:
+        """Take the windows that were saved; return whether the search was finished."""
+        columns = np.concatenate([np.empty(0, np.intp), *saved.columns])
+        if len(np.unique(columns)) != len(columns) or not np.isin(columns, np.arange(self.table.n_cols)).all():
+            raise ValueError("its windows do not have the columns of the table")
+        self.windows = [self._without_model(columns) for columns in saved.columns]
+        for n, (window, state) in enumerate(zip(self.windows, saved.states, strict=True)):
+            if state.atoms.n_rows and state.codes.n_rows != self._context_of(window)[0].data.n_rows:
                 raise ValueError("its windows do not have the rows of the table")
-            place = next(n for n, window in enumerate(self.windows) if window is parts[0])
-            others = [window for window in self.windows if not any(window is part for part in parts)]
-            self._add([*others[:place], own, *others[place:]], 0, len(self.windows))
+            self._put(replace(window, best=state), n, n + 1)
         return saved.ended is not None
 
     def _save(self, ended: str | None = None) -> None:
-        """Save the windows that were searched, with the reason that the search ended."""
-        if self.monitor.saver is not None:
-            windows = [window for window in self.windows if window.is_searched]
-            saved = SavedStates([each.best for each in windows], ended, [each.columns for each in windows])
-            self.monitor.saver.save(lambda: saved)
+        """Save the windows, with the reason that the search ended."""
+        windows = [*self.windows]
+        if self.monitor.saver is not None and windows:
+            self.monitor.saver.save(
+                lambda: SavedStates([each.best for each in windows], ended, [each.columns for each in windows])
+            )
 
-    def _divide(self, workers: Workers) -> None:
-        """Divide the columns into windows, of which nothing is known yet."""
-        table, tuning = self.table, self.params.plan.windows
-        if isinstance(table, SparseBits):
-            try:
-                groups = related_columns(table, tuning.max_related, workers.check_deadline)
-            except OutOfTime:  # nothing is known to be related, and no window is searched
-                groups = []
-        elif self.params.regions is not None:
-            groups, self._joins_all = runs_of_regions(self.params.regions, tuning.width), True
-        else:
-            groups = column_groups(table, tuning.width, self.random)
-            is_ordered = all(np.ptp(columns) < len(columns) for columns in groups)
-            self._joins_all = is_ordered or table.n_rows * table.n_cols <= tuning.max_cells
-        self._ones, self._known = table.column_weights(), table.n_known
-        self._bits = string_bits(self._known, self._ones)  # that each column takes without a model
-        # The same, by which states are compared.
-        self._costs = self._bits if self.holdout is None else self.holdout.costs_of_nothing()
-        unrelated = np.ones(table.n_cols, bool)
-        randoms: list[np.random.Generator | None] = [*self.random.spawn(len(groups))]
-        for columns in groups:
-            unrelated[columns] = False
-        if unrelated.any():
-            groups, randoms = [*groups, np.flatnonzero(unrelated)], [*randoms, None]
-        for columns, random in zip(groups, randoms, strict=True):
-            self._add([replace(self._without_model(columns), random=random)])
+    def _groups(self) -> list[NDArray[np.intp]]:
+        """Divide the columns, or those of a sparse table that are related to others, into groups to be searched."""
+        tuning = self.params.plan.windows
+        if isinstance(self.table, SparseBits):
+            return related_columns(self.table, tuning.max_related, self.workers.check_deadline)
+        if self.params.regions is not None:
+            return runs_of_regions(self.params.regions, tuning.width)
+        return column_groups(self.table, tuning.width, self.random)
 
     def _without_model(self, columns: NDArray[np.intp]) -> Window:
         """Return a window of columns of which nothing is known."""
         m = len(columns)
         empty = BitMatrix.zeros(0, m), BitMatrix.zeros(self.table.n_rows, 0), BitMatrix.zeros(1, m)
         length = Codelength(int(self._bits[columns].sum()), 0, 0)
-        cost = int(self._costs[columns].sum())
-        return Window(columns, State(cost, *empty, self._ones[columns], length), None)
+        return Window(columns, State(int(self._costs[columns].sum()), *empty, self._ones[columns], length))
 
     def _search(self) -> None:
-        """Search each window."""
+        """Search each window, unless atoms of it were saved."""
         move = THOROUGH_WINDOW if self.params.search == "thorough" else "window"
-        places = [n for n, each in enumerate(self.windows) if each.random is not None and not each.is_searched]
-        with closing(self._map(self._searched, [self.windows[place] for place in places], _SEARCH_SHARE)) as found:
-            for place, window in zip(places, found, strict=True):
-                self._add([replace(window, is_searched=True)], place)
+        places = [n for n, window in enumerate(self.windows) if not window.best.atoms.n_rows]
+        with closing(self._map(self._searched, [self.windows[n] for n in places], _SEARCH_SHARE)) as found:
+            for n, window in zip(places, found, strict=True):
+                self._put(window, n, n + 1)
                 self._save()
                 self._record(move, window.iterations)
 
     def _join(self) -> bool:
-        """Join windows; return whether there were any to join."""
-        clusters = self._neighbours() or self._related()
-        if not clusters:
-            return False
-        members = {number for cluster in clusters for number in cluster}
-        singles = [[number] for number in range(len(self.windows)) if number not in members]
-        tasks = [[self.windows[number] for number in cluster] for cluster in sorted(clusters + singles)]
-        self.windows = [window for task in tasks for window in task]
-        places = [place for place, task in enumerate(tasks) if len(task) > 1]  # after those before them are joined
-        with closing(self._map(self._joined, [tasks[place] for place in places], _JOIN_SHARE)) as found:
-            for place, window in zip(places, found, strict=True):
-                self._add([window], place, place + len(tasks[place]))
+        """Join pairs of neighbouring windows; return whether there were any to join."""
+        pairs: list[int] = []  # the first window of each
+        for n in range(len(self.windows) - 1):
+            if pairs[-1:] != [n - 1] and self._may_join(self.windows[n : n + 2]):
+                pairs.append(n)
+        with closing(self._map(self._joined, [self.windows[n : n + 2] for n in pairs])) as found:
+            for n_before, (n, window) in enumerate(zip(pairs, found, strict=True)):
+                self._put(window, n - n_before, n - n_before + 2)
                 self._save()
                 self._record("join", window.iterations)
-        return True
+        return bool(pairs)
 
-    def _neighbours(self) -> list[list[int]]:
-        """Return pairs of neighbouring windows; windows without atoms only where all are joined."""
-        pairs, i = [], 0
-        free = [n for n, window in enumerate(self.windows) if self._joins_all or window.best.atoms.n_rows]
-        while i + 1 < len(free):
-            may_join = self._may_join(free[i : i + 2])
-            if may_join:
-                pairs.append(free[i : i + 2])
-            i += 1 + may_join
-        return pairs
-
-    def _related(self) -> list[list[int]]:
-        """Return windows with atoms of which most users are the same, if the order of the columns means nothing."""
-        if self._joins_all:
-            return []
-        codes = stack_rows([window.best.codes.T for window in self.windows], self.table.n_rows).T
-        window_of = np.repeat(np.arange(len(self.windows)), [window.best.atoms.n_rows for window in self.windows])
-        groups = related_windows(codes, window_of, self._may_join, self.workers.check_deadline)
-        return [group.tolist() for group in groups]
-
-    def _may_join(self, numbers: Sequence[int]) -> bool:
+    def _may_join(self, windows: list[Window]) -> bool:
         """Return whether windows have the same rows, and few enough atoms and columns to be joined."""
         if isinstance(self.table, SparseBits):
             return False
-        windows = [self.windows[number] for number in numbers]
-        n_atoms = sum(each.best.atoms.n_rows for each in windows)
-        n_cols = sum(len(each.columns) if self._joins_all else int(each.described.sum()) for each in windows)
-        return n_atoms * n_cols <= self.params.plan.windows.max_atom_cells
+        n_atoms = sum(window.best.atoms.n_rows for window in windows)
+        n_cols = sum(len(window.columns) for window in windows)
+        return (n_atoms + self.table.n_rows // 64) * n_cols <= self.params.plan.windows.max_joined
 
-    def _described(self) -> list[Window]:
-        """Return the windows, or where not all columns are joined, windows with those that have atoms, and the rest."""
-        if self._joins_all:
-            return self.windows
-        return [part for window in self.windows for part in self._divided(window) if len(part.columns)]
-
-    def _divided(self, window: Window) -> tuple[Window, Window]:
-        """Return a window with the columns that the state of another one describes, and one with the others."""
-        rest = self._without_model(window.columns[~window.described])
-        return without(window, rest), rest
+    def _parts(self) -> list[Window]:
+        """Return the windows, and one of the columns that are in none."""
+        is_left = np.ones(self.table.n_cols, bool)
+        for window in self.windows:
+            is_left[window.columns] = False
+        return [*self.windows, *([self._without_model(np.flatnonzero(is_left))] if is_left.any() else [])]
 
     # Tasks: each has a window of its own.
 
     def _searched(self, window: Window, deadline: float, workers: Workers) -> Window:
-        """Search a window.
+        """Search a window."""
 
-        Atoms are described by strings at first, even where stretches cost less: of atoms that cost less, more are found
-        in windows, and fewer of them become one when windows are joined. Where no atom is worth a string, some may be
-        worth a stretch.
-        """
-        found = self._improved(window, self._search_columns, deadline, workers, by_stretches=False)
-        if not self.objective.code.by_stretches:
-            return found
-        if not found.best.atoms.n_rows:
-            return self._improved(found, self._search_columns, deadline, workers)
-        stretched = self._by_stretches(found)
-        is_better = stretched.cost < window.cost
-        return stretched if is_better else replace(window, ended=found.ended, iterations=found.iterations)
+        def search(context: SearchContext) -> SearchResult:
+            if context.counted is None:
+                return search_mdl(context)
+            empty = SearchResult(context.block(window.best.atoms), CONVERGED)
+            return search_mdl(context, first=lambda: empty)
 
-    def _by_stretches(self, window: Window) -> Window:
-        """Return a window with what its state costs if atoms are described by stretches."""
-        context, _ = self._context_of(window)
-        block = _block_of(window, context)
-        length = context.monitor.codelength(block, block.wrong(), block.bias)
-        cost = context.monitor.cost(block, length)
-        if context.holdout is not None:
-            cost = context.holdout.cost(block, context.objective)
-        return replace(window, best=window.best._replace(cost=cost, wrong=block.wrong(), codelength=length))
+        return self._improved(window, search, deadline, workers)
 
     def _joined(self, windows: list[Window], deadline: float, workers: Workers) -> Window:
         """Join windows and go on from the atoms and codes of all of them.
 
-        Columns without atoms are left out where the order of columns means nothing: they could be in any window.
+        If they are the whole table, all starts of an ordinary search follow: rows of the table can show atoms of many
+        columns that no window shows.
         """
-        window = joined(windows)
-        if self._joins_all:
-            return self._improved(window, self._going_on, deadline, workers)
-        part, rest = self._divided(window)
-        if self.holdout is not None:
-            # A column of held-out rows costs less by its own number of ones than by that of the rows searched.
-            context, _ = self._context_of(part)
-            assert context.holdout is not None
-            cost = context.holdout.cost(_block_of(part, context), context.objective)
-            part = replace(part, best=part.best._replace(cost=cost))
-            rest = replace(rest, best=rest.best._replace(cost=window.cost - cost))
-        found = self._improved(part, self._going_on, deadline, workers)
-        return replace(joined([found, rest]), iterations=found.iterations)
+        window, plan = joined(windows), self.params.plan
+
+        def search(context: SearchContext) -> SearchResult:
+            found = go_on(context, window.best, plan.mdl.cycle_rounds)
+            n, m = context.data.shape
+            if m < self.table.n_cols or n * m > plan.windows.max_cells:
+                return found
+            return search_mdl(replace(context, plan=plan), first=lambda: found)
+
+        return self._improved(window, search, deadline, workers)
 
     def _improved(
-        self,
-        window: Window,
-        search: Callable[[Window, SearchContext], SearchResult],
-        deadline: float,
-        workers: Workers,
-        by_stretches: bool = True,
+        self, window: Window, search: Callable[[SearchContext], SearchResult], deadline: float, workers: Workers
     ) -> Window:
         """Return a window with the best state that a search finds, if it is better."""
         if time.perf_counter() >= deadline:
             return replace(window, ended=MAX_TIME)
-        context, _ = self._context_of(window, deadline, workers, by_stretches)
+        context, _ = self._context_of(window, deadline, workers)
         try:
-            ended = search(window, context).ended
+            ended = search(context).ended
         except OutOfTime:
             ended = MAX_TIME
         best = context.monitor.best
         found = replace(window, ended=ended, iterations=sum(row.iterations for row in context.monitor.history))
-        return found if best is None or best.cost >= window.cost else replace(found, best=best)
-
-    def _search_columns(self, window: Window, context: SearchContext) -> SearchResult:
-        """Search the columns of a window."""
-        if context.counted is None:
-            return search_mdl(context)
-        first = SearchResult(context.block(BitMatrix.zeros(0, len(window.columns))), CONVERGED)
-        return search_mdl(context, first=first)  # atoms grow from pairs of columns
-
-    def _going_on(self, window: Window, context: SearchContext) -> SearchResult:
-        """Go on from the state of joined windows; if they are the whole table, with all starts of an ordinary search.
-
-        Rows of the table can show atoms of many columns that no window shows.
-        """
-        data, plan = context.data, self.params.plan
-        found = go_on(context, window.best, plan.windows.join_rounds)
-        if data.n_cols < self.table.n_cols or data.n_rows * data.n_cols > plan.windows.max_cells:
-            return found
-        return search_mdl(replace(context, plan=plan), first=found)
+        return found if best is None or best.cost >= window.best.cost else replace(found, best=best)
 
     def _result_of(self, window: Window, deadline: float, workers: Workers) -> ColumnFactors:
         """Return the result of a window, whose rows are coded as `transform` codes them."""
-        if window.random is None:
+        if not window.best.atoms.n_rows:
             return self._part_without_atoms(window)
         (context, rows), coder = self._context_of(window, deadline, workers), self.params.coder_after
-        found = finish(context, SearchResult(_recorded(window, context), window.ended), coder)
-        result = best_result(context, found.block, coder, found.ended)
+        block = context.block_of(window.best)
+        context.monitor.record(block, Change(), 0, "start")
+        if window.ended == CONVERGED:
+            block = finish(context, block, coder)
+        result = best_result(context, block, coder, context.monitor.stop_reason or window.ended)
         assert result is not None
         return ColumnFactors(window.columns, result, rows)
 
     def _stopped_part(self, window: Window, ended: str, is_sorted: bool = True) -> ColumnFactors:
         """Return the result of a window, if the search was cut off."""
-        if window.random is None or not window.best.atoms.n_rows:
+        if not window.best.atoms.n_rows:
             return self._part_without_atoms(window)
         context, rows = self._context_of(window)
-        _recorded(window, context)
+        context.monitor.record(context.block_of(window.best), Change(), 0, "start")
         # The time is up, and to code all rows again, in order to remember hard codes, would take about a second each.
         result = stopped_result(context, self.params.coder_after, ended, is_sorted, remembers=False)
         assert result is not None
         return ColumnFactors(window.columns, result, rows)
 
     def _part_without_atoms(self, window: Window) -> ColumnFactors:
-        """Return the result of a window of which nothing was found."""
+        """Return the result of a window of which nothing was found but perhaps a bias."""
         best = window.best._replace(codes=BitMatrix.zeros(self.table.n_rows, 0))
         result = result_of_state(
             best,
@@ -393,38 +295,43 @@ class WindowSearch:
         return ColumnFactors(window.columns, result)
 
     def _context_of(
-        self, window: Window, deadline: float = float("inf"), workers: Workers | None = None, by_stretches: bool = True
+        self, window: Window, deadline: float = float("inf"), workers: Workers | None = None
     ) -> tuple[SearchContext, NDArray[np.intp] | None]:
-        """Return what a search of the columns of a window needs to know, and its rows, if these are not all.
-
-        Unless ``by_stretches``, atoms are described by strings, whether columns have an order or not.
-        """
-        workers = workers or Workers(device=self.workers.device)
+        """Return what a search of the columns of a window needs to know, and its rows, if these are not all."""
         columns, table, plan, rows, counted = window.columns, self.table, self.params.plan, None, None
         if isinstance(table, SparseBits):
             rows, data = table.window(columns, _MIN_ONES)
             counted = CountedRows(table.n_rows - len(rows), self._ones[columns] - data.column_weights())
-            plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"bias", "finish"})
+            plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"finish"})
         else:
             data = table.take_columns(columns)
-            plan = replace(plan, left_out=plan.left_out | {"regrow"})
             if self.params.search == "fast" and not plan.only_starts:
                 plan = replace(plan, starts=plan.windows.starts, from_look=False, only_starts=True)
-        holdout = self.holdout and replace(self.holdout, rows=self.holdout.rows.take_columns(columns))
-        code = self.objective.code if by_stretches else replace(self.objective.code, ranks=None)
-        costs = self.objective.costs.take_columns(columns)
-        objective = replace(self.objective, code=code.take_columns(columns), costs=costs)
+        objective = replace(
+            self.objective,
+            code=self.objective.code.take_columns(columns),
+            costs=self.objective.costs.take_columns(columns),
+        )
         monitor = replace(
             self.monitor, deadline=deadline, callbacks=(), stop_after=None, history=[], saver=None, objective=objective
         )
-        random = window.random or np.random.default_rng(0)
-        margins = self.margins and self.margins.take_columns(columns)
-        return SearchContext(data, objective, plan, monitor, workers, random, holdout, counted, margins), rows
+        context = SearchContext(
+            data,
+            objective,
+            plan,
+            monitor,
+            workers or Workers(device=self.workers.device),
+            np.random.default_rng([self._seed, len(columns), int(columns[0])]),
+            self.holdout and replace(self.holdout, rows=self.holdout.rows.take_columns(columns)),
+            counted,
+            self.margins and self.margins.take_columns(columns),
+        )
+        return context, rows
 
     # Threads, time and progress.
 
     def _map(
-        self, task: Callable[[Item, float, Workers], Result], items: Sequence[Item], until: float
+        self, task: Callable[[Item, float, Workers], Result], items: Sequence[Item], until: float = 1.0
     ) -> Generator[Result]:
         """Run a task on each item, with a deadline and threads, and yield the results in order.
 
@@ -441,16 +348,10 @@ class WindowSearch:
 
         return self.workers.map_tasks(run, items)
 
-    def _add(self, windows: list[Window], start: int | None = None, stop: int | None = None) -> None:
-        """Put windows in the place of those from start to stop, of one by default; without start, at the end."""
-        start = len(self.windows) if start is None else start
-        replaced = slice(start, start + 1 if stop is None else stop)
-        for sign, changed in ((-1, self.windows[replaced]), (1, windows)):
-            for window in changed:
-                best, length = window.best, window.best.codelength
-                parts = best.atoms.n_rows, int(best.wrong.sum()), length.errors, length.codes, length.atoms
-                self._sums += sign * np.array(parts)
-        self.windows[replaced] = windows
+    def _put(self, window: Window, start: int, stop: int) -> None:
+        """Put a window in the place of others, from start to stop."""
+        self._sums += window.counts - sum(before.counts for before in self.windows[start:stop])
+        self.windows[start:stop] = [window]
 
     def _record(self, move: str, iterations: int) -> None:
         """Add a round to the history, with the sums over all windows; raise OutOfTime if that ends the search."""
@@ -468,53 +369,17 @@ class WindowSearch:
         return replace(result, ended=ended, history=tuple(monitor.history))
 
 
-def _block_of(window: Window, context: SearchContext) -> Block:
-    """Return the best state of a window as a block."""
-    best = window.best
-    return context.block(best.atoms, best.codes if best.atoms.n_rows else None, best.bias)
-
-
-def _recorded(window: Window, context: SearchContext) -> Block:
-    """Return the best state of a window as a block, after its monitor has seen it."""
-    block = _block_of(window, context)
-    context.monitor.record(block, Change(), 0, "start")
-    return block
-
-
 def joined(windows: Sequence[Window]) -> Window:
-    """Return a window with the columns, atoms and codes of several; its random numbers are those of the first.
-
-    Its columns are in increasing order, in whatever order windows were joined.
-    """
+    """Return a window with the columns, atoms and codes of several, in whatever order they are given."""
     states = [window.best for window in windows]
     columns = np.concatenate([window.columns for window in windows])
     order, lengths = np.argsort(columns), [state.codelength for state in states]
     best = State(
-        sum(window.cost for window in windows),
+        sum(state.cost for state in states),
         BitMatrix.from_sparse(block_diag([state.atoms.to_sparse() for state in states], "csr")).take_columns(order),
         stack_rows([state.codes.T for state in states], states[0].codes.n_rows).T,
         stack_rows([state.bias.T for state in states], 1).T.take_columns(order),
         np.concatenate([state.wrong for state in states])[order],
         Codelength(*(sum(getattr(length, part) for length in lengths) for part in ("errors", "codes", "atoms"))),
     )
-    return Window(
-        columns=columns[order],
-        best=best,
-        random=windows[0].random,
-        is_searched=True,
-        ended=next((window.ended for window in windows if window.ended != CONVERGED), CONVERGED),
-    )
-
-
-def without(window: Window, rest: Window) -> Window:
-    """Return a window without the columns that its state does not describe, which are those of another window."""
-    best, length, kept = window.best, window.best.codelength, np.flatnonzero(window.described)
-    state = State(
-        window.cost - rest.cost,
-        best.atoms.take_columns(kept),
-        best.codes,
-        best.bias.take_columns(kept),
-        best.wrong[kept],
-        replace(length, errors=length.errors - rest.best.codelength.errors),
-    )
-    return replace(window, columns=window.columns[kept], best=state)
+    return Window(columns[order], best)
