@@ -1,7 +1,7 @@
 """The loop of a search: children are made from the states of a population, until many in a row gain nothing.
 
 Searches differ in their first states and in how children are made of others: by trials from the atoms of two states
-(`exchange.py`), or by perturbing a state and recombining two (`anytime.py`). The loop is the same.
+(`exchange.py`), or by perturbing a state and recombining two (`mdl_search.py`). The loop is the same.
 
 In an *epoch*, new starts fill a population, which evolves until it gains nothing. The best state of each epoch becomes
 a champion. Epochs do not see each other's states, so that champions differ; the champions evolve together, too.
@@ -17,9 +17,7 @@ from ..bits import BitMatrix
 from .monitor import StoppingRule
 from .states import State
 
-_GROUP = (
-    4  # children made from the same population: more threads do not help, but the result is the same for any number
-)
+_GROUP = 4  # children made from the same population, whatever the number of threads
 
 
 class Population:

@@ -36,7 +36,7 @@ class FixedRankBudget:
     sample_rows: int = 4000  # trials see at most this many rows
     neighbor_words: int = 4 * 10**9  # compared to find the nearest sampled row of each other row: a few seconds
     max_exact_atoms: int = 8  # up to this many atoms, every trial takes exact steps
-    max_steps: int = 2  # of coding and update in a trial
+    max_steps: int = 3  # of coding and update in a trial
     slack: float = 0.01  # a trial may be worse by this share of the errors, at first
     nmf: NmfBudget = NmfBudget()
 
