@@ -173,12 +173,14 @@ class MdlSearch:
             self.record(block, "drop")
 
     def extended(self, block: Block) -> State:
-        """Extend the atoms and drop those that are of no use any more, until that gains nothing; return the state."""
-        before = None
-        while before != (before := self.context.cost(block)) and not self.should_stop():
+        """Extend the atoms and drop those that are of no use any more, until that gains little; return the state."""
+        while not self.should_stop():
+            before = self.context.cost(block)
             if self.allows("extend") and (change := extend(block, self.objective)):
                 self.record(block, "extend", change)
             self.drop(block, every=True)
+            if not self.gains(self.context.cost(block), before):
+                break
         return self.state_of(block)
 
     def improved(self, block: Block) -> State:
