@@ -21,7 +21,8 @@ _PREVIEW_BYTES = 1 << 12  # the beginning of a chunk, which shows how its number
 _BLANKS = b" \t\r\n\v\f"
 _DIGITS = b"0123456789"
 _ITEM = re.compile(rb"[0-9]+")
-_NUMBER = re.compile(rb"[+-]?+(?:(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+|(?i:nan|inf(?:inity)?+))")
+# Optional groups are not possessive: in Python 3.11.0 to 3.11.2, a group such as (?:e[0-9]+)?+ matches the "e" alone.
+_NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?|(?i:nan|inf(?:inity)?))")
 _NUMBERS = re.compile(rb"\s*+(?:%b(?:\s++|\Z))*+" % _NUMBER.pattern)  # possessive: no backtracking in long texts
 _ZERO_FRACTION = re.compile(rb"(?<=[0-9])\.0*(?:[eE][+-]?0+)?(\s)")  # as in 1.0 and 1.00e+00
 
