@@ -52,13 +52,13 @@ def search_mdl(
         The coder of `transform`, with which states are finished; None to leave them as they are.
     """
     plan, search = context.plan, MdlSearch(context)
-    given_starts = [] if first is None else [first()]
+    first_found = [] if first is None else [first()]  # before anything else, for the first epoch
     search.record(context.block(BitMatrix.zeros(0, context.data.n_cols)), "no model")
     champions = Population(plan.population)
 
     def start() -> Population:
         """Return the state that a fast search finds and, for a thorough one, those of further starts."""
-        found = given_starts.pop() if given_starts else first and first()
+        found = first_found.pop() if first_found else first and first()
         if given is not None:
             state = search.state_of(from_given(search, *given))
         elif found is not None and found.ended != CONVERGED:
@@ -77,7 +77,7 @@ def search_mdl(
         return population
 
     def finished(state: State) -> State:
-        """Return what the coder of `transform` makes of a state."""
+        """Return a state after the last sweeps, without what costs more than it saves."""
         if coder is None or search.should_stop():
             return state
         block = shortened(context, finish(context, context.block_of(state), coder))
@@ -218,8 +218,10 @@ def _first_states(search: MdlSearch, first: Block | None, is_start: bool) -> lis
 
 
 def _finalists(ordinary: list[State], solved: list[State], close: float) -> list[State]:
-    """Return the best state that starts from rows, and the best that a factorization gave; one of them if it is far
-    better."""
+    """Return the best state of each kind: from rows, and from linear algebra or a factorization.
+
+    If one is far better, return it alone.
+    """
     best = [min(kind, key=lambda state: state.cost) for kind in (ordinary, solved) if kind]
     least = min(state.cost for state in best)
     return [state for state in best if state.cost <= close * least]
