@@ -181,3 +181,9 @@ def test_factors_that_are_given_are_the_only_start(table, algebra):
         assert moves[:3] == first_moves
         assert moves.count("start") == 1
         assert not {"first look", "continue"} & set(moves)
+
+
+@pytest.mark.parametrize(("coder", "n_sweeps"), [("beam", 1), ("mdl", 0), ("auto", 0)])
+def test_a_fast_search_sweeps_by_beam_if_asked_to(table, coder, n_sweeps):
+    result = factorize(table, algebra="xor", coder=coder, random_state=0)
+    assert [row.move for row in result.history].count("beam sweep") == n_sweeps

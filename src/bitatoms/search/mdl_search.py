@@ -177,7 +177,10 @@ def best_start(search: MdlSearch, first: Block | None = None) -> State:
     if len(finalists) > 1:  # which kind is better shows late
         again = chain(*search.steps([partial(_one_more_cycle, state=state) for state in finalists]))
         finalists = [min(again, key=lambda state: state.cost)]
-    return search.extended(search.continued(finalists[0]))
+    block = search.continued(finalists[0])
+    if search.plan.by_beam and not search.plan.children:  # otherwise children are swept by beam
+        search.sweep_by_beam(block)
+    return search.extended(block)
 
 
 def _one_more_cycle(search: MdlSearch, state: State) -> list[State]:

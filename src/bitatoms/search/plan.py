@@ -106,7 +106,7 @@ class Plan:
     least_gain: float  # smaller gains do not count; a share of what is saved or of what is left, whichever is less
     more_starts: tuple[int, ...]  # whose states join the population
     children: int  # in an epoch: states that are perturbed or recombined
-    by_beam: bool = False  # whether each child gets a sweep by beam
+    by_beam: bool = False  # whether each child, or the state of a search without children, gets a sweep by beam
     population: int = 8  # states that are kept
     max_failed_epochs: int = 0  # in a row without a gain, after which the search ends; after one epoch, if 0
     fewest: int = 0  # atoms, in the end
