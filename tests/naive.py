@@ -614,6 +614,21 @@ def distances(rows):
     return (rows[:, np.newaxis] != rows).sum(axis=2)
 
 
+def near_pairs(rows, hashes, order, limit, max_compared, is_listed, most):
+    """Return pairs of near rows, each row with the last one before it, in this order, that has its hash and no pair."""
+    distance, listed, pairs, n_compared = distances(rows), {int(i) for i in np.flatnonzero(is_listed)}, [], 0
+    for p, i in enumerate(order):
+        before = [j for j in order[:p][::-1] if hashes[j] == hashes[i] and j not in listed]
+        if len(pairs) == most or n_compared > max_compared or i in listed:
+            continue
+        near = [distance[i, j] <= limit for j in before]
+        n_compared += near.index(True) + 1 if any(near) else len(near)
+        if any(near):
+            pairs.append([i, before[near.index(True)]])
+            listed.update(pairs[-1])
+    return pairs
+
+
 def votes_of_checks(bits, original, checks, hashed):
     """Return one round of votes on the bits of rows, from checks of four rows; a bit with a negative sum is one.
 

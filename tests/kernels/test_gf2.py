@@ -119,6 +119,20 @@ def test_distances_match_the_oracle(rows, limit):
     np.testing.assert_array_equal(near, (distances <= limit) & ~np.eye(n, dtype=bool))
 
 
+@given(matrices(n_rows=FEW_ROWS), SEEDS, *map(st.sampled_from, ((0, 1, 30), (0, 3, 1000), (0, 1, 20))))
+def test_near_pairs_with_the_same_hash_match_the_oracle(rows, seed, limit, max_compared, most):
+    n = len(rows)
+    hashes = np.random.default_rng(seed).integers(3, size=n).astype(np.uint64)
+    order = np.argsort(hashes, kind="stable")
+    is_listed, found = random_bits(seed, 1, n, 0.2)[0].astype(bool), np.full((most, 2), 77)
+    expected = naive.near_pairs(rows, hashes, order.tolist(), limit, max_compared, is_listed, most)
+    before = is_listed.copy()
+    count = gf2.list_near_pairs(packed(rows), hashes, order, limit, max_compared, is_listed, found)
+    assert found[:count].tolist() == expected
+    assert np.flatnonzero(is_listed & ~before).tolist() == sorted(np.ravel(expected).astype(int).tolist())
+    assert (found[count:] == 77).all()
+
+
 @given(SEEDS, st.sampled_from((1, 64, 130)), st.sampled_from((0, 0.3)), st.sampled_from((0, 0.3)))
 def test_the_nearest_row_differs_in_the_fewest_cells_that_both_know(seed, n_cols, share, share_of_others):
     rows, others = random_bits(seed, 9, n_cols, 0.4), random_bits(seed + 1, 7, n_cols, 0.4)

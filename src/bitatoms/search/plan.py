@@ -50,6 +50,7 @@ class LinearBudget:
     max_spread: float = 1.8  # of the ones of sums of four rows, relative to independent bits; others are too alike
     hash_tables: int = 8  # of pairs of rows, to find checks,
     compared_words: int = 2_000_000  # for each of them
+    near_tables: int = 64  # of rows beyond the sample, to find near ones
     check_deviations: float = 4.5  # standard deviations by which a check has fewer ones than most sums of four rows
     checks: int = 12  # per row that are enough
     min_checks: float = 0.8  # per row; with fewer, noise cannot be removed

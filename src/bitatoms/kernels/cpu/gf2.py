@@ -251,6 +251,38 @@ def mark_near(rows, limit, near):
             near[i, j] = near[j, i] = distance(rows, j, rows[i]) <= limit
 
 
+@kernel
+def list_near_pairs(rows, hashes, order, limit, max_compared, is_listed, found):
+    """List pairs of rows with the same hash that differ in at most ``limit`` columns; return their number.
+
+    ``order`` has rows with the same hash one after the other. Each row is compared with those before it, the last one
+    first, and is in at most one pair: those in pairs are marked in ``is_listed``, and such rows are passed over. It
+    ends when over ``max_compared`` pairs are compared or ``found`` is full.
+    """
+    rows, hashes, order, is_listed, found = view((rows, hashes, order, is_listed, found))
+    count = 0
+    compared = 0
+    for p in range(order.shape[0]):
+        if count == found.shape[0] or compared > max_compared:
+            break
+        i = order[p]
+        if is_listed[i]:
+            continue
+        for q in range(p - 1, -1, -1):
+            j = order[q]
+            if hashes[j] != hashes[i]:
+                break
+            if is_listed[j]:
+                continue
+            compared += 1
+            if distance(rows, j, rows[i]) <= limit:
+                is_listed[i] = is_listed[j] = True
+                found[count, 0], found[count, 1] = i, j
+                count += 1
+                break
+    return count
+
+
 @inline
 def _group_start(ends, g):
     """Return where group g begins."""

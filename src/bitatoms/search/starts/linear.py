@@ -2,7 +2,8 @@
 
 Without noise, the rows of a table with k atoms span a space of dimension k, and elimination finds a basis of it. With
 noise, the basis comes from rows that parity checks free of noise (`parity_checks.py`), and is completed by peeling
-(below). Any basis will do: others have the same products, and the moves of a search find the best one
+(below). In a long table, where a sample has too few rows for either, it comes from the nearest of all rows
+(`near_rows.py`). Any basis will do: others have the same products, and the moves of a search find the best one
 (`search/moves/basis.py`).
 
 The same is done with columns in place of rows, which is better where rows are many and atoms have few ones. A basis of
@@ -42,6 +43,7 @@ from ..context import SearchContext
 from ..moves.basis import lighten
 from ..plan import LinearBudget
 from ..states import State
+from .near_rows import atoms_of_near_rows
 from .parity_checks import rows_without_noise, spread_of_sums
 
 Bits = NDArray[np.uint8]
@@ -66,7 +68,8 @@ def linear_starts(context: SearchContext, budget: LinearBudget) -> Iterator[BitM
     basis = _basis(part)
     has_noise = basis.n_rows > _MAX_RANK * min(part.shape)
     if has_noise:
-        basis = _spanning_rows(context, part, budget)
+        all_rows = data.filled().T[columns].T if data.n_rows > part.n_rows else None
+        basis = _spanning_rows(context, part, budget, all_rows)
     if _can_be_used(basis) and len(columns) == data.n_cols:
         yield basis.T[np.argsort(columns)].T
     elif _can_be_used(basis):
@@ -96,15 +99,24 @@ def _can_be_used(basis: BitMatrix) -> bool:
     return 0 < basis.n_rows <= MAX_ATOMS
 
 
-def _spanning_rows(context: SearchContext, data: BitMatrix, budget: LinearBudget) -> BitMatrix:
-    """Return a basis of the space that the rows span without noise; without vectors if none is found."""
+def _spanning_rows(
+    context: SearchContext, data: BitMatrix, budget: LinearBudget, all_rows: BitMatrix | None = None
+) -> BitMatrix:
+    """Return a basis of the space that the rows span without noise; without vectors if none is found.
+
+    If these rows are a sample that is too small, one is sought from near ones of ``all_rows``.
+    """
     if spread_of_sums(data, context.random) > budget.max_spread:
         return data[:0]
     clean = rows_without_noise(data, context.random, context.workers, budget)
     basis = _basis(clean)
     if basis.n_rows > _MAX_RANK * min(clean.shape):
         basis = basis[:0]
-    return completed_basis(context, data, basis, budget)
+    basis = completed_basis(context, data, basis, budget)
+    if basis.n_rows == 0 and all_rows is not None:
+        atoms = atoms_of_near_rows(all_rows, context.random, context.workers, budget)
+        basis = completed_basis(context, data, atoms, budget)
+    return basis
 
 
 def _basis(data: BitMatrix) -> BitMatrix:
