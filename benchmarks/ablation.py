@@ -149,15 +149,13 @@ def changed(plan: Plan, part: str) -> Plan:
         value = getattr(of, name) * float(factor)
         value = value if isinstance(getattr(of, name), float) else max(1, round(value))
         return replace(plan, **{name: value}) if of is plan else replace(plan, mdl=replace(of, **{name: value}))
-    if part == "first look":
-        return replace(plan, from_look=False)
     if part.startswith("start "):
         return replace(plan, starts=tuple(size for size in plan.starts if size != int(part[6:])))
     if part == "children":
         return replace(plan, children=0)
     if part == "more starts":
         return replace(plan, more_starts=())
-    return replace(plan, left_out=plan.left_out | {part}, mdl=replace(plan.mdl, **FIELDS.get(part, {})))
+    return replace(plan.without(part), mdl=replace(plan.mdl, **FIELDS.get(part, {})))
 
 
 @cache

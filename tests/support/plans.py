@@ -49,7 +49,7 @@ def use_one_start(patch, n_atoms=8):
     """Let all searches do as little as with a small budget, from one start: for tests of other things."""
     use_small_budget(patch)
     for name, plan in PLANS.items():
-        patch.setitem(PLANS, name, replace(plan, starts=(n_atoms,), from_look=False))
+        patch.setitem(PLANS, name, replace(plan.without("first look"), starts=(n_atoms,)))
 
 
 def use_windows(patch, **tuning):

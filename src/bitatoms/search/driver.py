@@ -362,11 +362,10 @@ def _search_at_lower_costs(context: SearchContext, first: Callable[[], SearchRes
     """
     objective, plan = context.objective, replace(context.plan, max_failed_epochs=0)
     found = search_mdl(replace(context, objective=replace(objective, costs=EQUAL_COSTS), plan=plan), None, first)
-    plan = replace(plan, starts=(), only_starts=True)
     moderate = replace(objective, costs=objective.costs.limited(_MODERATE_COST))
     if found.ended == CONVERGED:
         equal = found
-        found = search_mdl(replace(context, objective=moderate, plan=plan), None, lambda: equal)
+        found = search_mdl(replace(context, objective=moderate, plan=plan.with_starts()), None, lambda: equal)
     change = code_from_scratch(found.block, objective.rule(found.block))
     context.monitor.record(found.block, change, 1, "fresh sweep")
     return found

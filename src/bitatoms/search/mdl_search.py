@@ -67,7 +67,7 @@ def search_mdl(
         else:
             state = best_start(search, found and found.block)
         population = Population(plan.population, [finished(state) if plan.children else state])
-        if given is None and not plan.only_starts and not search.should_stop():
+        if given is None and plan.more_starts and not search.should_stop():
             no_bias = BitMatrix.zeros(1, context.data.n_cols)
             sizes = set(_sizes(search, plan.more_starts)) - set(_sizes(search, plan.starts))
             more = [partial(_spread_start, n_atoms=size, bias=no_bias, max_rounds=None) for size in sorted(sizes)]
@@ -159,7 +159,7 @@ def best_start(search: MdlSearch, first: Block | None = None) -> State:
     if resumed:
         ordinary, solved = resumed, []
     else:
-        is_start = search.plan.from_look or first is not None
+        is_start = search.allows("first look") or first is not None
         first_states = partial(_first_states, first=first, is_start=is_start)
         (ordinary,) = search.steps([first_states])
         (linear,) = search.steps([partial(_linear_states, look=ordinary[0] if ordinary else None)])
@@ -233,7 +233,7 @@ def _finalists(ordinary: list[State], solved: list[State], close: float) -> list
 def _nmf_states(search: MdlSearch, is_tried: bool) -> list[State]:
     """Run a round from each of a few non-negative factorizations, under OR."""
     states: list[State] = []
-    is_tried &= not search.plan.only_starts and search.objective.algebra == "or" and search.allows("nmf")
+    is_tried &= search.objective.algebra == "or" and search.allows("nmf")
     if not is_tried:
         return states
     objective = search.objective.errors_only()
@@ -261,7 +261,7 @@ def _nmf_cycle(search: MdlSearch, states: list[State], others: list[State]) -> l
 def _linear_states(search: MdlSearch, look: State | None) -> list[State]:
     """Run one cycle from each start that linear algebra finds, under XOR, unless the first look is far better."""
     states: list[State] = []
-    if search.plan.only_starts or search.objective.algebra != "xor" or not search.allows("linear"):
+    if search.objective.algebra != "xor" or not search.allows("linear"):
         return states
     if search.objective.max_atoms is not None:  # a basis of which rows use few is found late
         return states

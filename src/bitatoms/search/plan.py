@@ -101,7 +101,6 @@ class Plan:
     """How widely to search. Checkpoints hold its ``repr``: fields added later stay out of it."""
 
     starts: tuple[int, ...]  # numbers of atoms to start from
-    from_look: bool  # whether the first look is a start as well
     patience: float  # rounds in a row without a gain after which it ends
     max_rounds: int
     least_gain: float  # smaller gains do not count; a share of what is saved or of what is left, whichever is less
@@ -112,8 +111,7 @@ class Plan:
     max_failed_epochs: int = 0  # in a row without a gain, after which the search ends; after one epoch, if 0
     fewest: int = 0  # atoms, in the end
     most: int | None = None
-    left_out: frozenset[str] = frozenset()  # moves not made, to measure what each contributes
-    only_starts: bool = field(default=False, repr=False)  # no starts but those of ``starts``
+    left_out: frozenset[str] = frozenset()  # starts and moves that are not made
     mdl: MdlTuning = field(default=MdlTuning(), repr=False)
     fixed_rank: FixedRankBudget = field(default=FixedRankBudget(), repr=False)
     windows: WindowTuning = field(default=WindowTuning(), repr=False)
@@ -122,13 +120,20 @@ class Plan:
         """Return the plan for this number of atoms, or for one that the codelength decides, at most ``most``."""
         if wanted == "mdl":
             return replace(self, fewest=0, most=most)
-        starts = self.starts if self.only_starts else (wanted, *(size for size in self.starts if size > wanted))
+        starts = (wanted, *(size for size in self.starts if size > wanted))
         return replace(self, starts=starts, fewest=wanted, most=wanted)
+
+    def without(self, *parts: str) -> Plan:
+        """Return the plan without these starts and moves."""
+        return replace(self, left_out=self.left_out.union(parts))
+
+    def with_starts(self, *sizes: int) -> Plan:
+        """Return the plan with starts of these sizes alone, besides the first look."""
+        return replace(self, starts=sizes, more_starts=()).without("linear", "nmf")
 
 
 _FAST = Plan(
     starts=(256, 0),
-    from_look=True,
     patience=3,
     max_rounds=0,
     least_gain=1e-3,

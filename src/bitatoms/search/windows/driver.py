@@ -302,11 +302,11 @@ class WindowSearch:
         if isinstance(table, SparseBits):
             rows, data = table.window(columns, _MIN_ONES)
             counted = CountedRows(table.n_rows - len(rows), self._ones[columns] - data.column_weights())
-            plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"finish"})
+            plan = plan.with_starts().without("finish")
         else:
             data = table.take_columns(columns)
-            if self.params.search == "fast" and not plan.only_starts:
-                plan = replace(plan, starts=plan.windows.starts, from_look=False, only_starts=True)
+            if self.params.search == "fast":
+                plan = plan.with_starts(*plan.windows.starts).without("first look")
         objective = replace(
             self.objective,
             code=self.objective.code.take_columns(columns),
