@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from bitatoms import BinaryDictionaryLearning, factorize
+from bitatoms import BinaryDictionaryLearning, BitMatrix, Constraints, factorize
 from bitatoms.datasets import planted
 from bitatoms.engine.objective import Objective
 from bitatoms.search import mdl_search
@@ -62,11 +62,12 @@ def test_each_search_goes_on_from_what_another_one_finds():
     """The starts of a fast search are those of a thorough one, which is the first epoch of an anytime one."""
     fast, thorough, anytime = (resolved(search=search, coder="beam").plan for search in ("fast", "thorough", "anytime"))
     assert (fast.children, fast.more_starts, fast.max_failed_epochs, thorough.max_failed_epochs) == (0, (), 0, 0)
-    more = {"more_starts": thorough.more_starts, "children": thorough.children, "fixed_rank": thorough.fixed_rank}
+    more = {"more_starts": thorough.more_starts, "children": thorough.children, "epochs": thorough.epochs}
     assert replace(fast, **more) == thorough
     further = {"max_failed_epochs": anytime.max_failed_epochs, "max_rounds": anytime.max_rounds}
-    assert replace(thorough, **further, fixed_rank=anytime.fixed_rank) == anytime
+    assert replace(thorough, **further) == anytime
     assert thorough.children > 0
+    assert thorough.epochs > fast.epochs == 1
     assert anytime.max_failed_epochs > 0
 
 
@@ -166,7 +167,7 @@ def test_epochs_are_new_starts_and_the_best_states_of_all_evolve_together(algebr
     for before, after, limits in journal.evolved:
         assert after[0] <= before[0]
         assert max(len(before), len(after)) <= 3
-        assert limits == {"max_failures": 6, "max_children": 6}
+        assert limits == {"max_failures": 6, "max_children": 6 if len(before) == 1 else None}
     assert journal.epochs[0] == 1
     assert journal.epochs == sorted(journal.epochs)
     epochs, together = [], []
@@ -292,3 +293,40 @@ def test_an_anytime_search_with_enough_rounds_is_never_worse_than_a_thorough_one
     for seed in range(3):
         found.append(lengths(table(algebra, seed), ("thorough", "anytime"), algebra=algebra, random_state=seed))
     assert all(anytime <= thorough for thorough, anytime in found)
+
+
+def unknown_cells(algebra, seed):
+    """Return a table of which a fifth is unknown."""
+    X = TABLES["noisy"](algebra, seed).astype(float)
+    X[np.random.default_rng(seed).random(X.shape) < 0.2] = np.nan
+    return BitMatrix.from_dense(X, missing="unknown")
+
+
+NUMBERS = {
+    "few": (TABLES["noisy"], {"n_components": 4}),
+    "many": (TABLES["noisy"], {"n_components": 17}),
+    "unknown": (unknown_cells, {"n_components": 5}),
+    "sampled": (TABLES["long"], {"n_components": 9}),
+    "two per row": (TABLES["noisy"], {"n_components": 6, "constraints": Constraints(max_atoms_per_sample=2)}),
+    "given": (lambda algebra, seed: random_bits(seed, 70, 24, 0.3), {"n_components": 4, "init": GIVEN}),
+    "codelength": (TABLES["noisy"], {"n_components": 6, "objective": "codelength"}),
+}
+
+
+@every_algebra
+@pytest.mark.parametrize(("table", "how"), NUMBERS.values(), ids=NUMBERS)
+@pytest.mark.filterwarnings("ignore:.*were requested")
+def test_neither_are_they_for_a_given_number_of_atoms(table, how, algebra, monkeypatch):
+    """By the cells that are wrong or, if that is the objective, by the codelength."""
+    use_budget(monkeypatch, max_trials=300, sample_rows=100, children=8, max_failures=4)
+    monkeypatch.setitem(PLANS, "anytime", replace(PLANS["anytime"], max_failed_epochs=1))
+    for seed in range(2):
+        costs = []
+        for search in ("fast", "thorough", "anytime"):
+            limits = {"max_iter": 10**6} if search == "anytime" else {}
+            X = table(algebra, seed)
+            result = factorize(X, search=search, algebra=algebra, random_state=seed, **how, **limits)
+            assert result.converged
+            assert len(result.atoms) == how["n_components"]
+            costs.append(result.wrong_bits if result.objective == "errors" else result.codelength.total)
+        assert costs == sorted(costs, reverse=True)

@@ -61,13 +61,15 @@ def test_children_made_at_once_share_the_threads(search, one_state, monkeypatch)
         return parents[0]
 
     monkeypatch.setattr(search, "_child_of", child_of)
-    search.evolve(one_state, max_children=2)
+    search.n_children = 2
+    search.evolve(one_state, are_champions=False)
     assert max_tasks == [2, 2]
 
 
 def test_children_of_one_state_are_made_by_trials_from_it(search, one_state):
     before = one_state.best.cost
-    search.evolve(one_state, max_children=3)
+    search.n_children = 3
+    search.evolve(one_state, are_champions=False)
     assert search.stopping.n_rounds == 3
     assert one_state.best.cost < before
 

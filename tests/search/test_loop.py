@@ -94,16 +94,17 @@ def test_no_children_are_made_of_a_search_that_must_stop():
 class FakeEpochs:
     """Makes states that cost what it is told to."""
 
-    def __init__(self, starts, children=()):
-        self.starts, self.children = iter(starts), iter(children)
+    def __init__(self, starts, children=(), least_epochs=1):
+        self.starts, self.children, self.least_epochs = iter(starts), iter(children), least_epochs
         self.n_epochs, self.evolved, self.ends = 0, [], []
 
     def start(self):
         self.n_epochs += 1
         return Population(2, [state_of_cost(next(self.starts))])
 
-    def evolve(self, population):
+    def evolve(self, population, are_champions):
         self.evolved.append([state.cost for state in population])
+        assert are_champions == (len(population) > 1)
         if len(population) > 1 and (cost := next(self.children, None)):
             population.add(state_of_cost(cost))
 
@@ -112,7 +113,8 @@ class FakeEpochs:
         return state
 
     def run(self, stopping):
-        return run_epochs(Population(3), self.start, self.evolve, self.finished, stopping, max_failures=2)
+        champions, limits = Population(3), {"least_epochs": self.least_epochs, "max_failures": 2}
+        return run_epochs(champions, self.start, self.evolve, self.finished, stopping, **limits)
 
 
 @pytest.mark.parametrize(
@@ -128,6 +130,21 @@ def test_epochs_end_when_nothing_is_gained(starts, children, cost, ends, n_epoch
     assert epochs.run(unlimited()).cost == cost
     assert (epochs.ends, epochs.n_epochs) == (ends, n_epochs)
     assert not children or epochs.evolved[:3] == [[9], [8], [8, 9]]
+
+
+@pytest.mark.parametrize(
+    ("starts", "children", "cost", "ends", "evolved"),
+    [
+        ([9, 7, 8, 9, 9], [5], 5, [9, 7, 5], [[9], [7], [8], [7, 8, 9], [9], [5, 7, 8], [9], [5, 7, 8]]),
+        ([9, 9, 9, 9, 9], [], 9, [9], [[9]] * 5),
+        ([9, 0, 1], [], 0, [9, 0], [[9], [0]]),
+    ],
+)
+def test_champions_of_as_many_epochs_as_are_wanted_evolve_together(starts, children, cost, ends, evolved):
+    """Further epochs follow as long as they gain something."""
+    epochs = FakeEpochs(starts, children, 3)
+    assert epochs.run(unlimited()).cost == cost
+    assert (epochs.ends, epochs.evolved) == (ends, evolved)
 
 
 def test_there_is_a_result_even_if_there_is_no_time():

@@ -1,7 +1,5 @@
 """Starts from a non-negative factorization: kernels against the oracle, any number of threads, bounded work."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +11,7 @@ from bitatoms.datasets import planted
 from bitatoms.engine.objective import Objective
 from bitatoms.kernels.cpu import nmf as kernels
 from bitatoms.parallel import Workers
-from bitatoms.search.plan import PLANS, FixedRankBudget, NmfBudget
+from bitatoms.search.plan import PLANS, NmfBudget
 from bitatoms.search.starts.nmf import nmf_extent, nmf_starts
 from support.blocks import ALGEBRAS, bits_of
 from support.contexts import search_context
@@ -36,11 +34,11 @@ def fitted(X, rows, columns, edges):
     return out
 
 
-def starts(X, n_atoms, algebra="or", seed=0, workers=Workers(), effort=1, deadline=np.inf, **limits):  # noqa: B008 - frozen
+def starts(X, n_atoms, algebra="or", seed=0, workers=Workers(), deadline=np.inf, **limits):  # noqa: B008 - frozen
     """Return the atoms of all starts."""
-    plan = replace(PLANS["fast"], fewest=n_atoms, fixed_rank=FixedRankBudget(effort=effort))
     objective = Objective(False, algebra, **limits)
-    return list(nmf_starts(search_context(X, objective, plan, workers, seed, deadline=deadline)))
+    context = search_context(X, objective, PLANS["fast"], workers, seed, deadline=deadline)
+    return list(nmf_starts(context, n_atoms, NmfBudget()))
 
 
 @settings(max_examples=40)
@@ -95,12 +93,10 @@ def test_no_start_is_made_after_the_deadline():
     [(4000, 64, 8), (1000, 300, 200), (300, 20000, 30), (1000, 2000, 900)],
 )
 def test_the_work_is_bounded_whatever_the_table(n_rows, n_features, n_atoms):
-    """Of all starts together; a thorough search may have twice as much."""
-    data = BitMatrix.from_dense(random_bits(0, n_rows, n_features, 0.1))
-    for effort in (1, 2):
-        extent = nmf_extent(data, n_atoms, NmfBudget(), effort)
-        total = extent.n_starts * extent.n_iterations * extent.n_rows * extent.row_operations
-        assert total <= effort * NmfBudget().operations
-        assert extent.n_rows in (0, min(n_rows, 1000))
-        assert extent.n_starts == 0 or 10 <= extent.n_iterations <= 50
-    assert (extent.n_starts == 0) == (n_atoms == 900)
+    """Of all starts together."""
+    extent = nmf_extent(BitMatrix.from_dense(random_bits(0, n_rows, n_features, 0.1)), n_atoms, NmfBudget())
+    total = extent.n_starts * extent.n_iterations * extent.n_rows * extent.row_operations
+    assert total <= NmfBudget().operations
+    assert extent.n_rows in (0, min(n_rows, 1000))
+    assert extent.n_starts == 0 or 10 <= extent.n_iterations <= 50
+    assert (extent.n_starts == 0) == (n_features == 20000 or n_atoms == 900)

@@ -24,7 +24,6 @@ def use_small_budget(patch, **tuning):
     for name, plan in PLANS.items():
         fixed_rank = replace(
             plan.fixed_rank,
-            effort=min(2, plan.fixed_rank.effort),  # above 1, the last coder is a beam
             max_trials=8,
             min_child_trials=2,
             nmf=replace(plan.fixed_rank.nmf, max_starts=2, max_iterations=20),
@@ -40,7 +39,9 @@ def use_small_budget(patch, **tuning):
         mdl = replace(plan.mdl, **small | tuning)
         starts, more_starts = (tuple(min(16, size) for size in sizes) for sizes in (plan.starts, plan.more_starts))
         children = min(6, plan.children)  # those of the second group are also recombined
-        plan = replace(plan, starts=starts, more_starts=more_starts, patience=1, children=children)
+        plan = replace(
+            plan, starts=starts, more_starts=more_starts, patience=1, children=children, epochs=min(2, plan.epochs)
+        )
         windows = replace(plan.windows, starts=tuple(min(16, size) for size in plan.windows.starts))
         patch.setitem(PLANS, name, replace(plan, fixed_rank=fixed_rank, mdl=mdl, windows=windows))
 

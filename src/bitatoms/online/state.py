@@ -254,7 +254,7 @@ def refine(
     rows, codes = state.sample.rows, state.sample.codes
     searched, holdout = split_holdout(rows, n_all, params, state.random)
     share = len(searched) / n_all if params.by_codelength else 1.0
-    plan, objective = replace(params.plan, max_failed_epochs=0), params.objective(state.algebra, share)
+    plan, objective = params.plan.in_one_epoch(), params.objective(state.algebra, share)
     monitor = SearchMonitor(
         objective,
         deadline=params.deadline(),
@@ -264,11 +264,7 @@ def refine(
         settles_bias=params.settles_bias,
     )
     context = SearchContext(rows[searched], objective, plan, monitor, workers, state.random, holdout)
-    errors_only = replace(
-        context,
-        objective=replace(objective.errors_only(), share=1.0),
-        plan=replace(plan, fixed_rank=replace(plan.fixed_rank, effort=1)),
-    )
+    errors_only = replace(context, objective=replace(objective.errors_only(), share=1.0))
     block = context.block(state.atoms, codes[searched], state.bias)
     code_from_nearest(block, objective.rule(block), frequent_codes(codes, rows.n_cols))
     if not params.by_codelength:
@@ -285,6 +281,5 @@ def refine(
 def _lower_errors(context: SearchContext, block: Block) -> Block:
     """Lower the number of errors by a few trials, then by the slower coders."""
     plan = context.plan
-    budget = replace(plan.fixed_rank, max_trials=_MAX_TRIALS, population=1)
-    few_trials = replace(plan, fixed_rank=budget)
+    few_trials = replace(plan, fixed_rank=replace(plan.fixed_rank, max_trials=_MAX_TRIALS), population=1)
     return search_fixed_rank(replace(context, plan=few_trials), block.factors()).block

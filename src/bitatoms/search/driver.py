@@ -26,7 +26,7 @@ from ..parallel import OutOfTime, Workers, count_processors
 from ..sparse_bits import Bits, SparseBits
 from ..system.memory import memory_limit
 from .context import HoldOut, SearchContext
-from .finish import best_result, beyond_chance, finish, remove_forbidden, stopped_result
+from .finish import best_result, beyond_chance, remove_forbidden, stopped_result
 from .fixed_rank import search_fixed_rank
 from .mdl_search import search_mdl
 from .monitor import (
@@ -325,14 +325,13 @@ def _search_freely(context: SearchContext, params: SearchParams) -> SearchResult
     if not context.resumed and not params.looks_for_starts:
         covers = context.objective.algebra == "or"
         given = start_factors(context.data, params, covers, context.workers, context.random)
-    errors_only = replace(context, objective=context.objective.errors_only())
     if not params.by_codelength:
-        found = search_fixed_rank(errors_only, given)
-        return found._replace(block=finish(context, found.block, coder)) if found.ended == CONVERGED else found
+        return search_fixed_rank(context, given, coder)
     if given is not None or context.resumed:
         return search_mdl(context, given, coder=coder)
-    once, few_errors = replace(errors_only, plan=replace(context.plan, max_failed_epochs=0)), None
+    few_errors = None
     if params.n_components != "mdl":
+        once = replace(context, objective=context.objective.errors_only(), plan=context.plan.in_one_epoch())
         few_errors = partial(search_fixed_rank, once)
     first = partial(_search_at_lower_costs, context, few_errors) if context.objective.costs else few_errors
     return search_mdl(context, None, first, coder)
@@ -360,7 +359,7 @@ def _search_at_lower_costs(context: SearchContext, first: Callable[[], SearchRes
     What belongs together is seen best if a missing one is no worse than an added one. From there to costs at which few
     rows may use an atom, atoms need time to adapt.
     """
-    objective, plan = context.objective, replace(context.plan, max_failed_epochs=0)
+    objective, plan = context.objective, context.plan.in_one_epoch()
     found = search_mdl(replace(context, objective=replace(objective, costs=EQUAL_COSTS), plan=plan), None, first)
     moderate = replace(objective, costs=objective.costs.limited(_MODERATE_COST))
     if found.ended == CONVERGED:

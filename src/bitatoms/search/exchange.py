@@ -108,16 +108,24 @@ class ExchangeSearch:
         budget, n_atoms = context.plan.fixed_rank, context.plan.fewest
         covers, exactly = context.greedy_rule.covers, n_atoms <= budget.max_exact_atoms
         per_trial = trial_operations(context.data, n_atoms, covers, exactly)
-        n_trials = budget.effort * max(1, min(budget.max_trials, budget.operations // per_trial))
-        self.n_children = max(1, min(budget.effort * budget.children, n_trials // budget.min_child_trials))
+        n_trials = max(1, min(budget.max_trials, budget.operations // per_trial))
+        self.n_children = max(1, min(budget.children, n_trials // budget.min_child_trials))
         self._per_child = n_trials // self.n_children
 
-    def evolve(self, population: Population, max_children: int | None = None) -> None:
-        """Make children of the states of a population, until many of them in a row are no better than the best."""
+    def evolve(self, population: Population, are_champions: bool) -> None:
+        """Make children of the states of a population, until many of them in a row are no better than the best.
+
+        New starts have a limited number of children. Champions have any number of them, until as many gain nothing.
+        """
+        least = self.context.plan.fixed_rank.max_failures
         self.best_cost = min(self.best_cost, population.best.cost)
-        make_children = partial(self._children, population)
-        max_failures = self.context.plan.fixed_rank.max_failures
-        evolve(population, make_children, self.stopping, max_failures=max_failures, max_children=max_children)
+        evolve(
+            population,
+            partial(self._children, population),
+            self.stopping,
+            max_failures=max(self.n_children, least) if are_champions else least,
+            max_children=None if are_champions else self.n_children,
+        )
 
     def _children(self, population: Population, n_children: int) -> Iterator[State]:
         """Make children, several at once if threads are idle: the first of the best state, others of two at random.

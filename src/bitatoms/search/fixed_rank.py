@@ -14,75 +14,82 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..engine.block import Block, Change
-from ..engine.coding import MOST_EXACT_ATOMS, code_by_beam, code_from_scratch
+from ..engine.coding import MOST_EXACT_ATOMS, code_from_scratch
 from ..kernels.cpu import words
 from ..parallel import Workers
 from .context import SearchContext
 from .exchange import ExchangeSearch, converged, refill, state_of, take_steps
+from .finish import finish
 from .loop import Population, run_epochs
-from .monitor import SearchResult, StoppingRule
+from .monitor import CONVERGED, SearchResult, StoppingRule
 from .moves.sweep import sweep
 from .starts.rank import atoms_without_errors, start_atoms
 from .states import State
 
 
-def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix | None] | None = None) -> SearchResult:
+def search_fixed_rank(
+    context: SearchContext, given: tuple[BitMatrix, BitMatrix | None] | None = None, coder: str | None = None
+) -> SearchResult:
     """Search for ``plan.fewest`` atoms with few errors, from the factors given or from several starts.
 
-    Without given factors, there are no more atoms than the table has distinct rows, or distinct columns.
+    Without given factors, there are no more atoms than the table has distinct rows, or distinct columns. States are
+    finished with ``coder``, that of `transform`, unless this is None.
     """
     if given is None:
         exact = atoms_without_errors(context.data, context.plan.fewest, context.greedy_rule.max_atoms)
         if exact is not None:
             context = replace(context, plan=replace(context.plan, fewest=exact.n_rows))
-    plan = context.plan
+    plan, rule, monitor = context.plan, context.greedy_rule, context.monitor
     rows = SampledRows(context)
-    stopping = StoppingRule(context.monitor, plan.max_rounds)
+    stopping = StoppingRule(monitor, plan.max_rounds)
     search = ExchangeSearch(rows.context, stopping, records=not rows.is_sample)
-    if given is None:
-        starts = _starts(rows)
-        best, change = min(starts, key=lambda start: (start[0].cost, start[0].atoms.n_rows))
-        states = [state for state, _ in starts]
-        block, more = rows.on_all(best)
-        change += more
-    else:
-        block, change = converged(context, *given)
-        states = [rows.on_sample(block)]
-    refill(context, block, context.greedy_rule)
-    context.monitor.record(block, change, 1, "start")
-    if block.n_atoms == plan.fewest > 0 and block.wrong().any():
-        states.append(rows.on_sample(block))
-        if not plan.max_failed_epochs:
-            population = Population(plan.fixed_rank.population, states)
-            search.evolve(population, search.n_children)
-            best = population.best
-        else:
-            best = _best_of_epochs(rows, search, states, is_given=given is not None)
-        block, change = rows.on_all(best)
-        if rows.is_sample:
-            context.monitor.record(block, change, 1, "trial")
-    _polish(context, block, stopping)
-    if refill(context, block, context.greedy_rule):
-        context.monitor.record(block, Change(), 0, "grow")
-    return SearchResult(block, stopping.ended)
-
-
-def _best_of_epochs(rows: SampledRows, search: ExchangeSearch, states: list[State], is_given: bool) -> State:
-    """Return the best state of epochs, the first of which starts from these states, and so do all if they are given."""
-    plan = rows.context.plan
-    champions = Population(plan.population)
+    states: list[State] = []  # of starts
+    best_block: Block | None = None  # of all rows
 
     def start() -> Population:
-        if is_given or not len(champions):
+        """Return the states of starts, new ones unless they are given; record the best one."""
+        nonlocal states
+        if given is not None and states:
             return Population(plan.population, states)
-        return Population(plan.population, [state for state, _ in _starts(rows)])
+        if given is None:
+            starts = _starts(rows)
+            best, change = min(starts, key=lambda start: (start[0].cost, start[0].atoms.n_rows))
+            states = [state for state, _ in starts]
+            block, more = rows.on_all(best)
+            change += more
+        else:
+            block, change = converged(context, *given)
+        refill(context, block, rule)
+        monitor.record(block, change, 1, "start")
+        states.append(rows.on_sample(block))
+        return Population(plan.population, states)
 
     def finished(state: State) -> State:
-        if rows.is_sample:  # record the state of all rows
-            rows.all_rows.monitor.record(*rows.on_all(state), 1, "trial")
-        return state
+        """Return what the slower coders make of a state; keep its block of all rows, if it is the best."""
+        nonlocal best_block
+        block, change = rows.on_all(state)
+        if rows.is_sample:
+            monitor.record(block, change, 1, "trial")
+        _polish(context, block, stopping)
+        if refill(context, block, rule):
+            monitor.record(block, Change(), 0, "grow")
+        if coder is not None and stopping.ended == CONVERGED:
+            block = finish(context, block, coder)
+        if best_block is None or block.wrong().sum() < best_block.wrong().sum():
+            best_block = block
+        return rows.on_sample(block)
 
-    return run_epochs(champions, start, search.evolve, finished, search.stopping, max_failures=plan.max_failed_epochs)
+    run_epochs(
+        Population(plan.population),
+        start,
+        search.evolve,
+        finished,
+        stopping,
+        least_epochs=plan.epochs,
+        max_failures=plan.max_failed_epochs,
+    )
+    assert best_block is not None
+    return SearchResult(best_block, stopping.ended)
 
 
 class SampledRows:
@@ -164,8 +171,7 @@ def _polish(context: SearchContext, block: Block, stopping: StoppingRule) -> Non
     if block.n_atoms <= MOST_EXACT_ATOMS:
         monitor.record(block, take_steps(context, block, MOST_EXACT_ATOMS), 1, "exact")
         return
-    coder = code_by_beam if context.plan.fixed_rank.effort > 1 else code_from_scratch
     before = None
     while before != (before := objective.cost(block)) and not stopping.should_stop():
-        monitor.record(block, sweep(block, objective, coder), 1, "fresh sweep")
+        monitor.record(block, sweep(block, objective, code_from_scratch), 1, "fresh sweep")
         monitor.record(block, sweep(block, objective), 1, "sweep")

@@ -4,7 +4,7 @@ Searches differ in their first states and in how children are made of others: by
 (`exchange.py`), or by perturbing a state and recombining two (`mdl_search.py`). The loop is the same.
 
 In an *epoch*, new starts fill a population, which evolves until it gains nothing. The best state of each epoch becomes
-a champion. Epochs do not see each other's states, so that champions differ; the champions evolve together, too.
+a champion. Epochs do not see each other's states, so that champions differ; in the end, they evolve together.
 """
 
 from __future__ import annotations
@@ -100,27 +100,42 @@ def evolve(
 def run_epochs(
     champions: Population,
     start: Callable[[], Population],
-    evolve_all: Callable[[Population], None],
+    evolve_all: Callable[[Population, bool], None],
     finished: Callable[[State], State],
     stopping: StoppingRule,
     *,
+    least_epochs: int = 1,
     max_failures: int,
 ) -> State:
-    """Run epochs until the search must stop, or until several of them in a row gain nothing; return the best state.
+    """Run some epochs, and more until several in a row gain nothing, or the search must stop; return the best state.
 
-    ``start`` returns states from new starts, and ``evolve_all`` adds states made from those of a population until that
-    gains nothing. ``finished`` returns what the last steps make of a state that is better than all before.
+    Parameters
+    ----------
+    champions : Population
+        Empty; it gets the best state of each epoch.
+    start : callable
+        Return the population of new starts.
+    evolve_all : callable
+        Add states made from those of a population, of new starts or of champions (True), until that gains nothing.
+    finished : callable
+        Return what the last steps make of a state that is better than all before.
+    stopping : StoppingRule
+    least_epochs : int
+        Epochs before champions evolve together.
+    max_failures : int
+        Further epochs in a row without a gain, after which the search ends.
     """
-    failures = 0
-    while len(champions) == 0 or (failures < max_failures and not stopping.should_stop()):
+    n_epochs = failures = 0
+    while n_epochs == 0 or ((n_epochs < least_epochs or failures < max_failures) and not stopping.should_stop()):
+        n_epochs += 1
         population = start()
-        evolve_all(population)
+        evolve_all(population, False)
         gains = _add(champions, population.best, finished)
-        if len(champions) > 1 and not stopping.should_stop():
+        if n_epochs >= least_epochs and len(champions) > 1 and not stopping.should_stop():
             together = Population(champions.size, champions)
-            evolve_all(together)
+            evolve_all(together, True)
             gains |= _add(champions, together.best, finished)
-        failures = 0 if gains else failures + 1
+        failures = 0 if gains or n_epochs <= least_epochs else failures + 1
         if champions.best.cost == 0:
             break
     return champions.best

@@ -25,7 +25,6 @@ from .loop import Population, evolve, run_epochs
 from .monitor import CONVERGED, SearchResult
 from .moves.merge import merge
 from .moves.sweep import fewest_errors_sweep, sweep
-from .plan import FixedRankBudget
 from .rounds import MdlSearch, Step
 from .starts.initial import samples, spread
 from .starts.linear import is_promising, linear_starts
@@ -83,14 +82,14 @@ def search_mdl(
         block = shortened(context, finish(context, context.block_of(state), coder))
         return min(state, search.state_of(block), key=lambda state: state.cost)
 
-    def evolve_all(population: Population) -> None:
+    def evolve_all(population: Population, are_champions: bool) -> None:
         """Perturb the states of a population and recombine them, in turn, until that gains nothing."""
         evolve(
             population,
             partial(children, search, population, count()),
             search.stopping,
             max_failures=plan.children,
-            max_children=plan.children,
+            max_children=None if are_champions else plan.children,
         )
 
     best = run_epochs(champions, start, evolve_all, finished, search.stopping, max_failures=plan.max_failed_epochs)
@@ -236,13 +235,11 @@ def _nmf_states(search: MdlSearch, is_tried: bool) -> list[State]:
     is_tried &= search.objective.algebra == "or" and search.allows("nmf")
     if not is_tried:
         return states
-    objective = search.objective.errors_only()
+    context = replace(search.context, objective=search.objective.errors_only(), random=search.extra_random)
     for n_atoms in search.tuning.nmf_ranks:
         if search.should_stop() or 2 * n_atoms > min(search.data.shape):
             break
-        plan = replace(search.plan, fewest=n_atoms, fixed_rank=FixedRankBudget(nmf=search.tuning.nmf))
-        context = replace(search.context, objective=objective, plan=plan, random=search.extra_random)
-        for atoms in nmf_starts(context):
+        for atoms in nmf_starts(context, n_atoms, search.tuning.nmf):
             block = search.context.block(atoms)
             search.run_flat_sweeps(block)
             states.append(search.state_of(search.run_rounds(block, 1)))

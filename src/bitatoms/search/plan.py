@@ -25,12 +25,10 @@ class NmfBudget:
 class FixedRankBudget:
     """The work that goes into a fixed number of atoms (`search/fixed_rank.py`)."""
 
-    effort: int = 1  # multiplies the numbers of children and starts; the last coder is a beam above 1
     operations: int = 2 * 10**9  # for all trials together (`trial_operations`),
     max_trials: int = 15_000  # which are fewer on small tables
     children: int = 40  # that share them, with at least
     min_child_trials: int = 60  # each
-    population: int = 8  # states that are kept
     max_failures: int = 12  # children in a row that are no better than the best state, after which it ends
     max_concept_work: float = 5e9  # rows times atoms times columns squared, above which concepts are no start
     sample_rows: int = 4000  # trials see at most this many rows
@@ -106,9 +104,10 @@ class Plan:
     least_gain: float  # smaller gains do not count; a share of what is saved or of what is left, whichever is less
     more_starts: tuple[int, ...]  # whose states join the population
     children: int  # in an epoch: states that are perturbed or recombined
+    epochs: int = 1  # at least, of a search for a given number of atoms
     by_beam: bool = False  # whether each child, or the state of a search without children, gets a sweep by beam
     population: int = 8  # states that are kept
-    max_failed_epochs: int = 0  # in a row without a gain, after which the search ends; after one epoch, if 0
+    max_failed_epochs: int = 0  # further ones in a row without a gain, after which the search ends
     fewest: int = 0  # atoms, in the end
     most: int | None = None
     left_out: frozenset[str] = frozenset()  # starts and moves that are not made
@@ -122,6 +121,10 @@ class Plan:
             return replace(self, fewest=0, most=most)
         starts = (wanted, *(size for size in self.starts if size > wanted))
         return replace(self, starts=starts, fewest=wanted, most=wanted)
+
+    def in_one_epoch(self) -> Plan:
+        """Return the plan with as many epochs as a fast search has."""
+        return replace(self, epochs=1, max_failed_epochs=0)
 
     def without(self, *parts: str) -> Plan:
         """Return the plan without these starts and moves."""
@@ -146,11 +149,7 @@ PLANS = {
         _FAST,
         more_starts=(512, 32),
         children=8,
-        fixed_rank=FixedRankBudget(effort=6, max_failures=40),
+        epochs=4,
     ),
 }
-PLANS["anytime"] = replace(
-    PLANS["thorough"],
-    fixed_rank=FixedRankBudget(max_failures=40),
-    max_failed_epochs=10,
-)
+PLANS["anytime"] = replace(PLANS["thorough"], max_failed_epochs=10)

@@ -37,31 +37,30 @@ class NmfExtent(NamedTuple):
     row_operations: float  # per row and iteration
 
 
-def nmf_starts(context: SearchContext) -> Iterator[BitMatrix]:
+def nmf_starts(context: SearchContext, n_atoms: int, budget: NmfBudget) -> Iterator[BitMatrix]:
     """Yield the atoms of each start; none if a start would take too long.
 
-    Atoms without ones are left out, so some starts may have fewer than ``plan.fewest`` atoms. The result does not
-    depend on the number of threads.
+    Atoms without ones are left out, so some starts may have fewer than ``n_atoms``. The result does not depend on the
+    number of threads.
     """
-    data, random, budget = context.data, context.random, context.plan.fixed_rank
-    extent = nmf_extent(data, context.plan.fewest, budget.nmf, budget.effort)
+    data, random = context.data, context.random
+    extent = nmf_extent(data, n_atoms, budget)
     for _ in range(extent.n_starts):
         if context.monitor.should_stop():
             return
         sample = data
         if extent.n_rows < data.n_rows:
             sample = data[np.sort(random.choice(data.n_rows, extent.n_rows, replace=False))]
-        columns = _factorize(context, sample, extent)
-        yield _thresholded(sample, columns, budget.nmf.thresholds, context.greedy_rule, context.workers)
+        columns = _factorize(context, sample, n_atoms, extent)
+        yield _thresholded(sample, columns, budget.thresholds, context.greedy_rule, context.workers)
 
 
-def nmf_extent(data: BitMatrix, n_atoms: int, budget: NmfBudget, effort: int) -> NmfExtent:
+def nmf_extent(data: BitMatrix, n_atoms: int, budget: NmfBudget) -> NmfExtent:
     """Return how many starts, rows and iterations fit into the budget of operations.
 
     To fit a row or a column takes about ``n_atoms`` squared multiplications, three operations each, and as many as
     ``n_atoms`` for each of its ones. Loops take the rest.
     """
-    operations = effort * budget.operations
     fixed = n_atoms * (600 + 3 * n_atoms)  # of a row or a column
     share = (data.count() + 2 * data.n_unknown) / max(1, data.n_rows * data.n_cols)  # an unknown cell costs twice
     per_row = fixed + 2 * share * data.n_cols * (100 + 4 * n_atoms)
@@ -69,17 +68,16 @@ def nmf_extent(data: BitMatrix, n_atoms: int, budget: NmfBudget, effort: int) ->
     per_iteration = data.n_cols * fixed + n_rows * per_row
     n_iterations = budget.max_iterations
     if per_iteration:
-        n_iterations = min(n_iterations, int(operations / per_iteration))
+        n_iterations = min(n_iterations, int(budget.operations / per_iteration))
     if n_rows * per_row == 0 or n_iterations < budget.min_iterations:
         return NmfExtent(0, 0, 0, 0.0)
-    n_starts = min(effort * budget.max_starts, int(operations / (n_iterations * per_iteration)))
+    n_starts = min(budget.max_starts, int(budget.operations / (n_iterations * per_iteration)))
     return NmfExtent(n_starts, n_rows, n_iterations, per_row)
 
 
-def _factorize(context: SearchContext, data: BitMatrix, extent: NmfExtent) -> Floats:
+def _factorize(context: SearchContext, data: BitMatrix, n_atoms: int, extent: NmfExtent) -> Floats:
     """Return the atoms as real numbers, one row per column of the table, from a random start."""
-    n_atoms, workers = context.plan.fewest, context.workers
-    transposed = data.T
+    workers, transposed = context.workers, data.T
     shares = (data.column_weights() / np.maximum(1, data.n_known)).astype(np.float32)
     columns = context.random.random((data.n_cols, n_atoms), dtype=np.float32) * shares[:, np.newaxis]
     rows = np.zeros((data.n_rows, n_atoms), np.float32)

@@ -43,7 +43,7 @@ def start_atoms(context: SearchContext) -> Iterator[BitMatrix]:
     if n_atoms < data.n_cols:  # otherwise they are the table itself
         yield _columns_as_atoms(data, n_atoms)
     is_wide = True
-    for atoms in nmf_starts(context):
+    for atoms in nmf_starts(context, n_atoms, context.plan.fixed_rank.nmf):
         is_wide = False
         yield atoms
     if is_wide:  # centres of clusters of rows, which atoms grown in turn never reach
