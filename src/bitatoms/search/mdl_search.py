@@ -235,7 +235,7 @@ def _nmf_states(search: MdlSearch, is_tried: bool) -> list[State]:
     is_tried &= search.objective.algebra == "or" and search.allows("nmf")
     if not is_tried:
         return states
-    context = replace(search.context, objective=search.objective.errors_only(), random=search.extra_random)
+    context = replace(search.context, random=search.extra_random)
     for n_atoms in search.tuning.nmf_ranks:
         if search.should_stop() or 2 * n_atoms > min(search.data.shape):
             break

@@ -10,16 +10,15 @@ atom's largest number. On larger tables, fewer starts, rows and iterations keep 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...engine.block import Block
 from ...engine.coding import code
 from ...kernels.cpu import nmf as kernels
-from ...kernels.structs import CodingRule
 from ...parallel import Workers
 from ..context import SearchContext
 from ..plan import NmfBudget
@@ -52,7 +51,7 @@ def nmf_starts(context: SearchContext, n_atoms: int, budget: NmfBudget) -> Itera
         if extent.n_rows < data.n_rows:
             sample = data[np.sort(random.choice(data.n_rows, extent.n_rows, replace=False))]
         columns = _factorize(context, sample, n_atoms, extent)
-        yield _thresholded(sample, columns, budget.thresholds, context.greedy_rule, context.workers)
+        yield _thresholded(context, sample, columns, budget.thresholds)
 
 
 def nmf_extent(data: BitMatrix, n_atoms: int, budget: NmfBudget) -> NmfExtent:
@@ -103,18 +102,16 @@ def _fit_rows(bits: BitMatrix, rows: Floats, columns: Floats, row_cost: float, w
     workers.map_rows(fit, bits.n_rows, row_cost)
 
 
-def _thresholded(
-    data: BitMatrix, columns: Floats, thresholds: tuple[float, ...], rule: CodingRule, workers: Workers
-) -> BitMatrix:
+def _thresholded(context: SearchContext, data: BitMatrix, columns: Floats, thresholds: tuple[float, ...]) -> BitMatrix:
     """Return the atoms as bits, by the threshold with which coding the rows leaves the fewest errors."""
     largest = columns.max(axis=0, initial=0)
     columns, largest = columns[:, largest > 0], largest[largest > 0]
     candidates = [BitMatrix.from_dense((columns > np.float32(share) * largest).T) for share in thresholds]
-    return min(candidates, key=lambda atoms: _wrong_bits(data, atoms, rule, workers))
+    return min(candidates, key=lambda atoms: _wrong_bits(context, data, atoms))
 
 
-def _wrong_bits(data: BitMatrix, atoms: BitMatrix, rule: CodingRule, workers: Workers) -> int:
-    """Return the number of errors when the rows are coded with these atoms."""
-    block = Block(data, atoms, None, rule.covers, workers)
-    code(block, rule)
+def _wrong_bits(context: SearchContext, data: BitMatrix, atoms: BitMatrix) -> int:
+    """Return the number of errors when the rows are coded with these atoms for the fewest errors."""
+    block = replace(context, data=data, counted=None).block(atoms)
+    code(block, context.objective.errors_only().rule(block)._replace(swaps=False))  # at prices: no further kernel
     return int(block.wrong().sum())
