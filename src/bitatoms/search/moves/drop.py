@@ -38,6 +38,21 @@ class RemovalCounts(NamedTuple):
     added: NDArray[np.int64]  # the added ones of them
     uses: NDArray[np.int64]  # uses per atom
 
+    def plus(self, other: RemovalCounts) -> RemovalCounts:
+        """Return the sums of both."""
+        return RemovalCounts(self.wrong + other.wrong, self.added + other.added, self.uses + other.uses)
+
+    def of(self, atoms: int | NDArray[np.bool_]) -> RemovalCounts:
+        """Return the counts of these atoms."""
+        return RemovalCounts(self.wrong[atoms], self.added[atoms], self.uses[atoms])
+
+
+class Useless(NamedTuple):
+    """An atom without which the cost is lower: its users, and what changes if they do without it."""
+
+    users: NDArray[np.intp]
+    changes: RemovalCounts
+
 
 class AtomRemoval:
     """Remove atoms from the codes of a block, one at a time.
@@ -73,10 +88,9 @@ class AtomRemoval:
         wrong, added, uses = self._kernels.changes(tested, tests, indices)
         return RemovalCounts(wrong, added if len(added) else np.zeros_like(wrong), uses)
 
-    def remove(self, k: int) -> None:
-        """Code the users of atom k without it."""
-        (rows,) = self.users_of(np.array([k]))
-        self._kernels.code_without(k, rows)
+    def remove(self, k: int, users: NDArray[np.intp] | None = None) -> None:
+        """Code the users of atom k without it, all of which may be given."""
+        self._kernels.code_without(k, self.users_of(np.array([k]))[0] if users is None else users)
 
 
 def savings(block: Block, objective: Objective, settles_bias: bool = False) -> NDArray[np.int64]:
@@ -201,9 +215,9 @@ def drop(
     while len(left) and len(dropped) < max_dropped:
         # Trials do not depend on each other until an atom is dropped: their number has no effect on the result.
         tried = left[: min(n_tried, trials.most_at_once(left))]
-        n_kept = 0 if criterion == "any cost" else trials.count_kept(tried)
+        n_kept, useless = (0, None) if criterion == "any cost" else trials.count_kept(tried)
         if n_kept < len(tried):
-            trials.remove(int(tried[n_kept]))
+            trials.drop(int(tried[n_kept]), useless)
             dropped.append(int(tried[n_kept]))
         left = left[n_kept + 1 :] if n_kept < len(tried) else left[n_kept:]
         n_tried = 2 * n_tried if n_kept == len(tried) else block.workers.n_threads
@@ -232,7 +246,7 @@ class DropTrials(AtomRemoval):
         super().__init__(block, objective.rule(block))
         self.objective = objective
         self.atom_costs = objective.of_atoms(block.atoms())
-        self._count()
+        self._count(block.wrong(), block.uses())
 
     def most_at_once(self, order: NDArray[np.intp]) -> int:
         """Return how many of these atoms may be tried at once: counts and the indices of their users take memory."""
@@ -240,36 +254,46 @@ class DropTrials(AtomRemoval):
         n_users = np.cumsum(self.uses[order[:most]])
         return max(1, int(np.searchsorted(n_users, self.block.n_rows, side="right")))
 
-    def remove(self, k: int) -> None:
-        """Code the users of atom k without it, and count anew."""
-        super().remove(k)
-        self._count()
+    def drop(self, k: int, useless: Useless | None) -> None:
+        """Code the users of atom k without it; take over what its trial has counted, if there was one.
 
-    def count_kept(self, tried: NDArray[np.intp]) -> int:
-        """Return how many of these atoms are useful, up to the first one without which the cost is lower."""
-        n_kept = len(tried)
+        Rows that add forbidden ones lose the atoms that do, whatever their trial.
+        """
+        if useless is None or self.objective.costs.forbidden.size:
+            self.remove(k)
+            self._count(self.block.wrong(), self.block.uses())
+            return
+        self.remove(k, useless.users)
+        self._count(self.wrong + useless.changes.wrong, self.uses + useless.changes.uses)
+
+    def count_kept(self, tried: NDArray[np.intp]) -> tuple[int, Useless | None]:
+        """Return how many of these atoms are useful, up to the first one without which the cost is lower, and this."""
+        n_kept, useless = len(tried), None
         left, n_users, users = np.arange(n_kept), self.uses[tried], self.users_of(tried)
         pays = self.uses_costs[tried] + self.atom_costs[tried]
         n_coded, n_rows = 0, _FIRST_ROWS
-        changes = RemovalCounts(*[np.zeros((1, 1), np.int64)] * 3)
+        changes = None
         while len(left):
             more = self.changes(tried[left], [users[i][n_coded:n_rows] for i in left.tolist()])
-            changes = RemovalCounts(*(before + after for before, after in zip(changes, more, strict=True)))
+            changes = more if changes is None else changes.plus(more)
             increase = self._increase(tried[left], changes)
             is_done = n_users[left] <= n_rows
             limit = np.where(
                 is_done, 1, np.minimum(1, n_rows / np.maximum(1, n_users[left]) * (1 + _DOUBT / math.sqrt(n_rows)))
             )
             fails = increase > limit * pays[left]
-            n_kept = int(left[is_done & ~fails].min(initial=n_kept))
+            is_useless = is_done & ~fails
+            if is_useless.any():
+                first = int(is_useless.argmax())
+                n_kept, useless = int(left[first]), Useless(users[left[first]], changes.of(first))
             goes_on = ~is_done & ~fails & (left < n_kept)
-            left, changes = left[goes_on], RemovalCounts(*(counts[goes_on] for counts in changes))
+            left, changes = left[goes_on], changes.of(goes_on)
             n_coded, n_rows = n_rows, _MORE_ROWS * n_rows
-        return n_kept
+        return n_kept, useless
 
-    def _count(self) -> None:
-        """Count the errors per feature and the uses per atom, and what they cost."""
-        self.wrong, self.uses = self.block.wrong(), self.block.uses()
+    def _count(self, wrong: NDArray[np.int64], uses: NDArray[np.int64]) -> None:
+        """Set the errors per feature and the uses per atom, and what they cost."""
+        self.wrong, self.uses = wrong, uses
         self.errors_cost = int(self.objective.of_errors(self.block.n_known, self.wrong).sum())
         self.uses_costs = self.objective.of_uses(self.block.n_samples, self.uses)
 
