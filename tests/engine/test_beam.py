@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.engine.coding import CODERS, code_and_repair, code_by_beam
+from bitatoms.engine.coding import CODERS, code, code_and_repair, code_by_beam
 from bitatoms.engine.host_rows import HostRows
 from support.blocks import LIMITS, WORKERS, assert_step, block_of, factors, priced_rule
 from support.strategies import planted, priced_factorisations, random_bits, random_prices
@@ -59,28 +59,12 @@ def random_rows(n_atoms):
     return X, atoms, np.zeros((70, n_atoms), np.uint8), (np.full(64, 60), np.full(n_atoms, 25))
 
 
-@pytest.mark.parametrize(
-    ("n_atoms", "widths", "patience"), [(20, (32, 256), 3), (40, (25, 200), 3), (128, (8, 64), 3), (129, (4,), 2)]
-)
-def test_rows_that_stay_expensive_get_a_wider_beam(beams, n_atoms, widths, patience):
-    X, atoms, none, prices = random_rows(n_atoms)
-    block, first, rule = block_of(X, atoms, none, "xor"), block_of(X, atoms, none, "xor"), beam_rule(prices)
-    tables = first.rows.priced(first.atoms().words, rule.prices)
-    first.rows.code_by_beam(tables, rule, widths[0], patience)
-    costs = first.row_costs(rule.prices)
-    rows = [list(range(70)), np.flatnonzero(costs > 3 * costs.mean()).tolist()]
-    if len(widths) > 1:
-        first.rows.arrays.stale[:] = costs > 3 * costs.mean()
-        first.rows.code_by_beam(tables, rule, widths[1], patience)
-    beams.clear()
-    change = code_by_beam(block, rule)
-    assert beams == [(width, patience, own) for width, own in zip(widths, rows, strict=False)]
-    assert 0 < len(rows[1])
-    assert block.codes() == first.codes()
-    assert_step(block, change, X, (atoms, none), factors(first), "xor")
-    beams.clear()
-    code_by_beam(block_of(X[[0, 20, 21]], atoms, none[:3], "xor"), rule)
-    assert beams[1:] == [(width, patience, []) for width in widths[1:]]  # just three times the mean is not expensive
+def test_a_typical_row_costs_the_mean_unless_the_rule_says_otherwise(beams):
+    X, atoms, none, prices = random_rows(20)
+    for typical, very_expensive in ((0.0, []), (1.0, [0])):
+        code_by_beam(block_of(X[[0, 20, 21]], atoms, none[:3], "xor"), beam_rule(prices)._replace(typical=typical))
+        assert beams == [(8, 2, [0, 1, 2]), (32, 3, [0]), (256, 3, very_expensive)]  # three times the mean is not
+        beams.clear()
 
 
 @pytest.mark.parametrize(
@@ -96,26 +80,57 @@ def test_beams_after_greedy_coding(beams, n_atoms, expected):
     assert all(max(rows) < 20 for _, _, rows in beams)  # rows of zeros cost nothing
 
 
-@given(priced_factorisations(n_atoms=st.integers(0, 9)), WORKERS, LIMITS, st.booleans(), st.sampled_from((0.5, 1, 3)))
-def test_after_greedy_coding_rows_that_cost_more_than_typical_ones_get_ever_wider_beams(
-    problem, workers, max_atoms, every, times
-):
+BEAMS = CODERS["beam"], code_and_repair, code_by_beam
+
+
+@given(
+    priced_factorisations(n_atoms=st.integers(0, 9)),
+    WORKERS,
+    LIMITS,
+    st.sampled_from(BEAMS),
+    st.sampled_from((0.5, 1, 3)),
+)
+def test_rows_that_cost_more_than_typical_ones_get_ever_wider_beams(problem, workers, max_atoms, coder, times):
     X, atoms, _, prices = problem
     X, none = X[:40], np.zeros((min(40, len(X)), len(atoms)), np.uint8)
     typical = 1 + times * float(np.mean(naive.costs(X, atoms, none, "xor", prices) or [0.0])) / 4
     block = block_of(X, atoms, none, "xor", workers)
     rule = beam_rule(prices, max_atoms)._replace(typical=typical)
     with patch("bitatoms.engine.coding.code_from_information_sets"):  # which finds better codes of a few rows
-        change = (CODERS["beam"] if every else code_and_repair)(block, rule)
+        change = coder(block, rule)
 
     def again(codes, rows, width, patience):
         out = codes.copy()
         out[rows] = naive.beam_pass(X[rows], atoms, codes[rows], prices, width, patience, max_atoms)
         return out, np.array(naive.costs(X, atoms, out, "xor", prices), int)
 
-    codes = naive.priced_code(X, atoms, none, "xor", prices, max_atoms)
-    greedy = np.array(naive.costs(X, atoms, codes, "xor", prices), int)
-    codes, costs = again(codes, (greedy > 1.5 * typical) | every, 8, 2)
-    codes, costs = again(codes, (costs < greedy) | (costs > 1.5 * typical), 32, 3)
+    codes = none if coder is code_by_beam else naive.priced_code(X, atoms, none, "xor", prices, max_atoms)
+    before = np.array(naive.costs(X, atoms, codes, "xor", prices), int)
+    is_coded = (before > 1.5 * typical) | (coder is not code_and_repair)
+    codes, costs = again(codes, is_coded, 8, 2)
+    codes, costs = again(codes, is_coded & ((costs < before) | (costs > 1.5 * typical)), 32, 3)
     codes, _ = again(codes, costs > 3 * typical, 256, 3)
     assert_step(block, change, X, (atoms, none), (atoms, codes), "xor")
+
+
+@pytest.mark.parametrize("n_draws", [0, 8])
+def test_only_stuck_rows_are_repaired_each_on_its_own(n_draws):
+    """By draws and by beam; rows with a typical cost keep their greedy code."""
+    atoms = random_bits(0, 24, 90, 0.4)
+    true = np.vstack([random_bits(1, 50, 24, 0.08), random_bits(2, 30, 24, 0.5)])
+    X, none = naive.product(true, atoms, "xor") ^ random_bits(2, 80, 90, 0.03), np.zeros((80, 24), np.uint8)
+    rule = beam_rule((np.full(90, 60), np.full(24, 25)))
+    greedy, block = (block_of(X, atoms, none, "xor") for _ in range(2))
+    code(greedy, rule)
+    before = greedy.row_costs(rule.prices)
+    rule = rule._replace(typical=float(np.quantile(before, 0.25)))
+    change = code_and_repair(block, rule, n_draws)
+    assert_step(block, change, X, (atoms, none), factors(block), "xor")
+    costs, is_stuck = block.row_costs(rule.prices), before > 1.5 * rule.typical
+    assert (costs <= before).all()
+    assert (costs[is_stuck] < before[is_stuck]).mean() > 0.5
+    np.testing.assert_array_equal(factors(block)[1][~is_stuck], factors(greedy)[1][~is_stuck])
+    for row in range(0, 80, 9):
+        alone = block_of(X[[row]], atoms, none[:1], "xor")
+        code_and_repair(alone, rule, n_draws)
+        np.testing.assert_array_equal(factors(alone)[1][0], factors(block)[1][row])

@@ -22,7 +22,7 @@ problems = priced_factorisations(n_atoms=st.sampled_from((1, 4, 17)))
 
 def steps(algebra, prices):
     """Yield steps whose result does not depend on the order of columns or rows."""
-    greedy, priced = coding_rule("greedy", algebra), priced_rule(algebra, prices)
+    greedy, priced = coding_rule("greedy", algebra), priced_rule(algebra, prices)._replace(typical=99.0)
     yield lambda block: code(block, greedy)
     yield update_each
     yield lambda block: code(block, priced)

@@ -97,22 +97,35 @@ def code_from_scratch(block: Block, rule: CodingRule) -> Change:
 def code_by_beam(block: Block, rule: CodingRule) -> Change:
     """Code the rows by beam from scratch, and keep a new code where it costs less.
 
-    With few atoms, rows that still cost far more than the average are coded by a wider beam. Under OR, where greedy
-    coding seldom gets stuck, this is ``code_from_scratch``.
+    Under OR, where greedy coding seldom gets stuck, this is ``code_from_scratch``.
     """
     if rule.covers or block.n_atoms == 0:
         return code_from_scratch(block, rule)
+    before = block.rows.save()
+    _beam(block, rule)
+    return _finished(block, block.rows.changes_since(before))
+
+
+def _beam(block: Block, rule: CodingRule) -> None:
+    """Code the rows by a narrow beam, and by a wide one where that found a better code or rows are expensive."""
     assert rule.prices is not None
-    rows, tables = block.rows, _tables(block, rule)
+    rows, tables, typical = block.rows, _tables(block, rule), _typical(block, rule)
+    before = rows.row_costs(rule.prices)
+    few = block.n_atoms <= MAX_WIDE_BEAM_ATOMS
     rows.arrays.stale[:] = 1
-    if block.n_atoms > MAX_WIDE_BEAM_ATOMS:
-        return _finished(block, rows.code_by_beam(tables, rule, _NARROW, 2))
-    width, before = _width(block.n_atoms), rows.save()
-    rows.code_by_beam(tables, rule, width, 3)
-    costs = rows.row_costs(rule.prices)
-    rows.arrays.stale[:] = costs * block.n_rows > _VERY_EXPENSIVE * int(costs.sum())
-    rows.code_by_beam(tables, rule, _WIDER * width, 3)
-    return _finished(block, rows.changes_since(before))
+    rows.code_by_beam(tables, rule, _MIN_WIDTH if few else _NARROW, 2)
+    if few:
+        width, costs = _width(block.n_atoms), rows.row_costs(rule.prices)
+        rows.arrays.stale[:] = (costs < before) | (costs > _EXPENSIVE * typical)
+        rows.code_by_beam(tables, rule, width, 3)
+        rows.arrays.stale[:] = rows.row_costs(rule.prices) > _VERY_EXPENSIVE * typical
+        rows.code_by_beam(tables, rule, _WIDER * width, 3)
+
+
+def _typical(block: Block, rule: CodingRule) -> float:
+    """Return what a typical row costs: as the rule says or, if it does not, the mean of the rows."""
+    assert rule.prices is not None
+    return rule.typical or float(block.row_costs(rule.prices).mean() if block.n_rows else 0)
 
 
 def _finished(block: Block, changes: tuple[int, int]) -> Change:
@@ -139,38 +152,46 @@ def typical_cost(prices: Prices, n_rows: int, wrong: NDArray[np.int64], uses: ND
     return max(_LEAST_TYPICAL, cost / max(1, n_rows))
 
 
-def code_and_repair(block: Block, rule: CodingRule) -> Change:
-    """Code the rows greedily, then code by beam those that cost far more than a typical row.
+def code_and_repair(block: Block, rule: CodingRule, n_draws: int = 0) -> Change:
+    """Code the rows greedily; under XOR, code those again that cost far more than a typical row. Others are seldom
+    stuck.
 
-    The other rows are seldom stuck. File formats call this coder "mend".
+    Draws of information sets come first; rows that are still stuck are coded by beam. If the rule holds the typical
+    cost, the code of a row does not depend on the other rows. File formats call this coder "mend".
     """
-    return _code_and_beam(block, rule, every=False)
-
-
-def _code_and_beam(block: Block, rule: CodingRule, every: bool = True) -> Change:
-    """Code the rows greedily, then by a narrow beam, and by a wide one where that found a better code or rows are
-    expensive. If the rule holds the typical cost, the code of a row does not depend on the other rows."""
-    if block.n_atoms == 0 or (rule.covers and not every):
+    if block.n_atoms == 0 or rule.covers:
         return code(block, rule)
     assert rule.prices is not None
+    prices, before = rule.prices, block.rows.save()
+    code(block, rule)
+    rule = rule._replace(typical=_typical(block, rule))
+    for by_beam in (False, True):
+        rows = np.flatnonzero(block.row_costs(prices) > _EXPENSIVE * rule.typical)
+        if not len(rows) or not (by_beam or n_draws):
+            continue
+        stuck = block.sample(rows)
+        if by_beam:
+            _beam(stuck, rule)
+        else:
+            code_from_information_sets(stuck, rule, np.random.default_rng(0), n_draws)
+        block.rows.put_rows(block._atoms.words, rows, stuck.codes().words.copy(), stuck.errors().words.copy())
+    return _finished(block, block.rows.changes_since(before))
+
+
+def _code_and_beam(block: Block, rule: CodingRule) -> Change:
+    """Code the rows greedily, then by beam and from draws of information sets; under OR, from scratch and from subsets.
+
+    If the rule holds the typical cost, the code of a row does not depend on the other rows.
+    """
+    if block.n_atoms == 0:
+        return Change()
     if rule.covers:
         return code(block, rule) + code_from_scratch(block, rule) + code_from_subsets(block, rule)
-    rows, before = block.rows, block.rows.save()
+    before = block.rows.save()
     code(block, rule)
-    tables, greedy_costs = _tables(block, rule), rows.row_costs(rule.prices)
-    typical = rule.typical or float(greedy_costs.mean() if block.n_rows else 0)
-    few = block.n_atoms <= MAX_WIDE_BEAM_ATOMS
-    rows.arrays.stale[:] = 1 if every else greedy_costs > _EXPENSIVE * typical
-    rows.code_by_beam(tables, rule, _MIN_WIDTH if few else _NARROW, 2)
-    if few:
-        width, costs = _width(block.n_atoms), rows.row_costs(rule.prices)
-        rows.arrays.stale[:] = (costs < greedy_costs) | (costs > _EXPENSIVE * typical)
-        rows.code_by_beam(tables, rule, width, 3)
-        rows.arrays.stale[:] = rows.row_costs(rule.prices) > _VERY_EXPENSIVE * typical
-        rows.code_by_beam(tables, rule, _WIDER * width, 3)
-    if every:  # the same draws for every chunk of rows
-        code_from_information_sets(block, rule, np.random.default_rng(0))
-    return _finished(block, rows.changes_since(before))
+    _beam(block, rule)
+    code_from_information_sets(block, rule, np.random.default_rng(0))  # the same draws for every chunk of rows
+    return _finished(block, block.rows.changes_since(before))
 
 
 def code_from_subsets(block: Block, rule: CodingRule, chunk_rows: int = _CHUNK_ROWS) -> Change:

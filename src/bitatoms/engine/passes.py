@@ -25,6 +25,7 @@ from .coding import CODERS, NO_LIMIT, code, code_and_repair, code_from_nearest, 
 from .counts import Counts, cells_of
 from .device_rows import run_in_chunks
 from .distinct_rows import DistinctRows, find_distinct
+from .information_sets import N_DRAWS
 from .row_state import lanes_of
 
 # Equal rows are looked for among at least this many rows, and coded once if at most this share of them is distinct.
@@ -227,8 +228,10 @@ def _coded(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Wo
     if codes is None and spec.remembered is not None and prices is not None:
         code(block, rule)
         code_from_nearest(block, rule, spec.remembered)
-    coder = code_and_repair if spec.coder == "mend" else CODERS[spec.coder]
-    coder(block, rule)
+    if spec.coder == "mend":
+        code_and_repair(block, rule, N_DRAWS)
+    else:
+        CODERS[spec.coder](block, rule)
     return block
 
 

@@ -40,11 +40,16 @@ def finish(context: SearchContext, block: Block, coder: str) -> Block:
     monitor, objective = context.monitor, context.objective
     if coder != "beam" or not block.n_atoms or "finish" in context.plan.left_out:
         return block
-    gains = block.n_rows <= _MANY_ROWS or _MIN_SAMPLE_GAIN <= gain_of_sample(
-        block, objective, lambda sample: _code_further(sample, objective.rule(sample))
-    )
+
+    def gains() -> bool:
+        """Return whether the coder gains anything, as far as a sample of many rows shows it."""
+        if block.n_rows <= _MANY_ROWS:
+            return True
+        gain = gain_of_sample(block, objective, lambda sample: _code_further(sample, objective.rule(sample)))
+        return gain >= _MIN_SAMPLE_GAIN
+
     cost, before = objective.cost(block), float("inf")
-    while gains and 0 < cost < (1 - _MIN_GAIN) * before and not monitor.should_stop():
+    while 0 < cost < (1 - _MIN_GAIN) * before and not monitor.should_stop() and gains():
         before = cost
         change = sweep(block, objective, _code_further)
         context.record(block, change + sweep(block, objective), 2, "finish")
