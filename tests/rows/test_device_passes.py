@@ -1,5 +1,6 @@
 """Passes and codes of a model on an emulated device: the bits of the host, also if its memory is small."""
 
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -11,6 +12,7 @@ from bitatoms.engine.block import Block
 from bitatoms.engine.counts import voted_bits
 from bitatoms.engine.device_rows import DeviceRows
 from bitatoms.engine.host_rows import HostRows
+from bitatoms.engine.information_sets import code_from_information_sets
 from bitatoms.engine.passes import PassSpec, RowCounts, run_pass
 from bitatoms.kernels.gpu.device import DeviceMemoryError
 from bitatoms.model.model import Model
@@ -82,6 +84,21 @@ def test_a_pass_codes_and_counts_as_on_the_host(algebra, coder, unknown, max_row
     assert found[1].uses.any()
     assert device.sizes == sizes
     assert device.n_released == len(sizes) - 1  # before each attempt with fewer rows
+
+
+@needs_compiler
+@pytest.mark.parametrize("from_codes", [True, False])
+def test_stuck_rows_are_coded_again_as_on_the_host(from_codes):
+    """From draws and by beam; before, those that start from no codes, from the nearest of the remembered ones."""
+    data, codes, spec = pass_of("xor", "mend", False)
+    spec = replace(spec, rule=spec.rule._replace(typical=20.0))
+    if not from_codes:
+        codes, spec = None, replace(spec, kept=None, remembered=codes[:5])
+    with mock.patch("bitatoms.engine.coding.code_from_information_sets", wraps=code_from_information_sets) as draws:
+        found = run_pass(data, codes, spec, Workers(device=SmallDevice(N_ROWS)))
+    assert draws.call_args.args[0].n_rows > 0
+    assert_same_pass(found, run_pass(data, codes, spec, Workers()))
+    assert_same_pass(found, run_pass(data, codes, spec, Workers(2, 64)))
 
 
 @needs_compiler
