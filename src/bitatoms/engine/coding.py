@@ -153,29 +153,32 @@ def typical_cost(prices: Prices, n_rows: int, wrong: NDArray[np.int64], uses: ND
 
 
 def code_and_repair(block: Block, rule: CodingRule, n_draws: int = 0) -> Change:
-    """Code the rows greedily; under XOR, code those again that cost far more than a typical row. Others are seldom
-    stuck.
+    """Code the rows greedily; under XOR, code those that are stuck again, from draws of information sets and by beam.
 
-    Draws of information sets come first; rows that are still stuck are coded by beam. If the rule holds the typical
-    cost, the code of a row does not depend on the other rows. File formats call this coder "mend".
+    A row is stuck if it costs far more than a typical one. If the rule holds the typical cost, the code of a row does
+    not depend on the other rows. File formats call this coder "mend".
     """
     if block.n_atoms == 0 or rule.covers:
         return code(block, rule)
-    assert rule.prices is not None
-    prices, before = rule.prices, block.rows.save()
+    before = block.rows.save()
     code(block, rule)
     rule = rule._replace(typical=_typical(block, rule))
-    for by_beam in (False, True):
-        rows = np.flatnonzero(block.row_costs(prices) > _EXPENSIVE * rule.typical)
-        if not len(rows) or not (by_beam or n_draws):
-            continue
-        stuck = block.sample(rows)
-        if by_beam:
-            _beam(stuck, rule)
-        else:
-            code_from_information_sets(stuck, rule, np.random.default_rng(0), n_draws)
-        block.rows.put_rows(block._atoms.words, rows, stuck.codes().words.copy(), stuck.errors().words.copy())
+    if n_draws:
+        _recode_stuck(
+            block, rule, lambda stuck: code_from_information_sets(stuck, rule, np.random.default_rng(0), n_draws)
+        )
+    _recode_stuck(block, rule, lambda stuck: _beam(stuck, rule))
     return _finished(block, block.rows.changes_since(before))
+
+
+def _recode_stuck(block: Block, rule: CodingRule, recode: Callable[[Block], object]) -> None:
+    """Code the rows again, by this function of a block of them, that cost far more than a typical row."""
+    assert rule.prices is not None
+    rows = np.flatnonzero(block.row_costs(rule.prices) > _EXPENSIVE * rule.typical)
+    if len(rows):
+        stuck = block.sample(rows)
+        recode(stuck)
+        block.rows.put_rows(block._atoms.words, rows, stuck.codes().words.copy(), stuck.errors().words.copy())
 
 
 def _code_and_beam(block: Block, rule: CodingRule) -> Change:

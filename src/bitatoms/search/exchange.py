@@ -115,7 +115,7 @@ class ExchangeSearch:
     def evolve(self, population: Population, are_champions: bool) -> None:
         """Make children of the states of a population, until many of them in a row are no better than the best.
 
-        New starts have a limited number of children. Champions have any number of them, until as many gain nothing.
+        New starts get at most ``n_children``. Champions get children until at least that many in a row gain nothing.
         """
         least = self.context.plan.fixed_rank.max_failures
         self.best_cost = min(self.best_cost, population.best.cost)

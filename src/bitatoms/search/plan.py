@@ -107,7 +107,7 @@ class Plan:
     epochs: int = 1  # at least, of a search for a given number of atoms
     by_beam: bool = False  # whether each child, or the state of a search without children, gets a sweep by beam
     population: int = 8  # states that are kept
-    max_failed_epochs: int = 0  # further ones in a row without a gain, after which the search ends
+    max_failed_epochs: int = 0  # further epochs in a row without a gain, after which the search ends
     fewest: int = 0  # atoms, in the end
     most: int | None = None
     left_out: frozenset[str] = frozenset()  # starts and moves that are not made
