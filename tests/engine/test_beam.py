@@ -114,7 +114,7 @@ def test_rows_that_cost_more_than_typical_ones_get_ever_wider_beams(problem, wor
 
 
 @pytest.mark.parametrize("n_draws", [0, 8])
-def test_only_stuck_rows_are_repaired_each_on_its_own(n_draws):
+def test_only_stuck_rows_are_repaired_each_on_its_own(beams, n_draws):
     """By draws and by beam; rows with a typical cost keep their greedy code."""
     atoms = random_bits(0, 24, 90, 0.4)
     true = np.vstack([random_bits(1, 50, 24, 0.08), random_bits(2, 30, 24, 0.5)])
@@ -128,6 +128,7 @@ def test_only_stuck_rows_are_repaired_each_on_its_own(n_draws):
     assert_step(block, change, X, (atoms, none), factors(block), "xor")
     costs, is_stuck = block.row_costs(rule.prices), before > 1.5 * rule.typical
     assert (costs <= before).all()
+    assert 0 < len(beams[0][2]) <= is_stuck.sum() - (n_draws > 0)
     assert (costs[is_stuck] < before[is_stuck]).mean() > 0.5
     np.testing.assert_array_equal(factors(block)[1][~is_stuck], factors(greedy)[1][~is_stuck])
     for row in range(0, 80, 9):
