@@ -314,6 +314,7 @@ SCRIPTS = {
     "recovery.py": "--every 97",
     "stability.py": "--rows 100 --resamples 2",
     "threads.py": "FOLDER --rows 500",
+    "kernel_profile.py": "FOLDER",
     "transform.py": "FOLDER --sets digits_8x8",
     "wide.py": "FOLDER --only founders,groceries,bundles --scale 0.002 --rows 300",
 }

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_array, save_npz
 
 import bitatoms as ba
 
@@ -57,6 +58,7 @@ def write_quick_sets(folder: Path) -> Path:
     for seed, name in enumerate((*names, *(f"{name}_500x200_k8" for name in PLANTED))):
         X = ba.datasets.planted(QUICK_ROWS, 30, 4, algebra="or", noise=0.03, random_state=seed).X
         np.savez(folder / f"{name}.npz", X=np.packbits(X, axis=1), shape=X.shape)
+    save_npz(folder / "retail.sparse.npz", csr_array(X))
     return folder
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from scipy.sparse import csr_array, load_npz
 from tables import Row, Table, log_row, show
 
 import bitatoms as ba
@@ -26,15 +27,21 @@ def packed(folder: Path, name: str) -> ba.BitMatrix:
     return ba.BitMatrix.from_dense(load(folder, name))
 
 
+def wide_sparse(folder: Path) -> csr_array:
+    """Return baskets of a shop with thousands of articles."""
+    return csr_array(load_npz(folder / "retail.sparse.npz"))[:19_412, :11_924]
+
+
 def many_rows(n_rows: int) -> ba.BitMatrix:
     """Return rows with 64 planted atoms, of which a row uses four."""
     return ba.BitMatrix.from_dense(ba.datasets.planted(n_rows, 256, 64, code_density=4 / 64, random_state=0).X)
 
 
-JOBS: dict[str, tuple[Callable[[argparse.Namespace], ba.BitMatrix], dict[str, Any]]] = {
+JOBS: dict[str, tuple[Callable[[argparse.Namespace], ba.BitMatrix | csr_array], dict[str, Any]]] = {
     "fast": (lambda options: packed(options.folder, MNIST), {"algebra": "xor"}),
     "thorough": (lambda options: packed(options.folder, MNIST), {"algebra": "xor", "search": "thorough"}),
     "auto": (lambda options: packed(options.folder, EINSTEIN), {"algebra": "auto"}),
+    "wide sparse": (lambda options: wide_sparse(options.folder), {"n_components": 20, "algebra": "or"}),
     "fixed rank": (lambda options: packed(options.folder, EINSTEIN), {"n_components": 32, "algebra": "or"}),
     "many rows": (lambda options: many_rows(options.rows), {"algebra": "xor", "n_components": 64}),
     "paper": (
@@ -50,7 +57,7 @@ def digest(found: ba.Factorization) -> str:
     return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:8]
 
 
-def run(data: ba.BitMatrix, how: dict[str, Any], n_threads: int) -> Row:
+def run(data: ba.BitMatrix | csr_array, how: dict[str, Any], n_threads: int) -> Row:
     """Fit, and return what it took."""
     wall, cpu = time.perf_counter(), time.process_time()
     found = ba.factorize(data, **how, n_jobs=n_threads, random_state=0)
@@ -71,18 +78,15 @@ def main() -> None:
         load_table, how = JOBS[name]
         data = load_table(options)
         rows: list[Row] = []
-        ba.factorize(data[: 2000 if len(data) > 10**5 else len(data)], **how, n_jobs=2, random_state=0, max_time=20)
+        n, m = data.shape
+        ba.factorize(data[: 2000 if n > 10**5 else n], **how, n_jobs=2, random_state=0, max_time=20)
         for n_threads in map(int, options.threads.split(",")):
             repeats = (run(data, how, n_threads) for _ in range(options.repeats))
             row = {"job": name} | min(repeats, key=lambda row: row["wall s"])
             row["speed-up"] = (rows[0] if rows else row)["wall s"] / row["wall s"]
             rows.append(log_row(row))
         same = "all the same bits" if len({row["hash"] for row in rows}) == 1 else "NOT THE SAME BITS"
-        show(
-            Table(
-                f"Threads, {name}, {data.n_rows} x {data.n_cols}, {how}", rows, f"{same}; {os.cpu_count()} processors"
-            )
-        )
+        show(Table(f"Threads, {name}, {n} x {m}, {how}", rows, f"{same}; {os.cpu_count()} processors"))
 
 
 if __name__ == "__main__":

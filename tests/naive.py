@@ -430,6 +430,33 @@ def priced_code(X, atoms, codes, algebra, prices, max_atoms=None, residual_limit
     return each_row(priced_code_row, X, atoms, codes, algebra, prices, max_atoms, residual_limit, swaps)
 
 
+def first_useless(X, atoms, codes, algebra, prices, tried, worth, cost, first_rows=16, max_atoms=None):
+    """Return the index of the first of these atoms without which all costs no more, and the codes without it.
+
+    Some users are coded without the atom at first, then four times as many, until it is clear that it is useful.
+    ``cost(codes, k)`` is the cost of errors and of uses of other atoms than k.
+    """
+    for index, k in enumerate(tried):
+        users = np.flatnonzero(codes[:, k])
+        n = len(users)
+        step = next((step for step in range(int(0.618 * n), 0, -1) if math.gcd(step, n) == 1), 1)
+        order = [users[nth * step % n] for nth in range(n)]
+        refused = prices[0], np.where(np.arange(len(atoms)) == k, 1 << 27, prices[1]), *prices[2:]
+        n_wanted, after = first_rows, codes.copy()
+        while True:
+            some = order[:n_wanted]
+            after[some] = priced_code(X[some], atoms, codes[some], algebra, refused, max_atoms)
+            most = worth[index]
+            if n > n_wanted:
+                most *= min(1.0, n_wanted / n * (1.0 + 1.5 / math.sqrt(n_wanted)))
+            if cost(after, k) - cost(codes, k) > most:
+                break
+            if n <= n_wanted:
+                return index, after
+            n_wanted *= 4
+    return len(tried), None
+
+
 def cheaper(X, atoms, codes, others, algebra, prices):
     """Return, for every row, the other code if it costs less, else the code."""
     out = np.array(codes, np.uint8)

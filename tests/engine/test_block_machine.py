@@ -34,13 +34,13 @@ from bitatoms.engine.host_rows import HostRows
 from bitatoms.engine.information_sets import code_from_information_sets
 from bitatoms.engine.update import fit_each, update_each, update_exactly, update_together
 from bitatoms.parallel import Workers
-from bitatoms.search.moves.drop import AtomRemoval
 from support.blocks import (
     LIMITS,
     WORKERS,
     assert_consistent,
     assert_step,
     bits_of,
+    changes_without,
     factors,
     packed,
     priced_rule,
@@ -227,19 +227,19 @@ class BlockMachine(RuleBasedStateMachine):
             self.block.mark_stale()
             code(self.block, priced_rule("or", prices))
             self.after(None, codes=naive.priced_code(self.X, self.atoms, self.codes, "or", prices))
-        removal = AtomRemoval(self.block, priced_rule(self.algebra, prices))
-        counts, expected = removal.changes(tested, removal.users_of(tested)), None
+        removal, expected = self.block.removal(priced_rule(self.algebra, prices)), None
+        counts = [changes_without(self.block, removal, k, own) for k in tested]
         before, uses = naive.errors(self.X, self.atoms, self.codes, self.algebra).astype(int), self.codes
         for k in {0, seed % len(tested)}:
             refused = prices[0], np.where(tested == k, REFUSED, prices[1]), *prices[2:]
             users, expected = np.flatnonzero(self.codes[:, k]), self.codes.copy()
             expected[users] = naive.priced_code(self.X[users], self.atoms, self.codes[users], self.algebra, refused)
             more = naive.errors(self.X, self.atoms, expected, self.algebra) - before
-            np.testing.assert_array_equal(counts.wrong[k], more.sum(axis=0))
-            assert not own or counts.added[k].tolist() == (more * (self.X == 0)).sum(axis=0).tolist()
-            np.testing.assert_array_equal(counts.uses[k], expected.sum(axis=0, dtype=int) - uses.sum(axis=0, dtype=int))
+            np.testing.assert_array_equal(counts[k].wrong, more.sum(axis=0))
+            assert not own or counts[k].added.tolist() == (more * (self.X == 0)).sum(axis=0).tolist()
+            np.testing.assert_array_equal(counts[k].uses, expected.sum(axis=0, dtype=int) - uses.sum(axis=0, dtype=int))
         self.the_state_is_that_of_the_oracles()
-        removal.remove(k)
+        removal.code_without(k)
         self.block.mark_stale()
         self.after(None, codes=expected)
 

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, codelength
 from bitatoms.datasets import planted
+from bitatoms.engine import removal
 from bitatoms.engine.block import Block, BlockState, Change, CountedRows
 from bitatoms.engine.codelength import AtomCode
 from bitatoms.engine.coding import code_by_beam, code_from_scratch
 from bitatoms.engine.objective import Objective
 from bitatoms.parallel import Workers
 from bitatoms.search.finish import best_result
-from bitatoms.search.moves import drop as drop_module
 from bitatoms.search.moves.basis import change_basis
-from bitatoms.search.moves.drop import AtomRemoval, drop, drop_useless, keep_best, savings
+from bitatoms.search.moves.drop import drop, drop_useless, keep_best, savings
 from bitatoms.search.moves.grow import _seeds, grow
 from bitatoms.search.moves.merge import merge
 from bitatoms.search.moves.sweep import (
@@ -158,7 +158,9 @@ def dropped_one_by_one(block, objective):
     uses = rule.prices.uses
     for k in np.argsort(savings(block, objective), kind="stable"):
         without = block.sample(rows)
-        AtomRemoval(without, rule._replace(prices=rule.prices._replace(uses=uses.copy()))).remove(k)
+        refused = rule._replace(prices=rule.prices._replace(uses=uses.copy()))
+        without.removal(refused).code_without(k)
+        without.mark_stale()
         kept = np.isin(np.arange(block.n_atoms), [*dropped, k], invert=True)
         costs = []
         for state, counted in ((block, kept | (np.arange(block.n_atoms) == k)), (without, kept)):
@@ -173,15 +175,14 @@ def dropped_one_by_one(block, objective):
 
 
 @settings(max_examples=25)
-@given(FILLED, OBJECTIVES, st.sampled_from((1, 2, 64)), st.sampled_from((Workers(), Workers(3, 64))))
-def test_the_atoms_dropped_are_those_of_trials_one_by_one(problem, objective, at_once, workers):
-    """Whatever the number of trials at once and of threads; no trial ends before all users are coded."""
+@given(FILLED, OBJECTIVES, st.sampled_from((Workers(), Workers(3, 64), Workers(4))))
+def test_the_atoms_dropped_are_those_of_trials_one_by_one(problem, objective, workers):
+    """Whatever the number of threads; no trial ends before all users are coded."""
     block, _ = state(problem, objective, workers)
     atoms = factors(block)[0]
     expected = np.delete(atoms, dropped_one_by_one(block, objective), axis=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drop_module, "_FIRST_ROWS", 1000)
-        patch.setattr(drop_module, "_MAX_TRIED", at_once)
+        patch.setattr(removal, "_FIRST_ROWS", 1000)
         eliminate(block, objective)
     np.testing.assert_array_equal(factors(block)[0], expected)
 

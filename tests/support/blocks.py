@@ -9,6 +9,7 @@ import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.engine.block import Block
 from bitatoms.engine.coding import coding_rule
+from bitatoms.engine.objective import Objective
 from bitatoms.kernels.structs import Prices
 from bitatoms.parallel import Workers
 from support.devices import DEVICE
@@ -60,6 +61,16 @@ def prices_of(bits, uses, added=None, forbidden=None):
 def priced_rule(algebra, prices, max_atoms=None, residual_limit=0, coder="mdl"):
     """Return the rule of coding at prices of errors and uses."""
     return coding_rule(coder, algebra, max_atoms, residual_limit, prices_of(*prices))
+
+
+def changes_without(block, removal, k, has_costs=False):
+    """Return what changes if the users of atom k do without it; the block is left as it is."""
+    costs = Objective(False, "or" if block.covers else "xor").removal_costs(block)
+    if has_costs:
+        costs = costs._replace(missed=np.zeros(block.n_features, int), added=np.zeros(block.n_features, int))
+    index, changes = removal.first_useless(np.array([k]), np.array([1 << 40]), costs)
+    assert index == 0
+    return changes
 
 
 def within(codes, limit):

@@ -17,8 +17,9 @@ from ..kernels.structs import CodingRule, Prices
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from .codelength import STRINGS, AtomCode, Codelength
-from .device_rows import DeviceRemoval, DeviceRows
-from .host_rows import HostRemoval, HostRows, atom_tables, row_weights
+from .device_rows import DeviceRows
+from .host_rows import HostRows, atom_tables, row_weights
+from .removal import DeviceRemoval, HostRemoval
 from .row_state import ALL, Changes, RowIndex, Words
 
 __all__ = ["Block", "BlockState", "Change", "CountedRows", "Words", "coded", "reconstruct"]
@@ -207,7 +208,10 @@ class Block:
 
     def removal(self, rule: CodingRule) -> HostRemoval | DeviceRemoval:
         """Return what codes rows without some of the atoms; the prices of their uses are changed."""
-        return self.rows.removal(self._atoms.words, rule)
+        rule = rule._replace(residual_limit=-1)  # every row must do without the atom
+        if isinstance(self.rows, DeviceRows):
+            return DeviceRemoval(self.rows, self._atoms.words, rule)
+        return HostRemoval(self.rows, self._atoms.words, rule)
 
     def weights(self) -> NDArray[np.int64]:
         """Return how many ones each atom has."""

@@ -20,6 +20,7 @@ _MAX_EXACT_LENGTH = 10**6  # up to this length, results are exact
 _MAX_EXACT_ONES = 1000  # up to this number of ones, the exact binomial is cheap at any length
 _TOLERANCE = 1e-8  # floats closer than this to an integer are recomputed exactly (their error is below 1e-10)
 
+_log2_factorials = [np.zeros(1)]  # the longest list asked for
 _tables: dict[int, NDArray[np.int64]] = {}  # for each length, the codelengths of 0, 1, 2, ... ones
 
 
@@ -106,6 +107,18 @@ def string_bits(length: int | NDArray[np.int64], ones: ArrayLike) -> NDArray[np.
     if length > _MAX_TABLE_ONES and counts.max(initial=0) > _MAX_TABLE_ONES:
         return _bits(length, counts)
     return _table(length).take(counts)
+
+
+def log2_factorials(longest: int) -> NDArray[np.float64]:
+    """Return log2 k! for k = 0 to ``longest``: log2 C(n, r) is the first less the others of those of n, r and n - r.
+
+    It takes one look-up each. Differences are not exact, but right to some 10⁻⁹ of a bit for lengths up to 10⁶.
+    """
+    if len(_log2_factorials[0]) <= longest:
+        k = np.arange(1, longest + 1)
+        logs = (k + 0.5) * np.log(k) - k + 0.5 * math.log(2 * math.pi) + _stirling_error(k)
+        _log2_factorials[0] = np.append(0.0, logs / math.log(2))
+    return _log2_factorials[0][: longest + 1]
 
 
 def stretch_bits(n_features: int, spans: ArrayLike, ones: ArrayLike) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from ..bits import BitMatrix
 from ..kernels.gpu import coding, rows
 from ..kernels.gpu.device import Device, DeviceMemoryError
 from ..kernels.gpu.rows import joint_counts, rows_at_a_time, unpacked
-from ..kernels.structs import REFUSED, AtomArrays, CodingRule, ColumnDraw, Prices
+from ..kernels.structs import AtomArrays, CodingRule, ColumnDraw, Prices
 from ..parallel import Workers
 from .host_rows import fingerprints
 from .row_state import Changes, RowState, Tables, Votes, Words
@@ -218,10 +218,6 @@ class DeviceRows(RowState):
             codes[own] = rows.packed(self.device, within)
         return codes
 
-    def removal(self, atoms: Words, rule: CodingRule) -> DeviceRemoval:
-        """Return what codes rows without some of the atoms."""
-        return DeviceRemoval(self, atoms, rule)
-
     def _code(self, tables: Tables, rule: CodingRule, stale_only: bool = False, indices: Any = None) -> Changes:
         """Code rows from their codes: all, those with these indices, or the stale ones."""
         self.workers.check_deadline()
@@ -255,23 +251,3 @@ def run_in_chunks(run: Callable[[slice], Result], n_rows: int, workers: Workers,
     half = -(-n_rows // 128) * 64  # a multiple of 64
     first = run_in_chunks(run, half, workers, start)
     return first + run_in_chunks(run, n_rows - half, workers, start + half)
-
-
-class DeviceRemoval:
-    """Codes rows at prices without atoms, on a device: see `HostRemoval`."""
-
-    def __init__(self, rows: DeviceRows, atoms: Words, rule: CodingRule) -> None:
-        assert rule.prices is not None
-        self._rows, self._rule, self._tables = rows, rule, rows.priced(atoms, rule.prices)
-
-    def changes(
-        self, tested: NDArray[np.intp], tests: NDArray[np.intp], indices: NDArray[np.intp]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return by how much errors per feature, added ones, and uses per atom change if rows do without an atom."""
-        given = self._rows._read, self._tables, self._rule, tested, tests, indices
-        return coding.code_without(self._rows.device, *given)
-
-    def code_without(self, k: int, indices: NDArray[np.intp]) -> None:
-        """Code these rows without atom k, which cannot be used from now on."""
-        self._tables.prices.uses[k] = REFUSED
-        self._rows._code(self._tables, self._rule, indices=self._rows.asarray(indices.astype(np.int64)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import cached_property, reduce
 from typing import Any
@@ -14,10 +13,8 @@ from ..bits import BitMatrix
 from ..kernels.cpu import beam, coding, dictionary, exact, gf2, packing, votes, words
 from ..kernels.structs import (
     PLANES,
-    REFUSED,
     AtomArrays,
     CodingRule,
-    CodingScratch,
     ColumnDraw,
     Prices,
     RowArrays,
@@ -26,7 +23,6 @@ from ..kernels.structs import (
     coding_scratch,
     vote_scratch,
 )
-from ..parallel import MAX_CHUNK_NS
 from .row_state import Changes, RowState, Tables, Votes, Words, lanes_of
 
 ROW_COST = 50.0  # nanoseconds per row of a light pass
@@ -332,69 +328,6 @@ class HostRows(RowState):
 
     def _put_rows(self, atoms: Words, indices: Any, codes: Any, errors: Any) -> None:
         coding.restore_rows(self.arrays, atoms, indices, codes, errors, self.covers)
-
-    def removal(self, atoms: Words, rule: CodingRule) -> HostRemoval:
-        """Return what codes rows without some of the atoms; the prices of their uses are changed."""
-        return HostRemoval(self, atoms, rule)
-
-
-class HostRemoval:
-    """Codes rows at prices without atoms: as if an atom had a price at which no row uses it, ``REFUSED``."""
-
-    def __init__(self, rows: HostRows, atoms: Words, rule: CodingRule) -> None:
-        assert rule.prices is not None
-        self._rows, self._rule, self._row_cost, self._prices = rows, rule, rows.code_cost(), rule.prices
-        self._tables = rows.priced(atoms, rule.prices)
-        self._scratches: dict[int, tuple[Prices, RowArrays, CodingScratch]] = {}  # by thread
-
-    def changes(
-        self, tested: NDArray[np.intp], tests: NDArray[np.intp], indices: NDArray[np.intp]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return by how much errors per feature, added ones, and uses per atom change if rows do without an atom.
-
-        Entry i is row indices[i] without atom tested[tests[i]]; the rows are left as they are. Added ones are not
-        counted where they cost what missed ones do.
-        """
-        rows, n_tests = self._rows, len(tested)
-        n_added = n_tests if self._prices.own_costs() else 0
-        shapes = (n_tests, rows.n_features), (n_added, rows.n_features), (n_tests, rows.n_atoms)
-        adding = threading.Lock()
-        totals: list[NDArray[np.int64]] = []
-
-        def count(start: int, stop: int) -> None:
-            counts = [np.zeros(shape, np.int64) for shape in shapes]
-            prices, one_row, scratch = self._scratch()
-            rule = self._rule._replace(prices=prices)
-            coding.code_without(
-                rows._read, self._tables, rule, tested, tests, indices, start, stop, one_row, *counts, scratch
-            )
-            with adding:
-                totals[:] = [own + more for own, more in zip(counts, totals, strict=True)] if totals else counts
-
-        rows.workers.map_rows(count, len(indices), self._row_cost)
-        wrong, added, uses = totals
-        return wrong, added, uses
-
-    def _scratch(self) -> tuple[Prices, RowArrays, CodingScratch]:
-        """Return what a thread needs for itself: prices, which it changes, and work arrays; allocated once."""
-        thread, rows = threading.get_ident(), self._rows._read
-        if thread not in self._scratches:
-            own = RowArrays(*(np.zeros((min(1, len(array)), *array.shape[1:]), array.dtype) for array in rows))
-            own = own._replace(users=np.zeros((self._rows.n_atoms, 1), np.uint64))
-            prices = self._prices._replace(uses=self._prices.uses.copy())
-            self._scratches[thread] = prices, own, coding_scratch(rows, self._tables)
-        return self._scratches[thread]
-
-    def code_without(self, k: int, indices: NDArray[np.intp]) -> None:
-        """Code these rows without atom k, which cannot be used from now on."""
-        for prices in (self._prices, *(prices for prices, *_ in self._scratches.values())):
-            prices.uses[k] = REFUSED
-        rows, (_, _, scratch) = self._rows, self._scratch()
-        rows_per_call = 1 + int(MAX_CHUNK_NS / self._row_cost)
-        for start in range(0, len(indices), rows_per_call):
-            rows.workers.check_deadline()
-            few = indices[start : start + rows_per_call]
-            coding.code_at_prices(rows.arrays, self._tables, self._rule, few, False, scratch)
 
 
 def atom_tables(atoms: Words, n_features: int, covers: bool, has_overlaps: bool = True) -> AtomArrays:

@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.structs import CodingRule
+from ..kernels.structs import CodingRule, RemovalCosts
 from ..sparse_bits import Bits
 from .block import Block, CountedRows
-from .codelength import STRINGS, AtomCode, string_bits
+from .codelength import STRINGS, AtomCode, log2_factorials, string_bits
 from .coding import coding_rule, typical_cost
 from .counts import Counts
 from .prices import EQUAL_COSTS, ErrorCosts, codelength_prices, unit_prices
@@ -270,6 +270,13 @@ class Objective:
     def _spared(self, bits: Counted) -> Counted:
         """Return the part of these bits that rows outside the data pay: all rows share the cost of an atom."""
         return np.rint((1 - self.share) * bits).astype(np.int64)
+
+    def removal_costs(self, block: Block) -> RemovalCosts:
+        """Return from what kernels compute by how much errors and uses cost more after some changes."""
+        n_rows, costs = block.n_samples, self.costs
+        logs = log2_factorials(n_rows) if self.by_codelength else np.zeros(0)
+        beyond = (costs.missed_bits, costs.added_bits) if costs else (np.zeros(0, np.int64),) * 2
+        return RemovalCosts(logs, n_rows, block.n_known.copy(), block.wrong(), block.uses(), *beyond, self.has_bias)
 
     def rule(self, block: Block, flat: bool = False) -> CodingRule:
         """Return the rule of coding at the current prices; ``flat``: one price for all features."""

@@ -134,6 +134,27 @@ class VoteScratch(NamedTuple):
     touched: Any  # (code words,): the atoms used by rows that changed
 
 
+class RemovalCosts(NamedTuple):
+    """What errors and uses of the rows of a block cost: the cost without an atom follows from what changes then."""
+
+    logs: Any  # (n_rows + 1,) float64: log2 of factorials; empty if an error costs 1 and a use nothing
+    n_rows: int
+    known: Any  # (m,): rows that know each column
+    wrong: Any  # (m,): errors in each column
+    uses: Any  # (p,): uses of each atom
+    missed: Any  # (m,): what a missed one costs beyond its code; empty if nothing
+    added: Any  # (m,): what an added one costs beyond its code; empty if nothing
+    has_bias: bool  # a column that is mostly wrong costs what one does that is mostly right
+
+
+class RemovalCounts(NamedTuple):
+    """By how much counts change if rows do without an atom."""
+
+    wrong: Any  # (m,): errors of each column
+    added: Any  # (m,): the added ones of them; empty where these cost what missed ones do
+    uses: Any  # (p,): uses of each atom
+
+
 class TrialPlan(NamedTuple):
     """How trials of a fixed number of atoms are made."""
 

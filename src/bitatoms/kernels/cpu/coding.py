@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import inline, kernel
-from ..structs import REFUSED
 from ..views import view
 from .gains import (
     USED,
@@ -164,7 +163,7 @@ def _best_swap(rows, j, atoms, rule, prices, drops, scratch):
 
 
 @inline
-def _code_row(rows, j, atoms, rule, wrong, scratch):
+def code_row(rows, j, atoms, rule, wrong, scratch):
     """Toggle atoms in row j, which has ``wrong`` errors, while one gains; return whether the row changed.
 
     In this case, row 0 of ``scratch.codes`` and ``scratch.errors`` is its previous code and errors.
@@ -214,7 +213,7 @@ def _next_atom(rows, j, gains, weights):
 
 @inline
 def _pursue_row(rows, j, atoms, rule, wrong, scratch):
-    """Add atoms to row j in the order of their gain per bit at first, until one gains nothing; as `_code_row`.
+    """Add atoms to row j in the order of their gain per bit at first, until one gains nothing; as `code_row`.
 
     This matching pursuit is in effect what the paper's program does.
     """
@@ -259,7 +258,7 @@ def code_rows(rows, atoms, rule, start, stop, scratch):
             changed = _pursue_row(rows, j, atoms, rule, wrong, scratch)
             rows.stale[j] = changed
         else:
-            changed = _code_row(rows, j, atoms, rule, wrong, scratch)
+            changed = code_row(rows, j, atoms, rule, wrong, scratch)
         if changed:
             for c in range(scratch.touched.shape[0]):
                 scratch.touched[c] |= scratch.codes[0, c] | rows.codes[j, c]
@@ -344,16 +343,6 @@ def recheck_rows(rows, changed, covers, start, stop, scratch):
             rows.stale[j] = _largest(scratch.gains) > 0
 
 
-@inline
-def _count_changes(words, j, before, changes):
-    """Add 1 to changes[i] where bit i of row j became one, -1 where it became zero."""
-    for w in range(words.shape[1]):
-        word = words[j, w] ^ before[w]
-        while word != NONE:
-            i, word = first_one(word, w)
-            changes[i] += 1 if (words[j, w] >> np.uint64(i & 63)) & ONE != NONE else -1
-
-
 @kernel
 def code_at_prices(rows, atoms, rule, indices, from_scratch, scratch):
     """Code the rows with these indices; return the numbers of changed code and error bits.
@@ -374,47 +363,13 @@ def code_at_prices(rows, atoms, rule, indices, from_scratch, scratch):
         if from_scratch:
             before = priced_row(rows, j, rule.prices)
             drop_all(rows, j, atoms.words, rule.covers)
-        _code_row(rows, j, atoms, rule, weight(rows.errors, j), scratch)
+        code_row(rows, j, atoms, rule, weight(rows.errors, j), scratch)
         if from_scratch and priced_row(rows, j, rule.prices) >= before:
             set_row(rows, j, atoms.words, code, errors, rule.covers)
         else:
             codes_changed += distance(rows.codes, j, code)
             errors_changed += distance(rows.errors, j, errors)
     return codes_changed, errors_changed
-
-
-@kernel
-def code_without(rows, atoms, rule, tested, tests, indices, start, stop, own, wrong, added, uses, scratch):
-    """Count what changes if rows are coded without an atom; the rows are left as they are.
-
-    Entry i of start..stop is row indices[i], without atom tested[tests[i]], whose price is REFUSED. The changes in
-    errors per column and uses per atom are added to rows tests[i] of ``wrong`` and ``uses``, and those in added ones to
-    ``added``, if it has rows. ``own`` has one row, which is coded.
-    """
-    rows, atoms, rule, tested, tests, indices, own, wrong, added, uses, scratch = view(
-        (rows, atoms, rule, tested, tests, indices, own, wrong, added, uses, scratch)
-    )
-    for i in range(start, stop):
-        j = indices[i]
-        copy_row(rows.codes, j, own.codes[0])
-        copy_row(rows.errors, j, own.errors[0])
-        if rule.covers:
-            copy_row(rows.covered, j, own.covered[0])
-            copy_row(rows.twice, j, own.twice[0])
-        if rows.unknown.shape[0] > 0:
-            copy_row(rows.unknown, j, own.unknown[0])
-        k = tested[tests[i]]
-        price = rule.prices.uses[k]
-        rule.prices.uses[k] = REFUSED
-        _code_row(own, 0, atoms, rule, weight(own.errors, 0), scratch)
-        rule.prices.uses[k] = price
-        _count_changes(own.codes, 0, rows.codes[j], uses[tests[i]])
-        _count_changes(own.errors, 0, rows.errors[j], wrong[tests[i]])
-        if added.shape[0] > 0:
-            for w in range(own.errors.shape[1]):
-                own.errors[0, w] &= own.covered[0, w]
-                scratch.errors[0, w] = rows.errors[j, w] & rows.covered[j, w]
-            _count_changes(own.errors, 0, scratch.errors[0], added[tests[i]])
 
 
 @kernel

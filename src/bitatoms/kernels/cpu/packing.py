@@ -88,37 +88,6 @@ def list_columns(words: NDArray[np.uint64], indices: NDArray[np.integer]) -> Non
         count += list_ones(words, i, 0, words.shape[1], indices, count)
 
 
-@inline
-def _step_apart(count):
-    """Return a step, prime to this number, of which few steps lead to all parts of a list: a golden section."""
-    step = np.intp(0.618 * count)
-    while step > 1:
-        one, other = count, step
-        while other > 0:
-            one, other = other, one % other
-        if one == 1:
-            break
-        step -= 1
-    return max(step, 1)
-
-
-@kernel
-def list_columns_apart(words, starts, listed, out):
-    """List the columns of the ones of each row, in an order in which the first ones are from all parts of the row.
-
-    Those of row i begin at starts[i] of out. ``listed`` is a work array for those of one row.
-    """
-    words, starts, listed, out = view((words, starts, listed, out))
-    for i in range(words.shape[0]):
-        count = list_ones(words, i, 0, words.shape[1], listed, 0)
-        step, position = _step_apart(count), 0
-        for nth in range(starts[i], starts[i] + count):
-            out[nth] = listed[position]
-            position += step
-            if position >= count:
-                position -= count
-
-
 @kernel
 def take_columns(words: NDArray[np.uint64], columns: NDArray[np.int64], out: NDArray[np.uint64]) -> None:
     """Bit j of row i of out = bit columns[j] of row i of words, or zero where columns[j] is negative."""
