@@ -13,8 +13,9 @@ import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize
 from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
-from bitatoms.search.exchange import refill
+from bitatoms.search.exchange import refill, varied_columns
 from bitatoms.search.fixed_rank import nearest_sampled
+from bitatoms.search.plan import FixedRankBudget
 from support.blocks import bits_of
 from support.contexts import search_context
 from support.parameters import resolved
@@ -104,6 +105,31 @@ def test_trials_on_a_sample_of_the_rows_end_with_all_rows(monkeypatch, algebra):
     assert "trial" in {row.move for row in result.history}
     codes = result.codes.to_dense().reshape(60, 5, 20)
     assert (codes == codes[:, :1]).all()
+
+
+@every_algebra
+def test_trials_on_some_of_the_columns_end_with_all_columns(monkeypatch, algebra):
+    """Each pattern has columns that trials see, and others with fewer ones."""
+    use_budget(monkeypatch, sample_cols=40, sample_share=0.0)
+    codes, atoms = random_bits(0, 90, 6, 0.3), random_bits(1, 6, 70, 0.4)
+    X = naive.product(codes, atoms, algebra)
+    X[:, 40:] &= random_bits(2, 90, 30, 0.9)
+    result = factorize(X, 12, algebra=algebra, random_state=0)
+    assert_matches_oracle(result, X)
+    assert (result.atoms.n_rows, result.n_unused) == (12, 0)
+    assert result.wrong[:40].sum() <= 5
+    assert result.wrong.sum() <= naive.errors(X, atoms, codes, algebra).sum()
+
+
+def test_trials_see_the_columns_with_most_of_the_rarer_cells():
+    X = np.zeros((20, 5), np.uint8)
+    for column, ones in enumerate((3, 10, 18, 20, 0)):
+        X[:ones, column] = 1
+    data = bits_of(X)  # rarer cells: 3, 10, 2, 0, 0
+    for most, share, expected in ((1, 0.0, [1]), (1, 0.8, [0, 1]), (3, 0.0, [0, 1, 2]), (1, 0.95, [0, 1, 2])):
+        budget = FixedRankBudget(sample_cols=most, sample_share=share)
+        assert varied_columns(data, budget).tolist() == expected
+    assert varied_columns(data, FixedRankBudget()) is None
 
 
 @pytest.mark.parametrize(("n_words", "every"), [(260 * 40 * 2, 1), (260 * 40 * 2 // 4, 4), (260 * 40 * 2 // 4 - 1, 5)])

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..engine.block import Block, Change, Words
@@ -27,6 +28,7 @@ from .loop import Population, evolve
 from .monitor import StoppingRule
 from .moves.drop import keep_best
 from .paper import append_rank_one
+from .plan import FixedRankBudget
 from .starts.initial import GREEDY_SEEDS
 from .states import State
 
@@ -107,7 +109,9 @@ class ExchangeSearch:
         self.best_cost = context.data.n_rows * context.data.n_cols + 1
         budget, n_atoms = context.plan.fixed_rank, context.plan.fewest
         covers, exactly = context.greedy_rule.covers, n_atoms <= budget.max_exact_atoms
-        per_trial = trial_operations(context.data, n_atoms, covers, exactly)
+        self._columns = varied_columns(context.data, budget)
+        self._data = context.data if self._columns is None else context.data.take_columns(self._columns)
+        per_trial = trial_operations(self._data, n_atoms, covers, exactly)
         n_trials = max(1, min(budget.max_trials, budget.operations // per_trial))
         self.n_children = max(1, min(budget.children, n_trials // budget.min_child_trials))
         self._per_child = n_trials // self.n_children
@@ -162,7 +166,28 @@ class ExchangeSearch:
         exactly = block.n_atoms <= budget.max_exact_atoms
         max_dropped = min(block.n_atoms, max(2, block.n_atoms // 16))
         plan = TrialPlan(self._per_child, max_dropped, budget.max_steps, budget.slack)
-        return state_of(run_trials(block, rule, plan, pool, seed, exactly, context.monitor.should_stop).block)
+        if self._columns is not None:
+            pool = BitMatrix.from_words(pool, context.data.n_cols, check=False).take_columns(self._columns).words.copy()
+        how = plan, pool, seed, exactly, context.monitor.should_stop
+        if self._columns is None:
+            return state_of(run_trials(block, rule, *how).block)
+        before, (atoms, codes) = state_of(block), block.factors()
+        few = Block(self._data, atoms.take_columns(self._columns), codes, block.covers, context.workers)
+        atoms, codes = run_trials(few, rule, *how).block.factors()
+        position = np.full(context.data.n_cols, -1)
+        position[self._columns] = np.arange(len(self._columns))
+        after, _ = converged(context, atoms.take_columns(position), codes)  # updates set the other columns
+        return min(before, state_of(after), key=lambda state: state.cost)
+
+
+def varied_columns(data: BitMatrix, budget: FixedRankBudget) -> NDArray[np.intp] | None:
+    """Return the columns that trials see: those that have most of the rarer of ones and zeros; None if all."""
+    ones = data.column_weights()
+    rarer = np.minimum(ones, data.n_known - ones)
+    order = np.argsort(-rarer, kind="stable")
+    shares = np.cumsum(rarer[order]) / max(1, rarer.sum())
+    n_seen = max(budget.sample_cols, 1 + int(np.searchsorted(shares, budget.sample_share)))
+    return None if n_seen >= data.n_cols else np.sort(order[:n_seen])
 
 
 def refill(context: SearchContext, block: Block, rule: CodingRule) -> int:

@@ -18,7 +18,7 @@ from ..engine.coding import MOST_EXACT_ATOMS, code_from_scratch
 from ..kernels.cpu import words
 from ..parallel import Workers
 from .context import SearchContext
-from .exchange import ExchangeSearch, converged, refill, state_of, take_steps
+from .exchange import ExchangeSearch, converged, refill, state_of, take_steps, varied_columns
 from .finish import finish
 from .loop import Population, run_epochs
 from .monitor import CONVERGED, SearchResult, StoppingRule
@@ -108,7 +108,9 @@ class SampledRows:
         if self.is_sample:
             self._sampled = np.sort(all_rows.random.choice(data.n_rows, budget.sample_rows, replace=False))
             self.context = replace(all_rows, data=data[self._sampled])
-            self._nearest = nearest_sampled(data, self._sampled, all_rows.workers, budget.neighbor_words)
+            columns = varied_columns(self.context.data, budget)
+            compared = data if columns is None else data.take_columns(columns)
+            self._nearest = nearest_sampled(compared, self._sampled, all_rows.workers, budget.neighbor_words)
 
     def on_all(self, state: State) -> tuple[Block, Change]:
         """Return the state of all rows to which a state of the sample leads, and what changed on the way."""

@@ -31,7 +31,9 @@ class FixedRankBudget:
     min_child_trials: int = 60  # each
     max_failures: int = 12  # children in a row that are no better than the best state, after which it ends
     max_concept_work: float = 5e9  # rows times atoms times columns squared, above which concepts are no start
-    sample_rows: int = 4000  # trials see at most this many rows
+    sample_rows: int = 4000  # trials see at most this many rows,
+    sample_cols: int = 2048  # and this many columns, or more: those that have most of the rarer of ones and zeros,
+    sample_share: float = 0.85  # in all at least this share of them
     neighbor_words: int = 4 * 10**9  # compared to find the nearest sampled row of each other row: a few seconds
     max_exact_atoms: int = 8  # up to this many atoms, every trial takes exact steps
     max_steps: int = 3  # of coding and update in a trial
