@@ -106,6 +106,27 @@ def take_columns(X, columns):
     return out
 
 
+def distance(x, y):
+    """Return in how many cells two rows differ that both know."""
+    return int(((x != y) & (x <= 1) & (y <= 1)).sum())
+
+
+def far_rows(X, most, random, n_candidates=3):
+    """Return rows drawn with the distance to the nearest one so far as weight, the best of some candidates each time.
+
+    The first distance is that to the zero vector.
+    """
+    distances, chosen = [distance(x, np.zeros_like(x)) for x in X], []
+    while len(chosen) < most and sum(distances):
+        trials = []
+        for draw in random.integers(sum(distances), size=n_candidates):
+            j = next(j for j in range(len(X)) if sum(distances[: j + 1]) > draw)
+            trials.append((j, [min(d, distance(x, X[j])) for d, x in zip(distances, X, strict=True)]))
+        row, distances = min(trials, key=lambda trial: sum(trial[1]))
+        chosen.append(row)
+    return chosen
+
+
 def string_bits(n, r):
     """Return ⌈log2 n⌉ + ⌈log2 C(n, r)⌉, computed with integers; 0 for a string of length 0."""
     if n == 0:

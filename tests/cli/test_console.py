@@ -165,7 +165,7 @@ def test_warmup_prints_progress_and_the_folder(bitatoms, monkeypatch, options):
     def warm_up(n_jobs, callback, device):
         asked.append((n_jobs, device))
         callback("coding.code_rows", 1, 2)
-        callback("words.hamming", 2, 2)
+        callback("words.choose_far_row", 2, 2)
         return Path("kernels")
 
     monkeypatch.setattr("bitatoms.warmup.warm_up", warm_up)

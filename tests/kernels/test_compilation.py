@@ -21,7 +21,7 @@ from bitatoms.warmup import warm_up
 from support.devices import fake_cupy, installed_cupy
 from support.plans import use_small_budget
 
-NAMES = ["packing.row_weights", "words.hamming"]
+NAMES = ["packing.row_weights", "words.choose_far_row"]
 SMALL = tuple(kernel for kernel in listed_kernels() if kernel.name in NAMES)
 
 

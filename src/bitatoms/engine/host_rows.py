@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import beam, coding, dictionary, exact, gf2, packing, votes, words
+from ..kernels.cpu.removal import step_apart
 from ..kernels.structs import (
     PLANES,
     AtomArrays,
@@ -106,17 +107,18 @@ class HostRows(RowState):
 
         def tally(start: int, stop: int) -> NDArray[np.int32]:
             counts = np.empty(shape, np.int32)
-            votes.tally_atoms(rows, atoms, first, self.covers, start, stop, *counts, self.vote_scratch(start))
+            how = np.arange(first, last), first, self.covers, start, stop
+            votes.tally_atoms(rows, atoms, *how, *counts, self.vote_scratch(start))
             return counts
 
         def tally_some(start: int, stop: int) -> None:
-            free, wrong = counts[:, start:stop]
-            scratch = self.vote_scratch(start)
-            votes.tally_atoms(rows, atoms, first + start, self.covers, 0, self.n_rows, free, wrong, scratch)
+            how = order[start:stop], first, self.covers, 0, self.n_rows
+            votes.tally_atoms(rows, atoms, *how, *counts, self.vote_scratch(start))
 
         # Chunks of atoms, if they are enough for all threads: counts of chunks of rows must be added.
         if n_atoms >= 2 * self.workers.n_threads:
             counts = np.empty(shape, np.int32)
+            order = first + apart(np.argsort(row_weights(rows.users[first:last]), kind="stable"))
             self.workers.map_rows(tally_some, n_atoms, _ATOM_COST * self.n_words, 1)
         else:
             counts = reduce(np.add, self.map(tally, self.vote_cost(self.n_rows)))
@@ -328,6 +330,12 @@ class HostRows(RowState):
 
     def _put_rows(self, atoms: Words, indices: Any, codes: Any, errors: Any) -> None:
         coding.restore_rows(self.arrays, atoms, indices, codes, errors, self.covers)
+
+
+def apart(items: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return items in an order in which the first ones, and any others in a row, are from all parts of the list."""
+    n_items = max(1, len(items))
+    return items[np.arange(len(items)) * step_apart(n_items) % n_items]
 
 
 def atom_tables(atoms: Words, n_features: int, covers: bool, has_overlaps: bool = True) -> AtomArrays:

@@ -30,7 +30,7 @@ from ..kernels.structs import (
 )
 from ..parallel import MAX_CHUNK_NS
 from .device_rows import DeviceRows
-from .host_rows import HostRows
+from .host_rows import HostRows, apart
 from .row_state import Words
 
 _FIRST_ROWS = 16  # users coded first in a trial
@@ -153,7 +153,7 @@ class DeviceRemoval:
         """Return how many of these atoms are useful, up to the first one that is useless, and what it changes."""
         n_kept, useless = len(tried), None
         left, n_users = np.arange(n_kept), costs.uses[tried]
-        users = [_apart(_ones(own, self._rows.n_rows)) for own in self._rows.users(tried)]
+        users = [apart(_ones(own, self._rows.n_rows)) for own in self._rows.users(tried)]
         n_coded, n_wanted, counts = 0, _FIRST_ROWS, None
         while len(left):
             some = [users[i][n_coded:n_wanted] for i in left.tolist()]
@@ -214,9 +214,3 @@ def _string_bits(logs: NDArray[np.float64], lengths: NDArray[np.int64], ones: ND
 def _ones(words: Words, n_bits: int) -> NDArray[np.int64]:
     """Return the indices of the ones of packed bits."""
     return BitMatrix.from_words(words[np.newaxis], n_bits, check=False).to_sparse().indices.astype(np.int64)
-
-
-def _apart(users: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return users in an order in which the first ones are from all parts of the block."""
-    n_users = max(1, len(users))
-    return users[np.arange(len(users)) * removal.step_apart(n_users) % n_users]

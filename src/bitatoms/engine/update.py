@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..kernels.cpu import exact, votes
 from ..kernels.structs import CodingRule
-from ..parallel import MAX_CHUNK_NS
+from ..parallel import MAX_CHUNK_NS, Workers
 from ..sparse_bits import Bits, SparseBits
 from .block import Block, Change
 from .counts import are_ones
@@ -25,7 +25,8 @@ from .prices import EQUAL_COSTS, ErrorCosts
 from .row_state import Words
 
 Ints = NDArray[np.integer]
-_MAX_CONVERTED = 1 << 16  # votes converted at a time
+_MAX_CONVERTED = 1 << 16  # votes converted at a time, to the 64 bits that the kernel takes
+_VOTE_COST = 1.0  # nanoseconds to choose flips, for each vote
 
 
 def update_each(block: Block) -> Change:
@@ -68,7 +69,8 @@ def update_together(
     if block.n_atoms == 0:
         return Change()
     free, wrong = block.votes(0, block.n_atoms)
-    flips, flipped = flips_together(free, wrong, block.rows.pairs(), block._atoms.words, block.covers, costs)
+    pairs, atoms = block.rows.pairs(), block._atoms.words
+    flips, flipped = flips_together(free, wrong, pairs, atoms, block.covers, costs, workers=block.workers)
     if changed is not None:
         flips = changed(flips, free, wrong)
         flipped = int(np.bitwise_count(flips).sum())
@@ -83,6 +85,7 @@ def flips_together(
     covers: bool,
     costs: ErrorCosts = EQUAL_COSTS,
     n_fixed: int = 0,
+    workers: Workers = Workers(),  # noqa: B008 - frozen
 ) -> tuple[Words, int]:
     """Return the bits of the atoms to flip, and how many, such that the number of errors, or their cost, cannot rise.
 
@@ -93,13 +96,19 @@ def flips_together(
     """
     factor = (1 if covers else 2) * costs.largest_weight
     free, wrong = costs.weighted_votes_on(atoms, free, wrong)
-    columns, flipped_atoms, gains = _helpful_flips(free, wrong, atoms)
-    order = np.lexsort((flipped_atoms, -gains, columns))
-    order = order[flipped_atoms[order] >= n_fixed]
-    flips, admitted = np.zeros_like(atoms), np.empty(len(atoms), np.int64)
-    candidates = columns[order], flipped_atoms[order], gains[order]
-    flipped = votes.admit_flips(*candidates, pairs.astype(np.int64, copy=False), factor, atoms, admitted, flips)
-    return flips, flipped
+    (p, m), flips, pairs = free.shape, np.zeros_like(atoms), pairs.astype(np.int64, copy=False)
+    n_at_once = 64 * (1 + _MAX_CONVERTED // (64 * max(1, p)))
+
+    def choose(start: int, stop: int) -> int:
+        n_flips, size = 0, min(n_at_once, stop - start)
+        work = np.empty(size, np.int64), *np.empty((2, size, p), np.int64)
+        for first in range(start, stop, n_at_once):
+            some = slice(first, min(first + n_at_once, stop))
+            counts = (np.ascontiguousarray(table[:, some], np.int64) for table in (free, wrong))
+            n_flips += votes.choose_flips(*counts, first, pairs, factor, atoms, n_fixed, *work, flips)
+        return n_flips
+
+    return flips, sum(workers.map_rows(choose, m, _VOTE_COST * p))
 
 
 def flips_by_column(
@@ -117,23 +126,6 @@ def flips_by_column(
     _, first = np.unique(column[order], return_index=True)
     best = order[first]
     return atom[best], column[best]
-
-
-def _helpful_flips(free: Ints, wrong: Ints, atoms: Words) -> list[NDArray[np.int64]]:
-    """Return column, atom and errors fixed of each flip that helps alone, or does no harm and clears a bit.
-
-    The kernel takes numbers of 64 bits; those of few atoms at a time are converted, because they take memory.
-    """
-    n_at_once, parts = 1 + _MAX_CONVERTED // max(1, free.shape[1]), []
-    for first in range(0, max(1, len(atoms)), n_at_once):
-        some = slice(first, first + n_at_once)
-        counts = free[some].astype(np.int64, copy=False), wrong[some].astype(np.int64, copy=False)
-        lists = np.empty((3, 4 * len(atoms) + 1024), np.int64)
-        while (count := votes.list_candidates(*counts, atoms[some], *lists)) > lists.shape[1]:
-            lists = np.empty((3, count), np.int64)
-        lists[1] += first
-        parts.append(lists[:, :count])
-    return list(np.concatenate(parts, axis=1)) if len(parts) > 1 else list(parts[0])
 
 
 def update_exactly(block: Block) -> Change:

@@ -161,16 +161,15 @@ def best_start(search: MdlSearch, first: Block | None = None) -> State:
         is_start = search.allows("first look") or first is not None
         first_states = partial(_first_states, first=first, is_start=is_start)
         (ordinary,) = search.steps([first_states])
-        (linear,) = search.steps([partial(_linear_states, look=ordinary[0] if ordinary else None)])
         del first, first_states  # a block takes memory
-        solved = linear
-        if not ordinary or not search.should_stop():
-            starts = _spread_starts(search)
-            nmf_states = partial(_nmf_states, is_tried=not linear)
-            *spread_states, nmf = search.steps([*starts, nmf_states])
-            ordinary += chain(*spread_states)
-            (from_nmf,) = search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)])
-            solved = linear + from_nmf
+        starts = _spread_starts(search) if not ordinary or not search.should_stop() else []
+        linear_states = partial(_linear_states, look=ordinary[0] if ordinary else None)
+        linear, *spread_states, nmf = search.steps([linear_states, *starts, _nmf_states])
+        ordinary += chain(*spread_states)
+        if not (ordinary or linear):  # the time was up before there was a state
+            (ordinary,) = search.steps(starts[:1])
+        (from_nmf,) = search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)])
+        solved = linear + from_nmf
     finalists = _finalists(ordinary, solved, search.tuning.close)
     search.keep(finalists)
     if len(finalists) > 1:  # which kind is better shows late
@@ -229,11 +228,10 @@ def _finalists(ordinary: list[State], solved: list[State], close: float) -> list
     return [state for state in best if state.cost <= close * least]
 
 
-def _nmf_states(search: MdlSearch, is_tried: bool) -> list[State]:
+def _nmf_states(search: MdlSearch) -> list[State]:
     """Run a round from each of a few non-negative factorizations, under OR."""
     states: list[State] = []
-    is_tried &= search.objective.algebra == "or" and search.allows("nmf")
-    if not is_tried:
+    if search.objective.algebra != "or" or not search.allows("nmf"):
         return states
     context = replace(search.context, random=search.extra_random)
     for n_atoms in search.tuning.nmf_ranks:

@@ -91,16 +91,19 @@ def _vote(rows, atoms, k, covers, start, stop, scratch):
 
 
 @kernel
-def tally_atoms(rows, atoms, first, covers, start, stop, free, wrong, scratch):
-    """free[i, b], wrong[i, b] = votes on bit b of atom first + i by its users in start..stop; see `_vote`."""
-    rows, atoms, free, wrong, scratch = view((rows, atoms, free, wrong, scratch))
-    for i in range(free.shape[0]):
-        n_users = 0
+def tally_atoms(rows, atoms, listed, first, covers, start, stop, free, wrong, scratch):
+    """free[k - first, b], wrong[k - first, b] = votes on bit b of each listed atom k by its users in start..stop.
+
+    See `_vote`.
+    """
+    rows, atoms, listed, free, wrong, scratch = view((rows, atoms, listed, free, wrong, scratch))
+    for nth in range(listed.shape[0]):
+        k, i, n_users = listed[nth], listed[nth] - first, 0
         for w in range(start >> 6, (stop + 63) >> 6):
-            n_users += np.intp(popcount(rows.users[first + i, w]))
+            n_users += np.intp(popcount(rows.users[k, w]))
         clear(scratch.free, n_users)
         n_planes = clear(scratch.wrong, n_users)
-        n_users = _vote(rows, atoms, first + i, covers, start, stop, scratch)
+        n_users = _vote(rows, atoms, k, covers, start, stop, scratch)
         read(scratch.wrong, n_planes, wrong[i])
         if all_free(rows, covers):
             fill(free[i], n_users)
@@ -265,53 +268,53 @@ def count_pairs(codes, start, stop, listed, pairs):
                 pairs[listed[a], listed[b]] += 1
 
 
-@kernel
-def list_candidates(free, wrong, atoms, columns, flipped_atoms, gains):
-    """List the flips that gain, or that gain nothing and clear a bit: column, atom and number of errors removed.
+@inline
+def _list_candidates(free, wrong, first_column, atoms, first_atom, counts, listed, gains):
+    """List the atoms that gain by a flip of their bit, or gain nothing and lose it, for each column.
 
-    Return their number, even if it exceeds the size of the arrays.
+    Those of column i are the first counts[i] of listed[i], the largest gain first.
     """
-    free, wrong, atoms, columns, flipped_atoms, gains = view((free, wrong, atoms, columns, flipped_atoms, gains))
-    count = 0
-    for k in range(free.shape[0]):
+    fill(counts, 0)
+    for k in range(first_atom, free.shape[0]):
         for i in range(free.shape[1]):
             gain = 2 * wrong[k, i] - free[k, i]
             if gain < 0 or free[k, i] == 0:
                 continue
-            if gain == 0 and (atoms[k, i >> 6] >> np.uint64(i & 63)) & ONE == NONE:
+            column = first_column + i
+            if gain == 0 and (atoms[k, column >> 6] >> np.uint64(column & 63)) & ONE == NONE:
                 continue
-            if count < columns.shape[0]:
-                columns[count] = i
-                flipped_atoms[count] = k
-                gains[count] = gain
-            count += 1
-    return count
+            place = counts[i]
+            while place > 0 and gains[i, place - 1] < gain:
+                gains[i, place], listed[i, place] = gains[i, place - 1], listed[i, place - 1]
+                place -= 1
+            gains[i, place], listed[i, place] = gain, k
+            counts[i] += 1
 
 
 @kernel
-def admit_flips(columns, flipped_atoms, gains, pairs, factor, atoms, admitted, flips):
-    """Set in ``flips`` those of the listed flips that certainly gain, in order within each column; return their number.
+def choose_flips(free, wrong, first_column, pairs, factor, atoms, first_atom, counts, listed, gains, flips):
+    """Set in ``flips`` bits whose flips together certainly gain, in order of the gain of each; return their number.
 
-    ``admitted`` is a work array with one entry per atom.
+    ``free`` and ``wrong`` are the votes on the columns from ``first_column`` on. Atoms before ``first_atom`` stay as
+    they are. ``counts``, ``listed`` and ``gains`` are work arrays with one row for each column.
     """
-    columns, flipped_atoms, gains, pairs, atoms, admitted, flips = view(
-        (columns, flipped_atoms, gains, pairs, atoms, admitted, flips)
+    free, wrong, pairs, atoms, counts, listed, gains, flips = view(
+        (free, wrong, pairs, atoms, counts, listed, gains, flips)
     )
+    _list_candidates(free, wrong, first_column, atoms, first_atom, counts, listed, gains)
     flipped = 0
-    in_column = 0
-    for c in range(columns.shape[0]):
-        i, k = columns[c], flipped_atoms[c]
-        if c == 0 or i != columns[c - 1]:
-            in_column = 0
-        w, bit = i >> 6, ONE << np.uint64(i & 63)
-        bound = np.int64(gains[c])
-        for a in range(in_column):
-            bound -= factor * np.int64(pairs[max(k, admitted[a]), min(k, admitted[a])])
-        if bound > 0 or (bound == 0 and atoms[k, w] & bit != NONE):
-            admitted[in_column] = k
-            in_column += 1
-            flips[k, w] |= bit
-            flipped += 1
+    for i in range(free.shape[1]):
+        column, n_admitted, admitted = first_column + i, 0, listed[i]  # the first ones, which have been looked at
+        w, bit = column >> 6, ONE << np.uint64(column & 63)
+        for c in range(counts[i]):
+            k, bound = listed[i, c], gains[i, c]
+            for a in range(n_admitted):
+                bound -= factor * pairs[max(k, admitted[a]), min(k, admitted[a])]
+            if bound > 0 or (bound == 0 and atoms[k, w] & bit != NONE):
+                admitted[n_admitted] = k
+                n_admitted += 1
+                flips[k, w] |= bit
+        flipped += n_admitted
     return flipped
 
 

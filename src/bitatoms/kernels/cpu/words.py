@@ -415,11 +415,29 @@ def _distance_of_known(rows, unknown, i, others, unknown_of_others, j):
 
 
 @kernel
-def hamming(rows, unknown, other, unknown_of_other, out):
-    """out[i] = Hamming distance between row i and the only row of another table, over the cells that both know."""
-    rows, unknown, other, unknown_of_other, out = view((rows, unknown, other, unknown_of_other, out))
-    for i in range(rows.shape[0]):
-        out[i] = _distance_of_known(rows, unknown, i, other, unknown_of_other, 0)
+def choose_far_row(rows, unknown, draws, distances, trials):
+    """Choose a row far from those before, and keep the distances to the nearest; return the row and their sum.
+
+    Numbers drawn below the sum of the distances choose rows with their distances as weights; that of these rows is best
+    which leaves the least sum. ``trials`` is a work array with a row for each.
+    """
+    rows, unknown, draws, distances, trials = view((rows, unknown, draws, distances, trials))
+    chosen, least, best = -1, -1, 0
+    for c in range(draws.shape[0]):
+        j, end = 0, distances[0]
+        while end <= draws[c]:
+            j += 1
+            end += distances[j]
+        total = 0
+        for i in range(distances.shape[0]):
+            distance = min(distances[i], _distance_of_known(rows, unknown, i, rows, unknown, j))
+            trials[c, i] = distance
+            total += distance
+        if least < 0 or total < least:
+            chosen, least, best = j, total, c
+    for i in range(distances.shape[0]):
+        distances[i] = trials[best, i]
+    return chosen, least
 
 
 @kernel

@@ -22,7 +22,7 @@ from ...engine.objective import Objective, mostly_wrong
 from ...kernels.structs import RemovalCounts
 from ...sparse_bits import Bits, SparseBits, sparse
 
-_ATOMS_PER_CHUNK, _CELLS_PER_CHUNK = 64, 1 << 20
+_CELLS_PER_CHUNK = 1 << 20  # votes counted at a time
 
 
 def savings(block: Block, objective: Objective, settles_bias: bool = False) -> NDArray[np.int64]:
@@ -30,12 +30,14 @@ def savings(block: Block, objective: Objective, settles_bias: bool = False) -> N
 
     The bias is left as it is too, or it takes the columns that would be wrong in most rows (``settles_bias``).
     """
-    atoms, bias, votes = block.atoms(), block.bias if settles_bias else None, []
-    n_per_chunk = max(1, min(_ATOMS_PER_CHUNK, _CELLS_PER_CHUNK // max(1, block.n_features)))
+    atoms, bias, m = block.atoms(), block.bias if settles_bias else None, block.n_features
+    ones, n_per_chunk = sparse(atoms), max(1, _CELLS_PER_CHUNK // max(1, m))
+    free, bad = np.empty((2, len(ones.indices)), np.int64)
     for first in range(0, block.n_atoms, n_per_chunk):
         last = min(first + n_per_chunk, block.n_atoms)
-        votes.append(np.array(block.votes(first, last))[:, atoms[first:last].to_dense(bool)])
-    free, bad = np.concatenate([np.zeros((2, 0), np.int64), *votes], axis=1)
+        own = slice(ones.indptr[first], ones.indptr[last])
+        cells = np.repeat(np.arange(last - first) * m, np.diff(ones.indptr[first : last + 1])) + ones.indices[own]
+        free[own], bad[own] = (votes.ravel().take(cells) for votes in block.votes(first, last))
     sizes = block.n_samples, block.n_known
     return savings_from_votes(*sizes, atoms, block.wrong(), block.uses(), free, bad, objective, bias)
 

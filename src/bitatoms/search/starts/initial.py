@@ -167,19 +167,7 @@ def spread(data: BitMatrix, n_atoms: int, covers: bool, random: np.random.Genera
     per row, so that the algebra does not matter: ``covers`` is that of the search, whose kernels are compiled anyway.
     There are fewer atoms where the data has fewer distinct rows.
     """
-    distances = data.row_weights()
-    chosen: list[int] = []
-    for _ in range(n_atoms):
-        total = int(distances.sum())
-        if total == 0:
-            break
-        ends = np.cumsum(distances)
-        candidates = np.searchsorted(ends, random.integers(total, size=_SPREAD_CANDIDATES), side="right")
-        trials = [np.minimum(distances, hamming(data, data[j : j + 1])) for j in candidates]
-        best = int(np.argmin([trial.sum() for trial in trials]))
-        chosen.append(int(candidates[best]))
-        distances = trials[best]
-    atoms = data[np.array(chosen, np.intp)].filled()
+    atoms = data[far_rows(data, n_atoms, random)].filled()
     for _ in range(_LLOYD_ROUNDS):
         block = Block(data, atoms, None, covers, workers)
         # Prices of 1 per error, because the search codes by prices, too.
@@ -210,8 +198,13 @@ def greedy(
     return block.atoms()
 
 
-def hamming(data: BitMatrix, row: BitMatrix) -> NDArray[np.int64]:
-    """Return in how many cells each row of the data differs from this row, where both are known."""
-    distances = np.empty(data.n_rows, np.int64)
-    words.hamming(data.words, data.unknown_words, row.words, row.unknown_words, distances)
-    return distances
+def far_rows(data: BitMatrix, most: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Return up to this many rows far from each other and from the zero vector, over the cells that both know."""
+    distances = data.row_weights()
+    total, trials = int(distances.sum()), np.empty((_SPREAD_CANDIDATES, data.n_rows), np.int64)
+    chosen: list[int] = []
+    while total and len(chosen) < most:
+        draws = random.integers(total, size=_SPREAD_CANDIDATES)
+        row, total = words.choose_far_row(data.words, data.unknown_words, draws, distances, trials)
+        chosen.append(row)
+    return np.array(chosen, np.intp)
