@@ -127,6 +127,22 @@ def far_rows(X, most, random, n_candidates=3):
     return chosen
 
 
+def row_hash(x):
+    """Return the hash of a row: its words of 64 cells, and those of its unknown cells if there are any, in turn."""
+
+    def mixed(state):
+        state = (state + 0x9E3779B97F4A7C15) % 2**64
+        state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        state = (state ^ (state >> 27)) * 0x94D049BB133111EB % 2**64
+        return state ^ (state >> 31)
+
+    state = len(x)
+    for cells in (x == 1, x > 1) if (x > 1).any() else (x == 1,):
+        for first in range(0, len(x), 64):
+            state = mixed(state ^ sum(int(bit) << i for i, bit in enumerate(cells[first : first + 64])))
+    return mixed(state)
+
+
 def string_bits(n, r):
     """Return ⌈log2 n⌉ + ⌈log2 C(n, r)⌉, computed with integers; 0 for a string of length 0."""
     if n == 0:

@@ -128,8 +128,8 @@ def test_chunks_cover_every_row_once_in_order_and_start_at_multiples_of_64(n_row
 
 
 def test_as_many_threads_as_do_a_job_first():
-    """With n threads, a job takes cost / n, and then 40 microseconds for each."""
-    for cost, n_threads in ((0.1e6, 1), (0.2e6, 2), (0.4e6, 3), (1e6, 5), (100e6, 16)):
+    """With n threads, a job takes cost / n, and then 150 microseconds for each."""
+    for cost, n_threads in ((0.1e6, 1), (0.6e6, 2), (1.4e6, 3), (4e6, 5), (100e6, 16)):
         assert Workers(16)._most_threads(cost) == n_threads
         assert Workers(2)._most_threads(cost) == min(2, n_threads)
     # More chunks than threads, so that slow rows keep no thread waiting; each is short enough for Ctrl-C.
@@ -329,11 +329,11 @@ def test_estimates_are_corrected_by_the_time_that_was_spent(monkeypatch):
         spent.ns = getattr(spent, "ns", 0) + 1_000_000
 
     workers = Workers(2)
-    assert len(workers.map_rows(slow, 6400, 10.0)) == 1  # a thread is not worth waking up for this
-    assert len(workers.map_rows(slow, 6400, 10.0)) == 2  # it is, since it took longer than expected
+    assert len(workers.map_rows(slow, 6400, 20.0)) == 1  # a thread is not worth waking up for this
+    assert len(workers.map_rows(slow, 6400, 20.0)) == 2  # it is, since it took longer than expected
     for _ in range(20):
         workers.map_rows(slow, 6400, 1e6)
-    assert len(workers.map_rows(slow, 6400, 10.0)) == 1
+    assert len(workers.map_rows(slow, 6400, 20.0)) == 1
 
 
 # --- threads that cannot be started

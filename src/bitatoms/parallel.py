@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_WAKE_NS = 40e3  # to give one chunk to one thread; threads get theirs one after the other
+_WAKE_NS = 150e3  # to give one chunk to one thread, with the wait for the interpreter; threads get theirs in turn
 # Work of a thread above which it is 2, or 4, chunks: others need not wait for one that starts late or is slow.
 _BALANCED_NS = 1e6, 5e6
 MAX_CHUNK_NS = 100e6  # upper bound for the work of a chunk, so that Ctrl-C takes effect soon

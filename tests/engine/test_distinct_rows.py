@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bitatoms as ba
+import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.engine import distinct_rows
 from bitatoms.engine import passes as pass_spec
+from bitatoms.engine.distinct_rows import row_hashes
 from bitatoms.engine.passes import PassSpec, coded_block, row_codes, run_pass
 from bitatoms.parallel import Workers
 from support.blocks import ALGEBRAS, bits_of, priced_rule
-from support.strategies import SEEDS, priced_factorisations, random_bits
+from support.strategies import SEEDS, factorisations, priced_factorisations, random_bits
 
 CODERS = ("mdl", "mend", "beam")
 find_distinct = partial(distinct_rows.find_distinct, max_share=3 / 4)
@@ -100,6 +102,12 @@ def test_whether_it_pays_is_found_from_few_rows(repetitions, expected, n_rows, o
     words = np.random.default_rng(0).integers(2**63, size=(n_rows // repetitions, 2)).astype(np.uint64)
     words = np.repeat(words, repetitions, axis=0) if order == "in a run" else np.tile(words, (repetitions, 1))
     assert (find_distinct(BitMatrix.from_words(words, 128)) is not None) == expected
+
+
+@given(factorisations())
+def test_hashes_are_those_of_the_oracle(given):
+    X = given[0]
+    assert row_hashes(bits_of(X)).tolist() == [naive.row_hash(x) for x in X]
 
 
 def test_rows_with_equal_hashes_are_compared(monkeypatch):

@@ -199,13 +199,32 @@ def test_an_atom_that_saves_as_many_bits_as_it_costs_is_dropped(algebra):
 
 def pair_moves(X, atoms, codes):
     """Yield the codelength after each basis move."""
+    for moved in basis_moves(atoms, codes):
+        yield sum(naive.codelength(X, *moved, "xor"))
+
+
+def basis_moves(atoms, codes):
+    """Yield the factors after each basis move."""
     for k in range(len(atoms)):
         for other in range(len(atoms)):
             if other != k:
                 new_atoms, new_codes = atoms.copy(), codes.copy()
                 new_atoms[k] ^= atoms[other]
                 new_codes[:, other] ^= codes[:, k]
-                yield sum(naive.codelength(X, new_atoms, new_codes, "xor"))
+                yield new_atoms, new_codes
+
+
+@settings(max_examples=15)
+@given(factorisations(n_rows=st.sampled_from((17, 65)), n_cols=st.sampled_from((9, 65)), n_atoms=st.integers(3, 7)))
+def test_basis_moves_are_made_in_order_of_what_they_save(problem):
+    block, X = state(problem, Objective(True, "xor"), Workers())
+    now = factors(block)
+    n_moves = change_basis(block, Objective(True, "xor"))
+    for _ in range(n_moves):
+        lengths = list(pair_moves(X, *now))
+        now = list(basis_moves(*now))[lengths.index(min(lengths))]
+    for found, expected in zip(factors(block), now, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @settings(max_examples=30)

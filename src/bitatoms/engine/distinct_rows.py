@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..kernels.cpu import packing
 from ..sparse_bits import Bits, SparseBits
 
 _EXPECTED_PAIRS = 8  # of equal rows among those that are compared first: most tables have none
@@ -87,14 +88,9 @@ def hash_rows(data: Bits) -> int | None:
 
 def row_hashes(data: BitMatrix) -> NDArray[np.uint64]:
     """Return a 64-bit hash of each row, its unknown cells included."""
-    state = np.full(data.n_rows, data.n_cols, np.uint64)
-    for words_of_column in data.words.T:
-        state = mixed_words(state ^ words_of_column)
-    if data.unknown is not None:  # other rows have the hash that they have in a table without unknown cells
-        incomplete = np.flatnonzero(data.unknown.words.any(axis=1))
-        for words_of_column in data.unknown.words[incomplete].T:
-            state[incomplete] = mixed_words(state[incomplete] ^ words_of_column)
-    return mixed_words(state)
+    hashes = np.empty(data.n_rows, np.uint64)
+    packing.hash_rows(data.words, data.unknown_words, data.n_cols, hashes)
+    return hashes
 
 
 def mixed_words(state: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -34,8 +34,8 @@ from .host_rows import HostRows, apart
 from .row_state import Words
 
 _FIRST_ROWS = 16  # users coded first in a trial
-_MAX_AT_ONCE = 64  # trials that a device makes at once,
-_MAX_CELLS = 1 << 20  # and columns and atoms that it counts for them
+_MIN_AT_ONCE, _MAX_AT_ONCE = 8, 512  # trials that a device makes at once,
+_MAX_CELLS = 1 << 21  # and columns and atoms that it counts for them
 
 
 class _Work(NamedTuple):
@@ -92,7 +92,7 @@ class HostRemoval:
         for prices in (self._prices, *(work.prices for work in self._work.values())):
             prices.uses[k] = REFUSED
         rows = self._rows
-        users = _ones(rows._read.users[k], rows.n_rows)
+        (users,) = _ones(rows._read.users[k : k + 1], rows.n_rows)
 
         def code(start: int, stop: int) -> None:
             own = users[slice(*np.searchsorted(users, (start, stop)))]
@@ -131,7 +131,7 @@ class DeviceRemoval:
         self, tried: NDArray[np.intp], worth: NDArray[np.int64], costs: RemovalCosts
     ) -> tuple[int, RemovalCounts | None]:
         """Return the same as `HostRemoval.first_useless`, by trials of some atoms at once."""
-        n_kept, n_at_once = 0, 1
+        n_kept, n_at_once = 0, _MIN_AT_ONCE
         while n_kept < len(tried):
             some = tried[n_kept : n_kept + min(n_at_once, self._most_at_once(tried[n_kept:], costs))]
             n_useful, counts = self._try(some, worth[n_kept : n_kept + len(some)], costs)
@@ -153,7 +153,7 @@ class DeviceRemoval:
         """Return how many of these atoms are useful, up to the first one that is useless, and what it changes."""
         n_kept, useless = len(tried), None
         left, n_users = np.arange(n_kept), costs.uses[tried]
-        users = [apart(_ones(own, self._rows.n_rows)) for own in self._rows.users(tried)]
+        users = [apart(own) for own in _ones(self._rows.users(tried), self._rows.n_rows)]
         n_coded, n_wanted, counts = 0, _FIRST_ROWS, None
         while len(left):
             some = [users[i][n_coded:n_wanted] for i in left.tolist()]
@@ -175,7 +175,7 @@ class DeviceRemoval:
 
     def code_without(self, k: int) -> None:
         """Code the users of atom k without it, which cannot be used from now on."""
-        users = _ones(self._rows.users(np.array([k]))[0], self._rows.n_rows)
+        (users,) = _ones(self._rows.users(np.array([k])), self._rows.n_rows)
         self._tables.prices.uses[k] = REFUSED
         self._rows._code(self._tables, self._rule, indices=self._rows.asarray(users))
 
@@ -211,6 +211,7 @@ def _string_bits(logs: NDArray[np.float64], lengths: NDArray[np.int64], ones: ND
     return np.ceil(logs[lengths] - logs[ones] - logs[lengths - ones] - ROUNDING).astype(np.int64)
 
 
-def _ones(words: Words, n_bits: int) -> NDArray[np.int64]:
-    """Return the indices of the ones of packed bits."""
-    return BitMatrix.from_words(words[np.newaxis], n_bits, check=False).to_sparse().indices.astype(np.int64)
+def _ones(words: Words, n_bits: int) -> list[NDArray[np.intp]]:
+    """Return the indices of the ones of each of these packed rows."""
+    sparse = BitMatrix.from_words(words, n_bits, check=False).to_sparse()
+    return np.split(sparse.indices.astype(np.int64), sparse.indptr[1:-1])

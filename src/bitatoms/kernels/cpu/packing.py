@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..jit import inline, kernel
 from ..views import view
-from .words import add_eight, add_one, clear, list_ones, read, weight
+from .words import NONE, add_eight, add_one, clear, list_ones, next_state, random_bits, read, weight
 
 
 @kernel
@@ -77,6 +77,23 @@ def flip_sparse(indptr: NDArray[np.integer], indices: NDArray[np.integer], out: 
         for entry in range(indptr[i], indptr[i + 1]):
             column = np.int64(indices[entry])
             out[i, column >> 6] ^= np.uint64(1) << np.uint64(column & 63)
+
+
+@kernel
+def hash_rows(words, unknown, n_cols, hashes):
+    """hashes[i] = a 64-bit hash of row i. A row without unknown cells has the same in a table that has some."""
+    words, unknown, hashes = view((words, unknown, hashes))
+    for i in range(words.shape[0]):
+        state, any_unknown = np.uint64(n_cols), NONE
+        for w in range(words.shape[1]):
+            state = random_bits(next_state(state ^ words[i, w]))
+        if unknown.shape[0] > 0:
+            for w in range(unknown.shape[1]):
+                any_unknown |= unknown[i, w]
+            if any_unknown != NONE:
+                for w in range(unknown.shape[1]):
+                    state = random_bits(next_state(state ^ unknown[i, w]))
+        hashes[i] = random_bits(next_state(state))
 
 
 @kernel

@@ -53,10 +53,13 @@ def change_basis(block: Block, objective: Objective, max_moves: int = 200) -> in
     )
     saved += objective.of_uses(n, uses) - objective.of_uses(n, uses[:, np.newaxis] + uses - 2 * pairs)
     np.fill_diagonal(saved, 0)
+    best = saved.argmax(axis=1)  # the best atom to add to each atom
+    most = saved[np.arange(p), best]
     n_moves = 0
     while n_moves < max_moves:
-        k, other = divmod(int(saved.argmax()), p)
-        if saved[k, other] <= 0:
+        k = int(most.argmax())
+        other = int(best[k])
+        if most[k] <= 0:
             break
         pairs[other] = pairs[:, other] = _pairs_of_sum(users, pairs, other, k)
         users[other] ^= users[k]
@@ -73,6 +76,14 @@ def change_basis(block: Block, objective: Objective, max_moves: int = 200) -> in
             saved[i] = now_atoms[i] - sum_atoms + now_uses - sum_uses
             saved[:, i] = now_atoms - sum_atoms + now_uses[i] - sum_uses
             saved[i, i] = 0
+        # Elsewhere, these two columns alone have changed.
+        is_old = (best == k) | (best == other)
+        is_old[[k, other]] = True
+        for i in sorted((k, other)):
+            is_better = ~is_old & ((saved[:, i] > most) | ((saved[:, i] == most) & (i < best)))
+            best[is_better], most[is_better] = i, saved[is_better, i]
+        best[is_old] = saved[is_old].argmax(axis=1)
+        most[is_old] = saved[is_old, best[is_old]]
         n_moves += 1
     if n_moves:
         block.change_basis(atoms, users)
