@@ -7,9 +7,9 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.engine.margins import Margins
 from bitatoms.engine.objective import Objective
 from bitatoms.search.finish import beyond_chance
+from bitatoms.search.margins import Margins
 from bitatoms.search.moves.drop import are_by_chance
 from bitatoms.sparse_bits import SparseBits
 from support.blocks import block_of

@@ -68,7 +68,8 @@ class HostRemoval:
         number and None.
         """
         first, found = np.array([len(tried)]), {}
-        most_users = int(costs.uses[tried].max(initial=0))
+        n_users = self._rows.uses()[tried]
+        most_users = int(n_users.max(initial=0))
         rows_per_call = 1 + int(self._max_call_ns / self._row_cost)
 
         def find(start: int, stop: int) -> None:
@@ -82,7 +83,7 @@ class HostRemoval:
             if ended == USELESS:
                 found[int(progress[0])] = RemovalCounts(*(counts.copy() for counts in work.counts))
 
-        n_coded = np.minimum(costs.uses[tried], _FIRST_ROWS * MORE_ROWS).mean() if len(tried) else 0.0
+        n_coded = float(np.minimum(n_users, _FIRST_ROWS * MORE_ROWS).mean()) if len(tried) else 0.0
         self._rows.workers.map_rows(find, len(tried), n_coded * self._row_cost, 1)
         index = min(found, default=len(tried))
         return index, found.get(index)

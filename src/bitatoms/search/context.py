@@ -12,11 +12,11 @@ from ..bits import BitMatrix
 from ..engine.block import Block, Change, CountedRows
 from ..engine.codelength import string_bits
 from ..engine.coding import code_and_repair, coding_rule
-from ..engine.margins import Margins
 from ..engine.objective import Objective
 from ..engine.prices import EQUAL_COSTS
 from ..kernels.structs import CodingRule
 from ..parallel import Workers
+from .margins import Margins
 from .monitor import SearchMonitor
 from .moves.drop import savings
 from .plan import Plan

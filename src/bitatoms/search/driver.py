@@ -15,7 +15,6 @@ from ..bits import BitMatrix, bits_at
 from ..engine.block import Block, Change
 from ..engine.codelength import string_bits
 from ..engine.coding import code_from_scratch, coding_rule
-from ..engine.margins import Margins
 from ..engine.prices import EQUAL_COSTS
 from ..errors import warn
 from ..kernels.compilation import prepare
@@ -28,6 +27,7 @@ from ..system.memory import memory_limit
 from .context import HoldOut, SearchContext
 from .finish import best_result, beyond_chance, remove_forbidden, stopped_result
 from .fixed_rank import search_fixed_rank
+from .margins import Margins
 from .mdl_search import search_mdl
 from .monitor import (
     CALLBACK,

@@ -14,12 +14,12 @@ import numpy as np
 from ..bits import BitMatrix
 from ..engine.block import Block, Change
 from ..engine.coding import CODERS, PRICED_CODERS, code_by_beam, code_from_nearest, frequent_codes, hard_codes
-from ..engine.margins import Margins
 from ..engine.objective import Objective
 from ..kernels.structs import CodingRule
 from ..model.result import Factorization
 from ..sparse_bits import Bits, SparseBits
 from .context import SearchContext
+from .margins import Margins
 from .monitor import CONVERGED, SearchMonitor
 from .moves.drop import are_by_chance, drop_useless, savings, with_settled_bias
 from .moves.sweep import gain_of_sample, sweep, trim

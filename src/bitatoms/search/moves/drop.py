@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...engine.block import Block
-from ...engine.margins import Margins
 from ...engine.objective import Objective, mostly_wrong
 from ...kernels.structs import RemovalCounts
 from ...sparse_bits import Bits, SparseBits, sparse
+from ..margins import Margins
 
 _CELLS_PER_CHUNK = 1 << 20  # votes counted at a time
 

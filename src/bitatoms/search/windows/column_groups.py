@@ -10,7 +10,7 @@ columns' nearest columns that it leaves in their own group.
 Groups of columns of a sparse table that occur together more often than by chance.
 
 In a sparse table all pairs of columns that occur in the same row can be counted. Two columns with f and g ones in n
-rows occur together in about E = f g / n rows by chance. The surprise of b rows (`engine/margins.py`) is the bits by
+rows occur together in about E = f g / n rows by chance. The surprise of b rows (`search/margins.py`) is the bits by
 which a Poisson distribution around b describes the count better than one around E. Columns are joined to groups by
 their most surprising pairs, up to a largest size. A column whose pairs all surprise by less than the description of an
 atom of two columns takes is in no group: no such atom would pay.
@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix, count_ones
 from ...engine.codelength import string_bits
-from ...engine.margins import surprise
 from ...sparse_bits import SparseBits
+from ..margins import surprise
 
 Columns = NDArray[np.intp]
 

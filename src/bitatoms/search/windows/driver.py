@@ -25,7 +25,6 @@ from scipy.sparse import block_diag
 from ...bits import BitMatrix, stack_rows
 from ...engine.block import Change, CountedRows
 from ...engine.codelength import Codelength, string_bits
-from ...engine.margins import Margins
 from ...engine.objective import Objective
 from ...model.join_columns import ColumnFactors, join_columns
 from ...model.result import THOROUGH_WINDOW, Factorization
@@ -33,6 +32,7 @@ from ...parallel import OutOfTime, Workers
 from ...sparse_bits import Bits, SparseBits, is_smaller_sparse
 from ..context import HoldOut, SearchContext
 from ..finish import best_result, finish, result_of_state, stopped_result
+from ..margins import Margins
 from ..mdl_search import go_on, search_mdl
 from ..monitor import CONVERGED, MAX_ITER, MAX_TIME, SearchMonitor, SearchResult
 from ..params import SearchParams

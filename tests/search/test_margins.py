@@ -8,7 +8,7 @@ import pytest
 
 from bitatoms.bits import BitMatrix
 from bitatoms.engine.codelength import string_bits
-from bitatoms.engine.margins import Margins, surprise
+from bitatoms.search.margins import Margins, surprise
 from support.strategies import heterogeneous_rows, random_bits
 
 N_COLUMNS = 100

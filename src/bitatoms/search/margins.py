@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..engine.codelength import string_bits
 from ..kernels.cpu import dictionary
-from .codelength import string_bits
 
 _CLASSES_PER_UNIT = 50  # of the logarithm: rows, and columns, whose numbers of ones differ by 2 % may be of one class
 _MAX_STEPS = 200
