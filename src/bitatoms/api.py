@@ -93,7 +93,7 @@ def factorize(X: Any, options: FactorizeOptions) -> Factorization:
             raise
         found = _of_given_rows(found, weighted, params, workers)
         raise Interrupted(verified(found, params, *data.shape)) from None
-    found = with_codes(learned) if isinstance(learned, PassResult) else learned
+    found = with_codes(learned, workers) if isinstance(learned, PassResult) else learned
     if weighted is not None:
         found = _of_given_rows(found, weighted, params, workers)
     return found if found is learned else verified(found, params, *data.shape)

@@ -27,7 +27,7 @@ from ..kernels.gpu.device import is_out_of_memory
 from ..model.complete_rows import with_members
 from ..model.model import Model
 from ..model.result import Factorization, Interrupted, ResultBase
-from ..parallel import OutOfTime
+from ..parallel import OutOfTime, Workers
 from ..search.monitor import MAX_MEMORY, MAX_TIME, SearchMonitor
 from ..search.moves.drop import savings_from_votes
 from ..search.params import SearchParams
@@ -36,6 +36,7 @@ from .budget import MemoryLimitError
 from .checkpoint import Checkpoint, PassState
 from .source import PassRun, RowSource
 
+_CODE_COST = 0.2  # nanoseconds per bit of codes that are put into another order
 _MAX_PASSES = {"fast": 6, "thorough": 12, "anytime": 12}
 
 
@@ -376,10 +377,17 @@ def _with_members(found: PassResult, rows: RowSource) -> PassResult:
     return replace(found, result=with_members(result, members))
 
 
-def with_codes(found: PassResult) -> Factorization:
+def with_codes(found: PassResult, workers: Workers = Workers()) -> Factorization:  # noqa: B008 - frozen
     """Return the result of passes over rows in memory, with their codes."""
     kept = {name: getattr(found.result, name) for name in ResultBase.__dataclass_fields__}
-    return Factorization(**kept, codes=found.codes.T[found.indices].T)
+    codes, indices = found.codes, found.indices
+    words = np.empty((len(codes), -(-len(indices) // 64)), np.uint64)
+
+    def select(start: int, stop: int) -> None:
+        words[start:stop] = codes[start:stop].T[indices].T.words
+
+    workers.map_rows(select, len(codes), _CODE_COST * codes.n_cols)
+    return Factorization(**kept, codes=BitMatrix.from_words(words, len(indices), check=False))
 
 
 def savings(atoms: Bits, counts: Counts, objective: Objective, bias: BitMatrix | None = None) -> NDArray[np.int64]:
