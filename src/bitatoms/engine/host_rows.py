@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import beam, coding, dictionary, exact, gf2, packing, votes, words
-from ..kernels.cpu.removal import step_apart
+from ..kernels.cpu.packing import step_apart
 from ..kernels.structs import (
     PLANES,
     AtomArrays,

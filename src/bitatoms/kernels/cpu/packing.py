@@ -105,6 +105,20 @@ def list_columns(words: NDArray[np.uint64], indices: NDArray[np.integer]) -> Non
         count += list_ones(words, i, 0, words.shape[1], indices, count)
 
 
+@inline
+def step_apart(count):
+    """Return a step, prime to this number, of which few steps lead to all parts of a list: a golden section."""
+    step = int(0.618 * count)
+    while step > 1:
+        one, other = count, step
+        while other > 0:
+            one, other = other, one % other
+        if one == 1:
+            break
+        step -= 1
+    return max(step, 1)
+
+
 @kernel
 def take_columns(words: NDArray[np.uint64], columns: NDArray[np.int64], out: NDArray[np.uint64]) -> None:
     """Bit j of row i of out = bit columns[j] of row i of words, or zero where columns[j] is negative."""

@@ -10,26 +10,13 @@ from ..jit import inline, kernel
 from ..structs import REFUSED
 from ..views import view
 from .coding import code_row
+from .packing import step_apart
 from .words import NONE, ONE, copy_row, fill, first_one, list_ones, weight
 
 MORE_ROWS = 4  # the factor by which more users are coded each time
 DOUBT = 1.5  # by how much more others may save than those coded so far, times the square root of their number
 ENDED, USELESS, GOES_ON = 0, 1, 2  # how a call of the kernel ends
 ROUNDING = 1e-7  # of differences of logarithms: one that is an integer stays one
-
-
-@inline
-def step_apart(count):
-    """Return a step, prime to this number, of which few steps lead to all parts of a list: a golden section."""
-    step = int(0.618 * count)
-    while step > 1:
-        one, other = count, step
-        while other > 0:
-            one, other = other, one % other
-        if one == 1:
-            break
-        step -= 1
-    return max(step, 1)
 
 
 @inline
