@@ -166,15 +166,14 @@ class ExchangeSearch:
         exactly = block.n_atoms <= budget.max_exact_atoms
         max_dropped = min(block.n_atoms, max(2, block.n_atoms // 16))
         plan = TrialPlan(self._per_child, max_dropped, budget.max_steps, budget.slack)
-        if self._columns is not None:
-            pool = BitMatrix.from_words(pool, context.data.n_cols, check=False).take_columns(self._columns).words.copy()
-        how = plan, pool, seed, exactly, context.monitor.should_stop
+        how = seed, exactly, context.monitor.should_stop
         if self._columns is None:
-            return state_of(run_trials(block, rule, *how).block)
+            return state_of(run_trials(block, rule, plan, pool, *how).block)
         before, (atoms, codes) = state_of(block), block.factors()
         few = Block(self._data, atoms.take_columns(self._columns), codes, block.covers, context.workers)
-        atoms, codes = run_trials(few, rule, *how).block.factors()
-        position = np.full(context.data.n_cols, -1)
+        few_pool = BitMatrix.from_words(pool, block.n_features, check=False).take_columns(self._columns)
+        atoms, codes = run_trials(few, rule, plan, few_pool.words, *how).block.factors()
+        position = np.full(block.n_features, -1)
         position[self._columns] = np.arange(len(self._columns))
         after, _ = converged(context, atoms.take_columns(position), codes)  # updates set the other columns
         return min(before, state_of(after), key=lambda state: state.cost)
