@@ -310,6 +310,7 @@ SCRIPTS = {
     "gpu.py": "coding passes fit transform --rows 100000",
     "images.py": "--only halftone,text --noise 0.05 --side 60",
     "mutants.py": "draw --number 20 FOLDER/mutants.json",
+    "prediction.py": "imputation --folder FOLDER --sets digits,zoo --splits 1",
     "recommendations.py": "--rows 200 --folds 2",
     "recovery.py": "--every 97",
     "stability.py": "--rows 100 --resamples 2",

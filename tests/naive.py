@@ -1230,3 +1230,46 @@ def violates_limits(atoms, max_features, apart, together):
         if any(0 < len(ones & set(each)) < len(set(each)) for each in together):
             return True
     return False
+
+
+def pooled(shares, stated, weights, curve, values):
+    """Probabilities of the values of one variable, of which each is given by its cells, by a pool of predictors.
+
+    ``shares`` and each of ``stated`` are probabilities of ones in the cells of one row.
+    """
+    scores = np.zeros(len(values))
+    for weight, cells in zip(weights, [shares, *stated], strict=True):
+        cells = 0.99 * np.asarray(cells) + 0.01 * np.asarray(shares)
+        if len(values) == len(values[0]):
+            own = np.array(cells)
+        elif len(values[0]) == 1:
+            own = np.array([1 - cells[0], cells[0]])
+        elif [1, 1] in np.asarray(values).tolist():
+            own = np.array([1 - cells[0], cells[0] - cells[1], cells[1]])
+        else:
+            own = np.array([1 - sum(cells), *cells])
+        own = np.maximum(own, 1e-9)
+        scores += weight * np.log(own / own.sum())
+    pooled = np.exp(scores) / np.exp(scores).sum()
+    bent = []
+    for value, probability in enumerate(pooled):
+        probability = min(max(probability, 1e-7), 1 - 1e-7)
+        odds, height = np.log(probability / (1 - probability)), curve[-1]
+        height += curve[0] * odds
+        for slope, share in zip(curve[1:5], (0.2, 0.4, 0.6, 0.8), strict=True):
+            knot = np.log(share / (1 - share))
+            is_beyond = odds < knot if share < 0.5 else odds > knot
+            height += slope * (odds - knot) if is_beyond else 0
+        bent.append(0 if value == 0 and len(values) == 2 else height)
+    return np.exp(bent) / np.exp(bent).sum()
+
+
+def ridge_predictions(cells, own, penalty):
+    """What the other columns predict for the columns of a variable, by ridge regression on standardized columns."""
+    shares = (cells.sum(axis=0) + 0.5) / (len(cells) + 1)
+    scaled = (cells - shares) / np.sqrt(shares * (1 - shares))
+    others = [column for column in range(cells.shape[1]) if column not in own]
+    matrix = scaled[:, others].T @ scaled[:, others] + penalty * np.eye(len(others))
+    weights = np.linalg.solve(matrix, scaled[:, others].T @ scaled[:, own])
+    made = shares[own] + scaled[:, others] @ weights * np.sqrt(shares * (1 - shares))[own]
+    return np.clip(made, 0.005, 0.995)

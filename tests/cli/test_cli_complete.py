@@ -44,7 +44,8 @@ def test_missing_values_are_filled_in(bitatoms, answers, tmp_path):
 
 
 def test_only_missing_values_are_listed_with_probabilities(bitatoms, answers):
-    model, table = answers
+    """The probabilities are fitted to known values of the table."""
+    model, table = ba.load("model.npz").calibrate(answers.table), answers.table
     code, out, err = bitatoms("complete", "model.npz", "table.csv", "--only-missing")
     assert code == 0
     assert err.endswith(f"standard output: {table.bits.n_unknown} missing values predicted\n")

@@ -7,7 +7,7 @@ import bitatoms as ba
 import naive
 from bitatoms import BinaryDictionaryLearning, BinaryImputer, BitMatrix, cross_validate_cells
 from bitatoms.datasets import planted
-from bitatoms.model.unknown_cells import CellScores, without_cells
+from bitatoms.imputation.hidden_cells import CellScores, without_cells
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -72,6 +72,10 @@ def test_scores_are_those_of_the_hidden_cells(X, kind):
     for number, fold in enumerate(result.folds["n_components=2, algebra='or'"]):
         cells = naive.hidden_cells(truth, variables, draws, number, 0.3)
         visible = without_cells(data, BitMatrix.from_dense(cells))
+        if hasattr(table, "with_bits"):
+            visible = table.with_bits(visible)
+        elif kind == "genotypes, by name":
+            visible = numbers_of_copies(150)[0].with_bits(visible)
         model = BinaryDictionaryLearning(2, algebra="or", random_state=seed).fit(visible)
         assert fold.scores == CellScores.of(truth[cells] == 1, model.predict_cell_proba(visible)[cells])
         assert fold.codelength == model.codelength_.total

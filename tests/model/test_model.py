@@ -35,7 +35,8 @@ def test_known_cells_stay_and_others_get_the_more_probable_value(X, share, seed)
     model = Model.from_factorization(
         factorize(data, constraints=ba.Constraints(max_components=3), algebra="xor", random_state=0)
     )
-    completed, probabilities = model.completed(data, SINGLE), model.cell_probabilities(data, SINGLE)
+    predictors = model.predictors
+    completed, probabilities = predictors.completed(data, SINGLE), predictors.cell_probabilities(data, SINGLE)
     assert completed.unknown is None
     np.testing.assert_array_equal(completed.to_dense(), np.where(mask, probabilities > 0.5, X))
     assert ((probabilities > 0) & (probabilities < 1)).all()

@@ -120,6 +120,23 @@ def test_a_row_that_has_everything_gets_nothing():
     assert model.fit(table).recommend(table[:1], 9).items.tolist() == [["c", "", ""]]
 
 
+def test_of_a_question_that_is_answered_no_other_answer_is_recommended():
+    random = np.random.default_rng(0)
+    group = random.integers(2, size=200)
+    names = np.array(["a", "b", "c"])
+    frame = {f"q{k}": names[np.where(random.random(200) < 0.7, group, random.integers(3, size=200))] for k in range(4)}
+    frame["flag"] = group == 1
+    table = ba.encode(frame)
+    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
+    items = model.recommend(table, 12).items
+    assert set(items.ravel()) == {"", "flag"}  # all other questions have an answer
+    partly = table.bits.to_dense()
+    partly[:, 3:6] = 0  # nobody has answered the second one
+    items = model.recommend(table.with_bits(BitMatrix.from_dense(partly)), 12).items
+    assert set(items.ravel()) <= {"", "flag", "q1=a", "q1=b", "q1=c"}
+    assert {"q1=a", "q1=b", "q1=c"} <= set(items.ravel())
+
+
 def test_a_model_without_atoms_recommends_what_is_popular():
     X = np.random.default_rng(0).random((60, 5)) < np.array([0.1, 0.5, 0.3, 0.45, 0.2])
     model = replace(ba.BinaryDictionaryLearning(algebra="xor", random_state=0).fit(X).as_model())

@@ -32,9 +32,9 @@ from .paths import (
 if TYPE_CHECKING:
     from ..bits import BitMatrix
     from ..columns.table import Table
+    from ..imputation.hidden_cells import GenotypeScores
+    from ..imputation.pool import PooledPredictors, Predictor
     from ..model.model import Model
-    from ..model.similar_rows import SimilarRows
-    from ..model.unknown_cells import GenotypeScores, TiedColumns
     from ..parallel import Workers
 
 _HIDDEN_SHARE = 0.02  # of the known genotypes, for the check
@@ -261,7 +261,8 @@ def complete(
 ) -> None:
     """Fill in the missing values of a table; known values stay as they are.
 
-    A missing value becomes 1 if that is more probable than 0, given the known values of its row.
+    A missing value becomes 1 if that is more probable than 0, given the known values of its row. The probabilities are
+    fitted to known values of the table that are hidden.
     """
     from ..columns.table import Table
     from ..columns.variants import are_variants
@@ -285,9 +286,9 @@ def complete(
         model, table = files.load_model_and_table(rows, quiet)
     workers, n_filled, n_columns = how.workers(table.bits), table.bits.n_unknown, table.shape[1]
     with show_status("Comparing rows" if neighbours else "Predicting", quiet):
-        predictor, tied = _predictor(model, table.bits, neighbours, workers)
+        predictor = _predictor(model, table.bits, neighbours, workers)
     with show_status("Predicting", quiet):
-        completed = predictor.completed(table.bits, workers, tied)
+        completed = predictor.completed(table.bits, workers)
         if made_table is None:
             _write_list(predictor, completed, model, table, output, workers)
             written = f"{counted(n_filled, 'missing value')} predicted"
@@ -320,23 +321,30 @@ def complete(
     print_result(result, shown, f"{name}: {written}", *lines)
 
 
-def _predictor(
-    model: Model, data: BitMatrix, by_neighbours: bool, workers: Workers
-) -> tuple[Model | SimilarRows, TiedColumns]:
-    """Return what predicts missing values, the model or the rows of the table, and what columns they fill together."""
-    from ..model.similar_rows import fit_similar_rows
-    from ..model.unknown_cells import tied_columns
+def _predictor(model: Model, data: BitMatrix, by_neighbours: bool, workers: Workers) -> PooledPredictors:
+    """Return what predicts missing values, by the model or by the rows of the table, fitted to hidden cells of it."""
+    from ..imputation.pool import PooledPredictors, predict_hidden, shares_of
+    from ..imputation.similar_rows import fit_similar_rows
+    from ..imputation.tied_columns import found_ties
 
+    random = np.random.default_rng(0)
     if not by_neighbours:
-        return model, model.tied_columns
-    return fit_similar_rows(data, np.random.default_rng(0), workers), tied_columns(data, *model.tied_columns)
+        is_fitted = model.pool is not None or not data.n_unknown
+        return (model if is_fitted else model.calibrated(data, workers, random)).predictors
+
+    def learn(visible: BitMatrix) -> dict[str, Predictor]:
+        return {"neighbours": fit_similar_rows(visible, np.random.default_rng(0), workers)}
+
+    tied = found_ties(data, model.tied_columns)
+    hidden = predict_hidden(data, tied, learn, random, workers)
+    return PooledPredictors(shares_of(data), tuple(learn(data).values()), hidden.pool_of(hidden.names), tied)
 
 
 def _genotype_scores(model: Model, table: Table, by_neighbours: bool, workers: Workers) -> GenotypeScores:
     """Return how well known genotypes of a part of the rows are predicted if they are hidden."""
     from ..bits import BitMatrix
     from ..columns.encoding import ColumnTies
-    from ..model.unknown_cells import GenotypeScores, hidden_genotypes, without_cells
+    from ..imputation.hidden_cells import GenotypeScores, hidden_genotypes, without_cells
 
     random, bits = np.random.default_rng(0), table.bits
     pairs = ColumnTies.of(table.header).nested
@@ -345,15 +353,15 @@ def _genotype_scores(model: Model, table: Table, by_neighbours: bool, workers: W
     words = np.zeros_like(bits.words)
     words[chosen] = hidden.words
     visible = without_cells(bits, BitMatrix.from_words(words, bits.n_cols, check=False))
-    predictor, tied = _predictor(model, visible, by_neighbours, workers)
+    predictor = _predictor(model, visible, by_neighbours, workers)
     probabilities = predictor.cell_probabilities(visible[chosen], workers)
-    predicted = tied.most_probable(probabilities, visible[chosen])
+    predicted = predictor.tied.most_probable(probabilities, visible[chosen])
     truth = bits.filled()[chosen].to_dense(bool)
     return GenotypeScores.of(truth, probabilities, predicted, hidden.to_dense(bool), pairs)
 
 
 def _write_list(
-    predictor: Model | SimilarRows, completed: BitMatrix, model: Model, table: Table, path: Path, workers: Workers
+    predictor: PooledPredictors, completed: BitMatrix, model: Model, table: Table, path: Path, workers: Workers
 ) -> None:
     """Write row, column, value and probability of each missing value, row by row."""
     from ..columns.table import feature_names

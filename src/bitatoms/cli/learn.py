@@ -262,7 +262,7 @@ def crossvalidate(
     atoms: str = options.option(
         "--atoms --components -k",
         "mdl",
-        "What to compare: numbers of atoms, mdl, neighbours (similar rows) and profiles (groups of them).",
+        "What to compare: numbers of atoms, mdl, neighbours (similar rows), profiles (groups of them) and regression.",
         metavar="LIST",
         panel=options.SEARCH,
     ),
@@ -283,7 +283,10 @@ def crossvalidate(
     from ..estimators.cell_validation import cross_validate_cells
     from .files import described, read_table
 
-    models = [word if word in ("neighbours", "profiles") else options.parse_atoms(word) for word in atoms.split(",")]
+    models = [
+        word if word in ("neighbours", "profiles", "regression") else options.parse_atoms(word)
+        for word in atoms.split(",")
+    ]
     rows = described(read_table(data, shown.is_silent), data, shown.is_silent)
     fits = {"algebra": algebra, "search": search, "max_time": max_time, **how.threads}
     with show_status("Cross-validating", shown.is_silent):

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..bits import BitMatrix
-from ..columns.encoding import ColumnTies
-from ..columns.table import Header, as_bits, header_of
+from ..columns.table import Table, as_bits, header_of
 from ..device_choice import workers_for
 from ..frames import in_memory
+from ..imputation.hidden_cells import CellScores, hidden_folds
+from ..imputation.tied_columns import known_ties
 from ..io.api import read
-from ..model.unknown_cells import CellScores, hidden_folds
 from ..parallel import Workers
 from ..search.monitor import at_once
 from ..sparse_bits import packed
@@ -130,9 +130,9 @@ def cross_validate_cells(
         The table, of shape (n_samples, n_features). It may have missing values. Pass encoded categories as a Table,
         which knows which columns belong together; an array does not.
     models : sequence or dict, default=("mdl",)
-        What to compare. Each is a number of atoms or "mdl"; "neighbours" or "profiles", for `BinaryImputer` with that
-        method; a dict of parameters of `BinaryDictionaryLearning`; or an estimator with ``predict_cell_proba``. The
-        keys of a dict are the names of the models.
+        What to compare. Each is a number of atoms or "mdl"; "neighbours", "profiles" or "regression", for
+        `BinaryImputer` with that method; a dict of parameters of `BinaryDictionaryLearning`; or an estimator with
+        ``predict_cell_proba``. The keys of a dict are the names of the models.
     n_folds : int, default=5
         Number of times that cells are hidden. The folds are disjoint if ``n_folds * share`` is at most 1.
     share : float, default=0.1
@@ -162,11 +162,12 @@ def cross_validate_cells(
     n_folds = check_int("n_folds", n_folds, 1)
     if not 0 < check_fraction("share", share) < 1:
         raise ValueError(f"share must be above 0 and below 1, not {share!r}")
-    data, columns = _bits_and_columns(X, binarize)
+    table = _table(X, binarize)
+    data = table.bits
     random = as_generator(random_state)
     seed = int(random.integers(2**31))
     estimators = _named_estimators(models, seed, parameters)
-    hidden = list(hidden_folds(data, n_folds, share, random, ColumnTies.of(columns).first))
+    hidden = list(hidden_folds(data, n_folds, share, random, known_ties(table.header).first))
     if not all(fold.count() for fold in hidden):
         raise ValueError(f"no cell was hidden: X has {int(data.n_known.sum())} known cells; raise share")
     folds = {MAJORITY: [_majority_scores(data, fold) for fold in hidden]}
@@ -174,7 +175,7 @@ def cross_validate_cells(
         # Other estimators may mean something else by a device, and are not given these workers.
         device = estimator.device if isinstance(estimator, BinaryDictionaryLearning) else "cpu"
         workers = workers_for(getattr(estimator, "n_jobs", None), device, math.prod(data.shape))
-        score, most = partial(_fold_scores, estimator, data), _most_at_once(estimator, data)
+        score, most = partial(_fold_scores, estimator, table), _most_at_once(estimator, data)
         with closing(workers.map_tasks(score, hidden, most)) as scores:
             folds[name] = list(scores)
     return CellValidation(folds, share)
@@ -188,12 +189,17 @@ def _most_at_once(estimator: Any, data: BitMatrix) -> int:
     return at_once(n_cells, False) or max(1, _MAX_CELLS // n_cells)
 
 
-def _fold_scores(estimator: Any, data: BitMatrix, workers: Workers, hidden: BitMatrix) -> FoldScores:
+def _fold_scores(estimator: Any, table: Table, workers: Workers, hidden: BitMatrix) -> FoldScores:
     """Return how well a model predicts hidden cells."""
     fitted = clone(estimator)
     if isinstance(fitted, BinaryDictionaryLearning):
         fitted._shared_workers = workers
-    scores = CellScores.of_hidden(data, hidden, lambda visible: fitted.fit(visible).predict_cell_proba(visible))
+
+    def predict(visible: BitMatrix) -> NDArray[np.float64]:
+        known = table.with_bits(visible)
+        return np.asarray(fitted.fit(known).predict_cell_proba(known))
+
+    scores = CellScores.of_hidden(table.bits, hidden, predict)
     codelength = getattr(fitted, "codelength_", None)
     n_atoms = getattr(fitted, "n_components_", None)
     return FoldScores(n_atoms, None if codelength is None else codelength.total, scores)
@@ -209,14 +215,14 @@ def _majority_scores(data: BitMatrix, hidden: BitMatrix) -> FoldScores:
     return FoldScores(None, None, CellScores.of_hidden(data, hidden, predict))
 
 
-def _bits_and_columns(X: Any, binarize: float | None) -> tuple[BitMatrix, Header]:
-    """Return a table with unknown cells as packed bits, and what is known about its columns."""
+def _table(X: Any, binarize: float | None) -> Table:
+    """Return a table with unknown cells, and with what is known about its columns."""
     if isinstance(X, (str, os.PathLike)):
-        table = read(X, binarize=binarize)
-        return table.bits, table.header
+        return read(X, binarize=binarize)
     X = in_memory(X)
     bits = packed(as_bits(X, binarize, missing="unknown"))
-    return bits, header_of(X, bits.n_cols)
+    header = header_of(X, bits.n_cols)
+    return Table(bits, columns=header.names, column_data=header.data)
 
 
 def _named_estimators(models: Any, seed: int, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,15 +247,15 @@ def _estimator(model: Any, parameters: Mapping[str, Any]) -> Any:
     """Return the estimator of a model that was requested."""
     if isinstance(model, Mapping):
         return BinaryDictionaryLearning(**{**parameters, **model})
-    if isinstance(model, str) and model in ("neighbours", "profiles"):
+    if isinstance(model, str) and model in ("neighbours", "profiles", "regression"):
         return BinaryImputer(method=model, random_state=parameters["random_state"])  # type: ignore[arg-type]
     if isinstance(model, (str, int, np.integer)) and not isinstance(model, bool):
         return BinaryDictionaryLearning(model if isinstance(model, str) else int(model), **parameters)  # type: ignore[arg-type]
     if hasattr(model, "fit") and hasattr(model, "predict_cell_proba"):
         return model
     raise TypeError(
-        f'a model is a number of atoms, "mdl", "neighbours", "profiles", a dict of parameters, or an estimator with '
-        f"predict_cell_proba, not {model!r}"
+        f'a model is a number of atoms, "mdl", "neighbours", "profiles", "regression", a dict of parameters, or an '
+        f"estimator with predict_cell_proba, not {model!r}"
     )
 
 

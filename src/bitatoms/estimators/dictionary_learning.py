@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from ..api import fitting, with_columns_of
@@ -36,10 +37,12 @@ from ..search.params import SearchParams
 from ..sparse_bits import Bits, packed
 from ..system.verbosity import log_to_stderr
 from ..validation import as_generator, restored_on_error
+from .model_estimator import FitSample
 from .options import EstimatorOptions, result_parameters
 from .statements import StatementsEstimator
 
 _MAX_KEPT_BYTES = 1 << 26  # of the codes of a fit
+_MOST_KEPT_CELLS, _LEAST_KEPT_ROWS = 1 << 22, 1000  # of the table of a fit, by which predictions are fitted
 
 
 class TrainingRows(NamedTuple):
@@ -114,7 +117,7 @@ class BinaryDictionaryLearning(StatementsEstimator):
     True
     """
 
-    _learned = ("_model", "_stream", "_components", "_fit_codes")
+    _learned = ("_model", "_stream", "_components", "_fit_codes", "_fit_sample")
     _fit_codes: BitMatrix | None = None  # of the training data, if they are small: `bitatoms.write_report` shows them
     _kind = EstimatorOptions
     _shared_workers: Workers | None = None  # of a caller that fits several models at the same time
@@ -257,6 +260,8 @@ class BinaryDictionaryLearning(StatementsEstimator):
             raise
         result = learned.result if isinstance(learned, PassResult) else learned
         self._set_model(self._model_of(result, params, picture))
+        if rows.in_memory is not None:
+            self._fit_sample = _sample_of(rows.in_memory, replace(params, algebras=(result.algebra,)))
         if isinstance(learned, Factorization) and weighted is None and learned.codes.words.nbytes <= _MAX_KEPT_BYTES:
             self._fit_codes = learned.codes
         if result.ended in ("max_iter", "max_time") and not params.ends_at_limit:
@@ -276,6 +281,16 @@ class BinaryDictionaryLearning(StatementsEstimator):
     def _workers(self, data: Bits | None = None) -> Workers:
         """Return who processes a table, None if its rows are not in memory."""
         return self._shared_workers or super()._workers(data)
+
+
+def _sample_of(data: Bits, params: SearchParams) -> FitSample:
+    """Return rows of a table, or all, and the parameters of searches of them."""
+    n_rows = max(_LEAST_KEPT_ROWS, _MOST_KEPT_CELLS // data.n_cols)
+    if len(data) > n_rows:
+        data = data[np.sort(np.random.default_rng(0).choice(len(data), n_rows, replace=False))]
+        init = params.init[0] if isinstance(params.init, tuple) else params.init  # without the codes of other rows
+        params = replace(params, init=init)
+    return FitSample(data, replace(params, callbacks=()))
 
 
 @contextmanager

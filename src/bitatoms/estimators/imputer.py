@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,21 +15,17 @@ from ..api import with_columns_of
 from ..base import SearchEstimator
 from ..bits import BitMatrix
 from ..cell_values import is_sparse
-from ..columns.encoding import ColumnTies
-from ..columns.table import feature_names
+from ..columns.table import Names, feature_names
 from ..errors import warn
 from ..formatting import listed_names
 from ..frames import in_memory
-from ..model.model import Model
-from ..model.profiles import Profiles, fit_profiles
-from ..model.similar_rows import SimilarRows, fit_similar_rows
-from ..model.unknown_cells import (
-    CellScores,
-    fill_unknown,
-    hidden_folds,
-    known_ties,
-    tied_columns,
-)
+from ..imputation.pool import PooledPredictors, Predictor, predict_hidden, shares_of
+from ..imputation.profiles import Profiles, fit_profiles
+from ..imputation.regression import fit_regression
+from ..imputation.similar_rows import fit_similar_rows
+from ..imputation.tied_columns import TiedColumns, found_ties, known_ties
+from ..model.model import RowCoder
+from ..parallel import Workers
 from ..parameters import with_documentation, with_values
 from ..rows.weights import WeightedRows
 from ..search.params import SearchParams
@@ -38,14 +34,13 @@ from ..validation import as_generator
 from .options import ImputerOptions
 from .outputs import dense_dtype, frame_like, transformed
 
-_HIDDEN_SHARE = 0.1  # of the known cells, by which method="auto" chooses
-_MOST_KNOWN = 300_000  # known cells of tables on which all methods are tried; of larger ones it is a part:
-_PART_ROWS, _PART_COLUMNS = 128, 64
+METHODS = ("atoms", "neighbours", "profiles", "regression")
+_MOST_COLUMNS = 1000  # with which profiles and regression are tried
+_MOST_KNOWN = 300_000  # known cells of tables for which atoms are tried; of larger ones they are first tried on a part:
+_PART_ROWS = 1000
 _LEAST_VARIED = 0.05  # share of the rarer value in a column of the part, if there are enough such columns
-_MARGIN = 0.95  # log loss of atoms there, relative to that of neighbours, up to which atoms are used
-_GOOD_ENOUGH = 0.1  # log loss of neighbours with which nothing else is tried on large tables
-
-Predictor = Model | Profiles | SimilarRows
+_LEAST_GAIN = 0.05  # of the log loss there, with which atoms are used,
+_GOOD_ENOUGH = 0.07  # unless the other methods have at most this log loss (0.1 bits)
 
 
 @with_documentation
@@ -58,17 +53,21 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
 
     Attributes
     ----------
-    method_ : {"atoms", "neighbours", "profiles"}
-        What predicts unknown cells.
+    weights_ : dict of str to float
+        The methods that predict unknown cells, with their weights, and the weight of "columns", their shares of ones.
+        A probability is proportional to the product of what these state, each to the power of its weight; a curve then
+        corrects what is still too sure, or not sure enough.
+    method_ : {"atoms", "neighbours", "profiles", "regression"}
+        The method with the largest weight.
     scores_ : dict
-        With ``method="auto"``, the `CellScores` of each method on the cells that were hidden: ``n_cells``,
+        The `CellScores` of each method that was tried, alone, on the cells that were hidden: ``n_cells``,
         ``accuracy``, ``log_loss`` and ``calibration_error``.
     model_ : Model or None
         The atoms, if these are used; ``model_.patterns()`` lists them.
     profiles_ : ndarray of shape (n_profiles, n_features), float64, or None
         The shares of ones in the columns of each profile of the first of the mixtures, if profiles are used.
     n_iter_ : int
-        Number of learning iterations, of expectation maximization for profiles; 1 for neighbours.
+        The largest number of learning iterations of these methods.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -96,7 +95,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
     'atoms'
     """
 
-    _learned = ("_predictor", "_never_known", "_tied")
+    _learned = ("_predictors", "_never_known", "_tied")
     _kind = ImputerOptions
 
     @with_values(ImputerOptions)
@@ -131,66 +130,53 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
         if self._never_known.any():
             names = feature_names(self._header.names, np.flatnonzero(self._never_known))
             warn(f"columns without any known value are filled with 0: {listed_names(names, 10)}")
-        self._tied = tied_columns(data, *known_ties(self._header))
-        if self.method == "auto":
-            self.method_, self._predictor, self.scores_ = self._chosen(data, params, random)
-        else:
-            self.method_, self.scores_ = self.method, {}
-            self._predictor = self._learn(data, self.method, params, random)
-        self.n_iter_ = self._predictor.n_iter
-        self.model_ = self._predictor if isinstance(self._predictor, Model) else None
-        self.profiles_ = self._predictor.mixtures[0].shares if isinstance(self._predictor, Profiles) else None
+        self._tied = found_ties(data, known_ties(self._header))
+        seeds = dict(zip(METHODS, random.integers(2**63, size=len(METHODS)).tolist(), strict=True))
+        names = self._names(data, seeds, params, random)
+        learn = partial(self._learn, tied=self._tied, seeds=seeds, params=params)
+        hidden = predict_hidden(data, self._tied, lambda rows: learn(names, data=rows), random, self._workers(data))
+        names, pool = hidden.best() if self.method == "auto" else (names, hidden.pool_of(names))
+        learned = learn(names, data=data)
+        self._predictors = PooledPredictors(shares_of(data), tuple(learned.values()), pool, self._tied)
+        self.scores_, self.weights_ = hidden.scores, dict(zip(("columns", *names), pool.weights, strict=True))
+        self.method_ = max(names, key=lambda name: self.weights_[name])
+        atoms, profiles = learned.get("atoms"), learned.get("profiles")
+        self.n_iter_ = max(each.n_iter for each in learned.values())
+        self.model_ = atoms.model if isinstance(atoms, RowCoder) else None
+        self.profiles_ = profiles.mixtures[0].cell_shares(self._tied) if isinstance(profiles, Profiles) else None
         return self
 
-    def _chosen(
-        self, data: BitMatrix, params: SearchParams, random: np.random.Generator
-    ) -> tuple[str, Predictor, dict[str, CellScores]]:
-        """Return the method that predicts hidden cells best, what it learned, and the scores of all methods."""
-        first = ColumnTies.of(self._header).first
-        n_known = int(data.n_known.sum())
-        if n_known <= _MOST_KNOWN or not isinstance(params.init, str):
-            scores = self._judged(data, first, ("atoms", "neighbours", "profiles"), params, random)
-            # Without hidden cells to judge by, all log losses are NaN, and the first method stays.
-            method = min(scores, key=lambda method: (scores[method].log_loss, method))
-            return method, self._learn(data, method, params, random), scores
-        neighbours = fit_similar_rows(data, random, self._workers(data))
-        if neighbours.scores.log_loss <= _GOOD_ENOUGH:
-            return "neighbours", neighbours, {"neighbours": neighbours.scores}
-        scores = self._judged(*_part(data, first, random), ("atoms", "neighbours"), params, random)
-        if scores["atoms"].log_loss < _MARGIN * scores["neighbours"].log_loss:
-            return "atoms", self._learn(data, "atoms", params, random), scores
-        return "neighbours", neighbours, scores
+    def _names(
+        self, data: BitMatrix, seeds: dict[str, int], params: SearchParams, random: np.random.Generator
+    ) -> Names:
+        """Return the methods to weigh: the one that was named, or those that are worth trying on this table."""
+        if self.method != "auto":
+            return (self.method,)
+        names = METHODS if data.n_cols <= _MOST_COLUMNS else METHODS[:2]
+        if data.n_known.sum() <= _MOST_KNOWN or not isinstance(params.init, str) or params.is_constrained:
+            return names
+        part, tied = _part(data, self._tied, random)
+        hidden = predict_hidden(part, tied, partial(self._learn, names, tied, seeds, params), random, Workers())
+        losses = [hidden.loss(each, hidden.pool_of(each)) for each in (names, names[1:])]
+        with_atoms, without = losses
+        return names if without > _GOOD_ENOUGH and with_atoms < (1 - _LEAST_GAIN) * without else names[1:]
 
-    def _judged(
-        self,
-        data: BitMatrix,
-        first: NDArray[np.intp],
-        methods: Sequence[str],
-        params: SearchParams,
-        random: np.random.Generator,
-    ) -> dict[str, CellScores]:
-        """Return how well each method predicts cells that it did not see; ``first`` is that of `hidden_folds`."""
-        (hidden,) = hidden_folds(data, 1, _HIDDEN_SHARE, random, first)
-        seed = int(random.integers(2**63))
-
-        def predict(method: str, visible: BitMatrix) -> NDArray[np.float64]:
-            predictor = self._learn(visible, method, params, seed)
-            return predictor.cell_probabilities(visible, self._workers(visible))
-
-        return {method: CellScores.of_hidden(data, hidden, partial(predict, method)) for method in methods}
-
-    def _learn(self, data: BitMatrix, method: str, params: SearchParams, random: Any) -> Predictor:
-        """Learn what predicts cells."""
-        if method == "profiles":
-            n_profiles = None if self.n_profiles == "auto" else self.n_profiles
-            return fit_profiles(data, n_profiles, as_generator(random))
+    def _learn(
+        self, names: Names, tied: TiedColumns, seeds: dict[str, int], params: SearchParams, data: BitMatrix
+    ) -> dict[str, Predictor]:
+        """Return what predicts cells by each of these methods; it does not depend on the other ones."""
         workers = self._workers(data)
-        if method == "neighbours":
-            return fit_similar_rows(data, as_generator(random), workers)
-        return self._search(data, params, workers, random)
+        n_profiles = None if self.n_profiles == "auto" else self.n_profiles
+        learn: dict[str, Callable[[np.random.Generator], Predictor]] = {
+            "atoms": lambda random: self._search(data, params, workers, random).row_coder,
+            "neighbours": lambda random: fit_similar_rows(data, random, workers),
+            "profiles": lambda random: fit_profiles(data, tied, n_profiles, random),
+            "regression": lambda random: fit_regression(data, tied, random),
+        }
+        return {name: learn[name](np.random.default_rng(seeds[name])) for name in names}
 
     def predict_cell_proba(self, X: Any) -> Any:
-        """Return the probability of a one in every cell, known or not, given the known cells of its row.
+        """Return the probability of a one in every cell, given the known cells of its row; of a known cell, its value.
 
         Parameters
         ----------
@@ -201,7 +187,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
         -------
         ndarray or data frame of shape (n_samples, n_features), float64
             For a data frame, one of the same package with its index and the features of the model as columns. 0.5 in
-            columns without any known value in ``fit``. With neighbours, 0 or 1 in known cells.
+            columns without any known value in ``fit``. The columns of an encoded variable, one per value, sum to 1.
         """
         check_is_fitted(self, "method_")
         X = in_memory(X)
@@ -210,9 +196,10 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
 
     def _probabilities(self, data: BitMatrix) -> NDArray[np.float64]:
         """Return the probability of a one in every cell of rows with the columns of the model."""
-        probabilities = self._predictor.cell_probabilities(data, self._workers(data))
+        probabilities = self._predictors.cell_probabilities(data, self._workers(data))
         probabilities[:, self._never_known] = 0.5
-        return probabilities
+        known = np.ones(data.shape, bool) if data.unknown is None else ~data.unknown.to_dense(bool)
+        return np.where(known, data.filled().to_dense(np.float64), probabilities)
 
     def transform(self, X: Any) -> Any:
         """Return samples with their missing values filled in, known values as they are.
@@ -232,21 +219,23 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
         check_is_fitted(self, "method_")
         X = in_memory(X)
         table = self._table_in_memory(X, reset=False)
-        completed = fill_unknown(
-            table.bits, self._tied, lambda rows, convert: [convert(self._probabilities(rows), rows)]
-        )
+        completed = self._predictors.completed(table.bits, self._workers(table.bits))
+        if table.bits.unknown is not None and self._never_known.any():
+            filled = BitMatrix.from_dense(self._never_known[np.newaxis]).words & table.bits.unknown.words
+            completed = BitMatrix.from_words(completed.words & ~filled, completed.n_cols, check=False)
         if is_sparse(X):
             return completed.to_sparse().astype(X.dtype)
         return transformed(self, X, completed.to_dense(dense_dtype(X)), table.columns, keeps_types=True)
 
 
-def _part(data: BitMatrix, first: NDArray[np.intp], random: np.random.Generator) -> tuple[BitMatrix, NDArray[np.intp]]:
-    """Return a sample of the rows of a large table, a run of those columns that vary in them, and their ``first``."""
+def _part(data: BitMatrix, tied: TiedColumns, random: np.random.Generator) -> tuple[BitMatrix, TiedColumns]:
+    """Return a sample of the rows of a large table, a run of the variables that vary in them, and their ties."""
     rows = data[np.sort(random.choice(data.n_rows, min(data.n_rows, _PART_ROWS), replace=False))]
+    n_cols = max(1, _MOST_KNOWN // len(rows))
     ones = rows.column_weights()
     rarer = np.minimum(ones, rows.n_known - ones)
-    columns = np.flatnonzero(rarer >= min(_LEAST_VARIED * len(rows), np.sort(rarer)[-_PART_COLUMNS:][0]))
-    start = int(random.integers(max(1, len(columns) - _PART_COLUMNS)))
-    columns = columns[start : start + _PART_COLUMNS]
-    _, index, inverse = np.unique(first[columns], return_index=True, return_inverse=True)
-    return rows.take_columns(columns), index[inverse]
+    varied = np.flatnonzero(rarer >= min(_LEAST_VARIED * len(rows), np.sort(rarer)[-n_cols:][0]))
+    first = np.unique(tied.first[varied])
+    start = int(random.integers(1 + max(0, len(first) - n_cols)))
+    columns = np.flatnonzero(np.isin(tied.first, first[start : start + n_cols]))
+    return rows.take_columns(columns), tied.take(columns)

@@ -11,7 +11,7 @@ from ..run_options import NewRowOptions, RunOptions
 from ..search.options import FitOptions, PaperSearch, SearchOptions
 from ..validation import check_fraction
 
-ImputationMethod = Literal["auto", "atoms", "neighbours", "profiles"]
+ImputationMethod = Literal["auto", "atoms", "neighbours", "profiles", "regression"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,14 +52,15 @@ class ImputerOptions(NewRowOptions, RunOptions, SearchOptions):
 
     method: ImputationMethod = option(
         "auto",
-        "What predicts unknown cells: atoms, similar rows (neighbours), or profiles of similar rows.",
+        "What predicts unknown cells: atoms, similar rows (neighbours), profiles of similar rows, or a regression.",
         '"atoms": a model as that of `BinaryDictionaryLearning`. "neighbours": rows vote, similar ones with more '
         "weight; only the columns near a cell are compared if that predicts better, as along a genome. "
-        '"profiles": groups of similar rows, each with the shares of ones in its columns. Neighbours and profiles '
-        'are faster, and better where no few atoms explain the table. "auto" hides a tenth of the known cells, '
-        "learns all three from the others, and keeps the one that predicts the hidden cells with the lowest log "
-        "loss. With more than 300 000 known cells, neighbours are used, unless their log loss is above 0.1 and "
-        "atoms predict cells of 128 rows and 64 columns with a log loss lower by at least 5 %.",
+        '"profiles": groups of similar rows, each with the shares of the values of its variables. "regression": each '
+        'variable from all others. "auto" hides a twentieth of the known cells, learns all four from the others, and '
+        "weighs those that make the log loss of the hidden cells lower; with fewer than 5000 values hidden, it does so "
+        "up to five times. With more than 1000 columns, it tries only atoms and neighbours. With more than 300 000 "
+        "known cells, it uses atoms only if they lower a log loss above 0.1 by 5 % in a part of the table. Also of a "
+        "method alone, what it states is fitted to the hidden cells, so that probabilities come true.",
     )
     n_profiles: int | Literal["auto"] = option(
         "auto", "Number of profiles.", '"auto" is one per 20 rows, at most 50.', minimum=1

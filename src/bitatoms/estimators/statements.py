@@ -197,7 +197,8 @@ class StatementsEstimator(ModelEstimator):
         """Return the features that samples most probably have besides those that they have: the next items of baskets.
 
         The probability of a feature is that of a sample whose other cells are as given, zeros too, and in which the
-        cell of this feature is hidden: it may be a one or "not yet".
+        cell of this feature is hidden: it may be a one or "not yet". Of an encoded variable that has a value in a
+        sample, no other value is recommended.
 
         Parameters
         ----------

@@ -19,6 +19,7 @@ from ..columns.table import check_picture
 from ..engine.codelength import Codelength
 from ..engine.coding import CODERS, max_remembered
 from ..engine.prices import ErrorCosts
+from ..imputation.pool import UNFITTED, Pool
 from ..model.model import Model
 from ..model.patterns import Recurrence
 from ..model.result import Round
@@ -125,6 +126,8 @@ def save(
     }
     if (fixed := (parameters or {}).get(_FIXED_ATOMS)) is not None:
         metadata["n_fixed"] = fixed.shape[0] if hasattr(fixed, "shape") else len(fixed)  # they are the first atoms
+    if model.pool is not None:
+        metadata["pool"] = model.pool._asdict()
     if model.recurrence is not None:
         metadata["recurrence"] = model.recurrence.settings  # the counts are the array ``recurs``
     arrays: dict[str, NDArray[Any]] = {
@@ -215,8 +218,19 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         recurrence=_read_recurrence(file, metadata, n_atoms),
         remembered=_read_remembered(file, atoms),
         costs=_read_costs(file, n_features),
+        pool=_read_pool(metadata),
         **others,
     )
+
+
+def _read_pool(metadata: dict[str, Any]) -> Pool | None:
+    """Return how predictions are fitted, after checking every number; None if this is not stored."""
+    if "pool" not in metadata:
+        return None
+    pool = Pool(*(tuple(map(float, metadata["pool"][name])) for name in Pool._fields))
+    if [len(each) for each in pool] != [len(each) for each in UNFITTED] or not np.isfinite(sum(pool, ())).all():
+        raise ValueError("its pool does not fit a model")
+    return pool
 
 
 def _read_costs(file: NpzReader, n_features: int) -> ErrorCosts | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from ..engine.device_rows import run_in_chunks
 from ..engine.passes import AtomGroup, PassSpec, RowCounts, joined_codes
 from ..engine.prices import EQUAL_COSTS, codelength_prices, unit_prices
 from ..formatting import numbered
+from ..imputation.pool import UNFITTED, Pool, PooledPredictors, predict_hidden
+from ..imputation.tied_columns import TiedColumns, known_ties, nearest_genotypes
 from ..kernels.cpu.cell_costs import (
     AtomOnes,
     CellCosts,
@@ -39,14 +41,11 @@ from .complete_rows import members_of
 from .likelihood import UNIT, Frequencies, bits_of_cells_saved, bits_of_values, cells_of_rows, sum_bits
 from .patterns import Lifts, Pattern, Recurrence, feature_shares, lifts_of, pattern_frame
 from .result import Factorization, ResultBase
-from .unknown_cells import TiedColumns, fill_unknown, known_ties, nearest_genotypes
 
 _CHUNK_BITS, _MIN_CHUNK_ROWS = 1 << 28, 1 << 10  # of samples that are coded together
 _CHUNK_CELLS = 1 << 22  # of samples whose soft codes are computed together: a number or an index for each cell
 _CELL_COST = 30.0  # nanoseconds per cell; it also limits a chunk to a few million cells
 _BIT_COST = 3.0  # nanoseconds per one of an atom, when its cost in a row is computed
-
-Converted = TypeVar("Converted")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,6 +70,8 @@ class Model(ResultBase):
         What else is known about the features, such as the positions of variants.
     recurrence : Recurrence or None
         How often each atom was found again, if `bitatoms.stability` has counted it.
+    pool : Pool or None
+        How predictions of cells are fitted to cells that were hidden, once this was done.
     """
 
     n_samples: int
@@ -81,6 +82,7 @@ class Model(ResultBase):
     picture: Picture | None = None
     column_data: Annotations | None = field(default=None, repr=False)
     recurrence: Recurrence | None = field(default=None, repr=False)
+    pool: Pool | None = field(default=None, repr=False)
 
     @classmethod
     def from_factorization(
@@ -278,18 +280,19 @@ class Model(ResultBase):
         """Return samples in which every genotype is possible, and the number of those that were not."""
         return nearest_genotypes(samples, ColumnTies.of(self.header).nested, self.wrong)
 
-    def cell_probabilities(self, data: BitMatrix, workers: Workers) -> NDArray[np.float64]:
-        """Return the probability of a one in every cell of samples, known or not, given the known cells of its row."""
-        return self._row_coder.cell_probabilities(data, workers)
+    @property
+    def predictors(self) -> PooledPredictors:
+        """What predicts cells: the codes of a row, pooled with the shares of ones in the columns."""
+        frequencies = Frequencies.of_result(self)
+        ones, n_known = frequencies.cells[:, 1].sum(axis=0), frequencies.cells.sum(axis=(0, 1))
+        return PooledPredictors(
+            (ones + 0.5) / (n_known + 1), (self.row_coder,), self.pool or UNFITTED, self.tied_columns
+        )
 
-    def completed(self, data: BitMatrix, workers: Workers, tied: TiedColumns | None = None) -> BitMatrix:
-        """Return samples with unknown cells filled in by the most probable values; tied columns together.
-
-        By default, these are the two columns of each variant, and the columns of each encoded variable: how a row is
-        filled in depends on no other row.
-        """
-        tied, row_coder = tied or self.tied_columns, self._row_coder
-        return fill_unknown(data, tied, lambda rows, convert: row_coder.map_probabilities(rows, workers, convert))
+    def calibrated(self, data: BitMatrix, workers: Workers, random: np.random.Generator) -> Model:
+        """Return the model with its predictions fitted to known cells of a table that are hidden from its rows."""
+        hidden = predict_hidden(data, self.tied_columns, lambda _: {"atoms": self.row_coder}, random, workers)
+        return replace(self, pool=hidden.pool_of(hidden.names))
 
     @property
     def tied_columns(self) -> TiedColumns:
@@ -297,7 +300,7 @@ class Model(ResultBase):
         return known_ties(self.header)
 
     @property
-    def _row_coder(self) -> RowCoder:
+    def row_coder(self) -> RowCoder:
         """The frequencies of the data learned from, and how rows are coded by them."""
         return RowCoder(self, Frequencies.of_result(self))
 
@@ -400,6 +403,11 @@ class RowCoder:
     frequencies: Frequencies
     averaging: Averaging = AVERAGING
 
+    @property
+    def n_iter(self) -> int:
+        """The number of learning iterations of the model."""
+        return self.model.n_iter
+
     def describe(self, data: BitMatrix, workers: Workers) -> DescribedRows:
         """Return the rows with the codes that take the fewest bits; the search starts from the codes of the model."""
         codes = self.model.codes(data, workers)
@@ -422,19 +430,12 @@ class RowCoder:
         It is the mean over the codes of the row, weighted by 2^-bits: over all codes with few atoms, otherwise over
         sampled ones. The samples depend on nothing but the row.
         """
-        chunks = self.map_probabilities(data, workers, lambda probabilities, _: probabilities)
-        return np.concatenate(chunks)
-
-    def map_probabilities(
-        self, data: BitMatrix, workers: Workers, convert: Callable[[NDArray[np.float64], BitMatrix], Converted]
-    ) -> list[Converted]:
-        """Return what a function makes of the probabilities of each chunk of rows; all of them take much memory."""
         model, is_sampled = self.model, self.model.atoms.n_rows > self.averaging.most_atoms
         all_codes = model.codes(data, workers) if is_sampled else None
         atoms, bias, covers = self._factors()
         costs, where_0, where_1 = self.frequencies.costs(), *self.frequencies.probabilities_of_ones()
 
-        def run(start: int, stop: int) -> Converted:
+        def run(start: int, stop: int) -> NDArray[np.float64]:
             chunk, shares = data[start:stop], np.empty((stop - start, data.n_cols))
             codes = np.zeros((stop - start, model.atoms.n_rows), np.uint8)
             if all_codes is not None:
@@ -444,11 +445,11 @@ class RowCoder:
                 average_sampled_codes(*given, self.averaging.sampling, _scratch(data.n_cols), shares)
             else:
                 average_all_codes(*given, _scratch(data.n_cols), shares)
-            return convert(where_0 + shares * (where_1 - where_0), chunk)
+            return where_0 + shares * (where_1 - where_0)
 
         n_codes = sum(self.averaging.sampling) if is_sampled else 2**model.atoms.n_rows
         row_cost = _CELL_COST * data.n_cols + _BIT_COST * n_codes * len(atoms.columns)
-        return workers.map_rows(run, data.n_rows, row_cost)
+        return np.concatenate(workers.map_rows(run, data.n_rows, row_cost))
 
     def _run(
         self, data: BitMatrix, codes: BitMatrix, workers: Workers, max_atoms: int, costs: CellCosts

@@ -77,6 +77,10 @@ def _most_probable(hidden: HiddenItems, data: Bits, n: int) -> Recommendations:
     bits = data if isinstance(data, BitMatrix) else data.bits
     probabilities = hidden.probabilities(bits)
     probabilities[bits.filled().to_dense(bool)] = -np.inf
+    for kind in hidden.variables:  # of a question that is answered, no other answer is recommended
+        is_answered = kind.indicators(bits).any(axis=2)
+        for columns in kind.columns.T:
+            probabilities[:, columns] = np.where(is_answered, -np.inf, probabilities[:, columns])
     features = largest(probabilities, n)
     chosen = np.take_along_axis(probabilities, features, axis=1)
     has_none = np.isneginf(chosen)
@@ -100,6 +104,7 @@ class HiddenItems:
 
     def __init__(self, model: Model, device: Device | None = None) -> None:
         frequencies = Frequencies.of_result(model)
+        self.variables = [kind for kind in model.tied_columns.kinds if not kind.is_binary]
         self._model, self._is_or, self._workers = model, model.algebra == "or", Workers(1, device=device)
         self._costs = frequencies.costs()
         self._where_0, self._where_1 = frequencies.probabilities_of_ones()

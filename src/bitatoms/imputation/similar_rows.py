@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.cpu.similar_rows import VoterScratch, VoterWords, count_votes
 from ..parallel import Workers
-from .unknown_cells import CellScores, Convert, TiedColumns, fill_unknown, tied_columns, without_cells
+from .hidden_cells import CellScores, without_cells
 
 _UNIT = 1 << 24  # weight of the nearest row
-_CHUNK_CELLS = 1 << 24  # of rows that are completed together
 _STEPS = 4  # of a distance, per differing cell
 _WORD_COST, _VOTE_COST = 0.7, 0.7  # nanoseconds per word that is compared, and per vote
 
@@ -65,16 +64,6 @@ class SimilarRows:
             votes = _Voters.of(self.rows).votes(data, data.unknown, radius, decay, workers)
             probabilities[data.unknown.to_dense(bool)] = votes.probabilities(prior)
         return probabilities
-
-    def completed(self, data: BitMatrix, workers: Workers, tied: TiedColumns | None = None) -> BitMatrix:
-        """Return the rows with unknown cells filled in by the most probable values; tied columns together."""
-
-        def predict(rows: BitMatrix, convert: Convert) -> list[BitMatrix]:
-            size = max(1, _CHUNK_CELLS // max(1, data.n_cols))
-            chunks = (rows[start : start + size] for start in range(0, len(rows), size))
-            return [convert(self.cell_probabilities(chunk, workers), chunk) for chunk in chunks]
-
-        return fill_unknown(data, tied or tied_columns(data), predict)
 
 
 class _Votes(NamedTuple):
