@@ -1,9 +1,11 @@
-"""Compare predictions with those of other methods: hidden answers and cells of real tables.
+"""Compare predictions with those of other methods: hidden answers and cells of real tables, and items of baskets.
 
-``python benchmarks/prediction.py imputation [--folder FOLDER] [--sets anes96,fair] [--splits 5]``
+``python benchmarks/prediction.py [imputation] [recommendation] [--folder FOLDER] [--sets anes96,fair] [--splits 5]``
 
-The surveys come with statsmodels, digits with scikit-learn; other tables are read from the folder. All columns of a
-question are hidden together. Log losses are bits per answer: per question of a survey, per cell of another table.
+The surveys come with statsmodels, digits with scikit-learn; other tables are read from the folder, and baskets are
+generated without one. In imputation, all columns of a question are hidden together. Log losses are bits per answer: per
+question of a survey, per cell of another table. In recommendation, one item is hidden of each basket of a fold that has
+at least two, and recommended by what is learned from the other folds.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, load_npz
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
@@ -27,11 +30,13 @@ import bitatoms as ba
 from bitatoms.imputation.hidden_cells import hidden_folds, without_cells
 from bitatoms.imputation.pool import shares_of
 from bitatoms.imputation.tied_columns import TiedColumns, known_ties
+from bitatoms.model.recommendation import largest
 from datasets import digits_set, load
 
 SURVEYS = ("anes96", "fair")
 TABLES = {"zoo": "bmf_zoo", "digits": "digits_8x8", "mushroom": "mushroom_fimi", "soybean": "und_soybean"}
 SHARES = (0.1, 0.3)
+RETAIL = 20_000, 300  # baskets, and items
 LEAST = 1e-6  # probability
 LEAST_CELLS = 200  # in a fifth of the unit interval, when calibration is judged
 
@@ -218,16 +223,109 @@ def imputation(names: list[str], folder: Path | None, splits: range) -> list[Tab
     return [Table("auto beside the best rival", summary, "ratio of log losses")] if summary else []
 
 
+# --- recommendation: each method returns the scores of all items, from baskets to learn from and incomplete ones
+
+
+def popularity(learned: Floats, rows: Floats) -> Floats:
+    return np.broadcast_to(learned.mean(axis=0), rows.shape)
+
+
+def item_neighbours(learned: Floats, rows: Floats, n_neighbours: int = 50) -> Floats:
+    """Return the sum of the cosines of an item and those of a basket, of the nearest items of each."""
+    counts = learned.T @ learned
+    cosines = counts / np.sqrt(np.outer(np.diag(counts), np.diag(counts)) + 1e-9)
+    np.fill_diagonal(cosines, 0)
+    cosines[cosines < -np.sort(-cosines, axis=0)[min(n_neighbours, len(cosines) - 1)]] = 0
+    return rows @ cosines
+
+
+def ease(learned: Floats, rows: Floats, penalty: float = 200.0) -> Floats:
+    """Return the scores of EASE (Steck, 2019): a linear model whose items do not predict themselves."""
+    inverse = np.linalg.inv(learned.T @ learned + penalty * np.eye(learned.shape[1]))
+    weights = -inverse / np.diag(inverse)
+    np.fill_diagonal(weights, 0)
+    return rows @ weights
+
+
+def logistic_per_item(learned: Floats, rows: Floats, penalty: float = 10.0) -> Floats:
+    """Return the probability of each item by a logistic regression on all others."""
+    found = np.zeros(rows.shape)
+    for item in np.flatnonzero(learned.any(axis=0) & ~learned.all(axis=0)):
+        others, own = (np.delete(table, item, axis=1) for table in (learned, rows))
+        model = LogisticRegression(C=1 / penalty, max_iter=200, tol=1e-3).fit(others, learned[:, item])
+        found[:, item] = model.predict_proba(own)[:, 1]
+    return found
+
+
+ITEM_RIVALS: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "popularity": popularity,
+    "item-kNN": item_neighbours,
+    "EASE": ease,
+    "logistic per item": logistic_per_item,
+}
+
+
+def baskets_of(folder: Path | None) -> dict[str, NDArray[np.uint8]]:
+    """Return baskets: groceries, and the items of retail that are bought most; without a folder, generated ones."""
+    if folder is None:
+        return {"generated": ba.datasets.baskets().to_dense()}
+    retail = csr_array(load_npz(folder / "retail.sparse.npz")).astype(np.int64)[: RETAIL[0]]
+    columns = np.sort(np.argsort(-np.asarray(retail.sum(axis=0)).ravel(), kind="stable")[: RETAIL[1]])
+    return {"groceries": load(folder, "groceries"), "retail": retail[:, columns].toarray().astype(np.uint8)}
+
+
+def recommendation(folder: Path | None, n_folds: int, n_tested: int) -> list[Table]:
+    """Return how often the hidden item is among the first ones of each method, and whether our probabilities hold."""
+    tables = []
+    for name, X in baskets_of(folder).items():
+        random = np.random.default_rng(0)
+        folds = np.array_split(random.permutation(len(X)), n_folds)
+        hits: dict[str, list[Floats]] = {method: [] for method in (*ITEM_RIVALS, "bitatoms")}
+        seconds = dict.fromkeys(hits, 0.0)
+        stated, came_true = [], []
+        for tested in folds[:n_tested]:
+            learned = X[np.setdiff1d(np.arange(len(X)), tested)]
+            rows = X[tested][X[tested].sum(axis=1, dtype=np.int64) > 1]
+            hidden = np.where(rows == 1, random.random(rows.shape), -1).argmax(axis=1)
+            rows[np.arange(len(rows)), hidden] = 0
+            for method in hits:
+                begin = time.process_time()
+                if method == "bitatoms":
+                    found = ba.BinaryDictionaryLearning(random_state=0).fit(learned).recommend(rows, 10)
+                    items, probabilities = found
+                    stated.append(probabilities.ravel())
+                    came_true.append((items == hidden[:, np.newaxis]).ravel())
+                else:
+                    scores = ITEM_RIVALS[method](learned.astype(float), rows.astype(float))
+                    items = largest(np.where(rows == 1, -np.inf, scores), 10)
+                seconds[method] += time.process_time() - begin
+                is_hit = items == hidden[:, np.newaxis]
+                hits[method].append(np.column_stack([is_hit[:, :5].any(axis=1), is_hit.any(axis=1)]))
+        rows_of_table: list[Row] = []
+        for method, each in hits.items():
+            in_5, in_10 = np.concatenate(each).mean(axis=0).tolist()
+            row = {"method": method, "in 5": in_5, "in 10": in_10, "CPU s": seconds[method] / n_tested}
+            rows_of_table.append(log_row(row))
+        worst = worst_fifth(np.concatenate(stated), np.concatenate(came_true))
+        note = f"{n_tested} of {n_folds} folds; our probabilities differ by {worst:.3f} in the worst fifth"
+        tables.append(Table(f"{name}, {X.shape[0]} x {X.shape[1]}, one item hidden", rows_of_table, note))
+    return tables
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="+", choices=("imputation",))
+    parser.add_argument("parts", nargs="+", choices=("imputation", "recommendation"))
     parser.add_argument("--folder", type=Path, help="of tables that no library brings along")
     parser.add_argument("--sets", default=",".join((*SURVEYS, *TABLES)))
     parser.add_argument("--splits", type=int, default=5)
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    for table in imputation(options.sets.split(","), options.folder, range(options.splits)):
-        show(table)
+    if "imputation" in options.parts:
+        for table in imputation(options.sets.split(","), options.folder, range(options.splits)):
+            show(table)
+    if "recommendation" in options.parts:
+        for table in recommendation(options.folder, 5, options.splits):
+            show(table)
 
 
 if __name__ == "__main__":

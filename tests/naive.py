@@ -1250,9 +1250,13 @@ def pooled(shares, stated, weights, curve, values):
             own = np.array([1 - sum(cells), *cells])
         own = np.maximum(own, 1e-9)
         scores += weight * np.log(own / own.sum())
-    pooled = np.exp(scores) / np.exp(scores).sum()
+    return bent_probabilities(scores, curve, is_binary=len(values) == 2)
+
+
+def bent_probabilities(scores, curve, is_binary=False):
+    """Probabilities proportional to the exponentials of scores, after a curve has bent their log odds."""
     bent = []
-    for value, probability in enumerate(pooled):
+    for value, probability in enumerate(np.exp(scores) / np.exp(scores).sum()):
         probability = min(max(probability, 1e-7), 1 - 1e-7)
         odds, height = np.log(probability / (1 - probability)), curve[-1]
         height += curve[0] * odds
@@ -1260,8 +1264,19 @@ def pooled(shares, stated, weights, curve, values):
             knot = np.log(share / (1 - share))
             is_beyond = odds < knot if share < 0.5 else odds > knot
             height += slope * (odds - knot) if is_beyond else 0
-        bent.append(0 if value == 0 and len(values) == 2 else height)
+        bent.append(0 if value == 0 and is_binary else height)
     return np.exp(bent) / np.exp(bent).sum()
+
+
+def missing_feature(shares, stated, weights, curve, row):
+    """Probability of each feature that a row lacks that it is the one that is missing; 0 for those that it has."""
+    lacking = [column for column, cell in enumerate(row) if cell == 0]
+    scores = np.zeros(len(lacking))
+    for weight, cells in zip(weights, [shares, *stated], strict=True):
+        scores += weight * np.log(0.99 * np.asarray(cells)[lacking] + 0.01 * np.asarray(shares)[lacking])
+    made = np.zeros(len(row))
+    made[lacking] = bent_probabilities(scores, curve)
+    return made
 
 
 def ridge_predictions(cells, own, penalty):
@@ -1272,4 +1287,4 @@ def ridge_predictions(cells, own, penalty):
     matrix = scaled[:, others].T @ scaled[:, others] + penalty * np.eye(len(others))
     weights = np.linalg.solve(matrix, scaled[:, others].T @ scaled[:, own])
     made = shares[own] + scaled[:, others] @ weights * np.sqrt(shares * (1 - shares))[own]
-    return np.clip(made, 0.005, 0.995)
+    return np.clip(made, 0.1 * shares[own], 1 - 0.1 * (1 - shares[own]))

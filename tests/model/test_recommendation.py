@@ -8,8 +8,10 @@ import pytest
 import bitatoms as ba
 import naive
 from bitatoms.bits import BitMatrix
+from bitatoms.imputation.pool import UNFITTED, Pool
+from bitatoms.imputation.regression import fit_regression
 from bitatoms.model.likelihood import Frequencies
-from bitatoms.model.model import Model
+from bitatoms.model.model import Model, Recommender
 from bitatoms.model.options import RuleOptions
 from bitatoms.model.recommendation import HiddenItems, largest, recommend
 from bitatoms.model.row_fit import score_rows, worst_rows
@@ -87,21 +89,99 @@ def test_a_part_of_an_atom_is_evidence_for_the_whole(with_parts):
     np.testing.assert_allclose(hidden, alike, atol=0.1)
 
 
-def test_recommendations_are_the_most_probable_zeros_for_any_chunks_and_threads(fitted, monkeypatch):
+@pytest.mark.parametrize("with_regression", [False, True])
+def test_recommendations_are_the_most_probable_zeros_for_any_chunks_and_threads(fitted, monkeypatch, with_regression):
     model, X = fitted
     data = BitMatrix.from_dense(X)
+    stated, pool = [HiddenItems(model).probabilities(data)], UNFITTED
+    if with_regression:
+        regression = fit_regression(data, model.tied_columns, np.random.default_rng(0))
+        stated.append(regression.cell_probabilities(data, SINGLE))
+        pool = Pool((0.1, 0.5, 0.4), (0.9, 0.2, -0.1, 0.3, 0.1, 0.2))
+        model = replace(model, recommender=Recommender(regression, pool))
     found = recommend(model, data, 4, SINGLE)
-    probabilities = np.where(X == 1, -1, HiddenItems(model).probabilities(data))
-    for row, items in enumerate(found.items):
+    for number, (row, items) in enumerate(zip(X, found.items, strict=True)):
+        wanted = naive.missing_feature(model.predictors.shares, [each[number] for each in stated], *pool, row)
         chosen = items[items >= 0]
-        assert len(chosen) == min(4, (X[row] == 0).sum())
-        assert chosen.tolist() == np.argsort(-probabilities[row], kind="stable")[: len(chosen)].tolist()
-        np.testing.assert_array_equal(found.probabilities[row, : len(chosen)], probabilities[row, chosen])
+        assert len(chosen) == min(4, (row == 0).sum())
+        assert not row[chosen].any()
+        np.testing.assert_allclose(found.probabilities[number, : len(chosen)], np.sort(wanted)[::-1][: len(chosen)])
+        np.testing.assert_allclose(found.probabilities[number, : len(chosen)], wanted[chosen])
     monkeypatch.setattr("bitatoms.model.recommendation._CHUNK_CELLS", 700)
     for rows in (data, SparseBits.from_bits(data)):
         again = recommend(model, rows, 4, Workers(2, chunk_rows=64))
         np.testing.assert_array_equal(again.items, found.items)
         np.testing.assert_array_equal(again.probabilities, found.probabilities)
+
+
+def without_one(X, random):
+    """Return rows with at least two features without one of them, and which one."""
+    rows = X[X.sum(axis=1) > 1].copy()
+    removed = np.array([random.choice(np.flatnonzero(row)) for row in rows])
+    rows[np.arange(len(rows)), removed] = 0
+    return rows, removed
+
+
+@pytest.fixture(scope="module")
+def baskets():
+    """Return a model of baskets, and others without one item, and which one."""
+    X = ba.datasets.baskets(6000).to_dense()
+    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(X[:4000])
+    return model, X[:4000], *without_one(X[4000:], np.random.default_rng(0))
+
+
+def test_what_is_missing_is_found_more_often_than_by_popularity_and_as_often_as_stated(baskets):
+    model, X, rows, removed = baskets
+    items, probabilities = model.recommend(rows, 5)
+    popular = largest(np.where(rows == 1, -1.0, X.mean(axis=0)), 5)
+    is_hit = items == removed[:, np.newaxis]
+    assert is_hit.any(axis=1).mean() > 0.03 + (popular == removed[:, np.newaxis]).any(axis=1).mean()
+    fifths = np.minimum((probabilities * 5).astype(int), 4)
+    for fifth in range(5):
+        own = fifths == fifth
+        if own.sum() >= 200:
+            assert abs((probabilities - is_hit)[own].mean()) < 0.03 + 1.5 / np.sqrt(own.sum())
+
+
+def test_all_probabilities_of_a_row_sum_to_one(baskets):
+    model, _, rows, _ = baskets
+    probabilities = model.recommend(rows[:50], rows.shape[1]).probabilities
+    np.testing.assert_allclose(np.nansum(probabilities, axis=1), 1)
+
+
+def test_recommendations_are_fitted_once_and_kept_in_files(baskets, tmp_path):
+    model, X, rows, _ = baskets
+    expected = model.recommend(rows, 3)
+    recommender = model.as_model().recommender
+    assert recommender.regression is not None
+    assert model.recommend(rows, 3).items.tolist() == expected.items.tolist()
+    assert model.as_model().recommender is recommender
+    model.save(tmp_path / "model.npz")
+    loaded = ba.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(loaded.recommend(rows, 3).probabilities, expected.probabilities)
+    ba.pack(rows, tmp_path / "rows.zarr")
+    of_store = model.recommend(tmp_path / "rows.zarr", 3)
+    np.testing.assert_array_equal(of_store.probabilities, expected.probabilities)
+    stream = ba.BinaryDictionaryLearning(algebra="or", random_state=0).partial_fit(X[:1000])
+    before = stream.recommend(rows[:100], 3).probabilities
+    assert stream.as_model().recommender is None
+    after = stream.calibrate(X[1000:2000]).recommend(rows[:100], 3).probabilities
+    assert (before != after).any()
+
+
+def test_few_rows_do_not_weigh_what_predicts_items():
+    X = np.array([[1, 1, 0], [0, 0, 1]] * 20)
+    model = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).fit(X)
+    model.recommend(X)
+    assert model.as_model().recommender == Recommender(None, UNFITTED)
+
+
+def test_wide_tables_have_no_regression():
+    X = ba.datasets.planted(60, 1100, 3, algebra="or", code_density=0.4, noise=0.01, random_state=0).X
+    model = ba.BinaryDictionaryLearning(3, algebra="or", random_state=0).fit(X)
+    assert model.recommend(X[:2], 2).items.shape == (2, 2)
+    assert model.as_model().recommender.regression is None
+    assert len(model.as_model().recommender.pool.weights) == 2
 
 
 def test_ties_go_to_the_first_columns():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from ..model.rules import Rule
     from .stores import ModelRows
 
+_FITTED_ROWS = 10_000  # of a table, to which recommendations are fitted
 _MAX_CELLS = 6  # wrong cells of each kind that are printed for a row
 
 
@@ -158,7 +160,8 @@ def recommend(
 ) -> None:
     """Print the next items of each row: the most probable ones that it does not have.
 
-    The probability of an item is that with its own cell hidden, given all other cells of the row.
+    If one item of a row is missing, the probability of an item is that it is this one. It is fitted to rows of the
+    table without one of their items.
     """
     from ..html.tables import DataTable
     from .files import write_readable
@@ -188,8 +191,14 @@ def recommend(
 def _recommended(read: ModelRows, n: int) -> Iterator[tuple[str | int, list[tuple[str, float]]]]:
     """Yield the name of each row with its recommended items and their probabilities."""
     from ..model import recommendation
+    from ..rows.store import Store
+    from ..sparse_bits import packed
 
-    start = 0
+    model, start = read.model, 0
+    if model.recommender is None and not isinstance(read.table, Store):
+        rows, random = packed(read.table.data[:_FITTED_ROWS]), np.random.default_rng(0)
+        recommender = recommendation.fit_recommender(rows, lambda _: model, random)
+        read = replace(read, model=replace(model, recommender=recommender))
     for found in read.map_chunks(lambda model, data, workers: recommendation.recommend(model, data, n, workers)):
         stop = start + len(found.items)
         named = recommendation.named(found, read.model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..imputation.pool import Pool, PooledPredictors, Predictor, predict_hidden
 from ..imputation.tied_columns import known_ties
 from ..io import model_file
 from ..model.model import Model
+from ..model.recommendation import fit_recommender
 from ..rows import out_of_core
 from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
 from ..rows.store_transform import StoreTransform, collect_codes, scores_of, soft_codes_of, write_code_store
@@ -70,7 +72,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         # The counts and codes are those of other atoms.
         model = replace(model, atoms=atoms, bias=self.bias_)
         model = replace(model, complete=None, lacking=None, atom_known=None)
-        return replace(model, rows_hash=None, recurrence=None, remembered=None, pool=None)
+        return replace(model, rows_hash=None, recurrence=None, remembered=None, pool=None, recommender=None)
 
     def _set_model(self, model: Model) -> None:
         """Store a model and its fitted attributes."""
@@ -335,7 +337,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         return completed_as_given(X, completed, table, raw_encoding(X, self._header))
 
     def calibrate(self, X: Any) -> ModelEstimator:
-        """Fit the probabilities that `predict_cell_proba` and `complete` state to hidden cells of a table.
+        """Fit the probabilities that `predict_cell_proba`, `complete` and `recommend` state to hidden cells of a table.
 
         Known cells of X are hidden, and predicted by the model as it is. It is for models that were not fitted on a
         table in memory; for others, the first prediction does more, as it also learns without the hidden cells.
@@ -359,7 +361,9 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         (1, 40)
         """
         model, data = self.as_model(), self._table_in_memory(X, reset=False).bits
-        self._model = model.calibrated(data, self._workers(data), as_generator(self.random_state))
+        random = as_generator(self.random_state)
+        model = model.calibrated(data, self._workers(data), random)
+        self._model = replace(model, recommender=fit_recommender(data, lambda _: model, random))
         return self
 
     def _fitted_predictors(self) -> PooledPredictors:
@@ -368,6 +372,16 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         if model is self._model and model.pool is None and self._fit_sample is not None and model.atoms.n_rows:
             self._model = model = replace(model, pool=self._cross_fitted(self._fit_sample))
         return model.predictors
+
+    def _fit_recommender(self) -> None:
+        """Fit recommendations to rows of the table of ``fit`` without one of their features, once."""
+        model, sample = self.as_model(), self._fit_sample
+        if model is not self._model or model.recommender is not None or sample is None:
+            return
+        random, workers = as_generator(self.random_state), self._workers(sample.rows)
+        seed = int(random.integers(2**31))
+        learn = partial(self._search, params=sample.params, workers=workers, random_state=seed)
+        self._model = replace(model, recommender=fit_recommender(packed(sample.rows), learn, random))
 
     def _cross_fitted(self, sample: FitSample) -> Pool:
         """Return how predictions are weighed, by cells of the table of ``fit`` that are hidden from other fits."""

@@ -194,11 +194,16 @@ class StatementsEstimator(ModelEstimator):
         )
 
     def recommend(self, X: Any, n: int = 5) -> Recommendations:
-        """Return the features that samples most probably have besides those that they have: the next items of baskets.
+        """Return the features that samples most probably lack: the next items of baskets.
 
-        The probability of a feature is that of a sample whose other cells are as given, zeros too, and in which the
-        cell of this feature is hidden: it may be a one or "not yet". Of an encoded variable that has a value in a
-        sample, no other value is recommended.
+        If one feature of a sample is missing, the probability of a feature is that it is this one; those of all
+        features that a sample lacks sum to 1. It is predicted from all other cells by the atoms, by a regression on the
+        other columns (of up to 1000), and by its share of all samples. These are weighed by samples from which one
+        feature was removed: the first call after ``fit`` on a table in memory learns from four fifths of its rows, as
+        ``fit`` did, and tries the others; with less than 5000 rows, it does so five times. For a model of a file, a
+        store or a stream, `calibrate` does this with a table that you pass; without it, only atoms and shares count.
+
+        Of an encoded variable that has a value in a sample, no other value is recommended.
 
         Parameters
         ----------
@@ -224,6 +229,7 @@ class StatementsEstimator(ModelEstimator):
                [4]])
         """
         n = check_int("n", n, 1)
+        self._fit_recommender()
         if self._is_stored(X):
             rows = self._stored(X)
             model, has_names = rows.model, rows.store.columns is not None

@@ -58,8 +58,14 @@ class Pool(NamedTuple):
         self, kind: Variables, shares: NDArray[np.float64], stated: Sequence[NDArray[np.float64]]
     ) -> NDArray[np.float64]:
         """Return the probabilities of values, from the shares of the columns and what predictors state of cells."""
-        bent = _weighted(self.curve, _bends(_softmax(_weighted(self.weights, _logs(kind, shares, stated)))))
-        return _softmax(bent)
+        return self.combined([np.log(kind.probabilities(each)) for each in doubted(shares, stated)])
+
+    def combined(
+        self, logs: Sequence[NDArray[np.float64]], possible: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the probabilities of values, on the last axis, from the logarithms of what is stated of them."""
+        pooled = _softmax(_weighted(self.weights, logs), possible)
+        return _softmax(_weighted(self.curve, _bends(pooled)), possible)
 
 
 class HiddenValues(NamedTuple):
@@ -67,13 +73,12 @@ class HiddenValues(NamedTuple):
 
     stated: NDArray[np.float64]  # (n_numbers, n, n_values)
     truth: NDArray[np.intp]  # (n,)
+    possible: NDArray[np.bool_] | None = None  # (n, n_values): which values there may be; None for all
 
 
-def _logs(
-    kind: Variables, shares: NDArray[np.float64], stated: Sequence[NDArray[np.float64]]
-) -> list[NDArray[np.float64]]:
-    """Return the logarithms of the probabilities of values, by the shares of the columns and by each predictor."""
-    return [np.log(kind.probabilities((1 - _DOUBT) * each + _DOUBT * shares)) for each in (shares[np.newaxis], *stated)]
+def doubted(shares: NDArray[np.float64], stated: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    """Return the shares of the columns, and what each predictor states, with a little of the shares."""
+    return [(1 - _DOUBT) * each + _DOUBT * shares for each in (shares[np.newaxis], *stated)]
 
 
 def _bends(probabilities: NDArray[np.float64]) -> list[NDArray[np.float64]]:
@@ -99,8 +104,10 @@ def _weighted(weights: Sequence[float], numbers: Sequence[NDArray[np.float64]]) 
     return total
 
 
-def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return probabilities proportional to the exponentials of scores, on the last axis."""
+def _softmax(scores: NDArray[np.float64], possible: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    """Return probabilities proportional to the exponentials of scores, on the last axis; 0 where it is not possible."""
+    if possible is not None:
+        scores = np.where(possible, scores, -np.inf)
     found = np.exp(scores - scores.max(axis=-1, keepdims=True))
     found /= found.sum(axis=-1, keepdims=True)
     return found
@@ -173,28 +180,16 @@ class HiddenPredictions:
     def pool_of(self, names: Sequence[str]) -> Pool:
         """Return the pool of the shares of the columns and these predictors with the least log loss."""
         chosen = [0, *(1 + self.names.index(name) for name in names)]
-        values = [each._replace(stated=each.stated[chosen]) for each in self.kinds]
-        n_values = sum(len(each.truth) for each in values)
-        if not n_values:
-            return Pool((0.0, *(1 / len(names) for _ in names)))
-        # Equal weights, and a straight curve, where values do not tell.
-        weights = _fitted(values, np.full(len(chosen), 1 / len(chosen)), _RIDGE * n_values, least=0.0)
-        pooled = [_softmax(_weighted(weights.tolist(), list(each.stated))) for each in values]
-        bent = [HiddenValues(np.stack(_bends(own)), each.truth) for own, each in zip(pooled, values, strict=True)]
-        straight = np.zeros(2 + len(_KNOTS))
-        straight[0] = 1
-        curve = _fitted(bent, straight, _STIFFNESS, least=None)
-        return Pool(tuple(weights.tolist()), tuple(curve.tolist()))
+        return fit_pool([each._replace(stated=each.stated[chosen]) for each in self.kinds])
 
     def loss(self, names: Sequence[str], pool: Pool) -> float:
         """Return the log loss of a pool of these predictors, the mean over values."""
         chosen = [0, *(1 + self.names.index(name) for name in names)]
         total, n_values = 0.0, 0
         for each in self.kinds:
-            pooled = _softmax(_weighted(pool.weights, [each.stated[index] for index in chosen]))
-            bent = _softmax(_weighted(pool.curve, _bends(pooled)))
-            total -= float(np.log(bent[np.arange(len(bent)), each.truth]).sum())
-            n_values += len(bent)
+            found = pool.combined([each.stated[index] for index in chosen])
+            total -= float(np.log(found[np.arange(len(found)), each.truth]).sum())
+            n_values += len(found)
         return total / max(1, n_values)
 
     def best(self, plan: PoolPlan = PLAN) -> tuple[tuple[str, ...], Pool]:
@@ -215,6 +210,22 @@ class HiddenPredictions:
         return names, pool
 
 
+def fit_pool(values: Sequence[HiddenValues]) -> Pool:
+    """Return the pool with the least log loss on hidden values, of which logarithms of probabilities are stated.
+
+    Weights are equal, and the curve is straight, where the values do not tell.
+    """
+    n_values, n_stated = sum(len(each.truth) for each in values), len(values[0].stated)
+    if not n_values:
+        return Pool((0.0, *[1 / (n_stated - 1)] * (n_stated - 1)))
+    weights = _fitted(values, np.full(n_stated, 1 / n_stated), _RIDGE * n_values, least=0.0)
+    pooled = [_softmax(_weighted(weights.tolist(), list(each.stated)), each.possible) for each in values]
+    bent = [each._replace(stated=np.stack(_bends(own))) for each, own in zip(values, pooled, strict=True)]
+    straight = np.zeros(2 + len(_KNOTS))
+    straight[0] = 1
+    return Pool(tuple(weights.tolist()), tuple(_fitted(bent, straight, _STIFFNESS, least=None).tolist()))
+
+
 def _fitted(
     values: Sequence[HiddenValues], start: NDArray[np.float64], ridge: float, least: float | None
 ) -> NDArray[np.float64]:
@@ -222,8 +233,8 @@ def _fitted(
 
     def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         total, slope = float(ridge * ((weights - start) ** 2).sum()), 2 * ridge * (weights - start)
-        for stated, truth in values:
-            found, own = _softmax(_weighted(weights.tolist(), list(stated))), np.arange(len(truth))
+        for stated, truth, possible in values:
+            found, own = _softmax(_weighted(weights.tolist(), list(stated)), possible), np.arange(len(truth))
             total -= float(np.log(found[own, truth]).sum())
             slope = slope + (stated * found).sum(axis=(1, 2)) - stated[:, own, truth].sum(axis=1)
         return total / n_values, slope / n_values
@@ -294,5 +305,6 @@ def _hidden_values(
     """Return what is stated of the variables that are hidden as a whole, and that have a value."""
     is_value = kind.indicators(rows)
     where = np.nonzero(mask[:, kind.columns].all(axis=2) & is_value.any(axis=2))
-    logs = [np.broadcast_to(each, is_value.shape)[where] for each in _logs(kind, shares, stated)]
+    found = [kind.probabilities(each) for each in doubted(shares, stated)]
+    logs = [np.log(np.broadcast_to(each, is_value.shape)[where]) for each in found]
     return HiddenValues(np.stack(logs), is_value[where].argmax(axis=1))

@@ -32,7 +32,7 @@ class RegressionPlan(NamedTuple):
     penalties: tuple[float, ...] = (10.0, 30.0, 100.0, 300.0, 1000.0)  # in rows; the best one predicts hidden cells
     hidden_share: float = 0.1  # of the known cells, by which it is chosen
     n_steps: int = 5  # in which unknown cells are replaced
-    least: float = 0.005  # probability
+    least: float = 0.1  # probability of a value, relative to its share in the column
 
 
 PLAN = RegressionPlan()
@@ -62,7 +62,8 @@ class Regression:
     def _predicted(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return predictions of all cells, from known cells and replaced ones."""
         differences = np.rint((cells - self.shares) / _CELL_UNIT) * _CELL_UNIT
-        return np.clip(self.shares + differences @ self.weights, PLAN.least, 1 - PLAN.least)
+        found, least = self.shares + differences @ self.weights, PLAN.least
+        return np.clip(found, least * self.shares, 1 - least * (1 - self.shares))
 
 
 def fit_regression(

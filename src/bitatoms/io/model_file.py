@@ -20,7 +20,8 @@ from ..engine.codelength import Codelength
 from ..engine.coding import CODERS, max_remembered
 from ..engine.prices import ErrorCosts
 from ..imputation.pool import UNFITTED, Pool
-from ..model.model import Model
+from ..imputation.regression import Regression
+from ..model.model import Model, Recommender
 from ..model.patterns import Recurrence
 from ..model.result import Round
 from ..parameters import Param, check
@@ -128,6 +129,8 @@ def save(
         metadata["n_fixed"] = fixed.shape[0] if hasattr(fixed, "shape") else len(fixed)  # they are the first atoms
     if model.pool is not None:
         metadata["pool"] = model.pool._asdict()
+    if model.recommender is not None:
+        metadata["recommender"] = model.recommender.pool._asdict()
     if model.recurrence is not None:
         metadata["recurrence"] = model.recurrence.settings  # the counts are the array ``recurs``
     arrays: dict[str, NDArray[Any]] = {
@@ -146,6 +149,8 @@ def save(
         arrays |= {"missed_costs": model.costs.missed, "added_costs": model.costs.added}
     if model.recurrence is not None:
         arrays["recurs"] = model.recurrence.counts
+    if model.recommender is not None and (regression := model.recommender.regression) is not None:
+        arrays |= {"regression_shares": regression.shares, "regression_weights": regression.weights}
     if model.remembered is not None:
         arrays["remembered"] = packed_bytes(model.remembered)
     with atomic_write(Path(path)) as temporary:
@@ -218,19 +223,35 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         recurrence=_read_recurrence(file, metadata, n_atoms),
         remembered=_read_remembered(file, atoms),
         costs=_read_costs(file, n_features),
-        pool=_read_pool(metadata),
+        pool=_read_pool(metadata, "pool", 2),
+        recommender=_read_recommender(file, metadata, n_features),
         **others,
     )
 
 
-def _read_pool(metadata: dict[str, Any]) -> Pool | None:
-    """Return how predictions are fitted, after checking every number; None if this is not stored."""
-    if "pool" not in metadata:
+def _read_pool(metadata: dict[str, Any], name: str, n_weights: int) -> Pool | None:
+    """Return how predictions are weighed, after checking every number; None if this is not stored."""
+    if name not in metadata:
         return None
-    pool = Pool(*(tuple(map(float, metadata["pool"][name])) for name in Pool._fields))
-    if [len(each) for each in pool] != [len(each) for each in UNFITTED] or not np.isfinite(sum(pool, ())).all():
-        raise ValueError("its pool does not fit a model")
+    pool = Pool(*(tuple(map(float, metadata[name][part])) for part in Pool._fields))
+    lengths = n_weights, len(UNFITTED.curve)
+    if tuple(map(len, pool)) != lengths or not np.isfinite(sum(pool, ())).all():
+        raise ValueError(f"its {name} does not fit a model")
     return pool
+
+
+def _read_recommender(file: NpzReader, metadata: dict[str, Any], n_features: int) -> Recommender | None:
+    """Return how recommendations are fitted, after checking every number; None if this is not stored."""
+    regression = None
+    if "regression_shares" in file:
+        names = "regression_shares", "regression_weights"
+        shares, weights = (file.read_array(name).astype(np.float64, casting="safe", copy=False) for name in names)
+        is_finite = np.isfinite(shares).all() and np.isfinite(weights).all()
+        if shares.shape != (n_features,) or weights.shape != (n_features, n_features) or not is_finite:
+            raise ValueError("its regression does not fit its atoms")
+        regression = Regression(shares, weights)
+    pool = _read_pool(metadata, "recommender", 2 if regression is None else 3)
+    return None if pool is None else Recommender(regression, pool)
 
 
 def _read_costs(file: NpzReader, n_features: int) -> ErrorCosts | None:

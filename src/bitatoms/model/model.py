@@ -24,6 +24,7 @@ from ..engine.passes import AtomGroup, PassSpec, RowCounts, joined_codes
 from ..engine.prices import EQUAL_COSTS, codelength_prices, unit_prices
 from ..formatting import numbered
 from ..imputation.pool import UNFITTED, Pool, PooledPredictors, predict_hidden
+from ..imputation.regression import Regression
 from ..imputation.tied_columns import TiedColumns, known_ties, nearest_genotypes
 from ..kernels.cpu.cell_costs import (
     AtomOnes,
@@ -46,6 +47,21 @@ _CHUNK_BITS, _MIN_CHUNK_ROWS = 1 << 28, 1 << 10  # of samples that are coded tog
 _CHUNK_CELLS = 1 << 22  # of samples whose soft codes are computed together: a number or an index for each cell
 _CELL_COST = 30.0  # nanoseconds per cell; it also limits a chunk to a few million cells
 _BIT_COST = 3.0  # nanoseconds per one of an atom, when its cost in a row is computed
+
+
+class Recommender(NamedTuple):
+    """What recommendations are made by, besides atoms.
+
+    Attributes
+    ----------
+    regression : Regression or None
+        What predicts columns from all others; None if they are too many.
+    pool : Pool
+        The weights of the shares of the columns, the atoms and the regression.
+    """
+
+    regression: Regression | None
+    pool: Pool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,6 +88,8 @@ class Model(ResultBase):
         How often each atom was found again, if `bitatoms.stability` has counted it.
     pool : Pool or None
         How predictions of cells are fitted to cells that were hidden, once this was done.
+    recommender : Recommender or None
+        How recommendations are fitted to rows without one of their features, once this was done.
     """
 
     n_samples: int
@@ -83,6 +101,7 @@ class Model(ResultBase):
     column_data: Annotations | None = field(default=None, repr=False)
     recurrence: Recurrence | None = field(default=None, repr=False)
     pool: Pool | None = field(default=None, repr=False)
+    recommender: Recommender | None = field(default=None, repr=False)
 
     @classmethod
     def from_factorization(
@@ -294,7 +313,7 @@ class Model(ResultBase):
         hidden = predict_hidden(data, self.tied_columns, lambda _: {"atoms": self.row_coder}, random, workers)
         return replace(self, pool=hidden.pool_of(hidden.names))
 
-    @property
+    @cached_property
     def tied_columns(self) -> TiedColumns:
         """The columns that are known to be tied: those of variants, and the values of encoded variables."""
         return known_ties(self.header)

@@ -1,14 +1,17 @@
-"""Recommendations: the features that a row does not have, by the probability that it has them.
+"""Recommendations: the features that a row does not have, by the probability that one of them is missing.
 
-A zero in a basket may mean "not yet". The probability of an item is therefore that with its own cell hidden, given all
-other cells of the row. An atom is used or not with a probability that follows from the cells of its other features, the
-other atoms of the code of the row, and how often it was used in the data learned from. It may replace an atom of the
-code that is a part of it.
+A zero in a basket may mean "not yet". Suppose that one more feature belongs to the row: which one is it? An item is
+predicted with its own cell hidden, given all other cells of the row, by the atoms, by a regression on all other columns
+and by its share; these are weighed by rows from which one feature was removed. The probabilities of the features that
+a row lacks sum to 1.
+
+An atom is used or not with a probability that follows from the cells of its other features, the other atoms of the code
+of the row, and how often it was used in the data learned from. It may replace an atom of the code that is a part of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,10 +20,13 @@ from scipy.sparse import csr_array
 
 from ..bits import BitMatrix
 from ..columns.table import feature_names
+from ..imputation.pool import UNFITTED, HiddenValues, doubted, fit_pool
+from ..imputation.regression import MOST_COLUMNS, Regression, fit_regression
+from ..imputation.tied_columns import TiedColumns
 from ..parallel import Workers
 from ..sparse_bits import Bits
 from .likelihood import UNIT, Frequencies, cells_of_rows
-from .model import Model
+from .model import Model, Recommender
 
 if TYPE_CHECKING:
     from ..kernels.gpu.device import Device
@@ -29,6 +35,7 @@ _CHUNK_CELLS = 1 << 21  # of rows whose probabilities are computed together
 _CELL_COST = 60.0  # nanoseconds per cell
 _MAX_BITS = 60.0  # of evidence for or against an atom
 _LEAST_FACTOR = 1e-9
+_UNFITTED = Recommender(None, UNFITTED)  # of a model that was not fitted to rows with a feature removed
 
 
 class Recommendations(NamedTuple):
@@ -39,15 +46,29 @@ class Recommendations(NamedTuple):
     items : ndarray of shape (n_samples, n), str or int
         Names of features, "" where a sample has fewer other features; for samples without names, indices and -1.
     probabilities : ndarray of shape (n_samples, n), float64
-        Their probabilities; NaN where a sample has fewer other features.
+        How probable it is that, if one feature of the sample is missing, it is this one; NaN where a sample has fewer
+        other features.
     """
 
     items: NDArray[Any]
     probabilities: NDArray[np.float64]
 
 
+class RemovalPlan(NamedTuple):
+    """How rows are held out, and features removed from them, to weigh what predicts these."""
+
+    n_folds: int = 5
+    fewest_rows: int = 50
+    enough_rows: int = 1000  # of a fold, with which one fold suffices
+    most_cells: int = 1 << 20  # of held-out rows,
+    least_rows: int = 200  # but at least so many rows
+
+
+PLAN = RemovalPlan()
+
+
 def recommend(model: Model, data: Bits, n: int, workers: Workers) -> Recommendations:
-    """Return the indices of at most ``n`` features for each row, by `HiddenItems`; on a tie, the first come first."""
+    """Return the indices of at most ``n`` features for each row, ; on a tie, the first come first."""
     n = min(n, data.n_cols)
     step = max(1, _CHUNK_CELLS // max(1, data.n_cols))
     hidden = HiddenItems(model, workers.device)
@@ -75,16 +96,77 @@ def named(found: Recommendations, model: Model) -> Recommendations:
 def _most_probable(hidden: HiddenItems, data: Bits, n: int) -> Recommendations:
     """Return the indices of the most probable features of a few rows."""
     bits = data if isinstance(data, BitMatrix) else data.bits
-    probabilities = hidden.probabilities(bits)
-    probabilities[bits.filled().to_dense(bool)] = -np.inf
-    for kind in hidden.variables:  # of a question that is answered, no other answer is recommended
-        is_answered = kind.indicators(bits).any(axis=2)
-        for columns in kind.columns.T:
-            probabilities[:, columns] = np.where(is_answered, -np.inf, probabilities[:, columns])
+    model, candidates = hidden.model, _candidates(bits, hidden.model.tied_columns)
+    regression, pool = model.recommender or _UNFITTED
+    logs = _logs(model, [hidden.probabilities(bits), *_predicted(regression, bits)])
+    probabilities = np.full(bits.shape, -np.inf)
+    some = candidates.any(axis=1)
+    own = [each[some] if len(each) > 1 else each for each in logs]
+    probabilities[some] = np.where(candidates[some], pool.combined(own, candidates[some]), -np.inf)
     features = largest(probabilities, n)
     chosen = np.take_along_axis(probabilities, features, axis=1)
     has_none = np.isneginf(chosen)
     return Recommendations(np.where(has_none, -1, features), np.where(has_none, np.nan, chosen))
+
+
+def _candidates(rows: BitMatrix, tied: TiedColumns) -> NDArray[np.bool_]:
+    """Return which features may be recommended: those that a row lacks, but no second answer to a question."""
+    candidates = ~rows.filled().to_dense(bool)
+    for kind in tied.kinds:
+        if not kind.is_binary:
+            is_answered = kind.indicators(rows).any(axis=2)
+            for columns in kind.columns.T:
+                candidates[:, columns] &= ~is_answered
+    return candidates
+
+
+def _predicted(regression: Regression | None, rows: BitMatrix) -> list[NDArray[np.float64]]:
+    """Return what a regression, if there is one, states of the cells of rows."""
+    return [] if regression is None else [regression.cell_probabilities(rows, Workers())]
+
+
+def _logs(model: Model, stated: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    """Return the logarithms of the shares of the columns, and of what is stated of each cell."""
+    return [np.log(each) for each in doubted(model.predictors.shares, stated)]
+
+
+def fit_recommender(
+    data: BitMatrix, learn: Callable[[BitMatrix], Model], random: np.random.Generator, plan: RemovalPlan = PLAN
+) -> Recommender:
+    """Weigh what predicts items by rows that are held out, and from which one feature is removed.
+
+    ``learn`` returns the model of the other rows. Of few rows, nothing is learned.
+    """
+    if len(data) < plan.fewest_rows:
+        return _UNFITTED
+    folds = np.array_split(random.permutation(len(data)), plan.n_folds)
+    most = max(plan.least_rows, plan.most_cells // max(1, data.n_cols))
+    n_folds = 1 if len(folds[0]) >= min(most, plan.enough_rows) else plan.n_folds
+    values = []
+    for judged in folds[:n_folds]:
+        others = data[np.setdiff1d(np.arange(len(data)), judged)]
+        model = learn(others)
+        rows, removed = _with_one_removed(data[np.sort(judged)[:most]], random)
+        stated = HiddenItems(model).probabilities(rows), *_predicted(_regression(others, model, random), rows)
+        logs = [np.broadcast_to(each, rows.shape) for each in _logs(model, list(stated))]
+        candidates = _candidates(rows, model.tied_columns)
+        values.append(HiddenValues(np.where(candidates, np.stack(logs), 0), removed, candidates))
+    return Recommender(_regression(data, model, random), fit_pool(values))
+
+
+def _regression(data: BitMatrix, model: Model, random: np.random.Generator) -> Regression | None:
+    """Return the regression of all columns on each other, if they are not too many."""
+    return fit_regression(data, model.tied_columns, random) if data.n_cols <= MOST_COLUMNS else None
+
+
+def _with_one_removed(rows: BitMatrix, random: np.random.Generator) -> tuple[BitMatrix, NDArray[np.intp]]:
+    """Return the rows with at least two features, without one of them, drawn at random; and which one."""
+    cells = rows.filled().to_dense()
+    several = np.flatnonzero(cells.sum(axis=1, dtype=np.int64) > 1)
+    cells = cells[several]
+    removed = np.where(cells == 1, random.random(cells.shape), -1).argmax(axis=1)
+    cells[np.arange(len(cells)), removed] = 0
+    return BitMatrix.from_dense(cells).with_unknown(rows[several].unknown), removed
 
 
 def largest(values: NDArray[np.float64], n: int) -> NDArray[np.int64]:
@@ -104,8 +186,7 @@ class HiddenItems:
 
     def __init__(self, model: Model, device: Device | None = None) -> None:
         frequencies = Frequencies.of_result(model)
-        self.variables = [kind for kind in model.tied_columns.kinds if not kind.is_binary]
-        self._model, self._is_or, self._workers = model, model.algebra == "or", Workers(1, device=device)
+        self.model, self._is_or, self._workers = model, model.algebra == "or", Workers(1, device=device)
         self._costs = frequencies.costs()
         self._where_0, self._where_1 = frequencies.probabilities_of_ones()
         ones = model.atoms.to_sparse()
@@ -120,7 +201,7 @@ class HiddenItems:
 
     def probabilities(self, data: BitMatrix) -> NDArray[np.float64]:
         """Return the probabilities of all cells of a few rows."""
-        model = self._model
+        model = self.model
         codes = model.codes(data, self._workers)
         used, cells = codes.to_dense(bool), cells_of_rows(data)
         n_covering = np.asarray((csr_array(used, dtype=np.int32) @ self._ones).toarray())
@@ -157,7 +238,7 @@ class HiddenItems:
         The code of the row may contain parts of the atom: where the atom is used, each of them may be used or not.
         """
         columns, (costs, uses) = self._columns[k], self._costs
-        own, bias = cells[:, columns], self._model.bias[columns] > 0
+        own, bias = cells[:, columns], self.model.bias[columns] > 0
         others = n_covering[:, columns] - used[:, [k]]
         without = (others > 0 if self._is_or else others % 2 == 1) ^ bias
         with_atom = np.broadcast_to(~bias, without.shape) if self._is_or else ~without
