@@ -304,7 +304,7 @@ PARTS = {
 SCRIPTS = {
     "anchors.py": "FOLDER --sets kov_zoo:2 --seeds 1",
     "classification.py": "--sets wine --seeds 1",
-    "completion.py": "--digits 100 --seeds 1",
+    "completion.py": "--seeds 1",
     "fuzz_cover.py": "--covers 100",
     "fuzz_factorize.py": "--fits 40",
     "gpu.py": "coding passes fit transform --rows 100000",

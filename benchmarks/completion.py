@@ -1,6 +1,6 @@
-"""Compare predictions of unknown cells: hidden cells of digits and planted tables, and ratings of films.
+"""Compare predictions of unknown cells with the best possible ones on planted tables, and on ratings of films.
 
-Without arguments it runs on the digits of scikit-learn and on planted tables. ``--movielens FILE`` runs on the ratings
+Without arguments it runs on planted tables. ``--movielens FILE`` runs on the ratings
 of MovieLens 100k instead: u.data of GroupLens, or a file with a header and the same columns (user, film, rating, time).
 A bit is one if the rating is at least 4. Fold i tests on lines 20 000 (i - 1) + 1 to 20 000 i, as GroupLens' own folds.
 """
@@ -16,15 +16,10 @@ from pathlib import Path
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.datasets import load_digits
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.impute import IterativeImputer, KNNImputer
 from tables import Row, Table, log_row, show
 
 import bitatoms as ba
 
-SHARES = (0.25, 0.5, 0.75)
 FOLD = 20_000  # ratings
 DAMPING = 5.0  # ratings of the mean, that each film and user has besides its own
 
@@ -46,47 +41,8 @@ def log_loss(probabilities: np.ndarray, X: np.ndarray, mask: np.ndarray) -> floa
     return -float(np.log2(np.maximum(found, 1e-12)).mean())
 
 
-def majority(X: np.ndarray) -> np.ndarray:
-    """Return the share of ones of each column, for every row."""
-    return np.broadcast_to(np.nanmean(X, axis=0), X.shape)
-
-
 def imputed(method: str) -> Callable[[np.ndarray], np.ndarray]:
     return lambda X: ba.BinaryImputer(algebra="xor", method=method, random_state=0).fit(X).predict_cell_proba(X)
-
-
-METHODS = {
-    "majority": majority,
-    "KNNImputer": lambda X: KNNImputer().fit_transform(X),
-    "IterativeImputer": lambda X: IterativeImputer(random_state=0).fit_transform(X),
-    "atoms": imputed("atoms"),
-    "neighbours": imputed("neighbours"),
-    "profiles": imputed("profiles"),
-    "auto": imputed("auto"),
-}
-
-
-def digits(seeds: int, n_rows: int | None) -> Table:
-    """Return the wrong hidden pixels and CPU seconds of each method on the digits of scikit-learn."""
-    X = (load_digits().data[:n_rows] > 7).astype(np.uint8)
-    rows: list[Row] = []
-    for method in METHODS.values():
-        method(hide(X[:64], 0.5, 0)[0])  # the first call imports libraries and loads kernels
-    for share in SHARES:
-        row: Row = {"hidden": share}
-        for name, method in METHODS.items():
-            errors, seconds = [], 0.0
-            for seed in range(seeds):
-                incomplete, mask = hide(X, share, seed)
-                begin = time.process_time()
-                predicted = method(incomplete)
-                seconds += time.process_time() - begin
-                errors.append(wrong(predicted, X, mask))
-            row |= {f"{name} %": round(float(np.mean(errors)), 2), f"{name} s": round(seconds / seeds, 2)}
-        rows.append(row)
-        log_row(row)
-    note = "wrong hidden pixels, cut at 0.5, and CPU seconds"
-    return Table("digits 8x8", rows, note)
 
 
 def exact(seeds: int) -> Table:
@@ -203,15 +159,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--movielens", type=Path, metavar="FILE", help="ratings of MovieLens 100k")
     parser.add_argument("--seeds", type=int, default=5, help="number of planted tables")
-    parser.add_argument("--digit-seeds", type=int, default=1, help="number of times that pixels are hidden")
-    parser.add_argument("--digits", type=int, help="use the first digits only")
     options = parser.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.filterwarnings("ignore", message="columns without any known value")
     if options.movielens is not None:
         show(movielens(options.movielens))
         return
-    show(digits(options.digit_seeds, options.digits))
     show(exact(options.seeds))
     show(planted(options.seeds))
 
