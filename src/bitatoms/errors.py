@@ -71,6 +71,10 @@ class InputWarning(Message, UserWarning):
     """Something that the user passed is used, but probably not as meant."""
 
 
+class NoAtomsWarning(InputWarning):
+    """No atom makes the description of a table shorter: the model has none."""
+
+
 def first_line(error: BaseException) -> str:
     """Return the message of an error in one line, without lines that only draw a rule; its type if it has none."""
     lines = (line.strip() for line in str(error).splitlines() if line.strip(" ="))

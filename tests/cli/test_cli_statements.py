@@ -2,12 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("click")
 
+from bitatoms.model.recommendation import fit_recommender, named, recommend
+from bitatoms.parallel import Workers
 from support.commands import rows_of
 
 
@@ -45,8 +48,9 @@ def test_rules_are_written_and_printed_as_json(bitatoms, baskets, tmp_path):
 
 
 def test_items_are_recommended_as_text_csv_and_json(bitatoms, baskets, tmp_path):
-    model, table = baskets
-    items, probabilities = model.recommend(table, 2)
+    table, model = baskets.table, baskets.model.as_model()
+    fitted = fit_recommender(table.bits, lambda _: model, np.random.default_rng(0))
+    items, probabilities = named(recommend(replace(model, recommender=fitted), table.data, 2, Workers()), model)
     how = ("recommend", "model.npz", "table.csv", "-n", "2")
     code, out, _ = bitatoms(*how)
     lines = out.splitlines()

@@ -1,6 +1,7 @@
 """Estimators follow scikit-learn's conventions, and BinaryDictionaryLearning agrees with the oracles."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from bitatoms import (
     factorize,
 )
 from bitatoms.datasets import planted
+from bitatoms.errors import NoAtomsWarning
 from bitatoms.parallel import Workers
 from support.parameters import nested
 from support.strategies import SEEDS, matrices, random_bits
@@ -117,6 +119,18 @@ def test_model_without_atoms(tables, how):
     assert not estimator.inverse_transform(codes).any()
     assert estimator.get_feature_names_out().tolist() == []
     assert estimator.score(tables[1]) < 0
+
+
+def test_a_fit_without_atoms_warns():
+    noise = np.random.default_rng(0).random((50, 8)) < 0.4
+    with pytest.warns(NoAtomsWarning, match="no atom makes .* shorter.*; n_components=5 finds atoms") as caught:
+        estimator = BinaryDictionaryLearning(algebra="xor", random_state=0).fit(noise)
+    assert caught[0].filename == __file__
+    assert estimator.n_components_ == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BinaryDictionaryLearning(algebra="xor", random_state=0, **nested(max_components=0)).fit(noise)
+        BinaryDictionaryLearning(2, algebra="xor", random_state=0).fit(noise)
 
 
 def test_max_iter_warns_and_leaves_a_model(tables):

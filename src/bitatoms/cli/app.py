@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from .._version import __version__
+from ..errors import NoAtomsWarning
 from ..system.libraries import explained
 from .help import SETTINGS, acting, heading, help_options, write_rows
 from .output import (
@@ -149,8 +150,8 @@ app = Commands(
 def _show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
 ) -> None:
-    """Print a warning as a note, unless it is a deprecation meant for programmers."""
-    if not issubclass(category, (DeprecationWarning, PendingDeprecationWarning)):
+    """Print a warning as a note, unless it is a deprecation meant for programmers, or said by the summary of a fit."""
+    if not issubclass(category, (DeprecationWarning, PendingDeprecationWarning, NoAtomsWarning)):
         print_note(message)
 
 

@@ -20,10 +20,12 @@ from .output import STANDARD, Display, print_json, print_line, print_rest, print
 from .paths import Input, NewRows, OutputTable, output_file, output_name, print_written
 
 if TYPE_CHECKING:
+    from ..bits import BitMatrix
     from ..columns.table import Table
     from ..model.model import Model
     from ..model.row_fit import RowFit, ScoredRows
     from ..model.rules import Rule
+    from ..sparse_bits import Bits
     from .stores import ModelRows
 
 _FITTED_ROWS = 10_000  # of a table, to which recommendations are fitted
@@ -191,13 +193,11 @@ def recommend(
 def _recommended(read: ModelRows, n: int) -> Iterator[tuple[str | int, list[tuple[str, float]]]]:
     """Yield the name of each row with its recommended items and their probabilities."""
     from ..model import recommendation
-    from ..rows.store import Store
-    from ..sparse_bits import packed
 
     model, start = read.model, 0
-    if model.recommender is None and not isinstance(read.table, Store):
-        rows, random = packed(read.table.data[:_FITTED_ROWS]), np.random.default_rng(0)
-        recommender = recommendation.fit_recommender(rows, lambda _: model, random)
+    if model.recommender is None:
+        rows = _first_rows(read.chunks(), model.atoms.n_cols, _FITTED_ROWS)
+        recommender = recommendation.fit_recommender(rows, lambda _: model, np.random.default_rng(0))
         read = replace(read, model=replace(model, recommender=recommender))
     for found in read.map_chunks(lambda model, data, workers: recommendation.recommend(model, data, n, workers)):
         stop = start + len(found.items)
@@ -206,6 +206,19 @@ def _recommended(read: ModelRows, n: int) -> Iterator[tuple[str | int, list[tupl
             has_item = ~np.isnan(shares)
             yield name, list(zip(items[has_item].tolist(), shares[has_item].tolist(), strict=True))
         start = stop
+
+
+def _first_rows(chunks: Iterator[Bits], n_cols: int, n: int) -> BitMatrix:
+    """Return the first rows of a table that is read in chunks."""
+    from ..bits import stack_rows
+    from ..sparse_bits import packed
+
+    taken: list[BitMatrix] = []
+    for chunk in chunks:
+        taken.append(packed(chunk[: n - sum(map(len, taken))]))
+        if sum(map(len, taken)) == n:
+            break
+    return stack_rows(taken, n_cols)
 
 
 def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:

@@ -18,7 +18,7 @@ from ..base import SearchLimitWarning, check_not_empty, tile_of, warn_of_limit
 from ..bits import BitMatrix
 from ..columns.matching import matched_table
 from ..columns.table import Picture
-from ..errors import InputError, Parameter
+from ..errors import InputError, NoAtomsWarning, Parameter
 from ..io import model_file
 from ..model.model import Model
 from ..model.result import Factorization, Interrupted
@@ -271,6 +271,14 @@ class BinaryDictionaryLearning(StatementsEstimator):
         elif result.ended == "max_memory":
             text = "memory ran out before the search converged; this is the best model so far"
             warnings.warn(SearchLimitWarning(text), stacklevel=4)
+        elif not result.atoms.n_rows and params.n_components == "mdl" and params.max_components != 0:
+            text = (
+                "no atom makes the description of X shorter, so that codes are empty: its columns say little about "
+                "each other, or its rows are too few. More rows may help; "
+            )
+            warnings.warn(
+                NoAtomsWarning(text, Parameter("n_components", 5), " finds atoms that save no bits"), stacklevel=4
+            )
         return learned
 
     def _params_of(self, weighted: WeightedRows | None) -> SearchParams:
