@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 import bitatoms as ba
 from bitatoms import BinaryImputer, BitMatrix
 from bitatoms.datasets import planted
-from bitatoms.errors import InputWarning
+from bitatoms.errors import InputError, InputWarning
 from bitatoms.estimators.imputer import _part
 from bitatoms.imputation.profiles import ProfilePlan, fit_profiles
 from bitatoms.imputation.tied_columns import TiedColumns, exclusive
@@ -163,6 +163,8 @@ def test_wide_tables_have_neither_profiles_nor_regression():
     X = planted(60, 1100, 3, algebra="or", code_density=0.4, noise=0.01, random_state=0).X
     imputer = BinaryImputer(algebra="or", random_state=0).fit(X)
     assert list(imputer.scores_) == ["atoms", "neighbours"]
+    with pytest.raises(InputError, match='up to 1000 columns, and X has 1100; pass method="neighbours"'):
+        BinaryImputer(method="regression").fit(X)
 
 
 @pytest.mark.parametrize("most_known", [300_000, 100])

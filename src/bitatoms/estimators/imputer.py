@@ -16,12 +16,12 @@ from ..base import SearchEstimator
 from ..bits import BitMatrix
 from ..cell_values import is_sparse
 from ..columns.table import Names, feature_names
-from ..errors import warn
+from ..errors import InputError, Parameter, warn
 from ..formatting import listed_names
 from ..frames import in_memory
 from ..imputation.pool import PooledPredictors, Predictor, predict_hidden, shares_of
 from ..imputation.profiles import Profiles, fit_profiles
-from ..imputation.regression import fit_regression
+from ..imputation.regression import MOST_COLUMNS, fit_regression
 from ..imputation.similar_rows import fit_similar_rows
 from ..imputation.tied_columns import TiedColumns, found_ties, known_ties
 from ..model.model import RowCoder
@@ -35,7 +35,6 @@ from .options import ImputerOptions
 from .outputs import dense_dtype, frame_like, transformed
 
 METHODS = ("atoms", "neighbours", "profiles", "regression")
-_MOST_COLUMNS = 1000  # with which profiles and regression are tried
 _MOST_KNOWN = 300_000  # known cells of tables for which atoms are tried; of larger ones they are first tried on a part:
 _PART_ROWS = 1000
 _LEAST_VARIED = 0.05  # share of the rarer value in a column of the part, if there are enough such columns
@@ -150,9 +149,12 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
         self, data: BitMatrix, seeds: dict[str, int], params: SearchParams, random: np.random.Generator
     ) -> Names:
         """Return the methods to weigh: the one that was named, or those that are worth trying on this table."""
+        if self.method == "regression" and data.n_cols > MOST_COLUMNS:
+            other = Parameter("method", "neighbours")
+            raise InputError(f"regression is for up to {MOST_COLUMNS} columns, and X has {data.n_cols}; pass ", other)
         if self.method != "auto":
             return (self.method,)
-        names = METHODS if data.n_cols <= _MOST_COLUMNS else METHODS[:2]
+        names = METHODS if data.n_cols <= MOST_COLUMNS else METHODS[:2]  # profiles take too long, too
         if data.n_known.sum() <= _MOST_KNOWN or not isinstance(params.init, str) or params.is_constrained:
             return names
         part, tied = _part(data, self._tied, random)

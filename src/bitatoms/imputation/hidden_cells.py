@@ -53,6 +53,12 @@ def without_cells(data: BitMatrix, hidden: BitMatrix) -> BitMatrix:
     return data.with_unknown(either(data.unknown, hidden))
 
 
+def sample_of(data: BitMatrix, most_rows: int, most_by_size: int, random: np.random.Generator) -> BitMatrix:
+    """Return the rows of a table or, if they are more than one of these numbers, a sample; at least 100 rows."""
+    n_rows = min(most_rows, max(100, most_by_size))
+    return data[np.sort(random.choice(data.n_rows, n_rows, replace=False))] if data.n_rows > n_rows else data
+
+
 class CellScores(NamedTuple):
     """How well probabilities predict hidden cells."""
 

@@ -230,6 +230,7 @@ def _fitted(
     values: Sequence[HiddenValues], start: NDArray[np.float64], ridge: float, least: float | None
 ) -> NDArray[np.float64]:
     """Return the weights, near those to start from, with which weighted sums predict values with the least log loss."""
+    n_values = sum(len(each.truth) for each in values)
 
     def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         total, slope = float(ridge * ((weights - start) ** 2).sum()), 2 * ridge * (weights - start)
@@ -239,7 +240,6 @@ def _fitted(
             slope = slope + (stated * found).sum(axis=(1, 2)) - stated[:, own, truth].sum(axis=1)
         return total / n_values, slope / n_values
 
-    n_values = sum(len(each.truth) for each in values)
     with threadpool_limits(1):
         bounds = None if least is None else [(least, None)] * len(start)
         return np.asarray(minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x)

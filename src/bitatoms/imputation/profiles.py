@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 from ..bits import BitMatrix
 from ..parallel import Workers
+from .hidden_cells import sample_of
 from .tied_columns import TiedColumns
 
 _CHUNK_ROWS = 8192
@@ -31,7 +32,8 @@ class ProfilePlan(NamedTuple):
     most_profiles: int = 50
     n_starts: int = 5  # mixtures, whose probabilities are averaged
     n_steps: int = 30  # of expectation maximization
-    most_rows: int = 10_000  # a sample of this many rows is learned from
+    most_rows: int = 10_000  # a sample of this many rows is learned from,
+    most_values: int = 1 << 22  # or of rows with so many values
     prior_rows: float = 1.0  # rows with the shares of all rows, that each profile has besides its own
     contrast: float = 0.6  # weight of the values of a profile's first row in the shares that it begins with
 
@@ -102,8 +104,7 @@ def fit_profiles(
     plan: ProfilePlan = PLAN,
 ) -> Profiles:
     """Learn profiles from rows with unknown cells; None chooses their number by the number of rows."""
-    if data.n_rows > plan.most_rows:
-        data = data[np.sort(random.choice(data.n_rows, plan.most_rows, replace=False))]
+    data = sample_of(data, plan.most_rows, plan.most_values // max(1, tied.n_values), random)
     if n_profiles is None:
         n_profiles = min(plan.most_profiles, max(1, data.n_rows // plan.rows_per_profile))
     n_profiles, values = min(n_profiles, data.n_rows), tied.indicators(data)

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 from ..bits import BitMatrix
 from ..parallel import Workers
-from .hidden_cells import hidden_folds, without_cells
+from .hidden_cells import hidden_folds, sample_of, without_cells
 from .tied_columns import TiedColumns
 
 MOST_COLUMNS = 1000  # a fit inverts 30 matrices with this many columns
@@ -28,7 +28,8 @@ _CELL_UNIT, _WEIGHT_UNIT = 2.0**-18, 2.0**-22  # of cells and of weights: sums o
 class RegressionPlan(NamedTuple):
     """How columns are predicted."""
 
-    most_rows: int = 10_000  # a sample of this many rows is learned from
+    most_rows: int = 10_000  # a sample of this many rows is learned from,
+    most_cells: int = 1 << 22  # or of rows with so many cells
     penalties: tuple[float, ...] = (10.0, 30.0, 100.0, 300.0, 1000.0)  # in rows; the best one predicts hidden cells
     hidden_share: float = 0.1  # of the known cells, by which it is chosen
     n_steps: int = 5  # in which unknown cells are replaced
@@ -70,8 +71,7 @@ def fit_regression(
     data: BitMatrix, tied: TiedColumns, random: np.random.Generator, plan: RegressionPlan = PLAN
 ) -> Regression:
     """Learn from rows with unknown cells; of many rows, from a sample."""
-    if data.n_rows > plan.most_rows:
-        data = data[np.sort(random.choice(data.n_rows, plan.most_rows, replace=False))]
+    data = sample_of(data, plan.most_rows, plan.most_cells // max(1, data.n_cols), random)
     (hidden,) = hidden_folds(data, 1, plan.hidden_share, random, tied.first)
     visible, mask = without_cells(data, hidden), hidden.to_dense(bool)
     truth = data.filled().to_dense(bool)[mask]

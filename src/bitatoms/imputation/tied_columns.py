@@ -145,6 +145,11 @@ class TiedColumns(NamedTuple):
         edges = np.cumsum([0, *(math.prod(kind.shape) for kind in self.kinds)]).tolist()
         return [slice(*each) for each in pairwise(edges)]
 
+    @property
+    def n_values(self) -> int:
+        """The number of values of all variables."""
+        return sum(math.prod(kind.shape) for kind in self.kinds)
+
     def indicators(self, rows: BitMatrix) -> NDArray[np.float64]:
         """Return 1 for the known values of rows, and 0, of shape (n, values of all variables)."""
         return np.hstack([kind.indicators(rows).reshape(len(rows), -1) for kind in self.kinds])
@@ -210,9 +215,9 @@ def found_ties(data: BitMatrix, known: TiedColumns) -> TiedColumns:
     Neighbouring columns that are unknown in the same rows, at least two, are tied if some combinations of their values
     do not occur in the other rows, at least twenty.
     """
-    tied = [kind for kind in known.kinds if not kind.is_binary]
     if data.unknown is None:
         return known
+    tied = [kind for kind in known.kinds if not kind.is_binary]
     columns, unknown = data.T.words, data.unknown.T.words
     n_unknown = np.bitwise_count(unknown).sum(axis=1, dtype=np.int64)
     is_free = (n_unknown >= _LEAST_UNKNOWN) & (len(data) - n_unknown >= _LEAST_KNOWN)
