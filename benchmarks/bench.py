@@ -310,7 +310,7 @@ SCRIPTS = {
     "gpu.py": "coding passes fit transform --rows 100000",
     "images.py": "--only halftone,text --noise 0.05 --side 60",
     "mutants.py": "draw --number 20 FOLDER/mutants.json",
-    "prediction.py": "imputation recommendation --folder FOLDER --sets digits,zoo --splits 1",
+    "prediction.py": "imputation recommendation --folder FOLDER --sets digits,mushroom --splits 1",
     "recovery.py": "--every 97",
     "stability.py": "--rows 100 --resamples 2",
     "threads.py": "FOLDER --rows 500",
