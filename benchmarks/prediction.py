@@ -27,8 +27,7 @@ from sklearn.linear_model import LogisticRegression
 from tables import Row, Table, log_row, show
 
 import bitatoms as ba
-from bitatoms.imputation.hidden_cells import hidden_folds, without_cells
-from bitatoms.imputation.pool import shares_of
+from bitatoms.imputation.hidden_cells import hidden_folds, shares_of, without_cells
 from bitatoms.imputation.tied_columns import TiedColumns, known_ties
 from bitatoms.model.recommendation import largest
 from datasets import digits_set, load

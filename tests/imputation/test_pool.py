@@ -11,7 +11,8 @@ from scipy.optimize import approx_fprime
 import naive
 from bitatoms import BitMatrix
 from bitatoms.imputation import pool as pool_module
-from bitatoms.imputation.pool import Pool, PooledPredictors, PoolPlan, predict_hidden, shares_of
+from bitatoms.imputation.hidden_cells import shares_of
+from bitatoms.imputation.pool import Pool, PooledPredictors, PoolPlan, predict_hidden
 from bitatoms.imputation.tied_columns import TiedColumns, copies, exclusive
 from bitatoms.parallel import Workers
 from support.strategies import SEEDS

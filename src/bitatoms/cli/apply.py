@@ -323,7 +323,8 @@ def complete(
 
 def _predictor(model: Model, data: BitMatrix, by_neighbours: bool, workers: Workers) -> PooledPredictors:
     """Return what predicts missing values, by the model or by the rows of the table, fitted to hidden cells of it."""
-    from ..imputation.pool import PooledPredictors, predict_hidden, shares_of
+    from ..imputation.hidden_cells import shares_of
+    from ..imputation.pool import PooledPredictors, predict_hidden
     from ..imputation.similar_rows import fit_similar_rows
     from ..imputation.tied_columns import found_ties
 

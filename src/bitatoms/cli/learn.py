@@ -281,12 +281,10 @@ def crossvalidate(
     structure. The log loss is in bits per hidden cell; lower is better.
     """
     from ..estimators.cell_validation import cross_validate_cells
+    from ..estimators.imputer import OTHER_METHODS
     from .files import described, read_table
 
-    models = [
-        word if word in ("neighbours", "profiles", "regression") else options.parse_atoms(word)
-        for word in atoms.split(",")
-    ]
+    models = [word if word in OTHER_METHODS else options.parse_atoms(word) for word in atoms.split(",")]
     rows = described(read_table(data, shown.is_silent), data, shown.is_silent)
     fits = {"algebra": algebra, "search": search, "max_time": max_time, **how.threads}
     with show_status("Cross-validating", shown.is_silent):

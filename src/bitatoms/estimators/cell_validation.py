@@ -18,7 +18,7 @@ from ..bits import BitMatrix
 from ..columns.table import Table, as_bits, header_of
 from ..device_choice import workers_for
 from ..frames import in_memory
-from ..imputation.hidden_cells import CellScores, hidden_folds
+from ..imputation.hidden_cells import CellScores, hidden_folds, shares_of
 from ..imputation.tied_columns import known_ties
 from ..io.api import read
 from ..parallel import Workers
@@ -27,7 +27,7 @@ from ..sparse_bits import packed
 from ..system.libraries import import_library
 from ..validation import as_generator, check_fraction, check_int
 from .dictionary_learning import BinaryDictionaryLearning
-from .imputer import BinaryImputer
+from .imputer import OTHER_METHODS, BinaryImputer
 
 MAJORITY = "column majority"
 _MAX_CELLS = 1 << 26  # of all tables that are searched at the same time: predictions take 8 bytes for each
@@ -209,8 +209,7 @@ def _majority_scores(data: BitMatrix, hidden: BitMatrix) -> FoldScores:
     """Return how well the shares of the columns predict hidden cells."""
 
     def predict(visible: BitMatrix) -> NDArray[np.float64]:
-        shares = (visible.column_weights() + 0.5) / (visible.n_known + 1)
-        return np.broadcast_to(shares, visible.shape)
+        return np.broadcast_to(shares_of(visible), visible.shape)
 
     return FoldScores(None, None, CellScores.of_hidden(data, hidden, predict))
 
@@ -247,7 +246,7 @@ def _estimator(model: Any, parameters: Mapping[str, Any]) -> Any:
     """Return the estimator of a model that was requested."""
     if isinstance(model, Mapping):
         return BinaryDictionaryLearning(**{**parameters, **model})
-    if isinstance(model, str) and model in ("neighbours", "profiles", "regression"):
+    if isinstance(model, str) and model in OTHER_METHODS:
         return BinaryImputer(method=model, random_state=parameters["random_state"])  # type: ignore[arg-type]
     if isinstance(model, (str, int, np.integer)) and not isinstance(model, bool):
         return BinaryDictionaryLearning(model if isinstance(model, str) else int(model), **parameters)  # type: ignore[arg-type]

@@ -19,7 +19,8 @@ from ..columns.table import Names, feature_names
 from ..errors import InputError, Parameter, warn
 from ..formatting import listed_names
 from ..frames import in_memory
-from ..imputation.pool import PooledPredictors, Predictor, predict_hidden, shares_of
+from ..imputation.hidden_cells import shares_of
+from ..imputation.pool import PooledPredictors, Predictor, predict_hidden
 from ..imputation.profiles import Profiles, fit_profiles
 from ..imputation.regression import MOST_COLUMNS, fit_regression
 from ..imputation.similar_rows import fit_similar_rows
@@ -34,7 +35,8 @@ from ..validation import as_generator
 from .options import ImputerOptions
 from .outputs import dense_dtype, frame_like, transformed
 
-METHODS = ("atoms", "neighbours", "profiles", "regression")
+OTHER_METHODS = ("neighbours", "profiles", "regression")  # than atoms
+_METHODS = ("atoms", *OTHER_METHODS)
 _MOST_KNOWN = 300_000  # known cells of tables for which atoms are tried; of larger ones they are first tried on a part:
 _PART_ROWS = 1000
 _LEAST_VARIED = 0.05  # share of the rarer value in a column of the part, if there are enough such columns
@@ -130,7 +132,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
             names = feature_names(self._header.names, np.flatnonzero(self._never_known))
             warn(f"columns without any known value are filled with 0: {listed_names(names, 10)}")
         self._tied = found_ties(data, known_ties(self._header))
-        seeds = dict(zip(METHODS, random.integers(2**63, size=len(METHODS)).tolist(), strict=True))
+        seeds = dict(zip(_METHODS, random.integers(2**63, size=len(_METHODS)).tolist(), strict=True))
         names = self._names(data, seeds, params, random)
         learn = partial(self._learn, tied=self._tied, seeds=seeds, params=params)
         hidden = predict_hidden(data, self._tied, lambda rows: learn(names, data=rows), random, self._workers(data))
@@ -154,7 +156,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, SearchEstimator):
             raise InputError(f"regression is for up to {MOST_COLUMNS} columns, and X has {data.n_cols}; pass ", other)
         if self.method != "auto":
             return (self.method,)
-        names = METHODS if data.n_cols <= MOST_COLUMNS else METHODS[:2]  # profiles take too long, too
+        names = _METHODS if data.n_cols <= MOST_COLUMNS else _METHODS[:2]  # profiles take too long, too
         if data.n_known.sum() <= _MOST_KNOWN or not isinstance(params.init, str) or params.is_constrained:
             return names
         part, tied = _part(data, self._tied, random)

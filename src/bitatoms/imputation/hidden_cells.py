@@ -53,6 +53,11 @@ def without_cells(data: BitMatrix, hidden: BitMatrix) -> BitMatrix:
     return data.with_unknown(either(data.unknown, hidden))
 
 
+def shares_of(data: BitMatrix) -> NDArray[np.float64]:
+    """Return the share of ones among the known cells of each column, never 0 or 1."""
+    return (data.column_weights() + 0.5) / (data.n_known + 1)
+
+
 def sample_of(data: BitMatrix, most_rows: int, most_by_size: int, random: np.random.Generator) -> BitMatrix:
     """Return the rows of a table or, if they are more than one of these numbers, a sample; at least 100 rows."""
     n_rows = min(most_rows, max(100, most_by_size))

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 from ..bits import BitMatrix
 from ..parallel import Workers
-from .hidden_cells import CellScores, hidden_folds, without_cells
+from .hidden_cells import CellScores, hidden_folds, shares_of, without_cells
 from .tied_columns import Convert, TiedColumns, Variables, fill_unknown
 
 _DOUBT = 0.01  # weight of the shares of the columns in what each predictor states: nothing is certain
@@ -149,11 +149,6 @@ class PooledPredictors:
 
 
 UNFITTED = Pool((0.25, 0.75))  # of the atoms of a model, where it was not fitted: what fits most tables
-
-
-def shares_of(data: BitMatrix) -> NDArray[np.float64]:
-    """Return the share of ones among the known cells of each column, never 0 or 1."""
-    return (data.column_weights() + 0.5) / (data.n_known + 1)
 
 
 class PoolPlan(NamedTuple):

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 from ..bits import BitMatrix
 from ..parallel import Workers
-from .hidden_cells import hidden_folds, sample_of, without_cells
+from .hidden_cells import hidden_folds, sample_of, shares_of, without_cells
 from .tied_columns import TiedColumns
 
 MOST_COLUMNS = 1000  # a fit inverts 30 matrices with this many columns
@@ -86,7 +86,7 @@ def fit_regression(
 
 def _learned(data: BitMatrix, tied: TiedColumns, penalty: float, n_steps: int) -> Regression:
     """Learn with a penalty, replacing unknown cells this many times."""
-    shares = (data.column_weights() + 0.5) / (data.n_known + 1)
+    shares = shares_of(data)
     cells, unknown = _cells(data, shares)
     deviations = np.sqrt(shares * (1 - shares))
     for _ in range(n_steps if unknown.any() else 1):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.cpu.similar_rows import VoterScratch, VoterWords, count_votes
 from ..parallel import Workers
-from .hidden_cells import CellScores, without_cells
+from .hidden_cells import CellScores, shares_of, without_cells
 
 _UNIT = 1 << 24  # weight of the nearest row
 _STEPS = 4  # of a distance, per differing cell
@@ -90,7 +90,7 @@ class _Voters:
     def of(cls, rows: BitMatrix) -> _Voters:
         """Return these rows."""
         bits, known = (np.ascontiguousarray(words.T) for words in (rows.words, ~_unknown_words(rows)))
-        return cls(bits, known, (rows.column_weights() + 0.5) / (rows.n_known + 1))
+        return cls(bits, known, shares_of(rows))
 
     def votes(self, data: BitMatrix, wanted: BitMatrix, radius: int, decay: float, workers: Workers) -> _Votes:
         """Return the votes on each wanted cell, row by row; the nearest row has one vote."""

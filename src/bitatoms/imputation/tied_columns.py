@@ -82,9 +82,9 @@ class Variables(NamedTuple):
         return (is_known & (self.conflicts(rows) == 0)).astype(np.float64)
 
     def given_known(self, probabilities: NDArray[np.float64], rows: BitMatrix) -> NDArray[np.float64]:
-        """Return probabilities of values given the known cells of variables that have unknown cells, too.
+        """Return the probabilities of values that agree with the known cells of variables with unknown cells.
 
-        If known cells contradict each other, values remain that differ from as few of them as possible.
+        If known cells contradict each other, the values that differ from the fewest of them remain.
         """
         if self.is_binary:
             return probabilities
@@ -165,13 +165,6 @@ class TiedColumns(NamedTuple):
     def normalized(self, of_values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return numbers of values divided by their sums, so that those of each variable sum to 1."""
         return of_values / self.sums(of_values)
-
-    def consistent(self, cells: NDArray[np.float64], rows: BitMatrix) -> NDArray[np.float64]:
-        """Return probabilities of ones that do not contradict each other, given the known cells of the rows."""
-        made = np.empty(cells.shape)
-        for kind in self.kinds:
-            kind.add_cells(kind.given_known(kind.probabilities(cells), rows), made)
-        return made
 
     def most_probable(self, cells: NDArray[np.float64], rows: BitMatrix) -> NDArray[np.bool_]:
         """Return the most probable values of rows, given the probability of a one in each cell; a zero on a tie.
