@@ -1,6 +1,7 @@
-"""Compare predictions with those of other methods: hidden answers and cells of real tables, and items of baskets.
+"""Compare predictions with those of other methods: hidden answers and cells, items of baskets, and odd rows.
 
-``python benchmarks/prediction.py [imputation] [recommendation] [--folder FOLDER] [--sets anes96,fair] [--splits 5]``
+``python benchmarks/prediction.py [imputation] [recommendation] [anomalies] [--folder FOLDER] [--sets anes96,fair]
+[--splits 5]``
 
 The surveys come with statsmodels, digits with scikit-learn; other tables are read from the folder, and baskets are
 generated without one. In imputation, all columns of a question are hidden together. Log losses are bits per answer: per
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from prediction_anomalies import anomalies
 from scipy.sparse import csr_array, load_npz
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
@@ -313,7 +315,7 @@ def recommendation(folder: Path | None, n_folds: int, n_tested: int) -> list[Tab
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="+", choices=("imputation", "recommendation"))
+    parser.add_argument("parts", nargs="+", choices=("imputation", "recommendation", "anomalies"))
     parser.add_argument("--folder", type=Path, help="of tables that no library brings along")
     parser.add_argument("--sets", default=",".join((*SURVEYS, *TABLES)))
     parser.add_argument("--splits", type=int, default=5)
@@ -325,6 +327,8 @@ def main() -> None:
     if "recommendation" in options.parts:
         for table in recommendation(options.folder, 5, options.splits):
             show(table)
+    if "anomalies" in options.parts:
+        anomalies(options.folder, range(options.splits))
 
 
 if __name__ == "__main__":

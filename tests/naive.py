@@ -59,8 +59,10 @@ def lacking(X, atoms, bias=None):
     return np.array(out, np.int64)
 
 
-def hidden_probability(row, column, code, atoms, algebra, bias, cells, uses):
+def hidden_probability(row, column, code, atoms, algebra, bias, cells, uses, hidden=()):
     """Return the probability of a one in a column of a row if that cell is hidden and the others are as they are.
+
+    So are the cells of other columns in ``hidden``.
 
     ``cells[u, v, i]`` counts rows in which u is predicted for column i and v is found; ``uses[v, k]`` rows that do not
     use atom k (v = 0), and that do (v = 1). Each atom is used or not given the code of the others, of which those that
@@ -80,7 +82,7 @@ def hidden_probability(row, column, code, atoms, algebra, bias, cells, uses):
             predicted = combine_row(changed, atoms, algebra) ^ bias
             weight = math.prod(used_share[used, other] for other, used in changes)
             for i in np.flatnonzero(atom):
-                if i != column and row[i] <= 1:
+                if i != column and i not in hidden and row[i] <= 1:
                     weight *= shares[predicted[i], row[i], i]
             return weight
 

@@ -25,7 +25,16 @@ import warnings
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-PAGES = ["survey.md", "sets.md", "roles.md", "cells.md", "number-of-atoms.md", "pipelines.md", "streams.md"]
+PAGES = [
+    "survey.md",
+    "sets.md",
+    "roles.md",
+    "cells.md",
+    "odd-rows.md",
+    "number-of-atoms.md",
+    "pipelines.md",
+    "streams.md",
+]
 BLOCKS = re.compile(
     r"^```python(?P<library>[ \w]*)\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```\n)?", re.M | re.S
 )

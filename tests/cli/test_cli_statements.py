@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("click")
 
-from bitatoms.model.recommendation import fit_recommender, named, recommend
+from bitatoms.imputation.regression import regression_for
+from bitatoms.model.recommendation import fit_item_pool, named, recommend
 from bitatoms.parallel import Workers
 from support.commands import rows_of
 
@@ -49,8 +50,9 @@ def test_rules_are_written_and_printed_as_json(bitatoms, baskets, tmp_path):
 
 def test_items_are_recommended_as_text_csv_and_json(bitatoms, baskets, tmp_path):
     table, model = baskets.table, baskets.model.as_model()
-    fitted = fit_recommender(table.bits, lambda _: model, np.random.default_rng(0))
-    items, probabilities = named(recommend(replace(model, recommender=fitted), table.data, 2, Workers()), model)
+    model = replace(model, regression=regression_for(table.bits, model.tied_columns, np.random.default_rng(0)))
+    pool = fit_item_pool(table.bits, model, lambda _: model, np.random.default_rng(0))
+    items, probabilities = named(recommend(replace(model, item_pool=pool), table.data, 2, Workers()), model)
     how = ("recommend", "model.npz", "table.csv", "-n", "2")
     code, out, _ = bitatoms(*how)
     lines = out.splitlines()

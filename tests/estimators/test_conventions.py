@@ -194,7 +194,8 @@ def test_a_bias_is_added_to_every_sample(tables, fitted):
     codes = model.transform(tables[1] ^ model.bias_)
     np.testing.assert_array_equal(codes, fitted.transform(tables[1]))
     np.testing.assert_array_equal(model.inverse_transform(codes), fitted.inverse_transform(codes) ^ model.bias_)
-    assert model.score(tables[1] ^ model.bias_) == fitted.score(tables[1])
+    soft = model.decision_function(tables[1] ^ model.bias_)
+    np.testing.assert_array_equal(soft, fitted.decision_function(tables[1]))
     counted = ("complete", "lacking", "rows_hash")  # with the factors of the fit
     assert all(getattr(fitted.as_model(), name) is not None for name in counted)
     assert all(getattr(model.as_model(), name) is None for name in counted)
@@ -222,31 +223,35 @@ def bits_of(bits, n_ones, n_rows):
 
 
 @pytest.mark.parametrize("algebra", ALGEBRAS)
-def test_score_is_minus_the_bits_per_sample(tables, algebra):
+def test_the_bits_of_rows_are_those_of_errors_and_uses_of_atoms(tables, algebra):
     X, new = tables
     how = {"n_components": 5, "coder": "greedy", "algebra": algebra, "random_state": 0, **PAPER}
     estimator, result = BinaryDictionaryLearning(**nested(**how)).fit(X), factorize(X, **nested(**how))
     atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
     new_codes = naive.code(new, atoms, np.zeros((100, 5), np.uint8), "greedy", algebra)
     wrong, new_wrong = naive.errors(X, atoms, codes, algebra), naive.errors(new, atoms, new_codes, algebra)
-    expected = -bits_of(new_wrong, wrong.sum(axis=0), 200) - bits_of(new_codes, codes.sum(axis=0), 200)
-    np.testing.assert_allclose(estimator.score_samples(new), expected, rtol=1e-12)
-    assert estimator.score(new) == pytest.approx(expected.mean())
-    assert estimator.score(new, np.zeros(100)) == estimator.score(new)
+    expected = bits_of(new_wrong, wrong.sum(axis=0), 200) + bits_of(new_codes, codes.sum(axis=0), 200)
+    given = BitMatrix.from_dense(new), BitMatrix.from_dense(new_codes), Workers(1)
+    np.testing.assert_allclose(estimator.as_model().row_bits(*given), expected, rtol=1e-12)
 
 
-def test_soft_codes_are_differences_of_scores(tables, fitted):
-    """Each is what the score of the sample loses, or would gain: bits without the atom less bits with it."""
+def test_score_is_the_mean_of_the_scores_of_samples(tables, fitted):
+    new = tables[1]
+    assert fitted.score(new) == pytest.approx(fitted.score_samples(new).mean())
+    assert fitted.score(new, np.zeros(100)) == fitted.score(new)
+
+
+def test_soft_codes_are_differences_of_bits(tables, fitted):
+    """Each is what the sample loses, or would gain: bits without the atom less bits with it."""
     new, model, workers = BitMatrix.from_dense(tables[1]), fitted.as_model(), Workers(1)
     codes = fitted.transform(new)
-    soft = fitted.decision_function(new)
+    bits, soft = model.row_bits(new, BitMatrix.from_dense(codes), workers), fitted.decision_function(new)
     assert soft.shape == codes.shape
     assert soft.dtype == np.float64
     for k in range(codes.shape[1]):
         toggled = codes.copy()
         toggled[:, k] ^= 1
-        scores = -model.row_bits(new, BitMatrix.from_dense(toggled), workers)
-        lost = fitted.score_samples(new) - scores
+        lost = model.row_bits(new, BitMatrix.from_dense(toggled), workers) - bits
         np.testing.assert_allclose(soft[:, k], np.where(codes[:, k], lost, -lost), atol=1e-9)
 
 

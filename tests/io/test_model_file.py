@@ -39,7 +39,8 @@ def model(named):
 
 
 @pytest.fixture
-def path(model, tmp_path):
+def path(model, named, tmp_path):
+    model.score_samples(named)  # which fits what predicts cells
     model.save(tmp_path / "model.npz")
     return tmp_path / "model.npz"
 
@@ -69,6 +70,7 @@ def test_round_trip_with_unknown_cells(how, named, tmp_path):
     mask[:, :9] = 0
     bits = named.bits.with_unknown(ba.BitMatrix.from_dense(mask))
     model = ba.BinaryDictionaryLearning(random_state=0, **how).fit(bits)
+    model.score_samples(bits)
     model.save(tmp_path / "model.npz")
     again = ba.load(tmp_path / "model.npz")
     np.testing.assert_array_equal(again.as_model().known, 200 - mask.sum(axis=0))

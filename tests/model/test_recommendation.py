@@ -1,4 +1,4 @@
-"""Recommendations, rules and rows that fit badly: probabilities and counts against the oracle and the table."""
+"""Recommendations and rules: probabilities and counts against the oracle and the table."""
 
 from dataclasses import replace
 
@@ -10,11 +10,9 @@ import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.imputation.pool import UNFITTED, Pool
 from bitatoms.imputation.regression import fit_regression
-from bitatoms.model.likelihood import Frequencies
-from bitatoms.model.model import Model, Recommender
+from bitatoms.model.conditionals import Conditionals
 from bitatoms.model.options import RuleOptions
-from bitatoms.model.recommendation import HiddenItems, largest, recommend
-from bitatoms.model.row_fit import score_rows, worst_rows
+from bitatoms.model.recommendation import largest, recommend
 from bitatoms.model.rules import Rule, _without_redundant, find_itemsets, find_rules
 from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
@@ -33,72 +31,16 @@ def fitted(request):
     return ba.BinaryDictionaryLearning(algebra=algebra, random_state=0).fit(X).as_model(), X
 
 
-@pytest.mark.parametrize("unknown", [0.0, 0.2])
-def test_probabilities_equal_the_oracle(fitted, unknown):
-    model, X = fitted
-    cells = X[:12] + 2 * (np.random.default_rng(0).random(X[:12].shape) < unknown).astype(np.uint8)
-    cells = np.where(cells > 1, 2, cells).astype(np.uint8)
-    assert_probabilities(model, cells)
-
-
-def assert_probabilities(model, cells):
-    """Assert that the probabilities of all cells are those of the oracle; a cell above 1 is unknown."""
-    data = ba.Table.from_any(np.where(cells > 1, np.nan, cells)).bits
-    codes, counts = model.codes(data, SINGLE), Frequencies.of_result(model)
-    given = model.atoms.to_dense(), model.algebra, model.bias, counts.cells, counts.uses
-    expected = [
-        [naive.hidden_probability(row, column, code, *given) for column in range(cells.shape[1])]
-        for row, code in zip(cells, codes.to_dense(), strict=True)
-    ]
-    np.testing.assert_allclose(HiddenItems(model).probabilities(data), expected, atol=2e-5)  # costs are rounded
-
-
-@pytest.mark.parametrize("algebra", ["or", "xor"])
-def test_many_atoms_may_share_a_column_that_the_bias_sets(algebra):
-    """The product of what they contribute is too small for a number."""
-    random = np.random.default_rng(0)
-    atoms = (random.random((40, 60)) < 0.5).astype(np.uint8)
-    atoms[:, 0] = 1
-    codes = (random.random((300, 40)) < 0.02).astype(np.uint8)
-    X = naive.product(codes, atoms, algebra)
-    given = {"search": ba.PaperSearch(coder="greedy", update="mob"), "max_iter": 1}
-    model = Model.from_factorization(ba.factorize(X, 40, init=atoms, algebra=algebra, **given))
-    flipped = {"ones": len(X) - model.ones, "missed": model.wrong - model.missed}
-    model = replace(model, bias=np.ones(60, np.uint8), **flipped)
-    assert_probabilities(model, np.vstack([1 - X[:4], np.ones((1, 60), np.uint8)]))
-
-
-@pytest.fixture(scope="module", params=["or", "xor"])
-def with_parts(request):
-    """A model of a bundle of three features, of which each may lack one, and of its parts; and its table."""
-    random = np.random.default_rng(0)
-    X = (random.random((600, 6)) < 0.05).astype(np.uint8)
-    X[:200, :3] |= (random.random((200, 3)) < 0.9).astype(np.uint8)
-    atoms = np.array([[1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0], [0, 1, 1, 0, 0, 0]], np.uint8)
-    given = {"search": ba.PaperSearch(coder="greedy", update="mob"), "max_iter": 1, "algebra": request.param}
-    return Model.from_factorization(ba.factorize(X, 4, init=atoms, **given)), X
-
-
-def test_a_part_of_an_atom_is_evidence_for_the_whole(with_parts):
-    """Rows that lack one feature of a bundle use a part of it in their code, and yet the feature is probable."""
-    model, X = with_parts
-    two = np.array([[1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0], [0, 1, 1, 0, 0, 0]], np.uint8)
-    assert_probabilities(model, np.vstack([two, X[:40], X[-10:]]))
-    hidden = HiddenItems(model).probabilities(BitMatrix.from_dense(two))[[0, 1, 2], [2, 1, 0]]
-    alike = [X[np.delete(X[:, :3], i, axis=1).all(axis=1), i].mean() for i in (2, 1, 0)]
-    np.testing.assert_allclose(hidden, alike, atol=0.1)
-
-
 @pytest.mark.parametrize("with_regression", [False, True])
 def test_recommendations_are_the_most_probable_zeros_for_any_chunks_and_threads(fitted, monkeypatch, with_regression):
     model, X = fitted
     data = BitMatrix.from_dense(X)
-    stated, pool = [HiddenItems(model).probabilities(data)], UNFITTED
+    stated, pool = [Conditionals(model).of_atoms(data)], UNFITTED
     if with_regression:
         regression = fit_regression(data, model.tied_columns, np.random.default_rng(0))
         stated.append(regression.cell_probabilities(data, SINGLE))
         pool = Pool((0.1, 0.5, 0.4), (0.9, 0.2, -0.1, 0.3, 0.1, 0.2))
-        model = replace(model, recommender=Recommender(regression, pool))
+        model = replace(model, regression=regression, item_pool=pool)
     found = recommend(model, data, 4, SINGLE)
     for number, (row, items) in enumerate(zip(X, found.items, strict=True)):
         wanted = naive.missing_feature(model.predictors.shares, [each[number] for each in stated], *pool, row)
@@ -152,10 +94,10 @@ def test_all_probabilities_of_a_row_sum_to_one(baskets):
 def test_recommendations_are_fitted_once_and_kept_in_files(baskets, tmp_path):
     model, X, rows, _ = baskets
     expected = model.recommend(rows, 3)
-    recommender = model.as_model().recommender
-    assert recommender.regression is not None
+    pool = model.as_model().item_pool
+    assert model.as_model().regression is not None
     assert model.recommend(rows, 3).items.tolist() == expected.items.tolist()
-    assert model.as_model().recommender is recommender
+    assert model.as_model().item_pool is pool
     model.save(tmp_path / "model.npz")
     loaded = ba.load(tmp_path / "model.npz")
     np.testing.assert_array_equal(loaded.recommend(rows, 3).probabilities, expected.probabilities)
@@ -164,7 +106,7 @@ def test_recommendations_are_fitted_once_and_kept_in_files(baskets, tmp_path):
     np.testing.assert_array_equal(of_store.probabilities, expected.probabilities)
     stream = ba.BinaryDictionaryLearning(algebra="or", random_state=0).partial_fit(X[:1000])
     before = stream.recommend(rows[:100], 3).probabilities
-    assert stream.as_model().recommender is None
+    assert stream.as_model().item_pool is None
     after = stream.calibrate(X[1000:2000]).recommend(rows[:100], 3).probabilities
     assert (before != after).any()
 
@@ -173,15 +115,16 @@ def test_few_rows_do_not_weigh_what_predicts_items():
     X = np.array([[1, 1, 0], [0, 0, 1]] * 20)
     model = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).fit(X)
     model.recommend(X)
-    assert model.as_model().recommender == Recommender(None, UNFITTED)
+    assert model.as_model().regression is None
+    assert model.as_model().item_pool == UNFITTED
 
 
 def test_wide_tables_have_no_regression():
     X = ba.datasets.planted(60, 1100, 3, algebra="or", code_density=0.4, noise=0.01, random_state=0).X
     model = ba.BinaryDictionaryLearning(3, algebra="or", random_state=0).fit(X)
     assert model.recommend(X[:2], 2).items.shape == (2, 2)
-    assert model.as_model().recommender.regression is None
-    assert len(model.as_model().recommender.pool.weights) == 2
+    assert model.as_model().regression is None
+    assert len(model.as_model().item_pool.weights) == 2
 
 
 def test_ties_go_to_the_first_columns():
@@ -223,48 +166,6 @@ def test_a_model_without_atoms_recommends_what_is_popular():
     assert not model.atoms.n_rows
     order = np.argsort(-X.mean(axis=0), kind="stable")[:2]
     assert recommend(model, BitMatrix.zeros(1, 5), 2, SINGLE).items.tolist() == [order.tolist()]
-
-
-# --- rows that fit badly
-
-
-@pytest.fixture(scope="module", params=[0.0, 0.1])
-def fitted_rows(request):
-    X = ba.datasets.planted(300, 70, 4, algebra="or", code_density=0.3, noise=0.05, random_state=0).X.astype(float)
-    X[np.random.default_rng(0).random(X.shape) < request.param] = np.nan
-    return ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(X), X
-
-
-def test_the_worst_rows_have_the_lowest_scores_and_name_all_wrong_cells(fitted_rows):
-    model, X = fitted_rows
-    scores, codes = model.score_samples(X), model.transform(X)
-    expected = model.inverse_transform(codes)
-    worst = model.worst_rows(X, 7)
-    assert [fit.row for fit in worst] == np.argsort(scores, kind="stable")[:7].tolist()
-    for fit in worst:
-        row = fit.row
-        assert fit.bits == pytest.approx(-scores[row])
-        assert fit.atoms == tuple(np.flatnonzero(codes[row]) + 1)
-        unexpected = {f"x{i}" for i in np.flatnonzero((X[row] == 1) & (expected[row] == 0))}
-        missing = {f"x{i}" for i in np.flatnonzero((X[row] == 0) & (expected[row] == 1))}
-        assert {cell.feature for cell in fit.cells if cell.kind == "unexpected"} == unexpected
-        assert {cell.feature for cell in fit.cells if cell.kind == "missing"} == missing
-        bits = [cell.bits for cell in fit.cells]
-        assert bits == sorted(bits, reverse=True)
-        assert sum(bits) < fit.bits
-
-
-def test_chunks_and_storage_do_not_matter(fitted_rows):
-    model, X = fitted_rows
-    learned, data = model.as_model(), ba.Table.from_any(X).bits
-    whole = worst_rows([score_rows(learned, data, SINGLE)], 9, SINGLE)
-    chunks = (score_rows(learned, data[at : at + 64], SINGLE, at) for at in range(0, 300, 64))
-    assert worst_rows(chunks, 9, SINGLE) == whole
-    if data.unknown is None:
-        fits = worst_rows([score_rows(learned, SparseBits.from_bits(data), SINGLE)], 9, SINGLE)
-        assert [(fit.row, fit.atoms) for fit in fits] == [(fit.row, fit.atoms) for fit in whole]
-    assert worst_rows([score_rows(learned, data, SINGLE)], 0, SINGLE) == []
-    assert len(worst_rows([score_rows(learned, data, SINGLE)], 999, SINGLE)) == 300
 
 
 # --- rules: antecedents are as short as possible, and none is redundant

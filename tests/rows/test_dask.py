@@ -20,6 +20,7 @@ from bitatoms.engine.counts import Counts
 from bitatoms.engine.passes import PassSpec
 from bitatoms.errors import InputWarning
 from bitatoms.model.model import Model
+from bitatoms.model.row_fit import score_rows
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.rows import dask_transform
 from bitatoms.rows.dask import DaskRows
@@ -208,7 +209,7 @@ def test_lazy_codes_scores_and_samples_equal_those_in_memory(partitions):
     assert codes.dtype == np.uint8
     assert codes.numblocks == (table.numblocks[0], 1)
     np.testing.assert_array_equal(codes.compute(), expected.to_dense())
-    bits = model().row_bits(block.data(), expected, Workers(1))
+    bits = score_rows(model(), block.data(), Workers(1)).bits
     np.testing.assert_array_equal(dask_api.score_samples(model(), table).compute(), -bits)
     soft = dask_api.decision_function(model(), table)
     assert soft.numblocks == codes.numblocks

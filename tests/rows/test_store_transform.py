@@ -7,6 +7,7 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
+from bitatoms.model.row_fit import score_rows
 from bitatoms.parallel import Workers
 from bitatoms.rows.store_transform import StoreTransform, collect_codes, write_code_store
 from support.sources import write_store
@@ -15,7 +16,7 @@ from support.sources import write_store
 def test_codes_and_scores_equal_those_in_memory(tmp_path, any_bits, row_names, any_stores, model):
     block = model.code(any_bits, Workers())
     codes = block.factors()[1]
-    scores, soft = -model.row_bits(block.data(), codes, Workers()), model.soft_codes(any_bits, codes, Workers())
+    scores, soft = -score_rows(model, any_bits, Workers()).bits, model.soft_codes(any_bits, codes, Workers())
     named = write_store(tmp_path / "named.zarr", any_bits, row_names, chunk_bytes=500)
     for store, workers in ((any_stores[0], Workers(2)), (any_stores[1], Workers(2, 192)), (named, Workers(1, 448))):
         rows = StoreTransform(store, model, workers)
@@ -57,7 +58,7 @@ def test_columns_of_stores_and_frames_are_matched_by_name_and_absent_ones_may_be
     columns = [69, *range(3, 69)]
     given = ba.Table(any_bits.take_columns(columns), columns=[names[j] for j in columns])
     block = model.code(any_bits.take_columns([-1, -1, -1, *range(3, 70)], absent="unknown"), Workers())
-    scores = -model.row_bits(block.data(), block.codes(), Workers())
+    scores = -score_rows(model, block.data(), Workers()).bits
     store = ba.pack(given, tmp_path / "rows.zarr")
     rows = StoreTransform(store, model, Workers(2, 64), absent="unknown")
     with pytest.warns(InputWarning, match=r"rows\.zarr: 3 absent columns are unknown: 'item 0', 'item 1', 'item 2'"):

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..model.model import Model
     from ..model.row_fit import RowFit, ScoredRows
     from ..model.rules import Rule
-    from ..sparse_bits import Bits
     from .stores import ModelRows
 
 _FITTED_ROWS = 10_000  # of a table, to which recommendations are fitted
@@ -194,11 +193,12 @@ def _recommended(read: ModelRows, n: int) -> Iterator[tuple[str | int, list[tupl
     """Yield the name of each row with its recommended items and their probabilities."""
     from ..model import recommendation
 
-    model, start = read.model, 0
-    if model.recommender is None:
-        rows = _first_rows(read.chunks(), model.atoms.n_cols, _FITTED_ROWS)
-        recommender = recommendation.fit_recommender(rows, lambda _: model, np.random.default_rng(0))
-        read = replace(read, model=replace(model, recommender=recommender))
+    read, start = _with_regression(read), 0
+    model = read.model
+    if model.item_pool is None:
+        rows, random = _first_rows(read), np.random.default_rng(0)
+        item_pool = recommendation.fit_item_pool(rows, model, lambda _: model, random)
+        read = replace(read, model=replace(model, item_pool=item_pool))
     for found in read.map_chunks(lambda model, data, workers: recommendation.recommend(model, data, n, workers)):
         stop = start + len(found.items)
         named = recommendation.named(found, read.model)
@@ -208,17 +208,28 @@ def _recommended(read: ModelRows, n: int) -> Iterator[tuple[str | int, list[tupl
         start = stop
 
 
-def _first_rows(chunks: Iterator[Bits], n_cols: int, n: int) -> BitMatrix:
-    """Return the first rows of a table that is read in chunks."""
+def _with_regression(read: ModelRows) -> ModelRows:
+    """Return rows with a model that also predicts cells by a regression, fitted to these rows unless it has one."""
+    from ..imputation.regression import regression_for
+
+    model = read.model
+    if model.regression is not None:
+        return read
+    regression = regression_for(_first_rows(read), model.tied_columns, np.random.default_rng(0))
+    return replace(read, model=replace(model, regression=regression))
+
+
+def _first_rows(read: ModelRows) -> BitMatrix:
+    """Return the first rows of a table."""
     from ..bits import stack_rows
     from ..sparse_bits import packed
 
     taken: list[BitMatrix] = []
-    for chunk in chunks:
-        taken.append(packed(chunk[: n - sum(map(len, taken))]))
-        if sum(map(len, taken)) == n:
+    for chunk in read.chunks():
+        taken.append(packed(chunk[: _FITTED_ROWS - sum(map(len, taken))]))
+        if sum(map(len, taken)) == _FITTED_ROWS:
             break
-    return stack_rows(taken, n_cols)
+    return stack_rows(taken, read.model.atoms.n_cols)
 
 
 def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
@@ -240,11 +251,13 @@ def score(
 ) -> None:
     """Print the rows that fit worst, with the cells that make them so.
 
-    The bits of a row are minus log2 of how frequent its cells and atoms were in the fit. An unexpected feature is one
-    that the row has and its patterns do not; a missing one is one that its patterns have and the row does not.
+    The bits of a row are minus log2 of the probability of each of its cells, given its other cells. The patterns
+    predict a cell, and in tables with up to 1000 columns also a regression. It is fitted to the first 10,000 rows,
+    unless the model has one. A row has an unexpected feature although it is improbable; it lacks a missing one although
+    it is probable.
     """
     from ..html.tables import DataTable
-    from ..model.row_fit import score_rows, worst_rows
+    from ..model.row_fit import numbered_rows, score_rows, worst_rows
     from .files import write_readable
     from .stores import ModelRows
 
@@ -256,10 +269,8 @@ def score(
 
     def observed() -> Iterator[ScoredRows]:
         """Yield chunks of rows after their bits, and the worst rows so far, are kept."""
-        start = 0
-        for scored in read.map_chunks(score_rows):
-            chunk = scored._replace(indices=scored.indices + start)
-            start += len(chunk.bits)
+        scored = _with_regression(read)
+        for chunk in numbered_rows(scored.map_chunks(score_rows)):
             all_bits.append(chunk.bits)
             worst.extend(worst_rows([chunk], shown.top, read.workers))
             worst.sort(key=lambda fit: (-fit.bits, fit.row))
@@ -288,7 +299,7 @@ def score(
         mean, median = f"{bits.mean():.1f} bits per row on average", f"the median is {np.median(bits):.1f}"
         print_line(f"{rows.data.title}: {counted(len(bits), 'row')} {verb(len(bits), 'take')} {mean}; {median}.")
         if named:
-            print_line("Rows that take most bits, and the cells that their patterns get wrong (with their bits):\n")
+            print_line("Rows that take most bits, and their improbable cells (with their bits):\n")
             print_line("\n".join(_score_line(name, fit) for name, fit in named))
         print_written([output])
 

@@ -260,8 +260,7 @@ class BinaryDictionaryLearning(StatementsEstimator):
             raise
         result = learned.result if isinstance(learned, PassResult) else learned
         self._set_model(self._model_of(result, params, picture))
-        if rows.in_memory is not None:
-            self._fit_sample = _sample_of(rows.in_memory, replace(params, algebras=(result.algebra,)))
+        self._fit_sample = _sample_of(rows, replace(params, algebras=(result.algebra,)))
         if isinstance(learned, Factorization) and weighted is None and learned.codes.words.nbytes <= _MAX_KEPT_BYTES:
             self._fit_codes = learned.codes
         if result.ended in ("max_iter", "max_time") and not params.ends_at_limit:
@@ -291,13 +290,17 @@ class BinaryDictionaryLearning(StatementsEstimator):
         return self._shared_workers or super()._workers(data)
 
 
-def _sample_of(data: Bits, params: SearchParams) -> FitSample:
+def _sample_of(rows: RowSource, params: SearchParams) -> FitSample:
     """Return rows of a table, or all, and the parameters of searches of them."""
-    n_rows = max(_LEAST_KEPT_ROWS, _MOST_KEPT_CELLS // data.n_cols)
-    if len(data) > n_rows:
-        data = data[np.sort(np.random.default_rng(0).choice(len(data), n_rows, replace=False))]
+    n_rows = max(_LEAST_KEPT_ROWS, _MOST_KEPT_CELLS // rows.n_features)
+    data = rows.ones() if rows.in_memory is None else rows.in_memory
+    if rows.n_rows > n_rows:
+        chosen = np.sort(np.random.default_rng(0).choice(rows.n_rows, n_rows, replace=False))
+        data = rows.take(chosen) if data is None else data[chosen]
         init = params.init[0] if isinstance(params.init, tuple) else params.init  # without the codes of other rows
         params = replace(params, init=init)
+    elif data is None:
+        data = rows.take(np.arange(rows.n_rows))
     return FitSample(data, replace(params, callbacks=()))
 
 

@@ -19,10 +19,11 @@ from ..columns.table import feature_names
 from ..errors import InputError, Parameter
 from ..frames import in_memory
 from ..imputation.pool import Pool, PooledPredictors, Predictor, predict_hidden
+from ..imputation.regression import regression_for
 from ..imputation.tied_columns import known_ties
 from ..io import model_file
 from ..model.model import Model
-from ..model.recommendation import fit_recommender
+from ..model.recommendation import fit_item_pool
 from ..rows import out_of_core
 from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
 from ..rows.store_transform import StoreTransform, collect_codes, scores_of, soft_codes_of, write_code_store
@@ -72,7 +73,9 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         # The counts and codes are those of other atoms.
         model = replace(model, atoms=atoms, bias=self.bias_)
         model = replace(model, complete=None, lacking=None, atom_known=None)
-        return replace(model, rows_hash=None, recurrence=None, remembered=None, pool=None, recommender=None)
+        return replace(
+            model, rows_hash=None, recurrence=None, remembered=None, pool=None, regression=None, item_pool=None
+        )
 
     def _set_model(self, model: Model) -> None:
         """Store a model and its fitted attributes."""
@@ -171,7 +174,8 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         """Return the soft codes of samples: the bits that each atom saves, or would save, in each sample.
 
         The value of an atom is the bits of the sample without the atom, less its bits with it. The rest of its code is
-        the one that ``transform`` returns, and the bits are those of `score_samples`. If the sample uses the atom, it
+        the one that ``transform`` returns. The bits are minus log2 of how frequent each cell, right or wrong, was in
+        its column in ``fit``, and of how frequent each use and non-use of an atom was. If the sample uses the atom, it
         is what the sample loses without it; if not, what it would gain with it. Where an atom is clearly present, the
         value is far above 0, where it is clearly absent, far below, and where it makes little difference, near 0.
         Unknown cells count for nothing. Under OR, only the cells that no other atom of the sample covers count.
@@ -208,14 +212,21 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         return frame_like(X, soft, self.get_feature_names_out())
 
     def score_samples(self, X: Any) -> Any:
-        """Return minus the number of bits that each sample takes, its log-likelihood to base 2; higher is better.
+        """Return minus the number of bits that the cells of each sample take, given each other; higher is better.
 
-        The bits of a sample are minus log2 of how frequent each of its cells, right or wrong with the code that
-        ``transform`` returns, was in its column in ``fit``, and of how frequent each use and non-use of an atom was.
-        Unknown cells cost nothing. The bits of the atoms themselves, which all samples share, are left out.
+        Each cell is hidden in turn and predicted from the other cells of the sample. The bits of the sample are the sum
+        of minus log2 of the probabilities of the values that it has: its pseudo-log-likelihood to base 2. A cell is
+        predicted by the atoms that at least two samples of ``fit`` use and by a ridge regression on all other columns;
+        its probability is the mean of both. The columns of an encoded variable are hidden together, so that an answer
+        counts once. Unknown cells cost nothing.
 
-        Outliers, which the atoms describe badly, have low scores. A sample with unknown cells has a higher score than
-        it would have if they were known: compare samples with about as many known cells. `score` is the mean.
+        Outliers (anomalies) have low scores: samples that other samples do not explain. A sample with unknown cells has
+        a higher score than it would have if they were known: compare samples with about as many known cells. `score` is
+        the mean.
+
+        The first call after ``fit`` fits the regression, to at most 4 million cells of the table, or 1000 samples; it
+        is kept, also by a later `save`. For a model of a file or a stream, `calibrate` fits it to a table that you
+        pass. Without it, with more than 1000 columns, or with less than 50 samples, the atoms alone predict.
 
         Parameters
         ----------
@@ -236,6 +247,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         >>> model.score_samples([[1, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 0]]).round(1)
         array([ -2.1, -14.8])
         """
+        self._fit_regression()
         X = in_memory(X)
         scores = self._by_rows("score_samples", X, scores_of, StoreTransform.score_samples)
         return series_like(X, scores, "score")
@@ -273,11 +285,11 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         The probabilities of the columns of an encoded variable, one per value, sum to 1.
 
         So that the probabilities come true, they are weighed against the shares of ones in the columns by what predicts
-        cells that were hidden. The first call after ``fit`` on a table in memory hides a twentieth of its known cells,
-        learns from the others as ``fit`` did, and predicts the hidden cells; with less than 5000 values hidden, it
-        repeats this with other cells, up to five times. It takes as long as these fits, of at most 4 million cells.
-        For a model of a file, a store or a stream, `calibrate` does this with a table that you pass; without it,
-        the weights are those that suit most tables.
+        cells that were hidden. The first call after ``fit`` hides a twentieth of the known cells of its table, learns
+        from the others as ``fit`` did, and predicts the hidden cells; with less than 5000 values hidden, it repeats
+        this with other cells, up to five times. It takes as long as these fits, of at most 4 million cells or 1000
+        samples. For a model of a file or a stream, `calibrate` does this with a table that you pass; without it, the
+        weights are those that suit most tables.
 
         Parameters
         ----------
@@ -337,10 +349,10 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         return completed_as_given(X, completed, table, raw_encoding(X, self._header))
 
     def calibrate(self, X: Any) -> ModelEstimator:
-        """Fit the probabilities that `predict_cell_proba`, `complete` and `recommend` state to hidden cells of a table.
+        """Fit what `predict_cell_proba`, `complete`, `recommend` and `score_samples` state to cells of a table.
 
-        Known cells of X are hidden, and predicted by the model as it is. It is for models that were not fitted on a
-        table in memory; for others, the first prediction does more, as it also learns without the hidden cells.
+        Known cells of X are hidden, and predicted by the model as it is. It is for models of files and streams; after
+        ``fit``, the first prediction does more, as it also learns without the hidden cells.
 
         Parameters
         ----------
@@ -363,7 +375,8 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         model, data = self.as_model(), self._table_in_memory(X, reset=False).bits
         random = as_generator(self.random_state)
         model = model.calibrated(data, self._workers(data), random)
-        self._model = replace(model, recommender=fit_recommender(data, lambda _: model, random))
+        model = replace(model, regression=regression_for(data, model.tied_columns, random))
+        self._model = replace(model, item_pool=fit_item_pool(data, model, lambda _: model, random))
         return self
 
     def _fitted_predictors(self) -> PooledPredictors:
@@ -373,15 +386,22 @@ class ModelEstimator(TableTransformer, SearchEstimator):
             self._model = model = replace(model, pool=self._cross_fitted(self._fit_sample))
         return model.predictors
 
-    def _fit_recommender(self) -> None:
-        """Fit recommendations to rows of the table of ``fit`` without one of their features, once."""
+    def _fit_regression(self) -> None:
+        """Fit what predicts cells beside the atoms to the table of ``fit``, once."""
         model, sample = self.as_model(), self._fit_sample
-        if model is not self._model or model.recommender is not None or sample is None:
-            return
-        random, workers = as_generator(self.random_state), self._workers(sample.rows)
-        seed = int(random.integers(2**31))
-        learn = partial(self._search, params=sample.params, workers=workers, random_state=seed)
-        self._model = replace(model, recommender=fit_recommender(packed(sample.rows), learn, random))
+        if model is self._model and model.regression is None and sample is not None:
+            regression = regression_for(sample.rows, model.tied_columns, as_generator(self.random_state))
+            self._model = replace(model, regression=regression)
+
+    def _fit_item_pool(self) -> None:
+        """Fit recommendations to rows of the table of ``fit`` without one of their features, once."""
+        self._fit_regression()
+        model, sample = self.as_model(), self._fit_sample
+        if model is self._model and model.item_pool is None and sample is not None:
+            random, workers = as_generator(self.random_state), self._workers(sample.rows)
+            seed = int(random.integers(2**31))
+            learn = partial(self._search, params=sample.params, workers=workers, random_state=seed)
+            self._model = replace(model, item_pool=fit_item_pool(packed(sample.rows), model, learn, random))
 
     def _cross_fitted(self, sample: FitSample) -> Pool:
         """Return how predictions are weighed, by cells of the table of ``fit`` that are hidden from other fits."""

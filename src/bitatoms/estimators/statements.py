@@ -199,9 +199,10 @@ class StatementsEstimator(ModelEstimator):
         If one feature of a sample is missing, the probability of a feature is that it is this one; those of all
         features that a sample lacks sum to 1. It is predicted from all other cells by the atoms, by a regression on the
         other columns (of up to 1000), and by its share of all samples. These are weighed by samples from which one
-        feature was removed: the first call after ``fit`` on a table in memory learns from four fifths of its rows, as
-        ``fit`` did, and tries the others; with less than 5000 rows, it does so five times. For a model of a file, a
-        store or a stream, `calibrate` does this with a table that you pass; without it, only atoms and shares count.
+        feature was removed: the first call after ``fit`` learns from four fifths of its rows, as ``fit`` did, and tries
+        the others; with less than 5000 rows, it does so five times. Of a larger table, it uses at most 4 million cells
+        or 1000 rows. For a model of a file or a stream, `calibrate` does this with a table that you pass; without it,
+        only atoms and shares count.
 
         Of an encoded variable that has a value in a sample, no other value is recommended.
 
@@ -229,7 +230,7 @@ class StatementsEstimator(ModelEstimator):
                [4]])
         """
         n = check_int("n", n, 1)
-        self._fit_recommender()
+        self._fit_item_pool()
         if self._is_stored(X):
             rows = self._stored(X)
             model, has_names = rows.model, rows.store.columns is not None
@@ -242,7 +243,7 @@ class StatementsEstimator(ModelEstimator):
         return named(found, model) if has_names else found
 
     def worst_rows(self, X: Any, n: int = 10) -> list[RowFit]:
-        """Return the samples that fit worst, with the cells that make them so.
+        """Return the samples that fit worst, anomalies first, with the cells that make them so.
 
         Parameters
         ----------
@@ -255,8 +256,9 @@ class StatementsEstimator(ModelEstimator):
         -------
         list of RowFit
             Named tuples ``(row, bits, atoms, cells)``, the sample that takes most bits first. ``bits`` are minus
-            `score_samples`. ``cells`` are the cells that the atoms of the sample get wrong, named tuples ``(feature,
-            kind, bits)``, where ``kind`` is "unexpected" (the sample has the feature, its atoms do not) or "missing".
+            `score_samples`, and ``atoms`` those that the sample uses. ``cells`` are the cells whose value is not the
+            most probable one, given the other cells: named tuples ``(feature, kind, bits)``, where ``kind`` is
+            "unexpected" (the sample has the feature) or "missing".
 
         Examples
         --------
@@ -269,6 +271,7 @@ class StatementsEstimator(ModelEstimator):
         (1, [('x1', 'missing'), ('x5', 'unexpected')])
         """
         n = check_int("n", n, 0)
+        self._fit_regression()
         if self._is_stored(X):
             rows = self._stored(X)
             return worst_rows(rows.scored_chunks(), n, rows.workers)

@@ -17,10 +17,12 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 from ..bits import BitMatrix
 from ..parallel import Workers
+from ..sparse_bits import Bits, packed
 from .hidden_cells import hidden_folds, sample_of, shares_of, without_cells
 from .tied_columns import TiedColumns
 
 MOST_COLUMNS = 1000  # a fit inverts 30 matrices with this many columns
+FEWEST_ROWS = 50  # of which a regression is part of the predictions of a model
 _CHUNK_CELLS = 1 << 22
 _CELL_UNIT, _WEIGHT_UNIT = 2.0**-18, 2.0**-22  # of cells and of weights: sums of 4,000 products have 53 bits
 
@@ -82,6 +84,13 @@ def fit_regression(
             predicted = tried.cell_probabilities(visible, Workers())[mask]
             losses.append(-np.log(np.where(truth, predicted, 1 - predicted)).sum())
         return _learned(data, tied, plan.penalties[int(np.argmin(losses))], plan.n_steps)
+
+
+def regression_for(data: Bits, tied: TiedColumns, random: np.random.Generator) -> Regression | None:
+    """Return the regression that predicts cells beside the atoms of a model; None of few rows, or of many columns."""
+    if len(data) < FEWEST_ROWS or data.n_cols > MOST_COLUMNS:
+        return None
+    return fit_regression(packed(data), tied, random)
 
 
 def _learned(data: BitMatrix, tied: TiedColumns, penalty: float, n_steps: int) -> Regression:

@@ -70,7 +70,7 @@ class Variables(NamedTuple):
 
     def conflicts(self, rows: BitMatrix) -> NDArray[np.uint8]:
         """Return the number of known cells that differ from each value, (n, n_variables, n_values)."""
-        cells, known = rows.filled().to_dense(bool), _known_cells(rows)
+        cells, known = rows.filled().to_dense(bool), known_cells(rows)
         found = np.zeros((len(cells), len(self.columns), len(self.values)), np.uint8)
         for index, column in enumerate(self.columns.T):
             found += known[:, column, np.newaxis] & (cells[:, column, np.newaxis] != (self.values[:, index] == 1))
@@ -95,7 +95,7 @@ class Variables(NamedTuple):
 
     def _all_known(self, rows: BitMatrix) -> NDArray[np.bool_]:
         """Return whether all cells of each variable are known, (n, n_variables, 1)."""
-        return np.asarray(_known_cells(rows)[:, self.columns].all(axis=2, keepdims=True))
+        return np.asarray(known_cells(rows)[:, self.columns].all(axis=2, keepdims=True))
 
     def add_cells(self, probabilities: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         """Store the probabilities of ones in the cells of these variables, from those of values."""
@@ -179,7 +179,7 @@ class TiedColumns(NamedTuple):
         return made
 
 
-def _known_cells(rows: BitMatrix) -> NDArray[np.bool_]:
+def known_cells(rows: BitMatrix) -> NDArray[np.bool_]:
     """Return which cells are known."""
     return np.ones(rows.shape, bool) if rows.unknown is None else ~rows.unknown.to_dense(bool)
 

@@ -21,7 +21,7 @@ from ..engine.coding import CODERS, max_remembered
 from ..engine.prices import ErrorCosts
 from ..imputation.pool import UNFITTED, Pool
 from ..imputation.regression import Regression
-from ..model.model import Model, Recommender
+from ..model.model import Model
 from ..model.patterns import Recurrence
 from ..model.result import Round
 from ..parameters import Param, check
@@ -129,8 +129,8 @@ def save(
         metadata["n_fixed"] = fixed.shape[0] if hasattr(fixed, "shape") else len(fixed)  # they are the first atoms
     if model.pool is not None:
         metadata["pool"] = model.pool._asdict()
-    if model.recommender is not None:
-        metadata["recommender"] = model.recommender.pool._asdict()
+    if model.item_pool is not None:
+        metadata["item_pool"] = model.item_pool._asdict()
     if model.recurrence is not None:
         metadata["recurrence"] = model.recurrence.settings  # the counts are the array ``recurs``
     arrays: dict[str, NDArray[Any]] = {
@@ -149,8 +149,8 @@ def save(
         arrays |= {"missed_costs": model.costs.missed, "added_costs": model.costs.added}
     if model.recurrence is not None:
         arrays["recurs"] = model.recurrence.counts
-    if model.recommender is not None and (regression := model.recommender.regression) is not None:
-        arrays |= {"regression_shares": regression.shares, "regression_weights": regression.weights}
+    if model.regression is not None:
+        arrays |= {"regression_shares": model.regression.shares, "regression_weights": model.regression.weights}
     if model.remembered is not None:
         arrays["remembered"] = packed_bytes(model.remembered)
     with atomic_write(Path(path)) as temporary:
@@ -209,7 +209,7 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         if name in counts and (counts[name] > known).any():
             raise ValueError(f"its {name} are more than its known cells")
     others: dict[str, Any] = counts | {name: read(metadata, name) for name, read in _FIELDS.items()}
-    picture = metadata["picture"]
+    picture, regression = metadata["picture"], _read_regression(file, n_features)
     bits = {field.name: check_metadata_int(metadata["codelength"], field.name) for field in fields(Codelength)}
     return Model(
         atoms=atoms,
@@ -224,7 +224,8 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         remembered=_read_remembered(file, atoms),
         costs=_read_costs(file, n_features),
         pool=_read_pool(metadata, "pool", 2),
-        recommender=_read_recommender(file, metadata, n_features),
+        regression=regression,
+        item_pool=_read_pool(metadata, "item_pool", 2 if regression is None else 3),
         **others,
     )
 
@@ -240,18 +241,16 @@ def _read_pool(metadata: dict[str, Any], name: str, n_weights: int) -> Pool | No
     return pool
 
 
-def _read_recommender(file: NpzReader, metadata: dict[str, Any], n_features: int) -> Recommender | None:
-    """Return how recommendations are fitted, after checking every number; None if this is not stored."""
-    regression = None
-    if "regression_shares" in file:
-        names = "regression_shares", "regression_weights"
-        shares, weights = (file.read_array(name).astype(np.float64, casting="safe", copy=False) for name in names)
-        is_finite = np.isfinite(shares).all() and np.isfinite(weights).all()
-        if shares.shape != (n_features,) or weights.shape != (n_features, n_features) or not is_finite:
-            raise ValueError("its regression does not fit its atoms")
-        regression = Regression(shares, weights)
-    pool = _read_pool(metadata, "recommender", 2 if regression is None else 3)
-    return None if pool is None else Recommender(regression, pool)
+def _read_regression(file: NpzReader, n_features: int) -> Regression | None:
+    """Return what predicts cells beside the atoms, after checking every number; None if this is not stored."""
+    if "regression_shares" not in file:
+        return None
+    names = "regression_shares", "regression_weights"
+    shares, weights = (file.read_array(name).astype(np.float64, casting="safe", copy=False) for name in names)
+    is_finite = np.isfinite(shares).all() and np.isfinite(weights).all()
+    if shares.shape != (n_features,) or weights.shape != (n_features, n_features) or not is_finite:
+        raise ValueError("its regression does not fit its atoms")
+    return Regression(shares, weights)
 
 
 def _read_costs(file: NpzReader, n_features: int) -> ErrorCosts | None:

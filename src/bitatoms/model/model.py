@@ -49,21 +49,6 @@ _CELL_COST = 30.0  # nanoseconds per cell; it also limits a chunk to a few milli
 _BIT_COST = 3.0  # nanoseconds per one of an atom, when its cost in a row is computed
 
 
-class Recommender(NamedTuple):
-    """What recommendations are made by, besides atoms.
-
-    Attributes
-    ----------
-    regression : Regression or None
-        What predicts columns from all others; None if they are too many.
-    pool : Pool
-        The weights of the shares of the columns, the atoms and the regression.
-    """
-
-    regression: Regression | None
-    pool: Pool
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Model(ResultBase):
     """Atoms, and how samples are coded with them: a Factorization without its codes, only with counts of them.
@@ -88,7 +73,9 @@ class Model(ResultBase):
         How often each atom was found again, if `bitatoms.stability` has counted it.
     pool : Pool or None
         How predictions of cells are fitted to cells that were hidden, once this was done.
-    recommender : Recommender or None
+    regression : Regression or None
+        What predicts cells from all other columns, beside the atoms, once it was fitted.
+    item_pool : Pool or None
         How recommendations are fitted to rows without one of their features, once this was done.
     """
 
@@ -101,7 +88,8 @@ class Model(ResultBase):
     column_data: Annotations | None = field(default=None, repr=False)
     recurrence: Recurrence | None = field(default=None, repr=False)
     pool: Pool | None = field(default=None, repr=False)
-    recommender: Recommender | None = field(default=None, repr=False)
+    regression: Regression | None = field(default=None, repr=False)
+    item_pool: Pool | None = field(default=None, repr=False)
 
     @classmethod
     def from_factorization(
@@ -492,9 +480,13 @@ class RowCoder:
 
     def _factors(self) -> tuple[AtomOnes, NDArray[np.int64], Any]:
         """Return the atoms, the bias and the algebra as the kernels take them."""
-        ones = self.model.atoms.to_sparse()
-        atoms = AtomOnes(ones.indptr.astype(np.int64), ones.indices.astype(np.int64))
-        return atoms, self.model.bias.astype(np.int64), self.model.algebra == "or"
+        return ones_of(self.model.atoms), self.model.bias.astype(np.int64), self.model.algebra == "or"
+
+
+def ones_of(atoms: Bits) -> AtomOnes:
+    """Return the columns of the ones of atoms, as kernels take them."""
+    ones = atoms.to_sparse()
+    return AtomOnes(ones.indptr.astype(np.int64), ones.indices.astype(np.int64))
 
 
 def _scratch(n_cols: int) -> CellScratch:

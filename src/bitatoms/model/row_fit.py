@@ -1,4 +1,4 @@
-"""Rows that fit badly: those that take most bits, with the cells that their patterns get wrong."""
+"""Rows that fit badly: those whose cells the other rows explain least, with the cells that make them so."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..columns.table import feature_names
+from ..imputation.tied_columns import known_cells
 from ..parallel import Workers
-from ..sparse_bits import Bits
+from ..sparse_bits import Bits, packed
+from .conditionals import CELL_COST, Conditionals
 from .model import Model
 
 
 class WrongCell(NamedTuple):
-    """A cell that the patterns of a row get wrong."""
+    """A cell whose value is not the most probable one, given the other cells of its row.
+
+    Of several cells that stand for one variable, it is the first one that differs, if possible one that the row has.
+    """
 
     feature: str
-    kind: Literal["unexpected", "missing"]  # the row has the feature and its patterns do not, or the other way round
-    bits: float  # that the cell takes: the rarer it is that this column is wrong, the more
+    kind: Literal[
+        "unexpected", "missing"
+    ]  # the row has the feature and its other cells speak against it, or vice versa
+    bits: float  # that the value takes: minus log2 of its probability
 
 
 class RowFit(NamedTuple):
@@ -35,8 +42,8 @@ class RowFit(NamedTuple):
     atoms : tuple of int
         The atoms that it uses, by their numbers from 1.
     cells : tuple of WrongCell
-        The cells that its atoms get wrong, those that take most bits first: named tuples ``(feature, kind,
-        bits)``.
+        The cells with a value that is not the most probable one, those that take most bits first: named tuples
+        ``(feature, kind, bits)``.
     """
 
     row: int
@@ -51,35 +58,62 @@ class ScoredRows(NamedTuple):
     indices: NDArray[np.int64]
     bits: NDArray[np.float64]
     rows: Bits
-    codes: BitMatrix
     model: Model
 
     def take(self, chosen: NDArray[np.intp]) -> ScoredRows:
         """Return some of the rows."""
-        own = {name: getattr(self, name)[chosen] for name in ("indices", "bits", "rows", "codes")}
-        return self._replace(**own)
+        return self._replace(indices=self.indices[chosen], bits=self.bits[chosen], rows=self.rows[chosen])
 
     def fits(self, workers: Workers) -> Iterator[RowFit]:
         """Yield the rows with their atoms and wrong cells."""
-        model, codes = self.model, self.codes
-        errors, costs = model.errors(self.rows, codes, workers).filled(), model.bits_if_wrong
-        names = model.columns
-        for k, (index, bits) in enumerate(zip(self.indices.tolist(), self.bits.tolist(), strict=True)):
-            wrong = np.flatnonzero(errors[k])
-            wrong = wrong[np.argsort(-costs[wrong], kind="stable")]
-            has = np.asarray(self.rows[k])[wrong] == 1
-            cells = (
-                WrongCell(name, "unexpected" if present else "missing", float(costs[column]))
-                for name, present, column in zip(feature_names(names, wrong), has, wrong, strict=True)
-            )
-            yield RowFit(index, bits, tuple((np.flatnonzero(codes[k]) + 1).tolist()), tuple(cells))
+        conditionals, names = Conditionals(self.model, workers.device), self.model.columns
+        for chunk in conditionals.chunks(self.rows):
+            rows = packed(self.rows[chunk])
+            codes, cells = self.model.codes(rows, workers), _wrong_cells(conditionals, rows)
+            for k, (index, bits) in enumerate(
+                zip(self.indices[chunk].tolist(), self.bits[chunk].tolist(), strict=True)
+            ):
+                wrong = sorted(cells[k], key=lambda cell: (-cell[2], cell[0]))
+                names_of = feature_names(names, [column for column, _, _ in wrong])
+                found = (
+                    WrongCell(name, "unexpected" if present else "missing", cost)
+                    for name, (_, present, cost) in zip(names_of, wrong, strict=True)
+                )
+                yield RowFit(index, bits, tuple((np.flatnonzero(codes[k]) + 1).tolist()), tuple(found))
 
 
-def score_rows(model: Model, data: Bits, workers: Workers, start: int = 0, max_rows: int | None = None) -> ScoredRows:
-    """Return rows with the bits that they take; the first one has the index ``start``."""
-    codes = model.codes(data, workers, max_rows)
-    bits = model.row_bits(data, codes, workers, max_rows)
-    return ScoredRows(np.arange(start, start + len(data)), bits, data, codes, model)
+def _wrong_cells(conditionals: Conditionals, rows: BitMatrix) -> list[list[tuple[int, bool, float]]]:
+    """Return for each row the columns of its wrong cells, whether they are ones, and their bits."""
+    found: list[list[tuple[int, bool, float]]] = [[] for _ in range(len(rows))]
+    cells, known = rows.filled().to_dense(bool), known_cells(rows)
+    for kind, bits, most_probable in conditionals.values(rows):
+        expected = kind.values[most_probable] == 1  # (n, n_variables, n_columns)
+        differs = known[:, kind.columns] & (cells[:, kind.columns] != expected)
+        for row, variable in np.argwhere(differs.any(axis=2)).tolist():
+            own = kind.columns[variable][differs[row, variable]]
+            column = int(own[cells[row, own].argmax()])
+            found[row].append((column, bool(cells[row, column]), float(bits[row, variable])))
+    return found
+
+
+def score_rows(model: Model, data: Bits, workers: Workers, max_rows: int | None = None) -> ScoredRows:
+    """Return rows with the bits that they take, at most so many at a time."""
+    conditionals = Conditionals(model, workers.device)
+
+    def run(start: int, stop: int) -> list[NDArray[np.float64]]:
+        return [conditionals.bits(packed(data[rows])) for rows in conditionals.chunks(data, start, stop, max_rows)]
+
+    parts = workers.map_rows(run, len(data), CELL_COST * data.n_cols)
+    bits = np.concatenate([np.empty(0), *(each for part in parts for each in part)])
+    return ScoredRows(np.arange(len(data)), bits, data, model)
+
+
+def numbered_rows(chunks: Iterable[ScoredRows]) -> Iterator[ScoredRows]:
+    """Yield chunks of rows with the indices that they have in all chunks together."""
+    start = 0
+    for chunk in chunks:
+        yield chunk._replace(indices=chunk.indices + start)
+        start += len(chunk.bits)
 
 
 def worst_rows(chunks: Iterable[ScoredRows], n: int, workers: Workers) -> list[RowFit]:

@@ -22,7 +22,7 @@ from ..io.store.packed_store import PackedStoreWriter
 from ..io.stream import RowChunk
 from ..model.model import Model
 from ..model.recommendation import Recommendations, recommend
-from ..model.row_fit import ScoredRows, score_rows
+from ..model.row_fit import ScoredRows, numbered_rows, score_rows
 from ..parallel import Workers
 from ..sparse_bits import Bits
 from .budget import DEFAULT_LIMIT
@@ -85,10 +85,7 @@ class StoreTransform:
 
     def scored_chunks(self) -> Iterator[ScoredRows]:
         """Yield all rows with the bits that they take."""
-        start = 0
-        for chunk in self.map_chunks(score_rows):
-            yield chunk._replace(indices=chunk.indices + start)
-            start += len(chunk.bits)
+        return numbered_rows(self.map_chunks(score_rows))
 
     def score_samples(self) -> NDArray[np.float64]:
         """Return minus the bits of each row."""
@@ -109,7 +106,7 @@ class StoreTransform:
 
 def scores_of(model: Model, data: Bits, workers: Workers, max_rows: int | None = None) -> NDArray[np.float64]:
     """Return minus the bits of each row."""
-    return -model.row_bits(data, model.codes(data, workers, max_rows), workers, max_rows)
+    return -score_rows(model, data, workers, max_rows).bits
 
 
 def soft_codes_of(model: Model, data: Bits, workers: Workers, max_rows: int | None = None) -> NDArray[np.float64]:

@@ -17,6 +17,8 @@ from .words import fill, next_state, random_bits
 
 _IMPOSSIBLE = 1000.0  # bits; the exponential of more may overflow
 _NEGLIGIBLE = 40.0  # bits above the best code; codes that take more have no influence on a float
+_MAX_BITS = 60.0  # of evidence for an atom
+_NO_EVIDENCE = -60.0  # bits; an atom that has even less is not used
 _TO_UNIT_INTERVAL = 2.0**-53
 _LOG_2 = math.log(2.0)
 
@@ -40,6 +42,14 @@ class CellScratch(NamedTuple):
 
     depth: Any  # (m,) int64: how many used atoms have a one in each column
     flips: Any  # (m,) int64: by how much the cost rises if the prediction of each cell flips
+
+
+class HiddenScratch(NamedTuple):
+    """Work arrays for the cells of a row that are hidden in turn."""
+
+    depth: Any  # (m,) int64: how many used atoms have a one in each column
+    saved: Any  # (m,) int64: by how much an atom lowers the cost of each of its cells
+    sums: Any  # (m,) int64: the same of all its cells of a variable, at the first column of the variable
 
 
 class Sampling(NamedTuple):
@@ -226,3 +236,77 @@ def average_sampled_codes(cells, codes, atoms, bias, covers, max_atoms, costs, u
                     _toggle(1 - used, k, atoms, covers, scratch)
             if sweep >= sampling.skipped:
                 _add_predictions(1.0 / sampling.kept, bias, covers, scratch, out[j])
+
+
+@inline
+def _weigh_atom(cells, j, k, atoms, bias, covers, costs, used, first, scratch):
+    """Fill the work arrays with what atom k saves in row j; return how much it saves in all its cells together."""
+    total = 0
+    for at in range(atoms.starts[k], atoms.starts[k + 1]):
+        i = atoms.columns[at]
+        without = bias[i] ^ _product(scratch.depth[i] - used, covers)
+        with_atom = 1 - bias[i] if covers else 1 - without
+        saved = costs.cells[cells[j, i], without, i] - costs.cells[cells[j, i], with_atom, i]
+        scratch.saved[i] = saved
+        scratch.sums[first[i]] = 0
+        total += saved
+    for at in range(atoms.starts[k], atoms.starts[k + 1]):
+        i = atoms.columns[at]
+        scratch.sums[first[i]] += scratch.saved[i]
+    return total
+
+
+@inline
+def _evidence_of_parts(codes, j, k, i, atoms, parts, covers, costs, first, unit, scratch):
+    """Return the bits of evidence for atom k, its variable of column i hidden, from its parts in the code of row j.
+
+    Where the atom is used, each of them may be used or not.
+    """
+    evidence = 0.0
+    for at in range(parts.starts[k], parts.starts[k + 1]):
+        part = parts.columns[at]
+        if codes[j, part] == 0:
+            continue
+        dropped = costs.uses[1, part] - costs.uses[0, part]  # what it saves to drop the part
+        if not covers:  # what the atom changes in these columns, it then does not
+            for own in range(atoms.starts[part], atoms.starts[part + 1]):
+                if first[atoms.columns[own]] != first[i]:
+                    dropped -= scratch.saved[atoms.columns[own]]
+        bits = dropped / unit
+        evidence += max(bits, 0.0) + math.log1p(math.exp(-_LOG_2 * abs(bits))) / _LOG_2
+    return evidence
+
+
+@kernel
+def hide_cells(cells, codes, atoms, parts, bias, covers, costs, first, unit, scratch, out):
+    """out[j, i] = product over atoms with a one in column i of what is known of their use if cell i of row j is hidden.
+
+    Under OR it is the probability that none of them is used; under XOR, the probability that an even number of them is,
+    less that an odd number is. An atom is used with a probability that follows from the other cells of its columns, the
+    other atoms of the code, and its uses. ``first`` is the first column of the variable of each column: cells of a
+    variable are hidden together. ``parts`` lists for each atom those whose columns it has, too.
+    """
+    cells, codes, atoms, parts, bias, costs, first, scratch, out = view(
+        (cells, codes, atoms, parts, bias, costs, first, scratch, out)
+    )
+    for j in range(cells.shape[0]):
+        fill(out[j], 1.0)
+        fill(scratch.depth, 0)
+        for k in range(codes.shape[1]):
+            if codes[j, k]:
+                for at in range(atoms.starts[k], atoms.starts[k + 1]):
+                    scratch.depth[atoms.columns[at]] += 1
+        for k in range(codes.shape[1]):
+            total = _weigh_atom(cells, j, k, atoms, bias, covers, costs, np.int64(codes[j, k]), first, scratch)
+            total += costs.uses[0, k] - costs.uses[1, k]
+            has_parts = False
+            for at in range(parts.starts[k], parts.starts[k + 1]):
+                has_parts |= codes[j, parts.columns[at]] != 0
+            for at in range(atoms.starts[k], atoms.starts[k + 1]):
+                i = atoms.columns[at]
+                evidence = (total - scratch.sums[first[i]]) / unit
+                if has_parts:
+                    evidence += _evidence_of_parts(codes, j, k, i, atoms, parts, covers, costs, first, unit, scratch)
+                if evidence > _NO_EVIDENCE:
+                    odds = math.exp(_LOG_2 * min(evidence, _MAX_BITS))
+                    out[j, i] *= (1.0 if covers else 1.0 - odds) / (1.0 + odds)
