@@ -21,7 +21,7 @@ from ..sparse_bits import Bits, SparseBits
 from .context import SearchContext
 from .margins import Margins
 from .monitor import CONVERGED, SearchMonitor
-from .moves.drop import are_by_chance, drop_useless, savings, with_settled_bias
+from .moves.drop import are_by_chance, drop_rare, drop_useless, savings, with_settled_bias
 from .moves.sweep import gain_of_sample, sweep, trim
 from .states import State
 
@@ -58,10 +58,12 @@ def finish(context: SearchContext, block: Block, coder: str) -> Block:
 
 
 def shortened(context: SearchContext, block: Block) -> Block:
-    """Return a state without the bits of atoms, and the atoms, that cost more than they save; record what changes."""
+    """Return a state without rare atoms, and bits and atoms that cost more than they save; record what changes."""
     objective = context.objective
     while True:
         block = block.with_factors(*block.factors())
+        if drop_rare(block, objective, context.plan.min_users):
+            context.record(block, Change(), 0, "drop")
         n_cleared = trim(block, objective)
         if n_cleared:
             context.record(block, Change(atoms=n_cleared), 0, "trim")

@@ -94,9 +94,8 @@ def drop_useless(block: Block, objective: Objective, min_atoms: int = 0, first: 
         worst = first + int(saved[first:].argmin())
         if saved[worst] > 0:
             break
-        atoms, codes = block.factors()
         left = np.flatnonzero(np.arange(block.n_atoms) != worst)
-        kept = block = with_settled_bias(block.with_factors(atoms[left], codes.T[left].T), objective)
+        kept = block = with_settled_bias(block.with_atoms(left), objective)
     return kept
 
 
@@ -163,6 +162,14 @@ def keep_best(
     """Drop the atoms that save least until at most ``n_atoms`` are left, and return how many (see `drop`)."""
     order = np.argsort(savings(block, objective), kind="stable")
     return drop(block, objective, order, block.n_atoms - n_atoms, criterion)
+
+
+def drop_rare(block: Block, objective: Objective, min_users: int) -> int:
+    """Drop atoms with fewer users, whatever that costs, until none is left, and return how many."""
+    n_before = block.n_atoms
+    while len(rare := np.flatnonzero(block.uses() < min_users)):
+        drop(block, objective, rare, len(rare), "any cost")
+    return n_before - block.n_atoms
 
 
 class DropTrials:
