@@ -50,14 +50,14 @@ def test_windows_ask_by_the_columns_of_the_table(table, explained, monkeypatch):
     X, asked = table.copy(), []
     X[:7, [81, 90]] = 1
 
-    def explain(self, columns, cells, either_way, is_copy):
-        asked.append((self.class_of[columns].tolist(), (cells.row_weights() == 2).sum(), either_way, is_copy))
+    def explain(self, columns, cells, either_way):
+        asked.append((self.class_of[columns].tolist(), (cells.row_weights() == 2).sum(), either_way))
         return explained
 
     monkeypatch.setattr(Margins, "explain", explain)
     result = ba.factorize(X, algebra="or", random_state=0)
     own = Margins.from_weights(X.sum(axis=1), X.sum(axis=0)).class_of[[81, 90]].tolist()
-    expected = (own, (X[:, 81] & X[:, 90]).sum(), False, False)
+    expected = (own, (X[:, 81] & X[:, 90]).sum(), False)
     assert asked == [expected] * (1 if explained else 2)  # for the summary, too
     assert "window" in {row.move for row in result.history}
     assert (result.atoms.n_rows == 0) == (result.codelength.total == result.bits_without) == explained

@@ -215,13 +215,13 @@ def beyond_chance(result: Factorization, table: Bits, sparse_share: float) -> in
 
 def _n_atoms_beyond_chance(result: Factorization, table: Bits, margins: Margins) -> int | None:
     """Return how many atoms have columns that occur together more often, under XOR also less often, than by chance."""
-    atoms, either_way, is_copy = result.atoms.to_sparse(), result.algebra == "xor", result.uses == 1
+    atoms, either_way = result.atoms.to_sparse(), result.algebra == "xor"
     chosen = [margins.looked_at(columns) for columns in np.split(atoms.indices, atoms.indptr[1:-1])]
     if isinstance(table, BitMatrix) and table.n_rows * sum(map(len, chosen)) > _MAX_ATOM_CELLS:
         return None
     n_beyond = 0
-    for k, columns in enumerate(chosen):
+    for columns in chosen:
         if len(columns) > 1:
             cells = table.window(columns, 2)[1] if isinstance(table, SparseBits) else table.take_columns(columns)
-            n_beyond += not margins.explain(columns, cells, either_way, bool(is_copy[k]))
+            n_beyond += not margins.explain(columns, cells, either_way)
     return n_beyond

@@ -110,17 +110,17 @@ def are_by_chance(block: Block, objective: Objective, margins: Margins) -> bool:
 
     Chance does not explain an atom that has columns set by the bias.
     """
-    weights, uses = block.weights(), block.uses()
+    weights = block.weights()
     atoms, is_set = block.atoms().to_dense(bool), block.bias.to_dense(bool)[0]
     costs = objective.of_atoms(block.atoms())
     doubtful = savings(block, objective, settles_bias=objective.has_bias) <= costs
     if not (doubtful & (weights > 1) & ~(atoms & is_set).any(axis=1)).all():
         return False
     data = block.data()
-    for k, atom in enumerate(atoms):
+    for atom in atoms:
         columns = margins.looked_at(np.flatnonzero(atom))
         # Under XOR, columns may be an atom because they exclude each other.
-        if not margins.explain(columns, data.take_columns(columns), not block.covers, is_copy=bool(uses[k] == 1)):
+        if not margins.explain(columns, data.take_columns(columns), not block.covers):
             return False
     return True
 
