@@ -17,7 +17,8 @@ try:
     model.fit(X)
 except KeyboardInterrupt:
     assert model.components_.shape == (model.n_components_, 100)
-    assert model.codelength_.total == min(row.bits for row in model.history_)
+    kept = [row.bits for row in model.history_ if row.move in ("no model", "drop")]
+    assert model.codelength_.total <= min(kept, default=float("inf"))
     print("interrupted")
 """
 

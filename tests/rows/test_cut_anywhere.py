@@ -40,7 +40,7 @@ from support.strategies import UNKNOWN, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
-N, M, SAMPLE = 400, 30, 110
+N, M, SAMPLE = 400, 30, 90
 WORKERS = Workers(1, 128)
 TABLES = {
     algebra: ba.datasets.planted(N, M, 5, algebra=algebra, code_density=0.3, noise=0.04, random_state=1).X

@@ -109,7 +109,7 @@ def test_a_share_of_the_time_is_left_to_passes(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("error", "failing_pass"), [(MemoryError(), 2), (MemoryLimitError("max_memory is too small for 300 atoms"), 1)]
+    ("error", "failing_pass"), [(MemoryError(), 3), (MemoryLimitError("max_memory is too small for 300 atoms"), 1)]
 )
 def test_if_memory_runs_out_in_a_pass_the_best_so_far_is_kept(monkeypatch, error, failing_pass):
     X, run_pass = SETS["xor"].X, MemoryRows.run_pass

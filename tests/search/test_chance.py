@@ -50,14 +50,14 @@ def test_windows_ask_by_the_columns_of_the_table(table, explained, monkeypatch):
     X, asked = table.copy(), []
     X[:7, [81, 90]] = 1
 
-    def explain(self, columns, cells, either_way, is_copy):
-        asked.append((self.class_of[columns].tolist(), (cells.row_weights() == 2).sum(), either_way, is_copy))
+    def explain(self, columns, cells, either_way):
+        asked.append((self.class_of[columns].tolist(), (cells.row_weights() == 2).sum(), either_way))
         return explained
 
     monkeypatch.setattr(Margins, "explain", explain)
     result = ba.factorize(X, algebra="or", random_state=0)
     own = Margins.from_weights(X.sum(axis=1), X.sum(axis=0)).class_of[[81, 90]].tolist()
-    expected = (own, (X[:, 81] & X[:, 90]).sum(), False, False)
+    expected = (own, (X[:, 81] & X[:, 90]).sum(), False)
     assert asked == [expected] * (1 if explained else 2)  # for the summary, too
     assert "window" in {row.move for row in result.history}
     assert (result.atoms.n_rows == 0) == (result.codelength.total == result.bits_without) == explained
@@ -67,7 +67,7 @@ def test_windows_ask_by_the_columns_of_the_table(table, explained, monkeypatch):
 def test_atoms_that_are_not_by_chance_are_kept(bundle):
     result = ba.factorize(bundle, algebra="or", random_state=0)
     assert [70, 80, 90] in [np.flatnonzero(atom).tolist() for atom in result.atoms.to_dense()]
-    assert result.codelength.total == min(row.bits for row in result.history)
+    assert result.codelength.total <= min(row.bits for row in result.history if row.move == "drop")
     assert_matches_oracle(result, bundle)
 
 
@@ -97,7 +97,8 @@ def test_other_searches_keep_what_is_shortest(table, changed):
         n_atoms = 3
     result = ba.factorize(X, n_atoms, algebra="or", objective="codelength", random_state=0)
     assert result.atoms.n_rows > 0
-    assert result.codelength.total == min(row.bits for row in result.history if n_atoms in ("mdl", row.atoms))
+    compared = [row for row in result.history if (row.move == "drop" if n_atoms == "mdl" else row.atoms == n_atoms)]
+    assert result.codelength.total <= min(row.bits for row in compared)
 
 
 # The count of atoms, or of related columns, beyond chance.

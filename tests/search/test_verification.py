@@ -86,7 +86,10 @@ THREE = np.vstack([ATOMS, [0, 0, 1, 0, 0]]), np.hstack([CODES, np.eye(N, 1, dtyp
         (described(), asked(max_components=2, max_atoms_per_sample=2, apart=[(0, 3)], together=[(0, 1)])),
         (described(), asked(fixed_atoms=ATOMS[:1], max_features_per_atom=2)),
         (described(np.zeros((2, M)), np.zeros((N, 2))), asked(fixed_atoms=np.zeros((2, M)))),
-        (described(ended="max_time", atoms=THREE[0], codes=THREE[1] * [1, 1, 0]), asked()),  # an atom without users
+        (described(ended="max_time", atoms=THREE[0], codes=THREE[1] * [1, 1, 0]), asked(3)),  # an atom without users
+        (described(*THREE), asked(3)),
+        (described(*THREE), asked(fixed_atoms=THREE[0])),
+        (described(*THREE), asked(search="paper", algebra="or")),
         (described(algebra="xor"), asked(algebra="auto")),
         (BIASED, asked()),
         (described(), asked(false_positive_cost=np.inf)),
@@ -142,8 +145,10 @@ def test_what_was_asked_for_is_returned(result, params):
         (described(), asked(apart=[(0, 1)]), "not within max_features_per_atom, apart"),
         (described(), asked(together=[(1, 2)]), "not within max_features_per_atom, apart and together"),
         (described(), asked(min_samples_per_atom=4), "fewer users than min_samples_per_atom=4"),
-        (described(THREE[0], THREE[1] * np.array([1, 1, 0])), asked(), "no sample uses it"),
-        (described(THREE[0] * np.array([[1], [1], [0]]), THREE[1]), asked(), "has no features"),
+        (described(*THREE), asked(), "fewer than 2 users"),
+        (described(*THREE, ended="max_time"), asked(fixed_atoms=ATOMS), "fewer than 2 users"),
+        (described(THREE[0], THREE[1] * np.array([1, 1, 0])), asked(3), "no sample uses it"),
+        (described(THREE[0] * np.array([[1], [1], [0]]), THREE[1]), asked(3), "has no features"),
         (replace(FOUND, atoms=with_words(FOUND.atoms, 0, 1 + 64)), asked(), "features that the table does not have"),
         (replace(FOUND, atoms=FOUND.atoms.with_unknown(BitMatrix.from_dense(1 - ATOMS))), asked(), "that are unknown"),
         # Codes.

@@ -159,6 +159,16 @@ class Block:
         bias = self.bias if bias is None else bias
         return Block(self.data(), atoms, codes, self.covers, self.workers, bias, self.counted)
 
+    def with_users(self, min_users: int) -> Block:
+        """Return the block without the atoms that fewer rows use; rows keep their other atoms."""
+        is_kept = self.uses() >= min_users
+        return self if is_kept.all() else self.with_atoms(np.flatnonzero(is_kept))
+
+    def with_atoms(self, kept: NDArray[np.intp]) -> Block:
+        """Return a block with these atoms only, used by the same rows."""
+        atoms, codes = self.factors()
+        return self.with_factors(atoms[kept], codes.T[kept].T)
+
     def sample(self, rows: NDArray[np.intp]) -> Block:
         """Return a block of some of the rows, with the same atoms, their codes and the same bias."""
         codes = self.rows.codes(rows)

@@ -254,12 +254,13 @@ def refine(
     rows, codes = state.sample.rows, state.sample.codes
     searched, holdout = split_holdout(rows, n_all, params, state.random)
     share = len(searched) / n_all if params.by_codelength else 1.0
-    plan, objective = params.plan.in_one_epoch(), params.objective(state.algebra, share)
+    plan, objective = params.plan.in_one_epoch().of_share(share), params.objective(state.algebra, share)
     monitor = SearchMonitor(
         objective,
         deadline=params.deadline(),
         min_atoms=plan.fewest,
         max_atoms=plan.most,
+        min_users=plan.min_users,
         by_holdout=holdout is not None,
         settles_bias=params.settles_bias,
     )

@@ -318,9 +318,9 @@ class StreamLearner:
         )
 
     def _is_rare(self, counts: Counts) -> NDArray[np.bool_]:
-        """Return which learned atoms fewer rows use than the limits require."""
+        """Return which learned atoms have too few users."""
         is_learned = np.arange(len(counts.uses)) >= self.params.n_fixed
-        return is_learned & ~self.params.limits.has_enough_users(counts.uses)
+        return is_learned & ~self.params.has_enough_users(counts.uses)
 
     # Searches.
 

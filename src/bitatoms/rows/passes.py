@@ -232,7 +232,7 @@ class _Passes:
     def _is_allowed(self, counts: Counts) -> bool:
         """Return whether the atoms of a pass are few enough, and those that are learned have enough users."""
         n_fixed, most = self.params.n_fixed, self.params.plan.most
-        has_enough = self.params.limits.has_enough_users(counts.uses[n_fixed:])
+        has_enough = self.params.has_enough_users(counts.uses[n_fixed:])
         return bool(has_enough.all()) and (most is None or len(counts.uses) <= most)
 
     def _next_spec(self, spec: PassSpec, counts: Counts, updated: Bits) -> PassSpec:
@@ -316,10 +316,8 @@ def dropped_atoms(saved: NDArray[np.int64], uses: NDArray[np.int64], params: Sea
     order = np.argsort(saved, kind="stable")
     order = order[order >= params.n_fixed]
     droppable = order[: max(0, len(saved) - params.plan.fewest)]
-    dropped = droppable[saved[droppable] <= 0]
+    dropped = np.union1d(droppable[saved[droppable] <= 0], order[~params.has_enough_users(uses[order])])
     if params.is_constrained:
-        is_rare = ~params.limits.has_enough_users(uses[order])
-        dropped = np.union1d(dropped, order[is_rare])
         n_surplus = 0 if params.plan.most is None else len(saved) - len(dropped) - params.plan.most
         dropped = np.union1d(dropped, order[~np.isin(order, dropped)][: max(0, n_surplus)])
     return dropped

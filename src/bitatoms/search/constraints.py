@@ -100,6 +100,7 @@ class ConstrainedSearch:
         self.params = params = replace(request.params.in_algebra(algebra), algebras=(algebra,))
         self.request, self.objective = request, params.objective(algebra, request.share)
         self.limits = params.limits.of_share(request.share)
+        self.min_users = max(1, params.plan.of_share(request.share).min_users)
         monitor = SearchMonitor(self.objective, deadline, settles_bias=params.settles_bias)
         table, workers, random = packed(request.table), request.workers, request.random
         self.context = SearchContext(table, self.objective, params.plan, monitor, workers, random, request.holdout)
@@ -249,7 +250,7 @@ class ConstrainedSearch:
         while block.n_atoms > n_fixed:
             learned = np.arange(n_fixed, block.n_atoms)
             saved, uses = savings(block, objective, params.settles_bias), block.uses()
-            is_rare = ~self.limits.has_enough_users(uses) | (uses == 0) | (block.weights() == 0)
+            is_rare = ~self.limits.has_enough_users(uses) | (uses < self.min_users) | (block.weights() == 0)
             order = learned[np.argsort(np.where(is_rare, np.iinfo(np.int64).min, saved)[learned], kind="stable")]
             n_dropped = int(is_rare[learned].sum()) or max(0, block.n_atoms - most)
             if n_dropped:

@@ -114,6 +114,7 @@ class SearchContext:
         """Return the cost by which states are compared, of held-out rows where there are any."""
         if self.holdout is None:
             return self.objective.cost(block)
+        block = block.with_users(self.plan.min_users)
         cost = self.holdout.cost(block, self.objective)
         self.monitor.record_holdout_cost(block, cost)
         return cost

@@ -85,6 +85,7 @@ def search_freely(request: SearchRequest) -> Found:
     Starts are made several at once if threads are idle and the time is not limited (see `monitor.py`).
     """
     table, params, workers = request.table, request.params, request.workers
+    params = replace(params, plan=params.plan.of_share(request.share))
     prepare_kernels(table, params)
     n_init = 1 if params.options.n_init == "auto" else params.options.n_init
     algebras = [algebra for algebra in params.algebras for _ in range(n_init)]  # of the starts
@@ -107,6 +108,7 @@ def search_freely(request: SearchRequest) -> Found:
             start,
             min_atoms=params.plan.fewest,
             max_atoms=params.plan.most,
+            min_users=params.plan.min_users,
             by_holdout=request.holdout is not None and params.by_codelength,
             settles_bias=params.settles_bias,
             saver=None if request.store is None else Saver(request.store, f"{algebra} {start}"),

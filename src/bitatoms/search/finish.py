@@ -21,7 +21,7 @@ from ..sparse_bits import Bits, SparseBits
 from .context import SearchContext
 from .margins import Margins
 from .monitor import CONVERGED, SearchMonitor
-from .moves.drop import are_by_chance, drop_useless, savings, with_settled_bias
+from .moves.drop import are_by_chance, drop_rare, drop_useless, savings, with_settled_bias
 from .moves.sweep import gain_of_sample, sweep, trim
 from .states import State
 
@@ -58,10 +58,12 @@ def finish(context: SearchContext, block: Block, coder: str) -> Block:
 
 
 def shortened(context: SearchContext, block: Block) -> Block:
-    """Return a state without the bits of atoms, and the atoms, that cost more than they save; record what changes."""
+    """Return a state without rare atoms, and bits and atoms that cost more than they save; record what changes."""
     objective = context.objective
     while True:
         block = block.with_factors(*block.factors())
+        if drop_rare(block, objective, context.plan.min_users):
+            context.record(block, Change(), 0, "drop")
         n_cleared = trim(block, objective)
         if n_cleared:
             context.record(block, Change(atoms=n_cleared), 0, "trim")
@@ -213,13 +215,13 @@ def beyond_chance(result: Factorization, table: Bits, sparse_share: float) -> in
 
 def _n_atoms_beyond_chance(result: Factorization, table: Bits, margins: Margins) -> int | None:
     """Return how many atoms have columns that occur together more often, under XOR also less often, than by chance."""
-    atoms, either_way, is_copy = result.atoms.to_sparse(), result.algebra == "xor", result.uses == 1
+    atoms, either_way = result.atoms.to_sparse(), result.algebra == "xor"
     chosen = [margins.looked_at(columns) for columns in np.split(atoms.indices, atoms.indptr[1:-1])]
     if isinstance(table, BitMatrix) and table.n_rows * sum(map(len, chosen)) > _MAX_ATOM_CELLS:
         return None
     n_beyond = 0
-    for k, columns in enumerate(chosen):
+    for columns in chosen:
         if len(columns) > 1:
             cells = table.window(columns, 2)[1] if isinstance(table, SparseBits) else table.take_columns(columns)
-            n_beyond += not margins.explain(columns, cells, either_way, bool(is_copy[k]))
+            n_beyond += not margins.explain(columns, cells, either_way)
     return n_beyond

@@ -90,9 +90,7 @@ class Margins:
         index = np.unique(np.linspace(0, len(columns) - 1, min(_MAX_COLUMNS, len(columns))).astype(np.intp))
         return columns[index]
 
-    def explain(
-        self, columns: NDArray[np.intp], cells: BitMatrix, either_way: bool = False, is_copy: bool = False
-    ) -> bool:
+    def explain(self, columns: NDArray[np.intp], cells: BitMatrix, either_way: bool = False) -> bool:
         """Return whether chance explains how often these columns occur together.
 
         They may surprise in two ways: two of them, by more bits than it takes to choose a pair of columns (of all pairs
@@ -106,25 +104,23 @@ class Margins:
             These columns of all rows, or of those in which two of them are ones.
         either_way : bool
             Whether columns that occur together less often than by chance surprise, too.
-        is_copy : bool
-            Whether the columns are those of one row, which does not count.
         """
         if len(columns) < 2:
             return True
-        return self._explain_pairs(columns, cells, either_way, is_copy) and self._explain_all(columns, cells, is_copy)
+        return self._explain_pairs(columns, cells, either_way) and self._explain_all(columns, cells)
 
-    def _explain_pairs(self, columns: NDArray[np.intp], cells: BitMatrix, either_way: bool, is_copy: bool) -> bool:
+    def _explain_pairs(self, columns: NDArray[np.intp], cells: BitMatrix, either_way: bool) -> bool:
         """Return whether no two of these columns surprise."""
         together = _together(cells)
         one, other = np.triu_indices(len(columns), 1)
-        count, expected = together[one, other] - is_copy, self.expected_together(columns[one], columns[other])
-        bits = np.where((count > expected) | either_way, surprise(count.clip(0), expected), 0)
+        count, expected = together[one, other], self.expected_together(columns[one], columns[other])
+        bits = np.where((count > expected) | either_way, surprise(count, expected), 0)
         n_pairs = self.n_columns * (self.n_columns - 1) // 2
         return bool(bits.max(initial=0) <= np.log2(n_pairs * (1 + either_way)))
 
-    def _explain_all(self, columns: NDArray[np.intp], cells: BitMatrix, is_copy: bool) -> bool:
+    def _explain_all(self, columns: NDArray[np.intp], cells: BitMatrix) -> bool:
         """Return whether no number of rows with so many of these columns, or more, surprises."""
-        n_columns = np.sort(cells.row_weights())[: len(cells) - is_copy]
+        n_columns = np.sort(cells.row_weights())
         n_rows = len(n_columns) - np.searchsorted(n_columns, np.arange(2, len(columns) + 1))
         expected = self._expected_rows(columns)[2:]
         bits = np.where(n_rows > expected, surprise(n_rows, expected), 0)

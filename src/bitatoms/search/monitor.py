@@ -68,6 +68,7 @@ class SearchMonitor:
     start: int = 1
     min_atoms: int = 0  # that the best state has, all of them used
     max_atoms: int | None = None  # that the best state has
+    min_users: int = 0  # that every atom of the best state has
     by_holdout: bool = False  # the best state is the best of those passed to `record_holdout_cost`
     settles_bias: bool = False  # in every state that is kept, the bias takes the columns that are mostly wrong
     stop_after: int | None = None  # rounds, after which a callback of another monitor has ended the search
@@ -95,14 +96,13 @@ class SearchMonitor:
         bias, wrong = self._settled(block)
         length = self.codelength(block, wrong, bias)
         if self.best is None or not self.by_holdout:
-            cost = self.cost(block, length) if self.objective.by_codelength else int(wrong.sum())
-            self._keep_if_best(block, bias, wrong, length, cost, of_holdout=False)
+            self._keep_if_best(block, bias, wrong, length)
         self.record_counts(block.n_rows, block.n_atoms, int(wrong.sum()), length, change, iterations, move)
 
     def record_holdout_cost(self, block: Block, cost: int) -> None:
         """Keep a state if held-out rows cost less with it than with any before."""
         bias, wrong = self._settled(block)
-        self._keep_if_best(block, bias, wrong, self.codelength(block, wrong, bias), cost, of_holdout=True)
+        self._keep_if_best(block, bias, wrong, self.codelength(block, wrong, bias), cost)
 
     def cost(self, block: Block, length: Codelength) -> int:
         """Return what a state with this codelength costs."""
@@ -119,18 +119,33 @@ class SearchMonitor:
         return settle_bias(block.n_known, block.wrong(), block.bias)
 
     def _keep_if_best(
-        self, block: Block, bias: BitMatrix, wrong: NDArray[np.int64], length: Codelength, cost: int, of_holdout: bool
+        self,
+        block: Block,
+        bias: BitMatrix,
+        wrong: NDArray[np.int64],
+        length: Codelength,
+        holdout_cost: int | None = None,
     ) -> None:
         """Keep a state if it is the best so far, by its number of atoms where that is limited, then by its cost.
 
-        Any state with a cost of held-out rows is better than one without.
+        Any state with a cost of held-out rows is better than one without. A state with atoms that too few rows use is
+        kept without them, if it is the best then.
         """
+        cost = holdout_cost
+        if cost is None:
+            cost = self.cost(block, length) if self.objective.by_codelength else int(wrong.sum())
         n_atoms = block.n_atoms if self.objective.by_codelength else 0
-        rank = not of_holdout, self._n_atoms_off(block), cost, n_atoms
-        if self._is_best(rank):
-            self.best, self.best_rank = State(cost, *block.factors(), bias, wrong, length), rank
-            if self.saver is not None:
-                self.saver.offer(self.best, rank)
+        rank = holdout_cost is None, self._n_atoms_off(block), cost, n_atoms
+        if not self._is_best(rank):
+            return
+        kept = block.with_users(self.min_users)
+        if kept is not block:
+            bias, wrong = self._settled(kept)
+            self._keep_if_best(kept, bias, wrong, self.codelength(kept, wrong, bias), holdout_cost)
+            return
+        self.best, self.best_rank = State(cost, *block.factors(), bias, wrong, length), rank
+        if self.saver is not None:
+            self.saver.offer(self.best, rank)
 
     def _is_best(self, rank: Rank) -> bool:
         """Whether a state of this rank takes the place of the best one."""

@@ -270,6 +270,7 @@ class AtomOptions(Options):
     n_components: int | Literal["mdl"] = option(
         "mdl",
         'Number of atoms; "mdl" chooses the number with the shortest codelength.',
+        'With "mdl", every atom that is learned is used by two samples or more, except with ``search="paper"``. '
         'With a number, "fast" and "thorough" return exactly this many atoms, each used by some sample. They '
         "return fewer, with a warning, only if the data cannot use more.",
         minimum=1,

@@ -100,6 +100,10 @@ class SearchParams:
         """Whether the result must fulfil what a search does not know of (see `search.constraints`)."""
         return self.n_fixed > 0 or bool(self.limits)
 
+    def has_enough_users(self, uses: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which learned atoms have the users that limits, and the search, require."""
+        return self.limits.has_enough_users(uses) & (uses >= self.plan.min_users)
+
     def unconstrained(self, n_frozen: int) -> SearchParams | None:
         """Return the parameters of a search without constraints for atoms beside this many others; None for none."""
         wanted, most = self.n_components, self.max_components

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+MIN_USERS = 2  # of an atom, where the codelength decides which there are: a copy of one row is not a pattern
+
 
 @dataclass(frozen=True)
 class NmfBudget:
@@ -112,6 +114,7 @@ class Plan:
     max_failed_epochs: int = 0  # further epochs in a row without a gain, after which the search ends
     fewest: int = 0  # atoms, in the end
     most: int | None = None
+    min_users: int = field(default=0, repr=False)  # of an atom, in the end
     left_out: frozenset[str] = frozenset()  # starts and moves that are not made
     mdl: MdlTuning = field(default=MdlTuning(), repr=False)
     fixed_rank: FixedRankBudget = field(default=FixedRankBudget(), repr=False)
@@ -120,9 +123,13 @@ class Plan:
     def for_atoms(self, wanted: int | Literal["mdl"], most: int | None) -> Plan:
         """Return the plan for this number of atoms, or for one that the codelength decides, at most ``most``."""
         if wanted == "mdl":
-            return replace(self, fewest=0, most=most)
+            return replace(self, fewest=0, most=most, min_users=MIN_USERS)
         starts = (wanted, *(size for size in self.starts if size > wanted))
         return replace(self, starts=starts, fewest=wanted, most=wanted)
+
+    def of_share(self, share: float) -> Plan:
+        """Return the plan for a sample with this share of the rows: users of an atom are fewer."""
+        return replace(self, min_users=min(self.min_users, max(1, round(self.min_users * share))))
 
     def in_one_epoch(self) -> Plan:
         """Return the plan with as many epochs as a fast search has."""

@@ -18,7 +18,7 @@ from ..parallel import Workers
 from .context import SearchContext
 from .monitor import StoppingRule, at_once, in_order
 from .moves.basis import change_basis, lighten
-from .moves.drop import drop, keep_best, savings
+from .moves.drop import drop, drop_rare, keep_best, savings
 from .moves.grow import grow
 from .moves.sweep import extend, flat_sweep, sweep
 from .states import State
@@ -169,6 +169,7 @@ class MdlSearch:
             n_dropped += drop(block, objective, overfitted, block.n_atoms - self.plan.fewest, "same codes")
         if self.plan.most is not None:
             n_dropped += keep_best(block, objective, self.plan.most)
+        n_dropped += drop_rare(block, objective, self.plan.min_users)
         if n_dropped:
             self.record(block, "drop")
 

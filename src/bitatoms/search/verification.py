@@ -115,6 +115,9 @@ def _atoms(result: ResultBase, params: SearchParams, n_rows: int, n_features: in
         yield "a learned atom is not within max_features_per_atom, apart and together"
     if not limits.has_enough_users(uses[n_fixed:]).all():
         yield f"a learned atom has fewer users than min_samples_per_atom={limits.min_samples}"
+    min_users = params.plan.of_share(result.n_samples / max(1, n_rows)).min_users
+    if (uses[n_fixed:] < min_users).any():
+        yield f"a learned atom has fewer than {min_users} users"
     is_empty = (uses[n_fixed:] == 0) | (learned.row_weights() == 0)
     if result.ended == CONVERGED and params.search != "paper" and is_empty.any():
         yield "a learned atom has no features, or no sample uses it"

@@ -94,9 +94,8 @@ def drop_useless(block: Block, objective: Objective, min_atoms: int = 0, first: 
         worst = first + int(saved[first:].argmin())
         if saved[worst] > 0:
             break
-        atoms, codes = block.factors()
         left = np.flatnonzero(np.arange(block.n_atoms) != worst)
-        kept = block = with_settled_bias(block.with_factors(atoms[left], codes.T[left].T), objective)
+        kept = block = with_settled_bias(block.with_atoms(left), objective)
     return kept
 
 
@@ -111,17 +110,17 @@ def are_by_chance(block: Block, objective: Objective, margins: Margins) -> bool:
 
     Chance does not explain an atom that has columns set by the bias.
     """
-    weights, uses = block.weights(), block.uses()
+    weights = block.weights()
     atoms, is_set = block.atoms().to_dense(bool), block.bias.to_dense(bool)[0]
     costs = objective.of_atoms(block.atoms())
     doubtful = savings(block, objective, settles_bias=objective.has_bias) <= costs
     if not (doubtful & (weights > 1) & ~(atoms & is_set).any(axis=1)).all():
         return False
     data = block.data()
-    for k, atom in enumerate(atoms):
+    for atom in atoms:
         columns = margins.looked_at(np.flatnonzero(atom))
         # Under XOR, columns may be an atom because they exclude each other.
-        if not margins.explain(columns, data.take_columns(columns), not block.covers, is_copy=bool(uses[k] == 1)):
+        if not margins.explain(columns, data.take_columns(columns), not block.covers):
             return False
     return True
 
@@ -163,6 +162,14 @@ def keep_best(
     """Drop the atoms that save least until at most ``n_atoms`` are left, and return how many (see `drop`)."""
     order = np.argsort(savings(block, objective), kind="stable")
     return drop(block, objective, order, block.n_atoms - n_atoms, criterion)
+
+
+def drop_rare(block: Block, objective: Objective, min_users: int) -> int:
+    """Drop atoms with fewer users, whatever that costs, until none is left, and return how many."""
+    n_before = block.n_atoms
+    while len(rare := np.flatnonzero(block.uses() < min_users)):
+        drop(block, objective, rare, len(rare), "any cost")
+    return n_before - block.n_atoms
 
 
 class DropTrials:
