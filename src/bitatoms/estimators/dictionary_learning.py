@@ -260,7 +260,7 @@ class BinaryDictionaryLearning(StatementsEstimator):
             raise
         result = learned.result if isinstance(learned, PassResult) else learned
         self._set_model(self._model_of(result, params, picture))
-        self._fit_sample = _sample_of(rows, replace(params, algebras=(result.algebra,)))
+        self._fit_sample = _sample_of(rows, replace(params, algebras=(result.algebra,)), result.atoms.n_rows)
         if isinstance(learned, Factorization) and weighted is None and learned.codes.words.nbytes <= _MAX_KEPT_BYTES:
             self._fit_codes = learned.codes
         if result.ended in ("max_iter", "max_time") and not params.ends_at_limit:
@@ -290,8 +290,11 @@ class BinaryDictionaryLearning(StatementsEstimator):
         return self._shared_workers or super()._workers(data)
 
 
-def _sample_of(rows: RowSource, params: SearchParams) -> FitSample:
-    """Return rows of a table, or all, and the parameters of searches of them."""
+def _sample_of(rows: RowSource, params: SearchParams, n_atoms: int) -> FitSample:
+    """Return rows of a table, or all, and the parameters of searches of them.
+
+    Searches of all rows, with some cells hidden, find as many atoms as the fit: predictions are those of its like.
+    """
     n_rows = max(_LEAST_KEPT_ROWS, _MOST_KEPT_CELLS // rows.n_features)
     data = rows.ones() if rows.in_memory is None else rows.in_memory
     if rows.n_rows > n_rows:
@@ -299,8 +302,10 @@ def _sample_of(rows: RowSource, params: SearchParams) -> FitSample:
         data = rows.take(chosen) if data is None else data[chosen]
         init = params.init[0] if isinstance(params.init, tuple) else params.init  # without the codes of other rows
         params = replace(params, init=init)
-    elif data is None:
-        data = rows.take(np.arange(rows.n_rows))
+    else:
+        data = rows.take(np.arange(rows.n_rows)) if data is None else data
+        if params.is_mdl_search and not (params.is_constrained or params.is_wide(rows.n_features)):
+            params = replace(params, plan=replace(params.plan, fewest=n_atoms, most=n_atoms))
     return FitSample(data, replace(params, callbacks=()))
 
 
