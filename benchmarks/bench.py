@@ -303,14 +303,16 @@ PARTS = {
 # Scripts with options of their own, and those of a quick run; FOLDER has the tables of `write_quick_sets`.
 SCRIPTS = {
     "anchors.py": "FOLDER --sets kov_zoo:2 --seeds 1",
-    "classification.py": "--sets wine --seeds 1",
     "completion.py": "--seeds 1",
     "fuzz_cover.py": "--covers 100",
     "fuzz_factorize.py": "--fits 40",
     "gpu.py": "coding passes fit transform --rows 100000",
     "images.py": "--only halftone,text --noise 0.05 --side 60",
     "mutants.py": "draw --number 20 FOLDER/mutants.json",
-    "prediction.py": "imputation recommendation --folder FOLDER --sets digits,mushroom --splits 1",
+    "prediction.py": (
+        "imputation recommendation anomalies classification --folder FOLDER --sets digits,mushroom --classes wine "
+        "--splits 1"
+    ),
     "recovery.py": "--every 97",
     "stability.py": "--rows 100 --resamples 2",
     "threads.py": "FOLDER --rows 500",

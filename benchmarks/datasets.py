@@ -54,7 +54,16 @@ def digits_set(folder: Path | None) -> np.ndarray:
 
 def write_quick_sets(folder: Path) -> Path:
     """Write small tables under the names of the data sets to a folder for a quick run, and return it."""
-    names = (EINSTEIN, MNIST, "mnist10k_28x28", "digits_8x8", "mushroom_fimi", "groceries", "kov_zoo")
+    names = (
+        EINSTEIN,
+        MNIST,
+        "mnist10k_28x28",
+        "digits_8x8",
+        "mushroom_fimi",
+        "groceries",
+        "kov_zoo",
+        "und_chess_krvskp",
+    )
     for seed, name in enumerate((*names, *(f"{name}_500x200_k8" for name in PLANTED))):
         X = ba.datasets.planted(QUICK_ROWS, 30, 4, algebra="or", noise=0.03, random_state=seed).X
         np.savez(folder / f"{name}.npz", X=np.packbits(X, axis=1), shape=X.shape)

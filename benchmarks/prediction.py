@@ -1,12 +1,12 @@
-"""Compare predictions with those of other methods: hidden answers and cells, items of baskets, and odd rows.
+"""Compare predictions with those of other methods: hidden answers and items, odd rows, and classes.
 
-``python benchmarks/prediction.py [imputation] [recommendation] [anomalies] [--folder FOLDER] [--sets anes96,fair]
-[--splits 5]``
+``python benchmarks/prediction.py imputation recommendation anomalies classification [--folder FOLDER] [--sets fair]``
 
 The surveys come with statsmodels, digits with scikit-learn; other tables are read from the folder, and baskets are
 generated without one. In imputation, all columns of a question are hidden together. Log losses are bits per answer: per
 question of a survey, per cell of another table. In recommendation, one item is hidden of each basket of a fold that has
-at least two, and recommended by what is learned from the other folds.
+at least two, and recommended by what is learned from the other folds. In classification, the class of each row is
+predicted by what is learned from the other folds; log losses are nats per row (``--classes digits,zoo``, ``--mnist``).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from prediction_anomalies import anomalies
+from prediction_classes import BUNDLED, LABELED, classification
 from scipy.sparse import csr_array, load_npz
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
@@ -315,10 +316,13 @@ def recommendation(folder: Path | None, n_folds: int, n_tested: int) -> list[Tab
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="+", choices=("imputation", "recommendation", "anomalies"))
+    parts = "imputation", "recommendation", "anomalies", "classification"
+    parser.add_argument("parts", nargs="+", choices=parts)
     parser.add_argument("--folder", type=Path, help="of tables that no library brings along")
     parser.add_argument("--sets", default=",".join((*SURVEYS, *TABLES)))
     parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--classes", default=",".join(("digits", *BUNDLED, *LABELED)), help="tables of classification")
+    parser.add_argument("--mnist", type=Path, metavar="FOLDER", help="of the four published files of MNIST")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     if "imputation" in options.parts:
@@ -329,6 +333,9 @@ def main() -> None:
             show(table)
     if "anomalies" in options.parts:
         anomalies(options.folder, range(options.splits))
+    if "classification" in options.parts:
+        for table in classification(options.classes.split(","), options.folder, options.mnist, options.splits):
+            show(table)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def fitted(split):
 
 def quick(**how):
     """Return a classifier that takes little time, for tests of tables, labels and parameters."""
-    return BinaryDictionaryClassifier(3, search="paper", **{"n_models": 1, "random_state": 0, **how})
+    return BinaryDictionaryClassifier(3, search="paper", **{"algebra": "xor", "n_models": 1, "random_state": 0, **how})
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +81,12 @@ def naive_bits(model, X, new):
     return np.array([naive.row_bits(*row, *frozen) for row in rows])
 
 
+def naive_bits_without_atoms(X, new):
+    """Return the bits of new rows by the shares of ones in the columns of X."""
+    counts, uses, none = naive.cell_counts(X, np.zeros_like(X)), np.zeros((2, 0), np.int64), np.zeros(X.shape[1], int)
+    return np.array([naive.row_bits(x, none, (), counts, uses) for x in new])
+
+
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 def test_codelengths_agree_with_the_oracle(split, algebra):
     X, y, new, _ = split
@@ -88,10 +94,13 @@ def test_codelengths_agree_with_the_oracle(split, algebra):
         algebra=algebra, n_models=2, constraints=ba.Constraints(max_components=4), random_state=0
     ).fit(X, y)
     assert {model.algebra for models in fitted.models_ for model in models} == {algebra}
-    expected = [
-        np.mean([naive_bits(model, X[y == label], new[:10]) for model in models], axis=0) - np.log2((y == label).mean())
-        for models, label in zip(fitted.models_, fitted.classes_, strict=True)
-    ]
+    assert fitted.weights_.shape == (3,)
+    assert fitted.weights_.sum() == pytest.approx(1)
+    expected = []
+    for models, label in zip(fitted.models_, fitted.classes_, strict=True):
+        own = X[y == label]
+        bits = [naive_bits_without_atoms(own, new[:10]), *(naive_bits(model, own, new[:10]) for model in models)]
+        expected.append(np.average(bits, axis=0, weights=fitted.weights_) - np.log2((y == label).mean()))
     np.testing.assert_allclose(fitted.codelengths(new[:10]), np.transpose(expected), atol=1e-3)
 
 
@@ -122,7 +131,8 @@ def test_models_are_learned_from_rows_of_their_class(fitted, split):
     np.testing.assert_array_equal(fitted.class_count_, [(y == label).sum() for label in fitted.classes_])
     np.testing.assert_allclose(fitted.priors_, fitted.class_count_ / 160)
     for models, label in zip(fitted.models_, fitted.classes_, strict=True):
-        assert [model.n_samples for model in models] == [(y == label).sum()] * 2
+        n = (y == label).sum()
+        assert [model.n_samples for model in models] == [n, 2 * n]  # the rows of the second one count twice
         never = ~X[y == label].any(axis=0)
         assert all(not model.ones[never].any() for model in models)
         assert (models[0].ones != models[1].ones).any()  # bootstrap samples
@@ -163,6 +173,29 @@ def test_any_type_of_table_and_number_of_threads_gives_the_same_result(quickly_f
     assert other.temperature_ == quickly_fitted.temperature_
     scaled = quick(n_models=2, binarize=0.5).fit(X * 0.8, y)
     np.testing.assert_array_equal(scaled.codelengths(new * 0.8), quickly_fitted.codelengths(new))
+
+
+def test_models_are_added_until_predictions_no_longer_change(split):
+    X, y, new, _ = split
+    alike = quick(n_models=20).fit(X, y)
+    (found,) = {len(models) for models in alike.models_}
+    assert found in range(4, 20, 2)  # two at a time
+    assert alike.weights_.shape == (1 + found,)
+    threads = quick(n_models=20, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(threads.codelengths(new), alike.codelengths(new))
+    np.testing.assert_array_equal(threads.weights_, alike.weights_)
+
+
+def test_columns_without_patterns_are_weighed_as_by_naive_bayes():
+    """Noise has no atoms: what remains are the shares of the columns."""
+    random = np.random.default_rng(0)
+    y = np.repeat([0, 1], 150)
+    X = (random.random((300, 12)) < np.where(y, 0.7, 0.3)[:, np.newaxis]).astype(np.uint8)
+    order = random.permutation(300)
+    X, y = X[order], y[order]
+    model = BinaryDictionaryClassifier(random_state=0).fit(X[:200], y[:200])
+    bayes = BernoulliNB(alpha=0.5).fit(X[:200], y[:200])
+    assert (model.predict(X[200:]) == bayes.predict(X[200:])).mean() > 0.95
 
 
 def test_columns_are_matched_by_name(quickly_fitted, split):

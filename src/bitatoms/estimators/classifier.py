@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from itertools import cycle, islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
@@ -22,6 +23,7 @@ from ..bits import BitMatrix
 from ..columns.table import Table
 from ..errors import InputError, Parameter
 from ..frames import in_memory
+from ..imputation.pool import HiddenValues, fit_weights
 from ..model.likelihood import Frequencies
 from ..model.model import RowCoder
 from ..model.patterns import pattern_frame
@@ -36,19 +38,75 @@ from ..validation import as_generator
 from .options import ClassifierOptions
 from .outputs import frame_like
 
-_CALIBRATION_ROWS = 500  # the temperature is fitted to at most this many rows
+_COPIES = 1, 2  # of each row of a bootstrap sample, that the models of a round learn from: with two, more atoms
+_FEW_CHANGES = 0.02  # share of the votes that change, with which no further round of models is learned
+_CALIBRATION_ROWS = 500  # weights and temperature are fitted to at most this many rows
 _MAX_TEMPERATURE = 1000.0
 _MIN_SECONDS = 1e-3  # for a class when the time is over
+
+
+class _Item(NamedTuple):
+    """A model to learn: the label and the rows of its class, those that it learns from, and a seed."""
+
+    label: int
+    rows: NDArray[np.intp]
+    sample: NDArray[np.intp]
+    seed: int
+
+
+class _Learned(NamedTuple):
+    """A model, the bits of tested rows with it, and which of them it has learned from."""
+
+    coder: RowCoder
+    bits: NDArray[np.float64]
+    is_seen: NDArray[np.bool_]
+
+
+class _TestedRows(NamedTuple):
+    """Training rows, of which models of a class that have not seen them show how good predictions are."""
+
+    numbers: NDArray[np.intp]  # of the rows, sorted
+    data: BitMatrix
+    labels: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, data: BitMatrix, labels: NDArray[np.intp], random: np.random.Generator) -> _TestedRows:
+        """Return some of the rows."""
+        chosen = np.sort(random.permutation(len(labels))[:_CALIBRATION_ROWS])
+        return cls(chosen, data[chosen], labels[chosen])
+
+    def learned(self, coder: RowCoder, label: int, sample: NDArray[np.intp], workers: Workers) -> _Learned:
+        """Return a model of a class, learned from a sample of rows; each row is taken out of its frequencies."""
+        described, own = coder.describe(self.data, workers), self.labels == label
+        described.bits[own] = coder.row_bits(self.data[own], described.codes[own], workers, left_out=1)
+        return _Learned(coder, described.bits, np.isin(self.numbers, sample))
+
+    def weigh(
+        self, learned: list[list[_Learned]], shares: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], float, NDArray[np.intp]]:
+        """Return the weights of models and the temperature, at least 1, with the least log loss, and the predictions.
+
+        Models that learned from the same number of copies weigh the same. ``shares`` are those of the classes.
+        """
+        copies = np.array([0, *islice(cycle(_COPIES), len(learned[0]) - 1)])
+        groups = [np.flatnonzero(copies == each) for each in np.unique(copies)]
+        bits = np.array([[_mean_unseen([models[i] for i in own]) for models in learned] for own in groups])
+        bits = bits.swapaxes(1, 2) - np.log2(shares)
+        fitted = np.maximum(fit_weights([HiddenValues(-np.log(2) * bits, self.labels)]), 1 / _MAX_TEMPERATURE)
+        weights = fitted / fitted.sum()
+        votes = np.average(bits, axis=0, weights=weights).argmin(axis=1)
+        sizes = np.array([len(own) for own in groups])
+        return (weights / sizes)[copies], max(1.0, 1 / float(fitted.sum())), votes
 
 
 @with_documentation
 class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
     """Classification by codelength: a sample belongs to the class whose atoms describe it in the fewest bits.
 
-    ``fit`` learns ``n_models`` models of each class, as `BinaryDictionaryLearning` does. The bits of a sample under a
-    model are minus log2 of the frequencies, in the samples of the class, of each atom that the sample uses or does not
-    use, and of the value of each of its cells given the value that its code predicts. The bits of a class are the mean
-    over its models, and minus log2 of its prior probability.
+    ``fit`` learns several models of each class, as `BinaryDictionaryLearning` does. The bits of a sample under a model
+    are minus log2 of the frequencies, in the samples of the class, of each atom that the sample uses or does not use,
+    and of the value of each of its cells given the value that its code predicts. The bits of a class are a weighted
+    mean over its models and what has no atoms, and minus log2 of its prior probability.
 
     Parameters
     ----------
@@ -64,6 +122,8 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
         The probability of each class.
     models_ : list of list of Model
         The models of each class; ``models_[0][0].patterns()`` lists the atoms of the first model of the first class.
+    weights_ : ndarray of shape (1 + number of models per class,), float64
+        The weights of the bits without atoms, as those of naive Bayes, and of the bits with each model; they sum to 1.
     temperature_ : float
         The number by which bits are divided before they become probabilities (see Notes).
     n_iter_ : int
@@ -75,11 +135,13 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
 
     Notes
     -----
+    Every second model learns from a bootstrap sample whose rows count twice, and so finds more atoms. The weights of
+    both kinds of models, and of the bits without atoms, minimize the log loss of training samples, whose bits with
+    their own class are those of the models whose bootstrap sample lacks them; each is taken out of the frequencies.
+
     A difference of b bits between two classes would mean odds of 2^b if the wrong cells of a sample were independent.
-    They are not, so that such odds are too high. ``fit`` therefore divides all bits by one number, ``temperature_``,
-    which minimizes the log loss of training samples. The bits that a sample takes with its own class are those of the
-    models whose bootstrap sample lacks it, and it is taken out of their frequencies. The temperature does not change
-    the order of the classes.
+    They are not, so that such odds are too high. All bits are therefore divided by ``temperature_``, at least 1, which
+    minimizes the same log loss. It does not change the order of the classes.
 
     ``max_time`` is divided among the searches by their numbers of samples. ``callbacks`` are called in every search.
 
@@ -139,97 +201,76 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
         classes, labels = np.unique(given_labels, return_inverse=True)
         counts, random = np.bincount(labels), as_generator(self.random_state)
         priors = counts / len(labels) if self.priors is None else _checked_priors(self.priors, len(classes))
-        rows, workers = [np.flatnonzero(labels == label) for label in range(len(classes))], self._workers(table.bits)
-        samples = [[self._sample(own, random) for _ in range(self.n_models)] for own in rows]
-        self._coders = self._learn(table, samples, with_columns_of(params, self._header), random, workers)
-        for own, coders in zip(rows, self._coders, strict=True):
-            data = table.bits[own]
-            coders[:] = [coder.refitted(data, coder.describe(data, workers).codes) for coder in coders]
+        if self.n_models > 1 and params.search == "fast":  # models differ enough by the rows that they start from
+            params = replace(params, plan=params.plan.for_ensembles())
+        rows = [np.flatnonzero(labels == label) for label in range(len(classes))]
+        rounds = [
+            [
+                _Item(label, own, self._sample(own, copies, random), int(random.integers(2**63)))
+                for label, own in enumerate(rows)
+                for copies in _COPIES[: self.n_models - first]
+            ]
+            for first in range(0, self.n_models, len(_COPIES))
+        ]
+        tested, earlier = _TestedRows.of(table.bits, labels, random), None
+        learned: list[list[_Learned]] = [[] for _ in classes]  # what has no atoms, and the models
+        workers = self._workers(table.bits)
+        for found in self._learn(table, rounds, tested, with_columns_of(params, self._header), workers):
+            for item, each in found:
+                if not learned[item.label]:
+                    plain = _without_atoms(each.coder, table.bits[item.rows])
+                    learned[item.label].append(tested.learned(plain, item.label, item.rows[:0], workers))
+                learned[item.label].append(each)
+            weights, temperature, votes = tested.weigh(learned, counts / len(labels))
+            if earlier is not None and (votes != earlier).mean() <= _FEW_CHANGES:
+                break
+            earlier = votes
         self.classes_, self.class_count_, self.priors_ = classes, counts, priors
-        self.models_ = [[coder.model for coder in coders] for coders in self._coders]
-        self.n_iter_ = max(model.n_iter for models in self.models_ for model in models)
-        self.temperature_ = self._fitted_temperature(table.bits, labels, samples, random, workers)
+        self.weights_, self.temperature_ = weights, temperature
+        self._coders = [[each.coder for each in of_class] for of_class in learned]
+        self.models_ = [[coder.model for coder in coders] for _, *coders in self._coders]
+        every_model = [model for models in self.models_ for model in models]
+        self.n_iter_ = max(model.n_iter for model in every_model)
+        for limit in ("max_iter", "max_time"):
+            if any(model.ended == limit for model in every_model) and not params.ends_at_limit:
+                warn_of_limit(limit, "the search of a class", "a better model")
         return self
 
-    def _sample(self, rows: NDArray[np.intp], random: np.random.Generator) -> NDArray[np.intp]:
-        """Return the rows that a model learns from, sorted: a bootstrap sample, or all if there is one model."""
-        return rows if self.n_models == 1 else np.sort(random.choice(rows, len(rows)))
+    def _sample(self, rows: NDArray[np.intp], copies: int, random: np.random.Generator) -> NDArray[np.intp]:
+        """Return the rows that a model learns from, sorted: copies of a bootstrap sample, or all for a single model."""
+        return rows if self.n_models == 1 else np.sort(random.choice(rows, len(rows)).repeat(copies))
 
     def _learn(
-        self,
-        table: Table,
-        samples: list[list[NDArray[np.intp]]],
-        params: SearchParams,
-        random: np.random.Generator,
-        all_workers: Workers,
-    ) -> list[list[RowCoder]]:
-        """Return the models of each class, learned from these rows, with the frequencies at the end of the searches."""
-        begin = time.perf_counter()
-        items = [(label, sample, int(random.integers(2**63))) for label, of in enumerate(samples) for sample in of]
-        n_left = np.cumsum([len(sample) for _, sample, _ in items][::-1])[::-1]  # rows of an item and of later ones
+        self, table: Table, rounds: list[list[_Item]], tested: _TestedRows, params: SearchParams, all_workers: Workers
+    ) -> Iterator[list[tuple[_Item, _Learned]]]:
+        """Yield the models of each round."""
+        begin, items = time.perf_counter(), [item for items in rounds for item in items]
+        n_left = np.cumsum([len(item.sample) for item in items][::-1])[::-1]  # rows of an item and of later ones
 
-        def learn(workers: Workers, number: int) -> RowCoder:
-            _, sample, seed = items[number]
-            own_params = params
+        def learn(workers: Workers, number: int) -> _Learned:
+            item, own_params = items[number], params
             if params.max_time is not None:  # a search takes a share of the time that earlier ones have left
                 remaining = params.max_time - (time.perf_counter() - begin)
-                own_params = replace(params, max_time=max(_MIN_SECONDS, remaining * len(sample) / n_left[number]))
-            model = self._search(table.bits[sample], own_params, workers, seed, tile_of(table))
+                own_params = replace(params, max_time=max(_MIN_SECONDS, remaining * len(item.sample) / n_left[number]))
+            model = self._search(table.bits[item.sample], own_params, workers, item.seed, tile_of(table))
             model = replace(model, remembered=None)  # a training row must not be coded better than a new one
-            return RowCoder(model, Frequencies.of_result(model))
+            coder, data = RowCoder(model, Frequencies.of_result(model)), table.bits[item.rows]
+            coder = coder.refitted(data, coder.describe(data, workers).codes)
+            return tested.learned(coder, item.label, item.sample, workers)
 
-        coders: list[list[RowCoder]] = [[] for _ in samples]
         in_order = params.max_time is not None or bool(params.callbacks)
-        largest = max(bytes_of(table.bits) * len(sample) // table.bits.n_rows for _, sample, _ in items)
+        largest = max(bytes_of(table.bits) * len(item.sample) // table.bits.n_rows for item in items)
         most = at_once(table.bits.n_rows * table.bits.n_cols, in_order) or max(
             1, DEFAULT_LIMIT // (SEARCH_FACTOR * max(1, largest))
         )
-        try:
-            with closing(all_workers.map_tasks(learn, range(len(items)), most)) as learned_coders:
-                for (label, _, _), coder in zip(items, learned_coders, strict=True):
-                    coders[label].append(coder)
-        except KeyboardInterrupt:
-            raise Interrupted(None) from None
-        ended = {coder.model.ended for each in coders for coder in each}
-        for limit in ("max_iter", "max_time"):
-            if limit in ended and not params.ends_at_limit:
-                warn_of_limit(limit, "the search of a class", "a better model", stacklevel=3)
-        return coders
-
-    def _fitted_temperature(
-        self,
-        data: BitMatrix,
-        labels: NDArray[np.intp],
-        samples: list[list[NDArray[np.intp]]],
-        random: np.random.Generator,
-        workers: Workers,
-    ) -> float:
-        """Return the temperature, at least 1, with the smallest log loss of training rows.
-
-        Bits of the own class are those of the models that have not seen the row, if there are any.
-        """
-        chosen = np.sort(random.permutation(len(labels))[:_CALIBRATION_ROWS])
-        rows, truth = data[chosen], labels[chosen]
-        bits = np.empty((len(chosen), len(self._coders)))
-        for label, coders in enumerate(self._coders):
-            own = truth == label
-            of_models, of_own = [], []
-            for coder in coders:
-                described = coder.describe(rows, workers)
-                of_models.append(described.bits)
-                of_own.append(coder.row_bits(rows[own], described.codes[own], workers, left_out=1))
-            unseen = np.array([~np.isin(chosen[own], sample) for sample in samples[label]])
-            weights = np.where(unseen.any(axis=0), unseen, True).astype(float)
-            bits[:, label] = np.mean(of_models, axis=0)
-            bits[own, label] = np.average(of_own, axis=0, weights=weights)
-        bits -= np.log2(np.maximum(self.priors_, np.finfo(float).tiny))
-
-        def log_loss(log_temperature: float) -> float:
-            logs = _log_probabilities(bits, np.exp(log_temperature))
-            return -float(logs[np.arange(len(truth)), truth].mean())
-
-        best = minimize_scalar(log_loss, bounds=(0.0, np.log(_MAX_TEMPERATURE)), method="bounded")
-        return float(np.exp(best.x))
+        numbers = iter(range(len(items)))
+        for own in rounds:
+            try:
+                with closing(all_workers.map_tasks(learn, list(islice(numbers, len(own))), most)) as found:
+                    models = list(found)
+            except KeyboardInterrupt:
+                raise Interrupted(None) from None
+            yield list(zip(own, models, strict=True))
 
     def codelengths(self, X: Any) -> Any:
         """Return the bits that describe each sample with each class, those of the class included.
@@ -255,7 +296,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
         data = self._table_in_memory(X, reset=False).bits
         workers = self._workers(data)
         described = [[coder.describe(data, workers).bits for coder in coders] for coders in self._coders]
-        bits = np.mean(described, axis=1).T
+        bits = np.average(described, axis=1, weights=self.weights_).T
         with np.errstate(divide="ignore"):  # a class with prior 0 takes infinitely many bits
             return bits - np.log2(self.priors_)
 
@@ -325,7 +366,8 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
         -------
         pandas.DataFrame
             With the columns ``class``, ``model`` (its number in this class, from 1), and those of
-            `BinaryDictionaryLearning.to_frame`. Rows and shares are those of the samples of the class.
+            `BinaryDictionaryLearning.to_frame`. Rows and shares are those of the sample that the model learned from,
+            which has each row twice in every second model.
         """
         check_is_fitted(self, "models_")
         found = [
@@ -338,6 +380,20 @@ class BinaryDictionaryClassifier(ClassifierMixin, SearchEstimator):
         frame.insert(0, "class", np.array([label for label, _, _ in found], self.classes_.dtype))
         frame.insert(1, "model", np.array([number for _, number, _ in found], np.int64))
         return frame
+
+
+def _without_atoms(coder: RowCoder, data: BitMatrix) -> RowCoder:
+    """Return what describes rows by the shares of ones in the columns of these rows alone."""
+    model = coder.model
+    model = replace(model, atoms=BitMatrix.zeros(0, data.n_cols), uses=model.uses[:0])
+    return RowCoder(model, coder.frequencies).refitted(data, BitMatrix.zeros(len(data), 0))
+
+
+def _mean_unseen(models: Sequence[_Learned]) -> NDArray[np.float64]:
+    """Return the mean bits of each row over the models that have not seen it; over all if there are none."""
+    unseen = ~np.array([each.is_seen for each in models])
+    weights = np.where(unseen.any(axis=0), unseen, True).astype(float)
+    return np.asarray(np.average([each.bits for each in models], axis=0, weights=weights))
 
 
 def _log_probabilities(bits: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:

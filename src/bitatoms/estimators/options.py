@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..model.options import RuleOptions
-from ..parameters import Param, nested_declarations, option
+from ..parameters import Param, declared_in, nested_declarations, option
 from ..run_options import NewRowOptions, RunOptions
-from ..search.options import FitOptions, PaperSearch, SearchOptions
+from ..search.options import Algebra, FitOptions, PaperSearch, SearchOptions
 from ..validation import check_fraction
 
 ImputationMethod = Literal["auto", "atoms", "neighbours", "profiles", "regression"]
@@ -30,11 +30,13 @@ class EstimatorOptions(NewRowOptions, FitOptions):
 class ClassifierOptions(NewRowOptions, RunOptions, SearchOptions):
     """Parameters of `bitatoms.BinaryDictionaryClassifier`: those of the search for each class, and of the classes."""
 
+    algebra: Algebra = declared_in(SearchOptions, "algebra", default="or")
     n_models: int = option(
         8,
-        "Number of models per class; the bits of a sample are the mean over them.",
-        "Each is learned from a bootstrap sample of the samples of the class: as many, drawn with replacement. "
-        "With 1, a single model is learned from all of them, which takes less time and leads to more errors.",
+        "Largest number of models per class; the bits of a sample are a mean over them.",
+        "Each is learned from a bootstrap sample of the samples of the class: as many, drawn with replacement, which "
+        "in every second model count twice. Two are learned of each class at a time, until at most 2 % of the "
+        "predictions of training samples change. With 1, a single model is learned from all samples of the class.",
         minimum=1,
     )
     priors: Any = option(

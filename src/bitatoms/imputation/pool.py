@@ -213,12 +213,18 @@ def fit_pool(values: Sequence[HiddenValues]) -> Pool:
     n_values, n_stated = sum(len(each.truth) for each in values), len(values[0].stated)
     if not n_values:
         return Pool((0.0, *[1 / (n_stated - 1)] * (n_stated - 1)))
-    weights = _fitted(values, np.full(n_stated, 1 / n_stated), _RIDGE * n_values, least=0.0)
+    weights = fit_weights(values)
     pooled = [_softmax(_weighted(weights.tolist(), list(each.stated)), each.possible) for each in values]
     bent = [each._replace(stated=np.stack(_bends(own))) for each, own in zip(values, pooled, strict=True)]
     straight = np.zeros(2 + len(_KNOTS))
     straight[0] = 1
     return Pool(tuple(weights.tolist()), tuple(_fitted(bent, straight, _STIFFNESS, least=None).tolist()))
+
+
+def fit_weights(values: Sequence[HiddenValues]) -> NDArray[np.float64]:
+    """Return the weights of a pool with the least log loss, before its curve; equal where the values do not tell."""
+    n_values, n_stated = sum(len(each.truth) for each in values), len(values[0].stated)
+    return _fitted(values, np.full(n_stated, 1 / n_stated), _RIDGE * n_values, least=0.0)
 
 
 def _fitted(

@@ -143,6 +143,11 @@ class Plan:
         """Return the plan with starts of these sizes alone, besides the first look."""
         return replace(self, starts=sizes, more_starts=()).without("linear", "nmf")
 
+    def for_ensembles(self) -> Plan:
+        """Return the plan of one of many models: the first look as its only start, if it has one, and few rounds."""
+        plan = self if "first look" in self.left_out else self.with_starts()
+        return replace(plan, patience=1)
+
 
 _FAST = Plan(
     starts=(256, 0),
