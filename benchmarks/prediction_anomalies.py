@@ -113,7 +113,7 @@ METHODS: dict[str, Callable[[Cells, Cells], Floats]] = {
 def rows_of(job: Job, are_new: bool, random: np.random.Generator) -> tuple[Cells, Cells, NDArray[np.bool_]]:
     """Return the rows to learn from, those to score, and which of these are odd."""
     ordinary, odd = (random.permutation(rows) for rows in (job.ordinary, job.odd))
-    odd = odd[: round(ODD_SHARE * len(ordinary))]
+    odd = odd[: max(1, round(ODD_SHARE * len(ordinary)))]
     n_new = round(NEW_SHARE * len(ordinary)) if are_new else 0
     rows = np.vstack([ordinary[:n_new] if are_new else ordinary, odd])
     is_odd = np.arange(len(rows)) >= len(rows) - len(odd)
