@@ -66,6 +66,12 @@ def test_kernels_of_a_module_are_compiled_by_one_process():
     assert divided([], 2) == []
 
 
+def test_kernels_that_code_rows_are_compiled_by_one_process():
+    shares = divided(compilation.kernels_of(["search, or"]), 2)
+    coders = [{kernel.name.partition(".")[0] for kernel in share} >= {"coding", "removal"} for share in shares]
+    assert sorted(coders) == [False, True]
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Cache kernels in an empty folder, of which two are listed for a search."""

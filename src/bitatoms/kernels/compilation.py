@@ -30,6 +30,7 @@ FILE = Path(__file__).with_name("kernels.json")
 _INTERVAL = 0.05  # seconds until Ctrl-C takes effect
 _LOG_INTERVAL = 2.0  # seconds
 _OPTIMIZATION = "1"  # of LLVM: kernels are as fast as with 3, the default of numba, and take two thirds of the time
+_CODERS = "coding", "removal"  # modules of kernels that inline the coder of rows: one process compiles its functions
 logger = logging.getLogger(__name__)
 
 
@@ -184,13 +185,14 @@ def _start(kernels: Sequence[ListedKernel]) -> subprocess.Popen[bytes]:
 
 
 def divided(kernels: Sequence[ListedKernel], n_processes: int) -> list[list[ListedKernel]]:
-    """Divide kernels evenly among up to this many processes: those of a module together, which share functions."""
-    modules: dict[str, list[ListedKernel]] = {}
+    """Divide kernels evenly among up to this many processes: those that share most of their functions together."""
+    groups: dict[str, list[ListedKernel]] = {}
     for kernel in kernels:
-        modules.setdefault(kernel.name.partition(".")[0], []).append(kernel)
+        module = kernel.name.partition(".")[0]
+        groups.setdefault(_CODERS[0] if module in _CODERS else module, []).append(kernel)
     shares: list[list[ListedKernel]] = [[] for _ in range(n_processes)]
-    for module in sorted(modules.values(), key=_seconds, reverse=True):
-        min(shares, key=_seconds).extend(module)
+    for group in sorted(groups.values(), key=_seconds, reverse=True):
+        min(shares, key=_seconds).extend(group)
     return [share for share in shares if share]
 
 

@@ -64,23 +64,27 @@ def _count_changes(words, j, before, changes):
 
 
 @inline
-def _code_without(rows, j, atoms, rule, own, wrong, added, uses, scratch):
-    """Add to counts what changes if row j is coded at these prices; the row is left as it is."""
+def _take_row(rows, j, covers, own):
+    """Copy row j to the only row of ``own``."""
     copy_row(rows.codes, j, own.codes[0])
     copy_row(rows.errors, j, own.errors[0])
-    if rule.covers:
+    if covers:
         copy_row(rows.covered, j, own.covered[0])
         copy_row(rows.twice, j, own.twice[0])
     if rows.unknown.shape[0] > 0:
         copy_row(rows.unknown, j, own.unknown[0])
-    code_row(own, 0, atoms, rule, weight(own.errors, 0), scratch)
+
+
+@inline
+def _count_row(rows, j, own, wrong, added, uses, errors):
+    """Add to counts what differs between row j and ``own``; ``errors`` is a work array for a row."""
     _count_changes(own.codes, 0, rows.codes[j], uses)
     _count_changes(own.errors, 0, rows.errors[j], wrong)
     if added.shape[0] > 0:
         for w in range(own.errors.shape[1]):
             own.errors[0, w] &= own.covered[0, w]
-            scratch.errors[0, w] = rows.errors[j, w] & rows.covered[j, w]
-        _count_changes(own.errors, 0, scratch.errors[0], added)
+            errors[w] = rows.errors[j, w] & rows.covered[j, w]
+        _count_changes(own.errors, 0, errors, added)
 
 
 @kernel
@@ -120,7 +124,10 @@ def try_without(
         while not (fails or is_done) and n_left > 0 and progress[0] < first[0]:
             last = min(n_wanted, n_users, n_coded + n_left)
             for nth in range(n_coded, last):
-                _code_without(rows, listed[nth * step % n_users], atoms, rule, own, wrong, added, uses, scratch)
+                j = listed[nth * step % n_users]
+                _take_row(rows, j, rule.covers, own)
+                code_row(own, 0, atoms, rule, weight(own.errors, 0), scratch)
+                _count_row(rows, j, own, wrong, added, uses, scratch.errors[0])
             n_left -= last - n_coded
             n_coded = last
             if n_coded == min(n_wanted, n_users):
