@@ -28,9 +28,7 @@ from numba.extending import intrinsic, register_jitable
 from ..system.interrupts import deferred_interrupts
 
 logger = logging.getLogger(__name__)
-# Only kernels and Python call compiled functions: without wrappers for C, which numba makes by default, they are
-# compiled in a tenth less time.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def _sources() -> str:
