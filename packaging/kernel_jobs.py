@@ -29,9 +29,11 @@ def _search(algebra: Algebra) -> None:
 
 
 def _new_rows(algebra: Algebra) -> None:
-    """Code rows with a model, and search where rows are coded by linear algebra."""
+    """Code and score rows with a model, and search where rows are coded by linear algebra."""
     X = _table(algebra)
-    BinaryDictionaryLearning(algebra=algebra, random_state=0).fit(X).transform(X)
+    model = BinaryDictionaryLearning(algebra=algebra, random_state=0).fit(X)
+    model.transform(X)
+    model.score(X)
     if algebra == "xor":
         factorize(_many_atoms_per_row(), algebra=algebra, random_state=0)
 
