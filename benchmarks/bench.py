@@ -302,6 +302,7 @@ PARTS = {
 
 # Scripts with options of their own, and those of a quick run; FOLDER has the tables of `write_quick_sets`.
 SCRIPTS = {
+    "algebras.py": "FOLDER --sets kov_zoo",
     "anchors.py": "FOLDER --sets kov_zoo:2 --seeds 1",
     "completion.py": "--seeds 1",
     "fuzz_cover.py": "--covers 100",

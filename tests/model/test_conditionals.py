@@ -23,15 +23,6 @@ SINGLE = Workers(1)
 DOUBT = 0.01  # weight of the share of a column in every prediction
 
 
-@pytest.fixture(scope="module", params=["or", "xor", "bias"])
-def fitted(request):
-    """A model, and rows of its table."""
-    algebra = "or" if request.param == "bias" else request.param
-    X = ba.datasets.planted(200, 70, 4, algebra=algebra, code_density=0.4, noise=0.04, random_state=2).X
-    X ^= request.param == "bias"
-    return ba.BinaryDictionaryLearning(algebra=algebra, random_state=0).fit(X).as_model(), X
-
-
 @pytest.mark.parametrize("unknown", [0.0, 0.2])
 def test_probabilities_equal_the_oracle(fitted, unknown):
     model, X = fitted

@@ -22,15 +22,6 @@ pytestmark = pytest.mark.usefixtures("few_trials")
 SINGLE = Workers(1)
 
 
-@pytest.fixture(scope="module", params=["or", "xor", "bias"])
-def fitted(request):
-    """A model, and rows of its table."""
-    algebra = "or" if request.param == "bias" else request.param
-    X = ba.datasets.planted(200, 70, 4, algebra=algebra, code_density=0.4, noise=0.04, random_state=2).X
-    X ^= request.param == "bias"
-    return ba.BinaryDictionaryLearning(algebra=algebra, random_state=0).fit(X).as_model(), X
-
-
 @pytest.mark.parametrize("with_regression", [False, True])
 def test_recommendations_are_the_most_probable_zeros_for_any_chunks_and_threads(fitted, monkeypatch, with_regression):
     model, X = fitted
