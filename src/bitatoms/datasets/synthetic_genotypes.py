@@ -55,7 +55,7 @@ def genotypes(n_samples: int = 600, n_snps: int = 300, random_state: Any = 0) ->
     Table(600 x 600, density 0.0845, rows 'north 1' ... 'island 200', columns 'rs1001:A' ... 'rs1300:AA')
     >>> result = ba.factorize(table, algebra="or", random_state=0)
     >>> print(*table.names_of(result.atoms[1].nonzero()[0]))
-    rs1180:A rs1181:A rs1182:C rs1183:A rs1186:A rs1187:T rs1190:G rs1193:A rs1194:G rs1195:C
+    rs1129:C rs1130:T rs1131:C rs1134:G rs1135:C rs1136:G rs1137:G rs1138:C rs1139:A rs1140:T rs1141:C rs1142:A rs1143:A
     """
     n_samples, n_snps = check_int("n_samples", n_samples, 0), check_int("n_snps", n_snps, 0)
     rng = as_generator(random_state)

@@ -245,7 +245,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         >>> X = np.array([[1, 1, 1, 0, 0, 0]] * 20 + [[0, 0, 0, 1, 1, 1]] * 20)
         >>> model = ba.BinaryDictionaryLearning(2, random_state=0).fit(X)
         >>> model.score_samples([[1, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 0]]).round(1)
-        array([ -2.1, -14.8])
+        array([ -0.3, -14.2])
         """
         self._fit_regression()
         X = in_memory(X)
