@@ -63,7 +63,8 @@ class NewRowOptions(Options):
     absent: Absent = option(
         "auto",
         "Columns of the model that a table of new rows lacks: an error, 0, or unknown cells.",
-        '"auto" is "unknown" in genotypes and expression data (AnnData), and otherwise "refuse". In lists of items '
+        '"auto" is "unknown" for genotypes, expression data (AnnData) and encoded tables (`bitatoms.encode`), and '
+        'otherwise "refuse". In lists of items '
         "(transactions), absent items are always 0. See docs/reference/files.md.",
         option="absent",
     )

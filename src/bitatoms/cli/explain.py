@@ -215,7 +215,7 @@ def _with_regression(read: ModelRows) -> ModelRows:
     model = read.model
     if model.regression is not None:
         return read
-    regression = regression_for(_first_rows(read), model.tied_columns, np.random.default_rng(0))
+    regression = regression_for(_first_rows(read), model.tied_columns)
     return replace(read, model=replace(model, regression=regression))
 
 
@@ -245,16 +245,17 @@ def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
 )
 def score(
     rows: NewRows = options.new_rows(),
-    output: Path | None = options.readable("--output -o", "scores", "all rows, their bits and wrong cells"),
+    output: Path | None = options.readable(
+        "--output -o", "scores", "all rows, their bits and their unexpected and missing cells"
+    ),
     how: options.RunSettings = options.run("max_memory", "n_jobs", "device"),
     shown: Display = options.display(10, "rows to print", "--number -n"),
 ) -> None:
     """Print the rows that fit worst, with the cells that make them so.
 
     The bits of a row are minus log2 of the probability of each of its cells, given its other cells. The patterns
-    predict a cell, and in tables with up to 1000 columns also a regression. It is fitted to the first 10,000 rows,
-    unless the model has one. A row has an unexpected feature although it is improbable; it lacks a missing one although
-    it is probable.
+    predict a cell, and in tables with up to 1000 columns also a regression, which is part of the model. Unexpected: the
+    row has the feature, but its other cells speak against it. Missing: the row lacks it, but they speak for it.
     """
     from ..html.tables import DataTable
     from ..model.row_fit import numbered_rows, score_rows, worst_rows
@@ -269,8 +270,7 @@ def score(
 
     def observed() -> Iterator[ScoredRows]:
         """Yield chunks of rows after their bits, and the worst rows so far, are kept."""
-        scored = _with_regression(read)
-        for chunk in numbered_rows(scored.map_chunks(score_rows)):
+        for chunk in numbered_rows(read.map_chunks(score_rows)):
             all_bits.append(chunk.bits)
             worst.extend(worst_rows([chunk], shown.top, read.workers))
             worst.sort(key=lambda fit: (-fit.bits, fit.row))

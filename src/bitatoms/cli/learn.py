@@ -195,7 +195,10 @@ def _fitted(
                     estimator.fit(data, sample_weight=weights)
             except KeyboardInterrupt:
                 interrupted = True
-        yield (estimator.as_model() if hasattr(estimator, "n_iter_") else None), codes, interrupted
+        model = None
+        if hasattr(estimator, "n_iter_"):
+            model = estimator.scoring_model() if keeps_model else estimator.as_model()
+        yield model, codes, interrupted
 
 
 def _write_report(

@@ -224,9 +224,9 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         a higher score than it would have if they were known: compare samples with about as many known cells. `score` is
         the mean.
 
-        The first call after ``fit`` fits the regression, to at most 4 million cells of the table, or 1000 samples; it
-        is kept, also by a later `save`. For a model of a file or a stream, `calibrate` fits it to a table that you
-        pass. Without it, with more than 1000 columns, or with less than 50 samples, the atoms alone predict.
+        The first call after ``fit``, or `save`, fits the regression to a random sample of the table: as many samples as
+        have 4 million cells, but at least 1000. Without it, the atoms alone predict: with more than 1000 columns or
+        fewer than 50 samples, and for a stream, until `calibrate` has fitted it to a table that you pass.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         model, data = self.as_model(), self._table_in_memory(X, reset=False).bits
         random = as_generator(self.random_state)
         model = model.calibrated(data, self._workers(data), random)
-        model = replace(model, regression=regression_for(data, model.tied_columns, random))
+        model = replace(model, regression=regression_for(data, model.tied_columns))
         self._model = replace(model, item_pool=fit_item_pool(data, model, lambda _: model, random))
         return self
 
@@ -390,7 +390,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         """Fit what predicts cells beside the atoms to the table of ``fit``, once."""
         model, sample = self.as_model(), self._fit_sample
         if model is self._model and model.regression is None and sample is not None:
-            regression = regression_for(sample.rows, model.tied_columns, as_generator(self.random_state))
+            regression = regression_for(sample.rows, model.tied_columns)
             self._model = replace(model, regression=regression)
 
     def _fit_item_pool(self) -> None:
@@ -446,9 +446,23 @@ class ModelEstimator(TableTransformer, SearchEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, which `bitatoms.load` reads.
 
+        A model from the file scores samples as this one does: the regression of `score_samples` is fitted first, if
+        that was not done. Other predictions are those of this model if they were asked for before.
+
         Parameters
         ----------
         path : str or path-like
             The file, by convention with the ending .npz. It holds arrays and JSON, no pickles. The write is atomic.
         """
-        model_file.save(self.as_model(), path, stored_parameters(self.get_params()))
+        model_file.save(self.scoring_model(), path, stored_parameters(self.get_params()))
+
+    def scoring_model(self) -> Model:
+        """Return what was learned as plain data, with all that `score_samples` needs.
+
+        Returns
+        -------
+        Model
+            That of `as_model`, with the regression of `score_samples`.
+        """
+        self._fit_regression()
+        return self.as_model()

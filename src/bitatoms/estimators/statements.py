@@ -256,8 +256,9 @@ class StatementsEstimator(ModelEstimator):
         -------
         list of RowFit
             Named tuples ``(row, bits, atoms, cells)``, the sample that takes most bits first. ``bits`` are minus
-            `score_samples`, and ``atoms`` those that the sample uses. ``cells`` are the cells whose value is not the
-            most probable one, given the other cells: named tuples ``(feature, kind, bits)``, where ``kind`` is
+            `score_samples`. ``row`` counts from 0; ``atoms`` are the numbers of the atoms that the sample uses, from 1:
+            atom k is ``components_[k - 1]``. ``cells`` are the cells whose value is not the most probable one, given
+            the other cells: named tuples ``(feature, kind, bits)``, where ``kind`` is
             "unexpected" (the sample has the feature) or "missing".
 
         Examples

@@ -86,11 +86,14 @@ def fit_regression(
         return _learned(data, tied, plan.penalties[int(np.argmin(losses))], plan.n_steps)
 
 
-def regression_for(data: Bits, tied: TiedColumns, random: np.random.Generator) -> Regression | None:
-    """Return the regression that predicts cells beside the atoms of a model; None of few rows, or of many columns."""
+def regression_for(data: Bits, tied: TiedColumns) -> Regression | None:
+    """Return the regression that predicts cells beside the atoms of a model; None of few rows, or of many columns.
+
+    It is the same for every seed of the model.
+    """
     if len(data) < FEWEST_ROWS or data.n_cols > MOST_COLUMNS:
         return None
-    return fit_regression(packed(data), tied, random)
+    return fit_regression(packed(data), tied, np.random.default_rng(0))
 
 
 def _learned(data: BitMatrix, tied: TiedColumns, penalty: float, n_steps: int) -> Regression:

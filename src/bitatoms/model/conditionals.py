@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _CHUNK_CELLS = 1 << 20  # of rows whose probabilities are computed together
 CELL_COST = 200.0  # nanoseconds per cell
 _LEAST_USERS = 2  # of an atom that says something about other rows
-_CONTRADICTION = 30.0  # bits of a cell that contradicts another one of its variable
 
 
 class ValueBits(NamedTuple):
@@ -81,7 +80,8 @@ class Conditionals:
             probabilities, conflicts = kind.probabilities(cells), kind.conflicts(data)
             fewest = conflicts.min(axis=2)
             found = np.where(conflicts == fewest[:, :, np.newaxis], probabilities, 0).sum(axis=2)
-            bits = -np.log2(np.minimum(found, 1)) + _CONTRADICTION * fewest
+            # A cell that contradicts another one of its variable costs as much as a value of half a row of the fit.
+            bits = np.abs(np.log2(np.minimum(found, 1))) + np.log2(2 * (self.model.n_samples + 1)) * fewest
             yield ValueBits(kind, bits, probabilities.argmax(axis=2))
 
     def stated(self, data: BitMatrix) -> list[NDArray[np.float64]]:

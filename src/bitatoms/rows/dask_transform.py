@@ -86,6 +86,9 @@ def score_samples(
 ) -> Any:
     """Return minus the bits of each sample of a Dask array, as a lazy Dask array of shape (n_samples,).
 
+    With the model of ``scoring_model()`` they are those of `BinaryDictionaryLearning.score_samples`; that of
+    ``as_model()`` may lack the regression.
+
     Parameters
     ----------
     {parameters}
