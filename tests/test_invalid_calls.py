@@ -362,7 +362,7 @@ OTHER_CALLS = [
     (classify, {"forget": 0.1}, TypeError, "unexpected keyword argument 'forget'"),
     *[
         (classify, {"priors": priors}, InputError, f"3 probabilities that sum to 1, one per class, not {priors!r}")
-        for priors in ([0.5, 0.5], [0.5, 0.6, 0.2], [1.2, -0.1, -0.1], [NAN, 0.5, 0.5])
+        for priors in ([0.5, 0.5], [0.5, 0.6, 0.2], [1.2, -0.1, -0.1], [NAN, 0.5, 0.5], {"a": 1.0})
     ],
     (fit(ba.BinaryDictionaryLearning), {"absent": "nothing"}, InputError, "absent='nothing' is not available"),
     (rules, {"min_lift": NAN}, InputError, "min_lift must be a finite number of at least 0, not nan"),

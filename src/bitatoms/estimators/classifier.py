@@ -416,7 +416,10 @@ def _checked_labels(y: Any, data: BitMatrix, name: str) -> NDArray[Any]:
 
 def _checked_priors(priors: Any, n_classes: int) -> NDArray[np.float64]:
     """Return the probabilities of the classes, checked."""
-    checked = np.asarray(priors, float)
+    try:
+        checked = np.asarray(priors, float)
+    except (TypeError, ValueError):
+        checked = np.empty(0)
     if checked.shape != (n_classes,) or not (checked >= 0).all() or not np.isclose(checked.sum(), 1):
         raise InputError(
             Parameter("priors"), f" must be {n_classes} probabilities that sum to 1, one per class, not {priors!r}"
