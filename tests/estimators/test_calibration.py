@@ -54,6 +54,24 @@ def test_the_first_prediction_searches_and_later_ones_do_not(table, searches):
     assert model.fit(table).as_model().pool is None
 
 
+def test_further_searches_find_as_many_atoms_as_the_fit(monkeypatch):
+    """With few cells known, the codelength would choose fewer."""
+    X = ba.datasets.planted(200, 30, 5, algebra="or", code_density=0.3, noise=0.05, random_state=3).X.astype(float)
+    X[np.random.default_rng(0).random(X.shape) < 0.3] = np.nan
+    search, numbers = ModelEstimator._search, []
+
+    def counted(self, *given, **how):
+        model = search(self, *given, **how)
+        numbers.append(model.atoms.n_rows)
+        return model
+
+    model = BinaryDictionaryLearning(algebra="or", random_state=0).fit(X)
+    monkeypatch.setattr(ModelEstimator, "_search", counted)
+    model.predict_cell_proba(X)
+    assert model.n_components_ > 0
+    assert numbers == [model.n_components_] * 5
+
+
 def test_predictions_do_not_depend_on_threads_and_other_calls(table):
     expected = new_model().fit(table).predict_cell_proba(table)
     other = new_model(n_jobs=3).fit(table)
