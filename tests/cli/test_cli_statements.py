@@ -94,6 +94,7 @@ def test_all_rows_are_scored_in_a_csv_file(bitatoms, baskets):
     assert [row["row"] for row in rows] == list(table.row_names)
     np.testing.assert_allclose([float(row["bits"]) for row in rows], -model.score_samples(table), atol=1e-3)
     for fit in model.worst_rows(table, 5):
+        assert int(rows[fit.row]["known"]) == fit.n_known == table.shape[1]
         for kind in ("unexpected", "missing"):
             cells = [cell.feature for cell in fit.cells if cell.kind == kind]
             assert rows[fit.row][kind] == "; ".join(cells)

@@ -242,6 +242,7 @@ def test_the_worst_rows_have_the_lowest_scores_and_name_all_wrong_cells(fitted_r
         row = fit.row
         assert fit.bits == pytest.approx(-scores[row])
         assert fit.atoms == tuple(np.flatnonzero(codes[row]) + 1)
+        assert fit.n_known == (~np.isnan(X[row])).sum()
         unexpected = {f"x{i}" for i in np.flatnonzero((X[row] == 1) & (expected[row] == 0))}
         missing = {f"x{i}" for i in np.flatnonzero((X[row] == 0) & (expected[row] == 1))}
         assert {cell.feature for cell in fit.cells if cell.kind == "unexpected"} == unexpected

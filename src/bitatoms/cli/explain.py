@@ -281,7 +281,7 @@ def score(
         if output is None:
             deque(observed(), maxlen=0)
         else:
-            columns = ("row", "bits", "patterns", "unexpected", "missing")
+            columns = ("row", "bits", "known", "patterns", "unexpected", "missing")
             write_readable(DataTable(columns, _fitted(observed(), read), {"bits": ".4f"}), output)
     bits = np.concatenate(all_bits)
     named = [(read.row_names(fit.row, fit.row + 1)[0], fit) for fit in worst]
@@ -305,7 +305,7 @@ def score(
 
 
 def _fitted(chunks: Iterable[ScoredRows], read: ModelRows) -> Iterator[tuple[Any, ...]]:
-    """Yield for each row its name, its bits, its patterns, and its wrong cells of both kinds."""
+    """Yield for each row its name, its bits, its known cells, its patterns, and its wrong cells of both kinds."""
     for chunk in chunks:
         start = int(chunk.indices[0]) if len(chunk.indices) else 0
         names = read.row_names(start, start + len(chunk.indices))
@@ -313,13 +313,20 @@ def _fitted(chunks: Iterable[ScoredRows], read: ModelRows) -> Iterator[tuple[Any
             cells = (
                 tuple(cell.feature for cell in fit.cells if cell.kind == kind) for kind in ("unexpected", "missing")
             )
-            yield name, fit.bits, fit.atoms, *cells
+            yield name, fit.bits, fit.n_known, fit.atoms, *cells
 
 
 def _as_json(name: Any, fit: RowFit) -> dict[str, Any]:
     """Return the fit of a row as JSON values."""
     cells = [cell._asdict() for cell in fit.cells]
-    return {"row": name, "index": fit.row, "bits": fit.bits, "patterns": list(fit.atoms), "cells": cells}
+    return {
+        "row": name,
+        "index": fit.row,
+        "bits": fit.bits,
+        "known": fit.n_known,
+        "patterns": list(fit.atoms),
+        "cells": cells,
+    }
 
 
 def _score_line(name: Any, fit: RowFit) -> str:

@@ -255,11 +255,11 @@ class StatementsEstimator(ModelEstimator):
         Returns
         -------
         list of RowFit
-            Named tuples ``(row, bits, atoms, cells)``, the sample that takes most bits first. ``bits`` are minus
-            `score_samples`. ``row`` counts from 0; ``atoms`` are the numbers of the atoms that the sample uses, from 1:
-            atom k is ``components_[k - 1]``. ``cells`` are the cells whose value is not the most probable one, given
-            the other cells: named tuples ``(feature, kind, bits)``, where ``kind`` is
-            "unexpected" (the sample has the feature) or "missing".
+            Named tuples ``(row, bits, atoms, cells, n_known)``, the sample that takes most bits first. ``row`` counts
+            from 0. ``bits`` are minus `score_samples`. ``atoms`` are the numbers of the atoms that the sample uses,
+            from 1: atom k is ``components_[k - 1]``. ``cells`` are the cells whose value is not the most probable one,
+            given the other cells: named tuples ``(feature, kind, bits)``, where ``kind`` is "unexpected" (the sample
+            has the feature) or "missing". ``n_known`` is the number of known cells.
 
         Examples
         --------

@@ -24,9 +24,7 @@ class WrongCell(NamedTuple):
     """
 
     feature: str
-    kind: Literal[
-        "unexpected", "missing"
-    ]  # the row has the feature and its other cells speak against it, or vice versa
+    kind: Literal["unexpected", "missing"]  # the row has the feature, or lacks it
     bits: float  # that the value takes: minus log2 of its probability
 
 
@@ -44,12 +42,15 @@ class RowFit(NamedTuple):
     cells : tuple of WrongCell
         The cells with a value that is not the most probable one, those that take most bits first: named tuples
         ``(feature, kind, bits)``.
+    n_known : int
+        The number of its known cells: a row with few of them takes few bits.
     """
 
     row: int
     bits: float
     atoms: tuple[int, ...]
     cells: tuple[WrongCell, ...]
+    n_known: int
 
 
 class ScoredRows(NamedTuple):
@@ -70,16 +71,17 @@ class ScoredRows(NamedTuple):
         for chunk in conditionals.chunks(self.rows):
             rows = packed(self.rows[chunk])
             codes, cells = self.model.codes(rows, workers), _wrong_cells(conditionals, rows)
-            for k, (index, bits) in enumerate(
-                zip(self.indices[chunk].tolist(), self.bits[chunk].tolist(), strict=True)
-            ):
+            indices, bits = self.indices[chunk].tolist(), self.bits[chunk].tolist()
+            n_known = known_cells(rows).sum(axis=1).tolist()
+            for k in range(len(rows)):
                 wrong = sorted(cells[k], key=lambda cell: (-cell[2], cell[0]))
                 names_of = feature_names(names, [column for column, _, _ in wrong])
                 found = (
                     WrongCell(name, "unexpected" if present else "missing", cost)
                     for name, (_, present, cost) in zip(names_of, wrong, strict=True)
                 )
-                yield RowFit(index, bits, tuple((np.flatnonzero(codes[k]) + 1).tolist()), tuple(found))
+                atoms = tuple((np.flatnonzero(codes[k]) + 1).tolist())
+                yield RowFit(indices[k], bits[k], atoms, tuple(found), n_known[k])
 
 
 def _wrong_cells(conditionals: Conditionals, rows: BitMatrix) -> list[list[tuple[int, bool, float]]]:
