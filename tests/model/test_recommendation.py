@@ -40,7 +40,7 @@ def test_recommendations_are_the_most_probable_zeros_for_any_chunks_and_threads(
         assert not row[chosen].any()
         np.testing.assert_allclose(found.probabilities[number, : len(chosen)], np.sort(wanted)[::-1][: len(chosen)])
         np.testing.assert_allclose(found.probabilities[number, : len(chosen)], wanted[chosen])
-    monkeypatch.setattr("bitatoms.model.recommendation._CHUNK_CELLS", 700)
+    monkeypatch.setattr("bitatoms.model.conditionals._CHUNK_CELLS", 700)
     for rows in (data, SparseBits.from_bits(data)):
         again = recommend(model, rows, 4, Workers(2, chunk_rows=64))
         np.testing.assert_array_equal(again.items, found.items)

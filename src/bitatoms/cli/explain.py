@@ -191,12 +191,13 @@ def recommend(
 
 def _recommended(read: ModelRows, n: int) -> Iterator[tuple[str | int, list[tuple[str, float]]]]:
     """Yield the name of each row with its recommended items and their probabilities."""
+    from ..imputation.regression import regression_for
     from ..model import recommendation
 
-    read, start = _with_regression(read), 0
-    model = read.model
+    model, start = read.model, 0
     if model.item_pool is None:
         rows, random = _first_rows(read), np.random.default_rng(0)
+        model = replace(model, regression=model.regression or regression_for(rows, model.tied_columns))
         item_pool = recommendation.fit_item_pool(rows, model, lambda _: model, random)
         read = replace(read, model=replace(model, item_pool=item_pool))
     for found in read.map_chunks(lambda model, data, workers: recommendation.recommend(model, data, n, workers)):
@@ -206,17 +207,6 @@ def _recommended(read: ModelRows, n: int) -> Iterator[tuple[str | int, list[tupl
             has_item = ~np.isnan(shares)
             yield name, list(zip(items[has_item].tolist(), shares[has_item].tolist(), strict=True))
         start = stop
-
-
-def _with_regression(read: ModelRows) -> ModelRows:
-    """Return rows with a model that also predicts cells by a regression, fitted to these rows unless it has one."""
-    from ..imputation.regression import regression_for
-
-    model = read.model
-    if model.regression is not None:
-        return read
-    regression = regression_for(_first_rows(read), model.tied_columns)
-    return replace(read, model=replace(model, regression=regression))
 
 
 def _first_rows(read: ModelRows) -> BitMatrix:

@@ -375,7 +375,7 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         model, data = self.as_model(), self._table_in_memory(X, reset=False).bits
         random = as_generator(self.random_state)
         model = model.calibrated(data, self._workers(data), random)
-        model = replace(model, regression=regression_for(data, model.tied_columns))
+        model = replace(model, regression=regression_for(data, model.tied_columns) or model.regression)
         self._model = replace(model, item_pool=fit_item_pool(data, model, lambda _: model, random))
         return self
 
@@ -391,7 +391,8 @@ class ModelEstimator(TableTransformer, SearchEstimator):
         model, sample = self.as_model(), self._fit_sample
         if model is self._model and model.regression is None and sample is not None:
             regression = regression_for(sample.rows, model.tied_columns)
-            self._model = replace(model, regression=regression)
+            if regression is not None:
+                self._model = replace(model, regression=regression)
 
     def _fit_item_pool(self) -> None:
         """Fit recommendations to rows of the table of ``fit`` without one of their features, once."""

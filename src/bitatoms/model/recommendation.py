@@ -25,8 +25,6 @@ from ..sparse_bits import Bits
 from .conditionals import CELL_COST, Conditionals
 from .model import Model
 
-_CHUNK_CELLS = 1 << 21  # of rows whose probabilities are computed together
-
 
 class Recommendations(NamedTuple):
     """The most probable items that each sample does not have, the most probable first.
@@ -57,14 +55,12 @@ PLAN = RemovalPlan()
 
 
 def recommend(model: Model, data: Bits, n: int, workers: Workers) -> Recommendations:
-    """Return the indices of at most ``n`` features for each row, ; on a tie, the first come first."""
+    """Return the indices of at most ``n`` features for each row; on a tie, the first come first."""
     n = min(n, data.n_cols)
-    step = max(1, _CHUNK_CELLS // max(1, data.n_cols))
     hidden = Conditionals(model, workers.device)
 
     def run(start: int, stop: int) -> list[Recommendations]:
-        edges = range(start, stop, step)
-        return [_most_probable(hidden, data[at : min(at + step, stop)], n) for at in edges]
+        return [_most_probable(hidden, data[rows], n) for rows in hidden.chunks(data, start, stop)]
 
     return joined((each for part in workers.map_rows(run, len(data), CELL_COST * data.n_cols) for each in part), n)
 
